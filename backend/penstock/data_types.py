@@ -158,7 +158,7 @@ class TensorLayout(str):
     """The names of a tensor's dimensions, one letter each; the same as the text."""
 
 
-_NUMPY: dict[DALIDataType, np.dtype[Any]] = {
+_NUMPY: dict[DALIDataType, np.dtype] = {
     UINT8: np.dtype(np.uint8),
     UINT16: np.dtype(np.uint16),
     UINT32: np.dtype(np.uint32),
@@ -175,7 +175,7 @@ _NUMPY: dict[DALIDataType, np.dtype[Any]] = {
     DATA_TYPE: np.dtype(np.int32),
     INTERP_TYPE: np.dtype(np.int32),
 }
-_DALI: dict[np.dtype[Any], DALIDataType] = {_NUMPY[t]: t for t in DALIDataType if 0 <= t <= BOOL}
+_DALI: dict[np.dtype, DALIDataType] = {_NUMPY[t]: t for t in DALIDataType if 0 <= t <= BOOL}
 ENUM_TYPES: dict[DALIDataType, type[NamedEnum]] = {
     IMAGE_TYPE: DALIImageType,
     DATA_TYPE: DALIDataType,
@@ -208,7 +208,7 @@ def check_readable(dtype: DALIDataType) -> None:
         )
 
 
-def numpy_dtype(dtype: DALIDataType) -> np.dtype[Any]:
+def numpy_dtype(dtype: DALIDataType) -> np.dtype:
     """The numpy dtype that stores elements of type ``dtype``.
 
     >>> numpy_dtype(FLOAT)

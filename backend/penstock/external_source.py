@@ -9,6 +9,7 @@ from typing import Any
 from penstock.errors import did_you_mean
 from penstock.graph import call_operator
 from penstock.runtime.sources import Source
+from penstock.schema.namespaces import written_out
 from penstock.schema.registry import find_schema
 
 __all__ = ["ExternalSource", "external_source"]
@@ -20,6 +21,7 @@ def _per_output(value: object, count: int) -> list[object]:
     return [value] * count
 
 
+@written_out("fn.external_source")
 def external_source(
     source: Any = None,
     num_outputs: int | None = None,
@@ -222,6 +224,7 @@ _AT_CALL = frozenset(
 )
 
 
+@written_out("ops.ExternalSource")
 class ExternalSource:
     """:func:`external_source` as a class: each argument is given either at construction or at the call."""
 

@@ -9,31 +9,21 @@ from collections.abc import Callable as _Callable
 from typing import Any as _Any
 from typing import NoReturn as _NoReturn
 
+from penstock import python_function as _python_function  # noqa: F401  (registers what is written out)
+from penstock import tfrecord as _tfrecord  # noqa: F401
 from penstock.external_source import external_source
 from penstock.graph import call_operator as _call_operator
-from penstock.python_function import dl_tensor_python_function, numba_function, python_function, torch_python_function
 from penstock.schema import Schema as _Schema
 from penstock.schema.declaration import snake_case as _snake_case
 from penstock.schema.documentation import docstring as _docstring
 from penstock.schema.documentation import signature as _signature
+from penstock.schema.namespaces import find_written_out as _find_written_out
 from penstock.schema.namespaces import no_such_operator as _no_such_operator
 from penstock.schema.namespaces import submodule as _submodule
 from penstock.schema.registry import load_package as _load_package
 from penstock.schema.registry import subscribe as _subscribe
-from penstock.tfrecord import tfrecord as _tfrecord
-from penstock.tfrecord import tfrecord_reader
 
 __all__ = ["external_source"]
-
-_SPECIAL: dict[str, _Callable[..., _Any]] = {
-    "dl_tensor_python_function": dl_tensor_python_function,
-    "external_source": external_source,
-    "numba_function": numba_function,
-    "python_function": python_function,
-    "readers.tfrecord": _tfrecord,
-    "tfrecord_reader": tfrecord_reader,
-    "torch_python_function": torch_python_function,
-}
 
 
 def _make_function(schema: _Schema) -> _Callable[..., _Any]:
@@ -52,7 +42,7 @@ def _make_function(schema: _Schema) -> _Callable[..., _Any]:
 def _publish(schema: _Schema) -> None:
     path, _, name = schema.fn_path.rpartition(".")
     module = _submodule(__name__, path)
-    function = _SPECIAL.get(schema.fn_path) or _make_function(schema)
+    function = _find_written_out(f"fn.{schema.fn_path}") or _make_function(schema)
     function._schema_name = schema.name  # type: ignore[attr-defined]  # private: DALI's name, which tools ask for
     setattr(module, name, function)
     if schema.is_unlisted:

@@ -43,7 +43,7 @@ _BINARY = {
 
 
 def _unary(name: str, doc: str) -> Callable[[object], object]:
-    def function(input: Any) -> Any:
+    def function(input: object) -> Any:
         return apply(name, input)
 
     function.__name__ = function.__qualname__ = name
@@ -52,7 +52,7 @@ def _unary(name: str, doc: str) -> Callable[[object], object]:
 
 
 def _binary(name: str, doc: str) -> Callable[[object, object], object]:
-    def function(left: Any, right: Any) -> Any:
+    def function(left: object, right: object) -> Any:
         return apply(name, left, right)
 
     function.__name__ = function.__qualname__ = name

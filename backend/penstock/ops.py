@@ -7,29 +7,18 @@ from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Any, NoReturn
 
+from penstock import python_function, tfrecord  # noqa: F401  (register what is written out)
 from penstock.external_source import ExternalSource
 from penstock.graph import call_operator
 from penstock.graph.calls import DEVICES
 from penstock.graph.nodes import DataNode
-from penstock.python_function import DLTensorPythonFunction, NumbaFunction, PythonFunction, TorchPythonFunction
 from penstock.schema import Schema
 from penstock.schema.documentation import call_signature, constructor_signature, docstring, with_self
-from penstock.schema.namespaces import no_such_operator, submodule
+from penstock.schema.namespaces import find_written_out, no_such_operator, submodule
 from penstock.schema.registry import all_schemas, find_schema, load_package, subscribe
 from penstock.tensors.dlpack import from_dlpack, to_capsule
-from penstock.tfrecord import TFRecord, TFRecordReader
 
 __all__ = ["Compose", "ExternalSource", "cpu_ops", "gpu_ops", "mixed_ops"]
-
-_SPECIAL: dict[str, object] = {
-    "DLTensorPythonFunction": DLTensorPythonFunction,
-    "ExternalSource": ExternalSource,
-    "NumbaFunction": NumbaFunction,
-    "PythonFunction": PythonFunction,
-    "readers__TFRecord": TFRecord,
-    "TFRecordReader": TFRecordReader,
-    "TorchPythonFunction": TorchPythonFunction,
-}
 
 
 class OperatorWrapper:
@@ -109,7 +98,7 @@ def _method(inherited: object, signature: inspect.Signature) -> Callable[..., ob
 
 def _publish(schema: Schema) -> None:
     module = submodule(__name__, ".".join(schema.module))
-    face = _SPECIAL.get(schema.name)
+    face = find_written_out(f"ops.{schema.name}")
     if face is None:
         face = type(
             schema.class_name,

@@ -7,6 +7,7 @@ from typing import Any
 
 from penstock.data_types import DALIDataType
 from penstock.graph import DataNode, call_operator, no_current_pipeline, scope_stack
+from penstock.schema.namespaces import written_out
 from penstock.tensors.cuda import require_cupy
 
 __all__ = [
@@ -52,6 +53,7 @@ def _add_operator(schema: str, inputs: Sequence[Any], payload: Any, arguments: d
     return call_operator(schema, inputs, arguments, device, name, display, payload)
 
 
+@written_out("fn.python_function")
 def python_function(
     *inputs: object,
     function: Callable[..., object],
@@ -86,6 +88,7 @@ def python_function(
     )
 
 
+@written_out("fn.dl_tensor_python_function")
 def dl_tensor_python_function(
     *inputs: object,
     function: Callable[..., object],
@@ -118,6 +121,7 @@ def dl_tensor_python_function(
     )
 
 
+@written_out("fn.torch_python_function")
 def torch_python_function(
     *inputs: object,
     function: Callable[..., object],
@@ -172,6 +176,7 @@ class _Wrapper:
         return type(self)._call(*inputs, **(self._arguments | arguments))
 
 
+@written_out("ops.PythonFunction")
 class PythonFunction(_Wrapper):
     """:func:`python_function` as an operator class."""
 
@@ -184,6 +189,7 @@ class PythonFunction(_Wrapper):
         return require_cupy().cuda.get_current_stream()
 
 
+@written_out("ops.DLTensorPythonFunction")
 class DLTensorPythonFunction(_Wrapper):
     """:func:`dl_tensor_python_function` as an operator class."""
 
@@ -204,6 +210,7 @@ class DLTensorPythonFunction(_Wrapper):
         )
 
 
+@written_out("ops.TorchPythonFunction")
 class TorchPythonFunction(_Wrapper):
     """:func:`torch_python_function` as an operator class."""
 
@@ -211,6 +218,7 @@ class TorchPythonFunction(_Wrapper):
     schema_name = "TorchPythonFunction"
 
 
+@written_out("fn.numba_function")
 def numba_function(
     *inputs: Any,
     run_fn: Callable[..., Any],
@@ -283,6 +291,7 @@ def _extents(name: str, value: Sequence[int] | None) -> list[int]:
     return list(value)
 
 
+@written_out("ops.NumbaFunction")
 class NumbaFunction:
     """:func:`numba_function` as an operator class."""
 

@@ -17,6 +17,7 @@ from typing import Any
 
 from penstock.graph import call_operator
 from penstock.kernels.codecs.tfrecord import FLOAT32, INT64, STRING, Feature
+from penstock.schema.namespaces import written_out
 
 __all__ = ["Feature", "FixedLenFeature", "TFRecord", "VarLenFeature", "float32", "int64", "string", "tfrecord"]
 
@@ -52,7 +53,7 @@ def VarLenFeature(*arguments: Any) -> Feature:
 _PYTHON_TYPES: dict[int, tuple[Any, str]] = {INT64: (int, "int"), STRING: (str, "string"), FLOAT32: (float, "float")}
 
 
-def _feature(dtype: int, shape: list[int] | None, default: Any, partial_shape: list[int] | None = None) -> Feature:
+def _feature(dtype: int, shape: list[int] | None, default: object, partial_shape: list[int] | None = None) -> Feature:
     if dtype not in _PYTHON_TYPES:
         raise RuntimeError(f"Unknown type of a feature: {dtype}. Use `int64`, `float32` or `string`")
     kind, name = _PYTHON_TYPES[dtype]
@@ -61,10 +62,11 @@ def _feature(dtype: int, shape: list[int] | None, default: Any, partial_shape: l
     return Feature(dtype, shape, default, partial_shape)
 
 
+@written_out("fn.readers.tfrecord")
 def tfrecord(
     *,
-    path: Any,
-    index_path: Any,
+    path: str | Sequence[str],
+    index_path: str | Sequence[str],
     features: dict[str, Feature],
     device: str | None = None,
     name: str | None = None,
@@ -89,6 +91,7 @@ def tfrecord(
     return dict(zip(features, nodes if isinstance(nodes, list) else [nodes]))
 
 
+@written_out("fn.tfrecord_reader")
 def tfrecord_reader(**arguments: Any) -> dict[str, Any]:
     """Old name of :func:`tfrecord`."""
     _warn_of_old_name("fn.tfrecord_reader")
@@ -100,12 +103,15 @@ def _warn_of_old_name(name: str) -> None:
     warnings.warn(text, DeprecationWarning, stacklevel=3)
 
 
+@written_out("ops.readers__TFRecord")
 class TFRecord:
     """The same as an operator class: ``ops.readers.TFRecord(...)()``."""
 
     schema_name = "readers__TFRecord"
 
-    def __init__(self, path: Any, index_path: Any, features: dict[str, Feature], **arguments: Any) -> None:
+    def __init__(
+        self, path: str | Sequence[str], index_path: str | Sequence[str], features: dict[str, Feature], **arguments: Any
+    ) -> None:
         self._arguments = {"path": path, "index_path": index_path, "features": features} | arguments
 
     @property
@@ -123,9 +129,12 @@ class TFRecord:
         return tfrecord(**(self._arguments | arguments))
 
 
+@written_out("ops.TFRecordReader")
 class TFRecordReader(TFRecord):
     """Old name of :class:`TFRecord`."""
 
-    def __init__(self, path: Any, index_path: Any, features: dict[str, Feature], **arguments: Any) -> None:
+    def __init__(
+        self, path: str | Sequence[str], index_path: str | Sequence[str], features: dict[str, Feature], **arguments: Any
+    ) -> None:
         _warn_of_old_name("ops.TFRecordReader")
         super().__init__(path, index_path, features, **arguments)

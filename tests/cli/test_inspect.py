@@ -152,9 +152,9 @@ def test_inputs_are_named_where_there_are_several(photos: Path, tmp_path: Path) 
         ([f"left={photos}"], "No file is given for 'right': add --input right=FILE"),
         ([f"lefft={photos}", right], "no input 'lefft'. Did you mean 'left'? Its inputs are: left, right"),
         ([str(photos), right], "has the inputs left, right: say for which"),
-        ([f"left={photos}/nothing", right], "nothing' is no file or folder"),
+        ([f"left={photos}/nothing", right], "nothing' is not a file or folder"),
         ([f"left={tmp_path}/pipeline.py", right], "neither an .npy file nor an image"),
-        ([f"left={photos}", f"right={photos}"], "is no .npy file, which the input 'right' needs"),
+        ([f"left={photos}", f"right={photos}"], "is not an .npy file, which the input 'right' needs"),
     ):
         options = [option for text in given for option in ("--input", text)]
         assert message in inspect(source, *options, exit_code=2).replace("│ ", "")
@@ -173,4 +173,4 @@ def test_pipelines_that_read_their_data_themselves_need_no_input(photos: Path, t
     assert "What each operator gives" not in Page(page).text
     inspect(written(tmp_path, CALLBACK), "--html", page)
     assert "[8. 8. 8.]" in Page(page).text
-    assert "takes none" in inspect(written(tmp_path, CALLBACK), "--input", photos, exit_code=2)
+    assert "has none" in inspect(written(tmp_path, CALLBACK), "--input", photos, exit_code=2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -21,7 +22,10 @@ FOLDERS = ("model_repository", "training")
 def run_page(page: Path, folder: Path) -> subprocess.CompletedProcess[str]:
     for name in FOLDERS:
         (folder / name).symlink_to(ROOT / name)
-    return subprocess.run([sys.executable, str(RUNNER), str(page)], cwd=folder, capture_output=True, text=True)
+    # Readers serve from the environment that they work in.
+    environment = {name: value for name, value in os.environ.items() if name != "PENSTOCK_SERVE_ENV"}
+    command = [sys.executable, str(RUNNER), str(page)]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
 
 
 @pytest.mark.exhaustive

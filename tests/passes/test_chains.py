@@ -145,7 +145,7 @@ FURTHER: dict[str, Callable[[Any], Any]] = {
 }
 
 # Where some samples are computed step by step, and why.
-STEP_BY_STEP = {"nothing left": {"empty images"}, "crop of a pad": {"fused", "images of which nothing is left"}}
+STEP_BY_STEP = {"nothing left": {"empty images"}, "crop of a pad": {"fused", "empty images"}}
 
 
 def images() -> Any:

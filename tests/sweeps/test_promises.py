@@ -315,3 +315,24 @@ def test_saved_pipelines_give_the_same(schema: Schema, tmp_path: Path) -> None:
             assert_equal(expected, received, [(i, i) for i in range(BATCH_SIZE)])
             loaded.close()
         made.close()
+
+
+def each_alias() -> list[Any]:
+    """Each other name of an operator, but for those with defaults of their own."""
+
+    def defaults(schema: Schema) -> dict[str, Any]:
+        return {argument.name: argument.default for argument in schema.arguments}
+
+    own = {operator_class(schema.name): schema for schema in swept()}
+    aliases = [schema for schema in all_schemas() if operator_class(schema.name).schema is not schema]
+    return [
+        pytest.param(alias, own[cls], id=alias.name)
+        for alias in aliases
+        if (cls := operator_class(alias.name)) in own and defaults(alias) == defaults(own[cls])
+    ]
+
+
+@pytest.mark.parametrize(("alias", "schema"), each_alias())
+def test_aliases_are_the_operator(alias: Schema, schema: Schema) -> None:
+    call, device = example(schema, 0), devices(schema)[0]
+    assert_equal(outcome(schema, call, device), outcome(alias, call, device), [(i, i) for i in range(BATCH_SIZE)])

@@ -164,7 +164,7 @@ def auto_augment(
         raise ValueError(f"There is no policy `{policy_name}`; there are: {', '.join(factories)}")
     if policy_name == "reduced_image_net":
         if max_translate_abs is not None or max_translate_rel is not None:
-            raise ValueError("The policy `reduced_image_net` translates nothing: it takes no greatest offset")
+            raise ValueError("The policy `reduced_image_net` has no translations, so it takes no maximum offset")
         policy = get_reduced_image_net_policy()
     else:
         factory: Any = factories[policy_name]
@@ -186,7 +186,7 @@ def auto_augment_image_net(
     return auto_augment(data, "image_net", shape, fill_value, interp_type, max_translate_abs, max_translate_rel, seed)
 
 
-def apply_auto_augment(policy: Policy, data: DataNode, seed: int | None = None, **kwargs: Any) -> DataNode:
+def apply_auto_augment(policy: Policy, data: DataNode, seed: int | None = None, **kwargs: object) -> DataNode:
     """Applies one of the sub-policies of ``policy`` to each sample; ``kwargs`` are for the augmentations.
 
     Raises:
@@ -205,10 +205,10 @@ def apply_auto_augment(policy: Policy, data: DataNode, seed: int | None = None, 
     chosen = fn.random.uniform(values=list(range(len(policy.sub_policies))), seed=seed, dtype=types.INT32)
     table = _Table(policy, length)
     probabilities = row_of(table.probabilities, chosen)
-    bins: Any = row_of(table.magnitudes, chosen)
+    magnitudes = row_of(table.magnitudes, chosen)
     indices = row_of(table.indices, chosen)
-    if any(augmentation.randomly_negate for augmentation in augmentations):
-        bins = signed_bin(bins, seed=seed, shape=[length])
+    is_signed = any(augmentation.randomly_negate for augmentation in augmentations)
+    bins = signed_bin(magnitudes, seed=seed, shape=[length]) if is_signed else magnitudes
     for stage, operations in enumerate(table.stages):
         data = _applied_by_chance(
             draws[stage] < probabilities[stage],

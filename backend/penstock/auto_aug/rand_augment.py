@@ -62,7 +62,7 @@ def apply_rand_augment(
     m: int,
     num_magnitude_bins: int = 31,
     seed: int | None = None,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> DataNode:
     """The same with augmentations of one's own; ``kwargs`` are for them.
 

@@ -61,9 +61,9 @@ def apply_trivial_augment(
         raise ValueError(f"The `num_magnitude_bins` must be a positive integer, got {num_magnitude_bins}.")
     _args.forbid_unused_kwargs(augmentations, kwargs, "apply_trivial_augment")
     _args.require_kwargs(augmentations, kwargs, "apply_trivial_augment")
-    magnitude: object = fn.random.uniform(values=list(range(num_magnitude_bins)), dtype=types.INT32, seed=seed)
-    if any(augmentation.randomly_negate for augmentation in augmentations):
-        magnitude = signed_bin(magnitude, seed=seed)
+    drawn = fn.random.uniform(values=list(range(num_magnitude_bins)), dtype=types.INT32, seed=seed)
+    is_signed = any(augmentation.randomly_negate for augmentation in augmentations)
+    magnitude = signed_bin(drawn, seed=seed) if is_signed else drawn
     index = fn.random.uniform(values=list(range(len(augmentations))), seed=seed, dtype=types.INT32)
     return select(augmentations, index, data, magnitude_bin=magnitude, num_magnitude_bins=num_magnitude_bins, **kwargs)
 

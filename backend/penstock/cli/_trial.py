@@ -97,7 +97,7 @@ def _named(text: str, inputs: Collection[str]) -> tuple[str, Path]:
         return name, Path(path)
     if len(inputs) != 1:
         if not inputs:
-            raise InputError(f"'{text}' is for no input: the pipeline takes none")
+            raise InputError(f"'{text}' matches no input: the pipeline has none")
         raise InputError(
             f"The pipeline has the inputs {', '.join(inputs)}: say for which '{text}' is, as in --input {next(iter(inputs))}={text}"
         )
@@ -111,7 +111,7 @@ def _files(path: Path) -> list[Path]:
             raise InputError(f"There is no file in '{path}'")
         return found
     if not path.is_file():
-        raise InputError(f"'{path}' is no file or folder")
+        raise InputError(f"'{path}' is not a file or folder")
     return [path]
 
 
@@ -125,7 +125,7 @@ def _read(path: Path, info: TensorInfo) -> np.ndarray:
     if info.dims is not None and len(info.dims) == 3:
         return _pixels(path, info)
     raise InputError(
-        f"'{path}' is no .npy file, which the input '{info.name}' needs: it takes arrays, not encoded data"
+        f"'{path}' is not an .npy file, which the input '{info.name}' needs: it takes arrays, not encoded data"
     )
 
 

@@ -21,15 +21,14 @@ def command() -> None:
     click.echo(f"penstock     {__version__}")
     click.echo(f"Python       {platform.python_version()}, numpy {np.__version__}")
     click.echo(f"GPUs         {count_gpus()}")
-    try:
-        environment = find_environment()
-        version = ".".join(map(str, environment.version))
-        click.echo(f"serving from {environment.python.parent.parent} (Python {version}, numpy {environment.numpy})")
-        click.echo(f"Triton       {find_installation(environment).binary}")
-    except PenstockError as error:
-        click.echo(f"serving      {error}")
-    try:
-        native = find_environment(native=True)
-        click.echo(f"in Triton    {native.library} of {native.python}, by {shim()}")
-    except PenstockError as error:
-        click.echo(f"in Triton    not possible, models run in Triton's Python stub: {error}")
+    for way, native in (("natively", True), ("in the stub", False)):
+        try:
+            environment = find_environment(native=native)
+            triton = find_installation(environment, native).binary
+            version = ".".join(map(str, environment.version))
+            click.echo(f"{way:12} {environment.python.parent.parent} (Python {version}, numpy {environment.numpy})")
+            click.echo(f"{'':12} Triton {triton}")
+            if native:
+                click.echo(f"{'':12} library {shim()}, Python's {environment.library}")
+        except PenstockError as error:
+            click.echo(f"{way:12} no models can be run: {error}")

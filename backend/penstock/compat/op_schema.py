@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-from typing import Any
 
 from penstock.data_types import DALIDataType, TensorLayout
 from penstock.schema import Argument, Schema
@@ -130,7 +129,7 @@ class OpSchema:
         """Whether the argument should not be used any more."""
         return self.HasArgument(name) and self._argument(name).deprecated is not None
 
-    def DeprecatedArgInfo(self, name: str) -> dict[str, Any]:
+    def DeprecatedArgInfo(self, name: str) -> dict[str, object]:
         """What became of the argument."""
         deprecation = self._argument(name).deprecated
         if deprecation is None:
@@ -243,7 +242,7 @@ def GetSchema(name: str, follow_aliases: bool = False) -> OpSchema:
 def TryGetSchema(name: str, follow_aliases: bool = False) -> OpSchema | None:
     """What the operator ``name`` accepts, or None where there is none."""
     try:
-        schema: Any = find_schema(name)
+        schema = find_schema(name)
     except KeyError:
         return None
     return OpSchema(schema)

@@ -74,12 +74,12 @@ def exempt(function: _T) -> _T:
     return function
 
 
-def is_exempt(function: Any) -> bool:
+def is_exempt(function: object) -> bool:
     """Whether a function was marked by :func:`exempt`."""
     return bool(getattr(function, _EXEMPT, False))
 
 
-def is_converted(function: Any) -> bool:
+def is_converted(function: object) -> bool:
     """Whether a function was defined inside a rewritten one."""
     return _FACTORY in getattr(function, "__qualname__", "")
 
@@ -108,7 +108,7 @@ _LIBRARIES = tuple(
 )
 
 
-def _is_users_own(function: Any) -> bool:
+def _is_users_own(function: object) -> bool:
     inner = getattr(function, "__func__", function)
     if not isinstance(inner, FunctionType) or is_exempt(inner):
         return False

@@ -43,7 +43,7 @@ def _type_word(dtype: DALIDataType) -> str:
     return {"float": "float32", "double": "float64"}.get(dtype_name(dtype), dtype_name(dtype))
 
 
-def apply(function: str, *operands: Any) -> DataNode:
+def apply(function: str, *operands: object) -> DataNode:
     """The node that applies ``function`` (a name in the wire format's expressions) to nodes and constants."""
     operands = tuple(_as_operand(operand, index, function) for index, operand in enumerate(operands))
     if all(isinstance(operand, ScalarConstant) for operand in operands):

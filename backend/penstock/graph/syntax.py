@@ -172,7 +172,7 @@ class Expression:
     def __rrshift__(self: Node, other: object) -> Node:
         return syntax().apply("rshift", other, self)
 
-    def __array_ufunc__(self: Node, ufunc: Any, method: str, *operands: Any, **options: Any) -> Node:
+    def __array_ufunc__(self: Node, ufunc: Any, method: str, *operands: Any, **options: object) -> Node:
         """Called by numpy for ``number + node`` with a number of its own, which is treated as Python's, as in DALI."""
         left, function = operands[0], _UFUNCS.get(ufunc)
         if function is None or method != "__call__" or options or operands[1:] != (self,) or np.ndim(left):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum
-from typing import Any
 
 import numpy as np
 
@@ -43,7 +42,7 @@ def constant_arguments(
     dtype: DALIDataType | None = None,
     shape: Sequence[int] | int | None = None,
     layout: str | None = None,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """The arguments of the operator ``Constant`` for ``value``; as for :func:`~penstock.graph.calls.constant_node`."""
     if isinstance(value, ScalarConstant):
         dtype, value = dtype or value.dtype, value.value
@@ -70,7 +69,7 @@ def constant_arguments(
     if isinstance(value, np.ndarray):
         array = array.reshape([int(extent) for extent in shape])
     data = array.reshape(-1)
-    given: dict[str, Any] = {"shape": [int(extent) for extent in shape], "dtype": dtype}
+    given: dict[str, object] = {"shape": [int(extent) for extent in shape], "dtype": dtype}
     if dtype in _FLOATING or array.dtype.kind == "f":
         given["fdata"] = [float(x) for x in data]
     else:

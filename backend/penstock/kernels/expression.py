@@ -135,10 +135,10 @@ def parse(description: str) -> Expression:
     """The expression of a description such as ``add(&0 $0:int32)``; raises RuntimeError for an invalid one."""
     match = _WHOLE.fullmatch(description)
     if match is None:
-        raise RuntimeError(f"'{description}' is no expression of one function, such as add(&0 &1)")
+        raise RuntimeError(f"'{description}' is not an expression of one function, such as add(&0 &1)")
     function, text = match.groups()
     if function not in ARITY:
-        raise RuntimeError(f"'{function}' in the expression '{description}' is no known function")
+        raise RuntimeError(f"'{function}' in the expression '{description}' is not a known function")
     operands = tuple(_operand(word, description) for word in text.split())
     if len(operands) != ARITY[function]:
         raise RuntimeError(
@@ -153,7 +153,7 @@ def _operand(word: str, description: str) -> Operand:
     match = _CONSTANT.fullmatch(word)
     if match is None or match[2] not in TYPE_WORDS:
         raise RuntimeError(
-            f"'{word}' in the expression '{description}' is no operand: write &0 for inputs, $0:int32 for constants"
+            f"'{word}' in the expression '{description}' is not an operand: write &0 for inputs, $0:int32 for constants"
         )
     return Operand(int(match[1]), TYPE_WORDS[match[2]])
 

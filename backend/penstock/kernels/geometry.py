@@ -50,7 +50,7 @@ def rotated_canvases(sizes: np.ndarray, rotations: np.ndarray) -> tuple[np.ndarr
 
     enclosing, canvases = np.empty_like(sizes), np.empty_like(sizes)
     if not fill_canvases(sizes, rotations, enclosing, canvases):
-        raise ValueError("No canvas holds an image that is rotated by an angle that is infinite or no number")
+        raise ValueError("The angle of a rotation must be finite")
     return enclosing, canvases
 
 

@@ -80,7 +80,7 @@ def _completed(extents: Sequence[float], total: float, shape: Shape) -> Shape:
         known = math.prod(extent for index, extent in enumerate(result) if index != left[0])
         if not known:
             raise RuntimeError(
-                f"The negative extent of {list(extents)} cannot be told: the others make a volume of 0, whatever it is. "
+                f"The negative extent of {list(extents)} cannot be inferred: the volume of the others is 0. "
                 f"Input shape: {_extents_text(shape)}."
             )
         result[left[0]] = int(total // known)

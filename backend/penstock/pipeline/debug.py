@@ -75,7 +75,7 @@ class DebugPipeline(Pipeline):
     def __init__(
         self,
         function: Callable[..., Any],
-        arguments: Sequence[Any] = (),
+        arguments: Sequence[object] = (),
         keywords: dict[str, Any] | None = None,
         conditionals: bool = False,
         **settings: Any,
@@ -127,7 +127,7 @@ class DebugPipeline(Pipeline):
         """Keeps a batch for the external source with that name; see :meth:`Pipeline.feed_input`."""
         self._fed[data_node.name if isinstance(data_node, DataNode) else data_node].append((data, layout))
 
-    def run(self, cuda_stream: Any = None, /, **pipeline_inputs: Any) -> tuple[Any, ...]:
+    def run(self, cuda_stream: object = None, /, **pipeline_inputs: object) -> tuple[Any, ...]:
         """Calls the function, which runs the operators, and returns the outputs, one tensor list each.
 
         Args:
@@ -176,7 +176,7 @@ class DebugPipeline(Pipeline):
 
     # -- operators, as they are called -------------------------------------------------------------------------------
 
-    def adopt(self, inputs: Sequence[Any]) -> list[Any]:
+    def adopt(self, inputs: Sequence[object]) -> list[Any]:
         """The positional inputs of a call, with batches of other libraries (arrays, lists of arrays) converted."""
         return [self._adopted(item) if _is_foreign_batch(item) else item for item in inputs]
 

@@ -101,7 +101,7 @@ class Pipeline:
         checkpoint: str | bytes | None = None,
         py_num_workers: int = 1,
         py_start_method: str = "fork",
-        py_callback_pickler: Any = None,
+        py_callback_pickler: object = None,
         output_dtype: Any = None,
         output_ndim: Any = None,
         output_layout: Any = None,
@@ -330,7 +330,7 @@ class Pipeline:
         Pipeline.push_current(self)
         return self
 
-    def __exit__(self, exception_type: Any, exception_value: Any, traceback: Any) -> None:
+    def __exit__(self, exception_type: object, exception_value: object, traceback: object) -> None:
         Pipeline.pop_current()
 
     def define_graph(self) -> Any:
@@ -340,7 +340,7 @@ class Pipeline:
     def iter_setup(self) -> None:
         """Overridden by subclasses: called before each batch, to feed its inputs."""
 
-    def set_outputs(self, *output_data_nodes: Any) -> None:
+    def set_outputs(self, *output_data_nodes: object) -> None:
         """Sets the outputs of each run."""
         self._definition.set_outputs(output_data_nodes)
 
@@ -495,7 +495,7 @@ class Pipeline:
 
     # -- running ---------------------------------------------------------------------------------------------------
 
-    def run(self, cuda_stream: Any = None, /, **pipeline_inputs: Any) -> tuple[Any, ...]:
+    def run(self, cuda_stream: object = None, /, **pipeline_inputs: object) -> tuple[Any, ...]:
         """Runs on the next batch and returns the outputs, one tensor list each.
 
         Args:
@@ -527,7 +527,7 @@ class Pipeline:
         with self.running_through(PipelineAPIType.SCHEDULED):
             self._session.schedule(self.executor, self.iter_setup)
 
-    def outputs(self, cuda_stream: Any = None) -> tuple[Any, ...]:
+    def outputs(self, cuda_stream: object = None) -> tuple[Any, ...]:
         """The outputs of the oldest batch that was started and not yet returned."""
         with self.running_through(PipelineAPIType.SCHEDULED):
             self.release_outputs()
@@ -729,7 +729,7 @@ class Pipeline:
 
     # -- checkpoints -----------------------------------------------------------------------------------------------
 
-    def checkpoint(self, filename: str | None = None, *, iterator: Any = None) -> bytes:
+    def checkpoint(self, filename: str | None = None, *, iterator: object = None) -> bytes:
         """The state from which another pipeline with the same graph continues with the next batch.
 
         Args:

@@ -142,7 +142,7 @@ class Session:
         executor.schedule()
         self._to_consume += 1
 
-    def take(self, executor: Executor | None, cuda_stream: Any) -> tuple[Any, ...]:
+    def take(self, executor: Executor | None, cuda_stream: object) -> tuple[Any, ...]:
         """The outputs of the oldest started batch; raises StopIteration if there is none."""
         if self._to_consume == 0 or executor is None:
             raise StopIteration
@@ -238,7 +238,7 @@ class Session:
 
     # -- checkpoints -----------------------------------------------------------------------------------------------
 
-    def checkpoint(self, executor: Executor, iterator: Any) -> bytes:
+    def checkpoint(self, executor: Executor, iterator: object) -> bytes:
         """The state from which another pipeline with the same graph continues."""
         return save_checkpoint(executor.plan, self.position, iterator)
 
@@ -251,7 +251,7 @@ class Session:
         self.restored = True
 
 
-def feed(executor: Executor, step: Any, data: Any, layout: str | None, copy: bool) -> None:
+def feed(executor: Executor, step: Any, data: object, layout: str | None, copy: bool) -> None:
     """Feeds one batch to a step."""
     with executor.on_device():
         step.operator.feed(to_batch(data, layout, executor.max_batch_size, executor.host_pool, copy))

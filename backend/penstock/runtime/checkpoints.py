@@ -31,7 +31,7 @@ class Position:
     epoch: int = 0
     iteration: int = 0
     batches: int = 0
-    states: dict[str, Any] | None = None
+    states: dict[str, object] | None = None
 
 
 def save_checkpoint(plan: Plan, position: Position, iterator: object = None) -> bytes:
@@ -85,9 +85,9 @@ def _parsed(checkpoint: str | bytes) -> dict[str, Any]:
     try:
         document = json.loads(checkpoint)
     except ValueError as error:
-        raise SerializationError(f"This is no checkpoint: {error}") from error
+        raise SerializationError(f"This is not a checkpoint: {error}") from error
     if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise SerializationError("This is no checkpoint of Penstock")
+        raise SerializationError("This is not a checkpoint of Penstock")
     if not isinstance(document.get("version"), int) or document["version"] > VERSION:
         raise UnsupportedVersionError(
             f"This checkpoint is in version {document.get('version')}, and this Penstock reads versions up to {VERSION}: upgrade it"

@@ -294,7 +294,7 @@ class Executor:
             sides = ", ".join(f"{size} in '{step.node.name}'" for size, step in sizes.items())
             step = list(sizes.values())[-1]
             raise OperatorError(
-                f"Batch size clash: the sources of one iteration give different numbers of samples: {sides}.",
+                f"Batch size clash: the sources of one iteration returned different numbers of samples: {sides}.",
                 step.node.display_name,
                 step.node.device,
                 None,

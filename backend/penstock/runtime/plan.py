@@ -5,7 +5,6 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from penstock.errors import operator_error
 from penstock.graph import DataNode, Graph, OpNode
@@ -97,7 +96,7 @@ class Plan:
             parts = list(step.operator.parts())
             yield from parts or [(step.node.name, step.operator)]
 
-    def states(self) -> dict[str, Any]:
+    def states(self) -> dict[str, object]:
         """The state of each stateful operator, by name."""
         states = {name: operator.state() for name, operator in self.named_operators()}
         return {name: state for name, state in states.items() if state is not None}
@@ -183,7 +182,7 @@ def operator_seeds(operators: Sequence[OpNode], seed: int) -> dict[OpNode, int]:
     for op in operators:
         if not op.schema.random:
             continue
-        given: Any = op.arguments.get("seed")
+        given = op.arguments.get("seed")
         if given is not None:
             seeds[op] = given
             continue

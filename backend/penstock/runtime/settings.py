@@ -194,7 +194,7 @@ def _check_outputs(name: str, value: object, kind: type) -> None:
             raise ValueError(f"`{name}` can't be a types.NO_TYPE. Found value: {item}.")
 
 
-def _broadcast(name: str, value: Any, count: int) -> list[Any]:
+def _broadcast(name: str, value: object, count: int) -> list[Any]:
     if not isinstance(value, (list, tuple)):
         return [value] * count
     if len(value) != count:

@@ -34,7 +34,7 @@ class _Cycle:
             return next(self._iterator)
 
 
-def is_generator_function(source: Any) -> bool:
+def is_generator_function(source: object) -> bool:
     call = getattr(source, "__call__", None)  # noqa: B004  (the method itself is looked at)
     return inspect.isgeneratorfunction(source) or inspect.isgeneratorfunction(call)
 
@@ -46,7 +46,7 @@ def _is_iterable(source: object) -> bool:
 _CYCLES = {None: None, False: None, "no": None, True: "quiet", "quiet": "quiet", "raise": "raise"}
 
 
-def _cycle_mode(cycle: Any) -> str | None:
+def _cycle_mode(cycle: str | bool | None) -> str | None:
     try:
         # The numbers 0 and 1 equal False and True.
         return _CYCLES[cycle if not isinstance(cycle, (int, float)) or isinstance(cycle, bool) else ""]

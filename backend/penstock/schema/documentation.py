@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any
 
 from penstock.schema.arguments import Argument
 from penstock.schema.catalogue import description
@@ -51,7 +50,7 @@ def with_self(signature: inspect.Signature) -> inspect.Signature:
 def _input_parameters(schema: Schema) -> list[inspect.Parameter]:
     parameters = []
     for index, declared in enumerate(schema.inputs):
-        default: Any = None if index >= schema.min_input_count else inspect.Parameter.empty
+        default = None if index >= schema.min_input_count else inspect.Parameter.empty
         parameters.append(inspect.Parameter(declared.name, inspect.Parameter.POSITIONAL_ONLY, default=default))
     if schema.variadic:
         parameters.append(inspect.Parameter("inputs", inspect.Parameter.VAR_POSITIONAL))

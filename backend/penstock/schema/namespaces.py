@@ -3,10 +3,32 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from types import ModuleType
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from penstock.errors import nearest
+
+T = TypeVar("T")
+_written_out: dict[str, Any] = {}
+
+
+def written_out(path: str) -> Callable[[T], T]:
+    """Decorates the function or class that stands for an operator in place of a made one: ``fn.python_function``.
+
+    A path in ``ops`` ends with the name of the operator's schema.
+    """
+
+    def keep(own: T) -> T:
+        _written_out[path] = own
+        return own
+
+    return keep
+
+
+def find_written_out(path: str) -> Any:
+    """What stands for an operator there; None where it is made from the schema."""
+    return _written_out.get(path)
 
 
 class _Family(ModuleType):

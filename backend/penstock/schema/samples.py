@@ -9,7 +9,7 @@ import io
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -208,12 +208,12 @@ class Example:
         title: what it shows.
     """
 
-    arguments: Mapping[str, Any] = field(default_factory=dict)
+    arguments: Mapping[str, object] = field(default_factory=dict)
     inputs: tuple[MakeSamples, ...] = ()
     layout: str = ""
     title: str = ""
 
 
-def on_photo(title: str = "", /, **arguments: Any) -> Example:
+def on_photo(title: str = "", /, **arguments: object) -> Example:
     """A call on a photograph, for the reference."""
     return Example(arguments, (photos,), title=title)

@@ -1,7 +1,7 @@
-"""Running an operator that takes images on sequences of images: the leading F dimension is unfolded and folded back.
+"""Runs an operator for images on sequences: the leading F dimension is unfolded and folded back.
 
-An argument computed in the graph applies to the whole sequence, unless it has a leading F dimension itself (as
-``fn.per_frame`` gives it): then each frame has its own value.
+An argument computed in the graph applies to the whole sequence, unless it has a leading F dimension itself (from
+``fn.per_frame``): then each frame has its own value.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from penstock.tensors import TensorList
 
 
 class RunsOverFrames(Protocol):
-    """What an operator is made of, as far as it is run frame by frame; :class:`Operator` says what each is."""
+    """The parts of an operator that are run frame by frame; see :class:`Operator`."""
 
     keeps_frame_shape: bool
 
@@ -86,7 +86,7 @@ def run_over_frames(operator: RunsOverFrames, workspace: Workspace) -> None:
 
 
 def run_over_inner_frames(operator: RunsOverFrames, workspace: Workspace) -> None:
-    """Runs ``operator``, whose arguments have values per frame, on inputs with their frames behind their channels (CF...).
+    """Runs ``operator``, whose arguments have values per frame, on inputs with frames after channels (CF...).
 
     Raises:
         RuntimeError: the inputs have no frames.
@@ -105,7 +105,7 @@ def run_over_inner_frames(operator: RunsOverFrames, workspace: Workspace) -> Non
 
 
 def _swapped(batch: TensorList) -> object:
-    """The batch with its first two dimensions in the other order."""
+    """The batch with its first two dimensions swapped."""
     layout = batch.layout()
     samples = [sample.swapaxes(0, 1).copy() for sample in batch.samples]
     return type(batch).of_samples(samples, layout[1::-1] + layout[2:], batch.dtype, batch.ndim())
@@ -119,7 +119,7 @@ def _sequence_lengths(workspace: Workspace) -> list[int]:
     lengths = [shape[0] for shape in leading.shapes]
     for name, batch in sequences[1:]:
         for index, shape in enumerate(batch.shapes):
-            # A single value per frame serves all frames.
+            # A single value per frame applies to all frames.
             repeated = shape[0] == 1 and name.startswith("argument") and first.startswith("input")
             if shape[0] == lengths[index] or repeated:
                 continue

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from penstock.data_types import DALIDataType
 from penstock.errors import SerializationError
@@ -126,7 +125,7 @@ def _choice(flags: int, begin: int) -> int:
     return number
 
 
-def load_graph(data: bytes, pipeline: ToDefine) -> dict[str, Any]:
+def load_graph(data: bytes, pipeline: ToDefine) -> dict[str, object]:
     """Gives ``pipeline`` the graph of a file, and returns the saved settings."""
     definition = wire.decode(data)
     _define_from(definition, pipeline)

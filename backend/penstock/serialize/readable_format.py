@@ -17,7 +17,7 @@ from penstock.serialize.rebuilding import Defined, Rebuilder, SavedOperator
 
 FORMAT = "penstock-pipeline"
 VERSION = 1
-_ENUMS: dict[str, Any] = {kind.__name__: kind for kind in (DALIDataType, DALIImageType, DALIInterpType)}
+_ENUMS = {kind.__name__: kind for kind in (DALIDataType, DALIImageType, DALIInterpType)}
 _SETTINGS = ("batch_size", "num_threads", "device_id", "seed", "prefetch_queue_depth", "exec_async", "exec_pipelined")
 # Saved only if set, as not every pipeline has it and earlier versions do not know it.
 _LIMITS = ("max_pixels", "max_bytes", "max_frames")
@@ -113,7 +113,9 @@ def _to_json(argument: Argument, value: Any) -> object:
     return value
 
 
-def _output_entry(node: DataNode, dtype: Any, ndim: Any, layout: Any) -> dict[str, object]:
+def _output_entry(
+    node: DataNode, dtype: DALIDataType | None, ndim: int | None, layout: str | None
+) -> dict[str, object]:
     entry: dict[str, Any] = {"node": node.name, "device": node.device}
     if dtype is not None:
         entry["dtype"] = dtype.name

@@ -17,7 +17,7 @@ class ToDefine(Protocol):
     def add_sink(self, edge: DataNode) -> None:
         """Computes ``edge`` in each run, although it is no output."""
 
-    def set_outputs(self, *output_data_nodes: Any) -> None:
+    def set_outputs(self, *output_data_nodes: object) -> None:
         """Sets the outputs of each run."""
 
 

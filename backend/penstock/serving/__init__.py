@@ -1,1 +1,1 @@
-"""Triton: the backend that it loads, and the local server around it."""
+"""Serving with Triton: the backend that it loads, and a local server."""

@@ -1,4 +1,4 @@
-"""What a model's configuration does not tell, filled in from its pipeline."""
+"""Completes a model's configuration from its pipeline."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class TensorConfiguration:
     """One input or output in a model's configuration.
 
     Attributes:
-        name: as clients call it.
-        data_type: as the configuration calls it, e.g. ``TYPE_FP32``.
-        dims: extents without the batch dimension, -1 where they vary.
-        ragged: requests of different sizes may meet in one batch.
+        name: for clients.
+        data_type: in the configuration, e.g. ``TYPE_FP32``.
+        dims: extents without the batch dimension, -1 for variable ones.
+        ragged: requests of different sizes may share a batch.
     """
 
     name: str
@@ -43,7 +43,7 @@ class TensorConfiguration:
 
 @dataclass(frozen=True)
 class ModelConfiguration:
-    """What a pipeline wants of its model's configuration."""
+    """What a pipeline requires of its model's configuration."""
 
     max_batch_size: int
     inputs: tuple[TensorConfiguration, ...]
@@ -51,7 +51,7 @@ class ModelConfiguration:
 
 
 def expected_configuration(pipeline: Pipeline, max_batch_size: int) -> ModelConfiguration:
-    """The whole configuration of a pipeline's model; the pipeline is run to learn what its outputs are."""
+    """The whole configuration of a pipeline's model; runs the pipeline to find its outputs."""
     config: dict[str, Any] = {"max_batch_size": max_batch_size, "input": [], "output": []}
     complete_configuration(config, pipeline, Settings(), batched=True)
     inputs, outputs = (
@@ -73,8 +73,8 @@ def is_batched(config: Mapping[str, object], text: str = "") -> bool:
     """Whether Triton batches the model's requests: its ``max_batch_size`` is not 0.
 
     Args:
-        config: as Triton gives it, in which 0 may also mean that there is no entry.
-        text: of the model's ``config.pbtxt``, which tells the one from the other.
+        config: from Triton, where 0 may also mean that there is no entry.
+        text: of the model's ``config.pbtxt``, which distinguishes the two.
     """
     if config.get("max_batch_size"):
         return True
@@ -85,7 +85,7 @@ _TOKEN = re.compile(r'#.*|"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|[{\[<]|[}\]>]|(
 
 
 def _numbers_of(text: str) -> list[tuple[str, str]]:
-    """The fields of a text-format message that are numbers, without those of messages inside of it."""
+    """The numeric fields of a text-format message, without those of nested messages."""
     found, depth = [], 0
     for token in _TOKEN.finditer(text):
         depth += (token[0] in "{[<") - (token[0] in "}]>")
@@ -101,10 +101,10 @@ def complete_configuration(config: dict[str, object], pipeline: Pipeline, settin
     """Fills in what a configuration does not tell: whole inputs and outputs, parts of them, batch size, batching.
 
     Args:
-        config: as Triton gives it; changed.
-        pipeline: of the model; it is run where it does not declare its outputs.
+        config: from Triton; modified.
+        pipeline: of the model; run if it does not declare its outputs.
         settings: of the model.
-        batched: Triton is to batch the requests.
+        batched: whether Triton is to batch the requests.
 
     Raises:
         ConfigurationError: the configuration contradicts what the pipeline declares, or too little is known.
@@ -112,7 +112,7 @@ def complete_configuration(config: dict[str, object], pipeline: Pipeline, settin
     config["max_batch_size"] = (config.get("max_batch_size") or pipeline.max_batch_size or 1) if batched else 0
     _complete_inputs(config, pipeline, settings)
     _complete_outputs(config, pipeline, settings)
-    # What lasts for several runs is run one by one, and better by several instances.
+    # Inputs that last for several runs are run one by one, best with several instances.
     if batched and not streams(pipeline) and "dynamic_batching" not in config and "sequence_batching" not in config:
         config["dynamic_batching"] = {}
 
@@ -146,7 +146,7 @@ def _complete_input(entry: dict[str, object], info: TensorInfo, batched: bool) -
         of_sample = (1,) if entry["data_type"] == BYTES else (-1,) if info.dims is None else info.dims
         entry["dims"] = tensor_dims(of_sample, batched)
     if -1 in dims_of(entry) and entry["data_type"] != BYTES:
-        # Requests come one by one to a Python backend, so nothing speaks against those of different shapes in a batch.
+        # A Python backend receives requests one by one, so those of a batch may have different shapes.
         entry["allow_ragged_batch"] = batched
 
 
@@ -189,7 +189,7 @@ def _unknown(name: str) -> ConfigurationError:
 
 
 def _known_outputs(declared: Sequence[TensorInfo], seen: Sequence[TensorInfo] | None) -> list[TensorInfo]:
-    """What is declared, with the extents that a probe saw where that does not contradict it."""
+    """The declared values, with the extents that a probe saw if they do not contradict them."""
     if seen is None:
         return list(declared)
     return [

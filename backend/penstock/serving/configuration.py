@@ -1,4 +1,4 @@
-"""A model's Triton configuration, held against its pipeline; and what it says of requests and answers."""
+"""Checks a model's Triton configuration against its pipeline, and derives how requests and answers look."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 
 def check_configuration(config: Mapping[str, Any], pipeline: Pipeline, settings: Settings) -> None:
-    """Raises ConfigurationError where a complete configuration contradicts what the pipeline declares."""
+    """Raises ConfigurationError if a complete configuration contradicts what the pipeline declares."""
     declared, batched = declared_inputs(pipeline), bool(config["max_batch_size"])
     if not declared:
         raise ConfigurationError(
@@ -53,7 +53,7 @@ def check_configuration(config: Mapping[str, Any], pipeline: Pipeline, settings:
 
 
 def check_libraries(pipeline: Pipeline) -> None:
-    """Raises ConfigurationError where an operator needs a library that cannot be loaded."""
+    """Raises ConfigurationError if an operator needs a library that cannot be loaded."""
     for op in pipeline.graph.operators:
         for library in op.schema.needs if op.device != "gpu" else ():
             if why := library.missing():
@@ -65,7 +65,7 @@ def check_libraries(pipeline: Pipeline) -> None:
 def warn_of_differences(
     config: Mapping[str, Any], pipeline: Pipeline, settings: Settings, seen: Sequence[TensorInfo]
 ) -> None:
-    """Logs where a probe saw other outputs than are configured: made-up data may be of another kind than real data."""
+    """Logs differences between the outputs of a probe and the configuration: real data may differ from made-up data."""
     order = output_order(config["output"], pipeline)
     for entry, index, split in zip(config["output"], order, split_outputs(settings, config["output"], seen, order)):
         try:
@@ -106,7 +106,7 @@ def split_outputs(
 
 
 def input_specs(config: Mapping[str, Any], pipeline: Pipeline, settings: Settings) -> list[InputSpec]:
-    """How the tensors of a complete configuration's inputs become samples."""
+    """How to convert the input tensors of a complete configuration to samples."""
     declared = {info.name: info for info in declared_inputs(pipeline)}
     repeating = {op.name for op in source_steps(pipeline) if op.arguments.get("repeat_last")}
     strange = settings.defaults.keys() - declared.keys()
@@ -142,7 +142,7 @@ def _input_spec(
 
 
 def output_specs(config: Mapping[str, Any], pipeline: Pipeline, settings: Settings) -> list[OutputSpec]:
-    """How the pipeline's outputs become the tensors of a complete configuration, in its order."""
+    """How to convert the pipeline's outputs to the tensors of a complete configuration, in its order."""
     entries, batched = config["output"], bool(config["max_batch_size"])
     split = split_outputs(settings, entries, declared_outputs(pipeline), output_order(entries, pipeline))
     return [
@@ -152,7 +152,7 @@ def output_specs(config: Mapping[str, Any], pipeline: Pipeline, settings: Settin
 
 
 def configured_inputs(config: Mapping[str, Any]) -> dict[str, TensorInfo]:
-    """What the configuration says of each input's samples."""
+    """The configured properties of each input's samples."""
     batched = bool(config["max_batch_size"])
     return {entry["name"]: info_of(entry, batched) for entry in config["input"]}
 

@@ -1,4 +1,4 @@
-"""What is asked of a running Triton over HTTP: is it alive, which models has it, load one, unload one."""
+"""Control of a running Triton over HTTP: health, listing, loading and unloading models."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ _LOAD_TIMEOUT = 600.0
 
 
 class ServerError(PenstockError):
-    """The server cannot start, has died or refuses; the message tells why, from its log where it says so."""
+    """The server cannot start, has died or refuses a request; the message has the reason, from its log if possible."""
 
 
 @dataclass(frozen=True)
 class ModelState:
-    """A model as the server sees it.
+    """A model's state in the server.
 
     Attributes:
         name: of the model.
-        version: of the model, or empty where not even that is known.
+        version: of the model, or empty if unknown.
         state: ``READY``, ``UNAVAILABLE``, ``LOADING`` or ``UNLOADING``.
-        reason: why it is not ready; empty where nobody asked for it.
+        reason: why it is not ready; empty if not requested.
     """
 
     name: str
@@ -42,16 +42,16 @@ class ModelState:
 
     @property
     def failed(self) -> bool:
-        """The model was to be loaded, and could not."""
+        """The model failed to load."""
         return self.state == "UNAVAILABLE" and self.reason not in ("", "unloaded")
 
 
 class Control:
-    """Triton's HTTP interface, as far as it is about models and not about their data.
+    """Triton's HTTP interface for managing models.
 
     Args:
         address: ``host:port`` of HTTP.
-        headers: what Triton asks for where its interfaces are restricted.
+        headers: required by Triton if its interfaces are restricted.
     """
 
     def __init__(self, address: str, headers: Mapping[str, str]) -> None:
@@ -80,7 +80,7 @@ class Control:
         ]
 
     def configuration(self, model: str) -> dict[str, Any] | None:
-        """The complete configuration of a model that is loaded; None for others."""
+        """The complete configuration of a loaded model; None for others."""
         try:
             told: dict[str, Any] = self._ask("GET", f"/v2/models/{_quoted(model)}/config", patience=10)
         except ServerError:
@@ -92,16 +92,16 @@ class Control:
 
         Args:
             model: its name.
-            parameters: a configuration and files in place of the repository's.
+            parameters: a configuration and files to use instead of the repository's.
 
         Raises:
-            ServerError: it cannot be loaded. One that was loaded before stays as it is.
+            ServerError: it cannot be loaded. A version loaded before stays as it is.
         """
         body = json.dumps({"parameters": dict(parameters or {})})
         self._ask("POST", f"/v2/repository/models/{_quoted(model)}/load", body, _LOAD_TIMEOUT)
 
     def unload(self, model: str) -> None:
-        """Takes a model out of service at once; its requests in flight are answered still.
+        """Unloads a model at once; its requests in flight are still answered.
 
         Raises:
             ServerError: the server refuses, or does not know the model.
@@ -123,7 +123,7 @@ class Control:
             connection.close()
 
 
-# What to do about some of Triton's own refusals.
+# Remedies for some of Triton's own refusals.
 _ADVICE = {
     "has kind KIND_GPU but no GPUs|specifies invalid or unsupported gpu id": "`penstock serve --device cpu` runs it on the CPU",
     "unable to find backend library for backend 'dali'": "`penstock serve --as dali` takes such models",
@@ -131,7 +131,7 @@ _ADVICE = {
 
 
 def readable(text: str) -> str:
-    """An error of Triton without its dressing: log prefixes, repeated causes and tracebacks.
+    """An error of Triton without log prefixes, repeated causes and tracebacks.
 
     >>> readable("Internal: ValueError: no file\\n\\nAt:\\n  backend.py(3): initialize\\n")
     'ValueError: no file'

@@ -1,4 +1,4 @@
-"""The entries for inputs and outputs in a model's configuration, as Triton gives them: types and dims."""
+"""The entries for inputs and outputs in a model's configuration from Triton: types and dims."""
 
 from __future__ import annotations
 
@@ -39,40 +39,40 @@ TRITON_TYPES = {
     FLOAT64: "TYPE_FP64",
 }
 BYTES = "TYPE_STRING"
-UNKNOWN_TYPE = "TYPE_INVALID"  # how Triton says that an entry has none
+UNKNOWN_TYPE = "TYPE_INVALID"  # Triton's way of saying that an entry has none
 
 
 def triton_type(name: str, dtype: DALIDataType) -> str:
-    """What Triton calls a type; raises ConfigurationError where it does not know it."""
+    """Triton's name of a type; raises ConfigurationError if it has none."""
     if dtype not in TRITON_TYPES:
         raise ConfigurationError(f"'{name}' is of the type {dtype_name(dtype)}, which Triton does not know")
     return TRITON_TYPES[dtype]
 
 
 def tensor_dims(of_sample: Sequence[int], batched: bool) -> list[int]:
-    """The dims of a tensor in the configuration: without batches, the samples' own number comes first."""
+    """The dims of a tensor in the configuration: without batching, the number of samples comes first."""
     return (list(of_sample) or [1]) if batched else [-1, *of_sample]
 
 
 def data_type_of(entry: Mapping[str, Any]) -> str | None:
-    """Its type, or None where it has none."""
+    """Its type, or None."""
     given = entry.get("data_type")
     return None if given == UNKNOWN_TYPE else given
 
 
 def dims_of(entry: Mapping[str, Any]) -> list[int]:
-    """Its extents, which Triton may spell as texts; none where it has none."""
+    """Its extents, which Triton may spell as strings; empty if it has none."""
     return [int(extent) for extent in entry.get("dims") or ()]
 
 
 def own_dims_of(entry: Mapping[str, Any]) -> Sequence[Any]:
-    """An entry's dims as the model, rather than the client, sees them."""
+    """An entry's dims as seen by the model, rather than the client."""
     reshaped = entry.get("reshape")
     return reshaped.get("shape", ()) if reshaped else entry["dims"]
 
 
 def info_of(entry: Mapping[str, Any], batched: bool) -> TensorInfo:
-    """What it says of a sample."""
+    """Its properties of a sample."""
     if data_type_of(entry) == BYTES:
         return TensorInfo(entry["name"], UINT8, (-1,))
     dtype = next((dtype for dtype, name in TRITON_TYPES.items() if name == entry.get("data_type")), None)

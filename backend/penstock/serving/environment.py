@@ -1,10 +1,10 @@
 """The serving environment: the Python whose packages the models in Triton run with.
 
-Triton hosts it in its own process, and any environment with a shared library of Python, penstock and Triton will do: the
-one that the command ``penstock`` runs in, as a rule.
+Triton hosts it in its own process. Any environment with a shared Python library, penstock and Triton works; by default
+it is the one that the command ``penstock`` runs in.
 
-Where models run in Triton's Python stub instead, it takes the environment whose ``bin`` comes first on ``PATH``. The stub
-inside the ``nvidia-pytriton`` wheel was built before numpy 2 and exchanges wrong data with it, so that environment holds
+If models run in Triton's Python stub instead, that uses the environment whose ``bin`` comes first on ``PATH``. The stub
+in the ``nvidia-pytriton`` wheel was built before numpy 2 and exchanges wrong data with it, so that environment holds
 numpy 1.26.
 """
 
@@ -29,27 +29,27 @@ VARIABLE = "PENSTOCK_SERVE_ENV"
 """Names the folder of the serving environment, or its Python."""
 
 SUPPORTED = ((3, 10), (3, 11), (3, 12), (3, 13))
-"""Versions of Python for which the wheel has a stub and penstock is made."""
+"""Versions of Python supported by both the wheel's stub and penstock."""
 
 OLD_NUMPY = ((3, 10), (3, 11), (3, 12))
-"""Those of them for which numpy 1.26 comes as a wheel; elsewhere it is built from source, with a C compiler."""
+"""Those with wheels of numpy 1.26; for others it is built from source, with a C compiler."""
 
 Report = Callable[[str], None]
 
 
 class ServingEnvironmentError(PenstockError):
-    """There is no environment to serve from, or the one that there is will not do; the message tells the remedy."""
+    """There is no usable serving environment; the message has the remedy."""
 
 
 @dataclass(frozen=True)
 class Environment:
-    """A Python environment, as its own interpreter describes it.
+    """A Python environment, as described by its own interpreter.
 
     Attributes:
         python: its interpreter.
         version: of Python, e.g. ``(3, 11)``.
         packages: its ``site-packages``.
-        libraries: the folder of ``libpythonX.Y.so.1.0``; None where the system's loader finds it or there is none.
+        libraries: the folder of ``libpythonX.Y.so.1.0``; None if the system's loader finds it or there is none.
         numpy: version of numpy, or None without.
         penstock: the folder of the package ``penstock`` there, or None without.
         triton: the ``tritonserver`` of its ``nvidia-pytriton`` wheel, or None without.
@@ -65,17 +65,17 @@ class Environment:
 
     @property
     def programs(self) -> Path:
-        """The folder that has to come first on ``PATH``."""
+        """The folder that must come first on ``PATH``."""
         return self.python.parent
 
     @property
     def library(self) -> str:
-        """The shared library of its Python: a path, or a name that the system's loader may know."""
+        """Its shared Python library: a path, or a name for the system's loader."""
         name = f"libpython{_dotted(self.version)}.so.1.0"
         return name if self.libraries is None else str(self.libraries / name)
 
     def has_library(self) -> bool:
-        """Its Python has a shared library, which everything that hosts it needs."""
+        """Its Python has a shared library, as needed for hosting it."""
         if self.libraries is not None:
             return True
         try:
@@ -86,11 +86,11 @@ class Environment:
 
     @property
     def exchanges_with_stub(self) -> bool:
-        """Its numpy is one for which the wheel's stub was built."""
+        """Its numpy is one that the wheel's stub was built for."""
         return self.numpy is not None and int(self.numpy.split(".")[0]) < 2
 
     def problems(self, native: bool = False) -> list[str]:
-        """Why nothing can be served from here with the wheel's Triton; empty where it can.
+        """Why models cannot be served from here with the wheel's Triton; empty if they can.
 
         Args:
             native: Triton hosts this Python itself, without the stub.
@@ -113,7 +113,7 @@ class Environment:
         return found
 
 
-# What an interpreter tells about its environment. Runs with any Python, so it imports nothing of penstock.
+# Describes an interpreter's environment. Runs with any Python, so it does not import penstock.
 _DESCRIBE = """
 import importlib.metadata, importlib.util, json, os, sys, sysconfig
 def version(name):
@@ -144,7 +144,7 @@ print(json.dumps({
 
 
 def describe(place: str | Path) -> Environment:
-    """The environment at a folder or of an interpreter.
+    """The environment in a folder or of an interpreter.
 
     Args:
         place: e.g. ``.venv-serve`` or ``.venv-serve/bin/python``.
@@ -154,12 +154,12 @@ def describe(place: str | Path) -> Environment:
     """
     place = Path(place).expanduser()
     python = place / "bin" / "python" if place.is_dir() else place
-    # Not resolved: a virtual environment's interpreter is a link, and the link's place is what tells the environment.
+    # Not resolved: a virtual environment's interpreter is a link, whose location identifies the environment.
     python = Path(os.path.abspath(python))
     if not python.exists():
         raise ServingEnvironmentError(f"there is no Python environment at '{place}' (no '{python}')")
     try:
-        # Isolated, as the stub ignores PYTHONPATH too.
+        # Isolated, as the stub ignores PYTHONPATH, too.
         told = subprocess.run(
             [str(python), "-I", "-c", _DESCRIBE], capture_output=True, text=True, timeout=60, check=True
         ).stdout
@@ -185,12 +185,12 @@ def find_environment(explicit: str | Path | None = None, native: bool = False) -
         explicit: its folder, or its Python.
         native: Triton hosts its Python itself, without the stub.
 
-    Looked for in this order: ``explicit``; the variable ``PENSTOCK_SERVE_ENV``; the current interpreter's environment;
-    ``.venv-serve`` and ``.venv`` in the working folder; the one that :func:`create_environment` makes in the cache.
-    The first two are taken at their word: if they will not do, that is an error. The others are passed over.
+    Searched in this order: ``explicit``; the variable ``PENSTOCK_SERVE_ENV``; the current interpreter's environment;
+    ``.venv-serve`` and ``.venv`` in the working folder; the one that :func:`create_environment` makes in the cache. It
+    is an error if one of the first two is not usable; unusable others are skipped.
 
     Raises:
-        ServingEnvironmentError: none will do; the message says what each lacks and what to do.
+        ServingEnvironmentError: none is usable; the message says what each lacks and how to fix that.
     """
     named = explicit or os.environ.get(VARIABLE)
     if named:
@@ -213,23 +213,23 @@ def find_environment(explicit: str | Path | None = None, native: bool = False) -
 
 
 def remedy(folder: Path | None = None) -> str:
-    """What to do without a serving environment."""
+    """How to get a serving environment."""
     where = f" --stub {folder}" if folder else ""
     return f"Make one with `penstock setup{where}`, or name one with --python-env or {VARIABLE}."
 
 
 def default_folder() -> Path:
-    """Where a serving environment is made when no folder is named."""
+    """The default folder for a new serving environment."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return cache / "penstock" / "serve"
 
 
 def complete_environment(report: Report = print) -> Environment:
-    """Gives the current environment what it lacks to serve from, natively: Triton, and a compiler where there is none.
+    """Installs what the current environment lacks for serving natively: Triton, and a compiler if there is none.
 
     Raises:
         ServingEnvironmentError: its Python cannot be hosted, or a package could not be installed.
-        ShimError: the library that hosts it cannot be made.
+        ShimError: the library that hosts it cannot be built.
     """
     if describe(sys.executable).triton is None and not installed_triton():
         _install_triton(Path(sys.prefix), report)
@@ -259,10 +259,10 @@ def create_environment(
 
     Args:
         folder: of the virtual environment.
-        python: the interpreter to make it from; by default the best one on this machine.
-        gpu: with the packages for NVIDIA GPUs; by default where there is one.
-        packages: what else the models need, as pip takes it, e.g. ``onnxruntime``.
-        report: told each step.
+        python: the interpreter to use; by default the best one on this machine.
+        gpu: include the packages for NVIDIA GPUs; by default if there is a GPU.
+        packages: further requirements for pip, e.g. ``onnxruntime``.
+        report: called for each step.
 
     Raises:
         ServingEnvironmentError: there is no interpreter for it, or a package could not be installed.
@@ -291,7 +291,7 @@ def create_environment(
 
 def _install_triton(folder: Path, report: Report) -> None:
     report("installing Triton (the nvidia-pytriton wheel)")
-    # Without its own requirements: they ask for another numpy and for libraries that only its Python face needs.
+    # Without its requirements: they include another numpy, and libraries that only its Python interface needs.
     _install(folder, ["--no-deps", "nvidia-pytriton>=0.7,<0.8"])
 
 
@@ -307,10 +307,10 @@ def _warm(environment: Environment, report: Report) -> None:
 
 
 def suitable_python(report: Report = print) -> Environment:
-    """The best interpreter on this machine to make a serving environment from.
+    """The best interpreter on this machine for a serving environment.
 
     The current one if numpy 1.26 has a wheel for it, then the newest such on ``PATH`` or in the usual places, then one
-    that ``uv`` can fetch, then the current one after all (numpy 1.26 is then built from source).
+    that ``uv`` can fetch, then the current one after all (building numpy 1.26 from source).
 
     Raises:
         ServingEnvironmentError: there is none.
@@ -340,12 +340,12 @@ def suitable_python(report: Report = print) -> Environment:
 
 
 def installed_triton() -> bool:
-    """This machine has a Triton of its own, as NVIDIA's images do, which comes before that of the wheel."""
+    """Whether this machine has its own Triton, as NVIDIA's images do, which is preferred to the wheel's."""
     return shutil.which("tritonserver") is not None or Path("/opt/tritonserver/bin/tritonserver").is_file()
 
 
 def count_gpus() -> int:
-    """How many NVIDIA GPUs the driver offers; 0 without a driver."""
+    """The number of NVIDIA GPUs; 0 without a driver."""
     try:
         driver = ctypes.CDLL("libcuda.so.1")
     except OSError:
@@ -372,7 +372,7 @@ def _interpreters() -> Iterator[Path]:
 
 
 def _fetch_with_uv(report: Report) -> Environment | None:
-    """A Python 3.12 that ``uv``, if it is here, fetches or already has."""
+    """A Python 3.12 that ``uv``, if installed, has or fetches."""
     uv = shutil.which("uv", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]))
     if uv is None:
         return None
@@ -390,7 +390,7 @@ def _fetch_with_uv(report: Report) -> Environment | None:
 
 
 def _penstock_requirement(extras: Sequence[str]) -> list[str]:
-    """What pip is told, so that the environment gets this very penstock."""
+    """The requirement for pip that installs this very penstock."""
     suffix = f"[{','.join(extras)}]"
     checkout = Path(__file__).resolve().parents[3]
     if (checkout / "pyproject.toml").is_file():
@@ -402,7 +402,7 @@ def _penstock_requirement(extras: Sequence[str]) -> list[str]:
 
 
 def _install(folder: Path, packages: Sequence[str]) -> None:
-    """Installs with the current environment's pip: the folder needs none of its own."""
+    """Installs with the current environment's pip, so the folder needs none."""
     _run([sys.executable, "-m", "pip", "--python", str(folder / "bin" / "python"), "install", "--quiet", *packages])
 
 

@@ -1,4 +1,4 @@
-"""From a pipeline to a model folder of a Triton repository."""
+"""Exports a pipeline to a model folder of a Triton repository."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from penstock.serving.installation import BACKEND
 from penstock.serving.model_files import CANDIDATES, ModelFolder, find_definition, load_pipeline
 
 FILES = {"json": "model.json", "dali": "model.dali", "python": "pipeline.py"}
-"""Where each form of a pipeline is found by the backend."""
+"""The file names under which the backend finds each form of a pipeline."""
 
 
 class ExportError(PenstockError):
@@ -36,12 +36,12 @@ def export_model(
     Args:
         source: a Python file with a pipeline definition, or a pipeline saved in either format.
         model: the folder to write, e.g. ``model_repository/preprocess``; its name is the model's.
-        form: ``json``, ``dali`` or ``python`` (a copy of the source). By default a definition that takes an argument
+        form: ``json``, ``dali`` or ``python`` (a copy of the source). By default a definition with an argument
             ``device`` is copied, so that the server's device decides, and anything else becomes json.
-        device: what such a definition is given if it is not copied.
+        device: for such a definition if it is not copied.
         batch_size: the model's largest batch; by default the pipeline's own.
         version: of the model.
-        as_bytes: encoded data, that is 1-D UINT8 of any length, is taken as BYTES, so that one request can hold
+        as_bytes: encoded data, that is 1-D UINT8 of any length, is declared as BYTES, so that one request can hold
             several of different lengths.
 
     Returns:

@@ -1,8 +1,8 @@
-"""Run beside a server as a process of its own: clears away what the server's owner leaves behind if it is killed.
+"""Runs beside a server in its own process: cleans up after the server's owner if that is killed.
 
 It is started with the owner's process, the prefix of the server's shared memory and the server's folder. The owner
-writes the server's process group to its standard input, a line for each start, and ``done`` when nothing is left to
-do. It imports nothing but the standard library, and is done within milliseconds of the owner's end.
+writes the server's process group to its standard input, one line per start, and ``done`` when nothing is left to clean
+up. It imports only the standard library, and finishes within milliseconds of the owner's end.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ DONE = b"done"
 
 
 def main() -> None:
-    """Waits for the owner's word or its end."""
+    """Waits for the owner's message or its end."""
     owner, prefix, folder = int(sys.argv[1]), sys.argv[2], Path(sys.argv[3])
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
@@ -33,10 +33,10 @@ def main() -> None:
 
 
 def _listen(owner: int) -> bytes:
-    """All that the owner has said when it ended, or closed its end."""
+    """Everything the owner has written when it ended, or closed its end."""
     os.set_blocking(0, False)
     watched = [0]
-    # A child that the owner has forked holds the pipe open, too: so the owner itself is watched where the kernel can.
+    # A forked child of the owner keeps the pipe open, too: so the owner itself is watched if the kernel supports that.
     with contextlib.suppress(OSError):
         watched.append(os.pidfd_open(owner))
     if os.getppid() != owner:
@@ -54,7 +54,7 @@ def _listen(owner: int) -> bytes:
 
 
 def end_group(group: int) -> None:
-    """Ends what is left of a process group."""
+    """Ends the rest of a process group."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(group, signal.SIGKILL)
 

@@ -1,7 +1,7 @@
 """The backend `penstock` inside Triton's own process: what the shim of `backend/native` calls in the Python that it hosts.
 
-All models of the server share this interpreter, so nothing that one of them does may touch the others: what a model
-raises, be it SystemExit, goes back to the shim as that model's error.
+All models of the server share this interpreter, so none may affect the others: anything a model raises, even
+SystemExit, is returned to the shim as that model's error.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ R = TypeVar("R")
 
 logger = logging.getLogger(__name__)
 
-# Triton's numbers for types of data, in the order of its documentation; for errors, levels of its log and kinds of metrics.
+# Triton's enumerations of data types, in the order of its documentation, of errors, log levels and kinds of metrics.
 _TYPES = [
     "INVALID",
     "BOOL",
@@ -63,69 +63,69 @@ _CODES = {Fault.INTERNAL: 1, Fault.CANCELLED: 7}
 _INVALID_ARGUMENT = 3
 _LEVELS = ((logging.ERROR, 2), (logging.WARNING, 1), (logging.INFO, 0))
 _VERBOSE = 3
-# How long a thread may run Python while another one waits to: CPython's 5 ms are an answer's time, or several.
+# How long a thread may run Python while another one waits: CPython's 5 ms are as long as an answer takes, or longer.
 _SWITCH_SECONDS = 0.0005
 _KINDS = {"COUNTER": 0, "GAUGE": 1, "HISTOGRAM": 2}
 
 
 class Memory(Protocol):
-    """A piece of an input's memory, which lives as long as this; readable as a buffer where it is the host's."""
+    """A part of an input's memory, which lives as long as this; readable as a buffer if it is in host memory."""
 
     def place(self) -> tuple[int, int, int]:
-        """Its address and size, and the GPU that it is on, or -1."""
+        """Its address and size, and its GPU, or -1."""
 
     def __buffer__(self, flags: int, /) -> memoryview:
-        """What is in it."""
+        """Its contents."""
 
 
 class TritonRequest(Protocol):
-    """A request as the shim hands it over."""
+    """A request from the shim."""
 
     def id(self) -> str:
         """The client's name for it, or empty."""
 
     def parameters(self) -> dict[str, Any]:
-        """What the client sent along."""
+        """The client's parameters."""
 
     def outputs(self) -> list[str]:
-        """The names of the outputs that are asked for."""
+        """The names of the requested outputs."""
 
     def is_cancelled(self) -> bool:
-        """Whether nobody waits for it any more."""
+        """Whether it was cancelled."""
 
     def input(self, name: str) -> tuple[int, tuple[int, ...], list[Memory]] | None:
-        """An input's type, shape and memory; None where it is left out."""
+        """An input's type, shape and memory; None if it is omitted."""
 
     def answer(self, outputs: list[tuple[str, int, tuple[int, ...], Any]]) -> None:
-        """Takes the answer: name, type, shape and memory of each output."""
+        """Sets the answer: name, type, shape and memory of each output."""
 
     def refuse(self, code: int, message: str) -> None:
-        """Takes a refusal instead."""
+        """Sets an error instead."""
 
     def flush(self) -> None:
-        """Sends what was taken at once; another may follow."""
+        """Sends what was set at once; more may follow."""
 
 
 class Shim(Protocol):
-    """What the server offers beside requests."""
+    """The server's services apart from requests."""
 
     def log(self, level: int, text: str) -> None:
-        """Writes a line in its log."""
+        """Writes a line to its log."""
 
     def metric(
         self, kind: int, name: str, doc: str, labels: list[tuple[str, str]], bounds: list[float]
     ) -> SeriesOnPage:
-        """Makes a series on its page of metrics."""
+        """Makes a series on its metrics page."""
 
     def elements(self, data: Any) -> list[int]:
-        """Where the byte strings in a tensor of them begin and end, one number behind the other."""
+        """The start and end of each byte string in a tensor, one number after the other."""
 
 
 _shim: Shim
 
 
 def _guarded(function: Callable[P, R]) -> Callable[P, R]:
-    """Logs where an error came from, unless it speaks for itself; what would end a program becomes an error like others."""
+    """Logs where an error came from, unless it speaks for itself; what would end a program becomes an ordinary error."""
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -149,8 +149,8 @@ def start(shim: Shim, backend: str, config: str) -> None:
     """Makes the interpreter ready for models.
 
     Args:
-        shim: what the server offers.
-        backend: what configurations call the backend.
+        shim: the server's services.
+        backend: its name in configurations.
         config: the server's settings for it, as JSON.
     """
     global _shim
@@ -158,7 +158,7 @@ def start(shim: Shim, backend: str, config: str) -> None:
     log_to_server(_log)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            # What a model prints is to be seen when it is printed: the server's log is no terminal.
+            # Unbuffered, as the server's log is not a terminal.
             stream.reconfigure(line_buffering=True)
     sys.setswitchinterval(_SWITCH_SECONDS)
     for name in ("fork", "forkpty"):
@@ -168,34 +168,34 @@ def start(shim: Shim, backend: str, config: str) -> None:
 
 @_guarded
 def complete(config: str, model_folder: str, version: int) -> str:
-    """A model's configuration with what it does not tell filled in; both are JSON."""
+    """A model's configuration, completed; both are JSON."""
     return json.dumps(completed(json.loads(config), Path(model_folder) / str(version)))
 
 
 @_guarded
 def load(config: str, model_folder: str, version: int, name: str, device_id: int) -> HostedInstance:
-    """An instance of a model, ready to be asked; ``device_id`` is -1 for the CPU."""
+    """An instance of a model, ready for requests; ``device_id`` is -1 for the CPU."""
     return HostedInstance(
         json.loads(config), Path(model_folder) / str(version), name, None if device_id < 0 else device_id
     )
 
 
 def tidy() -> None:
-    """Gives memory back to the system after an instance was closed."""
+    """Returns memory to the system after an instance was closed."""
     gc.collect()
     with contextlib.suppress(AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
 
 
 def end() -> None:
-    """Does what Python does at the end of a program, but that it goes on: threads of strangers may still be about."""
+    """Runs what Python runs at exit, without exiting: foreign threads may still be running."""
     atexit._run_exitfuncs()  # private: atexit has no public way to run its functions early
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
 
 
 class HostedInstance:
-    """An instance of a model as the shim knows it."""
+    """An instance of a model, for the shim."""
 
     def __init__(self, config: Mapping[str, Any], folder: Path, name: str, device_id: int | None) -> None:
         self._instance = ModelInstance(config, folder, name, device_id, _series)
@@ -203,7 +203,7 @@ class HostedInstance:
 
     @_guarded
     def execute(self, requests: Sequence[TritonRequest]) -> None:
-        """Answers requests: each gets its answer, and the shim sends it."""
+        """Answers requests: sets each one's answer, which the shim sends."""
         self._instance.execute([_Request(request) for request in requests])
 
     @_guarded
@@ -257,11 +257,11 @@ class _Request:
         for answer in answers:
             self.answer(answer)
             self._request.flush()
-        self._request.flush()  # of no answer at all, too, it is known then that these were all
+        self._request.flush()  # also tells that these were all, if there is no answer
 
 
 def _joined(memory: Sequence[Memory]) -> np.ndarray:
-    """An input's bytes, without a copy where they are one piece on the host."""
+    """An input's bytes, without a copy if they are contiguous in host memory."""
     pieces = [_on_host(piece) for piece in memory]
     if len(pieces) == 1:
         return pieces[0]
@@ -327,7 +327,7 @@ def _log(level: int, text: str) -> None:
 
 
 def _take_settings(backend: str, given: Mapping[str, str]) -> None:
-    """Adds the settings of Triton's command line to those of the environment, which `penstock serve` fills in."""
+    """Adds the settings of Triton's command line to those of the environment, which `penstock serve` sets."""
     known = {item.name for item in declared()}
     sections = json.loads(os.environ.get(SERVER_SETTINGS) or "{}")
     own = {name: text for name, text in given.items() if name in known}

@@ -1,4 +1,4 @@
-"""Triton as it is installed on this machine, and the backend directory that it is started with."""
+"""The Triton installed on this machine, and the backend directory that it is started with."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from penstock.errors import PenstockError
 from penstock.serving.environment import Environment
 
 BACKEND = "penstock"
-"""What a model's configuration calls the backend."""
+"""The backend's name in configurations."""
 
 _STANDARD = Path("/opt/tritonserver")
 _STUB = "triton_python_backend_stub"
@@ -21,11 +21,11 @@ _HELPERS = "triton_python_backend_utils.py"
 _LIBRARY = "libtriton_python.so"
 
 
-_PYTHON = "python.txt"  # as the shim looks for it
+_PYTHON = "python.txt"  # the name that the shim looks for
 
 
 class InstallationError(PenstockError):
-    """Triton, or a part of it, is missing or cannot be laid out; the message tells the remedy."""
+    """Triton, or a part of it, is missing or cannot be set up; the message has the remedy."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Installation:
         binary: the program ``tritonserver``.
         backends: its own backend directory.
         stub: the program that runs Python models, for the serving environment's version of Python.
-        from_wheel: it is the one in the ``nvidia-pytriton`` wheel, which has no backend but Python.
+        from_wheel: it is from the ``nvidia-pytriton`` wheel, which has only the Python backend.
     """
 
     binary: Path
@@ -57,8 +57,8 @@ class Hosted:
 
     Attributes:
         shim: the library that does it.
-        library: the shared library of Python: a path, or a name that the system's loader knows.
-        python: the interpreter whose environment it is to have.
+        library: the shared library of Python: a path, or a name for the system's loader.
+        python: the interpreter whose environment to use.
     """
 
     shim: Path
@@ -67,10 +67,10 @@ class Hosted:
 
 
 def find_installation(environment: Environment | None, native: bool = False) -> Installation:
-    """Triton on ``PATH`` or in ``/opt/tritonserver``; else the one in the serving environment's wheel.
+    """Triton on ``PATH`` or in ``/opt/tritonserver``; otherwise the one in the serving environment's wheel.
 
     Args:
-        environment: the serving environment; None where there is none.
+        environment: the serving environment; None if there is none.
         native: Triton hosts Python itself, without the stub.
 
     Raises:
@@ -102,11 +102,11 @@ def _checked(installation: Installation) -> Installation:
 
 
 def check_stub(installation: Installation, environment: dict[str, str]) -> None:
-    """Raises InstallationError where the stub would not start for want of a library (Triton itself would hang then).
+    """Raises InstallationError if the stub would not start because a library is missing (Triton itself would hang).
 
     Args:
         installation: of Triton.
-        environment: the variables that the server gets.
+        environment: the server's environment variables.
     """
     ldd = shutil.which("ldd")
     if ldd is None:
@@ -124,17 +124,17 @@ def lay_out(
 ) -> Path:
     """The backend directory to start Triton with: its Python backend and ours.
 
-    Triton from a wheel gets a directory of its own in ``folder``. An installed Triton has other backends beside the
-    Python one, so ours is put into its own directory, where a symbolic link would be refused, too.
+    Triton from a wheel gets its own directory in ``folder``. An installed Triton has other backends, so ours is added
+    to its directory, where a symbolic link would be rejected, too.
 
     Args:
         installation: of Triton.
-        folder: for what is made for this server alone.
-        names: what models' configurations may call our backend.
+        folder: for files of this server only.
+        names: of our backend in models' configurations.
         hosted: the Python that Triton is to host itself; None: models run in the stub.
 
     Raises:
-        InstallationError: the directory cannot be written, or has another backend of such a name.
+        InstallationError: the directory cannot be written, or has another backend with such a name.
     """
     target = folder / "backends" if installation.from_wheel else installation.backends
     try:
@@ -164,13 +164,13 @@ def _lay_out_python(installation: Installation, folder: Path) -> None:
 def _lay_out_ours(folder: Path, hosted: Hosted | None) -> None:
     library, python = folder / f"libtriton_{folder.name}.so", folder / _PYTHON
     if library.exists() and not python.exists():
-        # Triton would take that one, and so does whoever put it there.
+        # Triton would use it, and so intends whoever put it there.
         raise InstallationError(
             f"'{folder}' is another backend of that name: move it out of '{folder.parent}' for Penstock to take its place"
         )
     folder.mkdir(parents=True, exist_ok=True)
     if hosted is None:
-        # Triton takes a library before anything else.
+        # Triton prefers a library to anything else.
         library.unlink(missing_ok=True)
         python.unlink(missing_ok=True)
         entry = Path(__file__).parents[1] / "model.py"
@@ -181,9 +181,9 @@ def _lay_out_ours(folder: Path, hosted: Hosted | None) -> None:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Writes a file, unless it is there already: the folder may be read-only."""
+    """Writes a file unless it exists: the folder may be read-only."""
     if not path.is_file() or path.read_bytes() != content:
-        # Beside, and then moved there: a server that runs may have the old one in its memory.
+        # Written beside and moved: a running server may have the old one mapped.
         beside = path.with_name(f"{path.name}.{os.getpid()}")
         beside.write_bytes(content)
         beside.replace(path)

@@ -1,4 +1,4 @@
-"""`ModelInstance`: one instance of a model, whoever hosts it: Triton's stub (`backend`) or Triton itself (`in_process`)."""
+"""`ModelInstance`: one instance of a model, in Triton's stub (`backend`) or in Triton itself (`in_process`)."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from penstock.serving.settings import settings_of
 
 
 class Asked(Request, Protocol):
-    """A request together with the way back to whoever sent it."""
+    """A request together with the means to answer it."""
 
     def answer(self, answer: Answer) -> None:
-        """Gives the one answer; it is sent when the execution is over."""
+        """Sets the one answer; it is sent when the execution is over."""
 
     def stream(self, answers: Iterable[Answer]) -> None:
-        """Sends a decoupled model's answers, each as soon as there is one, and tells that there are no more."""
+        """Sends a decoupled model's answers, each as soon as it is ready, and the end of them."""
 
 
 class ModelInstance:
@@ -42,7 +42,7 @@ class ModelInstance:
         decoupled: a request may have any number of answers.
 
     Raises:
-        ConfigurationError: the configuration is wrong, or does not fit the pipeline.
+        ConfigurationError: the configuration is invalid, or does not match the pipeline.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class ModelInstance:
 
 
 def completed(config: dict[str, Any], version_folder: Path) -> dict[str, Any]:
-    """A model's configuration with its inputs, outputs, batch size and batching filled in; changed in place.
+    """Completes a model's configuration: inputs, outputs, batch size and batching; modifies it in place.
 
     Raises:
         ConfigurationError: it contradicts what the pipeline declares, or too little is known.
@@ -103,7 +103,7 @@ def _configuration_text(model_folder: Path) -> str:
 
 
 class LogHandler(logging.Handler):
-    """Hands what Penstock logs to the server's log.
+    """Forwards Penstock's log to the server's.
 
     Args:
         write: takes a level of :mod:`logging` and a text.

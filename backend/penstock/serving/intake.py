@@ -1,4 +1,4 @@
-"""`Intake`: the samples that a request brings for each input, or leaves to be taken from elsewhere."""
+"""`Intake`: the samples of a request's inputs, including omitted ones."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from penstock.serving.requests import InputSpec, Request, RequestError, sample_o
 class Intake:
     """Takes the samples out of a model's requests.
 
-    What a request leaves out of the inputs that are optional is its parameter of that name; else the input's default; else,
-    where the pipeline's source says ``repeat_last``, the samples of the last request that had the input.
+    An optional input that a request omits is taken from its parameter of that name; otherwise from the input's default;
+    otherwise, if the pipeline's source says ``repeat_last``, from the last request that had the input.
 
-    Where an input's sample lasts for several runs, it is one, and the other inputs hold one for all samples that are made of
-    it, or one for each in a batch of those.
+    An input whose sample lasts for several runs has only one; other inputs then hold one for all samples made from it,
+    or one for each in a batch of those.
 
     Args:
         inputs: of the model.
-        limit: the most samples that a request may hold.
-        copies: give copies, because samples may be kept: a request's memory goes with it.
+        limit: the largest number of samples in a request.
+        copies: return copies, since samples may be kept: a request's memory is freed with it.
     """
 
     def __init__(self, inputs: Sequence[InputSpec], limit: int, copies: bool = False) -> None:
@@ -31,10 +31,10 @@ class Intake:
         self._last: dict[str, list[object]] = {}
 
     def samples_of(self, request: Request) -> list[list[Any]]:
-        """The samples of each input; as views of the request's memory where it brings them, unless they may be kept.
+        """The samples of each input, as views of the request's memory unless they may be kept.
 
         Raises:
-            RequestError: something is missing, of the wrong rank, or too much.
+            RequestError: something is missing, of the wrong rank, or too large.
         """
         tensors = {spec.name: request.tensor(spec.name) for spec in self._inputs}
         given = {

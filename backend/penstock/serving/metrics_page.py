@@ -1,7 +1,7 @@
-"""Triton's page of metrics, as model instances write on it.
+"""Triton's metrics page, as model instances write to it.
 
-To change a metric in Triton takes 20 to 150 microseconds, so what happens is added up by the model and sent now and then, by a
-thread of its own.
+Changing a metric in Triton takes 20 to 150 microseconds, so the model accumulates changes, and a thread sends them now
+and then.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _INTERVAL = 0.25  # seconds
 
 
 class SeriesOnPage(Protocol):
-    """A series on the page; which of these it takes depends on its kind."""
+    """A series on the page; its kind decides which of these it accepts."""
 
     def increment(self, value: float) -> None:
         """Raises a counter."""
@@ -32,19 +32,19 @@ class SeriesOnPage(Protocol):
 
 
 MakeSeries = Callable[[Family, Mapping[str, str]], SeriesOnPage]
-"""Makes a series of a family with these labels, or gives the one that is there."""
+"""Makes a series of a family with these labels, or returns the existing one."""
 
 
 class MetricsPage:
-    """Triton's page of metrics, as one model instance writes on it.
+    """Triton's metrics page, as one model instance writes to it.
 
-    Series of the same labels are one, whoever writes: what the instances of a model count adds up. They outlive the model: a
-    counter goes on where it was when the model is loaded again.
+    Series with the same labels are one, so the counts of a model's instances add up. They outlive the model: a counter
+    continues when the model is reloaded.
 
     Args:
         make: makes series.
         model, version: the labels of all series.
-        instance: the label of gauges, which each instance has for itself.
+        instance: the label of gauges, which each instance has separately.
     """
 
     def __init__(self, make: MakeSeries, model: str, version: str, instance: str) -> None:
@@ -55,7 +55,7 @@ class MetricsPage:
         self._gauges: set[Metric] = set()
 
     def write(self, changes: Changes) -> None:
-        """Brings the page up to date."""
+        """Updates the page."""
         for (metric, labels), raised in changes.counts.items():
             self._at(metric, labels).increment(raised)
         for (metric, value), times in changes.observed.items():
@@ -79,11 +79,11 @@ class MetricsPage:
 
 
 class MetricsWriter:
-    """Writes what a model has counted on the page, a quarter of a second after it has happened.
+    """Writes a model's counts to the page, a quarter of a second after they change.
 
     Args:
-        page: where it goes.
-        tally: what is counted.
+        page: to write to.
+        tally: the counts.
     """
 
     def __init__(self, page: MetricsPage, tally: Tally) -> None:
@@ -94,7 +94,7 @@ class MetricsWriter:
         self._thread.start()
 
     def close(self) -> None:
-        """Sends what is left, and that nothing is held any more."""
+        """Sends what is left, and resets the gauges."""
         self._closed.set()
         self._tally.changed.set()
         self._thread.join()

@@ -1,8 +1,7 @@
-"""The file of a model version, and the pipeline in it.
+"""The file of a model version, and its pipeline.
 
-What a repository's configuration names is looked for in the model's own folder and nowhere else, and the pipelines of
-saved files touch files there alone, unless the setting ``allowed_paths`` names more. A model that is a Python file is
-code, which may do as it likes.
+A file named in a configuration must be in the model's own folder, and the pipelines of saved files can access only
+files there, unless the setting ``allowed_paths`` adds more. A model that is a Python file is code without such limits.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 CANDIDATES = ("model.dali", "model.json", "pipeline.py", "dali.py")
 _FALLBACK = "dali.py"
-# What Triton fills in where a configuration names no file.
+# Triton's value if a configuration names no file.
 _TRITON_DEFAULTS = ("", "model.py", "model.dali", "model.penstock")
 _IN_NAMES = frozenset(string.ascii_letters + string.digits + "._-")
 
@@ -41,7 +40,7 @@ class ModelFolder:
         version: e.g. ``model_repository/preprocess/1``.
         named: ``default_model_filename`` of the model's configuration, or empty.
         allowed_modules: modules from which Python operators of saved pipelines may be loaded.
-        allowed_paths: what pipelines may read beside the model's own folder: folders, and beginnings of remote paths.
+        allowed_paths: what pipelines may read outside the model's own folder: folders, and prefixes of remote paths.
         as_dali: ``import nvidia.dali`` in Python files means Penstock.
     """
 
@@ -52,11 +51,11 @@ class ModelFolder:
     as_dali: bool = False
 
     def files(self) -> list[Path]:
-        """The files that may hold the pipeline, the likeliest first: as the configuration says, else by their names.
+        """The files that may hold the pipeline, the likeliest first: the configured one, otherwise by name.
 
         Raises:
-            ConfigurationError: the name is none, or leads out of the folder.
-            FileNotFoundError: there is no such file; the message says where it was looked for.
+            ConfigurationError: the name is invalid, or leads out of the folder.
+            FileNotFoundError: there is no such file; the message says where it was expected.
         """
         _check_name(self.named)
         names = CANDIDATES if self.named in _TRITON_DEFAULTS else (self.named, _FALLBACK)
@@ -70,11 +69,11 @@ class ModelFolder:
         """The pipeline, not built yet: of the first file, or of ``dali.py`` where that one holds none.
 
         Args:
-            device: where it will run; handed to Python definitions that take a ``device``.
-            settings: of the pipeline; those that are not None override what the file says.
+            device: where it will run; passed to Python definitions with an argument ``device``.
+            settings: of the pipeline; those that are not None override the file's.
 
         Raises:
-            SerializationError: no file holds a pipeline that makes sense.
+            SerializationError: no file holds a valid pipeline.
         """
         first, *others = self.files()
         try:
@@ -113,12 +112,12 @@ def load_pipeline(
     Args:
         path: a Python file with a pipeline marked ``@autoserialize``, or a pipeline saved in either format.
         allowed_modules: modules from which Python operators may be loaded.
-        device: where it will run; handed to Python definitions that take a ``device``.
+        device: where it will run; passed to Python definitions with an argument ``device``.
         as_dali: ``import nvidia.dali`` in a Python file means Penstock.
-        settings: of the pipeline; those that are not None override what the file says.
+        settings: of the pipeline; those that are not None override the file's.
 
     Raises:
-        SerializationError: the file holds no pipeline, or one that does not make sense.
+        SerializationError: the file holds no valid pipeline.
     """
     settings = {key: value for key, value in settings.items() if value is not None}
     if path.suffix == ".py":
@@ -147,14 +146,14 @@ def _check_name(name: str) -> None:
 
 
 def find_definition(path: Path, as_dali: bool = False) -> Any:
-    """The pipeline factory that a Python file marks with ``@autoserialize``, or the only one that it has.
+    """The pipeline factory marked with ``@autoserialize`` in a Python file, or its only one.
 
     Args:
         path: of the file.
         as_dali: ``import nvidia.dali`` there means Penstock.
 
     Raises:
-        SerializationError: the file raises, or does not tell which pipeline is meant.
+        SerializationError: the file raises, or it is unclear which pipeline is meant.
     """
     if as_dali:
         from penstock import compat

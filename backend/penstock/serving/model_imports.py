@@ -1,8 +1,8 @@
-"""Python files of models: each may import the modules beside it, and gets those of no other model.
+"""Python files of models: each may import the modules beside it, but not those of other models.
 
-A model's folder is a package of its own, of which nobody but the importer knows the name; what its files import by
-plain names is looked for there first, as for a script. So two models can both have a module `helper`, in one process,
-and imports inside of functions, which happen much later, still find the right one.
+A model's folder is a package with a name that only the importer knows; its files' imports by plain names are looked up
+there first, as for a script. So two models can both have a module `helper` in one process, and imports inside
+functions, which run much later, still find the right one.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _noting: contextvars.ContextVar[Imports | None] = contextvars.ContextVar("pensto
 
 
 class Imports:
-    """Notes which files of models are imported while it is entered, so that they can be forgotten with their model.
+    """Records which files of models are imported inside it, so that they can be unloaded with their model.
 
     >>> with Imports() as imports:
     ...     module = import_file(Path("model_repository/preprocess/1/pipeline.py"))
@@ -51,11 +51,11 @@ class Imports:
             self.forget()
 
     def note(self, package: str) -> None:
-        """Takes down the package of a model's folder."""
+        """Records the package of a model's folder."""
         self._packages.append(package)
 
     def forget(self) -> None:
-        """Lets go of the modules: of what nobody refers to any more, nothing stays."""
+        """Unloads the modules."""
         for package in self._packages:
             for name in [name for name in list(sys.modules) if name.partition(".")[0] == package]:
                 sys.modules.pop(name, None)
@@ -63,10 +63,10 @@ class Imports:
 
 
 def import_file(path: Path) -> ModuleType:
-    """The module of a model's Python file, loaded anew, as are the modules beside it.
+    """The module of a model's Python file, freshly loaded, as are the modules beside it.
 
     Raises:
-        SerializationError: it raises, or a module that it imports does; the message names the line.
+        SerializationError: it raises, or a module that it imports does; the message has the line.
     """
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())
@@ -91,7 +91,7 @@ def import_file(path: Path) -> ModuleType:
 
 
 class _Loader(importlib.machinery.SourceFileLoader):
-    """Loads a file of a model's: it sees its own folder first."""
+    """Loads a model's file, which sees its own folder first."""
 
     def exec_module(self, module: ModuleType) -> None:
         vars(module)["__builtins__"] = vars(builtins) | {"__import__": self._import}

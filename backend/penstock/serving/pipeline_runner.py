@@ -1,4 +1,4 @@
-"""`PipelineRunner`: runs a pipeline on what it is given, and proves that what comes out was made of it."""
+"""`PipelineRunner`: runs a pipeline on the data it is fed, and proves that the outputs were made from it."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ logger = logging.getLogger(__name__)
 
 
 class MixUpError(PenstockError):
-    """A pipeline gave something else than what was made of the batch that it was fed; nobody may see it."""
+    """A pipeline returned something other than the results for the batch it was fed; nobody may see it."""
 
 
 @dataclass(frozen=True)
 class Ticket:
-    """What one source was fed for one batch; told from others by identity.
+    """A batch fed to one source; compared by identity.
 
     Attributes:
         source: the operator's name.
@@ -33,12 +33,12 @@ class Ticket:
 
 
 class PipelineRunner:
-    """Runs a pipeline on one batch at a time, and holds what each source gave against what it was fed.
+    """Runs a pipeline on one batch at a time, and checks what each source returned against what it was fed.
 
-    After a run, whatever came of it, no source holds data. After a mix-up the pipeline is built anew.
+    After a run, whatever its outcome, no source holds data. After a mix-up the pipeline is rebuilt.
 
     Args:
-        pipeline: that nobody else runs or feeds.
+        pipeline: not run or fed by anyone else.
     """
 
     def __init__(self, pipeline: Pipeline) -> None:
@@ -47,20 +47,20 @@ class PipelineRunner:
 
     @property
     def sources(self) -> dict[str, InputOperator]:
-        """The pipeline's operators that take data, by name; those that no output needs are not among them."""
+        """The pipeline's input operators, by name; without those that no output needs."""
         return self._pipeline.executor.input_operators
 
     def run(self, batches: Mapping[str, TensorList], count: int, watch: Watch | None = None) -> Result:
-        """What the pipeline makes of a batch; samples that fail are among the result's failures.
+        """The pipeline's results for a batch; failed samples are among the result's failures.
 
         Args:
-            batches: for each source its data; those for names that are no sources are left aside.
+            batches: the data of each source; other names are ignored.
             count: of the samples.
-            watch: over the run; it may stop it.
+            watch: observes the run; it may stop it.
 
         Raises:
-            MixUpError: something else came out than what went in.
-            OperatorError: the batch as a whole was refused.
+            MixUpError: the outputs are not those of the batch.
+            OperatorError: the batch as a whole was rejected.
         """
         sources = self.sources
         tickets = self._tickets(sources)
@@ -74,15 +74,15 @@ class PipelineRunner:
     def stream(
         self, batches: Mapping[str, TensorList], watching: Callable[[int], Watch] | None = None
     ) -> Generator[Result, None, None]:
-        """What the pipeline makes of a sample that lasts for several runs, run after run, until all of it was given.
+        """The pipeline's results for a sample that lasts for several runs, run after run, until it is used up.
 
         Args:
-            batches: for each source one sample; those that do not last hold for all samples that are made of the one that does,
-                or, where there are several, each for one in a batch of those.
-            watching: who watches over a run of so many samples; it may stop it, and the stream with it.
+            batches: one sample for each source; those that do not last apply to all samples made from the one that
+                does, or, if there are several, each to one in a batch of those.
+            watching: makes the observer of a run of so many samples; it may stop it, and the stream with it.
 
         Raises:
-            MixUpError, OperatorError: as :meth:`run`.
+            MixUpError, OperatorError: see :meth:`run`.
         """
         sources = self.sources
         tickets = self._tickets(sources)
@@ -109,12 +109,12 @@ class PipelineRunner:
         return {name: Ticket(name, self._batches) for name in sources}
 
     def _next_count(self, multi_run: Iterable[InputOperator]) -> int:
-        """Of the samples of the next run; 1 where it will be an error."""
+        """The number of samples in the next run; 1 if it will fail."""
         pending = [source.pending_batch_size() or 1 for source in multi_run]
         return min(*pending, self._pipeline.executor.max_batch_size)
 
     def _run(self, tickets: Mapping[str, Ticket], count: int, watch: Watch | None, in_between: bool = False) -> Result:
-        """Runs the pipeline on what its sources were fed, and checks what it gave."""
+        """Runs the pipeline on the data its sources were fed, and checks the results."""
         try:
             result = self._pipeline.executor.run_once(isolate=True, watch=watch)
             if result.ready is not None:
@@ -132,23 +132,23 @@ class PipelineRunner:
         for source in sources.values():
             source.drop()
         if any(source.has_data() for source in sources.values()):
-            # One that keeps its data would give it to the next batch: the next run builds new ones.
+            # A source that keeps its data would return it in the next batch: the next run makes new ones.
             self._pipeline.close()
 
 
 def _beside(batch: TensorList, count: int) -> TensorList:
-    """A batch of one sample as one of so many that are all the same memory; of one of more, so many."""
+    """A batch of one sample repeated in the same memory; of a larger batch, the first samples."""
     samples = list(batch.samples)
     return type(batch).of_samples(samples * count if len(samples) == 1 else samples[:count], batch.layout())
 
 
 def _check(result: Result, tickets: Mapping[str, Ticket], sources: Mapping[str, InputOperator], count: int) -> None:
-    """Raises MixUpError unless each source gave what it was fed, and each output has a sample for each that was fed.
+    """Raises MixUpError unless each source returned what it was fed, and each output has a sample for each one fed.
 
     Args:
         result: of the run.
-        tickets: of what each source was fed.
-        sources: those that must have given all of it.
+        tickets: of the data that each source was fed.
+        sources: those that must have returned all of it.
         count: of the samples.
     """
     for name, ticket in tickets.items():
@@ -157,7 +157,7 @@ def _check(result: Result, tickets: Mapping[str, Ticket], sources: Mapping[str, 
             raise MixUpError(f"'{name}' gave {taken or 'nothing'} instead of {ticket}: nothing is answered with it.")
         if name in sources and sources[name].waiting:
             raise MixUpError(f"'{name}' kept data beyond {ticket}: nothing is answered with it.")
-    # Where every sample has failed, an operator that learns from its results what they are has made no output.
+    # If every sample has failed, an operator that derives its output types from results has no output.
     all_failed = len(result.failures) == count
     for index, batch in enumerate(result.outputs):
         if len(batch) != count and not all_failed:

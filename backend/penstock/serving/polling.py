@@ -1,4 +1,4 @@
-"""Which models of a repository have changed, for servers in the mode "poll"."""
+"""Finds changed models of a repository, for servers in the mode "poll"."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _Fingerprint = frozenset[tuple[str, int, int]]
 
 @dataclass(frozen=True)
 class Changes:
-    """What happened to the models of the repositories.
+    """Changes to the models of the repositories.
 
     Attributes:
-        edited: those that are new or have other files.
-        removed: those whose folders are gone.
-        under_way: there are more, which somebody may still be writing.
+        edited: new models, and models with changed files.
+        removed: models whose folders are gone.
+        under_way: there are more, which may still be being written.
     """
 
     edited: list[str]
@@ -26,7 +26,7 @@ class Changes:
 
 
 class Repositories:
-    """The folders of models, looked at again and again.
+    """The folders of models, scanned repeatedly.
 
     Args:
         folders: the repositories.
@@ -38,7 +38,7 @@ class Repositories:
         self._known = dict(self._last)
 
     def changes(self) -> Changes:
-        """What has changed since it was told last, and not since the last look: a model half written is no model."""
+        """The changes since the last report that are older than the last scan: a model half written is ignored."""
         last, self._last = self._last, self._look()
         names = sorted(self._last.keys() | self._known.keys())
         changed = [name for name in names if self._last.get(name) != self._known.get(name)]
@@ -67,7 +67,7 @@ class Repositories:
 def _fingerprint(model: Path) -> _Fingerprint:
     files = set()
     for folder, folders, names in os.walk(model):
-        # Written by Python when a model is loaded, which is no change of the model.
+        # Written by Python when a model is loaded, so it is not a change of the model.
         folders[:] = [name for name in folders if name != "__pycache__"]
         paths = [os.path.join(folder, name) for name in names + folders]
         for path in paths:

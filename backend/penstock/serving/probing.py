@@ -1,4 +1,4 @@
-"""What a pipeline takes and gives: as it declares, and as a run on small made-up inputs of two sizes shows."""
+"""A pipeline's inputs and outputs: as declared, and as found by running it on small made-up inputs of two sizes."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class TensorInfo:
-    """What is known of one input or output.
+    """What is known about one input or output.
 
     Attributes:
         name: of the node.
-        dtype: of its elements, or None where it is not known.
-        dims: extents of a sample, -1 where they vary; None where the rank is not known.
+        dtype: of its elements, or None if unknown.
+        dims: extents of a sample, -1 if variable; None if the rank is unknown.
         layout: of a sample, or empty.
     """
 
@@ -42,29 +42,29 @@ class TensorInfo:
 
 
 def source_steps(pipeline: Pipeline) -> Iterator[OpNode]:
-    """The pipeline's operators that are fed, in order."""
+    """The pipeline's input operators, in order."""
     return (op for op in pipeline.graph.operators if issubclass(operator_class(op.schema.name), InputOperator))
 
 
 def streams(pipeline: Pipeline) -> bool:
-    """Whether what a request brings lasts for several runs, as a video does that is given in sequences."""
+    """Whether a request's data lasts for several runs, as a video does that is returned in sequences."""
     return bool(multi_run_sources(pipeline))
 
 
 def multi_run_sources(pipeline: Pipeline) -> set[str]:
-    """The names of the operators of which a sample that they are fed lasts for several runs."""
+    """The names of the input operators whose samples last for several runs."""
     kinds = {op.name: operator_class(op.schema.name) for op in source_steps(pipeline)}
     return {name for name, kind in kinds.items() if issubclass(kind, InputOperator) and kind.multi_run}
 
 
 def declared_inputs(pipeline: Pipeline) -> list[TensorInfo]:
-    """What the pipeline's operators that are fed declare."""
+    """The declarations of the pipeline's input operators."""
     return [_declared_input(op) for op in source_steps(pipeline)]
 
 
 def _declared_input(op: OpNode) -> TensorInfo:
     if "dtype" not in op.schema.all_arguments:
-        # It has no choice: it takes the contents of a file.
+        # It is fixed: the contents of a file.
         return TensorInfo(op.name, UINT8, (-1,))
     dtype, ndim, layout = (op.arguments.get(key) for key in ("dtype", "ndim", "layout"))
     if ndim is None and layout:
@@ -74,7 +74,7 @@ def _declared_input(op: OpNode) -> TensorInfo:
 
 
 def declared_outputs(pipeline: Pipeline) -> list[TensorInfo]:
-    """What the pipeline declares its outputs to be."""
+    """The declarations of the pipeline's outputs."""
     return [
         TensorInfo(node.name, dtype, None if ndim is None else (-1,) * ndim)
         for node, dtype, ndim in zip(pipeline.graph.outputs, pipeline.output_dtype(), pipeline.output_ndim())
@@ -82,17 +82,17 @@ def declared_outputs(pipeline: Pipeline) -> list[TensorInfo]:
 
 
 def probe(pipeline: Pipeline, configured: Mapping[str, TensorInfo] | None = None) -> list[TensorInfo] | None:
-    """The outputs that a pipeline gives for made-up inputs; None where it takes none of them, which is logged.
+    """The outputs of a pipeline for made-up inputs; None if it accepts none of them, which is logged.
 
-    Runs the pipeline, so that its kernels are compiled when the first request comes; encoded images are JPEGs, whose decoding
-    has the most of them. It is then no more as it was: others serve.
+    Runs the pipeline, so that its kernels are compiled before the first request; encoded images are JPEGs, whose
+    decoding has the most kernels. This changes the pipeline's state, so it must not serve afterwards.
 
     Args:
         pipeline: that never serves.
-        configured: what the model's configuration says of inputs, by name, for what the pipeline does not declare.
+        configured: the configuration of inputs, by name, for what the pipeline does not declare.
 
     Raises:
-        ConfigurationError: whatever it is given, it needs a library that is not there.
+        ConfigurationError: for any input, it needs a library that is missing.
     """
     inputs = [_combined(declared, (configured or {}).get(declared.name)) for declared in declared_inputs(pipeline)]
     kinds = list(_ENCODED) if any(_is_encoded(info) for info in inputs) else [""]
@@ -108,7 +108,7 @@ def probe(pipeline: Pipeline, configured: Mapping[str, TensorInfo] | None = None
             for node, batch, other in zip(pipeline.graph.outputs, small, large)
         ]
     lacking = [error for error in errors.values() if isinstance(error.__cause__, ImportError)]
-    # Where the input itself could not be made up, nothing is known of the pipeline.
+    # If the input could not be made up, nothing is known about the pipeline.
     if lacking and all(error in lacking or isinstance(error, ImportError) for error in errors.values()):
         raise ConfigurationError(_in_one_line(lacking[0]))
     why = "; ".join(f"{kind}: {_in_one_line(error)}" if kind else _in_one_line(error) for kind, error in errors.items())
@@ -155,7 +155,7 @@ def _made_up(info: TensorInfo, kind: str, scale: int) -> np.ndarray:
 
 
 def made_up_image(kind: str, scale: int) -> bytes:
-    """A grey image, in colour."""
+    """A grey image, encoded in colour."""
     from PIL import Image
 
     buffer = io.BytesIO()
@@ -174,7 +174,7 @@ def _wav(scale: int) -> bytes:
 
 
 def _clip(scale: int) -> bytes:
-    """A video of as many frames as the scale tells: sequences of its frames are of one length only if they are padded to it."""
+    """A video with this number of frames: its sequences have equal lengths only if they are padded."""
     import av
 
     buffer = io.BytesIO()

@@ -1,13 +1,13 @@
-"""Lines in the log for those who look for a request: one for each that failed, one for each execution that was slow.
+"""Log lines for tracing requests: one for each that failed, one for each slow execution.
 
 A line is an event and fields::
 
     request_failed model=thumbnail version=1 request=abc-17 kind=operator operator=penstock.fn.decoders.image sample=0 message=...
     slow_execution model=thumbnail version=1 samples=2 seconds=0.812 slowest=penstock.fn.resize slowest_seconds=0.640 requests=a,b
 
-What is not known is left out. In values, whatever is not visible ASCII is percent-encoded as in URLs, and so are ``%``, ``=``, ``,``,
-quotes and backslashes: no request can forge a field. A message is always last, goes to the end of its line, and has its line breaks
-folded into blanks.
+Unknown values are omitted. In values, everything except visible ASCII is percent-encoded as in URLs, and so are ``%``,
+``=``, ``,``, quotes and backslashes: no request can forge a field. A message is always last, extends to the end of its
+line, and has its line breaks replaced by blanks.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _PLAIN = "!#$&'()*+-./:;<>?@[]^_`{|}~"
 
 
 def failed_request(model: str, version: str, request: str, refusal: Refusal) -> str:
-    """The line about a request that got an error."""
+    """The line for a request that got an error."""
     fields = {
         "model": model,
         "version": version,
@@ -36,14 +36,14 @@ def failed_request(model: str, version: str, request: str, refusal: Refusal) -> 
 def slow_execution(
     model: str, version: str, requests: Iterable[str], samples: int, seconds: float, operators: Mapping[str, float]
 ) -> str:
-    """The line about an execution that took long.
+    """The line for a slow execution.
 
     Args:
         model, version: whose.
-        requests: their ids; those without are left out.
-        samples: how many were run.
-        seconds: in all.
-        operators: seconds that each took.
+        requests: their ids; those without are omitted.
+        samples: their number.
+        seconds: in total.
+        operators: seconds taken by each.
     """
     slowest = max(operators, key=operators.__getitem__, default="")
     fields = {

@@ -1,4 +1,4 @@
-"""A Triton server on this machine, as an object: started, kept alive and stopped."""
+"""A Triton server on this machine, as an object: started, supervised and stopped."""
 
 from __future__ import annotations
 
@@ -43,40 +43,42 @@ _GPU_POOL_BYTES = 1 << 30
 """For outputs on the GPU: what does not fit is served wrong, and Triton's own 64 MB hold no batch of photographs."""
 
 WAYS = ("native", "stub")
-"""How models run: in Triton's own process, or each instance in one of its own, Triton's Python stub."""
+"""How models run: in Triton's own process, or each instance in a process of its own, Triton's Python stub."""
 
 WAY = "PENSTOCK_BACKEND"
-"""The environment variable that chooses one of them where nothing else does."""
+"""The environment variable that selects one of them by default."""
 
 _STARTS = 3
-"""Tries to start on ports chosen here: another program may take one before Triton does."""
+"""Attempts to start on ports chosen here: another program may take one before Triton does."""
 
 
 class LocalServer:
-    """Triton, run on this machine with the backend ``penstock`` and a model repository.
+    """A Triton server on this machine with the backend ``penstock`` and a model repository.
 
-    A context manager: it starts on entering and stops on leaving. In between it is watched: a model whose process dies
-    is taken out of service and loaded again, while the others go on; a Triton that dies is started again.
+    A context manager: it starts on entering and stops on leaving. In between it is supervised: a model whose process
+    dies is unloaded and loaded again, while the others continue; a Triton that dies is restarted.
 
     Args:
-        repository: the folder of models; several are possible.
-        environment: the environment to serve from, or its folder; found by itself if not given.
-        http_port, grpc_port, metrics_port: where to listen; a free port is taken if not given.
+        repository: the folder of models, or several.
+        environment: the environment to serve from, or its folder; found automatically by default.
+        http_port, grpc_port, metrics_port: ports to listen on; by default free ones.
         host: the address to listen on: by default this machine only, ``0.0.0.0`` for all interfaces.
-        flags: Triton's own, e.g. ``["--log-verbose=1"]``. One that is given here replaces the one set by default.
-            Models come and go by ``--model-control-mode``: ``none`` (the default), ``poll`` or ``explicit``. Only in
-            ``explicit`` can clients load models, and ask for the index of the repository.
-        settings: of all models of the backend, e.g. ``{"max_pixels": "1000000"}``; a model's own parameters go first.
-        way: how models run, one of :data:`WAYS`; by default natively, and where that cannot be had or there are GPUs, in the
-            stub.
-        backends: the names that models may have for this backend in their configurations.
-        gpu_pool_bytes: memory on each GPU for the outputs in flight; what does not fit is served wrong by Triton.
+        flags: Triton's own, e.g. ``["--log-verbose=1"]``; they replace defaults. Models are managed by
+            ``--model-control-mode``: ``none`` (the default), ``poll`` or ``explicit``. Only in ``explicit`` can clients
+            load models, and request the index of the repository.
+        settings: of all models of the backend, e.g. ``{"max_pixels": "1000000"}``; a model's own parameters take
+            precedence.
+        way: how models run, one of :data:`WAYS`; by default natively or, if that is not possible or there are GPUs, in
+            the stub.
+        backends: names for this backend in models' configurations.
+        gpu_pool_bytes: memory on each GPU for the outputs in flight; Triton returns wrong results for those that do not
+            fit.
         allow_failures: start even if models cannot be loaded; by default that is an error.
-        timeout: seconds for the server to get ready.
-        log: a file for the server's log; by default a temporary one, gone when it stops.
-        echo: also show the log on standard error.
-        restarts: how often in a row a server that dies within a minute is started again.
-        report: told what has died and what is done about it; by default this is logged.
+        timeout: seconds for the server to become ready.
+        log: a file for the server's log; by default a temporary one, removed when it stops.
+        echo: also write the log to standard error.
+        restarts: how often in a row to restart a server that dies within a minute.
+        report: called with what has died and what is done about it; by default this is logged.
 
     Example:
         >>> with LocalServer("model_repository") as server:
@@ -135,7 +137,7 @@ class LocalServer:
         self._folder: Path | None = None
         self._reader: threading.Thread | None = None
         self._stopping = threading.Event()
-        # Names the shared memory of this server's stubs, so that what they leave behind can be found.
+        # Names the shared memory of this server's stubs, so that it can be found when they are gone.
         self.shared_memory = f"penstock_{uuid.uuid4().hex[:12]}_"
         self.ports: dict[str, int] = {}
         self.log: Path | None = None
@@ -167,7 +169,7 @@ class LocalServer:
 
     @property
     def running(self) -> bool:
-        """The server's process is alive."""
+        """Whether the server's process is alive."""
         return self._process is not None and self._process.poll() is None
 
     @property
@@ -177,12 +179,12 @@ class LocalServer:
 
     @property
     def control(self) -> Control:
-        """The server's interface for models, with leave to load and unload them."""
+        """The server's model control interface, with permission to load and unload them."""
         return Control(self.http_url, self._flags.headers)
 
     @property
     def clients_load(self) -> bool:
-        """Clients may load and unload models."""
+        """Whether clients may load and unload models."""
         return self._flags.mode == "explicit"
 
     def start(self) -> LocalServer:
@@ -190,7 +192,7 @@ class LocalServer:
 
         Raises:
             ServerError: it did not start, or a model did not load.
-            ServingEnvironmentError, InstallationError: there is nothing to start, or nothing to start it from.
+            ServingEnvironmentError, InstallationError: there is nothing to start, or no environment for it.
         """
         if self.running:
             raise ServerError("the server runs already")
@@ -225,10 +227,10 @@ class LocalServer:
         return self
 
     def restart(self, models: Sequence[str]) -> None:
-        """Starts the server again, on the same ports; models that fail then are no error.
+        """Restarts the server on the same ports; models that fail then are not an error.
 
         Args:
-            models: those to load, where clients load models; otherwise all are.
+            models: to load, if clients load models; otherwise all are.
 
         Raises:
             ServerError: it did not start.
@@ -238,10 +240,10 @@ class LocalServer:
         self._await_models()
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Waits until the server is stopped; False if it is not after ``timeout`` seconds.
+        """Waits until the server is stopped; returns False if it is not after ``timeout`` seconds.
 
         Raises:
-            ServerError: it dies again and again, and is not started any more.
+            ServerError: it keeps dying, and is not restarted any more.
         """
         return self._supervisor is None or self._supervisor.wait(timeout)
 
@@ -274,12 +276,12 @@ class LocalServer:
         return self._stubs.running() if self.running else []
 
     def end(self) -> str:
-        """How the server's process has ended."""
+        """The exit status of the server's process, as text."""
         code = None if self._process is None else self._process.poll()
         return "is not there" if code is None else describe_end(code)
 
     def log_tail(self, lines: int = 20) -> str:
-        """The last lines of the server's log, without the tables that it draws of its settings."""
+        """The last lines of the server's log, without its tables of settings."""
         return "\n".join(self._log_lines()[-lines:])
 
     def _log_lines(self) -> list[str]:
@@ -291,11 +293,11 @@ class LocalServer:
     # -- starting --------------------------------------------------------------------------------------------------
 
     def _choose_way(self) -> tuple[Environment, Installation]:
-        """What to serve from, and with what, the way that was asked for; else the first that can be had."""
+        """What to serve from, and with, in the requested way; otherwise the first possible way."""
         if self._asked_way is not None:
             return self._find()
         refusals: list[PenstockError] = []
-        # Natively, tensors on a GPU go by way of the host so far; the stub takes and gives them there.
+        # Natively, tensors on a GPU are copied through the host so far; the stub exchanges them on the GPU.
         for self.way in reversed(WAYS) if count_gpus() else WAYS:
             try:
                 found = self._find()
@@ -315,7 +317,7 @@ class LocalServer:
         elif not installed_triton():
             environment = find_environment(self._environment, self._native)
         else:
-            # An installed Triton brings the Python that its stub was made for: the machine's own.
+            # An installed Triton brings the Python that its stub was built for: the machine's.
             environment = describe(self._environment or shutil.which("python3") or "python3")
             if self._native and not environment.has_library():
                 raise ServerError(
@@ -324,7 +326,7 @@ class LocalServer:
         return environment, find_installation(environment, self._native)
 
     def _warn_of_wrong_data(self, environment: Environment) -> None:
-        """Reports plain Python models, which run in the stub all the same, where that exchanges wrong data with them."""
+        """Reports plain Python models, which run in the stub nevertheless, if that exchanges wrong data with them."""
         assert self._installation is not None
         if not self._installation.from_wheel or environment.exchanges_with_stub:
             return
@@ -347,7 +349,7 @@ class LocalServer:
         return variables | (self._mirrors.variables if self._mirrors is not None else {})
 
     def _all_settings(self) -> str:
-        """The settings of the server, as the models read them."""
+        """The server's settings, in the form that models read."""
         sections = json.loads(os.environ.get(SERVER_SETTINGS) or "{}")
         for backend, given in self._flags.backend_settings().items():
             sections[backend] = sections.get(backend, {}) | given
@@ -355,10 +357,10 @@ class LocalServer:
         return json.dumps(sections)
 
     def _guard(self) -> None:
-        """Starts the process that clears away what is left if this one is killed."""
+        """Starts the process that cleans up if this one is killed."""
         assert self._folder is not None
         self._guardian = subprocess.Popen(
-            # Of Python alone, without any package, so that it is there at once and takes little.
+            # Plain Python without any package, so that it is ready at once and small.
             [sys.executable, "-I", "-S", guardian.__file__, str(os.getpid()), self.shared_memory, str(self._folder)],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
@@ -397,7 +399,7 @@ class LocalServer:
         for use, port in self._given_ports.items():
             if port is not None:
                 _check_free(self.host, port, use)
-        # Held open together until all are chosen, so that they differ.
+        # All held open until every port is chosen, so that they differ.
         held = []
         for use, port in self._given_ports.items():
             if port is None:
@@ -416,7 +418,8 @@ class LocalServer:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            # A group of its own: Ctrl-C in the terminal must reach us alone, so that we stop the server in order.
+            # A process group of its own: Ctrl-C in the terminal must reach only us, so that we stop the server in
+            # order.
             start_new_session=True,
         )
         self._stubs = Stubs(self._process.pid)
@@ -441,7 +444,7 @@ class LocalServer:
             "--grpc-port": str(self.ports["gRPC"]),
             "--metrics-address": self.host,
             "--metrics-port": str(self.ports["metrics"]),
-            # Models that cannot be loaded are reported by us, all of them and by name.
+            # We report all models that cannot be loaded, by name.
             "--exit-on-error": "false",
             "--exit-timeout-secs": "10",
             "--backend-config": f"python,shm-region-prefix-name={self.shared_memory}",
@@ -452,7 +455,7 @@ class LocalServer:
         return own
 
     def _await_models(self) -> None:
-        """Waits until the server answers and no model is being loaded."""
+        """Waits until the server answers and no model is loading."""
         deadline = time.monotonic() + self._timeout
         while not self.control.live():
             self._check_start(deadline)
@@ -472,7 +475,7 @@ class LocalServer:
             raise ServerError(f"the server was not ready after {self._timeout:.0f} s: {self._explanation()}")
 
     def _refuse_failures(self) -> None:
-        """Raises ServerError if models that should be there are not."""
+        """Raises ServerError if expected models are missing."""
         models = self.models()
         names = {model.name for model in models}
         asked = names if ALL_MODELS in self._flags.models else set(self._flags.models)
@@ -496,7 +499,7 @@ class LocalServer:
     # -- ending ----------------------------------------------------------------------------------------------------
 
     def _end(self, patience: float) -> None:
-        """Ends the server's processes and removes what they leave in memory."""
+        """Ends the server's processes and frees the memory that they leave behind."""
         process, self._process = self._process, None
         if process is None:
             return
@@ -510,7 +513,7 @@ class LocalServer:
         guardian.remove_shared_memory(self.shared_memory)
 
     def _stop_at_exit(self, owner: int) -> None:
-        if os.getpid() == owner:  # and not in a child that was forked
+        if os.getpid() == owner:  # and not in a forked child
             self.stop()
 
     def _live(self) -> subprocess.Popen[bytes]:
@@ -536,7 +539,7 @@ _ALLOCATORS = {
 
 
 def _variables(environment: Environment, way: str) -> dict[str, str]:
-    """The environment variables of a server that takes its Python from an environment."""
+    """The environment variables of a server that uses an environment's Python."""
     variables = _ALLOCATORS[way] | dict(os.environ)
     for name in ("PYTHONHOME", "PYTHONPATH", "__PYVENV_LAUNCHER__", "PYENV_VERSION"):
         variables.pop(name, None)
@@ -555,7 +558,7 @@ def _name_of(flag: str) -> str:
 def _bound(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
-    # As servers do: connections of an earlier server that are still closing are no obstacle.
+    # As servers do: connections of an earlier server that are still closing do not matter.
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))
@@ -585,11 +588,11 @@ def _copy_log(source: BinaryIO, file: BinaryIO, echo: bool) -> None:
 
 
 def _wait_for_end(process: subprocess.Popen[bytes], stubs: Stubs, patience: float) -> None:
-    """Waits until the server has ended, or has nothing left but what it will never end by itself."""
+    """Waits until the server has ended, or only has requests left that will never end."""
     deadline = time.monotonic() + patience
     idle_since = None
     while process.poll() is None and time.monotonic() < deadline:
-        # A model that died with a request in its hands is waited for in vain: its process is gone, the others' are, too.
+        # It would wait forever for a model that died while handling a request: that process is gone, so are the others.
         idle = not stubs.running() and stubs.any_dead()
         idle_since = (idle_since or time.monotonic()) if idle else None
         if idle_since is not None and time.monotonic() - idle_since > 1.0:

@@ -1,4 +1,4 @@
-"""The settings of a served model: its configuration's ``parameters``, over those of the whole server."""
+"""The settings of a served model: its configuration's ``parameters``, over those of the server."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from penstock.errors import PenstockError, did_you_mean
 logger = logging.getLogger(__name__)
 
 SERVER_SETTINGS = "PENSTOCK_BACKEND_CONFIG"
-"""The environment variable with the server's settings: JSON, a section for each backend name, texts by setting."""
+"""The environment variable with the server's settings: JSON, one section per backend name, strings by setting."""
 
 _SECTIONS = ("dali", "penstock")  # the later one wins
 ISOLATION = ("auto", "all", "none")
@@ -25,7 +25,7 @@ ONE_GIBIBYTE = 1 << 30
 
 
 class ConfigurationError(PenstockError, ValueError):
-    """A model's configuration is wrong, or does not fit its pipeline."""
+    """A model's configuration is invalid, or does not match its pipeline."""
 
     def __init__(self, message: str) -> None:
         super().__init__(f"Invalid argument: {message}")
@@ -84,7 +84,7 @@ def _setting(default: Any, parse: Callable[[str], Any], wanted: str, doc: str) -
 
 @dataclass(frozen=True)
 class Settings:
-    """What can be set for a model, each declared once: its default, how its text is read, what it does."""
+    """The settings of a model, each declared once: its default, how to parse it, its documentation."""
 
     num_threads: int | None = _setting(
         None, _count, "a number from 1", "CPU threads of the pipeline; by default its own, else one for each core."
@@ -138,7 +138,7 @@ class Settings:
         False,
         _flag,
         "true or false",
-        "Accepted for DALI's backend: an unloaded model's process ends and holds nothing.",
+        "Accepted for DALI's backend: an unloaded model holds nothing.",
     )
     plugin_libs: tuple[str, ...] = _setting(
         (),
@@ -148,40 +148,40 @@ class Settings:
     )
 
     def without_limits(self) -> Settings:
-        """The same, for a pipeline that decodes our own data only."""
+        """The same, for a pipeline that only decodes our own data."""
         return replace(self, max_pixels=None, max_bytes=None, max_frames=None)
 
 
 def declared() -> Iterator[Field[Any]]:
-    """The settings that exist, in order; their ``metadata`` has ``doc`` and ``wanted``."""
+    """The settings, in order; their ``metadata`` has ``doc`` and ``wanted``."""
     return iter(fields(Settings))
 
 
 def settings_of(config: Mapping[str, Any], environment: Mapping[str, str] | None = None) -> Settings:
-    """The settings of one model: its own parameters, else the server's, else the defaults.
+    """The settings of one model: its own parameters, otherwise the server's, otherwise the defaults.
 
     Args:
         config: the model's configuration.
-        environment: where :data:`SERVER_SETTINGS` may be; by default the process's own.
+        environment: which may hold :data:`SERVER_SETTINGS`; by default the process's.
 
     Raises:
-        ConfigurationError: a value is not of its setting's kind.
+        ConfigurationError: a value is invalid for its setting.
     """
     given = _given(config, environment)
     return Settings(**{item.name: _parsed(item, *given[item.name]) for item in declared() if item.name in given})
 
 
 def warn_of_unknown(config: Mapping[str, object], environment: Mapping[str, str] | None = None) -> None:
-    """Logs what is set for a model and is no setting, with the nearest one: Triton allows any parameter."""
+    """Logs a model's parameters that are not settings, with the nearest one: Triton allows any parameter."""
     known = [item.name for item in declared()]
     for name, (_, called) in _given(config, environment).items():
-        # Triton's Python backend has some of its own, all in capitals.
+        # Triton's Python backend has some of its own, in capitals.
         if name not in known and not name.isupper():
             logger.warning("%s has no effect: it is no setting of Penstock's.%s", called, did_you_mean(name, known))
 
 
 def _given(config: Mapping[str, Any], environment: Mapping[str, str] | None) -> dict[str, tuple[str, str]]:
-    """The text of each thing that is set, and what that is called in messages."""
+    """The text of each given setting, and its name in messages."""
     return _server_settings(os.environ if environment is None else environment) | _parameters(config)
 
 
@@ -203,7 +203,7 @@ def _server_settings(environment: Mapping[str, str]) -> dict[str, tuple[str, str
 
 
 def _parameters(config: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
-    """The texts of a model's parameters, each with what it is called in messages."""
+    """The texts of a model's parameters, each with its name in messages."""
     given = config.get("parameters") or {}
     return {
         name: (entry["string_value"] if isinstance(entry, Mapping) else str(entry), f"the parameter '{name}'")

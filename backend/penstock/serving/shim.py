@@ -1,7 +1,7 @@
-"""The shim: the library by which Triton hosts Python in its own process, compiled on the machine that serves.
+"""The shim: the library by which Triton hosts Python in its own process, compiled on the serving machine.
 
-It is written against stable interfaces alone, CPython's and Triton's, of which it needs no headers: what was compiled once
-serves every Python from 3.10 on and every Triton from 2.51 on. So it is kept by what it was compiled from.
+It uses only stable interfaces of CPython and Triton, without their headers: one build serves every Python from 3.10 and
+every Triton from 2.51. So it is cached by its sources.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _COMPILERS = ("c++", "g++", "clang++")
 
 
 class ShimError(PenstockError):
-    """The shim is not here and cannot be made; the message tells why and the remedy."""
+    """The shim is missing and cannot be built; the message has the reason and the remedy."""
 
 
 def shim() -> Path:
-    """The library: the one that the package brings, else the one compiled from its sources, now if not before.
+    """The library: the one in the package, otherwise the one compiled from its sources, now or earlier.
 
     Raises:
-        ShimError: there is no C++ compiler, or it refuses.
+        ShimError: there is no C++ compiler, or it fails.
     """
     brought = Path(__file__).parents[1] / "native" / _NAME
     if brought.is_file():
@@ -44,7 +44,7 @@ def shim() -> Path:
 
 
 def has_compiler() -> bool:
-    """There is a C++ compiler on this machine, or in this environment."""
+    """Whether there is a C++ compiler on this machine, or in this environment."""
     try:
         _compiler()
     except ShimError:
@@ -56,13 +56,13 @@ def compile_to(library: Path) -> None:
     """Compiles the shim into a file.
 
     Raises:
-        ShimError: there is no C++ compiler, or it refuses.
+        ShimError: there is no C++ compiler, or it fails.
     """
     _compile(_sources(), library)
 
 
 def _sources() -> list[Path]:
-    """What the shim is made of: of the package if that brings it, else of the checkout."""
+    """The shim's sources: in the package, otherwise in the checkout."""
     package = Path(__file__).parents[1]
     for folder in (package / "native", package.parent / "native"):
         found = sorted(path for path in folder.glob("*") if path.suffix in (".h", ".cc"))
@@ -85,7 +85,7 @@ def _fingerprint(sources: Sequence[Path]) -> str:
 def _compile(sources: Sequence[Path], library: Path) -> None:
     compiler = _compiler()
     library.parent.mkdir(parents=True, exist_ok=True)
-    # Beside, and then moved there: two that start at once do not see each other's half.
+    # Written beside and moved: concurrent builds do not see each other's partial file.
     with tempfile.TemporaryDirectory(dir=library.parent) as folder:
         made = Path(folder) / _NAME
         files = [str(path) for path in sources if path.suffix == ".cc"]

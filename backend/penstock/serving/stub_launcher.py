@@ -1,8 +1,8 @@
-"""What stands in for ``bash`` in Triton's ``PATH``: it starts models' processes without letting a shell read their names.
+"""Replaces ``bash`` in Triton's ``PATH``: it starts models' processes without letting a shell parse their names.
 
-Triton starts a model by ``bash -c "exec STUB MODEL/1/FILE ..."``, in which it quotes nothing: a ``default_model_filename``
-with ``$(...)`` in it runs, and one with a stray quote hangs the load. As a program named ``bash`` that comes first on
-``PATH``, this takes the command apart and starts the stub itself, so that the backend sees such a name and refuses it.
+Triton starts a model with ``bash -c "exec STUB MODEL/1/FILE ..."``, without quoting: a ``default_model_filename`` with
+``$(...)`` is executed, and one with a stray quote hangs the load. This program, named ``bash`` and first on ``PATH``,
+parses the command and starts the stub itself, so that the backend sees such a name and rejects it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ exec @BASH@ -c "${BASH_REMATCH[1]}"'"$@"' bash "${BASH_REMATCH[@]:2}"
 
 
 def lay_out_launcher(folder: Path) -> Path:
-    """Writes the program into ``folder``, which is to come first on Triton's ``PATH``; returns the folder."""
+    """Writes the program into ``folder``, which must come first on Triton's ``PATH``; returns the folder."""
     bash = shutil.which("bash") or "/bin/bash"
     folder.mkdir(parents=True, exist_ok=True)
     program = folder / "bash"

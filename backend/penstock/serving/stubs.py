@@ -1,4 +1,4 @@
-"""The processes that Triton runs Python models in, its stubs, as the operating system shows them."""
+"""The processes in which Triton runs Python models, its stubs, as seen through the operating system."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class Stub:
 
     Attributes:
         pid: of the process.
-        started: when, on the kernel's clock: a later process with the same number is another one.
-        instance: the name that Triton has for the instance, e.g. ``resize_0_1``.
-        model_file: the file that it was told to run, ``<repository>/<model>/<version>/model.py``.
+        started: when, on the kernel's clock: a later process with the same pid is another one.
+        instance: Triton's name of the instance, e.g. ``resize_0_1``.
+        model_file: the file it runs, ``<repository>/<model>/<version>/model.py``.
     """
 
     pid: int
@@ -29,21 +29,21 @@ class Stub:
 
     @property
     def group(self) -> str:
-        """The instance group of the model's configuration that the instance is of."""
+        """The instance's group in the model's configuration."""
         return self.instance.rpartition("_")[0]
 
     @property
     def model_folder(self) -> Path:
-        """The folder of the model, which holds that of its version."""
+        """The folder of the model, with that of its version in it."""
         return next((Path(folder.parent) for folder in self.model_file.parents if folder.name.isdigit()), Path())
 
     def running(self) -> bool:
-        """The process is there and has not ended."""
+        """Whether the process exists and has not ended."""
         stat = _stat(self.pid)
         return stat is not None and stat.started == self.started and stat.state not in "ZX"
 
     def ended(self) -> str | None:
-        """How the process ended, as long as Triton has not asked; None while it runs and once Triton has."""
+        """The exit status of the process, until Triton collects it; None while it runs and afterwards."""
         stat = _stat(self.pid)
         if stat is None or stat.started != self.started or stat.state not in "ZX":
             return None
@@ -72,7 +72,7 @@ class Stubs:
 
     def __init__(self, server: int) -> None:
         self._server = server
-        # Other processes stay other processes: each is read only once, so that looking often costs little.
+        # Other processes never become stubs: each is read only once, so frequent scans are cheap.
         self._foreign_pids: set[int] = set()
 
     def running(self) -> list[Stub]:
@@ -83,14 +83,14 @@ class Stubs:
                 continue
             try:
                 words = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="surrogateescape").split("\0")
-                # Its program, the model's file, four words about shared memory and its parent, two more, its name.
+                # Its program, the model's file, four arguments about shared memory and its parent, two more, its name.
                 found.append(Stub(pid, stat.started, words[8], PurePath(words[1])))
             except (OSError, IndexError):
                 continue
         return found
 
     def any_dead(self) -> bool:
-        """One has ended, and the server has not asked how."""
+        """Whether one has ended and the server has not collected its status."""
         return any(stat.state in "ZX" for _, stat in self._children())
 
     def _children(self) -> list[tuple[int, _Stat]]:
@@ -107,7 +107,7 @@ class Stubs:
 
 
 def describe_end(code: int) -> str:
-    """How a process ended, from its exit code as :mod:`subprocess` gives it.
+    """How a process ended, from its exit code in the form of :mod:`subprocess`.
 
     >>> describe_end(-9), describe_end(3)
     ('was ended by SIGKILL', 'exited with code 3')
@@ -134,7 +134,7 @@ def _stat(pid: int) -> _Stat | None:
         text = Path(f"/proc/{pid}/stat").read_bytes()
     except OSError:
         return None
-    # pid (name) state parent ...; the name may hold anything, so the last parenthesis ends it.
+    # pid (name) state parent ...; the name may contain anything, so the last parenthesis ends it.
     start, end = text.index(b"("), text.rindex(b")")
     rest = text[end + 2 :].split()
     return _Stat(text[start + 1 : end], rest[0].decode(), int(rest[1]), int(rest[19]), int(rest[49]))

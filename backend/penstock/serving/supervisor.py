@@ -1,6 +1,6 @@
-"""Keeps a Triton server serving: loads a model again when its process has died, and starts a dead server again.
+"""Keeps a Triton server serving: reloads a model when its process has died, and restarts a dead server.
 
-Triton does neither. A model whose process is dead stays "ready" there, while its requests fail.
+Triton does neither. It lists a model whose process is dead as "ready", while its requests fail.
 """
 
 from __future__ import annotations
@@ -23,57 +23,57 @@ Report = Callable[[str], None]
 
 _TICK = 0.1
 _LIST_INTERVAL = 0.25
-"""Seconds; less than a process of a model takes to get ready, so that none comes and goes unseen."""
+"""Seconds; shorter than a model's process takes to start, so that none is missed."""
 _HEALTH_INTERVAL = 1.0
 _STEADY = 60.0
 """Seconds of service after which earlier deaths are forgotten."""
 _LONGEST_PAUSE = 30.0
 _SETTLING = 0.3
-"""Seconds without a change after which a model's files are taken to be complete."""
+"""Seconds without a change after which a model's files are considered complete."""
 _LOADS = 5
-"""How often a model that has died is tried to be loaded again."""
+"""The number of attempts to reload a model that has died."""
 _GRACE = 30.0
-"""Seconds for the requests in flight on the other instances of a model of which one has died."""
+"""Seconds for requests in flight on the other instances of a model when one has died."""
 
 
 class Supervised(Protocol):
-    """What a supervisor needs of a server."""
+    """What a supervisor needs from a server."""
 
     repositories: list[Path]
 
     @property
     def control(self) -> Control:
-        """Its interface for models."""
+        """Its model control interface."""
 
     @property
     def clients_load(self) -> bool:
-        """Clients may load models, with files and configurations of their own."""
+        """Whether clients may load models, with their own files and configurations."""
 
     @property
     def running(self) -> bool:
-        """Its process is alive."""
+        """Whether its process is alive."""
 
     def stubs(self) -> list[Stub]:
         """Its living processes that run models."""
 
     def end(self) -> str:
-        """How its process has ended."""
+        """The exit status of its process, as text."""
 
     def restart(self, models: Sequence[str]) -> None:
-        """Starts it again, with these models where it is clients who load them."""
+        """Restarts it, with these models if clients load them."""
 
     def log_tail(self) -> str:
         """The end of its log."""
 
 
 class Supervisor:
-    """Watches one server, in a thread of its own.
+    """Supervises one server, in its own thread.
 
     Args:
-        server: what to watch; it runs already.
-        report: told what has happened and what is done about it, a line at a time, from several threads.
-        restarts: how often in a row the server is started again when it has served for less than a minute.
-        poll_interval: seconds between two looks for changed models; None: models do not come and go by their files.
+        server: to supervise; already running.
+        report: called with what has happened and what is done about it, one line at a time, from several threads.
+        restarts: how often in a row to restart a server that has served for less than a minute.
+        poll_interval: seconds between scans for changed models; None: models do not follow their files.
     """
 
     def __init__(
@@ -91,16 +91,16 @@ class Supervisor:
         self._thread.start()
 
     def stop(self) -> None:
-        """Ends watching."""
+        """Ends the supervision."""
         self._models.ending.set()
         if threading.current_thread() is not self._thread:
             self._thread.join()
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Waits until watching has ended; False if it has not after ``timeout`` seconds.
+        """Waits until the supervision has ended; returns False if it has not after ``timeout`` seconds.
 
         Raises:
-            ServerError: it has ended because the server dies again and again.
+            ServerError: it has ended because the server keeps dying.
         """
         over = self._over.wait(timeout)
         if self._failure is not None:
@@ -123,11 +123,11 @@ class Supervisor:
             self._models.look()
             if self._poll is not None:
                 self._poll.look()
-        except Exception as error:  # whatever it is, the server is watched on
+        except Exception as error:  # whatever it is, supervision continues
             self._report(f"the supervisor met {type(error).__name__}: {error}")
 
     def _revive(self) -> bool:
-        """Starts the server again; False when it is no use."""
+        """Restarts the server; returns False if that is pointless."""
         self._deaths.add()
         if self._deaths.count > self._restarts:
             self._failure = ServerError(
@@ -151,7 +151,7 @@ class Supervisor:
 
 
 class _Models:
-    """The models of a server, and what is done for those whose processes have died."""
+    """The models of a server, and the repairs of those whose processes have died."""
 
     def __init__(self, server: Supervised, report: Report) -> None:
         self.ending = threading.Event()
@@ -167,7 +167,7 @@ class _Models:
         self._list(time.monotonic())
 
     def look(self) -> None:
-        """Finds the processes that have come and gone since the last look."""
+        """Finds the processes that have started and ended since the last scan."""
         now = time.monotonic()
         if now >= self._next_list:
             self._next_list = now + _LIST_INTERVAL
@@ -178,11 +178,11 @@ class _Models:
         for stub in [stub for stub in self._stubs if not stub.running()]:
             self._stubs.discard(stub)
             self._suspects[stub] = now
-            # Between a process's end on demand and Triton's taking note of it is a moment, so it is judged a tick later.
+            # Triton takes a moment to notice that a process has ended on demand, so it is judged one tick later.
             self._next_list = now + _TICK
 
     def report_failures(self) -> None:
-        """Tells which models could not be loaded.
+        """Reports the models that could not be loaded.
 
         Raises:
             ServerError: the server does not answer.
@@ -192,7 +192,7 @@ class _Models:
                 self._report(f"{model.name} cannot be served: {readable(model.reason)}")
 
     def work(self, model: str, what: Callable[[], object]) -> None:
-        """Does something about a model in a thread, once what is being done about it already is through."""
+        """Repairs a model in a thread, after any repair already under way."""
         previous = self._busy.get(model)
 
         def run() -> None:
@@ -204,7 +204,7 @@ class _Models:
         self._busy[model].start()
 
     def attempt(self, model: str, what: Callable[[], None]) -> bool:
-        """Asks something of the server; a refusal is reported."""
+        """Makes a request to the server; a refusal is reported."""
         try:
             what()
         except ServerError as error:
@@ -214,7 +214,7 @@ class _Models:
         return True
 
     def _list(self, now: float) -> None:
-        """Takes down what runs, to compare with it later."""
+        """Records what runs, for comparison later."""
         living = set(self._server.stubs())
         for stub in [stub for stub in self._retired if stub not in living]:
             del self._retired[stub]
@@ -228,7 +228,7 @@ class _Models:
             self._ask()
 
     def _ask(self) -> None:
-        """Asks which models are to run, for the time when Triton can no longer be asked."""
+        """Asks which models should run, for when Triton can no longer be asked."""
         try:
             ready = {model.name for model in self._server.control.models() if model.ready}
         except ServerError:
@@ -236,16 +236,17 @@ class _Models:
         self.loaded = sorted(ready | self._busy.keys())
 
     def _judge(self, stub: Stub, seconds: float) -> None:
-        """Decides whether a process that has gone has died on its model; if so, the model is helped."""
+        """Decides whether a model's process has died; if so, the model is repaired."""
         model = self._model_of(stub)
         ended = stub.ended()
-        # Before the state is asked: the other way round, a model that was ready and is unloaded just now lacks its process.
+        # Before asking for the state: in the other order, a model that is being unloaded would seem to lack its
+        # process.
         living = set(self._server.stubs()) - self._retired.keys()
         state = self._state_of(model) if model else ""
         if model is None or state not in ("READY", "LOADING") or stub.instance == model:
             del self._suspects[stub]  # the model was unloaded; or this was a helper that completed its configuration
         elif state == "LOADING":
-            # Perhaps with a process that replaces this one: the time to miss it begins when the model is ready.
+            # Perhaps with a process that replaces this one: the time to miss it starts when the model is ready.
             self._suspects[stub] = time.monotonic()
         elif self._is_complete(model, stub, living):
             if ended is None:
@@ -255,9 +256,9 @@ class _Models:
             self.work(model, functools.partial(self._heal, model, stub, ended or "has ended"))
 
     def _retire(self, dead: Stub, model: str) -> None:
-        """Forgets the processes of a model of which one has died; the others have a while left for their requests.
+        """Forgets the processes of a model if one has died; the others have a while left for their requests.
 
-        Triton keeps them for good: the request that a process died with is never finished there.
+        Triton keeps them forever: the request that a process died with never finishes there.
         """
         self._suspects = {stub: since for stub, since in self._suspects.items() if stub.model_file != dead.model_file}
         for stub in [stub for stub in self._stubs if stub.model_file == dead.model_file]:
@@ -265,7 +266,7 @@ class _Models:
             self._retired[stub] = time.monotonic() + _GRACE
 
     def _heal(self, model: str, stub: Stub, ended: str) -> None:
-        """Takes a model out of service, and loads it again."""
+        """Unloads a model, and loads it again."""
         control = self._server.control
         began = time.monotonic()
         own = self._own_parameters(model, stub) if self._server.clients_load else {}
@@ -287,7 +288,7 @@ class _Models:
             ended = "could not be replaced"
 
     def _own_parameters(self, model: str, stub: Stub) -> dict[str, str]:
-        """What a client may have loaded a model with, to load it with again: its configuration, and files of its own."""
+        """How a client may have loaded a model, for reloading it: its configuration, and its own files."""
         config = self._server.control.configuration(model)
         own = {} if config is None else {"config": json.dumps(config)}
         if self._in_repository(stub) is None:
@@ -304,7 +305,7 @@ class _Models:
         name = self._in_repository(stub)
         if name is not None:
             return name
-        # Loaded with files of a client's: it is in no repository, and the server does not list it.
+        # Loaded with a client's files: it is in no repository, and the server does not list it.
         words = stub.instance.split("_")
         for candidate in ("_".join(words[:count]) for count in range(len(words), 0, -1)):
             config = self._server.control.configuration(candidate)
@@ -322,7 +323,7 @@ class _Models:
         return next((state for state in ("LOADING", "READY") if state in states), "UNAVAILABLE")
 
     def _is_complete(self, model: str, stub: Stub, living: Iterable[Stub]) -> bool:
-        """The model has a living process for each instance of its configuration."""
+        """Whether the model has a living process for each configured instance."""
         config = self._server.control.configuration(model)
         if config is None:
             return False
@@ -331,7 +332,7 @@ class _Models:
 
 
 class _Poll:
-    """Lets models come and go with their files."""
+    """Makes models follow their files."""
 
     def __init__(self, server: Supervised, every: float, models: _Models) -> None:
         self._control = server.control
@@ -341,7 +342,7 @@ class _Poll:
         self._next = time.monotonic() + every
 
     def look(self) -> None:
-        """Loads the models whose files have changed and unloads those that are gone, if it is time to look."""
+        """Loads the models whose files have changed and unloads those that are gone, if a scan is due."""
         now = time.monotonic()
         if now < self._next:
             return
@@ -357,30 +358,30 @@ class _Poll:
 
 
 class _Deaths:
-    """Counts deaths in a row, and how long to wait before the next try."""
+    """Counts deaths in a row, and the delay before the next attempt."""
 
     def __init__(self) -> None:
         self.count = 0
         self._recovered = -_STEADY
 
     def add(self) -> None:
-        """One more; those before are forgotten after a minute of service."""
+        """Counts one more; earlier ones are forgotten after a minute of service."""
         if time.monotonic() - self._recovered >= _STEADY:
             self.count = 0
         self.count += 1
 
     def recovered(self) -> None:
-        """Serves again."""
+        """Service is restored."""
         self._recovered = time.monotonic()
 
     def pause(self, free: int) -> float:
-        """Seconds: none for the first ``free`` deaths, then twice as many for each."""
+        """Seconds: none for the first ``free`` deaths, then doubled for each."""
         beyond = self.count - free
         return min(0.5 * 2.0 ** (beyond - 1), _LONGEST_PAUSE) if beyond > 0 else 0.0
 
 
 def _undisturbed(report: Report) -> Report:
-    """Reports where that is possible; that it is not, say for want of a terminal, must not end the watch."""
+    """Reports if possible; a failure to do so, say without a terminal, must not end the supervision."""
 
     def tell(line: str) -> None:
         with contextlib.suppress(Exception):

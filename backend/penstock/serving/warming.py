@@ -1,7 +1,7 @@
 """``python -m penstock.serving.warming``: compiles the kernels that most served images need.
 
-numba keeps what it compiled beside the package, or in the user's cache. Where this has run in an environment, the first
-server that starts from it need not spend some twenty seconds on it before its models are ready.
+numba caches compiled kernels beside the package, or in the user's cache. After this has run in an environment, its
+first server need not spend some twenty seconds on them before its models are ready.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from penstock.serving.probing import probe
 
 @pipeline_def(batch_size=1, num_threads=1, device_id=None)
 def usual() -> Any:
-    """What stands before most networks for images."""
+    """The usual preprocessing for image networks."""
     images = fn.decoders.image(fn.external_source(name="encoded"))
     small = fn.resize(images, resize_shorter=256)
     return fn.crop_mirror_normalize(small, crop=(224, 224), dtype=types.FLOAT, mean=[124.0] * 3, std=[58.0] * 3)

@@ -1,7 +1,7 @@
-"""Repositories that ask for GPUs, as a Triton without any takes them.
+"""Mirrors of repositories that ask for GPUs, for a Triton without any.
 
-Triton refuses a model whose ``instance_group`` asks for a GPU where there is none. A mirror of the repository has the same
-files, as links, and configurations that ask for the CPU instead; it follows the repository as that changes.
+Triton rejects a model whose ``instance_group`` asks for a GPU if there is none. A mirror of the repository has the same
+files, as links, and configurations that ask for the CPU instead; it follows the repository's changes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 MIRRORS = "PENSTOCK_MIRRORS"
-"""The environment variable that tells models whose repositories they are loaded from: JSON, a repository for each mirror."""
+"""The environment variable that tells models their original repositories: JSON, a repository for each mirror."""
 
 _CONFIG = "config.pbtxt"
 _EVERY = 0.5
@@ -27,7 +27,7 @@ _CLOSING = {"{": "}", "[": "]", "<": ">"}
 
 
 class Mirrors:
-    """Mirrors of repositories, kept up to date in a thread until they are closed.
+    """Mirrors of repositories, updated in a thread until they are closed.
 
     Args:
         repositories: what to mirror.
@@ -48,28 +48,28 @@ class Mirrors:
 
     @property
     def variables(self) -> dict[str, str]:
-        """What the server's environment needs, so that models know where they really lie."""
+        """The environment variables that tell models their original locations."""
         return {MIRRORS: json.dumps({str(mirror): str(path) for mirror, path in self._originals.items()})}
 
     def refresh(self) -> None:
-        """Brings the mirrors up to date."""
+        """Updates the mirrors."""
         for mirror, original in self._originals.items():
             _mirror(original, mirror)
 
     def close(self) -> None:
-        """Follows no more; the mirrors stay."""
+        """Stops updating; the mirrors stay."""
         self._over.set()
         self._thread.join()
 
     def _follow(self) -> None:
         while not self._over.wait(_EVERY):
-            # A file that has gone in between is gone the next time as well.
+            # A file that disappears meanwhile is gone in the next update as well.
             with contextlib.suppress(OSError):
                 self.refresh()
 
 
 def original_of(path: Path, environment: Mapping[str, str] | None = None) -> Path:
-    """The path in its repository, where it is in a mirror."""
+    """The path in its repository, if it is in a mirror."""
     text = (os.environ if environment is None else environment).get(MIRRORS)
     for mirror, repository in json.loads(text).items() if text else ():
         if path.is_relative_to(mirror):
@@ -92,7 +92,7 @@ def request_cpu(config: str) -> str:
         position += 1
         in_group = bool(opened) and opened[-1][0] != "[" and {name for _, name in opened} == {"instance_group"}
         if token in _CLOSING:
-            # What is in a list belongs to the list's field.
+            # Items of a list belong to the list's field.
             opened.append((token, opened[-1][1] if opened and opened[-1][0] == "[" else field))
         elif token in _CLOSING.values():
             del opened[-1:]
@@ -112,7 +112,7 @@ def _is_word(token: str) -> bool:
 
 
 def _skip_value(tokens: Sequence[str], position: int) -> int:
-    """The position behind a field's value and what parts it from the next field."""
+    """The position after a field's value and its separator."""
     depth = 0
     while position < len(tokens):
         token = tokens[position]
@@ -126,7 +126,7 @@ def _skip_value(tokens: Sequence[str], position: int) -> int:
 
 
 def _mirror(original: Path, mirror: Path) -> None:
-    """Makes a folder hold what another holds: folders, links to files, and amended configurations of models."""
+    """Makes a folder mirror another: folders, links to files, and amended configurations of models."""
     mirror.mkdir(parents=True, exist_ok=True)
     wanted = dict(_entries(original))
     for path in list(mirror.rglob("*")):
@@ -144,7 +144,7 @@ def _mirror(original: Path, mirror: Path) -> None:
 
 
 def _entries(folder: Path) -> Iterator[tuple[Path, Path]]:
-    """What there is in a folder and below, each with its path there; folders before what they hold."""
+    """The contents of a folder, recursively, each with its path in it; folders before their contents."""
     for top, folders, files in os.walk(folder, followlinks=True):
         folders[:] = [name for name in folders if name != "__pycache__"]
         for name in folders + files:
@@ -153,7 +153,7 @@ def _entries(folder: Path) -> Iterator[tuple[Path, Path]]:
 
 
 def _amend(source: Path, target: Path) -> None:
-    """Writes the amended configuration, unless it is there already."""
+    """Writes the amended configuration, unless it exists already."""
     text = request_cpu(source.read_text())
     if not target.is_file() or target.read_text() != text:
         beside = target.with_suffix(".new")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 
 _INDENT = " " * 4
+_Item = TypeVar("_Item")
 # Long dimensions and large batches show this many items at either end.
 _EDGE = 2
 _SUMMARIZED_FROM = 1000
@@ -61,7 +62,7 @@ def _samples_text(samples: Sequence[np.ndarray]) -> str:
     return "[" + separator.join("..." if sample is None else str(_array_text(sample)) for sample in shown) + "]"
 
 
-def _edges(items: Sequence[Any]) -> list[Any]:
+def _edges(items: Sequence[_Item]) -> list[_Item | None]:
     """The first and the last items, with None for those between."""
     return [*items[:_EDGE], None, *items[-_EDGE:]]
 

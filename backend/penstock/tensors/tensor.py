@@ -169,7 +169,7 @@ class Tensor:
         raise AttributeError("__array_interface__")
 
 
-def reinterpreted_dtype(old: DALIDataType, new: DALIDataType) -> np.dtype[Any]:
+def reinterpreted_dtype(old: DALIDataType, new: DALIDataType) -> np.dtype:
     """The numpy type for viewing elements of type ``old`` as ``new``; raises RuntimeError if sizes differ."""
     target = numpy_dtype(new)
     if old != DALIDataType.NO_TYPE and target.itemsize != numpy_dtype(old).itemsize:

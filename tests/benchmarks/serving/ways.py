@@ -29,7 +29,7 @@ from penstock.serving.environment import find_environment
 from penstock.serving.export import export_model
 from penstock.serving.server import WAYS, LocalServer
 
-console = Console(width=110 if not sys.stdout.isatty() else None, highlight=False)
+console = Console(width=150 if not sys.stdout.isatty() else None, highlight=False)
 
 
 @dataclass

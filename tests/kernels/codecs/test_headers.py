@@ -200,7 +200,7 @@ HOSTILE = {
     "j2k: precincts of too few levels": (siz(coding=b"\1\0\0\1\0\5\4\4\0\1\xff"), "too few levels"),
     "jp2: another size": (jp2_of(siz(), size=(48, 65, 3)), "48x65"),
     "jp2: no codestream": (jp2_of(siz()).replace(b"jp2c", b"free"), "no codestream"),
-    "jp2: a palette that is not applied": (jp2_of(siz(), box(b"pclr", b"\0\1\1\7\0")), "where that is applied"),
+    "jp2: a palette that is not applied": (jp2_of(siz(), box(b"pclr", b"\0\1\1\7\0")), "no mapping for it"),
     "jp2: a palette's missing column": (
         jp2_of(siz(), box(b"pclr", b"\0\1\1\7\0"), box(b"cmap", b"\0\0\1\5")),
         "column",

@@ -16,6 +16,7 @@ sys.path.insert(0, sys.argv[1])
 import numpy as np
 import solarize
 from emulation import emulated_gpu
+from PIL import Image, ImageOps
 
 from penstock import fn, pipeline_def, types
 
@@ -43,6 +44,9 @@ def results(on_gpu):
 on_cpu = results(False)
 for image, threshold, result in zip(IMAGES, THRESHOLDS, on_cpu[0]):
     np.testing.assert_array_equal(result, np.where(image < threshold, image, 255 - image))
+(equivalent,) = solarize.Solarize.schema.equivalents
+assert equivalent.name == "PIL.ImageOps.solarize"
+np.testing.assert_array_equal(on_cpu[0][0], ImageOps.solarize(Image.fromarray(IMAGES[0]), int(THRESHOLDS[0])))
 with emulated_gpu(Path(sys.argv[2])):
     for ours, theirs in zip(on_cpu, results(True)):
         for own, other in zip(ours, theirs):

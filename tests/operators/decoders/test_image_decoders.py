@@ -134,16 +134,6 @@ def test_peek_does_not_need_the_data() -> None:
     assert shapes[0].tolist() == [100, 200, 3]
 
 
-@pytest.mark.parametrize("alias", ["image_decoder", "experimental.decoders.image"])
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_old_names(alias: str) -> None:
-    operator: Any = fn
-    for part in alias.split("."):
-        operator = getattr(operator, part)
-    (images,) = _run([_saved("PNG")], operator)
-    np.testing.assert_array_equal(images[0], _photo(48, 64))
-
-
 def test_numpy_arrays() -> None:
     arrays = [np.arange(12, dtype=np.float32).reshape(3, 4), np.asfortranarray(np.ones((2, 5), np.float32))]
     encoded = []

@@ -100,7 +100,7 @@ def _annotations(folder: Path, **changes: Any) -> dict[str, str]:
 )
 def test_annotations(tmp_path: Path, changes: dict[str, Any]) -> None:
     arguments = _annotations(tmp_path, **changes)
-    _refused(lambda: fn.readers.coco(polygon_masks=True, **arguments), "does not hold annotations")
+    _refused(lambda: fn.readers.coco(polygon_masks=True, **arguments), "is not a COCO annotations file")
 
 
 @pytest.mark.parametrize(

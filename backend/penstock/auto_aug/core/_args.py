@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Protocol
+from typing import Protocol
 
 _DATA_AND_PARAMETER = 2
 
@@ -17,7 +17,7 @@ class _Augmentation(Protocol):
         """Its name in messages."""
 
     @property
-    def op(self) -> Callable[..., Any]:
+    def op(self) -> Callable[..., object]:
         """The function that takes the keyword arguments."""
 
 
@@ -59,13 +59,13 @@ def _keywords(function: Callable[..., object]) -> dict[str, inspect.Parameter]:
     return {p.name: p for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
 
 
-def accepted(function: Callable[..., object], keywords: Mapping[str, object]) -> dict[str, Any]:
+def accepted(function: Callable[..., object], keywords: Mapping[str, object]) -> dict[str, object]:
     """The keyword arguments that the function takes."""
     names = _keywords(function)
     return {name: value for name, value in keywords.items() if name in names}
 
 
-def missing(function: Callable[..., Any], keywords: Mapping[str, Any]) -> list[str]:
+def missing(function: Callable[..., object], keywords: Mapping[str, object]) -> list[str]:
     """The names of keyword arguments that the function needs and that are missing."""
     return [name for name, p in _keywords(function).items() if p.default is p.empty and name not in keywords]
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from penstock import fn, types
 from penstock.auto_aug.core import _args
@@ -24,7 +25,7 @@ class SignedBin:
         sign: a node: 0 for positive, 1 for negative.
     """
 
-    def __init__(self, bin: Any, sign: DataNode) -> None:
+    def __init__(self, bin: int | DataNode, sign: DataNode) -> None:
         self.bin = bin
         self.sign = sign
 
@@ -38,7 +39,12 @@ class SignedBin:
         return SignedBin(self.bin[stage] if isinstance(self.bin, DataNode) else self.bin, self.sign[stage])
 
 
-def signed_bin(magnitude_bin: Any, random_sign: Any = None, seed: int | None = None, shape: Any = None) -> SignedBin:
+def signed_bin(
+    magnitude_bin: int | DataNode,
+    random_sign: DataNode | None = None,
+    seed: int | None = None,
+    shape: Sequence[int] | int | None = None,
+) -> SignedBin:
     """Gives a magnitude bin a random sign, the same for all augmentations that are called with it.
 
     Args:
@@ -72,10 +78,10 @@ class Augmentation:
 
     def __init__(
         self,
-        op: Callable[..., Any],
+        op: Callable[..., DataNode],
         mag_range: tuple[float, float] | np.ndarray | None = None,
         randomly_negate: bool | None = None,
-        mag_to_param: Callable[[Any], Any] | None = None,
+        mag_to_param: Callable[[float], ArrayLike] | None = None,
         param_device: str | None = None,
         name: str | None = None,
     ) -> None:
@@ -99,7 +105,7 @@ class Augmentation:
         return f"Augmentation({', '.join([repr(self._op), *given])})"
 
     @property
-    def op(self) -> Callable[..., Any]:
+    def op(self) -> Callable[..., DataNode]:
         """The operation."""
         return self._op
 
@@ -109,7 +115,7 @@ class Augmentation:
         return self._given["mag_range"]  # type: ignore[return-value]
 
     @property
-    def mag_to_param(self) -> Callable[[Any], Any]:
+    def mag_to_param(self) -> Callable[[float], ArrayLike]:
         """Makes the parameter of a magnitude."""
         return self._given["mag_to_param"] or np.asarray  # type: ignore[return-value]
 
@@ -130,7 +136,7 @@ class Augmentation:
 
     def __call__(
         self, data: DataNode, *, magnitude_bin: Any = None, num_magnitude_bins: int | None = None, **kwargs: Any
-    ) -> Any:
+    ) -> DataNode:
         """The augmented samples.
 
         Args:
@@ -158,11 +164,11 @@ class Augmentation:
 
     def augmentation(
         self,
-        mag_range: Any = _KEEP,
-        randomly_negate: Any = _KEEP,
-        mag_to_param: Any = _KEEP,
-        param_device: Any = _KEEP,
-        name: Any = _KEEP,
+        mag_range: object = _KEEP,
+        randomly_negate: object = _KEEP,
+        mag_to_param: object = _KEEP,
+        param_device: object = _KEEP,
+        name: object = _KEEP,
         augmentation_cls: type[Augmentation] | None = None,
     ) -> Augmentation:
         """The same operation with other settings; what is not given stays, None takes the default."""
@@ -237,7 +243,7 @@ class Augmentation:
             raise IndexError(f"The magnitude bin of `{self.name}` must be from `[0, {bins - 1}]`, got {index}.")
         return int(index)
 
-    def _map_mag_to_param(self, magnitude: object) -> np.ndarray:
+    def _map_mag_to_param(self, magnitude: float) -> np.ndarray:
         """The parameter for a magnitude, as an array."""
         parameter = self.mag_to_param(magnitude)
         parts = parameter if isinstance(parameter, (list, tuple)) else [parameter]
@@ -249,7 +255,7 @@ class Augmentation:
             )
         return np.array(parameter)
 
-    def _map_mags_to_params(self, magnitudes: Sequence[object] | np.ndarray) -> np.ndarray:
+    def _map_mags_to_params(self, magnitudes: Sequence[float] | np.ndarray) -> np.ndarray:
         """The parameters for several magnitudes, which must be alike, as one array."""
         parameters = [self._map_mag_to_param(magnitude) for magnitude in magnitudes]
         first = parameters[0]
@@ -268,7 +274,7 @@ def augmentation(
     *,
     mag_range: tuple[float, float] | np.ndarray | None = None,
     randomly_negate: bool | None = None,
-    mag_to_param: Callable[[Any], Any] | None = None,
+    mag_to_param: Callable[[float], ArrayLike] | None = None,
     param_device: str | None = None,
     name: str | None = None,
     augmentation_cls: type[Augmentation] | None = None,
@@ -280,7 +286,7 @@ def augmentation(
     ...     return fn.rotate(data, angle=angle, fill_value=fill_value, keep_size=True)
     """
 
-    def decorate(function: Callable[..., object]) -> Augmentation:
+    def decorate(function: Callable[..., DataNode]) -> Augmentation:
         if isinstance(function, Augmentation):
             raise TypeError(
                 "The `@augmentation` was applied to already decorated Augmentation. Change its settings with "

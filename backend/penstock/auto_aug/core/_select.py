@@ -25,7 +25,12 @@ def select(ops: Sequence[Callable[..., object]], selected_op_idx: object, *op_ar
 
 
 def _select(
-    ops: Sequence[Callable[..., Any]], first: int, last: int, index: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ops: Sequence[Callable[..., Any]],
+    first: int,
+    last: int,
+    index: Any,
+    args: tuple[object, ...],
+    kwargs: dict[str, object],
 ) -> object:
     if first == last:
         return ops[first](*args, **kwargs)

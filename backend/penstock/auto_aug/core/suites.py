@@ -69,12 +69,12 @@ def picked(suite: Sequence[Augmentation], excluded: Sequence[str] | None) -> lis
     unknown = [name for name in excluded or () if name not in names]
     if unknown:
         raise ValueError(
-            f"There is no augmentation called {', '.join(unknown)} to exclude; there are: {', '.join(names)}"
+            f"There is no augmentation {', '.join(unknown)} to exclude. The augmentations are: {', '.join(names)}"
         )
     return [augmentation for augmentation in suite if augmentation.name not in (excluded or ())]
 
 
-def taken_by(chosen: Iterable[Augmentation], **keywords: object) -> dict[str, Any]:
+def taken_by(chosen: Iterable[Augmentation], **keywords: object) -> dict[str, object]:
     """Those of the keyword arguments that are given and that any of the augmentations takes."""
     given = {name: value for name, value in keywords.items() if value is not None}
     return {name: value for one in chosen for name, value in _args.accepted(one.op, given).items()}

@@ -81,7 +81,7 @@ class _Isolated:
         try:
             self.frames, self.channels, self.rate = map(int, facts)
         except (TypeError, ValueError) as error:
-            raise CorruptRecordingError("Damaged recording: the process that opens it tells nonsense") from error
+            raise CorruptRecordingError("Damaged recording: the worker process returned invalid data") from error
 
     def read_into(self, output: np.ndarray) -> None:
         self._pool.run("decode_recording", self._title, self._encoded, None, output)

@@ -84,10 +84,10 @@ def _read(encoded: np.ndarray, known: ImageFormat, pool: DecoderPool | None) -> 
 def _check_size(header: ImageHeader, available: int) -> None:
     pixels = header.height * header.width
     if min(header.height, header.width, header.channels) <= 0:
-        raise CorruptImageError(f"Damaged image: its header tells a size of {header.height}x{header.width} pixels")
+        raise CorruptImageError(f"Damaged image: its header declares a size of {header.height}x{header.width} pixels")
     if pixels > _LARGE and pixels > _DENSEST * available:
         raise CorruptImageError(
-            f"{available} bytes cannot hold the {header.height}x{header.width} pixels that the header tells"
+            f"{available} bytes cannot hold the {header.height}x{header.width} pixels that the header declares"
         )
 
 
@@ -110,7 +110,7 @@ def _nvimgcodec_header(codec: Any, encoded: np.ndarray, data: memoryview) -> Ima
     stream = codec.CodeStream(encoded)
     name = stream.codec_name
     if np.dtype(stream.dtype).kind not in "uif":
-        raise CorruptImageError(f"Damaged image: its {name} header tells an unknown type of pixels")
+        raise CorruptImageError(f"Damaged image: its {name} header declares an unknown pixel type")
     find_exif = _EXIF_FINDERS.get(name)
     orientation = _exif_orientation(find_exif(data)) if find_exif else UPRIGHT
     cmyk = stream.color_spec == codec.ColorSpec.CMYK

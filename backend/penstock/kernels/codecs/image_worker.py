@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from penstock.data_types import DALIImageType
@@ -13,7 +11,7 @@ from penstock.kernels.codecs.isolated_images import header_fields, header_of
 from penstock.kernels.windows import Region
 
 
-def read_header_in_worker(data: np.ndarray, output: None) -> list[Any]:
+def read_header_in_worker(data: np.ndarray, output: None) -> list[object]:
     """Runs :func:`~penstock.kernels.codecs.isolated_images.read_header_isolated` in the worker."""
     return header_fields(parse_header(data))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,7 @@ def decode_isolated(
 # -- what goes between them --------------------------------------------------------------------------------------------
 
 
-def header_fields(header: ImageHeader) -> list[Any]:
+def header_fields(header: ImageHeader) -> list[object]:
     """A header in the form sent between processes."""
     turned = header.orientation
     return [
@@ -52,12 +53,12 @@ def header_fields(header: ImageHeader) -> list[Any]:
     ]
 
 
-def header_of(fields: Any) -> ImageHeader:
+def header_of(fields: Sequence[Any]) -> ImageHeader:
     """The header that a worker sent; raises CorruptImageError if it is not valid."""
     try:
         name, height, width, channels, transposed, flip_y, flip_x, cmyk, by_pillow = fields
         orientation = Orientation(bool(transposed), bool(flip_y), bool(flip_x))
         size = int(height), int(width), int(channels)
     except (TypeError, ValueError) as error:
-        raise CorruptImageError("Damaged image: the process that reads its header tells nonsense") from error
+        raise CorruptImageError("Damaged image: the worker process returned invalid data") from error
     return ImageHeader(str(name), *size, orientation, bool(cmyk), bool(by_pillow), True)

@@ -91,7 +91,7 @@ def parse_example(message: memoryview) -> dict[str, Message]:
         example = _MESSAGES.parse("Example", message)
         return {entry.key.decode(): entry.value for entry in example.features.feature if _kind(entry.value) is not None}
     except ValueError as error:
-        raise ValueError(f"Damaged TFRecord: its {len(message)} bytes are no tf.train.Example") from error
+        raise ValueError(f"Damaged TFRecord: its {len(message)} bytes are not a tf.train.Example") from error
 
 
 def _kind(feature: Message) -> int | None:
@@ -155,5 +155,5 @@ def _floats(encoded: bytes) -> np.ndarray:
         return np.fromiter(numbers, np.float32, len(numbers))
     packed = b"".join(message.value)
     if len(packed) % 4:
-        raise ValueError("A list of floats in the record holds no whole number of them")
+        raise ValueError("A list of floats in the record is truncated")
     return np.frombuffer(packed, "<f4")

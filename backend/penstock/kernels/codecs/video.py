@@ -187,7 +187,7 @@ class _Isolated:
             self._count, *sides = map(int, facts)
             height, width = sides
         except (TypeError, ValueError) as error:
-            raise CorruptVideoError("Damaged video: the process that opens it tells nonsense") from error
+            raise CorruptVideoError("Damaged video: the worker process returned invalid data") from error
         if min(self._count, height, width) < 0 or self._count > encoded.size:
             raise CorruptVideoError(f"Damaged video: it has {self._count} frames of {height}x{width} pixels")
         self.shape = (height, width, 3)

@@ -56,7 +56,7 @@ class PowerSpectrum(Operator[None, int]):
         return [spec]
 
     def infer(self, sample: Sample[None, int]) -> tuple[int, ...]:
-        # Any negative axis means the last one.
+        # All negative axes mean the last one.
         shape, axis = list(sample.shapes[0]), max(self.args["axis"], -1)
         if axis >= len(shape):
             raise RuntimeError(f"Transform axis {axis} is out of bounds [0, {len(shape)})")

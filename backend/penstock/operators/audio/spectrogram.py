@@ -170,5 +170,5 @@ def _signal_length(shape: tuple[int, ...]) -> int:
     if count == 0:
         raise RuntimeError(f"Spectrogram does not support empty (0-volume) samples, got shape {shape}")
     if any(extent not in (1, count) for extent in shape):
-        raise RuntimeError(f"A signal must be 1D, or have one dimension beside degenerate ones (extent 1), got {shape}")
+        raise RuntimeError(f"A signal must be 1D, or have one dimension besides those of extent 1, got {shape}")
     return count

@@ -81,7 +81,7 @@ DECODER_ARGUMENTS = (
     Argument("use_fast_idct", "bool", False, "Use a faster, less accurate inverse DCT for JPEG on the CPU."),
 )
 
-ENCODED_DOC = "Encoded images: the bytes of files, uint8 of shape (n,); zeros behind an image are ignored."
+ENCODED_DOC = "Encoded images: the bytes of files, uint8 of shape (n,); zeros after an image are ignored."
 
 
 def encoded_bytes(sample: Sample) -> np.ndarray:

@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any
 
 import numpy as np
 
@@ -173,7 +172,7 @@ class Inflate(Operator[None, _Chunks]):
     def compute_batch(self, workspace: Workspace[None, _Chunks]) -> None:
         (output,) = workspace.outputs
         compressed = workspace.inputs[0].as_cpu().samples
-        host: Any = TensorListCPU.allocate(output.shapes, output.dtype, output.layout())
+        host = TensorListCPU.allocate(output.shapes, output.dtype, output.layout())
 
         def task(position: int) -> None:
             sample = workspace.samples[position]

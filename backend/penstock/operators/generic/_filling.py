@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from penstock.data_types import ENUM_TYPES, DALIDataType, dtype_name
@@ -33,7 +31,7 @@ def check_filled_type(dtype: DALIDataType) -> None:
 class ShapedFilling(Operator[State, Plan, Plans]):
     """The base of operators whose output shape and layout are given by arguments."""
 
-    def shaped(self, workspace: Workspace, dtype: Any) -> OutputSpec:
+    def shaped(self, workspace: Workspace, dtype: DALIDataType) -> OutputSpec:
         """The output's type; its rank is that of the argument `shape`."""
         layout = self.args["layout"] or ""
         ndim = len(self.args["shape"] or ())

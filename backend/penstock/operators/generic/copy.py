@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from penstock.schema import Alias, Input, Operator, Schema, Workspace, register_operator
 from penstock.schema.operator import OutputSpec
-from penstock.tensors import TensorListCPU, TensorListGPU
+from penstock.tensors import TensorList, TensorListCPU, TensorListGPU
 
 
 @register_operator
@@ -23,8 +21,8 @@ class Copy(Operator):
     )
 
     def run(self, workspace: Workspace) -> None:
-        batch: Any = workspace.inputs[0]
-        output: Any
+        batch = workspace.inputs[0]
+        output: TensorList
         if workspace.device == "cpu":
             source = batch.as_cpu()
             output = workspace.allocate(source.shapes, OutputSpec(source.dtype, source.layout(), source.ndim()))

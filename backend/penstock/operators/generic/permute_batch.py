@@ -55,5 +55,5 @@ class PermuteBatch(Operator):
         argument = self.schema.all_arguments["indices"]
         indices = [argument.from_tensor(sample, computed.dtype) for sample in computed.samples]
         if computed.ndim() or any(len(index) != 1 for index in indices):
-            raise RuntimeError("A computed `indices` has one number a sample, as `batch_permutation` gives it")
+            raise RuntimeError("A computed `indices` has one number per sample, as returned by `batch_permutation`")
         return [index[0] for index in indices]

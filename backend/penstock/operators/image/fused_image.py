@@ -1,4 +1,4 @@
-"""Chains over images: from a decoder, through geometry and pointwise maps, to how the result is stored, piece by piece."""
+"""Chains over images: from a decoder, through geometry and pointwise maps, to a store, strip by strip."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from penstock.tensors import TensorList
 
 _MAX_CACHED = 256
 _STRIP = 1 << 20
-"""Bytes between two stages that are computed at a time. Smaller strips fit the caches better, but cost more calls than that gains."""
+"""Bytes processed at a time between two stages: smaller strips fit the caches better, but take more calls."""
 
 
 @dataclass(frozen=True)
 class _Link:
-    """A stage, perhaps composed of several, in its chain.
+    """A stage of a chain, possibly composed of several.
 
     Attributes:
-        stage: what is done.
-        step: the position of the last operator whose work it does.
+        stage: the stage itself.
+        step: the position of its last operator.
         dtype: of the output.
     """
 
@@ -48,10 +48,10 @@ class _Link:
 
 @dataclass(frozen=True)
 class _Strip:
-    """A piece of a segment's output, and what it needs.
+    """A part of a segment's output, and what it depends on.
 
     Attributes:
-        wanted: the piece.
+        wanted: the part.
         windows: what each stage computes for it.
     """
 
@@ -61,13 +61,13 @@ class _Strip:
 
 @dataclass(frozen=True)
 class _Segment:
-    """Stages whose results go from one to the next strip by strip.
+    """Stages whose results pass from one to the next strip by strip.
 
     Attributes:
         links: the stages.
-        window: what is computed of the last one's output.
+        window: the part to compute of the last one's output.
         part_read: of the input.
-        strips: the pieces, in order.
+        strips: in order.
     """
 
     links: tuple[_Link, ...]
@@ -78,12 +78,12 @@ class _Segment:
 
 @dataclass
 class _Buffers:
-    """Memory that each thread keeps, a piece for each use."""
+    """Memory that each thread reuses, one buffer for each use."""
 
     pieces: dict[tuple[str, int], ThreadBuffers] = field(default_factory=dict)
 
     def array(self, use: str, number: int, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-        """This thread's memory for a use; the contents are undefined."""
+        """This thread's buffer for a use, uninitialized."""
         piece = self.pieces.get((use, number))
         if piece is None:
             piece = self.pieces.setdefault((use, number), ThreadBuffers())
@@ -92,9 +92,10 @@ class _Buffers:
 
 @register_operator
 class FusedImage(FusedOperator):
-    """Decodes of each image what the end of the chain depends on, and takes that through all operators while it is at hand.
+    """Decodes the region of each image that the output depends on, and runs the chain on it while it is cached.
 
-    The operators' own kernels compute, so that results are theirs bit for bit. Whole images between operators are never in memory.
+    The operators' own kernels compute the results, so these are the same bit for bit. Intermediate images are never
+    whole in memory.
     """
 
     schema = Schema(name="_fused__Image", devices=("cpu",), fuses=(), hidden=True)
@@ -120,7 +121,7 @@ class FusedImage(FusedOperator):
 
     @classmethod
     def takes(cls, operators: Sequence[Operator]) -> bool:
-        # Where nothing moves, pieces need not be rows of images: that is another operator's.
+        # If nothing moves, blocks need not be rows of images: another operator does that.
         return len(operators) > 1 and not all(isinstance(operator, PointwiseOperator) for operator in operators)
 
     @classmethod
@@ -159,7 +160,7 @@ class FusedImage(FusedOperator):
             pixels = Pixels(target, segment.window.anchor)
 
     def _made_in_place(self, sample: Sample, segments: Sequence[_Segment], output: np.ndarray) -> bool:
-        """Makes just what a window takes, straight into the output, where nothing else is to be done."""
+        """Decodes just a window, directly into the output, if there is nothing else to do."""
         links = segments[0].links
         if len(segments) > 1 or not all(_is_view(link.stage) for link in links):
             return False
@@ -170,7 +171,7 @@ class FusedImage(FusedOperator):
         return self._source.decode_part_into(sample, Region(part.anchor[:2], part.extents[:2]), output)
 
     def _made(self, samples: Sequence[Sample], part: Region) -> Pixels:
-        """What the chain needs of an image."""
+        """The region that the chain needs of an image."""
         assert self._source is not None
         pixels = self._source.decode_part(samples[0], Region(part.anchor[:2], part.extents[:2]))
         if pixels is not None:
@@ -209,7 +210,7 @@ class FusedImage(FusedOperator):
     # -- from steps to segments ---------------------------------------------------------------------------------------
 
     def _segments(self, steps: Sequence[Sample]) -> tuple[_Segment, ...]:
-        """How a sample is computed; known for those whose plans are the same."""
+        """How a sample is computed; shared by samples with the same plans."""
         operators = self._chained
         keys = [operator.stage_key(sample) for operator, sample in zip(operators, steps)]
         if None in keys:
@@ -230,10 +231,10 @@ def _is_view(stage: Stage) -> bool:
 
 
 def _links(operators: Sequence[ChainOperator], steps: Sequence[Sample]) -> list[_Link]:
-    """The stages of a sample, those composed that can be.
+    """The stages of a sample, composed if possible.
 
     Raises:
-        NotFusable: some image on the way is empty.
+        NotFusable: an intermediate image is empty.
     """
     links: list[_Link] = []
     for step, (operator, sample) in enumerate(zip(operators, steps)):
@@ -260,21 +261,21 @@ def _composed(one: Stage, other: Stage) -> Stage | None:
 
 
 def _planned(links: Sequence[_Link]) -> tuple[_Segment, ...]:
-    """The segments of a chain, from the last one's needs to the first one's."""
+    """The segments of a chain, from what the last one needs back to the first."""
     shape = links[-1].stage.shape
     wanted = Region((0,) * len(shape), shape)
     segments: list[_Segment] = []
     for group in reversed(list(_groups(links))):
         segment = _segment(tuple(group), wanted)
         if not math.prod(segment.part_read.extents):
-            raise NotFusable("images of which nothing is left")
+            raise NotFusable("empty images")
         segments.insert(0, segment)
         wanted = segment.part_read
     return tuple(segments)
 
 
 def _groups(links: Sequence[_Link]) -> Iterator[list[_Link]]:
-    """The stages that go strip by strip together: samplings, which read what is around, are the first ones."""
+    """The stages that run strip by strip together: samplings, which read their surroundings, come first."""
     group: list[_Link] = []
     for link in links:
         if group and (isinstance(link.stage, Sampling) or link.stage.is_whole or group[-1].stage.is_whole):
@@ -295,7 +296,7 @@ def _segment(links: tuple[_Link, ...], window: Region) -> _Segment:
 
 
 def _pulled(links: Sequence[_Link], window: Region) -> tuple[tuple[Region, ...], Region]:
-    """What each stage computes where ``window`` is wanted of the last one, and what the first one reads for that."""
+    """What each stage computes for ``window`` of the last one, and what the first one reads for that."""
     windows: list[Region] = []
     for link in reversed(links):
         window = link.stage.covers(window)
@@ -314,14 +315,14 @@ def _axes_in_order(links: Sequence[_Link], ndim: int) -> list[int]:
 
 
 def _part_at_a_time(links: Sequence[_Link], windows: Sequence[Region]) -> float:
-    """The part of the whole that a strip may be; 1 or more: all."""
+    """The fraction of the whole that a strip may be; 1 or more: all."""
     between = zip(links[:-1], windows)
     most = max((math.prod(window.extents) * link.dtype.itemsize for link, window in between), default=0)
     return _STRIP / most if most else 1.0
 
 
 def _pieces(window: Region, axes: Sequence[int], part: float) -> Iterator[Region]:
-    """The window in pieces of about a part of it, cut along the first of the axes, but not along the last two."""
+    """The window in strips of about this fraction, cut along the first of the axes, but not along the last two."""
     if part >= 1 or len(axes) < 3:
         yield window
         return

@@ -1,4 +1,4 @@
-"""A resize and the `crop_mirror_normalize` behind it, in one launch on GPU."""
+"""A resize and its `crop_mirror_normalize` in one launch on GPU."""
 
 from __future__ import annotations
 

@@ -39,9 +39,9 @@ class Reduction(Operator[tuple[int, ...]]):
 
     def result_type(self, dtype: DALIDataType) -> DALIDataType:
         """The output type for an input type; raises RuntimeError if the requested type is not supported."""
-        raise NotImplementedError(f"{type(self).__name__} must say what type it gives")
+        raise NotImplementedError(f"{type(self).__name__} must declare its output type")
 
-    def reduce(self, data: np.ndarray, axes: tuple[int, ...], sample: Sample, kind: np.dtype[Any]) -> Any:
+    def reduce(self, data: np.ndarray, axes: tuple[int, ...], sample: Sample, kind: np.dtype) -> np.ndarray:
         """The array reduced, without the reduced dimensions; ``kind`` is the output type."""
         raise NotImplementedError(f"{type(self).__name__} must say what it computes")
 
@@ -106,7 +106,7 @@ class TypedReduction(Reduction):
 
     def possible_types(self, dtype: DALIDataType) -> tuple[DALIDataType, ...]:
         """The possible output types for an input type, the default first."""
-        raise NotImplementedError(f"{type(self).__name__} must say what types it gives")
+        raise NotImplementedError(f"{type(self).__name__} must declare its output types")
 
     def result_type(self, dtype: DALIDataType) -> DALIDataType:
         possible, wanted = self.possible_types(dtype), self.args["dtype"]
@@ -137,7 +137,7 @@ def widest(dtype: DALIDataType) -> DALIDataType:
     return INT64 if numpy_dtype(dtype).kind == "i" else UINT64
 
 
-def mean_of(data: np.ndarray, axes: tuple[int, ...], kind: np.dtype[Any], square: bool) -> Any:
+def mean_of(data: np.ndarray, axes: tuple[int, ...], kind: np.dtype, square: bool) -> np.ndarray:
     """The mean of the elements or of their squares, in float64 where the result is not an integer.
 
     Integer results are summed in their own type, wrapping, and the quotient is truncated.
@@ -161,7 +161,7 @@ def mean_of(data: np.ndarray, axes: tuple[int, ...], kind: np.dtype[Any], square
     return quotient.astype(kind)
 
 
-def extreme(data: np.ndarray, axes: tuple[int, ...], largest: bool) -> Any:
+def extreme(data: np.ndarray, axes: tuple[int, ...], largest: bool) -> np.ndarray:
     """The smallest or largest elements, starting from the type's finite limit at the other end."""
     if not axes:
         return data
@@ -181,7 +181,7 @@ def check_mean(mean: Any, kept: tuple[int, ...]) -> None:
         raise RuntimeError(f"The mean of shape {list(mean.shape)} does not fit an output of shape {list(kept)}")
 
 
-def deviation_of(data: np.ndarray, mean: np.ndarray, axes: tuple[int, ...], ddof: int) -> Any:
+def deviation_of(data: np.ndarray, mean: np.ndarray, axes: tuple[int, ...], ddof: int) -> np.ndarray:
     """The mean of squared differences from ``mean``, with ``ddof`` subtracted from the denominator."""
     from penstock.kernels.cpu import moments
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from penstock.data_types import DALIDataType
@@ -29,5 +27,5 @@ class Max(Reduction):
     def result_type(self, dtype: DALIDataType) -> DALIDataType:
         return dtype
 
-    def reduce(self, data: np.ndarray, axes: tuple[int, ...], sample: Sample, kind: np.dtype[Any]) -> Any:
+    def reduce(self, data: np.ndarray, axes: tuple[int, ...], sample: Sample, kind: np.dtype) -> np.ndarray:
         return extreme(data, axes, largest=True)

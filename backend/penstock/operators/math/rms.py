@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from penstock.data_types import FLOAT, DALIDataType
@@ -35,6 +33,6 @@ class RootMeanSquare(TypedReduction):
     def possible_types(self, dtype: DALIDataType) -> tuple[DALIDataType, ...]:
         return FLOAT, dtype
 
-    def reduce(self, data: np.ndarray, axes: tuple[int, ...], sample: Sample, kind: np.dtype[Any]) -> Any:
+    def reduce(self, data: np.ndarray, axes: tuple[int, ...], sample: Sample, kind: np.dtype) -> np.ndarray:
         mean = mean_of(data, axes, kind, True)
         return np.sqrt(mean.astype(np.float64)).astype(kind)

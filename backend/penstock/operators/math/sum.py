@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from penstock.data_types import FLOAT, DALIDataType, element_size
@@ -33,5 +31,5 @@ class Sum(TypedReduction):
         wide = widest(dtype)
         return (wide, dtype) if element_size(dtype) == 8 else (wide, dtype, FLOAT)
 
-    def reduce(self, data: np.ndarray, axes: tuple[int, ...], sample: Sample, kind: np.dtype[Any]) -> Any:
+    def reduce(self, data: np.ndarray, axes: tuple[int, ...], sample: Sample, kind: np.dtype) -> np.ndarray:
         return folded(np.add, data, axes, dtype=np.dtype(np.float64) if kind.kind == "f" else kind)

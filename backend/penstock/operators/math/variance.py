@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from penstock.data_types import FLOAT, DALIDataType, dtype_name
@@ -46,5 +44,5 @@ class Variance(Reduction):
             raise RuntimeError(f"The mean must be of type float, got {dtype_name(workspace.inputs[1].dtype)}")
         return super().describe(workspace)
 
-    def reduce(self, data: np.ndarray, axes: tuple[int, ...], sample: Sample, kind: np.dtype[Any]) -> Any:
+    def reduce(self, data: np.ndarray, axes: tuple[int, ...], sample: Sample, kind: np.dtype) -> np.ndarray:
         return deviation_of(data, sample.inputs[1], axes, self.args["ddof"])

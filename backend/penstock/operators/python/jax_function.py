@@ -38,7 +38,7 @@ class JaxFunction(PythonOperator):
             synchronize_stream()
         if not all(batch.is_dense_tensor() for batch in workspace.inputs):
             raise RuntimeError(
-                "The function takes arrays of whole batches: a batch of samples with different shapes has none."
+                "The function takes arrays of whole batches: samples with different shapes cannot form one."
             )
         inputs = [self._to_jax(batch.as_tensor().array) for batch in workspace.inputs]
         outputs = self._outputs(self._called(inputs))

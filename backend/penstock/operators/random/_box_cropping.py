@@ -177,7 +177,7 @@ class BoxCroppingOperator(RandomOperator[None, BoxWindow]):
         met, tries = search(boxes, rules, self._ratios(ndim), crop, size, *self.stream(sample), window, kept)
         if not met and not self.args["quiet"]:
             warnings.warn(
-                f"random_bbox_crop found no window that meets the requirements in {tries} attempts; it takes the best",
+                f"random_bbox_crop found no window that meets the requirements in {tries} attempts; the best one is used",
                 stacklevel=2,
             )
         indices = kept.nonzero()[0].astype(np.int32)

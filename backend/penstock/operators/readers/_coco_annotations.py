@@ -53,7 +53,7 @@ class CocoImage:
             raise ImportError("pycocotools is needed for pixelwise masks: pip install pycocotools") from error
 
         if self.width < 0 or self.height < 0:
-            raise ValueError(f"The annotations tell an image of {self.width}x{self.height} pixels")
+            raise ValueError(f"The annotations declare an image of {self.width}x{self.height} pixels")
         mask = np.zeros((self.width, self.height), np.int32)
         for index in np.argsort(self.labels, kind="stable"):
             segmentation = self.segmentations[index]
@@ -156,7 +156,7 @@ def read_annotations(
                 objects[annotation["image_id"]].append(annotation)
         parsed = [_image(images[number], objects[number], labels, settings) for number in images]
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        raise ValueError(f"'{path}' does not hold annotations as COCO describes them: {error!r}") from error
+        raise ValueError(f"'{path}' is not a COCO annotations file: {error!r}") from error
     kept = [image for image in parsed if len(image.boxes) or not settings.skip_empty]
     if only is None:
         return kept

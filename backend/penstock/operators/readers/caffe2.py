@@ -96,7 +96,7 @@ class Caffe2(LmdbReader):
                 outputs.append(self._labels(tensors))
             outputs += [next(tensors) for _ in range(self.args["additional_inputs"] + self.args["bbox"])]
         except StopIteration:
-            raise ValueError(f"The record at {self.entry_name(item)} has fewer tensors than are wanted") from None
+            raise ValueError(f"The record at {self.entry_name(item)} has fewer tensors than requested") from None
         return outputs
 
     def _labels(self, tensors: Iterator[np.ndarray]) -> np.ndarray:
@@ -129,7 +129,7 @@ def _tensor(message: Message) -> np.ndarray:
     elif message.float_data:
         values = np.fromiter(message.float_data, np.float32, len(message.float_data))
     else:
-        raise ValueError("A tensor of the record holds no numbers, bytes or string")
+        raise ValueError("A tensor of the record holds neither numbers nor bytes nor a string")
     extents = list(message.dims)
     if extents and math.prod(extents) != values.size:
         raise ValueError(f"A tensor of the record has {values.size} values for the shape {extents}")

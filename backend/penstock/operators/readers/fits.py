@@ -86,13 +86,13 @@ class _UnitError(ValueError):
 
 def _image(file: Any, unit: int, item: str, limits: Limits) -> np.ndarray:
     if unit > len(file):
-        raise _UnitError(f"'{item}' has {len(file)} header-data units, but unit {unit} is wanted")
+        raise _UnitError(f"'{item}' has {len(file)} header-data units, but unit {unit} was requested")
     if file[unit - 1].is_image:
         bits = abs(int(file[unit - 1].header.get("BITPIX", 8)))
         limits.check_bytes(math.prod(file[unit - 1].shape) * bits // 8, f"Unit {unit} of '{item}'")
     data = file[unit - 1].data
     if data is None or data.dtype.names:
-        raise _UnitError(f"Unit {unit} of '{item}' holds no image")
+        raise _UnitError(f"Unit {unit} of '{item}' is not an image")
     # FITS is big-endian.
     return np.array(data, data.dtype.newbyteorder("="))
 

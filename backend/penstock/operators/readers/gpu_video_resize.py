@@ -22,5 +22,5 @@ class GpuVideoResize(Operator):
         random=True,
         stateful=True,
         aliases=(Alias("VideoReaderResize", "1.0"),),
-        absent="it decodes on the GPU's video engine; use `fn.experimental.readers.video`, and `fn.resize` behind it",
+        absent="it decodes on the GPU's video engine; use `fn.experimental.readers.video`, followed by `fn.resize`",
     )

@@ -41,14 +41,14 @@ def _count_outputs(arguments: dict[str, object]) -> int:
 
 def _text(value: Any) -> str:
     if not isinstance(value, str) or "\0" in value:
-        raise TypeError(f"a text is wanted, not {value!r}")
+        raise TypeError(f"expected text, got {value!r}")
     value.encode("utf-8", "surrogateescape")
     return value
 
 
 def _seconds(value: Any) -> float:
     if not math.isfinite(float(value)):
-        raise ValueError(f"a number of seconds is wanted, not {value!r}")
+        raise ValueError(f"expected a number of seconds, got {value!r}")
     return float(value)
 
 

@@ -43,7 +43,7 @@ def index_lines(files: Files, path: str) -> Iterator[str]:
         length = int.from_bytes(data[start : start + 8].tobytes(), "little")
         size = 8 + 4 + length + 4
         if start + size > data.size:
-            raise ValueError(f"'{path}' is no TFRecord file: the record at byte {start} is cut off")
+            raise ValueError(f"'{path}' is not a TFRecord file: the record at byte {start} is cut off")
         yield f"{start} {size}"
         start += size
 

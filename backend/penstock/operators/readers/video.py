@@ -138,7 +138,7 @@ class Video(Reader):
         if args["pad_mode"] not in PADDINGS:
             raise ValueError(f"Invalid pad_mode: {args['pad_mode']}. Use one of {', '.join(PADDINGS)}")
         if args["image_type"] != RGB:
-            raise ValueError("Videos are given as RGB: use `color_space_conversion` behind the reader")
+            raise ValueError("Videos are decoded to RGB: use `color_space_conversion` after the reader")
         self._numbers = _frame_numbers({"enable_frame_num": args["enable_frame_num"]})
         if self._numbers not in _FRAME_NUMBERS:
             raise ValueError(f"Invalid enable_frame_num: {self._numbers}. Use one of {', '.join(_FRAME_NUMBERS)}")

@@ -256,13 +256,13 @@ class Webdataset(Reader):
                 if component is not None and component.size % numpy_dtype(dtype).itemsize:
                     raise ValueError(
                         f"'{component.name}' in '{component.archive}': component size and dtype incompatible: "
-                        f"{component.size} bytes are no whole number of {dtype_name(dtype)}"
+                        f"{component.size} bytes are not a whole number of {dtype_name(dtype)}"
                     )
             if None not in sample or self._missing == "empty":
                 yield sample
             elif self._missing == "error":
                 found = ", ".join(f"'{c.name or c.extension}' in '{c.archive}'" for c in components) or "nothing"
-                raise ValueError(f"Underful sample detected at {found}: it lacks a wanted file")
+                raise ValueError(f"Underful sample detected at {found}: a requested file is missing")
 
     def _find(self, components: Sequence[Component], extensions: Sequence[str]) -> Component | None:
         return next((c for c in components if c.extension and self._spelling(c.extension) in extensions), None)

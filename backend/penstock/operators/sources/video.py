@@ -131,9 +131,9 @@ class VideoInput(InputOperator):
 
 def _opened(batch: TensorList, decoding: Decoding) -> Clip:
     if not len(batch):
-        raise ValueError("A batch without samples was fed: the contents of one video file are wanted")
+        raise ValueError("A batch without samples was fed; expected the contents of one video file")
     if batch.dtype != UINT8:
-        raise ValueError(f"The contents of a video file are wanted, of type uint8; got {batch.dtype}")
+        raise ValueError(f"Expected the contents of a video file, of type uint8; got {batch.dtype}")
     # Only the first sample is used, and only its bytes, whatever its shape.
     sample = host_view((batch.as_cpu() if isinstance(batch, TensorListGPU) else batch).samples[0])
     try:

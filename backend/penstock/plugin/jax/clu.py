@@ -70,7 +70,7 @@ class DALIGenericPeekableIterator(DALIGenericIterator):
     def checkpoints(self) -> list[bytes]:
         """See the base class; raises RuntimeError if a batch was peeked and not taken."""
         if self._peeked is not None:
-            raise RuntimeError("A batch was looked at by `peek`: take it by `next` before making a checkpoint.")
+            raise RuntimeError("A batch was returned by `peek`: take it with `next` before making a checkpoint.")
         return super().checkpoints()
 
     @property

@@ -49,7 +49,7 @@ def from_device(array: Any, producer: Any = None) -> torch.Tensor:
         return torch.from_dlpack(view)
 
 
-def to_torch_tensor(dali_tensor: Any, copy: bool = False) -> torch.Tensor:
+def to_torch_tensor(dali_tensor: Tensor, copy: bool = False) -> torch.Tensor:
     """A tensor or a dense batch as a PyTorch tensor.
 
     Args:
@@ -66,7 +66,7 @@ def to_torch_tensor(dali_tensor: Any, copy: bool = False) -> torch.Tensor:
     return tensor.clone() if copy else tensor
 
 
-def feed_ndarray(dali_tensor: Any, arr: torch.Tensor, cuda_stream: Any = None) -> torch.Tensor:
+def feed_ndarray(dali_tensor: Any, arr: torch.Tensor, cuda_stream: object = None) -> torch.Tensor:
     """Copies a tensor or a dense batch into a PyTorch tensor of the same shape and type.
 
     Args:

@@ -49,7 +49,7 @@ def check_length(frames: int, channels: int, rate: int, available: int) -> None:
     _check(rate > 0, f"its sample rate is {rate} Hz")
     _check(
         0 <= frames * channels <= max(_DENSEST * available, _SMALL),
-        f"{available} bytes cannot hold the {frames * channels} samples that the header tells",
+        f"{available} bytes cannot hold the {frames * channels} samples that the header declares",
     )
 
 
@@ -98,7 +98,7 @@ def _check_wav_format(header: memoryview) -> SoundFormat:
 
 def _check_flac(data: memoryview) -> SoundFormat:
     _check(len(data) >= 42, "it is cut short within its header")
-    _check(data[4] & 0x7F == 0 and bytes(data[5:8]) == b"\0\0\x22", "it does not begin with what it is made of")
+    _check(data[4] & 0x7F == 0 and bytes(data[5:8]) == b"\0\0\x22", "it does not begin with a known chunk")
     smallest, largest = struct.unpack_from(">HH", data, 8)
     _check(16 <= smallest <= largest, f"its blocks are of {smallest} to {largest} samples")
     packed = int.from_bytes(data[18:26], "big")

@@ -27,7 +27,7 @@ def check_avif(data: memoryview) -> Declared:
     # A full box begins with version and flags.
     properties = _box(_box(meta[4:], b"iprp"), b"ipco")
     sizes = [contents for name, contents in boxes(properties, "AVIF") if name == b"ispe"]
-    check(bool(sizes), "AVIF: it tells no image's size")
+    check(bool(sizes), "AVIF: it does not declare an image's size")
     declared = max(map(_size, sizes), key=lambda image: image.height * image.width)
     check_density(declared, len(data), _DENSEST, "AVIF")
     return declared

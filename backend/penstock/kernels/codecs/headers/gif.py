@@ -32,7 +32,7 @@ def check_gif(data: memoryview) -> Declared:
             declared = Declared(max(height, top + rows), max(width, left + columns))
             check_density(Declared(rows, columns, 1), len(data), _LZW_RATIO, "GIF")
             return declared
-        check(data[position] == _EXTENSION, "GIF: there is neither an image nor an extension where one should be")
+        check(data[position] == _EXTENSION, "GIF: an image or an extension is missing")
         position = _skip_blocks(data, position + 2)
     raise AssertionError("unreachable")
 

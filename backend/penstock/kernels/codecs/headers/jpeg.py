@@ -75,10 +75,10 @@ def _check_frame(data: memoryview, start: int, marker: int, length: int) -> tupl
         raise CorruptImageError(f"Damaged JPEG: its image is described in {length} bytes for {channels} components")
     first = start + _FRAME_SIZE - 1
     if not _FACTORS.issuperset(data[first : first + _COMPONENT_SIZE * channels : _COMPONENT_SIZE]):
-        raise CorruptImageError("Damaged JPEG: a component's sampling factor is none of 1 to 4")
+        raise CorruptImageError("Damaged JPEG: a component's sampling factor is not from 1 to 4")
     if precision not in _PRECISIONS:
         raise CorruptImageError(f"Damaged JPEG: its samples have {precision} bits")
     pixels = height * width
     if pixels > _SMALL and pixels > _DENSEST * len(data) and marker < _FIRST_ARITHMETIC:
-        raise CorruptImageError(f"{len(data)} bytes cannot hold the {height}x{width} pixels that the header tells")
+        raise CorruptImageError(f"{len(data)} bytes cannot hold the {height}x{width} pixels that the header declares")
     return height, width, channels

@@ -45,7 +45,7 @@ def _check_codestream(data: memoryview) -> Declared:
     check(0 < components <= _MAX_COMPONENTS, f"JPEG 2000: it has {components} components")
     check(
         length == _SIZ.size + 3 * components and len(data) >= 4 + length,
-        f"JPEG 2000: its size is told in {length} bytes for {components} components",
+        f"JPEG 2000: its size is declared in {length} bytes for {components} components",
     )
     check(
         left < right < 1 << 31 and top < bottom < 1 << 31,
@@ -66,13 +66,13 @@ def _check_tiles(end: tuple[int, int], start: tuple[int, int], tiles: list[int],
     check(width > 0 and height > 0, f"JPEG 2000: its tiles are of {height}x{width} pixels")
     check(
         left <= start[0] < left + width and top <= start[1] < top + height,
-        f"JPEG 2000: its first tile, of {height}x{width} pixels at {top}, {left}, holds nothing of the image",
+        f"JPEG 2000: its first tile, of {height}x{width} pixels at {top}, {left}, is outside the image",
     )
     count = -(-(end[0] - left) // width) * -(-(end[1] - top) // height)
     check(count <= _MAX_TILES, f"JPEG 2000: it has {count} tiles")
     check(
         count <= max(available // _MIN_TILE_BYTES, _FEW_TILES),
-        f"JPEG 2000: {available} bytes cannot hold the {count} tiles that the header tells",
+        f"JPEG 2000: {available} bytes cannot hold the {count} tiles that the header declares",
     )
 
 
@@ -112,7 +112,9 @@ def _check_coding(marker: int, segment: memoryview, components: int) -> None:
     else:
         index = 1 if components < 257 else 2
         check(len(segment) >= index + 6, "JPEG 2000: a component's coding style is cut short")
-        check(int.from_bytes(segment[:index], "big") < components, "JPEG 2000: it codes a component that it has not")
+        check(
+            int.from_bytes(segment[:index], "big") < components, "JPEG 2000: it codes a component that does not exist"
+        )
         style, parameters = segment[index], segment[index + 1 :]
     levels, width, height, _, transform = parameters[:5]
     check(levels <= _MAX_LEVELS, f"JPEG 2000: it has {levels} levels")
@@ -123,7 +125,7 @@ def _check_coding(marker: int, segment: memoryview, components: int) -> None:
     check(transform <= 1, f"JPEG 2000: its wavelets are of the unknown kind {transform}")
     if style & 1:
         precincts = parameters[5:]
-        check(len(precincts) >= levels + 1, "JPEG 2000: it tells the precincts of too few levels")
+        check(len(precincts) >= levels + 1, "JPEG 2000: it declares the precincts of too few levels")
         for size in precincts[1 : levels + 1]:
             check(size & 15 > 0 and size >> 4 > 0, "JPEG 2000: its precincts are smaller than the transform's step")
 
@@ -177,14 +179,14 @@ def _check_jp2_header(header: memoryview, declared: Declared) -> None:
     height, width, components = struct.unpack_from(">IIH", image)
     check(
         (height, width, components) == (declared.height, declared.width, declared.channels),
-        f"JPEG 2000: its header tells {height}x{width} pixels of {components} components, its codestream "
+        f"JPEG 2000: its header declares {height}x{width} pixels of {components} components, its codestream "
         f"{declared.height}x{declared.width} of {declared.channels}",
     )
     if b"pclr" in found:
         channels = _check_palette(found[b"pclr"])
-        check(b"cmap" in found, "JPEG 2000: it has a palette, and does not tell where that is applied")
+        check(b"cmap" in found, "JPEG 2000: it has a palette, but no mapping for it")
     if b"cmap" in found:
-        check(b"pclr" in found, "JPEG 2000: it applies a palette that it has not")
+        check(b"pclr" in found, "JPEG 2000: it applies a palette that does not exist")
         channels = _check_mapping(found[b"cmap"], components, channels)
     if b"cdef" in found:
         _check_definitions(found[b"cdef"], channels)
@@ -206,8 +208,10 @@ def _check_mapping(mapping: memoryview, components: int, columns: int) -> int:
     count = len(mapping) // 4
     check(count > 0, "JPEG 2000: its palette is applied to nothing")
     for component, kind, column in struct.iter_unpack(">HBB", mapping[: 4 * count]):
-        check(component < components and kind < 2, "JPEG 2000: its palette is applied to a component that it has not")
-        check(kind == 0 or column < columns, "JPEG 2000: it applies a palette's column that it has not")
+        check(
+            component < components and kind < 2, "JPEG 2000: its palette is applied to a component that does not exist"
+        )
+        check(kind == 0 or column < columns, "JPEG 2000: it applies a palette column that does not exist")
     return count
 
 
@@ -217,4 +221,4 @@ def _check_definitions(definitions: memoryview, channels: int) -> None:
     check(count > 0 and len(definitions) >= 2 + 6 * count, "JPEG 2000: its channels' definition is cut short")
     for channel, _, association in struct.iter_unpack(">HHH", definitions[2 : 2 + 6 * count]):
         check(channel < channels, f"JPEG 2000: it defines the channel {channel} of {channels}")
-        check(association in (0, 65535) or association <= channels, "JPEG 2000: a channel stands for an unknown colour")
+        check(association in (0, 65535) or association <= channels, "JPEG 2000: a channel has an unknown colour")

@@ -35,7 +35,7 @@ def check_png(data: memoryview) -> Declared:
     check(name == b"IHDR" and length == 13, "PNG: it does not begin with a header of 13 bytes")
     check(0 < width <= _LARGEST and 0 < height <= _LARGEST, f"PNG: its size is {height}x{width}")
     channels, depths = _KINDS.get(colour, (0, ()))
-    check(bits in depths, f"PNG: there are no {bits} bits in the colour type {colour}")
+    check(bits in depths, f"PNG: the colour type {colour} cannot have {bits} bits")
     check(compression == 0 and filters == 0 and interlace < 2, "PNG: its compression, filter or interlacing is unknown")
     declared = Declared(height, width, channels, bits)
     check_density(declared, len(data), _DEFLATE_RATIO, "PNG")

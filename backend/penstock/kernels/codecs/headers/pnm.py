@@ -24,7 +24,7 @@ def check_pnm(data: memoryview) -> Declared:
     kind, position, numbers = start[:2], 2, []
     for _ in range(2 if kind in _BITMAPS else 3):
         found = _NUMBER.match(start, position)
-        check(found is not None, "PNM: its header is cut short or holds something else than numbers")
+        check(found is not None, "PNM: its header is truncated or holds something other than numbers")
         assert found is not None
         numbers.append(int(found[1]))
         position = found.end()

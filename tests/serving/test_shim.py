@@ -1,0 +1,61 @@
+"""The library by which Triton hosts Python: compiled once, and done without where that cannot be."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from pathlib import Path
+
+import pytest
+
+from penstock.serving.server import LocalServer
+from penstock.serving.shim import ShimError, shim
+
+
+@pytest.fixture(autouse=True)
+def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv("CXX", raising=False)
+    return tmp_path / "cache"
+
+
+def test_it_is_compiled_once_and_has_what_triton_looks_for(cache: Path) -> None:
+    library = shim()
+    assert library.is_relative_to(cache)
+    made = library.stat().st_mtime_ns
+    assert shim() == library
+    assert library.stat().st_mtime_ns == made
+    # Lazily: the functions that the server supplies are not here.
+    loaded = ctypes.CDLL(str(library), mode=os.RTLD_LAZY)
+    for name in ("Initialize", "ModelInitialize", "ModelInstanceInitialize", "ModelInstanceExecute", "Finalize"):
+        assert hasattr(loaded, f"TRITONBACKEND_{name}")
+
+
+def test_no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(ShimError, match=r"no C\+\+ compiler: install g\+\+ or clang, or `pip install ziglang`"):
+        shim()
+
+
+@pytest.mark.parametrize(("compiler", "told"), [("/nowhere/c++", "does not work"), ("false", "failed")])
+def test_a_compiler_that_refuses(monkeypatch: pytest.MonkeyPatch, cache: Path, compiler: str, told: str) -> None:
+    monkeypatch.setenv("CXX", compiler)
+    with pytest.raises(ShimError, match=told):
+        shim()
+    assert not list(cache.rglob("*.so"))
+
+
+def test_models_run_in_the_stub_where_there_is_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("PENSTOCK_BACKEND", raising=False)
+    monkeypatch.setenv("CXX", "/nowhere/c++")
+    (tmp_path / "models").mkdir()
+    reports: list[str] = []
+    with LocalServer(tmp_path / "models", report=reports.append) as server:
+        assert server.way == "stub"
+    assert "models run the way 'stub': `/nowhere/c++` does not work" in reports[0]
+
+
+def test_that_it_was_asked_for_is_taken_at_its_word(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("CXX", "/nowhere/c++")
+    with pytest.raises(ShimError, match="does not work"):
+        LocalServer(tmp_path, way="native").start()
