@@ -22,4 +22,4 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     import tested_gpu
 
-    tested_gpu.choose(config.getoption("--device"))
+    tested_gpu.choose(config.getoption("--device", 0))

@@ -55,6 +55,7 @@ def test_batches_of_another_device_than_the_current_one(current: int) -> None:
         np.testing.assert_array_equal(target, expected)
 
 
+@pytest.mark.filterwarnings("ignore:Please set `reader_name`")
 def test_a_torch_iterator_over_both() -> None:
     torch = pytest.importorskip("torch")
     from penstock.plugin.pytorch import DALIGenericIterator

@@ -242,3 +242,18 @@ def test_samples_at_odd_addresses() -> None:
     for one, other in zip(found[:4], found[4:]):
         for expected, result in zip(one, other):
             np.testing.assert_array_equal(result, expected)
+
+
+def test_a_chain_that_is_planned_in_arrays_is_repeated() -> None:
+    pixels = [xp.put(np.full((8, 10, 3), value, np.uint8)) for value in (10, 200)]
+
+    def define() -> Any:
+        source = fn.external_source(lambda: pixels, layout="HWC", device="gpu", no_copy=True)
+        return fn.crop_mirror_normalize(fn.resize(source, size=(4, 4)), mean=[1.0, 2.0, 3.0], std=[4.0, 5.0, 6.0])
+
+    pipe = pipeline_def(define, batch_size=2, num_threads=1, device_id=0)()
+    first = pipe.run()[0].as_cpu().as_array()
+    for _ in range(3):
+        np.testing.assert_array_equal(pipe.run()[0].as_cpu().as_array(), first)
+    (fused,) = (step.operator for step in pipe.executor.plan.operators if step.operator.parts())
+    assert fused._programs._known

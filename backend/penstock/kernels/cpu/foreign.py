@@ -6,21 +6,25 @@ answers for the addresses that it uses.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
+from numba.core.base import BaseContext
+from numba.core.typing import Signature
 from numba.extending import intrinsic
+
+_Typed = tuple[Signature, Callable[..., ir.Value]]
 
 _BYTE, _INT32, _INT64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 
 
 @intrinsic
-def call(_context: Any, _address: Any, arguments: Any) -> Any:
+def call(_context: object, _address: object, arguments: types.Type) -> _Typed:
     """What the C function at an address returns, an ``int``; its arguments are pointers and integers, all given as int64."""
 
-    def generate(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+    def generate(_context: object, builder: ir.IRBuilder, _signature: object, args: Sequence[ir.Value]) -> ir.Value:
         address, given = args
         values = cgutils.unpack_tuple(builder, given)
         kind = ir.FunctionType(_INT32, [_INT64] * len(values))
@@ -30,30 +34,30 @@ def call(_context: Any, _address: Any, arguments: Any) -> Any:
 
 
 @intrinsic
-def word_at(_context: Any, _address: Any) -> Any:
+def word_at(_context: object, _address: object) -> _Typed:
     """The 64-bit word at an address."""
 
-    def generate(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+    def generate(_context: object, builder: ir.IRBuilder, _signature: object, args: Sequence[ir.Value]) -> ir.Value:
         return builder.load(builder.inttoptr(args[0], _INT64.as_pointer()))
 
     return types.int64(types.int64), generate
 
 
 @intrinsic
-def byte_at(_context: Any, _address: Any) -> Any:
+def byte_at(_context: object, _address: object) -> _Typed:
     """The byte at an address."""
 
-    def generate(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+    def generate(_context: object, builder: ir.IRBuilder, _signature: object, args: Sequence[ir.Value]) -> ir.Value:
         return builder.zext(builder.load(builder.inttoptr(args[0], _BYTE.as_pointer())), _INT64)
 
     return types.int64(types.int64), generate
 
 
 @intrinsic
-def set_int(_context: Any, _address: Any, _value: Any) -> Any:
+def set_int(_context: object, _address: object, _value: object) -> _Typed:
     """Puts the lower 32 bits of a word at an address."""
 
-    def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+    def generate(context: BaseContext, builder: ir.IRBuilder, _signature: object, args: Sequence[ir.Value]) -> ir.Value:
         builder.store(builder.trunc(args[1], _INT32), builder.inttoptr(args[0], _INT32.as_pointer()))
         return context.get_dummy_value()
 
@@ -61,10 +65,10 @@ def set_int(_context: Any, _address: Any, _value: Any) -> Any:
 
 
 @intrinsic
-def set_word(_context: Any, _address: Any, _value: Any) -> Any:
+def set_word(_context: object, _address: object, _value: object) -> _Typed:
     """Puts a 64-bit word at an address."""
 
-    def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+    def generate(context: BaseContext, builder: ir.IRBuilder, _signature: object, args: Sequence[ir.Value]) -> ir.Value:
         builder.store(args[1], builder.inttoptr(args[0], _INT64.as_pointer()))
         return context.get_dummy_value()
 

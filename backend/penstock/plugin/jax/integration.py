@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 
-def to_jax_array(array: object) -> jax.Array:
+class _OnGpu(Protocol):
+    """An array of CuPy."""
+
+    @property
+    def device(self) -> AbstractContextManager[object]: ...
+
+
+def to_jax_array(array: np.ndarray | _OnGpu) -> jax.Array:
     """A numpy array's memory as a JAX array, or a copy if it cannot be shared.
 
     Args:
