@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 
-def to_jax_array(array: object) -> jax.Array:
+def to_jax_array(array: Any) -> jax.Array:
     """A numpy array's memory as a JAX array, or a copy if it cannot be shared.
 
     Args:
