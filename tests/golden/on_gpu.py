@@ -23,7 +23,12 @@ class OnGpu:
 
 def run_on_gpu(case: Case) -> list[list[Batch]]:
     """The batches of each iteration, each as its samples, layout and type."""
-    settings = {"batch_size": BATCH_SIZE, "num_threads": 2, "device_id": tested_gpu.device(), "seed": 1234} | case.options
+    settings = {
+        "batch_size": BATCH_SIZE,
+        "num_threads": 2,
+        "device_id": tested_gpu.device(),
+        "seed": 1234,
+    } | case.options
     pipeline = penstock.pipeline_def(lambda: case.define(OnGpu()), **settings)()
     pipeline.build()
     iterations = []

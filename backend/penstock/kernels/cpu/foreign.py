@@ -6,25 +6,30 @@ answers for the addresses that it uses.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.core.base import BaseContext
-from numba.core.typing import Signature
-from numba.extending import intrinsic
 
-_Typed = tuple[Signature, Callable[..., ir.Value]]
+from penstock.kernels.cpu.code_generation import (
+    Intrinsic,
+    IRBuilder,
+    Signature,
+    TargetContext,
+    TypingContext,
+    Value,
+    intrinsic,
+)
 
 _BYTE, _INT32, _INT64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 
 
 @intrinsic
-def call(_context: object, _address: object, arguments: types.Type) -> _Typed:
+def call(_context: TypingContext, _address: types.Integer, arguments: types.BaseTuple) -> Intrinsic:
     """What the C function at an address returns, an ``int``; its arguments are pointers and integers, all given as int64."""
 
-    def generate(_context: object, builder: ir.IRBuilder, _signature: object, args: Sequence[ir.Value]) -> ir.Value:
+    def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         address, given = args
         values = cgutils.unpack_tuple(builder, given)
         kind = ir.FunctionType(_INT32, [_INT64] * len(values))
@@ -34,30 +39,30 @@ def call(_context: object, _address: object, arguments: types.Type) -> _Typed:
 
 
 @intrinsic
-def word_at(_context: object, _address: object) -> _Typed:
+def word_at(_context: TypingContext, _address: types.Integer) -> Intrinsic:
     """The 64-bit word at an address."""
 
-    def generate(_context: object, builder: ir.IRBuilder, _signature: object, args: Sequence[ir.Value]) -> ir.Value:
+    def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         return builder.load(builder.inttoptr(args[0], _INT64.as_pointer()))
 
     return types.int64(types.int64), generate
 
 
 @intrinsic
-def byte_at(_context: object, _address: object) -> _Typed:
+def byte_at(_context: TypingContext, _address: types.Integer) -> Intrinsic:
     """The byte at an address."""
 
-    def generate(_context: object, builder: ir.IRBuilder, _signature: object, args: Sequence[ir.Value]) -> ir.Value:
+    def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         return builder.zext(builder.load(builder.inttoptr(args[0], _BYTE.as_pointer())), _INT64)
 
     return types.int64(types.int64), generate
 
 
 @intrinsic
-def set_int(_context: object, _address: object, _value: object) -> _Typed:
+def set_int(_context: TypingContext, _address: types.Integer, _value: types.Integer) -> Intrinsic:
     """Puts the lower 32 bits of a word at an address."""
 
-    def generate(context: BaseContext, builder: ir.IRBuilder, _signature: object, args: Sequence[ir.Value]) -> ir.Value:
+    def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         builder.store(builder.trunc(args[1], _INT32), builder.inttoptr(args[0], _INT32.as_pointer()))
         return context.get_dummy_value()
 
@@ -65,10 +70,10 @@ def set_int(_context: object, _address: object, _value: object) -> _Typed:
 
 
 @intrinsic
-def set_word(_context: object, _address: object, _value: object) -> _Typed:
+def set_word(_context: TypingContext, _address: types.Integer, _value: types.Integer) -> Intrinsic:
     """Puts a 64-bit word at an address."""
 
-    def generate(context: BaseContext, builder: ir.IRBuilder, _signature: object, args: Sequence[ir.Value]) -> ir.Value:
+    def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         builder.store(args[1], builder.inttoptr(args[0], _INT64.as_pointer()))
         return context.get_dummy_value()
 

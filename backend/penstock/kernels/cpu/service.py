@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+import numpy as np
 from numba import njit
 
 from penstock.kernels.cpu.foreign import call
+from penstock.kernels.cpu.options import OPTIONS
 
-_OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
 
-
-@njit(**_OPTIONS)
-def serve(jobs, waiting, room, sem_wait, sem_post):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def serve(jobs: np.ndarray, waiting: int, room: int, sem_wait: int, sem_post: int) -> None:
     """Runs jobs until one without a function comes.
 
     Args:

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 
-class _OnGpu(Protocol):
-    """An array of CuPy."""
-
-    @property
-    def device(self) -> AbstractContextManager[object]: ...
-
-
-def to_jax_array(array: np.ndarray | _OnGpu) -> jax.Array:
+def to_jax_array(array: Any) -> jax.Array:
     """A numpy array's memory as a JAX array, or a copy if it cannot be shared.
 
     Args:

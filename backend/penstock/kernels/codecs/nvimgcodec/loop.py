@@ -5,14 +5,11 @@ Images that the first decoder refuses go to the second. So it does not depend on
 
 from __future__ import annotations
 
-from typing import Any
-
 from numba import cfunc, njit, types
 
 from penstock.kernels.codecs.nvimgcodec.library import FUNCTIONS, CodeStreamView, ImageInfo, PlaneInfo, Region
 from penstock.kernels.cpu.foreign import call, set_int, set_word, word_at
-
-_OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
+from penstock.kernels.cpu.options import OPTIONS
 
 # The words of a batch: numbers, and addresses of what :class:`penstock.kernels.codecs.nvimgcodec.decoder.Batch` holds.
 COUNT, TABLE, INSTANCE, FIRST, SECOND, INFO, SEEN, VIEW, PARAMS, WORK, FUNCTION_TABLE, BATCH_WORDS = range(12)
@@ -52,19 +49,19 @@ def work_words(count: int) -> int:
     return count * _WORK_COLUMNS + _WORK_EXTRA
 
 
-@njit(**_OPTIONS)
-def _function(batch, number):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _function(batch: int, number: int) -> int:
     return word_at(word_at(batch + _WORD * FUNCTION_TABLE) + _WORD * number)
 
 
-@njit(**_OPTIONS)
-def _column(batch, column):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _column(batch: int, column: int) -> int:
     """The address of a column of the working memory."""
     return word_at(batch + _WORD * WORK) + _WORD * column * word_at(batch + _WORD * COUNT)
 
 
-@njit(**_OPTIONS)
-def _open_part(batch, image, whole, place):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _open_part(batch: int, image: int, whole: int, place: int) -> bool:
     """Puts the stream of the part that is wanted at an address; tells whether there is one."""
     view = word_at(batch + _WORD * VIEW)
     set_int(view + _VIEW_STARTS, word_at(image + _WORD * TOP))
@@ -74,8 +71,8 @@ def _open_part(batch, image, whole, place):  # type: ignore[no-untyped-def]
     return call(_function(batch, _GET_PART), (whole, place, view)) == 0
 
 
-@njit(**_OPTIONS)
-def _is_as_announced(batch, image, stream):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _is_as_announced(batch: int, image: int, stream: int) -> bool:
     """Whether the library sees the same image as we did: it writes as much as it believes there to be."""
     seen = word_at(batch + _WORD * SEEN)
     if call(_function(batch, _GET_INFO), (stream, seen)) != 0:
@@ -84,8 +81,8 @@ def _is_as_announced(batch, image, stream):  # type: ignore[no-untyped-def]
     return word_at(seen + _INFO_SIZE) == size and word_at(seen + _INFO_KIND) >> 32 == UINT8_SAMPLES
 
 
-@njit(**_OPTIONS)
-def _create_image(batch, image, place):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _create_image(batch: int, image: int, place: int) -> bool:
     """Puts an image, in the memory that it is to be decoded into, at an address; tells whether that was possible."""
     info = word_at(batch + _WORD * INFO)
     height, width = word_at(image + _WORD * HEIGHT), word_at(image + _WORD * WIDTH)
@@ -100,8 +97,8 @@ def _create_image(batch, image, place):  # type: ignore[no-untyped-def]
     return call(_function(batch, _CREATE_IMAGE), (word_at(batch + _WORD * INSTANCE), place, info)) == 0
 
 
-@njit(**_OPTIONS)
-def _open(batch, index):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _open(batch: int, index: int) -> bool:
     """Makes ready what an image is decoded with; tells whether it is one that can be decoded here."""
     image = word_at(batch + _WORD * TABLE) + _WORD * IMAGE_WORDS * index
     whole, stream = _column(batch, _WHOLE) + _WORD * index, _column(batch, _STREAM) + _WORD * index
@@ -122,15 +119,15 @@ def _open(batch, index):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(**_OPTIONS)
-def _clear(batch):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _clear(batch: int) -> None:
     """Forgets the handles of an earlier run."""
     for place in range(_WORK_COLUMNS * word_at(batch + _WORD * COUNT)):
         set_word(word_at(batch + _WORD * WORK) + _WORD * place, 0)
 
 
-@njit(**_OPTIONS)
-def _close(batch, index):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _close(batch: int, index: int) -> None:
     image = word_at(_column(batch, _IMAGE) + _WORD * index)
     stream, whole = word_at(_column(batch, _STREAM) + _WORD * index), word_at(_column(batch, _WHOLE) + _WORD * index)
     if image != 0:
@@ -141,8 +138,8 @@ def _close(batch, index):  # type: ignore[no-untyped-def]
         call(_function(batch, _DESTROY_STREAM), (whole,))
 
 
-@njit(**_OPTIONS)
-def _try(batch, decoder, state, count):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _try(batch: int, decoder: int, state: int, count: int) -> int:
     """Decodes the images that are listed; marks those that succeed, and returns how many are left, listed anew."""
     which = _column(batch, _WHICH)
     streams, images, statuses = _column(batch, _TRIED_STREAM), _column(batch, _TRIED_IMAGE), _column(batch, _STATUS)
@@ -171,8 +168,8 @@ def _try(batch, decoder, state, count):  # type: ignore[no-untyped-def]
     return left
 
 
-@njit(**_OPTIONS)
-def _decode_with(batch, decoder, state):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _decode_with(batch: int, decoder: int, state: int) -> int:
     """Has a decoder decode the images that no decoder has taken yet, each with handles of its own."""
     left = 0
     _clear(batch)
@@ -189,7 +186,7 @@ def _decode_with(batch, decoder, state):  # type: ignore[no-untyped-def]
 
 
 @cfunc(types.int32(types.int64), cache=True)
-def decode_batch(batch):  # type: ignore[no-untyped-def]
+def decode_batch(batch: int) -> int:
     """Decodes a batch; each image's state becomes 1 or 2, by the decoder that took it, or stays 0."""
     first, second = word_at(batch + _WORD * FIRST), word_at(batch + _WORD * SECOND)
     if _decode_with(batch, first, 1) != 0 and second != 0:

@@ -5,15 +5,12 @@ What is found is what :func:`penstock.kernels.codecs.headers.jpeg.check_jpeg` fi
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
 
 from penstock.kernels.codecs.headers.jpeg import DENSEST, MAX_SMALL
 from penstock.kernels.cpu.foreign import byte_at
-
-_OPTIONS: Any = {"nogil": True, "cache": True, "error_model": "numpy"}
+from penstock.kernels.cpu.options import OPTIONS
 
 HEIGHT, WIDTH, CHANNELS, EXIF_START, EXIF_STOP, COLUMNS = range(6)
 """What is told of each file, in columns. EXIF data begin and end at 0 where there are none."""
@@ -21,13 +18,13 @@ HEIGHT, WIDTH, CHANNELS, EXIF_START, EXIF_STOP, COLUMNS = range(6)
 _FRAME_BYTES, _COMPONENT_BYTES = 8, 3
 
 
-@njit(**_OPTIONS)
-def _number(place):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _number(place: int) -> int:
     return byte_at(place) << 8 | byte_at(place + 1)
 
 
-@njit(**_OPTIONS)
-def _is_exif(place, length):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _is_exif(place: int, length: int) -> bool:
     return length >= 8 and (
         byte_at(place) == 0x45
         and byte_at(place + 1) == 0x78
@@ -38,8 +35,8 @@ def _is_exif(place, length):  # type: ignore[no-untyped-def]
     )
 
 
-@njit(**_OPTIONS)
-def _read_frame(place, length, size, found):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _read_frame(place: int, length: int, size: int, found: np.ndarray) -> bool:
     """Reads a frame's header from behind its length; tells whether nothing about it is unusual."""
     height, width, channels = _number(place + 1), _number(place + 3), byte_at(place + 5)
     if height == 0 or width == 0 or (channels != 1 and channels != 3) or byte_at(place) != 8:
@@ -56,8 +53,8 @@ def _read_frame(place, length, size, found):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(**_OPTIONS)
-def _read_header(data, size, found):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _read_header(data: int, size: int, found: np.ndarray) -> bool:
     """Reads a file's segments up to the first scan; tells whether nothing about them is unusual."""
     if size < 4 or byte_at(data) != 0xFF or byte_at(data + 1) != 0xD8:
         return False
@@ -81,8 +78,8 @@ def _read_header(data, size, found):  # type: ignore[no-untyped-def]
     return False
 
 
-@njit(**_OPTIONS)
-def _read_headers(places, sizes, found):  # type: ignore[no-untyped-def]
+@njit(**OPTIONS)
+def _read_headers(places: np.ndarray, sizes: np.ndarray, found: np.ndarray) -> None:
     for number in range(len(places)):
         if not _read_header(places[number], sizes[number], found[number]):
             found[number, CHANNELS] = 0
