@@ -1,4 +1,7 @@
-"""Sizes and regions for resizing, for many images in one call."""
+"""Sizes and regions for resizing, for many images in one call.
+
+Written in loops over numbers: what numpy writes shorter takes numba seconds to compile.
+"""
 
 from __future__ import annotations
 
@@ -42,9 +45,10 @@ def _fill_extents(extents: np.ndarray, requested: np.ndarray, mode: int, most: n
                 lowest, highest, product = min(lowest, only), max(highest, only), product * only
                 known += 1
     if given == 0:
-        sizes[:] = extents
+        for axis in range(axes):
+            sizes[axis] = extents[axis]
         return
-    if mode in (_NOT_LARGER, _NOT_SMALLER):
+    if mode == _NOT_LARGER or mode == _NOT_SMALLER:
         common = 1.0
         if known:
             common = lowest if mode == _NOT_LARGER else highest
@@ -78,6 +82,15 @@ def _region(
     if relative:
         return np.float64(np.float32(start) * np.float32(size)), np.float64(np.float32(end) * np.float32(size))
     return start, end
+
+
+@njit(**OPTIONS)
+def _is_empty(shape: np.ndarray) -> bool:
+    """Whether an image has no pixels."""
+    for axis in range(shape.size):
+        if shape[axis] == 0:
+            return True
+    return False
 
 
 @njit(**OPTIONS)
@@ -135,7 +148,7 @@ def fill_axis_plans(
     for image in range(images):
         own = requested[min(image, len(requested) - 1)]
         points = alignment[min(image, len(alignment) - 1)]
-        if keeps_empty and shapes[image].min() == 0:
+        if keeps_empty and _is_empty(shapes[image]):
             _fill_empty(shapes[image], own, starts[image], ends[image], rounded[image])
             continue
         for axis in range(axes):
@@ -154,7 +167,7 @@ def fill_axis_plans(
             if whole < 1.0:
                 whole = 1.0
             wanted = own[axis]
-            if wanted < 0 or (wanted == 0 and mode in (_DEFAULT, _STRETCH) and start > end):
+            if wanted < 0 or (wanted == 0 and mode <= _STRETCH and start > end):
                 start, end = end, start
             if subpixel and size > 0 and size != whole:
                 fixed = start + (end - start) * points[axis]
