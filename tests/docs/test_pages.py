@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -25,10 +27,26 @@ def run_page(page: Path, folder: Path) -> subprocess.CompletedProcess[str]:
     # Readers serve from the environment that they work in.
     environment = {name: value for name, value in os.environ.items() if name != "PENSTOCK_SERVE_ENV"}
     command = [sys.executable, str(RUNNER), str(page)]
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    # A group of its own: a server that a page starts must not outlive a test that is given up.
+    process = subprocess.Popen(
+        command,
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        output, errors = process.communicate()
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGTERM)
+    return subprocess.CompletedProcess(command, process.returncode, output, errors)
 
 
 @pytest.mark.exhaustive
+@pytest.mark.timeout(400)  # in a fresh clone, the kernels of all served models are compiled first
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_page(page: Path, tmp_path: Path) -> None:
     run = run_page(page, tmp_path)
