@@ -48,7 +48,7 @@ def _fill_extents(extents: np.ndarray, requested: np.ndarray, mode: int, most: n
         for axis in range(axes):
             sizes[axis] = extents[axis]
         return
-    if mode == _NOT_LARGER or mode == _NOT_SMALLER:
+    if mode >= _NOT_LARGER:
         common = 1.0
         if known:
             common = lowest if mode == _NOT_LARGER else highest
@@ -87,10 +87,10 @@ def _region(
 @njit(**OPTIONS)
 def _is_empty(shape: np.ndarray) -> bool:
     """Whether an image has no pixels."""
+    product = 1
     for axis in range(shape.size):
-        if shape[axis] == 0:
-            return True
-    return False
+        product *= shape[axis]
+    return product == 0
 
 
 @njit(**OPTIONS)

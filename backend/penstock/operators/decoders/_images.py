@@ -120,8 +120,9 @@ def _spans(window: Region) -> str:
 _WORTH_CUTTING = 0.8
 
 
-# By the position of the sample in its batch.
-Headers = dict[int, ImageHeader]
+# By the position of the sample in its batch: its header, or why there is none, so that a file that ends the process that
+# reads it is read once.
+Headers = dict[int, "ImageHeader | PenstockError"]
 
 
 class DecodePlan(NamedTuple):
@@ -194,14 +195,19 @@ class ImageDecoder(PixelSource[Headers, DecodePlan, DecodePlans]):
         """The header of an image whose size is not beyond the limits."""
         header = workspace.state.get(index)
         if header is None:
-            sample, decoding = Sample(self, workspace, index), workspace.decoding
-            try:
-                header = read_header(encoded_bytes(sample), decoding)
-                shape = header.shape(self.output_type, self.args["adjust_orientation"])
-                decoding.limits.check_image(shape, numpy_dtype(self.args["dtype"]).itemsize)
-            except PenstockError as error:
-                raise undecodable(error, sample) from None
-            workspace.state[index] = header
+            header = workspace.state[index] = self._read_header(workspace, index)
+        if isinstance(header, PenstockError):
+            raise header from None
+        return header
+
+    def _read_header(self, workspace: Workspace[Headers], index: int) -> ImageHeader | PenstockError:
+        sample, decoding = Sample(self, workspace, index), workspace.decoding
+        try:
+            header = read_header(encoded_bytes(sample), decoding)
+            shape = header.shape(self.output_type, self.args["adjust_orientation"])
+            decoding.limits.check_image(shape, numpy_dtype(self.args["dtype"]).itemsize)
+        except PenstockError as error:
+            return undecodable(error, sample)
         return header
 
     def _check_inside(self, windows: Regions, shapes: np.ndarray) -> None:
