@@ -31,6 +31,11 @@ def operator():
     x = fn.external_source(name="x", dtype=types.FLOAT, ndim=1)
     return fn.python_function(x, function=work, name="y")
 """
+DECODES = """
+@pipeline_def(batch_size=4)
+def decodes():
+    return fn.decoders.image(fn.external_source(name="x", dtype=types.UINT8, ndim=1), name="y")
+"""
 MISBEHAVING = {
     "exits": "import sys\n\ndef work(x):\n    if x[0] > 1: sys.exit(3)\n    return x\n",
     "forks": "import os\n\ndef work(x):\n    if x[0] > 1: os.fork()\n    return x\n",
@@ -79,6 +84,7 @@ def server(tmp_path_factory: pytest.TempPathFactory, log: Path) -> Iterator[Loca
         add_model(repository, name, config, HEADER + source + OPERATOR)
     add_model(repository, "keeps", config, HEADER + KEEPS + OPERATOR)
     add_model(repository, "starts_threads", config, HEADER + STARTS_THREADS + PLAIN)
+    add_model(repository, "decodes", config, HEADER + DECODES)
     add_model(repository, "spawns", config, HEADER + FORKS_WORKERS + OPERATOR)
     for name, (source, _) in NOT_LOADED.items():
         add_model(repository, name, config, source + HEADER + PLAIN)
@@ -162,3 +168,17 @@ def test_statistics_count_what_failed(server: LocalServer, client: Any) -> None:
     after = client.get_inference_statistics("exits")["model_stats"][0]["inference_stats"]
     for kind in ("success", "fail"):
         assert after[kind]["count"] == before[kind]["count"] + 1
+
+
+def test_a_model_that_refused_requests_is_unloaded_soon(client: Any) -> None:
+    for _ in range(3):
+        with pytest.raises(InferenceServerException, match="not an image"):
+            ask(client, "decodes", x=np.zeros((1, 700), np.uint8))
+    client.unload_model("decodes")
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        (entry,) = (one for one in client.get_model_repository_index() if one["name"] == "decodes")
+        if entry["state"] == "UNAVAILABLE":
+            return
+        time.sleep(0.05)
+    pytest.fail(f"the model is {entry['state']}")
