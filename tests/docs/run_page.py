@@ -202,6 +202,8 @@ def _checked(source: str, shown: str, printed: str, write: bool) -> str:
 def main() -> None:
     """Runs the page that the command line names."""
     path = Path(sys.argv[1]).resolve()
+    # What runs in the background of a script ignores Ctrl-C, and so would the servers that it is to stop.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     # Commands are those of this environment.
     os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     sys.path.insert(0, os.getcwd())
