@@ -132,7 +132,7 @@ def main() -> None:
     images, source = encoded_images(None)
     environment = find_environment()
     console.print(f"date      {datetime.now(timezone.utc):%Y-%m-%d %H:%M} UTC, {CORES} cores")
-    console.print(f"from      {environment.python} (numpy {environment.numpy}); {source}\n")
+    console.print(f"with      numpy {environment.numpy}; {source}\n")
     with tempfile.TemporaryDirectory() as folder:
         write_models(Path(folder))
         with ExitStack() as stack:
