@@ -20,8 +20,8 @@ from values import value_text
 
 from penstock import Pipeline, fn
 from penstock.schema import Schema
+from penstock.schema.example_data import ExampleSamples, mosaic_of, mosaics, photo_files, photos
 from penstock.schema.examples import Call, NoExampleError, shown_calls, why_unswept
-from penstock.schema.samples import Samples, mosaic_of, mosaics, photo_files, photos
 
 _SEED = 5
 _BATCH = 3
@@ -100,7 +100,7 @@ def _example(schema: Schema, call: Call, path: str) -> tuple[str, dict[str, byte
     return "\n\n".join(parts), files
 
 
-def _input(schema: Schema, index: int, samples: Samples) -> _Shown:
+def _input(schema: Schema, index: int, samples: ExampleSamples) -> _Shown:
     make = _PHOTOGRAPHS.get(samples.make, samples.make)
     made = [make(number) for number in range(_BATCH)]
     return _Shown(schema.input(index).name, made, samples.layout, str(made[0].dtype))

@@ -1,4 +1,4 @@
-"""What every operator promises (`schema/samples.py`), on calls that are made up from its schema."""
+"""What every operator promises (`schema/example_data.py`), on calls that are made up from its schema."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from penstock import (
 from penstock.data_types import numpy_dtype
 from penstock.errors import OperatorError
 from penstock.schema import Argument, Schema, all_schemas, operator_class
+from penstock.schema.example_data import Promise
 from penstock.schema.examples import (
     Call,
     argument_call,
@@ -28,7 +29,6 @@ from penstock.schema.examples import (
     told_arguments,
     why_unswept,
 )
-from penstock.schema.samples import Promise
 from penstock.tensors.cuda import device_count
 
 BAD = 1

@@ -11,8 +11,8 @@ from typing import Any
 from penstock.errors import did_you_mean
 from penstock.schema.arguments import Argument, common_arguments
 from penstock.schema.equivalents import Equivalent
+from penstock.schema.example_data import Example, MakeSamples, Promise, pictures
 from penstock.schema.libraries import Library
-from penstock.schema.samples import Example, MakeSamples, Promise, pictures
 
 MAX_INPUTS = 999
 

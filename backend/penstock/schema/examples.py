@@ -12,9 +12,9 @@ from typing import Any
 from penstock.data_types import FLOAT, INT16, DALIImageType, DALIInterpType
 from penstock.schema.arguments import Argument
 from penstock.schema.declaration import Schema
+from penstock.schema.example_data import Example, ExampleSamples, photos, pictures
 from penstock.schema.input_operator import InputOperator
 from penstock.schema.registry import operator_class
-from penstock.schema.samples import Example, Samples, photos, pictures
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Call:
 
     name: str
     arguments: Mapping[str, Any]
-    inputs: tuple[Samples, ...]
+    inputs: tuple[ExampleSamples, ...]
 
 
 class NoExampleError(LookupError):

@@ -10,7 +10,7 @@ from penstock.data_types import FLOAT, INT8, INT16, INT32, UINT8, UINT16, UINT32
 from penstock.kernels.levels import from_unit, to_unit
 from penstock.kernels.resampling import filter_table, lobes_of_quality, resample_signal
 from penstock.schema import Alias, Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
-from penstock.schema.samples import Example, signals, sounds
+from penstock.schema.example_data import Example, signals, sounds
 
 _TYPES = (INT8, UINT8, INT16, UINT16, INT32, UINT32, FLOAT)
 

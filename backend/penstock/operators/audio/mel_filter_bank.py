@@ -6,7 +6,7 @@ import numpy as np
 
 from penstock.operators.audio._axes import combine_along, combine_batch, spectral_spec
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
-from penstock.schema.samples import Example, random_arrays, spectrograms
+from penstock.schema.example_data import Example, random_arrays, spectrograms
 
 
 @register_operator

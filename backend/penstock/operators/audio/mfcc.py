@@ -6,7 +6,7 @@ import numpy as np
 
 from penstock.operators.audio._axes import combine_along, combine_batch, spectral_spec
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
-from penstock.schema.samples import Example, decibels, random_arrays
+from penstock.schema.example_data import Example, decibels, random_arrays
 
 
 @register_operator

@@ -6,7 +6,7 @@ import numpy as np
 
 from penstock.data_types import BOOL, FLOAT, FLOAT16, FLOAT64, INT32, dtype_name
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
-from penstock.schema.samples import Example, signals, sounds
+from penstock.schema.example_data import Example, signals, sounds
 
 
 @register_operator

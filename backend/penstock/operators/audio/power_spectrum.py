@@ -16,8 +16,8 @@ from penstock.schema import (
     Workspace,
     register_operator,
 )
+from penstock.schema.example_data import signals
 from penstock.schema.libraries import SCIPY
-from penstock.schema.samples import signals
 
 _MAX_DIMENSIONS = 3
 _MIN_TRANSFORM = 3

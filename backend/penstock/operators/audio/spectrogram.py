@@ -10,7 +10,7 @@ import numpy as np
 
 from penstock.data_types import FLOAT, dtype_name
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
-from penstock.schema.samples import Example, signals, sounds
+from penstock.schema.example_data import Example, signals, sounds
 
 if TYPE_CHECKING:
     from penstock.kernels.cpu.fft import Transform

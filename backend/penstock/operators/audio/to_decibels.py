@@ -10,8 +10,8 @@ import numpy as np
 
 from penstock.operators.audio._axes import spectral_spec
 from penstock.schema import Argument, Input, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema.example_data import Example, random_arrays, spectrograms
 from penstock.schema.fused import ArrayOperator
-from penstock.schema.samples import Example, random_arrays, spectrograms
 
 if TYPE_CHECKING:
     from penstock.kernels.cpu.decibels import Logarithm

@@ -7,7 +7,7 @@ import numpy as np
 from penstock.kernels.colour import full_range, half_range
 from penstock.operators.color._linear import BRIGHTNESS, DTYPE, LinearColourOperator
 from penstock.schema import Argument, Equivalent, Input, Sample, Schema, register_operator
-from penstock.schema.samples import on_photo
+from penstock.schema.example_data import on_photo
 
 _IMAGES = Input("input", ("FHWC", "DHWC", "HWC"), doc="Images of uint8, int16, int32 or float.")
 _SHIFT = Argument(

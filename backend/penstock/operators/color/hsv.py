@@ -8,7 +8,7 @@ from penstock.data_types import UINT8
 from penstock.kernels.colour import hue_saturation_value
 from penstock.operators.color._linear import HUE, SATURATION, THREE_CHANNELS, ColourMatrixOperator
 from penstock.schema import Argument, Equivalent, Sample, Schema, register_operator
-from penstock.schema.samples import on_photo
+from penstock.schema.example_data import on_photo
 
 
 @register_operator

@@ -7,7 +7,7 @@ import numpy as np
 from penstock.kernels.colour import hue_saturation_value
 from penstock.operators.color._linear import DTYPE, IMAGE_TYPE, SATURATION, THREE_CHANNELS, ColourMatrixOperator
 from penstock.schema import Equivalent, Sample, Schema, register_operator
-from penstock.schema.samples import on_photo
+from penstock.schema.example_data import on_photo
 
 
 @register_operator

@@ -8,7 +8,7 @@ import numpy as np
 
 from penstock.data_types import BOOL, dtype_name
 from penstock.schema import Argument, Input, Operator, Schema, Workspace, register_operator
-from penstock.schema.samples import fixed_arrays
+from penstock.schema.example_data import fixed_arrays
 
 
 @register_operator

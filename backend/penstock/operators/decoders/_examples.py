@@ -7,12 +7,12 @@ from functools import cache
 
 import numpy as np
 
-from penstock.schema.samples import Samples, pictures, signals
+from penstock.schema.example_data import ExampleSamples, pictures, signals
 
 _NOT_A_FILE = np.frombuffer(b"These bytes are no file of any known format.", np.uint8)
 
 
-def encoded_images(layout: str = "") -> Samples:
+def encoded_images(layout: str = "") -> ExampleSamples:
     """Images as JPEG and PNG files."""
 
     def make(index: int) -> np.ndarray:
@@ -22,10 +22,10 @@ def encoded_images(layout: str = "") -> Samples:
         Image.fromarray(pictures("HWC").make(index)).save(file, ("jpeg", "png")[index % 2])
         return np.frombuffer(file.getvalue(), np.uint8)
 
-    return Samples(make, bad=_NOT_A_FILE)
+    return ExampleSamples(make, bad=_NOT_A_FILE)
 
 
-def encoded_sounds(layout: str = "") -> Samples:
+def encoded_sounds(layout: str = "") -> ExampleSamples:
     """Stereo signals as WAV files."""
 
     def make(index: int) -> np.ndarray:
@@ -36,12 +36,12 @@ def encoded_sounds(layout: str = "") -> Samples:
         soundfile.write(file, np.stack([signal, signal[::-1]], axis=1), 8000, format="wav")
         return np.frombuffer(file.getvalue(), np.uint8)
 
-    return Samples(make, bad=_NOT_A_FILE)
+    return ExampleSamples(make, bad=_NOT_A_FILE)
 
 
-def encoded_videos(layout: str = "") -> Samples:
+def encoded_videos(layout: str = "") -> ExampleSamples:
     """Videos of 6 frames."""
-    return Samples(_encoded_video, bad=_NOT_A_FILE)
+    return ExampleSamples(_encoded_video, bad=_NOT_A_FILE)
 
 
 # x264 does not give the same bytes each time.
@@ -60,7 +60,7 @@ def _encoded_video(index: int) -> np.ndarray:
     return np.frombuffer(file.getvalue(), np.uint8)
 
 
-def npy_files(layout: str = "") -> Samples:
+def npy_files(layout: str = "") -> ExampleSamples:
     """Arrays as NPY files."""
 
     def make(index: int) -> np.ndarray:
@@ -68,10 +68,10 @@ def npy_files(layout: str = "") -> Samples:
         np.save(file, pictures("HWC").make(index))
         return np.frombuffer(file.getvalue(), np.uint8)
 
-    return Samples(make, bad=_NOT_A_FILE)
+    return ExampleSamples(make, bad=_NOT_A_FILE)
 
 
-def lz4_blocks(layout: str = "") -> Samples:
+def lz4_blocks(layout: str = "") -> ExampleSamples:
     """Blocks of 600 bytes, compressed."""
 
     def make(index: int) -> np.ndarray:
@@ -80,4 +80,4 @@ def lz4_blocks(layout: str = "") -> Samples:
         block = pictures("HWC", H=(10,), W=(20,)).make(index).tobytes()
         return np.frombuffer(lz4.block.compress(block, store_size=False), np.uint8)
 
-    return Samples(make, bad=_NOT_A_FILE)
+    return ExampleSamples(make, bad=_NOT_A_FILE)

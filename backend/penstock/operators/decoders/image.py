@@ -6,7 +6,7 @@ from penstock.data_types import GRAY
 from penstock.operators.decoders._examples import encoded_images
 from penstock.operators.decoders._images import DECODER_ARGUMENTS, ENCODED_DOC, ImageDecoder
 from penstock.schema import Alias, Argument, Equivalent, Input, Schema, register_operator
-from penstock.schema.samples import Example, photo_files
+from penstock.schema.example_data import Example, photo_files
 
 
 @register_operator

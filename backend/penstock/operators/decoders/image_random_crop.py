@@ -12,7 +12,7 @@ from penstock.operators.decoders._examples import encoded_images
 from penstock.operators.decoders._images import DECODER_ARGUMENTS, ENCODED_DOC, ImageDecoder
 from penstock.operators.image._windows import Regions
 from penstock.schema import Alias, Argument, Input, Samples, Schema, Workspace, register_operator
-from penstock.schema.samples import Example, photo_files
+from penstock.schema.example_data import Example, photo_files
 
 
 @register_operator

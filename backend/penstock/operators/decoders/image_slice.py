@@ -9,7 +9,7 @@ from penstock.operators.decoders._images import DECODER_ARGUMENTS, ENCODED_DOC, 
 from penstock.operators.image._boxes import box_regions, check_box_arguments, check_box_inputs
 from penstock.operators.image._windows import Regions
 from penstock.schema import Alias, Argument, Input, OutputSpec, Samples, Schema, Workspace, register_operator
-from penstock.schema.samples import Example, fixed_arrays, photo_files
+from penstock.schema.example_data import Example, fixed_arrays, photo_files
 
 
 @register_operator

@@ -23,8 +23,8 @@ from penstock.schema import (
     Workspace,
     register_operator,
 )
+from penstock.schema.example_data import Example
 from penstock.schema.libraries import LZ4
-from penstock.schema.samples import Example
 from penstock.tensors import TensorListCPU, TensorListGPU
 
 

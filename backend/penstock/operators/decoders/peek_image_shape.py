@@ -18,7 +18,7 @@ from penstock.schema import (
     Workspace,
     register_operator,
 )
-from penstock.schema.samples import Example, photo_files
+from penstock.schema.example_data import Example, photo_files
 
 _TYPES = (INT32, UINT32, INT64, UINT64, FLOAT, FLOAT64)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.schema import Argument, Input, Sample
-from penstock.schema.samples import Example, fixed_arrays, pictures
+from penstock.schema.example_data import Example, fixed_arrays, pictures
 
 DATA_AND_SHAPE = (
     Input("data", doc="Data of any type and shape."),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from penstock.operators.generic._casting import check_castable
 from penstock.schema import Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
-from penstock.schema.samples import fixed_arrays
+from penstock.schema.example_data import fixed_arrays
 
 
 @register_operator

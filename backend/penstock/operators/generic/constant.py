@@ -9,7 +9,7 @@ import numpy as np
 
 from penstock.data_types import FLOAT, FLOAT64, INT32, dtype_name, numpy_dtype
 from penstock.schema import Argument, Operator, Schema, Workspace, register_operator
-from penstock.schema.samples import Example
+from penstock.schema.example_data import Example
 from penstock.tensors import TensorCPU, TensorList, TensorListCPU, TensorListGPU
 
 

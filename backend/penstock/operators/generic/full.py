@@ -6,7 +6,7 @@ import numpy as np
 
 from penstock.operators.generic._filling import LAYOUT, SHAPE, ShapedFilling, spread
 from penstock.schema import Equivalent, Input, OutputSpec, Sample, Schema, Workspace, register_operator
-from penstock.schema.samples import Example, fixed_arrays
+from penstock.schema.example_data import Example, fixed_arrays
 
 
 @register_operator

@@ -6,7 +6,7 @@ import numpy as np
 
 from penstock.operators.generic._filling import spread
 from penstock.schema import Equivalent, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
-from penstock.schema.samples import fixed_arrays
+from penstock.schema.example_data import fixed_arrays
 
 
 @register_operator

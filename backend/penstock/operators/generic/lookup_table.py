@@ -17,7 +17,7 @@ from penstock.schema import (
     Workspace,
     register_operator,
 )
-from penstock.schema.samples import Example
+from penstock.schema.example_data import Example
 
 _LARGEST_KEY = 65535
 

@@ -19,7 +19,7 @@ from penstock.schema import (
     Workspace,
     register_operator,
 )
-from penstock.schema.samples import Example, random_arrays
+from penstock.schema.example_data import Example, random_arrays
 
 
 @register_operator

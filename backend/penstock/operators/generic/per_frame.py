@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from penstock.schema import Argument, Input, Operator, Schema, Workspace, register_operator
-from penstock.schema.samples import random_arrays
+from penstock.schema.example_data import random_arrays
 
 
 @register_operator

@@ -7,7 +7,7 @@ from functools import partial
 
 from penstock.kernels.axes import resolve_axes
 from penstock.schema import Argument, Equivalent, Input, Operator, Schema, Workspace, register_operator
-from penstock.schema.samples import Example, pictures
+from penstock.schema.example_data import Example, pictures
 
 
 @register_operator

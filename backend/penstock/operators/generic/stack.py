@@ -17,7 +17,7 @@ from penstock.schema import (
     Workspace,
     register_operator,
 )
-from penstock.schema.samples import Example, pictures
+from penstock.schema.example_data import Example, pictures
 
 
 @register_operator

@@ -8,9 +8,9 @@ import numpy as np
 
 from penstock.kernels.windows import Region
 from penstock.schema import Argument, Equivalent, Input, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema.example_data import on_photo
 from penstock.schema.image_chain import ChainOperator, Pixels, Store
 from penstock.schema.operator import Shape
-from penstock.schema.samples import on_photo
 
 
 @register_operator

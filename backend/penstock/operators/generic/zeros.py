@@ -5,7 +5,7 @@ from __future__ import annotations
 from penstock.data_types import INT32
 from penstock.operators.generic._filling import LAYOUT, SHAPE, ShapedFilling, check_filled_type
 from penstock.schema import Argument, Equivalent, OutputSpec, Sample, Schema, Workspace, register_operator
-from penstock.schema.samples import Example
+from penstock.schema.example_data import Example
 
 
 @register_operator

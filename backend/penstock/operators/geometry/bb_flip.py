@@ -18,7 +18,7 @@ from penstock.schema import (
     Workspace,
     register_operator,
 )
-from penstock.schema.samples import boxes
+from penstock.schema.example_data import boxes
 
 
 @register_operator

@@ -6,7 +6,7 @@ import numpy as np
 
 from penstock.data_types import FLOAT, dtype_name
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
-from penstock.schema.samples import boxes
+from penstock.schema.example_data import boxes
 
 
 @register_operator

@@ -9,7 +9,7 @@ import numpy as np
 from penstock.data_types import FLOAT, INT32, dtype_name
 from penstock.kernels.geometry import rotated_canvases, rotation_2d
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
-from penstock.schema.samples import boxes
+from penstock.schema.example_data import boxes
 
 # The fraction kept of the difference between the enclosing box and the original size.
 _EXPANSION = {"expand": 1.0, "halfway": 0.5, "fixed": 0.0}

@@ -9,7 +9,7 @@ import numpy as np
 from penstock.data_types import FLOAT, INT32, dtype_name
 from penstock.kernels.boxes import overlaps, to_centres
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
-from penstock.schema.samples import boxes, fixed_arrays
+from penstock.schema.example_data import boxes, fixed_arrays
 
 
 @register_operator

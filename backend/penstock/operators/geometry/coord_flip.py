@@ -6,7 +6,7 @@ import numpy as np
 
 from penstock.data_types import FLOAT, dtype_name
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
-from penstock.schema.samples import Example, random_arrays
+from penstock.schema.example_data import Example, random_arrays
 
 
 @register_operator

@@ -18,7 +18,7 @@ from penstock.schema import (
     Workspace,
     register_operator,
 )
-from penstock.schema.samples import random_arrays
+from penstock.schema.example_data import random_arrays
 
 _MAX_COORDINATES = 6
 

@@ -16,7 +16,7 @@ from penstock.schema import (
     Workspace,
     register_operator,
 )
-from penstock.schema.samples import Example, MakeSamples, fixed_arrays, photos, random_arrays
+from penstock.schema.example_data import Example, MakeSamples, fixed_arrays, photos, random_arrays
 
 
 def _waves(axis: int) -> MakeSamples:

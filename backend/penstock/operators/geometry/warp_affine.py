@@ -21,7 +21,7 @@ from penstock.schema import (
     Workspace,
     register_operator,
 )
-from penstock.schema.samples import Example, fixed_arrays, on_photo, pictures
+from penstock.schema.example_data import Example, fixed_arrays, on_photo, pictures
 
 _OF_VOLUMES = [0.9, 0.1, 0.0, 2.0, -0.1, 0.8, 0.1, 1.0, 0.0, 0.01, 1.1, -0.1]
 

@@ -21,7 +21,7 @@ from penstock.schema import (
     Workspace,
     register_operator,
 )
-from penstock.schema.samples import Example, fixed_arrays, on_photo, pictures
+from penstock.schema.example_data import Example, fixed_arrays, on_photo, pictures
 
 _TAPS = {INTERP_NN: 1, INTERP_LINEAR: 2, INTERP_CUBIC: 4}
 _TYPES = (UINT8, INT16, UINT16, FLOAT)

@@ -8,7 +8,7 @@ import numpy as np
 
 from penstock.operators.geometry._displacement import ARGUMENTS, INPUTS, TO_CENTRES, DisplacementOperator
 from penstock.schema import Argument, Schema, register_operator
-from penstock.schema.samples import on_photo
+from penstock.schema.example_data import on_photo
 
 
 class _Wave(NamedTuple):

@@ -26,9 +26,9 @@ from penstock.kernels.resize_shapes import MODES, AxisPlan, AxisPlans, plan_axes
 from penstock.kernels.windows import Region
 from penstock.operators.image._stores import NormalizingStore
 from penstock.schema import Argument, OutputSpec, PlanColumns, Sample, Samples, Workspace
+from penstock.schema.example_data import Example
 from penstock.schema.image_chain import ChainOperator, NotFusable, Pixels, Placement, Sampling, Stage, Store
 from penstock.schema.operator import Shape
-from penstock.schema.samples import Example
 
 if TYPE_CHECKING:
     from penstock.kernels.cpu.resample import Normalization

@@ -28,8 +28,8 @@ from penstock.schema import (
     Workspace,
     register_operator,
 )
+from penstock.schema.example_data import Example, on_photo
 from penstock.schema.image_chain import ChainOperator
-from penstock.schema.samples import Example, on_photo
 
 _INPUT_TYPES = (UINT8, INT16, UINT16, INT32, FLOAT, FLOAT16)
 

@@ -19,8 +19,8 @@ from penstock.schema import (
     Workspace,
     register_operator,
 )
+from penstock.schema.example_data import Example, mosaics, pictures
 from penstock.schema.libraries import OPENCV
-from penstock.schema.samples import Example, mosaics, pictures
 
 # OpenCV's suffixes of its methods; it calls mosaics by what lies at the second row's second pixel.
 _METHODS = {

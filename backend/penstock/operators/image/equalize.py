@@ -6,7 +6,7 @@ import numpy as np
 
 from penstock.data_types import UINT8, dtype_name
 from penstock.schema import Alias, Equivalent, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
-from penstock.schema.samples import on_photo
+from penstock.schema.example_data import on_photo
 
 
 @register_operator

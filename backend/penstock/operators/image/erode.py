@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from penstock.operators.image._morphology import ARGUMENTS, INPUTS, MorphologyOperator
 from penstock.schema import Equivalent, Schema, register_operator
+from penstock.schema.example_data import on_photo
 from penstock.schema.libraries import OPENCV
-from penstock.schema.samples import on_photo
 
 
 @register_operator

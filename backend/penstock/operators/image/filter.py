@@ -22,8 +22,8 @@ from penstock.schema import (
     Workspace,
     register_operator,
 )
+from penstock.schema.example_data import Example, fixed_arrays, photos, random_arrays
 from penstock.schema.libraries import OPENCV
-from penstock.schema.samples import Example, fixed_arrays, photos, random_arrays
 
 # And what others call them.
 _BORDERS = {

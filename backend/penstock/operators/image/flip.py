@@ -22,8 +22,8 @@ from penstock.schema import (
     Workspace,
     register_operator,
 )
+from penstock.schema.example_data import on_photo
 from penstock.schema.image_chain import ChainOperator, Placement
-from penstock.schema.samples import on_photo
 
 if TYPE_CHECKING:
     from penstock.kernels.cuda.launch import Located

@@ -7,7 +7,7 @@ import numpy as np
 from penstock.data_types import FLOAT, INT16, INT32, UINT8, dtype_name
 from penstock.operators.image._grids import Grid, grid_of
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
-from penstock.schema.samples import on_photo
+from penstock.schema.example_data import on_photo
 
 
 @register_operator

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from penstock.data_types import FLOAT, INTERP_LINEAR, INTERP_NN, UINT8, dtype_name
 from penstock.schema import Argument, Input, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema.example_data import on_photo
 from penstock.schema.random_operator import RandomOperator
-from penstock.schema.samples import on_photo
 
 
 @register_operator

@@ -16,8 +16,8 @@ from penstock.schema import (
     Workspace,
     register_operator,
 )
+from penstock.schema.example_data import on_photo
 from penstock.schema.libraries import OPENCV
-from penstock.schema.samples import on_photo
 
 
 @register_operator

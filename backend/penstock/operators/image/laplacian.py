@@ -22,7 +22,7 @@ from penstock.schema import (
     Workspace,
     register_operator,
 )
-from penstock.schema.samples import on_photo
+from penstock.schema.example_data import on_photo
 
 _LARGEST_WINDOW = 31
 

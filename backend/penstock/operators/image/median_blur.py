@@ -16,7 +16,7 @@ from penstock.schema import (
     Workspace,
     register_operator,
 )
-from penstock.schema.samples import on_photo
+from penstock.schema.example_data import on_photo
 
 
 @register_operator

@@ -21,8 +21,8 @@ from penstock.schema import (
     Workspace,
     register_operator,
 )
+from penstock.schema.example_data import Example, on_photo
 from penstock.schema.image_chain import ChainOperator, Placement
-from penstock.schema.samples import Example, on_photo
 
 _MAX_DIMENSIONS = 5
 

@@ -8,8 +8,8 @@ from penstock.data_types import UINT8, dtype_name
 from penstock.kernels.windows import Region
 from penstock.operators.image._windows import copy_region, copy_regions, region_copy
 from penstock.schema import Argument, Equivalent, Input, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema.example_data import on_photo
 from penstock.schema.image_chain import ChainOperator, Placement
-from penstock.schema.samples import on_photo
 
 
 @register_operator

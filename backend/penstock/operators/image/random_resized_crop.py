@@ -14,8 +14,8 @@ from penstock.operators.image._resizing import (
     Spatial,
 )
 from penstock.schema import Argument, Equivalent, Input, Samples, Schema, register_operator
+from penstock.schema.example_data import on_photo
 from penstock.schema.random_operator import RandomOperator
-from penstock.schema.samples import on_photo
 
 
 @register_operator

@@ -31,7 +31,7 @@ from penstock.schema import (
     Workspace,
     register_operator,
 )
-from penstock.schema.samples import Example, on_photo
+from penstock.schema.example_data import Example, on_photo
 
 
 @register_operator

@@ -18,7 +18,7 @@ from penstock.operators.image._resizing import (
 )
 from penstock.operators.image._windows import CROP_ARGUMENTS, check_crop_arguments, crop_regions
 from penstock.schema import Alias, Argument, Input, Samples, Schema, register_operator
-from penstock.schema.samples import Example, on_photo
+from penstock.schema.example_data import Example, on_photo
 
 
 @register_operator

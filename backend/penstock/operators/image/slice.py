@@ -26,8 +26,8 @@ from penstock.schema import (
     Workspace,
     register_operator,
 )
+from penstock.schema.example_data import Example, fixed_arrays, on_photo, pictures
 from penstock.schema.image_chain import ChainOperator, Placement
-from penstock.schema.samples import Example, fixed_arrays, on_photo, pictures
 
 
 @register_operator

@@ -12,7 +12,7 @@ from penstock.kernels.axes import resolve_axes
 from penstock.kernels.resize_shapes import MODES, ROUNDINGS, plan_axes
 from penstock.operators.image._resizing import ResizingOperator
 from penstock.schema import Alias, Argument, Equivalent, Input, Samples, Schema, Workspace, register_operator
-from penstock.schema.samples import Example, on_photo
+from penstock.schema.example_data import Example, on_photo
 
 _MAX_DIMENSIONS = 3
 

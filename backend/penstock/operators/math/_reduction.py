@@ -11,7 +11,7 @@ from penstock.data_types import BOOL, FLOAT, FLOAT16, FLOAT64, INT64, UINT64, DA
 from penstock.kernels.axes import resolve_axes
 from penstock.kernels.elementwise import folded
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Workspace
-from penstock.schema.samples import fixed_arrays
+from penstock.schema.example_data import fixed_arrays
 
 REDUCTION_ARGUMENTS = (
     Argument("axes", "int32[]", None, "Indices of the dimensions to reduce; by default all.", example=[0, 1]),

@@ -11,8 +11,8 @@ from penstock.kernels.elementwise import evaluate
 from penstock.kernels.expression import ARITHMETIC, BITWISE, KEEPING_UNARY, Operand, parse, result_type
 from penstock.operators.math._broadcasting import broadcast
 from penstock.schema import Alias, Argument, Input, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema.example_data import Example
 from penstock.schema.pointwise import PointwiseOperator
-from penstock.schema.samples import Example
 
 # Functions that round correctly or not at all, so that the result does not depend on how many elements are computed at
 # a time.

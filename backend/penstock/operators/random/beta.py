@@ -9,7 +9,7 @@ import numpy as np
 from penstock.data_types import DALIDataType
 from penstock.operators.random._draw import DTYPE, SHAPE, SHAPE_LIKE, Draw
 from penstock.schema import Argument, Equivalent, Sample, Schema, register_operator
-from penstock.schema.samples import Example
+from penstock.schema.example_data import Example
 
 
 @register_operator

@@ -7,8 +7,8 @@ import numpy as np
 from penstock.data_types import INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UINT64, dtype_name
 from penstock.operators.random._draw import SHAPE, SHAPE_LIKE, output_shape
 from penstock.schema import Argument, Equivalent, Input, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema.example_data import random_arrays
 from penstock.schema.random_operator import RandomOperator
-from penstock.schema.samples import random_arrays
 
 INTEGERS = (UINT8, UINT16, UINT32, UINT64, INT8, INT16, INT32, INT64)
 

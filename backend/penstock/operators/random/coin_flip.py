@@ -9,8 +9,8 @@ import numpy as np
 from penstock.data_types import DALIDataType
 from penstock.operators.random._draw import DTYPE, SHAPE, SHAPE_LIKE, Draw
 from penstock.schema import Alias, Argument, Sample, Schema, register_operator
+from penstock.schema.example_data import Example
 from penstock.schema.random_operator import Streams
-from penstock.schema.samples import Example
 
 
 @register_operator

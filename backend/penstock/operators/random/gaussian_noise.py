@@ -8,7 +8,7 @@ from penstock.data_types import numpy_dtype
 from penstock.operators.random._draw import is_wide
 from penstock.operators.random._noise import NOISY, Noise
 from penstock.schema import Argument, Equivalent, Sample, Schema, Workspace, register_operator
-from penstock.schema.samples import on_photo
+from penstock.schema.example_data import on_photo
 
 
 @register_operator

@@ -6,7 +6,7 @@ import numpy as np
 
 from penstock.operators.random._box_cropping import BoxCroppingOperator
 from penstock.schema import Argument, Deprecation, Equivalent, Input, Schema, register_operator
-from penstock.schema.samples import Example, boxes, fixed_arrays
+from penstock.schema.example_data import Example, boxes, fixed_arrays
 
 
 @register_operator

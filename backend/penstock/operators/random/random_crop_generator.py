@@ -7,8 +7,8 @@ import numpy as np
 from penstock.data_types import INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, dtype_name
 from penstock.kernels.random_crop import DEFAULT_AREA, DEFAULT_ASPECT_RATIO, RandomCrop
 from penstock.schema import Argument, Input, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema.example_data import fixed_arrays
 from penstock.schema.random_operator import RandomOperator
-from penstock.schema.samples import fixed_arrays
 
 _INTEGERS = (UINT8, UINT16, UINT32, INT8, INT16, INT32, INT64)
 

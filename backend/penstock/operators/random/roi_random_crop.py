@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from penstock.data_types import INT64
 from penstock.kernels.random_streams import bounded, philox
 from penstock.schema import Argument, Input, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema.example_data import Example, pictures
 from penstock.schema.random_operator import RandomOperator
-from penstock.schema.samples import Example, pictures
 
 
 @register_operator

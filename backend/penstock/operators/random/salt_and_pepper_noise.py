@@ -8,7 +8,7 @@ import numpy as np
 
 from penstock.operators.random._noise import NOISY, Noise
 from penstock.schema import Argument, OutputSpec, Sample, Schema, Workspace, register_operator
-from penstock.schema.samples import on_photo
+from penstock.schema.example_data import on_photo
 
 
 @register_operator

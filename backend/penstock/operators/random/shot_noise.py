@@ -6,7 +6,7 @@ import numpy as np
 
 from penstock.operators.random._noise import NOISY, Noise
 from penstock.schema import Argument, Sample, Schema, Workspace, register_operator
-from penstock.schema.samples import on_photo
+from penstock.schema.example_data import on_photo
 
 # DALI declares a default `factor` of 20 but computes with this.
 _FACTOR_IN_USE = 12.0

@@ -8,7 +8,7 @@ from penstock.data_types import FLOAT, INT32, dtype_name
 from penstock.kernels.resize_shapes import round_half_away
 from penstock.operators.random._box_cropping import BoxCroppingOperator, BoxWindow
 from penstock.schema import Argument, Input, OutputSpec, Sample, Schema, Workspace, find_schema, register_operator
-from penstock.schema.samples import boxes, fixed_arrays
+from penstock.schema.example_data import boxes, fixed_arrays
 
 _SEARCH = {
     "thresholds": [0.0, 0.1, 0.3, 0.5, 0.7, 0.9],

@@ -7,8 +7,8 @@ import numpy as np
 from penstock.data_types import FLOAT16, FLOAT64, INT64, dtype_name
 from penstock.kernels.random_streams import bounded, philox
 from penstock.schema import Argument, Input, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema.example_data import random_arrays
 from penstock.schema.random_operator import RandomOperator
-from penstock.schema.samples import random_arrays
 
 
 @register_operator

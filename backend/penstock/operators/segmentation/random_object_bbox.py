@@ -11,8 +11,8 @@ from penstock.data_types import BOOL, INT8, INT16, INT32, UINT8, UINT16, UINT32,
 from penstock.kernels.boxes import volumes
 from penstock.kernels.random_streams import bounded, philox
 from penstock.schema import Argument, Input, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema.example_data import random_arrays
 from penstock.schema.random_operator import RandomOperator
-from penstock.schema.samples import random_arrays
 
 _FORMATS = ("anchor_shape", "start_end", "box")
 _CLASS_ARGUMENTS = ("classes", "class_weights", "output_class")

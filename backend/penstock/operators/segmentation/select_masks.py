@@ -6,7 +6,7 @@ import numpy as np
 
 from penstock.data_types import INT32, dtype_name
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
-from penstock.schema.samples import fixed_arrays, random_arrays
+from penstock.schema.example_data import fixed_arrays, random_arrays
 
 
 @register_operator

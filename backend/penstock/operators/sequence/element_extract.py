@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.schema import Argument, Input, Operator, Schema, Workspace, register_operator
-from penstock.schema.samples import pictures
+from penstock.schema.example_data import pictures
 from penstock.tensors import TensorList
 
 

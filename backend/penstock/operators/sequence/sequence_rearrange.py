@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
-from penstock.schema.samples import pictures
+from penstock.schema.example_data import pictures
 
 if TYPE_CHECKING:
     from penstock.kernels.cuda.launch import Located

@@ -9,7 +9,7 @@ import numpy as np
 from penstock.data_types import FLOAT, dtype_name
 from penstock.kernels.geometry import composed
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Workspace
-from penstock.schema.samples import random_arrays
+from penstock.schema.example_data import random_arrays
 
 # The dimensions of a matrix have no names.
 LAYOUT = "**"

@@ -7,7 +7,7 @@ import functools
 from penstock.kernels.geometry import composed
 from penstock.operators.geometry.transforms._transform import REVERSE_ORDER, MatrixOperator
 from penstock.schema import Equivalent, Input, Sample, Schema, register_operator
-from penstock.schema.samples import random_arrays
+from penstock.schema.example_data import random_arrays
 
 
 @register_operator

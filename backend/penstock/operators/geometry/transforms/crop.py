@@ -6,7 +6,7 @@ import numpy as np
 
 from penstock.operators.geometry.transforms._transform import INPUT, REVERSE_ORDER, TransformOperator, repeated
 from penstock.schema import Argument, Sample, Schema, register_operator
-from penstock.schema.samples import Example
+from penstock.schema.example_data import Example
 
 
 @register_operator

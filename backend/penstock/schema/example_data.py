@@ -30,7 +30,7 @@ _EXTENTS = {"F": (2, 3, 2), "D": (4, 3, 5), "H": (16, 24, 20), "W": (24, 18, 30)
 
 
 @dataclass(frozen=True)
-class Samples:
+class ExampleSamples:
     """What the samples of an input are.
 
     Attributes:
@@ -43,30 +43,30 @@ class Samples:
     layout: str = ""
     bad: np.ndarray | None = None
 
-    def spoilt(self, index: int) -> Samples:
+    def spoilt(self, index: int) -> ExampleSamples:
         """The same with a bad one among them, if there is such."""
         bad = self.bad
         return self if bad is None else replace(self, make=lambda i: bad if i == index else self.make(i))
 
-    def sequences(self) -> Samples:
+    def sequences(self) -> ExampleSamples:
         """Each as the first of two frames, of which the second is the first upside down."""
 
         def make(index: int) -> np.ndarray:
             first = self.make(index)
             return np.stack([first, first[::-1]])
 
-        return Samples(make, "F" + (self.layout or "*" * self.make(0).ndim))
+        return ExampleSamples(make, "F" + (self.layout or "*" * self.make(0).ndim))
 
-    def frame(self, number: int) -> Samples:
+    def frame(self, number: int) -> ExampleSamples:
         """Of each sequence the frame of that number."""
-        return Samples(lambda index: self.make(index)[number], self.layout[1:].replace("*", ""))
+        return ExampleSamples(lambda index: self.make(index)[number], self.layout[1:].replace("*", ""))
 
 
-MakeSamples = Callable[[str], Samples]
+MakeSamples = Callable[[str], ExampleSamples]
 """Makes the samples of an input in one of its layouts, or of an input of any layout where that is empty."""
 
 
-def pictures(layout: str = "", **extents: tuple[int, ...]) -> Samples:
+def pictures(layout: str = "", **extents: tuple[int, ...]) -> ExampleSamples:
     """Smooth images with some noise, or volumes or sequences of them, of uint8; ``extents`` by the layout's letters."""
     layout = layout.replace("*", "") or "HWC"
     sizes = _EXTENTS | extents
@@ -77,7 +77,7 @@ def pictures(layout: str = "", **extents: tuple[int, ...]) -> Samples:
         waves = sum(np.sin(places / (2 + axis) + index) for axis, places in enumerate(np.indices(shape)))
         return (255 * ((waves / len(shape) + 1) * 0.35 + 0.3 * rng.random(shape))).astype(np.uint8)
 
-    return Samples(make, layout)
+    return ExampleSamples(make, layout)
 
 
 def random_arrays(
@@ -93,16 +93,16 @@ def random_arrays(
         shape = shapes[index % len(shapes)]
         return np.random.default_rng([index, *shape]).uniform(low, high, shape).astype(dtype)
 
-    return lambda _: Samples(make, layout)
+    return lambda _: ExampleSamples(make, layout)
 
 
 def fixed_arrays(*samples: object, dtype: type[np.generic] = np.float32, layout: str = "") -> MakeSamples:
     """These arrays, which the samples take in turn."""
     arrays = [np.array(sample, dtype) for sample in samples]
-    return lambda _: Samples(lambda index: arrays[index % len(arrays)].copy(), layout)
+    return lambda _: ExampleSamples(lambda index: arrays[index % len(arrays)].copy(), layout)
 
 
-def signals(layout: str = "") -> Samples:
+def signals(layout: str = "") -> ExampleSamples:
     """Sounds of different lengths that rise in pitch, with some noise."""
 
     def make(index: int) -> np.ndarray:
@@ -111,10 +111,10 @@ def signals(layout: str = "") -> Samples:
         noise = np.random.default_rng(index).uniform(-0.1, 0.1, count)
         return (0.5 * np.sin(2 * math.pi * (300 + 100 * index + 2000 * times) * times) + noise).astype(np.float32)
 
-    return Samples(make)
+    return ExampleSamples(make)
 
 
-def boxes(layout: str = "") -> Samples:
+def boxes(layout: str = "") -> ExampleSamples:
     """Boxes in fractions of an image, float of shape (n, 4): left, top, right, bottom."""
 
     def make(index: int) -> np.ndarray:
@@ -122,21 +122,21 @@ def boxes(layout: str = "") -> Samples:
         count = (3, 1, 5)[index % 3]
         return np.hstack([rng.uniform(0, 0.4, (count, 2)), rng.uniform(0.5, 0.9, (count, 2))]).astype(np.float32)
 
-    return Samples(make)
+    return ExampleSamples(make)
 
 
-def photos(layout: str = "") -> Samples:
+def photos(layout: str = "") -> ExampleSamples:
     """RGB pictures of the size of a small photograph, 160x240: the reference puts photographs in their place."""
-    return Samples(_photo, "HWC")
+    return ExampleSamples(_photo, "HWC")
 
 
 def _photo(index: int) -> np.ndarray:
     return pictures("HWC", H=(160,), W=(240,)).make(index)
 
 
-def photo_files(layout: str = "") -> Samples:
+def photo_files(layout: str = "") -> ExampleSamples:
     """Such pictures as files."""
-    return Samples(_photo_file)
+    return ExampleSamples(_photo_file)
 
 
 def _photo_file(index: int) -> np.ndarray:
@@ -147,9 +147,9 @@ def _photo_file(index: int) -> np.ndarray:
     return np.frombuffer(file.getvalue(), np.uint8)
 
 
-def mosaics(layout: str = "") -> Samples:
+def mosaics(layout: str = "") -> ExampleSamples:
     """Such pictures as a camera's sensor sees them: red, green or blue at each pixel, in the pattern RGGB."""
-    return Samples(_mosaic, "HW")
+    return ExampleSamples(_mosaic, "HW")
 
 
 def _mosaic(index: int) -> np.ndarray:
@@ -164,7 +164,7 @@ def mosaic_of(photo: np.ndarray) -> np.ndarray:
     return mosaic
 
 
-def sounds(layout: str = "") -> Samples:
+def sounds(layout: str = "") -> ExampleSamples:
     """A second at 16 kHz: two notes with overtones, each fading out, and silence between them."""
 
     def make(index: int) -> np.ndarray:
@@ -175,26 +175,26 @@ def sounds(layout: str = "") -> Samples:
             notes.append(overtones * np.exp(-12 * times) * np.minimum(times * 200, 1))
         return (0.3 * np.concatenate(notes)).astype(np.float32)
 
-    return Samples(make)
+    return ExampleSamples(make)
 
 
-def spectrograms(layout: str = "") -> Samples:
+def spectrograms(layout: str = "") -> ExampleSamples:
     """Of these sounds: powers of 257 frequencies."""
 
     def make(index: int) -> np.ndarray:
         frames = np.lib.stride_tricks.sliding_window_view(sounds().make(index), 512)[::128]
         return (np.abs(np.fft.rfft(frames * np.hanning(512))) ** 2).T.astype(np.float32)
 
-    return Samples(make, "ft")
+    return ExampleSamples(make, "ft")
 
 
-def decibels(layout: str = "") -> Samples:
+def decibels(layout: str = "") -> ExampleSamples:
     """The same in decibels."""
 
     def make(index: int) -> np.ndarray:
         return (10 * np.log10(np.maximum(spectrograms().make(index), 1e-8))).astype(np.float32)
 
-    return Samples(make, "ft")
+    return ExampleSamples(make, "ft")
 
 
 @dataclass(frozen=True)
