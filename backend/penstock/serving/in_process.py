@@ -69,6 +69,8 @@ _VERBOSE = 3
 _SWITCH_SECONDS = 0.0005
 # From a refusal to the collection of garbage.
 _PAUSE_SECONDS = 0.1
+# The part of the time that may go into collections, however many requests are refused.
+_COLLECTING = 0.05
 _KINDS = {"COUNTER": 0, "GAUGE": 1, "HISTOGRAM": 2}
 
 
@@ -150,8 +152,7 @@ class _Collector:
             self._wanted.clear()
             began = time.perf_counter()
             gc.collect()
-            # A twentieth of the time at most, however many requests are refused.
-            time.sleep(20 * (time.perf_counter() - began))
+            time.sleep((time.perf_counter() - began) / _COLLECTING)
 
 
 _collector: _Collector
