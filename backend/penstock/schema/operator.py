@@ -28,7 +28,7 @@ import numpy as np
 from penstock.schema.declaration import Schema
 from penstock.schema.plans import OwnPlan, Plan, PlanRow, Plans, State
 from penstock.schema.sequence import run_over_frames, run_over_inner_frames
-from penstock.schema.workspace import OutputSpec, Sample, Samples, Shape, Workspace
+from penstock.schema.workspace import OutputSpec, Sample, SampleFailure, Samples, Shape, Workspace
 from penstock.storage import ANYWHERE, Files
 from penstock.tensors import TensorListGPU
 
@@ -129,8 +129,8 @@ class Operator(Generic[State, Plan, Plans]):
     def infer_batch(self, samples: Samples[State, Plan, Plans]) -> tuple[np.ndarray | Sequence[np.ndarray], Plans]:
         """The outputs' shapes, int64 of a row for each sample, and the samples' plans; instead of :meth:`infer`.
 
-        One array, or one for each output. Where it raises, each sample is inferred alone, so that those go on which are not
-        to blame, and those that cannot share an array.
+        One array, or one for each output. Where it raises, each sample that it has not put aside itself (``workspace.fail``) is
+        inferred alone, so that those go on which are not to blame, and those that cannot share an array.
         """
         raise NotImplementedError(f"{type(self).__name__} infers sample by sample")
 
@@ -338,11 +338,14 @@ class Operator(Generic[State, Plan, Plans]):
             return
         try:
             outputs, plans = self.infer_batch(Samples(self, workspace, indices))
+        except SampleFailure:
+            raise
         except Exception as error:
+            left = [index for index in indices if index not in workspace.failures]
             if len(indices) > 1:
-                self._infer_apart(workspace, indices, inferred)
-            else:
-                workspace.fail(indices[0], error)
+                self._infer_apart(workspace, left, inferred)
+            elif left:
+                workspace.fail(left[0], error)
             return
         columns = [outputs] if isinstance(outputs, np.ndarray) else outputs
         rows = zip(*(map(tuple, column.tolist()) for column in columns))

@@ -25,6 +25,7 @@ from penstock.data_types import (
 from penstock.errors import PenstockError
 from penstock.kernels.codecs.image_codec import decode, decode_to_scratch
 from penstock.kernels.codecs.image_description import ImageHeader
+from penstock.kernels.codecs.image_errors import CorruptImageError
 from penstock.kernels.codecs.image_header import read_header, read_jpeg_headers
 from penstock.kernels.codecs.jpeg_regions import decodes_alone
 from penstock.kernels.windows import Region
@@ -120,9 +121,8 @@ def _spans(window: Region) -> str:
 _WORTH_CUTTING = 0.8
 
 
-# By the position of the sample in its batch: its header, or why there is none, so that a file that ends the process that
-# reads it is read once.
-Headers = dict[int, "ImageHeader | PenstockError"]
+# By the position of the sample in its batch.
+Headers = dict[int, ImageHeader]
 
 
 class DecodePlan(NamedTuple):
@@ -183,31 +183,39 @@ class ImageDecoder(PixelSource[Headers, DecodePlan, DecodePlans]):
         return shapes, DecodePlans(headers, windows)
 
     def _headers(self, samples: Samples[Headers, DecodePlan, DecodePlans]) -> list[ImageHeader]:
+        """The headers of images; those without one are put aside, so that a file that ends what reads it is read once.
+
+        Raises:
+            CorruptImageError: some were put aside.
+        """
         workspace = samples.workspace
-        if not self.begins_early or workspace.decoding.limits.bytes is not None:
-            return [self._header(workspace, index) for index in samples.indices]
-        # What is done on the way to a GPU's decoder holds that up.
-        files = workspace.inputs[0].samples
-        known = read_jpeg_headers([_bytes_of(files[index]) for index in samples.indices], workspace.decoding)
-        return [header or self._header(workspace, index) for index, header in zip(samples.indices, known)]
+        known: Sequence[ImageHeader | None] = [None] * len(samples)
+        if self.begins_early and workspace.decoding.limits.bytes is None:
+            # What is done on the way to a GPU's decoder holds that up.
+            files = workspace.inputs[0].samples
+            known = read_jpeg_headers([_bytes_of(files[index]) for index in samples.indices], workspace.decoding)
+        headers = []
+        for index, header in zip(samples.indices, known):
+            try:
+                headers.append(header or self._header(workspace, index))
+            except PenstockError as error:
+                workspace.fail(index, error)
+        if len(headers) < len(samples):
+            raise CorruptImageError("Some of the images have no header")
+        return headers
 
     def _header(self, workspace: Workspace[Headers], index: int) -> ImageHeader:
         """The header of an image whose size is not beyond the limits."""
         header = workspace.state.get(index)
         if header is None:
-            header = workspace.state[index] = self._read_header(workspace, index)
-        if isinstance(header, PenstockError):
-            raise header from None
-        return header
-
-    def _read_header(self, workspace: Workspace[Headers], index: int) -> ImageHeader | PenstockError:
-        sample, decoding = Sample(self, workspace, index), workspace.decoding
-        try:
-            header = read_header(encoded_bytes(sample), decoding)
-            shape = header.shape(self.output_type, self.args["adjust_orientation"])
-            decoding.limits.check_image(shape, numpy_dtype(self.args["dtype"]).itemsize)
-        except PenstockError as error:
-            return undecodable(error, sample)
+            sample, decoding = Sample(self, workspace, index), workspace.decoding
+            try:
+                header = read_header(encoded_bytes(sample), decoding)
+                shape = header.shape(self.output_type, self.args["adjust_orientation"])
+                decoding.limits.check_image(shape, numpy_dtype(self.args["dtype"]).itemsize)
+            except PenstockError as error:
+                raise undecodable(error, sample) from None
+            workspace.state[index] = header
         return header
 
     def _check_inside(self, windows: Regions, shapes: np.ndarray) -> None:
