@@ -87,6 +87,16 @@ def pillow_image() -> Any:
     return Image
 
 
+@functools.cache
+def add_heif_to_pillow() -> None:
+    """Lets Pillow read HEIC; raises ImportError, with the reason it is needed, if pillow-heif is not installed."""
+    try:
+        from pillow_heif import register_heif_opener
+    except ImportError as error:
+        raise ImportError("pillow-heif is needed to read HEIC images: pip install pillow-heif") from error
+    register_heif_opener(thumbnails=False)
+
+
 def decode_on_cpu(stream: Any, parameters: Any, fast_idct: bool) -> np.ndarray | None:
     """The pixels of nvImageCodec's stream, in memory that this thread reuses; None if decoding fails."""
     # Removed while it is decoded into: after a failure its state is unknown.
