@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import io
 import logging
 import random
@@ -33,6 +34,7 @@ _LASTING = (
 )
 # Of the status codes that say that the request is wrong, those that say "later": time-out, too early, too many requests.
 _TEMPORARY_STATUS = (408, 425, 429)
+_UNSATISFIABLE = 416
 
 
 class StorageError(OSError):
@@ -45,21 +47,23 @@ class Retries:
 
     Attributes:
         attempts: tries of one request.
-        timeout: seconds that a try may take, plus one for each MiB that is asked for.
+        timeout: seconds that a try may take, beside those for what is asked for at the slowest rate.
+        slowest: MiB in a second that are still waited for.
         first_pause: seconds before the second try; each pause is twice the one before, and up to a quarter shorter by chance.
         max_pause: the longest pause, in seconds.
     """
 
     attempts: int = 6
     timeout: float = 20.0
+    slowest: float = 1.0
     first_pause: float = 0.1
     max_pause: float = 10.0
 
     def __post_init__(self) -> None:
         if self.attempts < 1:
             raise ValueError(f"There must be at least one attempt, got {self.attempts}")
-        if min(self.timeout, self.first_pause, self.max_pause) <= 0:
-            raise ValueError(f"Times must be positive, got {self}")
+        if min(self.timeout, self.slowest, self.first_pause, self.max_pause) <= 0:
+            raise ValueError(f"Times and rates must be positive, got {self}")
 
     def pause(self, failures: int) -> float:
         """Seconds to wait after so many failures."""
@@ -148,12 +152,17 @@ def _first_piece(path: str) -> bytes:
     except (FileNotFoundError, PermissionError, ImportError, StorageError):
         raise
     except Exception:
-        # Stores refuse a range of what is empty, and some know no ranges.
+        # Some stores know no ranges.
         return _call(path, "cat_file")
 
 
 def _cat(path: str, start: int, count: int) -> bytes:
-    part: bytes = _call(path, "cat_file", count, start=start, end=start + count)
+    try:
+        part: bytes = _call(path, "cat_file", count, start=start, end=start + count)
+    except Exception as error:
+        if _is_beyond_the_end(error):
+            return b""
+        raise
     # A server that knows no ranges sends everything.
     return part if len(part) <= count else part[start : start + count]
 
@@ -161,7 +170,7 @@ def _cat(path: str, start: int, count: int) -> bytes:
 def _call(path: str, method: str, count: int = 0, **arguments: object) -> Any:
     """What a method of the path's file system gives; ``count`` bytes are expected."""
     system = filesystem(path)
-    timeout = _retries.timeout + count / (1 << 20)
+    timeout = _retries.timeout + count / (1 << 20) / _retries.slowest
     if not system.async_impl:
         return _persistently(path, lambda: getattr(system, method)(path, **arguments))
 
@@ -180,7 +189,7 @@ def _persistently(path: str, request: Callable[[], _T]) -> _T:
             return request()
         except Exception as error:
             if _is_lasting(error):
-                raise
+                raise _naming(path, error) from None
             reason = "no answer in time" if isinstance(error, (TimeoutError, asyncio.TimeoutError)) else error
             if failures == retries.attempts:
                 raise StorageError(
@@ -191,7 +200,20 @@ def _persistently(path: str, request: Callable[[], _T]) -> _T:
     raise AssertionError("unreachable")
 
 
+def _naming(path: str, error: Exception) -> Exception:
+    """The error, with the object's name where its message lacks it."""
+    kind = next((kind for kind in (FileNotFoundError, PermissionError) if isinstance(error, kind)), None)
+    return error if kind is None or path in str(error) else kind(f"'{path}' cannot be read: {error}")
+
+
+def _is_beyond_the_end(error: Exception) -> bool:
+    """Whether a range was refused because the object ends before it; s3fs tells that as an invalid argument."""
+    return getattr(error, "status", None) == _UNSATISFIABLE or getattr(error, "errno", None) == errno.EINVAL
+
+
 def _is_lasting(error: Exception) -> bool:
+    if _is_beyond_the_end(error):
+        return True
     status = getattr(error, "status", None)
     if isinstance(status, int) and 400 <= status < 500:
         return status not in _TEMPORARY_STATUS
