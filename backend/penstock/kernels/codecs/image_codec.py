@@ -19,7 +19,7 @@ from penstock.kernels.codecs.image_description import UPRIGHT, ImageHeader
 from penstock.kernels.codecs.image_errors import CorruptImageError, ImageError
 from penstock.kernels.codecs.image_header import reading_with_pillow
 from penstock.kernels.codecs.isolated_images import decode_isolated
-from penstock.kernels.codecs.jpeg_baseline import decode_region
+from penstock.kernels.codecs.jpeg_baseline import decode_region, is_worthwhile
 from penstock.kernels.codecs.jpeg_regions import decodes_alone
 from penstock.kernels.codecs.libraries import decode_on_cpu, nvimgcodec, simplejpeg
 from penstock.kernels.colour import LUMA, TO_YCBCR, YCBCR_OFFSET
@@ -178,7 +178,7 @@ def _decode_jpeg(
         return _decode_with_simplejpeg(encoded, space, output, fast_idct)
     if fast_idct:
         return False
-    return decode_region(encoded, header, region, output, space == "BGR")
+    return is_worthwhile() and decode_region(encoded, header, region, output, space == "BGR")
 
 
 def _decode_with_simplejpeg(encoded: np.ndarray, space: str, output: np.ndarray, fast_idct: bool) -> bool:
