@@ -89,6 +89,8 @@ class _Event(Enum):
 # For so long the prefetching thread waits for the next batch to begin before it completes those that are begun.
 _IDLE_SECONDS = 0.002
 
+_ON_HOST = contextlib.nullcontext()
+
 # Streams are never destroyed: results outlive their pipeline, and libraries free memory in the order of its stream.
 # Keeping them here matters for a pipeline in a reference cycle, whose stream would be finalized with it.
 _streams: list[object] = []
@@ -332,33 +334,38 @@ class Executor:
                 # As in `next_result`.
                 del begun
         waiting, result = self.plan.steps[self.plan.num_prepared :], begun.result
-        with self.run_context(), self.on_device():
-            if not result.stopped:
+        if waiting and not result.stopped:
+            with self.run_context(), self.on_device():
                 self._run_steps(begun, waiting)
-            if result.stopped:
-                result.taken = {}
-            else:
-                result.outputs = [begun.slots[slot] for slot in self.plan.outputs]
-            if self.device_id is not None:
-                # Who waits for it on another thread leaves the driver to this one.
-                event = require_cupy().cuda.Event(block=self._thread is not None, disable_timing=True)
-                result.ready = self._stream.record(event)
+        if result.stopped:
+            result.taken = {}
+        else:
+            result.outputs = [begun.slots[slot] for slot in self.plan.outputs]
+        if self.device_id is not None:
+            result.ready = self._record_event()
         if result.states is not None:
             result.states = self.plan.states(waiting) | result.states
         return result
 
-    @contextlib.contextmanager
-    def on_device(self) -> Iterator[None]:
+    def on_device(self) -> AbstractContextManager[None]:
         """Makes the pipeline's device and stream the current ones; does nothing on CPU."""
-        if self.device_id is None:
-            yield
-            return
+        return _ON_HOST if self.device_id is None else self._on_gpu(self.device_id)
+
+    @contextlib.contextmanager
+    def _on_gpu(self, device_id: int) -> Iterator[None]:
         cupy = require_cupy()
-        with cupy.cuda.Device(self.device_id):
+        with cupy.cuda.Device(device_id):
             if self._stream is None:
-                self._stream = _take_stream(cupy, self.device_id)
+                self._stream = _take_stream(cupy, device_id)
             with self._stream:
                 yield
+
+    def _record_event(self) -> object:
+        """An event after all work that was submitted to the pipeline's stream so far."""
+        with self.on_device():
+            # Who waits for it on another thread leaves the driver to this one.
+            event = require_cupy().cuda.Event(block=self._thread is not None, disable_timing=True)
+            return self._stream.record(event)
 
     @property
     def stream(self) -> Any:

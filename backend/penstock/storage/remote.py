@@ -45,20 +45,22 @@ class Retries:
 
     Attributes:
         attempts: tries of one request.
-        timeout: seconds that a try may take, plus one for each MiB that is asked for.
+        timeout: seconds that a try may take, besides those for the bytes that are asked for.
+        seconds_per_mib: seconds added to ``timeout`` for each MiB that is asked for.
         first_pause: seconds before the second try; each pause is twice the one before, and up to a quarter shorter by chance.
         max_pause: the longest pause, in seconds.
     """
 
     attempts: int = 6
     timeout: float = 20.0
+    seconds_per_mib: float = 1.0
     first_pause: float = 0.1
     max_pause: float = 10.0
 
     def __post_init__(self) -> None:
         if self.attempts < 1:
             raise ValueError(f"There must be at least one attempt, got {self.attempts}")
-        if min(self.timeout, self.first_pause, self.max_pause) <= 0:
+        if min(self.timeout, self.seconds_per_mib, self.first_pause, self.max_pause) <= 0:
             raise ValueError(f"Times must be positive, got {self}")
 
     def pause(self, failures: int) -> float:
@@ -161,7 +163,7 @@ def _cat(path: str, start: int, count: int) -> bytes:
 def _call(path: str, method: str, count: int = 0, **arguments: object) -> Any:
     """What a method of the path's file system gives; ``count`` bytes are expected."""
     system = filesystem(path)
-    timeout = _retries.timeout + count / (1 << 20)
+    timeout = _retries.timeout + _retries.seconds_per_mib * count / (1 << 20)
     if not system.async_impl:
         return _persistently(path, lambda: getattr(system, method)(path, **arguments))
 
