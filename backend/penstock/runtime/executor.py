@@ -349,14 +349,14 @@ class Executor:
 
     def on_device(self) -> AbstractContextManager[None]:
         """Makes the pipeline's device and stream the current ones; does nothing on CPU."""
-        return _ON_HOST if self.device_id is None else self._on_gpu()
+        return _ON_HOST if self.device_id is None else self._on_gpu(self.device_id)
 
     @contextlib.contextmanager
-    def _on_gpu(self) -> Iterator[None]:
+    def _on_gpu(self, device_id: int) -> Iterator[None]:
         cupy = require_cupy()
-        with cupy.cuda.Device(self.device_id):
+        with cupy.cuda.Device(device_id):
             if self._stream is None:
-                self._stream = _take_stream(cupy, self.device_id)
+                self._stream = _take_stream(cupy, device_id)
             with self._stream:
                 yield
 

@@ -28,12 +28,13 @@ from penstock.data_types import numpy_dtype
 from penstock.errors import PenstockError
 from penstock.serving.entries import TRITON_TYPES
 from penstock.serving.instance import ModelInstance, completed, log_to_server
+from penstock.serving.isolation import OWN_PROCESS, stub_backend
 from penstock.serving.metrics import Family
 from penstock.serving.metrics_page import SeriesOnPage
 from penstock.serving.refusals import Fault, Refusal
 from penstock.serving.requests import RequestError
 from penstock.serving.served_model import Answer, Outputs
-from penstock.serving.settings import SERVER_SETTINGS, declared
+from penstock.serving.settings import SERVER_SETTINGS, ConfigurationError, declared, settings_of
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -203,15 +204,27 @@ def start(shim: Shim, backend: str, config: str) -> None:
 @_guarded
 def complete(config: str, model_folder: str, version: int) -> str:
     """A model's configuration, completed; both are JSON."""
-    return json.dumps(completed(json.loads(config), Path(model_folder) / str(version)))
+    return json.dumps(completed(_hosted_here(config), Path(model_folder) / str(version)))
 
 
 @_guarded
 def load(config: str, model_folder: str, version: int, name: str, device_id: int) -> HostedInstance:
     """An instance of a model, ready for requests; ``device_id`` is -1 for the CPU."""
     return HostedInstance(
-        json.loads(config), Path(model_folder) / str(version), name, None if device_id < 0 else device_id
+        _hosted_here(config), Path(model_folder) / str(version), name, None if device_id < 0 else device_id
     )
+
+
+def _hosted_here(text: str) -> dict[str, Any]:
+    """A model's configuration, unless it asks for a process of its own."""
+    config: dict[str, Any] = json.loads(text)
+    if settings_of(config).isolation == OWN_PROCESS:
+        raise ConfigurationError(
+            f"the model asks for a process of its own (isolation: {OWN_PROCESS}), which Triton has to know before it loads it: write "
+            f'`backend: "{stub_backend(config["backend"])}"` into its configuration, or start `penstock serve` again, which does that for '
+            "the models of its repositories"
+        )
+    return config
 
 
 def tidy() -> None:
