@@ -328,6 +328,9 @@ class Executor:
             self._run_steps(batch, self.plan.steps[: self.plan.num_prepared])
             for step in () if batch.result.stopped else self.plan.early:
                 self._begin_operator(step, batch)
+        if not self.plan.early:
+            # Now, as what is submitted until the batch is taken is of later ones.
+            self._mark_ready(batch.result)
         if not batch.result.stopped:
             batch.result.taken = {name: operator.taken for name, operator in self.input_operators.items()}
         self.iteration += 1
@@ -352,8 +355,8 @@ class Executor:
             result.taken = {}
         else:
             result.outputs = [begun.slots[slot] for slot in self.plan.outputs]
-        if self.device_id is not None:
-            result.ready = self._record_event()
+        if result.ready is None:
+            self._mark_ready(result)
         if result.states is not None:
             result.states = self.plan.states(waiting) | result.states
         return result
@@ -371,12 +374,14 @@ class Executor:
             with self._stream:
                 yield
 
-    def _record_event(self) -> object:
-        """An event after all work that was submitted to the pipeline's stream so far."""
+    def _mark_ready(self, result: Result) -> None:
+        """A result is ready when all is done that was submitted to the pipeline's stream so far."""
+        if self.device_id is None:
+            return
         with self.on_device():
             # Who waits for it on another thread leaves the driver to this one.
             event = require_cupy().cuda.Event(block=self._thread is not None, disable_timing=True)
-            return self._stream.record(event)
+            result.ready = self._stream.record(event)
 
     @property
     def stream(self) -> Any:
