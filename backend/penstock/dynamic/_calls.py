@@ -266,9 +266,10 @@ def frozen(value: Given) -> Hashable:
 
 def _as_argument(value: Given, face: Face, name: str) -> Tensor | Batch:
     """An argument as a tensor or batch on the CPU, of the type that the operator takes."""
-    own: Tensor | Batch = (
-        value if isinstance(value, Value) else (Batch if isinstance(value, TensorList) else Tensor)(value)
-    )
+    if isinstance(value, (Tensor, Batch)):
+        own: Tensor | Batch = value
+    else:
+        own = Batch(value) if isinstance(value, TensorList) else Tensor(value)
     if own.device_type() != "cpu":
         own = own.cpu()
     wanted = face.dtypes[name]
