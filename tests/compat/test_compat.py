@@ -207,8 +207,27 @@ def test_private_names_that_programs_import(installed: None) -> None:
     assert dali.backend.__cuda_version__ > 12000
     assert dali.pipeline.experimental.pipeline_def
     assert importlib.import_module("nvidia.dali._conditionals")._autograph.do_not_convert
-    assert importlib.import_module("nvidia.dali._autograph").do_not_convert is dali.pipeline.do_not_convert
+    autograph = importlib.import_module("nvidia.dali._autograph")
+    assert autograph.do_not_convert is dali.pipeline.do_not_convert
+    assert not autograph.is_autograph_artifact(autograph.do_not_convert)
     assert importlib.import_module("nvidia.dali.plugin.numba.experimental").NumbaFunction._check_minimal_numba_version()
+
+
+def test_messages_have_the_names_that_the_program_wrote(installed: None) -> None:
+    dali = importlib.import_module("nvidia.dali")
+    numbers = dali.types.Constant(np.zeros((3, 2)))
+    pipeline = dali.Pipeline(batch_size=1, num_threads=1, device_id=None)
+    pipeline.set_outputs(dali.fn.reshape(numbers, shape=[5]))
+    assert " = fn.reshape(" in repr(pipeline)
+    with pytest.raises(RuntimeError, match="operator `nvidia.dali.fn.reshape`"):
+        pipeline.run()
+    with pytest.raises(TypeError, match="`enable_conditionals=True` in `@nvidia.dali.pipeline_def` decorator"):
+        bool(numbers)
+    with pytest.warns(DeprecationWarning, match="`nvidia.dali.ops.Shapes` is now deprecated"):
+        dali.ops.Shapes()(numbers)
+    compat.uninstall()
+    with pytest.raises(TypeError, match="`@penstock.pipeline_def` decorator"):
+        bool(numbers)
 
 
 def test_translations_of_policies(installed: None) -> None:
