@@ -219,14 +219,14 @@ def test_messages_have_the_names_that_the_program_wrote(installed: None) -> None
     pipeline = dali.Pipeline(batch_size=1, num_threads=1, device_id=None)
     pipeline.set_outputs(dali.fn.reshape(numbers, shape=[5]))
     assert " = fn.reshape(" in repr(pipeline)
-    with pytest.raises(RuntimeError, match="operator `nvidia.dali.fn.reshape`"):
+    with pytest.raises(RuntimeError, match=r"operator `nvidia\.dali\.fn\.reshape`"):
         pipeline.run()
-    with pytest.raises(TypeError, match="`enable_conditionals=True` in `@nvidia.dali.pipeline_def` decorator"):
+    with pytest.raises(TypeError, match=r"`enable_conditionals=True` in `@nvidia\.dali\.pipeline_def` decorator"):
         bool(numbers)
-    with pytest.warns(DeprecationWarning, match="`nvidia.dali.ops.Shapes` is now deprecated"):
+    with pytest.warns(DeprecationWarning, match=r"`nvidia\.dali\.ops\.Shapes` is now deprecated"):
         dali.ops.Shapes()(numbers)
     compat.uninstall()
-    with pytest.raises(TypeError, match="`@penstock.pipeline_def` decorator"):
+    with pytest.raises(TypeError, match=r"`@penstock\.pipeline_def` decorator"):
         bool(numbers)
 
 
