@@ -114,7 +114,7 @@ for layout, shape in {"HW": (6, 8), "FHWC": (2, 6, 8, 3)}.items():
     FAMILY.add(
         f"ssd_random_crop {layout}",
         lambda m, s=shape, name=layout: tuple(
-            m.fn.ssd_random_crop(feed(images([s] * 3), name)(m), NEVER(m), feed([np.int32([1])] * 3)(m), seed=3)
+            m.fn.ssd_random_crop(feed(images([s] * 3), name)(m), NEVER(m), feed([np.int32([1, 2])] * 3)(m), seed=3)
         ),
         gpu=False,
     )

@@ -73,6 +73,8 @@ class SSDRandomCrop(BoxCroppingOperator):
         window = self.window(sample, sample.inputs[1])
         rows, columns = _inside(window, height, width)
         sample.plan = window
+        if _is_whole(window):
+            return [*sample.shapes]
         kept = len(window.indices)
         return [
             (rows.stop - rows.start, columns.stop - columns.start, *others),
@@ -84,9 +86,16 @@ class SSDRandomCrop(BoxCroppingOperator):
         window, inside = sample.plan, _inside(sample.plan, *sample.shapes[0][:2])
         image, boxes, labels = sample.outputs
         np.copyto(image, sample.inputs[0][inside])
-        uncropped = not window.anchor.any() and (window.shape == 1).all()
-        boxes[...] = sample.inputs[1] if uncropped else window.boxes
-        labels[...] = sample.inputs[2][window.indices]
+        if _is_whole(window):
+            # Nothing is looked at: neither where boxes end, nor how many labels there are.
+            boxes[...], labels[...] = sample.inputs[1:]
+        else:
+            boxes[...], labels[...] = window.boxes, sample.inputs[2][window.indices]
+
+
+def _is_whole(window: BoxWindow) -> bool:
+    """The image is not cropped."""
+    return not window.anchor.any() and bool((window.shape == 1).all())
 
 
 def _inside(window: BoxWindow, height: int, width: int) -> tuple[slice, slice]:
