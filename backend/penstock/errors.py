@@ -24,8 +24,25 @@ __all__ = [
     "PenstockError",
     "SerializationError",
     "UnsupportedVersionError",
+    "as_imported",
+    "import_as",
     "operator_error",
 ]
+
+_PACKAGE = __name__.partition(".")[0]
+_imported_as = _PACKAGE
+
+
+def import_as(package: str = _PACKAGE) -> None:
+    """Has messages name this package as programs import it, which :mod:`penstock.compat` changes."""
+    global _imported_as
+    _imported_as = package
+
+
+def as_imported(name: str) -> str:
+    """A name in this package, like ``penstock.fn.crop``, as the program spells it."""
+    package, dot, rest = name.partition(".")
+    return f"{_imported_as}{dot}{rest}" if package == _PACKAGE else name
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:

@@ -695,7 +695,7 @@ class Pipeline:
 
         if (serialized_pipeline is None) == (filename is None):
             raise ValueError(
-                "`serialized_pipeline` and `filename` are mutually exclusive, and one of them must be given"
+                "serialized_pipeline and filename arguments are mutually exclusive. Precisely one of them should be defined."
             )
         if filename is not None:
             with open(filename, "rb") as file:

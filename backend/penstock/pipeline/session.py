@@ -289,7 +289,7 @@ def check_checkpointing(graph: Graph) -> None:
         if not source.takes_info:
             warnings.warn(
                 "Checkpointing is enabled in a pipeline with an external source operator whose source does not take the number of "
-                "the sample or batch. Penstock doesn't capture state of such 'source'. Items of an iterable are skipped when a "
+                "the sample or batch. Penstock like DALI doesn't capture state of such 'source'. Items of an iterable are skipped when a "
                 "checkpoint is loaded; a callback continues wherever it is.",
                 UserWarning,
                 stacklevel=3,
@@ -315,7 +315,7 @@ def warn_of_unused_outputs(sources: Sequence[Source], graph: Graph) -> None:
         which = "outputs at the indices" if len(unused) > 1 else "output at the index"
         warnings.warn(
             f"The external source node '{str(source.source)[:100]}' produces {len(source.names)} outputs, but the {which} "
-            f"{', '.join(unused)} {'are' if len(unused) > 1 else 'is'} not used: its callback could do less.",
+            f"{', '.join(unused)} {'are' if len(unused) > 1 else 'is'} not used. Its callback could do less.",
             Warning,
             stacklevel=3,
         )

@@ -435,8 +435,8 @@ class BaseIterator:
             # A pipeline that continues from a checkpoint may be at the end of its epoch.
             if not any(pipe.is_restored_from_checkpoint for pipe in self._pipes):
                 raise RuntimeError(
-                    "It seems that there is no data in the pipeline. Is its source empty, or its shard smaller than a batch "
-                    "that `last_batch_policy` drops?"
+                    "It seems that there is no data in the pipeline. This may happen if `last_batch_policy` is set to PARTIAL "
+                    "and the requested batch size is greater than the shard size. Otherwise the pipeline's source is empty."
                 ) from None
 
     def reset(self) -> None:
