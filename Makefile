@@ -68,6 +68,10 @@ parity: $(PARITY)/.ready  ## Resizing as Pillow, torchvision and OpenCV do it, a
 serve: setup  ## Serve model_repository until Ctrl-C
 	$(BIN)/penstock serve model_repository
 
+.PHONY: wheel
+wheel: setup  ## A wheel, in dist, with the backend's library in it: for machines without a compiler
+	PENSTOCK_COMPILED=1 $(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation -w dist .
+
 .PHONY: lint
 lint: setup stubs  ## Style and types
 	$(BIN)/ruff check backend tests client_examples docs
