@@ -71,6 +71,7 @@ class PipelineSettings:
     on_error: str = RAISE
     max_errors: int | None = None
     files: Files = ANYWHERE
+    trace: bool = False
 
     def __post_init__(self) -> None:
         if self.py_callback_pickler is not None and self.py_start_method == "fork":
