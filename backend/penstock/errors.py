@@ -23,6 +23,7 @@ __all__ = [
     "OperatorError",
     "PenstockError",
     "SerializationError",
+    "TooManyErrorsError",
     "UnsupportedVersionError",
     "as_imported",
     "import_as",
@@ -98,6 +99,10 @@ class CancelledError(PenstockError):
 
 class ConfinedPathError(PenstockError, ValueError):
     """A file is outside the folders that a pipeline is confined to."""
+
+
+class TooManyErrorsError(PenstockError):
+    """More samples could not be read than a pipeline's ``max_errors`` allows."""
 
 
 class SerializationError(PenstockError, ValueError):
