@@ -18,7 +18,8 @@ from typing import Any, Protocol
 
 from penstock.errors import CancelledError, OperatorError, PenstockError, operator_error
 from penstock.runtime.plan import Plan, Step, Transfer
-from penstock.runtime.workers import WorkerPool
+from penstock.runtime.trace import Kind, Trace
+from penstock.runtime.workers import Parallel, WorkerPool
 from penstock.schema.input_operator import InputOperator
 from penstock.schema.workspace import SampleFailure, Workspace
 from penstock.tensors import HostPool, TensorList, TensorListGPU
@@ -89,7 +90,7 @@ class _Event(Enum):
 # For so long the prefetching thread waits for the next batch to begin before it completes those that are begun.
 _IDLE_SECONDS = 0.002
 
-_ON_HOST = contextlib.nullcontext()
+_NOTHING = contextlib.nullcontext()
 
 # Streams are never destroyed: results outlive their pipeline, and libraries free memory in the order of its stream.
 # Keeping them here matters for a pipeline in a reference cycle, whose stream would be finalized with it.
@@ -160,6 +161,7 @@ class Executor:
         self.peak_bytes: dict[str, list[int]] = {}
         self.enable_memory_stats = False
         self.keep_states = False
+        self.trace: Trace | None = None
         # Entered around each run: makes the pipeline the current one.
         self.run_context: Callable[[], AbstractContextManager[object]] = contextlib.nullcontext
 
@@ -203,7 +205,8 @@ class Executor:
         False where the thread is to end.
         """
         try:
-            event = self._events.get(timeout=_IDLE_SECONDS if self._begun else None)
+            with self.span("consumer", Kind.NO_DEMAND):
+                event = self._events.get(timeout=_IDLE_SECONDS if self._begun else None)
         except queue.Empty:
             self._complete_begun()
             return True
@@ -239,9 +242,14 @@ class Executor:
 
     def _begin_when_ready(self) -> _Batch:
         """Begins the next batch, as soon as the sources that are to be waited for have one."""
-        for operator in self.input_operators.values():
-            operator.wait_for_data(lambda: self._finishing)
+        for name, operator in self.input_operators.items():
+            with self.span(name, Kind.NO_INPUT):
+                operator.wait_for_data(lambda: self._finishing)
         return self._begin()
+
+    def span(self, name: str, kind: Kind) -> AbstractContextManager[None]:
+        """Records the time until the context ends, if the pipeline is traced."""
+        return _NOTHING if self.trace is None else self.trace.span(name, kind)
 
     @functools.cached_property
     def input_operators(self) -> dict[str, InputOperator]:
@@ -251,10 +259,13 @@ class Executor:
 
     def next_result(self) -> Result:
         """The oldest scheduled batch, waited for; raises what its run raised."""
+        if self.trace is not None:
+            self.trace.consumed(self._results.qsize())
         if not self._is_threaded:
             return self._complete(self._begun.popleft())
         self._events.put(_Event.WANTED)
-        result = self._results.get()
+        with self.span("pipeline", Kind.NO_BATCH):
+            result = self._results.get()
         if isinstance(result, BaseException):
             try:
                 raise result
@@ -317,6 +328,9 @@ class Executor:
             self._run_steps(batch, self.plan.steps[: self.plan.num_prepared])
             for step in () if batch.result.stopped else self.plan.early:
                 self._begin_operator(step, batch)
+        if not self.plan.early:
+            # Now, as what is submitted until the batch is taken is of later ones.
+            self._mark_ready(batch.result)
         if not batch.result.stopped:
             batch.result.taken = {name: operator.taken for name, operator in self.input_operators.items()}
         self.iteration += 1
@@ -341,15 +355,15 @@ class Executor:
             result.taken = {}
         else:
             result.outputs = [begun.slots[slot] for slot in self.plan.outputs]
-        if self.device_id is not None:
-            result.ready = self._record_event()
+        if result.ready is None:
+            self._mark_ready(result)
         if result.states is not None:
             result.states = self.plan.states(waiting) | result.states
         return result
 
     def on_device(self) -> AbstractContextManager[None]:
         """Makes the pipeline's device and stream the current ones; does nothing on CPU."""
-        return _ON_HOST if self.device_id is None else self._on_gpu(self.device_id)
+        return _NOTHING if self.device_id is None else self._on_gpu(self.device_id)
 
     @contextlib.contextmanager
     def _on_gpu(self, device_id: int) -> Iterator[None]:
@@ -360,12 +374,14 @@ class Executor:
             with self._stream:
                 yield
 
-    def _record_event(self) -> object:
-        """An event after all work that was submitted to the pipeline's stream so far."""
+    def _mark_ready(self, result: Result) -> None:
+        """A result is ready when all is done that was submitted to the pipeline's stream so far."""
+        if self.device_id is None:
+            return
         with self.on_device():
             # Who waits for it on another thread leaves the driver to this one.
             event = require_cupy().cuda.Event(block=self._thread is not None, disable_timing=True)
-            return self._stream.record(event)
+            result.ready = self._stream.record(event)
 
     @property
     def stream(self) -> Any:
@@ -428,7 +444,7 @@ class Executor:
             batch_size=batch.size if first is None else len(first),
             device="cpu" if step.node.device == "cpu" else "gpu",
             isolate=batch.isolate,
-            parallel=self.workers.parallel,
+            parallel=self._parallel(step),
             pool=self.host_pool,
             max_batch_size=self.max_batch_size,
             iteration=batch.iteration,
@@ -473,7 +489,8 @@ class Executor:
         try:
             if not step.node.schema.merges:
                 _check_batch_sizes(workspace)
-            action(workspace)
+            with self._operator_span(step):
+                action(workspace)
         except SampleFailure as error:
             failure = error.cause, error.index
         except Exception as error:
@@ -484,6 +501,15 @@ class Executor:
                 raise self._error(step, *failure)
             finally:
                 del failure
+
+    def _parallel(self, step: Step) -> Parallel:
+        parallel = self.workers.parallel
+        return parallel if self.trace is None else self.trace.parallel(parallel, step.node.name)
+
+    def _operator_span(self, step: Step) -> AbstractContextManager[None]:
+        if self.trace is None:
+            return _NOTHING
+        return self.trace.operator(step.node.name, None if step.node.device == "cpu" else self.stream)
 
     def _note_failures(self, step: Step, workspace: Workspace, batch: _Batch) -> None:
         """Puts the samples that failed in an operator aside, with errors that name it."""
