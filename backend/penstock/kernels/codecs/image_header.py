@@ -2,6 +2,7 @@
 
 All headers are checked by the modules of ``headers`` first. For JPEG that is enough, and takes some microseconds;
 others are then parsed by nvImageCodec, or by Pillow if nvImageCodec is not installed or does not support the format.
+
 Sources: Exif 2.32 (orientation, tag 0x0112), the PNG, TIFF 6.0 and WebP specifications.
 """
 
