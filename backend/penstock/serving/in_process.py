@@ -304,7 +304,7 @@ class _Request:
         dtype = _NUMPY_TYPES[data_type]
         if len(memory) == 1:
             try:
-                return np.frombuffer(memory[0], dtype).reshape(shape)
+                return np.frombuffer(memoryview(memory[0]), dtype).reshape(shape)
             except (BufferError, ValueError):
                 pass  # it is on a GPU, or empty
         if self._device_id is not None and memory and all(piece.place()[2] >= 0 for piece in memory):
