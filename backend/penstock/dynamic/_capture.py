@@ -578,10 +578,7 @@ class Loop:
 
     def _wire_calls(self, nodes: dict[Reference, DataNode], calls: Sequence[CallNode]) -> list[DataNode]:
         """Adds the calls to the pipeline that is being defined; returns its outputs."""
-        used: set[Reference] = set()
-        for node in calls:
-            for index, made in enumerate(wired(node, nodes, used)):
-                nodes[Reference(node, index)] = made
+        used = self.define(nodes)
         owners: list[tuple[SourceNode | CallNode, int]] = [
             (source, index) for source in self.sources for index in range(source.count)
         ]
@@ -592,6 +589,20 @@ class Loop:
             owners += [(node, index) for index in own]
         self._outputs = {owner: place for place, owner in enumerate(owners)}
         return [nodes[Reference(node, index)] for node, index in owners]
+
+    def define(self, nodes: dict[Reference, DataNode], names: Mapping[Reference, str] | None = None) -> set[Reference]:
+        """Adds the traced calls to the pipeline that is being defined; returns the results that other calls use.
+
+        Args:
+            nodes: those of the sources; those of the calls are added.
+            names: of the nodes that are to have one.
+        """
+        used: set[Reference] = set()
+        for node in self._calls.values():
+            name = None if names is None or node.count is not None else names.get(Reference(node, 0))
+            for index, made in enumerate(_wired(node, nodes, used, name)):
+                nodes[Reference(node, index)] = made
+        return used
 
     def next_step(self) -> bool:
         """Takes the next step's results from the pipeline; False at the end of the root's data."""
@@ -651,7 +662,9 @@ def _contents(value: Tensor) -> Hashable:
     return "tensor", storage.dtype, storage.layout(), storage.array.shape, storage.array.tobytes()
 
 
-def wired(node: CallNode, nodes: Mapping[Reference, DataNode], used: set[Reference]) -> list[DataNode]:
+def _wired(
+    node: CallNode, nodes: Mapping[Reference, DataNode], used: set[Reference], name: str | None
+) -> list[DataNode]:
     """Adds a call to the pipeline that is being defined; notes which results it uses."""
     face = node.face
     backend = face.backend(node.device, [nodes[item] for item in node.inputs if isinstance(item, Reference)])
@@ -659,7 +672,7 @@ def wired(node: CallNode, nodes: Mapping[Reference, DataNode], used: set[Referen
     arguments = {name: _wired_argument(face, name, value, nodes, used) for name, value in node.arguments.items()}
     if node.state is not None and node.state in nodes:
         arguments["_random_state"] = nodes[node.state]
-    made = call_operator(face.schema, inputs, arguments, device=backend, display=face.display)
+    made = call_operator(face.schema, inputs, arguments, backend, name, face.display)
     return made if isinstance(made, list) else [made]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import ClassVar, TypedDict
 
@@ -500,7 +501,7 @@ def _signature(schema: Schema) -> inspect.Signature:
 
 
 def _doc(schema: Schema) -> str:
-    text = docstring(schema).replace("DataNode", "Tensor | Batch")
+    text = re.sub(r"\bfn\.", "dynamic.", docstring(schema).replace("DataNode", "Tensor | Batch"))
     return text.replace("TensorList", "Batch").replace("the graph", "a call").replace("given by a call", "given")
 
 

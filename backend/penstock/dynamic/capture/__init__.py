@@ -10,10 +10,13 @@ stays as it is, and so do its results::
 
 A call has the pipeline's result if it is the same as one in the first step: the same operator, on the results of the same
 calls, with equal arguments. Other calls run as they do without capture.
+
+:func:`pipeline` makes a pipeline of a function, to be saved and served.
 """
 
 from __future__ import annotations
 
 from penstock.dynamic._invariants import invariant
+from penstock.dynamic._tracing import pipeline
 
-__all__ = ["invariant"]
+__all__ = ["invariant", "pipeline"]
