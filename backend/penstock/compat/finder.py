@@ -22,6 +22,7 @@ _REDIRECTS = {
     f"{_ROOT}.backend": "penstock.compat.backend",
     f"{_ROOT}.backend_impl": "penstock.compat.backend",
     f"{_ROOT}.data_node": "penstock.compat.data_node",
+    f"{_ROOT}.pickling": "penstock.compat.pickling",
     f"{_ROOT}.plugin_manager": "penstock.compat.plugin_manager",
     f"{_ROOT}.python_function_plugin": "penstock.compat.python_function_plugin",
     f"{_ROOT}.plugin.jax.iterator": "penstock.plugin.jax.iterators",
