@@ -162,7 +162,7 @@ class Pipeline:
         self._definition = Definition()
         self._session = Session(self.settings)
 
-    # -- what it was made with -----------------------------------------------------------------------------------
+    # -- settings ------------------------------------------------------------------------------------------------
 
     @property
     def batch_size(self) -> int | None:
@@ -780,7 +780,7 @@ CONSTRUCTOR = tuple(name for name in inspect.signature(Pipeline.__init__).parame
 
 
 def check_settings(settings: Iterable[str]) -> None:
-    """Raises TypeError for what is no argument of a pipeline, as the call would, which knows no similar ones."""
+    """Raises TypeError for unknown arguments of a pipeline, suggesting similar ones."""
     for name in settings:
         if name not in CONSTRUCTOR:
             raise TypeError(f"Pipeline has no argument '{name}'.{did_you_mean(name, CONSTRUCTOR)}")
