@@ -70,6 +70,17 @@ class OpSchema:
         """The smallest number of inputs."""
         return self._schema.min_input_count
 
+    def GetInputDevice(self, index: int, actual_device: str | None, operator_device: str | None) -> str | None:
+        """Where an operator on one device takes an input from that is on another; None where that is not known."""
+        wanted = self._schema.input(index).device
+        if wanted == "cpu":
+            return "cpu"
+        if wanted == "any" or (wanted == "match_or_cpu" and operator_device is None):
+            return actual_device or operator_device
+        if wanted == "match_or_cpu" and actual_device is not None:
+            return actual_device if actual_device == operator_device else "cpu"
+        return "cpu" if operator_device == "mixed" and not wanted else operator_device
+
     def GetArgumentNames(self, include_hidden: bool = False) -> list[str]:
         """The names of its arguments, in alphabetical order."""
         return [name for name, argument in self._arguments.items() if include_hidden or not argument.hidden]

@@ -381,6 +381,12 @@ class ParallelSource(Source):
             self._scheduled = self._scheduled_samples = 0
         super().reset()
 
+    def restart(self, settings: PipelineSettings) -> None:
+        """Begins anew, with new workers: one of them may have died, and those of iterables are amid their data."""
+        self.close()
+        self._scheduled = self._scheduled_samples = 0
+        self.start(settings)
+
     def _drop_pending(self) -> None:
         """Drops batches prepared beyond the end of the epoch."""
         self._round += 1

@@ -12,6 +12,7 @@ from penstock.kernels.codecs.decoding import FREELY, Decoding
 from penstock.schema import Operator, operator_class
 from penstock.schema.fused import FusedOperator
 from penstock.schema.input_operator import InputOperator
+from penstock.schema.tolerance import ON_ERROR, check_policy
 from penstock.storage import ANYWHERE, Files
 
 
@@ -182,6 +183,8 @@ def construct(op: OpNode, seed: int, files: Files = ANYWHERE, decoding: Decoding
     try:
         operator = operator_class(op.schema.name)(op.arguments, op.device, op.argument_inputs, seed, op.schema, files)
         operator.bind(op.payload)
+        if ON_ERROR.name in operator.explicit:
+            check_policy(op.arguments[ON_ERROR.name])
         if isinstance(operator, InputOperator):
             operator.decoding = decoding
         return operator
