@@ -277,12 +277,12 @@ class Pipeline:
 
     @property
     def cpu_queue_size(self) -> int:
-        """The number of batches prefetched on CPU."""
+        """The number of batches prefetched on the CPU."""
         return self.settings.depths[0]
 
     @property
     def gpu_queue_size(self) -> int:
-        """The number of batches prefetched on GPU."""
+        """The number of batches prefetched on the GPU."""
         return self.settings.depths[1]
 
     @property
@@ -501,7 +501,7 @@ class Pipeline:
 
         Args:
             data_node: the external source's name or node.
-            data: an array whose first dimension is the batch, a list of samples, or a tensor list; on CPU or GPU.
+            data: an array whose first dimension is the batch, a list of samples, or a tensor list; on the CPU or GPU.
             layout: of a sample.
             cuda_stream: the stream of the GPU data.
 

@@ -1,4 +1,4 @@
-"""Decodes frames of video files with FFmpeg (PyAV) on CPU, in this process or in a worker."""
+"""Decodes frames of video files with FFmpeg (PyAV) on the CPU, in this process or in a worker."""
 
 from __future__ import annotations
 
@@ -266,7 +266,7 @@ def _doubled(planes: np.ndarray, axis: int) -> np.ndarray:
     return np.moveaxis(result, 0, axis)
 
 
-# -- frames outside of a video ----------------------------------------------------------------------------------------
+# -- frames outside a video ----------------------------------------------------------------------------------------
 
 # Stands for a frame of the fill value.
 _FILL = -1

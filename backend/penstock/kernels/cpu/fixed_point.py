@@ -1,4 +1,4 @@
-"""Separable resampling of uint8 in fixed point on CPU: integer weights, and each pass rounded to uint8.
+"""Separable resampling of uint8 in fixed point on the CPU: integer weights, and each pass rounded to uint8.
 
 Along rows, values lie side by side and are summed in vectors as they are. Along columns they do not: blocks of rows are
 turned, so that a vector holds one value of each of several rows, summed, and turned back.

@@ -263,7 +263,7 @@ class ResamplePlans(PlanColumns[ResamplePlan]):
 
 @dataclass
 class ImagePlans:
-    """How all images of a batch are resampled on GPU.
+    """How all images of a batch are resampled on the GPU.
 
     Attributes:
         shapes: of the samples as stacks of images (n, H, W, C), int64 of shape (samples, 4).
@@ -291,7 +291,7 @@ class ResizingOperator(ChainOperator[Spatial, ResamplePlan, ResamplePlans]):
     """The base of operators that resize the D, H and W dimensions of images."""
 
     def setup(self) -> None:
-        # On GPU, all samples are planned at once: their plans are not looked at one by one.
+        # On the GPU, all samples are planned at once: their plans are not looked at one by one.
         self.plans_by_shape = self.device == "cpu"
         if self.args.get("mode", "default") not in MODES:
             raise RuntimeError(f"Invalid resize mode: {self.args['mode']}. Use one of {', '.join(MODES)}.")

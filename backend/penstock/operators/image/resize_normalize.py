@@ -1,4 +1,4 @@
-"""A resize and its `crop_mirror_normalize` in one launch on GPU."""
+"""A resize and its `crop_mirror_normalize` in one launch on the GPU."""
 
 from __future__ import annotations
 
