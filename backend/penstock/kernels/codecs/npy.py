@@ -100,8 +100,8 @@ def _parsed(content: bytes, available: int) -> NpyHeader:
         raise ValueError(f"{what} NPY file: its header cannot be read ({available} bytes)") from error
 
 
-# A data set has few different headers, and reading one takes most of the time of a small file. numpy refuses those of more than
-# 10,000 bytes, so that little is kept.
+# A data set has few different headers, and reading one takes most of the time of a small file. NumPy rejects those
+# above 10,000 bytes, so the cache stays small.
 @functools.lru_cache(maxsize=64)
 def _parsed(begin: bytes) -> tuple[tuple[int, ...], bool, np.dtype, int]:
     header = io.BytesIO(begin)
