@@ -27,6 +27,8 @@ _MAX_PLACEMENTS = 8
 _MAX_PROGRAMS = 16
 # To record takes longer than to launch, so it is done for what comes again while its program would still be known.
 _MAX_SEEN = _MAX_PROGRAMS
+# After so many batches in a row of kinds that were not known, only every so manieth is looked up.
+_MAX_MISSES, _RETRY_INTERVAL = 64, 8
 _MAX_VALUE_BYTES = 1 << 16
 
 # Launches one kernel, with what differs from run to run.
@@ -164,6 +166,7 @@ class Programs:
         self._known: OrderedDict[Any, Program] = OrderedDict()
         self._seen: OrderedDict[int, None] = OrderedDict()
         self._recordable = True
+        self._misses = 0
 
     def run(self, workspace: Batch, values: RunValues, varying: Collection[str] = ()) -> bool:
         """Launches what was recorded for a batch of this kind, and sets the outputs; tells whether there was such.
@@ -173,10 +176,13 @@ class Programs:
             values: what differs between batches of one kind.
             varying: names of the arguments of which these follow, and nothing else.
         """
-        workspace.kind = _kind(workspace, varying) if self._recordable else None
+        seldom = self._misses >= _MAX_MISSES and self._misses % _RETRY_INTERVAL
+        workspace.kind = None if seldom or not self._recordable else _kind(workspace, varying)
         program = self._known.get(workspace.kind)
         if program is None:
+            self._misses += 1
             return False
+        self._misses = 0
         self._known.move_to_end(workspace.kind)
         workspace.outputs = program.allocate()
         program.run(workspace.inputs, workspace.outputs, values)
@@ -194,6 +200,7 @@ class Programs:
         # The next batch of this kind must be found to fail, too.
         if not workspace.failures:
             self._known[workspace.kind] = program
+            self._misses = 0
         if len(self._known) > _MAX_PROGRAMS:
             self._known.popitem(last=False)
         program.run(workspace.inputs, workspace.outputs, values)
