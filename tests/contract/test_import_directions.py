@@ -24,7 +24,7 @@ LAYERS = [
     {"graph"},
     {"operators"},
     {"passes", "runtime", "serialize"},
-    {"pipeline", "fn", "ops", "math", "types", "external_source", "python_function", "tfrecord"},
+    {"pipeline", "fn", "ops", "math", "types", "external_source", "python_function", "tfrecord", "dynamic"},
     {"auto_aug", "plugin", "compat", ""},
     {"serving"},
     {"cli", "model", "__main__"},

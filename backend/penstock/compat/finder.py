@@ -10,6 +10,8 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 _ROOT = "nvidia.dali"
+# What is in it stands beside all else in Penstock.
+_EXPERIMENTAL = f"{_ROOT}.experimental"
 # Modules at another path here; all others have the same path below `penstock`.
 _REDIRECTS = {
     _ROOT: "penstock.compat.dali",
@@ -20,6 +22,7 @@ _REDIRECTS = {
     f"{_ROOT}.backend": "penstock.compat.backend",
     f"{_ROOT}.backend_impl": "penstock.compat.backend",
     f"{_ROOT}.data_node": "penstock.compat.data_node",
+    f"{_ROOT}.experimental": "penstock.compat.experimental",
     f"{_ROOT}.plugin_manager": "penstock.compat.plugin_manager",
     f"{_ROOT}.python_function_plugin": "penstock.compat.python_function_plugin",
     f"{_ROOT}.plugin.jax.iterator": "penstock.plugin.jax.iterators",
@@ -27,7 +30,6 @@ _REDIRECTS = {
 }
 # Modules without a counterpart, and the reason, which importing them raises.
 _WITHOUT = {
-    f"{_ROOT}.experimental": "its dynamic mode runs operators without a pipeline; use pipelines, with `debug=True` to run them eagerly",
     f"{_ROOT}.plugin.tf": "there is no plugin for TensorFlow; iterate with `plugin.pytorch` or `plugin.jax`, or run the pipeline and hand "
     "on its outputs by DLPack",
     f"{_ROOT}.reducers": "it belongs to DALI's own pickling of callbacks; see `penstock.pickling`",
@@ -38,7 +40,10 @@ _WITHOUT = {
 
 def counterpart(name: str) -> str:
     """The counterpart of module ``name``, in or below ``nvidia.dali``."""
-    return _REDIRECTS.get(name) or "penstock" + name.removeprefix(_ROOT)
+    own = _REDIRECTS.get(name)
+    if own is None and name.startswith(f"{_EXPERIMENTAL}."):
+        return "penstock" + name.removeprefix(_EXPERIMENTAL)
+    return own or "penstock" + name.removeprefix(_ROOT)
 
 
 class _Loader(importlib.abc.Loader):

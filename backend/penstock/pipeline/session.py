@@ -16,6 +16,7 @@ from penstock.runtime.checkpoints import Position, restore_checkpoint, save_chec
 from penstock.runtime.feeding import to_batch
 from penstock.runtime.settings import PipelineSettings
 from penstock.runtime.sources import Source, fetch_all
+from penstock.runtime.trace import Kind
 from penstock.tensors.cuda import require_cupy
 
 
@@ -106,10 +107,13 @@ class Session:
 
     def feed_from_sources(self, executor: Executor) -> None:
         """Feeds external sources with callbacks for the next batch."""
-        for source, outputs in fetch_all(self.sources, executor.max_batch_size, self.epoch):
-            for name, data, layout in zip(source.names, outputs, source.layouts):
-                if name in self.feeds:
-                    feed(executor, self.feeds[name], data, layout, copy=not source.no_copy)
+        if not self.sources:
+            return
+        with executor.span("external sources", Kind.SOURCE):
+            for source, outputs in fetch_all(self.sources, executor.max_batch_size, self.epoch):
+                for name, data, layout in zip(source.names, outputs, source.layouts):
+                    if name in self.feeds:
+                        feed(executor, self.feeds[name], data, layout, copy=not source.no_copy)
 
     def _has_data(self) -> bool:
         """Whether every source that the user feeds has data for one more batch."""

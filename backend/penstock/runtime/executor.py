@@ -18,7 +18,8 @@ from typing import Any, Protocol
 
 from penstock.errors import CancelledError, OperatorError, PenstockError, operator_error
 from penstock.runtime.plan import Plan, Step, Transfer
-from penstock.runtime.workers import WorkerPool
+from penstock.runtime.trace import Kind, Trace
+from penstock.runtime.workers import Parallel, WorkerPool
 from penstock.schema.input_operator import InputOperator
 from penstock.schema.workspace import SampleFailure, Workspace
 from penstock.tensors import HostPool, TensorList, TensorListGPU
@@ -89,7 +90,7 @@ class _Event(Enum):
 # For so long the prefetching thread waits for the next batch to begin before it completes those that are begun.
 _IDLE_SECONDS = 0.002
 
-_ON_HOST = contextlib.nullcontext()
+_NOTHING = contextlib.nullcontext()
 
 # Streams are never destroyed: results outlive their pipeline, and libraries free memory in the order of its stream.
 # Keeping them here matters for a pipeline in a reference cycle, whose stream would be finalized with it.
@@ -160,6 +161,7 @@ class Executor:
         self.peak_bytes: dict[str, list[int]] = {}
         self.enable_memory_stats = False
         self.keep_states = False
+        self.trace: Trace | None = None
         # Entered around each run: makes the pipeline the current one.
         self.run_context: Callable[[], AbstractContextManager[object]] = contextlib.nullcontext
 
@@ -203,7 +205,8 @@ class Executor:
         False where the thread is to end.
         """
         try:
-            event = self._events.get(timeout=_IDLE_SECONDS if self._begun else None)
+            with self.span("consumer", Kind.NO_DEMAND):
+                event = self._events.get(timeout=_IDLE_SECONDS if self._begun else None)
         except queue.Empty:
             self._complete_begun()
             return True
@@ -239,9 +242,14 @@ class Executor:
 
     def _begin_when_ready(self) -> _Batch:
         """Begins the next batch, as soon as the sources that are to be waited for have one."""
-        for operator in self.input_operators.values():
-            operator.wait_for_data(lambda: self._finishing)
+        for name, operator in self.input_operators.items():
+            with self.span(name, Kind.NO_INPUT):
+                operator.wait_for_data(lambda: self._finishing)
         return self._begin()
+
+    def span(self, name: str, kind: Kind) -> AbstractContextManager[None]:
+        """Records the time until the context ends, if the pipeline is traced."""
+        return _NOTHING if self.trace is None else self.trace.span(name, kind)
 
     @functools.cached_property
     def input_operators(self) -> dict[str, InputOperator]:
@@ -251,10 +259,13 @@ class Executor:
 
     def next_result(self) -> Result:
         """The oldest scheduled batch, waited for; raises what its run raised."""
+        if self.trace is not None:
+            self.trace.consumed(self._results.qsize())
         if not self._is_threaded:
             return self._complete(self._begun.popleft())
         self._events.put(_Event.WANTED)
-        result = self._results.get()
+        with self.span("pipeline", Kind.NO_BATCH):
+            result = self._results.get()
         if isinstance(result, BaseException):
             try:
                 raise result
@@ -352,14 +363,14 @@ class Executor:
 
     def on_device(self) -> AbstractContextManager[None]:
         """Makes the pipeline's device and stream the current ones; does nothing on CPU."""
-        return _ON_HOST if self.device_id is None else self._on_gpu()
+        return _NOTHING if self.device_id is None else self._on_gpu(self.device_id)
 
     @contextlib.contextmanager
-    def _on_gpu(self) -> Iterator[None]:
+    def _on_gpu(self, device_id: int) -> Iterator[None]:
         cupy = require_cupy()
-        with cupy.cuda.Device(self.device_id):
+        with cupy.cuda.Device(device_id):
             if self._stream is None:
-                self._stream = _take_stream(cupy, self.device_id)
+                self._stream = _take_stream(cupy, device_id)
             with self._stream:
                 yield
 
@@ -433,7 +444,7 @@ class Executor:
             batch_size=batch.size if first is None else len(first),
             device="cpu" if step.node.device == "cpu" else "gpu",
             isolate=batch.isolate,
-            parallel=self.workers.parallel,
+            parallel=self._parallel(step),
             pool=self.host_pool,
             max_batch_size=self.max_batch_size,
             iteration=batch.iteration,
@@ -478,7 +489,8 @@ class Executor:
         try:
             if not step.node.schema.merges:
                 _check_batch_sizes(workspace)
-            action(workspace)
+            with self._operator_span(step):
+                action(workspace)
         except SampleFailure as error:
             failure = error.cause, error.index
         except Exception as error:
@@ -489,6 +501,15 @@ class Executor:
                 raise self._error(step, *failure)
             finally:
                 del failure
+
+    def _parallel(self, step: Step) -> Parallel:
+        parallel = self.workers.parallel
+        return parallel if self.trace is None else self.trace.parallel(parallel, step.node.name)
+
+    def _operator_span(self, step: Step) -> AbstractContextManager[None]:
+        if self.trace is None:
+            return _NOTHING
+        return self.trace.operator(step.node.name, None if step.node.device == "cpu" else self.stream)
 
     def _note_failures(self, step: Step, workspace: Workspace, batch: _Batch) -> None:
         """Puts the samples that failed in an operator aside, with errors that name it."""

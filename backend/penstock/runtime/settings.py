@@ -68,6 +68,7 @@ class PipelineSettings:
     limits: Limits = UNLIMITED
     isolate_decoders: str = "none"
     files: Files = ANYWHERE
+    trace: bool = False
 
     def __post_init__(self) -> None:
         if self.py_callback_pickler is not None and self.py_start_method == "fork":

@@ -25,7 +25,7 @@ from penstock.tensors import TensorList, TensorListCPU, TensorListGPU
 _OF_WORKSPACE = tuple(field.name for field in fields(Workspace))
 
 AT_ONCE = "fused"
-"""How samples are counted that are not computed step by step."""
+"""The key under which samples that were computed at once are counted."""
 
 
 class FusedNode(Protocol):

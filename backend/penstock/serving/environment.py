@@ -197,7 +197,9 @@ def find_environment(explicit: str | Path | None = None, native: bool = False) -
         environment = describe(named)
         problems = environment.problems(native)
         if problems:
-            raise ServingEnvironmentError(f"cannot serve from '{named}': {'; '.join(problems)}.\n{remedy(Path(named))}")
+            raise ServingEnvironmentError(
+                f"cannot serve from '{named}': {'; '.join(problems)}.\n{remedy(native, Path(named))}"
+            )
         return environment
     refusals = []
     for place in (sys.executable, ".venv-serve", ".venv", default_folder()):
@@ -209,12 +211,14 @@ def find_environment(explicit: str | Path | None = None, native: bool = False) -
         if not problems:
             return environment
         refusals.append(f"  {place}: {'; '.join(problems)}")
-    raise ServingEnvironmentError("there is no environment to serve from:\n" + "\n".join(refusals) + f"\n{remedy()}")
+    raise ServingEnvironmentError(
+        "there is no environment to serve from:\n" + "\n".join(refusals) + f"\n{remedy(native)}"
+    )
 
 
-def remedy(folder: Path | None = None) -> str:
-    """How to get a serving environment."""
-    where = f" --stub {folder}" if folder else ""
+def remedy(native: bool, folder: Path | None = None) -> str:
+    """How to get a serving environment, in which Triton hosts Python itself or runs its stub."""
+    where = f" --stub {folder}" if folder else "" if native else " --stub"
     return f"Make one with `penstock setup{where}`, or name one with --python-env or {VARIABLE}."
 
 

@@ -6,11 +6,12 @@ import os
 import shutil
 import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from penstock.errors import PenstockError
 from penstock.serving.environment import Environment
+from penstock.serving.isolation import stub_backend
 
 BACKEND = "penstock"
 """The backend's name in configurations."""
@@ -50,6 +51,14 @@ class Installation:
         folder = self.binary.parents[1] / "caches"
         return folder if folder.is_dir() else None
 
+    def with_stub_for(self, environment: Environment) -> Installation:
+        """The same, to run Python models from this environment.
+
+        Raises:
+            InstallationError: it cannot.
+        """
+        return _checked(replace(self, stub=_stub_in(self.binary, environment)) if self.from_wheel else self)
+
 
 @dataclass(frozen=True)
 class Hosted:
@@ -87,11 +96,15 @@ def find_installation(environment: Environment | None, native: bool = False) -> 
             "there is no tritonserver: not on PATH, not in /opt/tritonserver, and the serving environment has no "
             "nvidia-pytriton wheel. `penstock setup` makes an environment that has it."
         )
-    root = environment.triton.parent.parent
-    version = f"{environment.version[0]}.{environment.version[1]}"
-    stub = root / "python_backend_stubs" / version / _STUB
-    found = Installation(environment.triton, root / "backends", stub, from_wheel=True)
+    triton = environment.triton
+    found = Installation(triton, triton.parents[1] / "backends", _stub_in(triton, environment), from_wheel=True)
     return found if native else _checked(found)
+
+
+def _stub_in(triton: Path, environment: Environment) -> Path:
+    """The wheel's stub for an environment's version of Python."""
+    version = f"{environment.version[0]}.{environment.version[1]}"
+    return triton.parents[1] / "python_backend_stubs" / version / _STUB
 
 
 def _checked(installation: Installation) -> Installation:
@@ -142,6 +155,8 @@ def lay_out(
             _lay_out_python(installation, target / "python")
         for name in names:
             _lay_out_ours(target / name, hosted)
+            if hosted is not None:
+                _lay_out_ours(target / stub_backend(name), None)
     except OSError as error:
         raise InstallationError(
             f"the backend directory '{target}' cannot be written: {error.strerror}. "

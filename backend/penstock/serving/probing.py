@@ -15,6 +15,7 @@ import numpy as np
 from penstock.data_types import NO_TYPE, UINT8, DALIDataType, numpy_dtype
 from penstock.errors import OperatorError
 from penstock.graph import OpNode
+from penstock.kernels.codecs.jpeg_baseline import compiling_at_once
 from penstock.pipeline import Pipeline
 from penstock.schema import InputOperator, operator_class
 from penstock.serving.pipeline_runner import PipelineRunner
@@ -99,7 +100,8 @@ def probe(pipeline: Pipeline, configured: Mapping[str, TensorInfo] | None = None
     errors: dict[str, Exception] = {}
     for kind in kinds:
         try:
-            small, large = (_run(pipeline, inputs, kind, scale) for scale in (1, 2))
+            with compiling_at_once():
+                small, large = (_run(pipeline, inputs, kind, scale) for scale in (1, 2))
         except Exception as error:
             errors[kind] = error
             continue

@@ -28,14 +28,15 @@ from penstock.serving.configuration import (
     warn_of_differences,
 )
 from penstock.serving.intake import Intake
+from penstock.serving.isolation import stub_backend
 from penstock.serving.metrics import Metric
+from penstock.serving.mirrors import original_of
 from penstock.serving.model_files import ModelFolder
 from penstock.serving.pipeline_runner import MixUpError, PipelineRunner
 from penstock.serving.probing import probe, streams
 from penstock.serving.refusals import Fault, Refusal, refusal_of
 from penstock.serving.requests import Request, RequestError, part_of, to_batch
 from penstock.serving.settings import ConfigurationError, Settings, settings_of, warn_of_unknown
-from penstock.serving.without_gpus import original_of
 from penstock.tensors import cuda
 from penstock.tensors.cuda import require_cupy
 
@@ -350,7 +351,7 @@ def pipeline_of(
         config.get("default_model_filename", ""),
         settings.allowed_modules,
         settings.allowed_paths,
-        as_dali=config.get("backend") == "dali",
+        as_dali=config.get("backend") in ("dali", stub_backend("dali")),
     )
     if settings.device == "cpu":
         device_id = None

@@ -28,12 +28,14 @@ from penstock.serving.control import Control, ModelState, ServerError, readable
 from penstock.serving.environment import Environment, count_gpus, describe, find_environment, installed_triton
 from penstock.serving.flags import ALL_MODELS, Flags
 from penstock.serving.installation import BACKEND, Hosted, Installation, check_stub, find_installation, lay_out
+from penstock.serving.isolation import Isolation
+from penstock.serving.mirrors import Amendment, Mirrors
 from penstock.serving.settings import SERVER_SETTINGS, settings_of
 from penstock.serving.shim import shim
 from penstock.serving.stub_launcher import lay_out_launcher
 from penstock.serving.stubs import Stub, Stubs, describe_end
 from penstock.serving.supervisor import Report, Supervisor
-from penstock.serving.without_gpus import Mirrors
+from penstock.serving.without_gpus import request_cpu
 
 __all__ = ["LocalServer", "ModelState", "ServerError"]
 
@@ -206,12 +208,12 @@ class LocalServer:
         self.log.write_bytes(b"")
         atexit.register(self._stop_at_exit, os.getpid())
         try:
-            if settings_of({}, {SERVER_SETTINGS: self._all_settings()}).device == "cpu":
-                self._mirrors = Mirrors(self._own_repositories, self._folder / "mirrors")
-                self.repositories = [*self._mirrors.folders, *self._flags.repositories]
-            self._variables = self._all_variables(environment, lay_out_launcher(self._folder / "launcher"))
             hosted = Hosted(shim(), environment.library, environment.python) if self._native else None
-            if self._installation.from_wheel and hosted is None:
+            isolated = self._mirror_repositories(self._folder / "mirrors")
+            if isolated:
+                environment = self._prepare_stub(environment, isolated)
+            self._variables = self._all_variables(environment, lay_out_launcher(self._folder / "launcher"))
+            if self._installation.from_wheel and (isolated or hosted is None):
                 check_stub(self._installation, self._variables)
             self._backend_directory = lay_out(self._installation, self._folder, self._backends, hosted)
             self._warn_of_wrong_data(environment)
@@ -324,6 +326,38 @@ class LocalServer:
                     f"'{environment.python}' has no shared library ({environment.library}) that Triton could load"
                 )
         return environment, find_installation(environment, self._native)
+
+    def _mirror_repositories(self, folder: Path) -> list[str]:
+        """Mirrors the repositories if configurations must be amended; returns the models for the stub, if others are hosted."""
+        settings = settings_of({}, {SERVER_SETTINGS: self._all_settings()})
+        amendments: list[Amendment] = [request_cpu] if settings.device == "cpu" else []
+        isolation = Isolation(settings.isolation, self._backends)
+        isolated = isolation.isolated_models(self._own_repositories) if self._native else []
+        if isolated:
+            amendments.append(isolation.amend)
+        folders = self._own_repositories
+        if amendments:
+            self._mirrors = Mirrors(folders, folder, amendments)
+            folders = self._mirrors.folders
+        self.repositories = [*folders, *self._flags.repositories]
+        return isolated
+
+    def _prepare_stub(self, environment: Environment, isolated: Sequence[str]) -> Environment:
+        """The environment for models in the stub, beside others that are hosted: the same, if its numpy allows that.
+
+        Raises:
+            ServerError: there is none.
+        """
+        assert self._installation is not None
+        try:
+            if self._installation.from_wheel and not environment.exchanges_with_stub:
+                environment = find_environment()
+            self._installation = self._installation.with_stub_for(environment)
+        except PenstockError as error:
+            raise ServerError(
+                f"{', '.join(isolated)}: a process of its own (isolation) is Triton's Python stub, which cannot be started: {error}"
+            ) from error
+        return environment
 
     def _warn_of_wrong_data(self, environment: Environment) -> None:
         """Reports plain Python models, which run in the stub nevertheless, if that exchanges wrong data with them."""

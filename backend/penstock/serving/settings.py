@@ -11,6 +11,7 @@ from dataclasses import Field, dataclass, field, fields, replace
 from typing import Any
 
 from penstock.errors import PenstockError, did_you_mean
+from penstock.serving.isolation import OWN_PROCESS
 
 logger = logging.getLogger(__name__)
 
@@ -20,6 +21,7 @@ SERVER_SETTINGS = "PENSTOCK_BACKEND_CONFIG"
 _SECTIONS = ("dali", "penstock")  # the later one wins
 ISOLATION = ("auto", "all", "none")
 DEVICES = ("auto", "cpu")
+MODEL_ISOLATION = ("none", OWN_PROCESS)
 PILLOW_PIXEL_LIMIT = 178_956_970
 ONE_GIBIBYTE = 1 << 30
 
@@ -118,6 +120,12 @@ class Settings:
     )
     isolate_decoders: str = _setting(
         "auto", _one_of(*ISOLATION), "auto, all or none", "Which decoders run in processes of their own, which may die."
+    )
+    isolation: str = _setting(
+        "none",
+        _one_of(*MODEL_ISOLATION),
+        "none or process",
+        "With process, each instance of the model has a process of its own, Triton's Python stub, and may die alone.",
     )
     log_failures: str = _setting(
         "warning",

@@ -15,7 +15,8 @@ def join(root: str, path: str) -> str:
     """``path`` below ``root``, unless it is absolute or there is no root."""
     if not root or is_remote(path) or os.path.isabs(path):
         return path
-    return f"{root.rstrip('/')}/{path}" if is_remote(root) else os.path.join(root, path)
+    # Stores know no "." among the names of their objects.
+    return f"{root.rstrip('/')}/{path.removeprefix('./')}" if is_remote(root) else os.path.join(root, path)
 
 
 def without_file_protocol(path: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import io
 import logging
 import random
@@ -33,6 +34,7 @@ _LASTING = (
 )
 # Of the status codes that say that the request is wrong, those that say "later": time-out, too early, too many requests.
 _TEMPORARY_STATUS = (408, 425, 429)
+_UNSATISFIABLE = 416
 
 
 class StorageError(OSError):
@@ -150,12 +152,17 @@ def _first_piece(path: str) -> bytes:
     except (FileNotFoundError, PermissionError, ImportError, StorageError):
         raise
     except Exception:
-        # Stores refuse a range of what is empty, and some know no ranges.
+        # Some stores know no ranges.
         return _call(path, "cat_file")
 
 
 def _cat(path: str, start: int, count: int) -> bytes:
-    part: bytes = _call(path, "cat_file", count, start=start, end=start + count)
+    try:
+        part: bytes = _call(path, "cat_file", count, start=start, end=start + count)
+    except Exception as error:
+        if _is_beyond_the_end(error):
+            return b""
+        raise
     # A server that knows no ranges sends everything.
     return part if len(part) <= count else part[start : start + count]
 
@@ -182,7 +189,7 @@ def _persistently(path: str, request: Callable[[], _T]) -> _T:
             return request()
         except Exception as error:
             if _is_lasting(error):
-                raise
+                raise _naming(path, error) from None
             reason = "no answer in time" if isinstance(error, (TimeoutError, asyncio.TimeoutError)) else error
             if failures == retries.attempts:
                 raise StorageError(
@@ -193,7 +200,20 @@ def _persistently(path: str, request: Callable[[], _T]) -> _T:
     raise AssertionError("unreachable")
 
 
+def _naming(path: str, error: Exception) -> Exception:
+    """The error, with the object's name where its message lacks it."""
+    kind = next((kind for kind in (FileNotFoundError, PermissionError) if isinstance(error, kind)), None)
+    return error if kind is None or path in str(error) else kind(f"'{path}' cannot be read: {error}")
+
+
+def _is_beyond_the_end(error: Exception) -> bool:
+    """Whether a range was refused because the object ends before it; s3fs tells that as an invalid argument."""
+    return getattr(error, "status", None) == _UNSATISFIABLE or getattr(error, "errno", None) == errno.EINVAL
+
+
 def _is_lasting(error: Exception) -> bool:
+    if _is_beyond_the_end(error):
+        return True
     status = getattr(error, "status", None)
     if isinstance(status, int) and 400 <= status < 500:
         return status not in _TEMPORARY_STATUS

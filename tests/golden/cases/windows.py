@@ -46,6 +46,11 @@ FAMILY.each(
     {"pixels": PIXELS},
     [{"crop": [12, 12], "out_of_bounds_policy": "pad", "fill_values": f} for f in ([7], [1, 2, 3])],
 )
+# What is no 32-bit number asks for the whole extent.
+for text in ("inf", "-inf", "nan", "3e9", "2.9"):
+    width = feed([np.float32(text)] * 3)
+    for name in ("crop", "crop_mirror_normalize"):
+        FAMILY.each(name, {f"pixels {text} wide": PIXELS}, [{"crop_h": 3, "crop_w": width}])
 # Halfway between two halves; GPUs round to the even one.
 TIES = {"ties": feed([np.array([2049, 2051, -2049, 4098], np.float32).reshape(1, 4, 1) * 2.0**-11] * 3, "HWC")}
 FAMILY.each("crop", TIES, [{"crop": [1, 3], "dtype": "types.FLOAT16"}], exact=True, gpu=False)

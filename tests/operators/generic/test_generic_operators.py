@@ -96,6 +96,13 @@ def test_samples_after_one_that_cannot_be_reshaped_keep_their_data() -> None:
     assert [sample.tolist() for sample in workspace.outputs[0].samples] == [[[10] * 5] * 2, [], [[15] * 5] * 3]
 
 
+def test_a_sample_that_cannot_be_reinterpreted_fails_alone() -> None:
+    batch = TensorListCPU([np.full(n, n, np.uint8) for n in (4, 6, 8)])
+    workspace = run(make("Reinterpret", dtype=types.INT32), batch, isolate=True)
+    assert set(workspace.failures) == {1}
+    assert [sample.tolist() for sample in workspace.outputs[0].samples] == [[0x04040404], [], [0x08080808] * 2]
+
+
 def test_samples_after_a_failed_one_keep_their_data_when_squeezed() -> None:
     contiguous = run(
         make("Cast", dtype=types.INT32), TensorListCPU([np.full((1, n, n), n, np.uint8) for n in (2, 3, 2)], "CHW")

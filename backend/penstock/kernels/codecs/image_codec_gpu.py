@@ -196,7 +196,7 @@ class GpuImageDecoder:
     # -- by the C API ------------------------------------------------------------------------------------------------
 
     def _decoded_early(self, jobs: Jobs, missing: Sequence[int]) -> list[int]:
-        """Those of the jobs that are some for the thread that needs no GIL."""
+        """The jobs that the thread without the GIL can take."""
         if self._turns is None or self._output_type not in _FORMATS:
             return []
         headers, shapes, files = jobs.headers, jobs.shapes, jobs.encoded

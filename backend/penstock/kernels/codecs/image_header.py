@@ -18,11 +18,12 @@ import numpy as np
 
 from penstock.kernels.codecs.decoding import FREELY, Decoding
 from penstock.kernels.codecs.headers import jpeg
+from penstock.kernels.codecs.headers.avif import is_heic
 from penstock.kernels.codecs.headers.images import ImageFormat, image_format
 from penstock.kernels.codecs.image_description import UPRIGHT, ImageHeader, Orientation
 from penstock.kernels.codecs.image_errors import CorruptImageError, ImageError, NotAnImageError
 from penstock.kernels.codecs.isolated_images import read_header_isolated
-from penstock.kernels.codecs.libraries import nvimgcodec, pillow_image
+from penstock.kernels.codecs.libraries import add_heif_to_pillow, nvimgcodec, pillow_image
 
 if TYPE_CHECKING:
     from penstock.kernels.codecs.worker_pool import DecoderPool
@@ -149,8 +150,11 @@ def _pillow_header(data: memoryview) -> ImageHeader:
 def reading_with_pillow(data: memoryview) -> Iterator[Any]:
     """The image as Pillow's, not yet decoded; errors inside the context become ImageError."""
     pillow = pillow_image()
+    heic = is_heic(data)
+    if heic:
+        add_heif_to_pillow()
     try:
-        yield pillow.open(io.BytesIO(data), formats=_PILLOW_FORMATS)
+        yield pillow.open(io.BytesIO(data), formats=("HEIF",) if heic else _PILLOW_FORMATS)
     except pillow.UnidentifiedImageError:
         raise CorruptImageError(f"The image's header is damaged or cut short ({len(data)} bytes)") from None
     except (ImageError, MemoryError):

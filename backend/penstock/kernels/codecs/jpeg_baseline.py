@@ -8,7 +8,12 @@ of the libraries.
 
 from __future__ import annotations
 
+import functools
+import itertools
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +24,41 @@ from penstock.kernels.windows import Region
 
 _local = threading.local()
 _scans = ThreadBuffers()
+
+# Compiling the kernels takes some 7 s, which they save over a few thousand photographs.
+_WORTH_COMPILING = 1000
+_regions = itertools.count(1)
+_is_warming = False
+
+
+@contextmanager
+def compiling_at_once() -> Iterator[None]:
+    """Has the kernels compiled for the first region, as suits a server before it is ready."""
+    global _is_warming
+    _is_warming = True
+    try:
+        yield
+    finally:
+        _is_warming = False
+
+
+def is_worthwhile() -> bool:
+    """Whether the next region is to be decoded here: the kernels are compiled, or have been wanted often enough.
+
+    Until then the libraries decode, so that the first batch of a pipeline does not wait for the compiler.
+    """
+    from penstock.kernels.cpu.jpeg.scan import decode_scan
+
+    return bool(decode_scan.signatures) or _is_cached() or _is_warming or next(_regions) > _WORTH_COMPILING
+
+
+@functools.cache
+def _is_cached() -> bool:
+    """Whether an earlier process has left the compiled kernels in numba's cache."""
+    from penstock.kernels.cpu.jpeg.scan import decode_scan
+
+    folder = decode_scan.stats.cache_path
+    return folder is not None and any(Path(folder).glob("scan.decode_scan-*.nbi"))
 
 
 def decode_region(encoded: np.ndarray, header: ImageHeader, region: Region, output: np.ndarray, reverse: bool) -> bool:

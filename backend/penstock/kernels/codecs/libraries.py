@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import functools
 import os
+import sys
+import tempfile
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -20,10 +25,42 @@ def nvimgcodec() -> Any:
     # OpenCV, which it contains, does the same.
     os.environ.setdefault("OPENCV_LOG_LEVEL", "OFF")
     try:
-        from nvidia import nvimgcodec as module
+        with _without_advice_on_gpus():
+            from nvidia import nvimgcodec as module
     except ImportError:
         return None
     return module
+
+
+@contextlib.contextmanager
+def _without_advice_on_gpus() -> Iterator[None]:
+    """Drops what nvImageCodec writes to stderr about CUDA's libraries, on a machine without a GPU's driver."""
+    if _has_driver():
+        yield
+        return
+    sys.stderr.flush()
+    with tempfile.TemporaryFile() as written:
+        stderr = os.dup(2)
+        os.dup2(written.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(stderr, 2)
+            os.close(stderr)
+            written.seek(0)
+            # Other threads may have written meanwhile.
+            others = [
+                line for line in written if not line.startswith((b"Failed to load nv", b"Note: If using nvImageCodec"))
+            ]
+            os.write(2, b"".join(others))
+
+
+def _has_driver() -> bool:
+    try:
+        ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return False
+    return True
 
 
 @functools.cache
@@ -48,6 +85,16 @@ def pillow_image() -> Any:
     except ImportError as error:
         raise ImportError("Pillow is needed to read this image: pip install pillow") from error
     return Image
+
+
+@functools.cache
+def add_heif_to_pillow() -> None:
+    """Lets Pillow read HEIC; raises ImportError, with the reason it is needed, if pillow-heif is not installed."""
+    try:
+        from pillow_heif import register_heif_opener
+    except ImportError as error:
+        raise ImportError("pillow-heif is needed to read HEIC images: pip install pillow-heif") from error
+    register_heif_opener(thumbnails=False)
 
 
 def decode_on_cpu(stream: Any, parameters: Any, fast_idct: bool) -> np.ndarray | None:

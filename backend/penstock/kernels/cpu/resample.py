@@ -150,8 +150,10 @@ def _buffers(
     channels: int, h_starts: np.ndarray, h_weights: np.ndarray, width: int
 ) -> tuple[int, int, np.ndarray, np.ndarray]:
     """The first column read, the number of values of a row, and a row and a line of floats for sums."""
-    first = h_starts.min() if h_starts.size else 0
-    count = (h_starts.max() + h_weights.shape[1] - first) * channels if h_starts.size else width * channels
+    first = last = h_starts[0] if h_starts.size else 0
+    for start in h_starts:
+        first, last = min(first, start), max(last, start)
+    count = (last + h_weights.shape[1] - first) * channels if h_starts.size else width * channels
     return first, count, np.empty(count + _SPARE, np.float32), np.empty(width * channels + _SPARE, np.float32)
 
 

@@ -1,4 +1,4 @@
-"""What the GPU is told of images that it resamples, for many in one call."""
+"""The descriptors from which the GPU resamples images, for many images in one call."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from penstock.kernels.cpu.options import OPTIONS
 
 @njit(**OPTIONS)
 def _needed(columns: int, step: float, slack: int, size: int, channels: int, rounding: int) -> int:
-    """The most elements of a row that so many neighbouring columns of the output depend on."""
+    """The most elements of an input row that neighbouring output columns depend on."""
     return min(np.int64(math.ceil(step * (columns - 1))) + slack, size) * channels + rounding
 
 
@@ -20,15 +20,15 @@ def _needed(columns: int, step: float, slack: int, size: int, channels: int, rou
 def _segment(
     count: int, step: float, taps: int, size: int, channels: int, room: int, rounding: int, few: int
 ) -> tuple[int, int]:
-    """How many columns a block makes, and how many elements of a row it needs at most."""
-    # Where columns begin is rounded, in single precision at worst.
+    """Output columns per block, and an upper bound of the elements of a row that a block needs."""
+    # The starts of columns are rounded, at worst in single precision.
     slack = taps + 2 + (size >> 20)
     whole = _needed(count, step, slack, size, channels, rounding)
     if whole <= room:
         return count, whole
     overlap = taps * channels + rounding
     if overlap > room // 2:
-        # The taps of a few columns fill the row: it is filled again and again, for few columns at a time.
+        # The taps of a few columns fill the row: it is refilled for every few columns.
         segment = few
     else:
         parts = -(-whole // (room - overlap))
@@ -38,7 +38,7 @@ def _segment(
 
 @njit(**OPTIONS)
 def _together(row: int, address: int, itemsize: int, most: int) -> int:
-    """How many elements may be read at once of rows of so many, the first of which begins at an address."""
+    """Elements that can be read at once, from the elements of a row and the address of the first."""
     while most > 1 and (row % most != 0 or address % (most * itemsize) != 0):
         most = 4 if most > 4 else 1
     return most
@@ -60,23 +60,23 @@ def plan_resampling(
     many_rows: int,
     few: int,
 ) -> tuple[int, int, int]:
-    """Plans how images are resampled.
+    """Fills the descriptors, and cuts rows into segments.
 
     Args:
-        rows: the kernel's structs, all of which but ``planar``, ``normalize``, ``normalization``, ``shift`` and ``fill`` are
-            filled.
-        blocks: filled: the blocks of each image.
+        rows: to fill, all but ``planar``, ``normalize``, ``normalization``, ``shift`` and ``fill``.
+        blocks: to fill: the blocks of each image.
         sources, targets: addresses.
-        shapes: of stacks of images, in rows.
-        down, across: the tables of heights and widths; one of all images, or one of each.
-        channels_out: of the targets; 0: those of the sources.
+        shapes: of stacks of images (n, H, W, C), in rows.
+        down, across: the descriptors of the tables of heights and widths: one for all images, or one for each.
+        channels_out: channels of the targets; 0: those of the sources.
         itemsize: of a source's elements.
-        most: so many elements are read at once at most: 4 or 8.
-        room: floats of an input row that a block keeps at most; a quarter where there are not ``many_rows`` of outputs.
-        few: columns of a block that fills its row again and again.
+        most: the most elements that are read at once.
+        room: the most floats of an input row that a block keeps; a quarter of them with fewer output rows than
+            ``many_rows``.
+        few: columns per block where a block refills its row.
 
     Returns:
-        Floats of a row and of sums that a block needs, and the number of channels, 0 where that differs.
+        The floats of a row and of sums that a block needs, and the number of channels, 0 if images differ in it.
     """
     count, rounding = len(rows), 2 * (most - 1)
     lines = 0

@@ -33,7 +33,7 @@ def _fill_axis(
     filters: np.ndarray,
     max_support: float,
 ) -> None:
-    """Fills what the kernel needs of each image's axis, but for where its tables are."""
+    """Fills the descriptors of one axis, without the offsets of its tables; ``last``: this axis is the width."""
     size_in, size_out, start, end, kinds, first, count, mirrored = plans
     for i in range(len(kinds)):
         row, own = rows[i], filters[kinds[i]]
@@ -81,7 +81,7 @@ def _are_alike(rows: np.ndarray) -> bool:
 
 @njit(**OPTIONS)
 def _place(rows: np.ndarray, starts: int, weights: int) -> tuple[int, int]:
-    """Places tables one behind the other; returns where the next may begin."""
+    """Sets the offsets of consecutive tables; returns those of the next one."""
     for i in range(len(rows)):
         rows[i].starts, rows[i].weights = starts, weights
         starts += rows[i].outputs
@@ -99,19 +99,18 @@ def plan_tables(
     max_support: float,
     copied: int,
 ) -> tuple[int, int, int, int]:
-    """Plans the tables of both axes of images; where all images are alike in one, they share them.
+    """Fills the descriptors of both axes' tables. If all images are alike along an axis, they share one table.
 
     Args:
-        rows: filled: the kernel's structs, of the heights' tables and behind these of the widths'. There are as many as
-            images of each.
+        rows: to fill: the descriptors of the heights' tables, then those of the widths'; room for two per image.
         vertical, horizontal: size_in, size_out, start, end, kinds, first, count and mirrored of `resize_shapes.AxisPlans`.
         antialias: of both.
         filters: ``support``, ``entries`` and ``values`` of each filter; those without entries are triangles.
         max_support: the widest radius.
-        copied: floats that lie before the weights.
+        copied: floats before the weights.
 
     Returns:
-        How many tables there are of heights and of widths, and how many starts and weights they have.
+        The numbers of tables of heights, of tables of widths, of starts, and of weights.
     """
     count = len(vertical[0])
     _fill_axis(rows[:count], False, vertical, antialias[0], filters, max_support)

@@ -21,7 +21,8 @@ def fill_crops(
 
     Args:
         shapes: of the samples, in rows.
-        wanted: of each dimension, the extent without its fraction; below 1: all of it. In rows, or one row for all samples.
+        wanted: of each dimension, the extent, its fraction ignored; below 1, or no 32-bit number: all of it. In rows, or one row
+            for all samples.
         positions: of each dimension, from 0 to 1; in rows, or one row for all samples.
         truncates: how anchors become whole; else halves go away from zero.
         anchors, extents: to be filled.
@@ -33,7 +34,7 @@ def fill_crops(
     for row in range(count):
         own_extents, own_positions = min(row, len(wanted) - 1), min(row, len(positions) - 1)
         for axis in range(axes):
-            size, extent = shapes[row, axis], np.int64(wanted[own_extents, axis])
+            size, extent = shapes[row, axis], wanted_extent(wanted[own_extents, axis])
             if extent <= 0:
                 anchors[row, axis], extents[row, axis] = 0, size
                 continue
@@ -49,6 +50,12 @@ def fill_crops(
                 anchor = np.ceil(anchor - 0.5)
             anchors[row, axis], extents[row, axis] = np.int64(anchor), extent
     return -1
+
+
+@njit(**OPTIONS)
+def wanted_extent(extent: float) -> int:
+    """The extent without its fraction; 0 for what is no 32-bit number, as infinity and NaN."""
+    return np.int64(extent) if 0 <= extent < 2**31 else np.int64(0)
 
 
 @njit(**OPTIONS)

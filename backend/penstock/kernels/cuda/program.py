@@ -27,7 +27,7 @@ _MAX_PLACEMENTS = 8
 _MAX_PROGRAMS = 16
 # To record takes longer than to launch, so it is done for what comes again while its program would still be known.
 _MAX_SEEN = _MAX_PROGRAMS
-# After so many batches in a row of kinds that were not known, only every so manieth is looked up.
+# After `_MAX_MISSES` batches of unknown kinds, only every `_RETRY_INTERVAL`-th batch is looked up.
 _MAX_MISSES, _RETRY_INTERVAL = 64, 8
 _MAX_VALUE_BYTES = 1 << 16
 

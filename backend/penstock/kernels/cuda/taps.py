@@ -1,4 +1,5 @@
-"""Tables of resampling filters, worked out on GPU: for images of ever new sizes that takes the host too long."""
+"""Tables of resampling filters, computed on the GPU: with new image sizes in every batch, the host would be too
+slow."""
 
 from __future__ import annotations
 
@@ -17,16 +18,16 @@ from penstock.kernels.resize_shapes import AxisPlans
 
 
 class _Taps(NamedTuple):
-    """One axis of an image.
+    """The descriptor of one axis of an image.
 
     Attributes:
         start, step: of the region in the input, and from one output position to the next.
-        width, radius: of the filter: input samples for a unit of its distance, and in all.
-        origin, single_step: in single precision, where that decides.
+        width, radius: of the filter: input samples per unit of its argument, and its radius in input samples.
+        origin, single_step: in single precision, where results depend on that.
         size: of the input.
-        taps, used: how many taps the filter has, and how many of them the table.
-        starts, weights: where the tables begin.
-        values, entries: where the filter's values are, and how many; none: a triangle.
+        taps, used: number of taps of the filter, and how many of them are in the table.
+        starts, weights: offsets of the tables.
+        values, entries: offset and number of the filter's tabulated values; 0 entries: a triangle.
     """
 
     start: Double
@@ -62,7 +63,7 @@ SOURCE = KernelSource(
 
 @functools.cache
 def _filters() -> tuple[np.ndarray, np.ndarray]:
-    """All filters' values one behind the other; and by number of a filter its support, where its values begin, how many."""
+    """The tabulated values of all filters, concatenated; and, by filter number, their support, offset and count."""
     kinds = [("support", np.float64), ("values", np.int32), ("entries", np.int32)]
     known = np.zeros(max(int(kind) for kind in DALIInterpType) + 1, np.dtype(kinds, align=True))
     known["support"] = 1
@@ -77,16 +78,16 @@ def _filters() -> tuple[np.ndarray, np.ndarray]:
 def fill_tables(
     vertical: AxisPlans, horizontal: AxisPlans, copied: np.ndarray
 ) -> tuple[Located, Located, list[np.ndarray]]:
-    """Has the tables of both axes worked out: an image's weights lie row by row for its height, and column by column for
-    its width.
+    """Computes the tables of both axes on the GPU. Weights are stored row by row for the height, and column by column
+    for the width.
 
     Args:
-        vertical, horizontal: of as many images.
-        copied: floats that lie before the weights.
+        vertical, horizontal: of the same number of images.
+        copied: floats to put before the weights.
 
     Returns:
-        The memory of the starts, that of the weights, and the structs of each axis, which tell where each image's are: one for
-        all images that are alike.
+        The memory of the starts, that of the weights, and the descriptors of each axis, with the offsets of the tables: one
+        for each image, or a single one if all images are alike.
     """
     values, filters = _filters()
     rows = np.empty(2 * len(vertical.kinds), layout_of(_Taps).dtype)
@@ -117,7 +118,7 @@ def fill_tables(
 
 
 def _columns(plans: AxisPlans) -> tuple[np.ndarray, ...]:
-    """What compiled code takes; of one kind, so that it is compiled once."""
+    """The plans as contiguous arrays, so that one compiled function takes them all."""
     columns = (
         plans.size_in,
         plans.size_out,

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from penstock.data_types import numpy_dtype
+import numpy as np
+
+from penstock.data_types import DALIDataType, numpy_dtype
 from penstock.kernels.reshaping import check_extents, reshaped
 from penstock.operators.generic._new_shape import DATA_AND_SHAPE, EXAMPLES, SHAPE_ARGUMENTS, extents_from_input
 from penstock.schema import Argument, Equivalent, Operator, Sample, Schema, Workspace, register_operator
+from penstock.tensors import TensorList
 
 
 @register_operator
@@ -37,39 +40,58 @@ class Reinterpret(Operator):
         self._check_lists(workspace)
         batch = workspace.inputs[0]
         dtype = batch.dtype if self.args["dtype"] is None else self.args["dtype"]
-        kind = numpy_dtype(dtype)
-        size_in, size_out = numpy_dtype(batch.dtype).itemsize, kind.itemsize
-        views = []
-        for index, data in enumerate(batch.samples):
-            sample = Sample(self, workspace, index)
-            shape = data.shape
-            wanted, relative = self._wanted(sample), sample.given("rel_shape")
-            if wanted is None and sample["src_dims"] is not None:
-                # Dimensions are reordered first, then the last one is reinterpreted.
-                shape = reshaped(shape, None, False, sample["src_dims"])
-            if wanted is not None:
-                whole = data.nbytes % size_out == 0
-            else:
-                whole = size_in == size_out or (len(shape) > 0 and shape[-1] * size_in % size_out == 0)
-            if not whole:
-                raise RuntimeError(
-                    "The size, in bytes, of the innermost dimension is not divisible by the sizes of the requested output type: "
-                    f"shape {list(shape)} for {kind.name}"
-                )
-            new = (*shape[:-1], shape[-1] * size_in // size_out) if size_in != size_out and shape else shape
-            view = data.reshape(-1).view(kind)
-            if wanted is not None:
-                new = reshaped(shape, wanted, relative, sample["src_dims"], view.size)
-            views.append(view.reshape(new))
+        views = [self._view(workspace, index, numpy_dtype(dtype)) for index in range(len(batch))]
+        good = [view for view in views if view is not None]
+        if len({view.ndim for view in good}) > 1:
+            shapes = [view.shape for view in good]
+            raise RuntimeError(f"All samples must have the same number of dimensions, but the new shapes are {shapes}")
         layout = self.args["layout"]
         if layout is None:
-            layout = batch.layout() if not views or views[0].ndim == batch.ndim() else ""
-        ndim = views[0].ndim if views else len(layout)
+            layout = batch.layout() if not good or good[0].ndim == batch.ndim() else ""
+        ndim = good[0].ndim if good else len(layout)
         if layout and len(layout) != ndim:
             raise RuntimeError(f"Requested layout '{layout}' is not compatible with a {ndim}D shape")
-        output = type(batch).of_samples(views, layout, dtype, batch.ndim())
+        samples = [self._nothing(batch, dtype, ndim) if view is None else view for view in views]
+        output = type(batch).of_samples(samples, layout, dtype, batch.ndim())
         output.source_infos = batch.source_infos
         workspace.outputs = [output]
+
+    def _view(self, workspace: Workspace, index: int, kind: np.dtype) -> np.ndarray | None:
+        """The sample as it is read now; None where it failed."""
+        if index in workspace.failures:
+            return None
+        try:
+            return self._read_as(Sample(self, workspace, index), workspace.inputs[0].samples[index], kind)
+        except RuntimeError as error:
+            workspace.fail(index, error)
+            return None
+
+    def _read_as(self, sample: Sample, data: np.ndarray, kind: np.dtype) -> np.ndarray:
+        shape, size_in, size_out = data.shape, data.dtype.itemsize, kind.itemsize
+        wanted, relative = self._wanted(sample), sample.given("rel_shape")
+        if wanted is None and sample["src_dims"] is not None:
+            # Dimensions are reordered first, then the last one is reinterpreted.
+            shape = reshaped(shape, None, False, sample["src_dims"])
+        if wanted is not None:
+            whole = data.nbytes % size_out == 0
+        else:
+            whole = size_in == size_out or (len(shape) > 0 and shape[-1] * size_in % size_out == 0)
+        if not whole:
+            raise RuntimeError(
+                "The size, in bytes, of the innermost dimension is not divisible by the sizes of the requested output type: "
+                f"shape {list(shape)} for {kind.name}"
+            )
+        new = (*shape[:-1], shape[-1] * size_in // size_out) if size_in != size_out and shape else shape
+        view = data.reshape(-1).view(kind)
+        if wanted is not None:
+            new = reshaped(shape, wanted, relative, sample["src_dims"], view.size)
+        return view.reshape(new)
+
+    @staticmethod
+    def _nothing(batch: TensorList, dtype: DALIDataType, ndim: int) -> np.ndarray:
+        """What stands in for a sample that failed."""
+        empty: np.ndarray = batch.emptied(range(len(batch))).samples[0].view(numpy_dtype(dtype))
+        return empty.reshape((0,) * max(ndim, 1))
 
     @staticmethod
     def _wanted(sample: Sample) -> Sequence[float] | None:

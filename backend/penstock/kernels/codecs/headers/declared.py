@@ -35,8 +35,8 @@ def check(condition: bool, what: str) -> None:
         raise CorruptImageError(f"Damaged {what}")
 
 
-# Always allowed: damaged files of ordinary size are left to the libraries, whose errors say more.
-_SMALL = 1 << 24
+# Values that are always allowed: damaged files of ordinary size are left to the libraries, whose errors say more.
+_FEW = 1 << 24
 
 
 def check_density(declared: Declared, available: int, ratio: int, kind: str) -> None:
@@ -48,7 +48,8 @@ def check_density(declared: Declared, available: int, ratio: int, kind: str) -> 
         ratio: the largest number of pixel bytes that one byte of such a file can encode.
         kind: the format's name, for the message.
     """
-    if declared.size > max(ratio * available, _SMALL):
+    values = declared.height * declared.width * declared.channels
+    if declared.size > ratio * available and values > _FEW:
         raise CorruptImageError(
             f"Damaged {kind}: {available} bytes cannot hold the {declared.height}x{declared.width} pixels that the "
             "header tells"
