@@ -35,6 +35,8 @@ def _compared(library: str, count: int, most: int, seed: int) -> int:
         name = case.interpolation
         if "antialias" in case.asked:
             name += ", antialias" if case.asked["antialias"] else ", no antialias"
+        if case.floats:
+            name += ", float"
         if case.reference != library:
             name += " (of PIL images)"
         number, differing = different(case)

@@ -14,6 +14,7 @@ import numpy as np
 _PIL_BITS = 22
 _TORCH_BITS = 22
 _TORCH_LIMIT = 1 << 15
+TORCH_SMALL = 128
 
 
 class ReferenceTaps(NamedTuple):
@@ -40,6 +41,7 @@ class ReferenceAxis:
         filter: its name in the library.
         antialias: whether the filter widens when the axis shrinks.
         whole: whether weights are integers.
+        small: whether the output's extents are at most :data:`TORCH_SMALL` together: PyTorch has other kernels then.
     """
 
     size_in: int
@@ -49,6 +51,7 @@ class ReferenceAxis:
     filter: str
     antialias: bool
     whole: bool
+    small: bool = False
 
 
 @functools.lru_cache(maxsize=256)
@@ -97,7 +100,11 @@ def _torch_nearest(axis: ReferenceAxis) -> ReferenceTaps:
     places = np.arange(axis.size_out)
     scale = np.float32(axis.size_in) / np.float32(axis.size_out)
     if axis.filter == "nearest-exact":
-        return _nearest(np.floor(((places + 0.5) * np.float64(scale)).astype(np.float32)).astype(np.int64), axis)
+        centres = (places + 0.5) * np.float64(scale)
+        if not axis.small:
+            # Rounded where the centre of the first pixel is 0, and once more where it is 0.5.
+            centres = (centres - 0.5).astype(np.float32) + np.float64(0.5)
+        return _nearest(np.floor(centres.astype(np.float32)).astype(np.int64), axis)
     if axis.size_out == axis.size_in:
         return _nearest(places, axis)
     if axis.size_out == 2 * axis.size_in:

@@ -68,11 +68,14 @@ def _sum_turned(
     for x in range(starts.size):
         pixel, end = (starts[x] * channels - first) * 16, x * step
         if channels == 3:
-            total = nothing(48) + half
+            red, green, blue = nothing(16) + half, nothing(16) + half, nothing(16) + half
             for k in range(x * taps, (x + 1) * taps):
-                total = total + widened(load(columns, pixel, 48)) * at(flat, k)
-                pixel += step
-            store_rows(lines, end, 0, (total >> bits,))
+                weight = at(flat, k)
+                red = red + widened(load(columns, pixel, 16)) * weight
+                green = green + widened(load(columns, pixel + 16, 16)) * weight
+                blue = blue + widened(load(columns, pixel + 32, 16)) * weight
+                pixel += 48
+            store_rows(lines, end, 16, (red >> bits, green >> bits, blue >> bits))
         else:
             for c in range(channels):
                 one, source = nothing(16) + half, pixel + c * 16
