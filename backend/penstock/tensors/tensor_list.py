@@ -628,7 +628,7 @@ class TensorListGPU(TensorList):
     def pointers(self) -> np.ndarray:
         """Device addresses of the samples, uint64 of shape (batch,)."""
         if self.elements is not None and self._dtype != DALIDataType.NO_TYPE:
-            sizes = self.shape_array().prod(axis=1) * numpy_dtype(self._dtype).itemsize
+            sizes = np.array(_volumes(self.shapes), np.int64) * numpy_dtype(self._dtype).itemsize
             starts = np.cumsum(sizes) - sizes + self.elements.data.ptr
             return starts.astype(np.uint64)
         return np.array([sample.data.ptr for sample in self.samples], np.uint64)
