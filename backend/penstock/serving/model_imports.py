@@ -66,10 +66,10 @@ class Imports:
 
 
 def import_file(path: Path) -> ModuleType:
-    """The module of a model's Python file, freshly loaded, as are the modules beside it.
+    """The module of a model's Python file, freshly loaded, like the modules beside it.
 
     Raises:
-        SerializationError: it raises, or a module that it imports does; the message has the line.
+        SerializationError: it, or a module that it imports, raises; the message has the line.
     """
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())
@@ -114,7 +114,7 @@ class _Loader(importlib.machinery.SourceFileLoader):
         fromlist: Sequence[str] | None = (),
         level: int = 0,
     ) -> object:
-        """As the built-in function does, but that plain names of modules in the model's folder are theirs."""
+        """Like the built-in function, except that plain names of modules in the model's folder refer to those."""
         package = self.name.partition(".")[0]
         if level or not _is_beside(package, name.partition(".")[0]):
             return builtins.__import__(name, globals, locals, fromlist or (), level)
