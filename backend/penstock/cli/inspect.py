@@ -114,13 +114,14 @@ def _applied(graph: Graph, names: Sequence[str] | None) -> list[Applied]:
 
 
 def _reads_itself(pipeline: Pipeline) -> bool:
-    from penstock.cli._trial import fed_by_hand
+    from penstock.cli._inputs import fed_by_hand
 
     return not fed_by_hand(pipeline)
 
 
 def _tried(load: Callable[[], Pipeline], given: Sequence[str], operators: int, each_step: bool) -> Trial:
-    from penstock.cli._trial import InputError, try_out
+    from penstock.cli._inputs import InputError
+    from penstock.cli._trial import try_out
 
     try:
         with _progress(operators * (3 if each_step and given else 2)) as ran:

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
+from penstock.errors import import_as
+
 _ROOT = "nvidia.dali"
 # What is in it stands beside all else in Penstock.
 _EXPERIMENTAL = f"{_ROOT}.experimental"
@@ -93,12 +95,14 @@ def install() -> None:
         return
     if _ROOT in sys.modules:
         raise RuntimeError("DALI itself is imported already: install Penstock in its place before that")
+    import_as(_ROOT)
     sys.meta_path.insert(0, _FINDERS[0])
     sys.meta_path.append(_FINDERS[1])
 
 
 def uninstall() -> None:
     """Undoes :func:`install`; programs keep what they have imported."""
+    import_as()
     for finder in _FINDERS:
         if finder in sys.meta_path:
             sys.meta_path.remove(finder)

@@ -118,6 +118,31 @@ def plan_axes(
     return sizes, starts, ends
 
 
+def torchvision_sizes(extents: np.ndarray, requested: np.ndarray, mode: str, most: Sequence[float]) -> np.ndarray:
+    """The extents (height, width) of images of which one side is asked for, with the other cut off as torchvision does.
+
+    Args:
+        extents: of the images, float64, in rows.
+        requested: the extent of the side that is given, twice in each row, or in one row for all.
+        mode: `not_smaller`, the shorter side is given; `not_larger`, the longer one.
+        most: the most that the longer side may have, or nothing.
+    """
+    short, long = np.maximum(extents.min(axis=1), 1), np.maximum(extents.max(axis=1), 1)
+    given = np.broadcast_to(requested[:, 0], len(extents))
+    if mode == "not_smaller":
+        new_short, new_long = given, np.trunc(given * long / short)
+    else:
+        new_short, new_long = np.trunc(given * short / long), given
+    if most:
+        limit = min(most)
+        too_long = new_long > limit
+        new_short = np.where(too_long, np.trunc(limit * new_short / new_long), new_short)
+        new_long = np.where(too_long, limit, new_long)
+    upright = extents[:, :1] >= extents[:, 1:]
+    sizes = np.stack([new_short, new_long], axis=1)
+    return np.maximum(np.where(upright, sizes[:, ::-1], sizes), 1)
+
+
 def window_axes(
     anchors: np.ndarray,
     extents: np.ndarray,

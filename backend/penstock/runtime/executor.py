@@ -18,8 +18,11 @@ from typing import Any, Protocol
 
 from penstock.errors import CancelledError, OperatorError, PenstockError, operator_error
 from penstock.runtime.plan import Plan, Step, Transfer
-from penstock.runtime.workers import WorkerPool
+from penstock.runtime.tolerance import SkippedSample, SkippedSamples, kept_samples, policy_for, tolerated
+from penstock.runtime.trace import Kind, Trace
+from penstock.runtime.workers import Parallel, WorkerPool
 from penstock.schema.input_operator import InputOperator
+from penstock.schema.tolerance import RAISE, REPLACE
 from penstock.schema.workspace import SampleFailure, Workspace
 from penstock.tensors import HostPool, TensorList, TensorListGPU
 from penstock.tensors.cuda import require_cupy
@@ -34,6 +37,7 @@ class Result:
         failures: errors by sample, if the run isolates them: an ``OperatorError``, or ``CancelledError``.
         ready: the CUDA event after which GPU outputs are valid.
         states: of the operators after this run, if checkpoints are enabled.
+        kept: where samples that failed were skipped or replaced: for each sample of the outputs, its position in the batch.
         taken: for each input operator, the ticket of the batch it returned.
         stopped: all samples were cancelled: there are no outputs, and some sources may not have run.
     """
@@ -42,6 +46,7 @@ class Result:
     failures: dict[int, PenstockError] = field(default_factory=dict)
     ready: Any = None
     states: dict[str, Any] | None = None
+    kept: list[int] | None = None
     taken: dict[str, object] = field(default_factory=dict)
     stopped: bool = False
 
@@ -54,7 +59,9 @@ class _Batch:
         size: number of samples.
         iteration: its index.
         isolate, watch: as :meth:`Executor.run_once` is told.
+        tolerant: what readers and decoders fail on is skipped or replaced, as they say.
         slots: the data so far.
+        tolerated: for the samples that failed, what becomes of them.
         begun: the workspaces of operators that are at work already, by their steps' nodes.
         result: what comes of it.
     """
@@ -64,7 +71,9 @@ class _Batch:
     isolate: bool
     watch: Watch | None
     slots: list[Any]
+    tolerant: bool = False
     begun: dict[str, Workspace] = field(default_factory=dict)
+    tolerated: dict[int, str] = field(default_factory=dict)
     result: Result = field(default_factory=Result)
 
 
@@ -89,7 +98,7 @@ class _Event(Enum):
 # For so long the prefetching thread waits for the next batch to begin before it completes those that are begun.
 _IDLE_SECONDS = 0.002
 
-_ON_HOST = contextlib.nullcontext()
+_NOTHING = contextlib.nullcontext()
 
 # Streams are never destroyed: results outlive their pipeline, and libraries free memory in the order of its stream.
 # Keeping them here matters for a pipeline in a reference cycle, whose stream would be finalized with it.
@@ -129,6 +138,8 @@ class Executor:
         depth: batches prefetched by a thread, ahead of the consumer; 0: each runs when scheduled. A plan that runs
             entirely on the GPU needs no thread: its work is asynchronous.
         affinity: CPU cores to bind threads to.
+        on_error: what becomes of samples that a reader or decoder fails on which does not say so itself.
+        skipped: where they are listed.
     """
 
     def __init__(
@@ -139,6 +150,8 @@ class Executor:
         device_id: int | None,
         depth: int,
         affinity: Any = None,
+        on_error: str = RAISE,
+        skipped: SkippedSamples | None = None,
     ) -> None:
         self.plan = plan
         self.max_batch_size = max_batch_size
@@ -146,6 +159,9 @@ class Executor:
         self.host_pool = HostPool()
         self.workers = WorkerPool(num_threads, affinity)
         self.iteration = 0
+        self._on_error = on_error
+        self._skipped = SkippedSamples() if skipped is None else skipped
+        self._tolerates = tolerated((step.node for step in plan.operators), on_error)
         self._depth = depth
         self._is_threaded = depth > 0 and not plan.is_cheap_on_host
         self._stream: Any = None
@@ -160,6 +176,7 @@ class Executor:
         self.peak_bytes: dict[str, list[int]] = {}
         self.enable_memory_stats = False
         self.keep_states = False
+        self.trace: Trace | None = None
         # Entered around each run: makes the pipeline the current one.
         self.run_context: Callable[[], AbstractContextManager[object]] = contextlib.nullcontext
 
@@ -203,7 +220,8 @@ class Executor:
         False where the thread is to end.
         """
         try:
-            event = self._events.get(timeout=_IDLE_SECONDS if self._begun else None)
+            with self.span("consumer", Kind.NO_DEMAND):
+                event = self._events.get(timeout=_IDLE_SECONDS if self._begun else None)
         except queue.Empty:
             self._complete_begun()
             return True
@@ -239,9 +257,14 @@ class Executor:
 
     def _begin_when_ready(self) -> _Batch:
         """Begins the next batch, as soon as the sources that are to be waited for have one."""
-        for operator in self.input_operators.values():
-            operator.wait_for_data(lambda: self._finishing)
-        return self._begin()
+        for name, operator in self.input_operators.items():
+            with self.span(name, Kind.NO_INPUT):
+                operator.wait_for_data(lambda: self._finishing)
+        return self._begin(tolerant=self._tolerates)
+
+    def span(self, name: str, kind: Kind) -> AbstractContextManager[None]:
+        """Records the time until the context ends, if the pipeline is traced."""
+        return _NOTHING if self.trace is None else self.trace.span(name, kind)
 
     @functools.cached_property
     def input_operators(self) -> dict[str, InputOperator]:
@@ -251,10 +274,13 @@ class Executor:
 
     def next_result(self) -> Result:
         """The oldest scheduled batch, waited for; raises what its run raised."""
+        if self.trace is not None:
+            self.trace.consumed(self._results.qsize())
         if not self._is_threaded:
             return self._complete(self._begun.popleft())
         self._events.put(_Event.WANTED)
-        result = self._results.get()
+        with self.span("pipeline", Kind.NO_BATCH):
+            result = self._results.get()
         if isinstance(result, BaseException):
             try:
                 raise result
@@ -310,13 +336,17 @@ class Executor:
         """
         return self._complete(self._begin(isolate, watch))
 
-    def _begin(self, isolate: bool = False, watch: Watch | None = None) -> _Batch:
+    def _begin(self, isolate: bool = False, watch: Watch | None = None, tolerant: bool = False) -> _Batch:
         """Runs the steps that need nothing of what is begun early, and begins that."""
-        batch = _Batch(self._batch_size(), self.iteration, isolate, watch, [None] * self.plan.num_slots)
+        slots = [None] * self.plan.num_slots
+        batch = _Batch(self._batch_size(), self.iteration, isolate or tolerant, watch, slots, tolerant)
         with self.run_context(), self.on_device():
             self._run_steps(batch, self.plan.steps[: self.plan.num_prepared])
             for step in () if batch.result.stopped else self.plan.early:
                 self._begin_operator(step, batch)
+        if not self.plan.early:
+            # Now, as what is submitted until the batch is taken is of later ones.
+            self._mark_ready(batch.result)
         if not batch.result.stopped:
             batch.result.taken = {name: operator.taken for name, operator in self.input_operators.items()}
         self.iteration += 1
@@ -341,15 +371,18 @@ class Executor:
             result.taken = {}
         else:
             result.outputs = [begun.slots[slot] for slot in self.plan.outputs]
-        if self.device_id is not None:
-            result.ready = self._record_event()
+            if begun.tolerated:
+                result.kept = kept_samples(begun.size, begun.tolerated)
+                result.outputs = [batch.subset(result.kept) for batch in result.outputs]
+        if result.ready is None:
+            self._mark_ready(result)
         if result.states is not None:
             result.states = self.plan.states(waiting) | result.states
         return result
 
     def on_device(self) -> AbstractContextManager[None]:
         """Makes the pipeline's device and stream the current ones; does nothing on CPU."""
-        return _ON_HOST if self.device_id is None else self._on_gpu(self.device_id)
+        return _NOTHING if self.device_id is None else self._on_gpu(self.device_id)
 
     @contextlib.contextmanager
     def _on_gpu(self, device_id: int) -> Iterator[None]:
@@ -360,12 +393,14 @@ class Executor:
             with self._stream:
                 yield
 
-    def _record_event(self) -> object:
-        """An event after all work that was submitted to the pipeline's stream so far."""
+    def _mark_ready(self, result: Result) -> None:
+        """A result is ready when all is done that was submitted to the pipeline's stream so far."""
+        if self.device_id is None:
+            return
         with self.on_device():
             # Who waits for it on another thread leaves the driver to this one.
             event = require_cupy().cuda.Event(block=self._thread is not None, disable_timing=True)
-            return self._stream.record(event)
+            result.ready = self._stream.record(event)
 
     @property
     def stream(self) -> Any:
@@ -428,7 +463,7 @@ class Executor:
             batch_size=batch.size if first is None else len(first),
             device="cpu" if step.node.device == "cpu" else "gpu",
             isolate=batch.isolate,
-            parallel=self.workers.parallel,
+            parallel=self._parallel(step),
             pool=self.host_pool,
             max_batch_size=self.max_batch_size,
             iteration=batch.iteration,
@@ -473,7 +508,8 @@ class Executor:
         try:
             if not step.node.schema.merges:
                 _check_batch_sizes(workspace)
-            action(workspace)
+            with self._operator_span(step):
+                action(workspace)
         except SampleFailure as error:
             failure = error.cause, error.index
         except Exception as error:
@@ -485,6 +521,15 @@ class Executor:
             finally:
                 del failure
 
+    def _parallel(self, step: Step) -> Parallel:
+        parallel = self.workers.parallel
+        return parallel if self.trace is None else self.trace.parallel(parallel, step.node.name)
+
+    def _operator_span(self, step: Step) -> AbstractContextManager[None]:
+        if self.trace is None:
+            return _NOTHING
+        return self.trace.operator(step.node.name, None if step.node.device == "cpu" else self.stream)
+
     def _note_failures(self, step: Step, workspace: Workspace, batch: _Batch) -> None:
         """Puts the samples that failed in an operator aside, with errors that name it."""
         positions = workspace.positions
@@ -492,6 +537,19 @@ class Executor:
             position = index if positions is None else positions[index]
             if position not in batch.result.failures:
                 batch.result.failures[position] = self._error(step, cause, position)
+                if batch.tolerant:
+                    sources = [outputs.source_infos[index] for outputs in workspace.outputs if outputs.source_infos]
+                    self._tolerate(step, batch, position, next(filter(None, sources), ""))
+
+    def _tolerate(self, step: Step, batch: _Batch, position: int, source: str) -> None:
+        """Notes a sample that is to be skipped or replaced; raises its error where it is neither, or one too many."""
+        error = batch.result.failures[position]
+        policy = batch.tolerated[position] = policy_for(step.node, error, self._on_error)
+        if policy == RAISE or not isinstance(error, OperatorError):
+            raise error
+        self._skipped.add(
+            SkippedSample(source, error.reason, error.operator, batch.iteration, position, policy == REPLACE)
+        )
 
     def _error(self, step: Step, cause: BaseException, sample: int | None) -> OperatorError:
         node = step.node

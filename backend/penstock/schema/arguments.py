@@ -191,7 +191,7 @@ class Argument:
         try:
             return self.element.convert(value)
         except (TypeError, ValueError, OverflowError) as error:
-            # Subclasses, such as that for invalid UTF-8, take more than a message.
+            # Subclasses, such as UnicodeDecodeError, have other constructors.
             kind = next(kind for kind in (TypeError, OverflowError, ValueError) if isinstance(error, kind))
             raise kind(f"Argument '{self.name}' expects {self.describe_type()}, got {value!r}: {error}") from error
 
@@ -218,7 +218,8 @@ class Argument:
         wanted = self.element.tensor_dtype
         if wanted is not None and dtype != wanted:
             raise TypeError(
-                f'Unexpected type of argument "{self.name}". Expected {dtype_name(wanted)} and got {dtype_name(dtype)}'
+                f'Unexpected type of argument "{self.name}". Expected {dtype_name(wanted)} and got {dtype_name(dtype)}, which cannot '
+                "be converted: use `fn.cast`"
             )
         if self.is_list:
             return value.tolist() if value.ndim == 1 else value.reshape(-1).tolist()

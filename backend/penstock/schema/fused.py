@@ -23,7 +23,7 @@ from penstock.schema.workspace import OutputSpec, SampleFailure, Shape, Workspac
 from penstock.tensors import TensorList, TensorListCPU, TensorListGPU
 
 AT_ONCE = "fused"
-"""How samples are counted that are not computed step by step."""
+"""The key under which samples that were computed at once are counted."""
 
 
 class FusedNode(Protocol):

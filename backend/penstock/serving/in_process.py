@@ -35,6 +35,7 @@ from penstock.serving.refusals import Fault, Refusal
 from penstock.serving.requests import RequestError
 from penstock.serving.served_model import Answer, Outputs
 from penstock.serving.settings import SERVER_SETTINGS, ConfigurationError, declared, settings_of
+from penstock.tensors.cuda import require_cupy
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -85,6 +86,10 @@ class Memory(Protocol):
         """Its contents."""
 
 
+Output = tuple[str, int, tuple[int, ...], Any] | tuple[str, int, tuple[int, ...], Any, int, int, int]
+"""Name, type, shape and memory of an output; of one on a GPU also its address, size and GPU, where that memory is only kept."""
+
+
 class TritonRequest(Protocol):
     """A request from the shim."""
 
@@ -103,8 +108,8 @@ class TritonRequest(Protocol):
     def input(self, name: str) -> tuple[int, tuple[int, ...], list[Memory]] | None:
         """An input's type, shape and memory; None if it is omitted."""
 
-    def answer(self, outputs: list[tuple[str, int, tuple[int, ...], Any]]) -> None:
-        """Sets the answer: name, type, shape and memory of each output."""
+    def answer(self, outputs: list[Output]) -> None:
+        """Sets the answer."""
 
     def refuse(self, code: int, message: str) -> None:
         """Sets an error instead."""
@@ -246,12 +251,13 @@ class HostedInstance:
 
     def __init__(self, config: Mapping[str, Any], folder: Path, name: str, device_id: int | None) -> None:
         self._instance = ModelInstance(config, folder, name, device_id, _series)
+        self._device_id = device_id
         self.batched = self._instance.batched
 
     @_guarded
     def execute(self, requests: Sequence[TritonRequest]) -> None:
         """Answers requests: sets each one's answer, which the shim sends."""
-        self._instance.execute([_Request(request) for request in requests])
+        self._instance.execute([_Request(request, self._device_id) for request in requests])
 
     @_guarded
     def close(self) -> None:
@@ -263,12 +269,18 @@ class HostedInstance:
 
 
 class _Request:
-    """A request, as a model sees it."""
+    """A request, as a model sees it.
 
-    __slots__ = ("_request",)
+    Args:
+        request: the shim's.
+        device_id: the model's GPU, where inputs on GPUs are wanted; None: on the host.
+    """
 
-    def __init__(self, request: TritonRequest) -> None:
+    __slots__ = ("_device_id", "_request")
+
+    def __init__(self, request: TritonRequest, device_id: int | None) -> None:
         self._request = request
+        self._device_id = device_id
 
     @property
     def id(self) -> str:
@@ -289,7 +301,11 @@ class _Request:
         data_type, shape, memory = given
         if data_type == _BYTES:
             return _byte_strings(name, shape, _joined(memory))
-        return _joined(memory).view(_NUMPY_TYPES[data_type]).reshape(shape)
+        if self._device_id is not None and memory and all(piece.place()[2] >= 0 for piece in memory):
+            elements = _joined_on_gpu(memory, self._device_id)
+        else:
+            elements = _joined(memory)
+        return elements.view(_NUMPY_TYPES[data_type]).reshape(shape)
 
     def is_cancelled(self) -> bool:
         return self._request.is_cancelled()
@@ -322,13 +338,35 @@ def _on_host(piece: Memory) -> np.ndarray:
         return np.empty(0, np.uint8)
     if device < 0:
         return np.frombuffer(memoryview(piece), np.uint8)
-    from penstock.tensors.cuda import require_cupy
-
     cupy = require_cupy("inputs on the GPU")
     copied = np.empty(size, np.uint8)
     with cupy.cuda.Device(device):
         cupy.cuda.runtime.memcpy(copied.ctypes.data, address, size, cupy.cuda.runtime.memcpyDeviceToHost)
     return copied
+
+
+def _joined_on_gpu(memory: Sequence[Memory], device_id: int) -> Any:
+    """An input's bytes in CuPy's terms, without a copy if they are contiguous on this GPU."""
+    cupy = require_cupy("inputs on the GPU")
+    with cupy.cuda.Device(device_id):
+        pieces = [_on_gpu(piece, device_id) for piece in memory]
+        joined = pieces[0] if len(pieces) == 1 else cupy.concatenate(pieces)
+        # Pipelines have streams of their own, which do not wait for this one.
+        cupy.cuda.get_current_stream().synchronize()
+        return joined
+
+
+def _on_gpu(piece: Memory, device_id: int) -> Any:
+    cupy = require_cupy("inputs on the GPU")
+    address, size, device = piece.place()
+    if not size:
+        return cupy.empty(0, np.uint8)
+    if device != device_id:
+        copied = cupy.empty(size, np.uint8)
+        cupy.cuda.runtime.memcpyPeer(copied.data.ptr, device_id, address, device, size)
+        return copied
+    owned = cupy.cuda.UnownedMemory(address, size, piece, device)
+    return cupy.ndarray(size, np.uint8, cupy.cuda.MemoryPointer(owned, 0))
 
 
 def _byte_strings(name: str, shape: Sequence[int], data: np.ndarray) -> list[np.ndarray]:
@@ -342,17 +380,26 @@ def _byte_strings(name: str, shape: Sequence[int], data: np.ndarray) -> list[np.
     return [data[begin:stop] for begin, stop in zip(places[::2], places[1::2])]
 
 
-def _outputs(answer: Outputs) -> list[tuple[str, int, tuple[int, ...], Any]]:
+def _outputs(answer: Outputs) -> list[Output]:
     return [_output(name, array) for name, array in answer.tensors.items()]
 
 
-def _output(name: str, array: Any) -> tuple[str, int, tuple[int, ...], object]:
+def _output(name: str, array: Any) -> Output:
     if not isinstance(array, np.ndarray):
-        array = array.get()
+        return _gpu_output(name, array)
     if array.dtype == np.object_:
         framed = b"".join(len(item).to_bytes(4, "little") + item for item in array.reshape(-1))
         return name, _BYTES, array.shape, framed
     return name, _TYPE_NUMBERS[array.dtype], array.shape, np.ascontiguousarray(array)
+
+
+def _gpu_output(name: str, array: Any) -> Output:
+    cupy = require_cupy("outputs on the GPU")
+    with array.device:
+        array = cupy.ascontiguousarray(array)
+        # It is copied on another stream.
+        cupy.cuda.get_current_stream().synchronize()
+    return name, _TYPE_NUMBERS[array.dtype], array.shape, array, array.data.ptr, array.nbytes, array.device.id
 
 
 # -- the server --------------------------------------------------------------------------------------------------------

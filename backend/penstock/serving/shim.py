@@ -52,13 +52,13 @@ def has_compiler() -> bool:
     return True
 
 
-def compile_to(library: Path) -> None:
-    """Compiles the shim into a file.
+def compile_to(folder: Path) -> None:
+    """Compiles the shim into a folder, where :func:`shim` finds it if that is ``native`` in the package.
 
     Raises:
         ShimError: there is no C++ compiler, or it fails.
     """
-    _compile(_sources(), library)
+    _compile(_sources(), folder / _NAME)
 
 
 def _sources() -> list[Path]:

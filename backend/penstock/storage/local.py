@@ -15,7 +15,7 @@ def read(path: str) -> np.ndarray:
 
 
 def read_range(path: str, start: int, size: int) -> np.ndarray:
-    """``size`` bytes of a file from ``start`` on; fewer where it ends before."""
+    """``size`` bytes of a file from ``start`` on; fewer at its end."""
     return np.array(_mapped(path, _version(path))[start : start + size])
 
 
@@ -25,23 +25,23 @@ def size(path: str) -> int:
 
 
 def open_file(path: str) -> BinaryIO:
-    """The file, opened to be read."""
+    """The file, opened for reading."""
     return open(path, "rb")
 
 
 def list_folder(path: str) -> list[tuple[str, bool]]:
-    """The names of what is in a folder, and whether each is a folder."""
+    """The names of a folder's entries, and whether each is a folder."""
     with os.scandir(path) as scan:
         return [(entry.name, entry.is_dir()) for entry in scan]
 
 
 def _version(path: str) -> tuple[int, ...]:
-    """What is another one when a file was written anew: its old memory may not even be there any more."""
+    """A key that changes when a file is rewritten, after which its old mapping may be invalid."""
     status = os.stat(path)
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
 @functools.lru_cache(maxsize=64)
 def _mapped(path: str, version: tuple[int, ...]) -> np.ndarray:
-    """The file as mapped memory, which is read when it is looked at."""
+    """The file mapped to memory, read on access."""
     return np.memmap(path, np.uint8, "r") if os.path.getsize(path) else np.empty(0, np.uint8)

@@ -84,7 +84,7 @@ class Begun:
         results: what is there already, as :meth:`GpuImageDecoder.finish` gives it.
         batch: the images that are being decoded, or None.
         places: where each of them will lie, by its job.
-        streams: in whose order they are decoded, and in whose they are used, where that is another one.
+        streams: in whose order they are decoded, and in whose they are used.
     """
 
     jobs: Sequence[Job]
@@ -194,11 +194,10 @@ class GpuImageDecoder:
         ends = list(itertools.accumulate(-(-math.prod(shape) // _ALIGNMENT) * _ALIGNMENT for shape in shapes))
         decoder, own = self._turns.next(len(shapes) <= _FEW or ends[-1] <= _SMALL * len(shapes))
         stream = self._cupy.cuda.get_current_stream()
-        if own is not None:
-            _follow(own, stream)
-            begun.streams = own, stream
+        _follow(own, stream)
+        begun.streams = own, stream
         # Taken and given back in the order of the stream that writes to it.
-        with own or stream:
+        with own:
             memory = self._cupy.empty(_size_class(ends[-1]), np.uint8)
         addresses = [memory.data.ptr + start for start in (0, *ends[:-1])]
         images = [
@@ -209,7 +208,7 @@ class GpuImageDecoder:
             index: Located(address, shape, np.dtype(np.uint8), memory)
             for index, address, shape in zip(taken, addresses, shapes)
         }
-        begun.batch = decoder.decode(images, pixels, (own or stream).ptr, memory)
+        begun.batch = decoder.decode(images, pixels, own.ptr, memory)
 
     def _stored_region(self, job: Job) -> Region | None:
         if job.region is None:
@@ -317,7 +316,8 @@ class _Turns:
     the same pixels, whatever it is batched with.
 
     Attributes:
-        streams: on which each decodes where they take turns: on one, each would wait for the other.
+        streams: on which each decodes: on one, it would wait for the other, and what is done with a batch for the next one's
+            decoding.
     """
 
     def __init__(self, cupy: Any, num_threads: int, load: float | None, options: str) -> None:
@@ -336,13 +336,13 @@ class _Turns:
         self._turn = 0
 
     def next(self, in_turn: bool) -> tuple[BatchDecoder, Any]:
-        """The decoder for a batch, and, where they take turns, its stream."""
+        """The decoder for a batch, and its stream; ``in_turn``: they take turns."""
         self._turn = (self._turn + 1) % _TURNS if in_turn else 0
         decoder = self._decoders[self._turn]
         if decoder is None:
             device, threads, options = self._settings
             decoder = self._decoders[self._turn] = BatchDecoder(device, threads, *self._shares, options)
-        return decoder, self.streams[self._turn] if in_turn else None
+        return decoder, self.streams[self._turn]
 
 
 class _ByPythonApi:

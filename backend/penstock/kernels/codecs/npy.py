@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import math
 import struct
@@ -69,12 +70,19 @@ def _read_header(encoded: np.ndarray) -> tuple[tuple[int, ...], bool, np.dtype, 
     else:
         length = 12 + struct.unpack_from("<I", start, 8)[0]
     try:
-        header = io.BytesIO(encoded[:length].tobytes())
-        version = np.lib.format.read_magic(header)
-        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        shape, fortran_order, dtype = read(header)
+        return _parsed(encoded[:length].tobytes())
     except Exception as error:
         # Damaged headers make numpy, and Python's parser in it, raise errors of almost any type.
         what = "Truncated" if length > encoded.size else "Damaged"
         raise ValueError(f"{what} NPY file: its header cannot be read ({encoded.size} bytes)") from error
+
+
+# A data set has few different headers, and reading one takes most of the time of a small file. numpy refuses those of more than
+# 10,000 bytes, so that little is kept.
+@functools.lru_cache(maxsize=64)
+def _parsed(begin: bytes) -> tuple[tuple[int, ...], bool, np.dtype, int]:
+    header = io.BytesIO(begin)
+    version = np.lib.format.read_magic(header)
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, fortran_order, dtype = read(header)
     return shape, fortran_order, dtype, header.tell()

@@ -374,6 +374,17 @@ def subtract_product(_context: TypingContext, total: FloatVector, weight: types.
 
 
 @intrinsic
+def fused(_context: TypingContext, left: types.Float, right: types.Float, rest: types.Float) -> Intrinsic:
+    """``left * right + rest`` of float32, rounded once, on machines that cannot do that as well."""
+
+    def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
+        function = cgutils.get_or_insert_function(builder.module, ir.FunctionType(_FLOAT, [_FLOAT] * 3), "llvm.fma.f32")
+        return builder.call(function, args)
+
+    return types.float32(types.float32, types.float32, types.float32), generate
+
+
+@intrinsic
 def larger(_context: TypingContext, values: FloatVector, others: FloatVector) -> Intrinsic:
     """The larger of each two lanes; that of ``others`` where one is NaN."""
 
@@ -383,26 +394,30 @@ def larger(_context: TypingContext, values: FloatVector, others: FloatVector) ->
     return values(values, others), generate
 
 
-@intrinsic
-def transposed(_context: TypingContext, rows: types.UniTuple) -> Intrinsic:
+def transposed_vectors(builder: IRBuilder, vectors: list[Value]) -> list[Value]:
     """As many vectors as each has lanes, a power of two: lane ``i`` of vector ``k`` is lane ``k`` of vector ``i``.
 
-    In each step, elements whose row and column differ in one bit change places, for the greatest bit first. The vectors may
-    be of floats or of integers.
+    In each step, elements whose row and column differ in one bit change places, for the greatest bit first.
     """
+    vectors, count = list(vectors), len(vectors)
+    lanes, distance = range(count), count // 2
+    while distance:
+        upper = [lane if not lane & distance else lane - distance + count for lane in lanes]
+        lower = [lane + distance if not lane & distance else lane + count for lane in lanes]
+        for i in (i for i in lanes if not i & distance):
+            pair = vectors[i], vectors[i + distance]
+            vectors[i], vectors[i + distance] = (_picked_of_two(builder, *pair, order) for order in (upper, lower))
+        distance //= 2
+    return vectors
+
+
+@intrinsic
+def transposed(_context: TypingContext, rows: types.UniTuple) -> Intrinsic:
+    """:func:`transposed_vectors` of a tuple of vectors, of floats or of integers."""
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         vectors = [builder.extract_value(args[0], i) for i in range(rows.count)]
-        lanes = range(rows.count)
-        distance = rows.count // 2
-        while distance:
-            upper = [lane if not lane & distance else lane - distance + rows.count for lane in lanes]
-            lower = [lane + distance if not lane & distance else lane + rows.count for lane in lanes]
-            for i in (i for i in lanes if not i & distance):
-                pair = vectors[i], vectors[i + distance]
-                vectors[i], vectors[i + distance] = (_picked_of_two(builder, *pair, order) for order in (upper, lower))
-            distance //= 2
-        return context.make_tuple(builder, rows, vectors)
+        return context.make_tuple(builder, rows, transposed_vectors(builder, vectors))
 
     return rows(rows), generate
 

@@ -24,7 +24,7 @@ from penstock.kernels.cpu.code_generation import (
     intrinsic,
     literal_intrinsic,
 )
-from penstock.kernels.cpu.simd import element_of, element_pointer, interleaved, spread_lanes
+from penstock.kernels.cpu.simd import element_of, element_pointer, interleaved, spread_lanes, transposed_vectors
 
 _BYTE, _INT32, _INT64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 
@@ -217,6 +217,35 @@ def copy_chunk(
         return builder.icmp_unsigned("!=", bits, ir.Constant(bits.type, 0))
 
     return types.boolean(source, index, target, place, length, sought), generate
+
+
+@literal_intrinsic
+def transpose_block(
+    _context: TypingContext,
+    source: types.Array,
+    index: types.Integer,
+    stride: types.Integer,
+    target: types.Array,
+    place: types.Integer,
+    spacing: types.Integer,
+    length: types.Literal,
+) -> Intrinsic:
+    """``target[place + k * spacing + i] = source[index + i * stride + k]`` of uint8, for ``i, k < length``, a power of two."""
+    size = length.literal_value
+
+    def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
+        begin, end = (element_pointer(context, builder, *pair) for pair in ((source, *args[:2]), (target, *args[3:5])))
+        row = ir.VectorType(_BYTE, size).as_pointer()
+        rows = []
+        for _ in range(size):
+            rows.append(builder.load(builder.bitcast(begin, row), align=1))
+            begin = builder.gep(begin, [args[2]])
+        for column in transposed_vectors(builder, rows):
+            _store(builder, end, column)
+            end = builder.gep(end, [args[5]])
+        return context.get_dummy_value()
+
+    return types.void(source, index, stride, target, place, spacing, length), generate
 
 
 @intrinsic

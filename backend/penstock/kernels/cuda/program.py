@@ -25,8 +25,8 @@ from penstock.tensors.cuda import require_cupy
 # Batches come and go at the same few addresses, again and again: the descriptors of so many are kept on the device.
 _MAX_PLACEMENTS = 8
 _MAX_PROGRAMS = 16
-# To record takes longer than to launch, so it is done for what comes again: so many kinds are remembered.
-_MAX_SEEN = 64
+# To record takes longer than to launch, so it is done for what comes again while its program would still be known.
+_MAX_SEEN = _MAX_PROGRAMS
 _MAX_VALUE_BYTES = 1 << 16
 
 # Launches one kernel, with what differs from run to run.

@@ -1,4 +1,5 @@
-"""Tables of resampling filters, worked out on GPU: for images of ever new sizes that takes the host too long."""
+"""Tables of resampling filters, computed on the GPU: with new image sizes in every batch, the host would be too
+slow."""
 
 from __future__ import annotations
 
@@ -18,16 +19,16 @@ from penstock.kernels.resize_shapes import AxisPlans
 
 
 class _Taps(NamedTuple):
-    """One axis of an image.
+    """The descriptor of one axis of an image.
 
     Attributes:
         start, step: of the region in the input, and from one output position to the next.
-        width, radius: of the filter: input samples for a unit of its distance, and in all.
-        origin, single_step: in single precision, where that decides.
+        width, radius: of the filter: input samples per unit of its argument, and its radius in input samples.
+        origin, single_step: in single precision, where results depend on that.
         size: of the input.
-        taps, used: how many taps the filter has, and how many of them the table.
-        starts, weights: where the tables begin.
-        values, entries: where the filter's values are, and how many; none: a triangle.
+        taps, used: number of taps of the filter, and how many of them are in the table.
+        starts, weights: offsets of the tables.
+        values, entries: offset and number of the filter's tabulated values; 0 entries: a triangle.
     """
 
     start: Double
@@ -63,11 +64,11 @@ SOURCE = KernelSource(
 
 @dataclass(slots=True)
 class Tables:
-    """Filters of one axis of many images.
+    """Filters along one axis, for many images.
 
     Attributes:
-        starts, weights: where each image's begin, in the memory that all share.
-        taps: for each output position.
+        starts, weights: offset of each image's tables in the shared memory.
+        taps: taps for each output position.
     """
 
     starts: np.ndarray
@@ -77,7 +78,7 @@ class Tables:
 
 @functools.cache
 def _filters() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """All filters' values one behind the other; and by number of a filter where its begin, how many, and its support."""
+    """The tabulated values of all filters, concatenated; and, by filter number, their offset, count and support."""
     count = max(int(kind) for kind in DALIInterpType) + 1
     places, entries, supports = np.zeros(count, np.int32), np.zeros(count, np.int32), np.ones(count)
     parts: list[np.ndarray] = []
@@ -92,19 +93,19 @@ def _filters() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
 def fill_tables(
     vertical: AxisPlans, horizontal: AxisPlans, copied: np.ndarray
 ) -> tuple[Located, Located, list[Tables]]:
-    """Has the tables of both axes worked out: an image's weights lie row by row for its height, and column by column for
-    its width.
+    """Computes the tables of both axes on the GPU. Weights are stored row by row for the height, and column by column
+    for the width.
 
     Args:
-        vertical, horizontal: of as many images.
-        copied: floats that lie before the weights.
+        vertical, horizontal: of the same number of images.
+        copied: floats to put before the weights.
 
     Returns:
-        The memory of the starts, that of the weights, and where each image's are.
+        The memory of the starts, that of the weights, and the offsets of each image's tables for both axes.
     """
     axes = [_rows(vertical, False), _rows(horizontal, True)]
     count = len(axes[0])
-    # Where all images are alike, they share their tables.
+    # If all images are alike, they share their tables.
     parts = [axis[:1] if _all_equal(axis) else axis for axis in axes]
     descriptors = Records(_Taps, np.concatenate(parts))
     outputs = descriptors["outputs"].astype(np.int64)
@@ -139,7 +140,7 @@ def _all_equal(axis: np.ndarray) -> bool:
 
 
 def _rows(plans: AxisPlans, last: bool) -> np.ndarray:
-    """What the kernel needs of each image's axis, but for where its tables are; ``last``: it is the width."""
+    """The descriptors of each image's axis, without the offsets of its tables; ``last``: this axis is the width."""
     _, values, entries, supports = _filters()
     kinds, count = plans.kinds, len(plans.kinds)
     reals, singles = np.empty((4, count)), np.empty((2, count), np.float32)

@@ -30,7 +30,7 @@ class DisplacementOperator(Operator[None, bool]):
     """The base of operators that take each pixel from a position given by two maps.
 
     Attributes:
-        kind: of displacement on the GPU: ``Ball`` or ``Waves``.
+        kind: kind of displacement on the GPU: ``Ball`` or ``Waves``.
     """
 
     kind: str

@@ -6,7 +6,7 @@ import functools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -22,7 +22,8 @@ from penstock.data_types import (
     numpy_dtype,
 )
 from penstock.kernels.filters import Taps, nearest, taps
-from penstock.kernels.resize_shapes import MODES, AxisPlan, AxisPlans, plan_axes
+from penstock.kernels.reference_filters import ReferenceTaps
+from penstock.kernels.resize_shapes import MODES, AxisPlan, AxisPlans, plan_axes, torchvision_sizes
 from penstock.kernels.windows import Region
 from penstock.operators.image._stores import NormalizingStore
 from penstock.schema import Argument, OutputSpec, PlanColumns, Sample, Samples, Workspace
@@ -116,6 +117,7 @@ _FILTER_NAMES = ("interp_type", "min_filter", "mag_filter")
 _MODES_OF_SIZES = {"resize_shorter": "not_smaller", "resize_longer": "not_larger"}
 _MAX_EXTENT = 1 << 31
 _FILTERS = {int(kind): kind for kind in DALIInterpType}
+AnyTaps = Taps | ReferenceTaps
 
 
 @dataclass(frozen=True)
@@ -154,6 +156,9 @@ class ResamplePlan:
     antialias: bool
     windows: tuple[Window, ...]
 
+    # Whether it can be joined with what normalizes the image.
+    normalizes: ClassVar[bool] = True
+
     @property
     def extents(self) -> tuple[int, ...]:
         """The output's extents along the spatial axes."""
@@ -181,8 +186,18 @@ class ResamplePlan:
             table = taps(plan, self.filters[axis], self.antialias, outputs)
         return Taps(*(np.ascontiguousarray(array[::-1]) for array in table)) if window.mirrored else table
 
+    def resample(self, source: np.ndarray, target: np.ndarray, tables: Sequence[AnyTaps]) -> None:
+        """Resamples an image (H, W, C), or a part of one, by the tables of the last two axes."""
+        from penstock.kernels.cpu import resample as kernels
+
+        vertical, horizontal = (Taps(table.starts, table.weights) for table in tables)
+        if all(kind == INTERP_NN for kind in self.filters):
+            kernels.gather_image(source, vertical.starts, horizontal.starts, target)
+        else:
+            kernels.resample_image(source, vertical, horizontal, target, self.columns_first)
+
     @functools.cached_property
-    def tables(self) -> tuple[Taps, ...]:
+    def tables(self) -> tuple[AnyTaps, ...]:
         """The filters of all axes, as far as the windows reach."""
         return tuple(self.taps_of(axis) for axis in range(len(self.axes)))
 
@@ -193,7 +208,7 @@ class ResamplePlan:
         return Region(tuple(start for start, _ in spans), tuple(stop - start for start, stop in spans))
 
 
-def _span(table: Taps) -> tuple[int, int]:
+def _span(table: AnyTaps) -> tuple[int, int]:
     """From where to where a filter's taps reach; they go on in one direction."""
     if not table.starts.size:
         return 0, 0
@@ -340,6 +355,23 @@ class ResizingOperator(ChainOperator[Spatial, ResamplePlan, ResamplePlans]):
         subpixel = self.args["subpixel_scale"]
         return plan_axes(extents, requested, mode, most, region, relative, subpixel, keeps_empty=True)
 
+    def plan_reference(
+        self, samples: Samples, extents: np.ndarray, library: str
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The same for the arithmetic of another library: regions as they are given, and sizes as torchvision rounds them."""
+        count = extents.shape[1]
+        requested, mode = samples.derived(_SIZE_NAMES, ("size", count), lambda: self._requested(samples, count))
+        region, relative = self._region(samples, count), self.args["roi_relative"]
+        most = self._max_size(count)
+        if mode in _MODES_OF_SIZES.values() and library != "opencv" and not samples.given("mode"):
+            covered = extents.astype(np.float64) if region is None else np.abs(region[1] - region[0])
+            covered = covered * extents if relative else covered
+            requested, mode, most = torchvision_sizes(covered, requested, mode, most), "stretch", []
+        sizes, starts, ends = plan_axes(extents, requested, mode, most, region, relative, False, keeps_empty=True)
+        if library != "pil":
+            starts, ends = np.round(starts), np.round(ends)
+        return sizes, starts, ends
+
     def _filters(self, samples: Samples, sizes: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
         """The filters that the arguments choose for each axis, as numbers."""
         from penstock.kernels.cpu.axis_plans import fill_filters
@@ -452,10 +484,13 @@ class Resampling(Sampling):
             anchor[axis], extents[axis] = start, stop - start
         return Region(tuple(anchor), tuple(extents))
 
-    def _tables(self, window: Region) -> list[Taps]:
+    def _tables(self, window: Region) -> list[AnyTaps]:
         axes = range(self.first, self.first + 2)
         parts = [slice(window.anchor[axis], window.anchor[axis] + window.extents[axis]) for axis in axes]
-        return [Taps(table.starts[part], table.weights[part]) for table, part in zip(self.plan.tables, parts)]
+        return [
+            table._replace(starts=table.starts[part], weights=table.weights[part])
+            for table, part in zip(self.plan.tables, parts)
+        ]
 
     def narrowed(self, placement: Placement) -> Sampling | None:
         spatial = range(self.first, self.first + 2)
@@ -473,7 +508,12 @@ class Resampling(Sampling):
         return replace(self, plan=self.plan.cropped(windows))
 
     def stored_by(self, store: Store) -> ResampledStore | None:
-        if not isinstance(store, NormalizingStore) or not store.is_of_images or self.first != len(self.shape) - 3:
+        if (
+            not self.plan.normalizes
+            or not isinstance(store, NormalizingStore)
+            or not store.is_of_images
+            or self.first != len(self.shape) - 3
+        ):
             return None
         inside, place = store.place_of_image()
         windows = [
@@ -636,22 +676,15 @@ def resample(source: np.ndarray, target: np.ndarray, first: int, plan: ResampleP
         kernels.resample_axis(source, first, plan.taps_of(0), middle)
         source, first = middle, first + 1
         plan = replace(plan, axes=plan.axes[1:], filters=plan.filters[1:], windows=plan.windows[1:])
-    resample_planes(source, target, first, plan, (plan.taps_of(0), plan.taps_of(1)))
+    resample_planes(source, target, first, plan, plan.tables)
 
 
 def resample_planes(
-    source: np.ndarray, target: np.ndarray, first: int, plan: ResamplePlan, tables: Sequence[Taps]
+    source: np.ndarray, target: np.ndarray, first: int, plan: ResamplePlan, tables: Sequence[AnyTaps]
 ) -> None:
     """Resamples H and W, which begin at dimension ``first``, of a contiguous array by these tables of the plan."""
-    from penstock.kernels.cpu import resample as kernels
-
-    vertical, horizontal = tables
-    nearest_only = all(kind == INTERP_NN for kind in plan.filters)
     for plane, result in zip(_planes(source, first), _planes(target, first)):
-        if nearest_only:
-            kernels.gather_image(plane, vertical.starts, horizontal.starts, result)
-        else:
-            kernels.resample_image(plane, vertical, horizontal, result, plan.columns_first)
+        plan.resample(plane, result, tables)
 
 
 def resample_and_normalize(
@@ -682,14 +715,14 @@ def resample_and_normalize(
         return
     if not source.size:
         raise RuntimeError(f"Cannot resize an empty image of shape {list(source.shape)}")
-    vertical, horizontal = (_shifted(table, -start) for table, start in zip(plan.tables, origin))
+    vertical, horizontal = (Taps(t.starts - np.int32(start), t.weights) for t, start in zip(plan.tables, origin))
     images, results = source.reshape(-1, *source.shape[-3:]), target.reshape(-1, *target.shape[-3:])
     for image, result in zip(images, results):
         kernels.resample_normalized(image, vertical, horizontal, between, normalization, result, plan.columns_first)
 
 
-def _shifted(table: Taps, by: int) -> Taps:
-    return Taps(table.starts + np.int32(by), table.weights) if by else table
+def _shifted(table: AnyTaps, by: int) -> AnyTaps:
+    return table._replace(starts=table.starts + np.int32(by)) if by else table
 
 
 def _planes(array: np.ndarray, first: int) -> np.ndarray:

@@ -18,7 +18,7 @@ from penstock.operators.image._resizing import (
     resample_images_planned,
 )
 from penstock.operators.image._stores import ChannelValues, CmnPlan, CmnPlans, NormalizingStore, StoredAs
-from penstock.schema import Sample, Schema, Workspace, register_operator
+from penstock.schema import Operator, Sample, Schema, Workspace, register_operator
 from penstock.schema.fused import FusedOperator
 from penstock.schema.image_chain import NotFusable
 
@@ -55,6 +55,10 @@ class ResizeNormalize(FusedOperator):
         fuses=(("Resize", "ResizeCropMirror"), ("CropMirrorNormalize",)),
         hidden=True,
     )
+
+    @classmethod
+    def takes(cls, operators: Sequence[Operator]) -> bool:
+        return operators[0].args.get("reference", "dali") == "dali"
 
     @property
     def _resize(self) -> _Resize:

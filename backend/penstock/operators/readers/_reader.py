@@ -14,6 +14,7 @@ import numpy as np
 from penstock.data_types import numpy_dtype
 from penstock.operators.readers._reading_order import DEFAULT_SHUFFLE_SEED, OrderSettings, ReadingOrder
 from penstock.schema import Argument, Operator, OutputSpec, Sample, Workspace
+from penstock.schema.tolerance import ON_ERROR
 from penstock.storage import is_remote
 from penstock.tensors import TensorListCPU, TensorListGPU
 
@@ -22,6 +23,7 @@ READER_ARGUMENTS = (
     Argument("initial_fill", "int32", 1024, "Size of the buffer from which `random_shuffle` picks."),
     Argument("lazy_init", "bool", False, "List the samples in the first run, not when the pipeline is built."),
     Argument("num_shards", "int32", 1, "Number of shards."),
+    ON_ERROR,
     Argument(
         "pad_last_batch",
         "bool",
@@ -193,6 +195,10 @@ class Reader(Operator):
         """The number of samples in an epoch over all shards, padding included."""
         settings = self._open().settings
         return settings.padded_shard_size * settings.num_shards if settings.pad_last_batch else settings.size
+
+    def end_epoch(self) -> None:
+        """Leaves out what is left of the epoch: the next sample is the first one of the next."""
+        self._open().end_epoch()
 
     def state(self) -> Any:
         return self._open().state()
