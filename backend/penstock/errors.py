@@ -23,9 +23,27 @@ __all__ = [
     "OperatorError",
     "PenstockError",
     "SerializationError",
+    "TooManyErrorsError",
     "UnsupportedVersionError",
+    "as_imported",
+    "import_as",
     "operator_error",
 ]
+
+_PACKAGE = __name__.partition(".")[0]
+_imported_as = _PACKAGE
+
+
+def import_as(package: str = _PACKAGE) -> None:
+    """Has messages name this package as programs import it, which :mod:`penstock.compat` changes."""
+    global _imported_as
+    _imported_as = package
+
+
+def as_imported(name: str) -> str:
+    """A name in this package, like ``penstock.fn.crop``, as the program spells it."""
+    package, dot, rest = name.partition(".")
+    return f"{_imported_as}{dot}{rest}" if package == _PACKAGE else name
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
@@ -81,6 +99,10 @@ class CancelledError(PenstockError):
 
 class ConfinedPathError(PenstockError, ValueError):
     """A file is outside the folders that a pipeline is confined to."""
+
+
+class TooManyErrorsError(PenstockError):
+    """More samples could not be read than a pipeline's ``max_errors`` allows."""
 
 
 class SerializationError(PenstockError, ValueError):

@@ -250,8 +250,8 @@ class DebugPipeline(Pipeline):
         size = step.operator.pending_batch_size()
         if self._current_size not in (None, size):
             raise RuntimeError(
-                f"Batch size must be uniform across an iteration: external source '{op.name}' gave {size} samples, "
-                f"expected {self._current_size}."
+                f"Batch size must be uniform across an iteration. External Source operator returned batch size {size} for "
+                f"'{op.name}', expected {self._current_size}. An external source must return outputs with consistent batch size."
             )
         self._current_size = size
 

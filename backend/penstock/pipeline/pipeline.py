@@ -32,6 +32,7 @@ from penstock.runtime import Executor, Plan
 from penstock.runtime.checkpoints import checkpoint_seed
 from penstock.runtime.parallel import RunningWorkers, check_workers
 from penstock.runtime.settings import OperatorConcurrency, PipelineSettings, StreamPolicy, declared_limits
+from penstock.runtime.tolerance import SkippedSamples
 from penstock.runtime.trace import Trace, titles
 from penstock.schema.registry import load_package
 from penstock.storage import Files
@@ -71,6 +72,11 @@ class Pipeline:
         isolate_decoders: which formats to decode in worker processes, where a file that crashes its decoder fails
             alone: ``all``, those with untrusted decoders (``auto``: all but JPEG, PNG, WebP, BMP, PNM, WAV of plain
             samples and FLAC), or ``none`` (except kinds of files known to crash the process). Not saved.
+        on_error: what becomes of samples that a reader or decoder fails on, unless its own argument says otherwise:
+            ``raise`` the error, ``skip`` them (the batch is smaller), or ``replace`` them by their neighbours in the batch.
+            :attr:`skipped` tells which they were. Not saved.
+        max_errors: so many samples may be skipped or replaced before :class:`~penstock.errors.TooManyErrorsError` is
+            raised; None: any number. Not saved.
         confined_to: the only folders, and prefixes of remote paths, in which operators may access files; relative paths
             start from the first. None: any. Not saved.
         trace: whether to record where time goes, in :attr:`trace`. Costs some 5 us an operator and batch. Not saved.
@@ -116,6 +122,8 @@ class Pipeline:
         max_bytes: int | None = None,
         max_frames: int | None = None,
         isolate_decoders: str = "none",
+        on_error: str = "raise",
+        max_errors: int | None = None,
         confined_to: Sequence[str] | None = None,
         trace: bool = False,
     ) -> None:
@@ -156,6 +164,8 @@ class Pipeline:
             passes=None if passes is None else tuple(chosen_passes(passes)),
             limits=declared_limits(max_pixels=max_pixels, max_bytes=max_bytes, max_frames=max_frames),
             isolate_decoders=isolate_decoders,
+            on_error=on_error,
+            max_errors=max_errors,
             files=Files(confined_to),
             trace=trace,
         )
@@ -580,8 +590,31 @@ class Pipeline:
         return None if stream is None else stream
 
     def reset(self) -> None:
-        """Starts the next epoch after StopIteration."""
+        """Starts the next epoch: after StopIteration, or after an error, which ends its epoch."""
         self._session.reset()
+
+    def end_epoch(self) -> None:
+        """Gives up what is left of the epoch, also what is prefetched; :meth:`reset` starts the next one from its beginning."""
+        self._session.end_epoch()
+
+    @property
+    def failed(self) -> bool:
+        """Whether a batch of this epoch raised an error."""
+        return self._session.failed
+
+    @property
+    def skipped(self) -> SkippedSamples:
+        """The samples that were skipped or replaced, as ``on_error`` says: each with its source and the reason.
+
+        >>> for sample in pipe.skipped:  # doctest: +SKIP
+        ...     print(sample.source, sample.reason)
+        """
+        return self._session.skipped
+
+    def kept_of(self, count: int) -> int:
+        """How many samples the batch that was taken last has of its first ``count`` ones: fewer where some were skipped."""
+        kept = self._session.kept
+        return count if kept is None else sum(position < count for position in kept)
 
     def empty(self) -> bool:
         """Whether no batch is in flight."""
@@ -695,7 +728,7 @@ class Pipeline:
 
         if (serialized_pipeline is None) == (filename is None):
             raise ValueError(
-                "`serialized_pipeline` and `filename` are mutually exclusive, and one of them must be given"
+                "serialized_pipeline and filename arguments are mutually exclusive. Precisely one of them should be defined."
             )
         if filename is not None:
             with open(filename, "rb") as file:

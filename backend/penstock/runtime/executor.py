@@ -18,9 +18,11 @@ from typing import Any, Protocol
 
 from penstock.errors import CancelledError, OperatorError, PenstockError, operator_error
 from penstock.runtime.plan import Plan, Step, Transfer
+from penstock.runtime.tolerance import SkippedSample, SkippedSamples, kept_samples, policy_for, tolerated
 from penstock.runtime.trace import Kind, Trace
 from penstock.runtime.workers import Parallel, WorkerPool
 from penstock.schema.input_operator import InputOperator
+from penstock.schema.tolerance import RAISE, REPLACE
 from penstock.schema.workspace import SampleFailure, Workspace
 from penstock.tensors import HostPool, TensorList, TensorListGPU
 from penstock.tensors.cuda import require_cupy
@@ -35,6 +37,7 @@ class Result:
         failures: errors by sample, if the run isolates them: an ``OperatorError``, or ``CancelledError``.
         ready: the CUDA event after which GPU outputs are valid.
         states: of the operators after this run, if checkpoints are enabled.
+        kept: where samples that failed were skipped or replaced: for each sample of the outputs, its position in the batch.
         taken: for each input operator, the ticket of the batch it returned.
         stopped: all samples were cancelled: there are no outputs, and some sources may not have run.
     """
@@ -43,6 +46,7 @@ class Result:
     failures: dict[int, PenstockError] = field(default_factory=dict)
     ready: Any = None
     states: dict[str, Any] | None = None
+    kept: list[int] | None = None
     taken: dict[str, object] = field(default_factory=dict)
     stopped: bool = False
 
@@ -55,7 +59,9 @@ class _Batch:
         size: number of samples.
         iteration: its index.
         isolate, watch: as :meth:`Executor.run_once` is told.
+        tolerant: what readers and decoders fail on is skipped or replaced, as they say.
         slots: the data so far.
+        tolerated: for the samples that failed, what becomes of them.
         begun: the workspaces of operators that are at work already, by their steps' nodes.
         result: what comes of it.
     """
@@ -65,7 +71,9 @@ class _Batch:
     isolate: bool
     watch: Watch | None
     slots: list[Any]
+    tolerant: bool = False
     begun: dict[str, Workspace] = field(default_factory=dict)
+    tolerated: dict[int, str] = field(default_factory=dict)
     result: Result = field(default_factory=Result)
 
 
@@ -130,6 +138,8 @@ class Executor:
         depth: batches prefetched by a thread, ahead of the consumer; 0: each runs when scheduled. A plan that runs
             entirely on the GPU needs no thread: its work is asynchronous.
         affinity: CPU cores to bind threads to.
+        on_error: what becomes of samples that a reader or decoder fails on which does not say so itself.
+        skipped: where they are listed.
     """
 
     def __init__(
@@ -140,6 +150,8 @@ class Executor:
         device_id: int | None,
         depth: int,
         affinity: Any = None,
+        on_error: str = RAISE,
+        skipped: SkippedSamples | None = None,
     ) -> None:
         self.plan = plan
         self.max_batch_size = max_batch_size
@@ -147,6 +159,9 @@ class Executor:
         self.host_pool = HostPool()
         self.workers = WorkerPool(num_threads, affinity)
         self.iteration = 0
+        self._on_error = on_error
+        self._skipped = SkippedSamples() if skipped is None else skipped
+        self._tolerates = tolerated((step.node for step in plan.operators), on_error)
         self._depth = depth
         self._is_threaded = depth > 0 and not plan.is_cheap_on_host
         self._stream: Any = None
@@ -245,7 +260,7 @@ class Executor:
         for name, operator in self.input_operators.items():
             with self.span(name, Kind.NO_INPUT):
                 operator.wait_for_data(lambda: self._finishing)
-        return self._begin()
+        return self._begin(tolerant=self._tolerates)
 
     def span(self, name: str, kind: Kind) -> AbstractContextManager[None]:
         """Records the time until the context ends, if the pipeline is traced."""
@@ -321,9 +336,10 @@ class Executor:
         """
         return self._complete(self._begin(isolate, watch))
 
-    def _begin(self, isolate: bool = False, watch: Watch | None = None) -> _Batch:
+    def _begin(self, isolate: bool = False, watch: Watch | None = None, tolerant: bool = False) -> _Batch:
         """Runs the steps that need nothing of what is begun early, and begins that."""
-        batch = _Batch(self._batch_size(), self.iteration, isolate, watch, [None] * self.plan.num_slots)
+        slots = [None] * self.plan.num_slots
+        batch = _Batch(self._batch_size(), self.iteration, isolate or tolerant, watch, slots, tolerant)
         with self.run_context(), self.on_device():
             self._run_steps(batch, self.plan.steps[: self.plan.num_prepared])
             for step in () if batch.result.stopped else self.plan.early:
@@ -355,6 +371,9 @@ class Executor:
             result.taken = {}
         else:
             result.outputs = [begun.slots[slot] for slot in self.plan.outputs]
+            if begun.tolerated:
+                result.kept = kept_samples(begun.size, begun.tolerated)
+                result.outputs = [batch.subset(result.kept) for batch in result.outputs]
         if result.ready is None:
             self._mark_ready(result)
         if result.states is not None:
@@ -518,6 +537,19 @@ class Executor:
             position = index if positions is None else positions[index]
             if position not in batch.result.failures:
                 batch.result.failures[position] = self._error(step, cause, position)
+                if batch.tolerant:
+                    sources = [outputs.source_infos[index] for outputs in workspace.outputs if outputs.source_infos]
+                    self._tolerate(step, batch, position, next(filter(None, sources), ""))
+
+    def _tolerate(self, step: Step, batch: _Batch, position: int, source: str) -> None:
+        """Notes a sample that is to be skipped or replaced; raises its error where it is neither, or one too many."""
+        error = batch.result.failures[position]
+        policy = batch.tolerated[position] = policy_for(step.node, error, self._on_error)
+        if policy == RAISE or not isinstance(error, OperatorError):
+            raise error
+        self._skipped.add(
+            SkippedSample(source, error.reason, error.operator, batch.iteration, position, policy == REPLACE)
+        )
 
     def _error(self, step: Step, cause: BaseException, sample: int | None) -> OperatorError:
         node = step.node

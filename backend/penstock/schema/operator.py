@@ -12,8 +12,7 @@ Operators that don't work this way (sources, operators on whole batches, zero-co
 ``run(workspace)`` and set ``workspace.outputs`` themselves.
 
 What passes between the steps is typed: in ``Operator[State, Plan]``, ``describe`` leaves a ``State`` in the workspace
-    and
-``infer`` a ``Plan`` in each sample; in ``Operator[State, Plan, Plans]``, ``infer_batch`` returns the plans as
+and ``infer`` a ``Plan`` in each sample; in ``Operator[State, Plan, Plans]``, ``infer_batch`` returns the plans as
 ``Plans``. A plain ``Operator`` passes nothing on.
 """
 

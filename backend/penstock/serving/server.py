@@ -319,8 +319,9 @@ class LocalServer:
         elif not installed_triton():
             environment = find_environment(self._environment, self._native)
         else:
-            # An installed Triton brings the Python that its stub was built for: the machine's.
-            environment = describe(self._environment or shutil.which("python3") or "python3")
+            # An installed Triton has a stub for the machine's Python alone, and can host any.
+            default = sys.executable if self._native else shutil.which("python3") or "python3"
+            environment = describe(self._environment or default)
             if self._native and not environment.has_library():
                 raise ServerError(
                     f"'{environment.python}' has no shared library ({environment.library}) that Triton could load"
@@ -562,7 +563,7 @@ class LocalServer:
 # glibc's malloc otherwise keeps what many threads have freed, each in an arena of its own, and raises the size from which
 # memory goes back to the system with the largest block that it has seen. Where models run in the server, tensors of answers
 # are made there, too: up to 4 MiB they come from memory that is kept, whose pages need not be cleared for each anew.
-_ALLOCATORS = {
+ALLOCATORS = {
     "stub": {"MALLOC_ARENA_MAX": "2", "MALLOC_MMAP_THRESHOLD_": str(128 << 10)},
     "native": {
         "MALLOC_ARENA_MAX": "2",
@@ -574,7 +575,7 @@ _ALLOCATORS = {
 
 def _variables(environment: Environment, way: str) -> dict[str, str]:
     """The environment variables of a server that uses an environment's Python."""
-    variables = _ALLOCATORS[way] | dict(os.environ)
+    variables = ALLOCATORS[way] | dict(os.environ)
     for name in ("PYTHONHOME", "PYTHONPATH", "__PYVENV_LAUNCHER__", "PYENV_VERSION"):
         variables.pop(name, None)
     variables["PATH"] = os.pathsep.join([str(environment.programs), variables.get("PATH", os.defpath)])

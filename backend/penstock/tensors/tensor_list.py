@@ -49,7 +49,7 @@ class TensorList:
 
     device_type: ClassVar[str]
     _tensor_class: ClassVar[type[Tensor]]
-    # The samples should stay scattered, not be copied to one tensor.
+    # Whether the user asked for the samples not to be copied to one buffer.
     _scattered = False
 
     def __init__(self) -> None:
@@ -472,7 +472,7 @@ class TensorListCPU(TensorList):
         return self._dense().copy()
 
     def stacked(self) -> np.ndarray:
-        """The samples as one array, which shares the batch's memory if they lie there one after the other; raises RuntimeError
+        """The samples as one array, which shares the batch's memory if the batch is contiguous; raises RuntimeError
         unless all shapes are equal."""
         stacked: np.ndarray = self._dense()
         return stacked
@@ -518,7 +518,7 @@ class TensorListGPU(TensorList):
         layout: of a sample, one letter per dimension.
         device_id: ignored: the memory knows its device.
         contiguous: copy the samples of a list to one buffer; False: leave them where they are.
-        stream: in whose order the contents become valid.
+        stream: the stream on which the contents become valid.
         tl, list_of_tensors: the data, under other names.
     """
 
@@ -559,7 +559,7 @@ class TensorListGPU(TensorList):
             self._adopt([array[i] for i in range(len(array))], layout)
 
     _stream: Any = None
-    # The location of the samples, as long as nobody needs them as arrays.
+    # The samples' locations, until they are needed as arrays.
     located: Sequence[Any] | None = None
 
     @classmethod
@@ -633,7 +633,7 @@ class TensorListGPU(TensorList):
             samples = self.samples
             kind = np.uint8 if self._dtype == DALIDataType.NO_TYPE else numpy_dtype(self._dtype)
             if samples:
-                # Where they are: the current device may be another one.
+                # On the samples' device, which may not be the current one.
                 with samples[0].device:
                     self.elements = cupy.concatenate([sample.reshape(-1) for sample in samples])
             else:
@@ -653,7 +653,7 @@ class TensorListGPU(TensorList):
 
     @property
     def stream(self) -> Any:
-        """The stream in whose order the contents become valid, or None."""
+        """The stream on which the contents become valid, or None."""
         return self._stream
 
     def device_id(self) -> int:

@@ -44,13 +44,13 @@ def fill_tables_plans(
     """Computes each image's filter.
 
     Args:
-        size_in, size_out, start, end, kinds, antialias: as of `resize_shapes.AxisPlans`.
+        size_in, size_out, start, end, kinds, antialias: see `resize_shapes.AxisPlans`.
         last: whether it is the width.
         supports, entries: for each kind of filter; those without entries are triangles.
         max_support: the widest radius.
-        reals: filled, of shape (4, images): start, step, width and radius.
-        singles: filled, of shape (2, images): origin and step in single precision.
-        taps, modes: filled: the number of taps, and how the first is chosen.
+        reals: output, of shape (4, images): start, step, width and radius.
+        singles: output, of shape (2, images): origin and step in single precision.
+        taps, modes: output: the number of taps, and how the first is chosen.
     """
     for i in range(len(size_in)):
         kind = kinds[i]

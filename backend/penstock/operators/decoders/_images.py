@@ -32,6 +32,7 @@ from penstock.kernels.windows import Region
 from penstock.operators.image._windows import Regions
 from penstock.schema import Argument, Deprecation, OutputSpec, PlanColumns, Sample, Samples, Workspace
 from penstock.schema.image_chain import PixelSource
+from penstock.schema.tolerance import ON_ERROR
 from penstock.tensors import TensorListGPU
 
 _OUTPUT_TYPES = (UINT8, INT8, UINT16, INT16, UINT32, INT32, FLOAT)
@@ -69,6 +70,7 @@ DECODER_ARGUMENTS = (
         "jpeg_fancy_upsampling", "bool", False, "Smooth upsampling of JPEG's chroma on the GPU; the CPU always does it."
     ),
     Argument("memory_stats", "bool", False, deprecated=Deprecation("1.36", removed=True)),
+    ON_ERROR,
     Argument(
         "output_type",
         "DALIImageType",

@@ -35,6 +35,7 @@ from penstock.schema import (
     Workspace,
     register_operator,
 )
+from penstock.schema.tolerance import ON_ERROR
 
 _OUTPUT_TYPES = (BOOL, UINT8, UINT16, UINT32, UINT64, INT8, INT16, INT32, INT64, FLOAT16, FLOAT, FLOAT64)
 
@@ -53,7 +54,10 @@ class Numpy(Operator[list[np.ndarray | None]]):
         name="decoders__Numpy",
         devices=("cpu",),
         inputs=(Input("data", device="cpu", doc="Contents of NPY files: uint8 of shape (n,).", example=npy_files),),
-        arguments=(Argument("dtype", "DALIDataType", None, "Type of the output; by default that of the arrays."),),
+        arguments=(
+            Argument("dtype", "DALIDataType", None, "Type of the output; by default that of the arrays."),
+            ON_ERROR,
+        ),
         equivalents=(Equivalent("numpy.load", "From files."),),
     )
 

@@ -38,7 +38,7 @@ class Squeeze(Operator):
         axes = self.args["axes"]
         if axes is not None:
             if len(set(axes)) < len(axes):
-                raise RuntimeError(f"Specified at least twice the same dimension to remove: {axes}")
+                raise RuntimeError(f"Specified at least twice same dimension to remove. Axes: {axes}")
             # Axes out of range are ignored, and so is every axis after a negative one.
             axes = [] if min(axes, default=0) < 0 else [axis for axis in axes if axis < batch.ndim()]
         removed = resolve_axes(axes, self.args["axis_names"], batch.layout(), batch.ndim()) or []

@@ -14,14 +14,17 @@ import numpy as np
 from penstock.data_types import numpy_dtype
 from penstock.operators.readers._reading_order import DEFAULT_SHUFFLE_SEED, OrderSettings, ReadingOrder
 from penstock.schema import Argument, Operator, OutputSpec, Sample, Workspace
+from penstock.schema.tolerance import ON_ERROR
 from penstock.storage import is_remote
 from penstock.tensors import TensorListCPU, TensorListGPU
+from penstock.tensors.memory import BatchMemory
 
 READER_ARGUMENTS = (
     Argument("dont_use_mmap", "bool", False, "Accepted for compatibility."),
     Argument("initial_fill", "int32", 1024, "Size of the buffer from which `random_shuffle` picks."),
     Argument("lazy_init", "bool", False, "List the samples in the first run, not when the pipeline is built."),
     Argument("num_shards", "int32", 1, "Number of shards."),
+    ON_ERROR,
     Argument(
         "pad_last_batch",
         "bool",
@@ -56,6 +59,7 @@ class Reader(Operator):
         shuffles_list: `random_shuffle` also shuffles the whole list once.
         shuffles_both_ways: `random_shuffle` and `shuffle_after_epoch` may be combined.
         nothing_to_read: what is said of a data set without samples.
+        memory: for what is read of the batch.
         decodes: to read a sample takes so much work, beside the wait for the file, that threads share it.
     """
 
@@ -92,6 +96,7 @@ class Reader(Operator):
         self._items: Sequence[object] | None = None
         self._order: ReadingOrder | None = None
         self._keeps_checkpoints = False
+        self.memory = BatchMemory()
         if not args["lazy_init"]:
             self._open()
 
@@ -194,6 +199,10 @@ class Reader(Operator):
         settings = self._open().settings
         return settings.padded_shard_size * settings.num_shards if settings.pad_last_batch else settings.size
 
+    def end_epoch(self) -> None:
+        """Leaves out what is left of the epoch: the next sample is the first one of the next."""
+        self._open().end_epoch()
+
     def state(self) -> Any:
         return self._open().state()
 
@@ -206,6 +215,7 @@ class Reader(Operator):
         order = self._open()
         items = [self.items[order.next(first_of_batch=i == 0)] for i in range(workspace.batch_size)]
         samples: list[Any] = [None] * len(items)
+        self.memory.begin(workspace.pool)
 
         def task(index: int) -> None:
             try:
@@ -216,6 +226,7 @@ class Reader(Operator):
         # Threads wait for remote files side by side; local ones come quicker than threads wake.
         shared = self.decodes or self._is_remote
         workspace.parallel(task, len(items), None if shared else [1] * len(items))
+        self.memory.end()
         for number, spec in enumerate(self.output_specs()):
             column = self.aligned([None if sample is None else sample[number] for sample in samples], number)
             infos = [self.source_info(item, number) for item in items]

@@ -82,7 +82,10 @@ def feed_ndarray(dali_tensor: Any, arr: torch.Tensor, cuda_stream: object = None
     source = dali_tensor.as_tensor() if isinstance(dali_tensor, TensorList) else dali_tensor
     dtype = _torch_type(source)
     if dtype != arr.dtype:
-        raise AssertionError(f"The element types differ: {dtype} is to be copied to a tensor of {arr.dtype}")
+        raise AssertionError(
+            "The element type of DALI Tensor/TensorList doesn't match the element type of the target PyTorch Tensor: "
+            f"{dtype} vs {arr.dtype}"
+        )
     if tuple(source.shape()) != tuple(arr.size()):
         raise AssertionError(f"Shapes do not match: {list(source.shape())} is to be copied to {list(arr.size())}")
     if isinstance(source, TensorGPU):
