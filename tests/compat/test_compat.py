@@ -225,6 +225,8 @@ def test_private_names_that_programs_import(installed: None) -> None:
     assert importlib.import_module("nvidia.dali._conditionals")._autograph.do_not_convert
     autograph = importlib.import_module("nvidia.dali._autograph")
     assert autograph.do_not_convert is dali.pipeline.do_not_convert
+    pickling = importlib.import_module("nvidia.dali.pickling")._DaliPickle
+    assert pickling.loads(pickling.dumps(lambda: 5))() == 5
     assert not autograph.is_autograph_artifact(autograph.do_not_convert)
     numba_function = importlib.import_module("nvidia.dali.plugin.numba.experimental").NumbaFunction
     assert numba_function._check_minimal_numba_version()

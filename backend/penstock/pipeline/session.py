@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -124,12 +125,10 @@ class Session:
                     if name in self.feeds:
                         feed(executor, self.feeds[name], data, layout, copy=not source.no_copy)
 
-    def _has_data(self) -> bool:
-        """Whether every source that the user feeds has data for one more batch."""
+    def _depth_at_first(self) -> int:
+        """The number of batches to prefetch at first: one, and more as far as all sources that the user feeds have data."""
         fed = (step for step in self.feeds.values() if not isinstance(step.node.payload, Source))
-        return all(
-            step.operator.pending_batch_size() is not None or step.node.arguments.get("blocking") for step in fed
-        )
+        return max(1, int(min([max(self.settings.depths), *map(_batches_of, fed)])))
 
     # -- running ---------------------------------------------------------------------------------------------------
 
@@ -139,9 +138,8 @@ class Session:
             self._schedule_one(executor, before_batch)
             return
         self._first_iteration = False
-        for number in range(max(self.settings.depths)):
-            if number and not self._has_data():
-                break
+        # Counted before any of them runs: the prefetching thread takes fed data while others are scheduled.
+        for _ in range(self._depth_at_first()):
             self._schedule_one(executor, before_batch)
 
     def _schedule_one(self, executor: Executor, before_batch: Callable[[], None]) -> None:
@@ -292,6 +290,15 @@ class Session:
         for source in self.sources:
             source.skip(self.position.iteration, executor.max_batch_size)
         self.restored = True
+
+
+def _batches_of(step: Any) -> float:
+    """The number of batches for which a fed operator has data; infinity if it waits for more, or repeats the last."""
+    arguments, operator = step.node.arguments, step.operator
+    if arguments.get("blocking") or (arguments.get("repeat_last") and operator.has_data()):
+        return math.inf
+    count: int = operator.waiting
+    return count
 
 
 def feed(executor: Executor, step: Any, data: object, layout: str | None, copy: bool) -> None:

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from penstock.errors import PenstockError
-from penstock.serving.shim import has_compiler, shim
+from penstock.serving.shim import has_compiler, is_built, shim
 
 VARIABLE = "PENSTOCK_SERVE_ENV"
 """Names the folder of the serving environment, or its Python."""
@@ -237,7 +237,7 @@ def complete_environment(report: Report = print) -> Environment:
     """
     if describe(sys.executable).triton is None and not installed_triton():
         _install_triton(Path(sys.prefix), report)
-    if not has_compiler():
+    if not is_built() and not has_compiler():
         report("installing a C++ compiler (the ziglang wheel)")
         _install(Path(sys.prefix), ["ziglang"])
     environment = describe(sys.executable)

@@ -303,11 +303,17 @@ class _Request:
         data_type, shape, memory = given
         if data_type == _BYTES:
             return _byte_strings(name, shape, _joined(memory))
+        dtype = _NUMPY_TYPES[data_type]
+        if len(memory) == 1:
+            try:
+                return np.frombuffer(memoryview(memory[0]), dtype).reshape(shape)
+            except (BufferError, ValueError):
+                pass  # it is on a GPU, or empty
         if self._device_id is not None and memory and all(piece.place()[2] >= 0 for piece in memory):
             elements = _joined_on_gpu(memory, self._device_id)
         else:
             elements = _joined(memory)
-        return elements.view(_NUMPY_TYPES[data_type]).reshape(shape)
+        return elements.view(dtype).reshape(shape)
 
     def is_cancelled(self) -> bool:
         return self._request.is_cancelled()

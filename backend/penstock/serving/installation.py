@@ -12,6 +12,7 @@ from pathlib import Path
 from penstock.errors import PenstockError
 from penstock.serving.environment import Environment
 from penstock.serving.isolation import stub_backend
+from penstock.serving.shim import shim
 
 BACKEND = "penstock"
 """The backend's name in configurations."""
@@ -163,6 +164,25 @@ def lay_out(
             f"Make it writable, or put {names[0]}/model.py there yourself."
         ) from error
     return target
+
+
+def install_backend(environment: Environment) -> Path | None:
+    """Puts our backend into a Triton that is installed on this machine; returns its backend directory, None if there is none.
+
+    For a ``tritonserver`` that is not started by `penstock serve`, and for users who may not write there.
+
+    Args:
+        environment: that Triton is to host.
+
+    Raises:
+        InstallationError: the directory cannot be written, or has another backend of our name.
+        ShimError: the library that hosts Python cannot be built.
+    """
+    installation = find_installation(environment, native=True)
+    if installation.from_wheel:
+        return None
+    hosted = Hosted(shim(), environment.library, environment.python)
+    return lay_out(installation, installation.backends, hosted=hosted)
 
 
 def _lay_out_python(installation: Installation, folder: Path) -> None:

@@ -36,10 +36,11 @@ class Intake:
         Raises:
             RequestError: an input is missing, of the wrong rank, or too large.
         """
-        tensors = {spec.name: request.tensor(spec.name) for spec in self._inputs}
-        given = {
-            spec.name: samples_of(tensors[spec.name], spec) for spec in self._inputs if tensors[spec.name] is not None
-        }
+        given: dict[str, list[Any]] = {}
+        for spec in self._inputs:
+            tensor = request.tensor(spec.name)
+            if tensor is not None:
+                given[spec.name] = samples_of(tensor, spec)
         if self._copies:
             given = {name: [sample.copy() for sample in samples] for name, samples in given.items()}
         count = self._count(given)

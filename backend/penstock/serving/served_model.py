@@ -63,16 +63,13 @@ class _Accepted:
         number: its position in the execution.
         request: the request itself.
         samples: of each input.
+        count: how many samples of the batch are its own.
     """
 
     number: int
     request: Request
     samples: list[list[Any]]
-
-    @property
-    def count(self) -> int:
-        """How many samples of the batch belong to it."""
-        return len(self.samples[0])
+    count: int
 
 
 class _Watch:
@@ -87,16 +84,19 @@ class _Watch:
     def __init__(
         self, shares: Sequence[tuple[Request, int]], cancellation: CancellationWatch, accounts: Accounts
     ) -> None:
+        self._shares = shares
         self._requests = [request for request, _ in shares]
-        self._owners = [place for place, (_, count) in enumerate(shares) for _ in range(count)]
         self._cancellation = cancellation
         self.operator_ran = accounts.operator_ran
-        accounts.ran(len(self._owners))
+        accounts.ran(sum(count for _, count in shares))
 
     def cancelled(self) -> list[int]:
         """The samples of requests known to be cancelled."""
         cancelled = self._cancellation.among(self._requests)
-        return [sample for sample, owner in enumerate(self._owners) if owner in cancelled] if cancelled else []
+        if not cancelled:
+            return []
+        owners = (place for place, (_, count) in enumerate(self._shares) for _ in range(count))
+        return [sample for sample, owner in enumerate(owners) if owner in cancelled]
 
 
 class ServedModel:
@@ -167,7 +167,7 @@ class ServedModel:
         for number, request in enumerate(requests):
             refusal, samples = self._accept(request, number in cancelled)
             if refusal is None:
-                accepted.append(_Accepted(number, request, samples))
+                accepted.append(_Accepted(number, request, samples, len(samples[0])))
             else:
                 answers[number] = refusal
         for batch in self._batches(accepted):
@@ -243,8 +243,8 @@ class ServedModel:
             spec.name: to_batch([sample for one in accepted for sample in one.samples[index]], spec)
             for index, spec in enumerate(self._inputs)
         }
-        watch = self._watch([(one.request, one.count) for one in accepted])
-        return self._runner.run(batches, sum(one.count for one in accepted), watch)
+        shares = [(one.request, one.count) for one in accepted]
+        return self._runner.run(batches, sum(count for _, count in shares), self._watch(shares))
 
     def _watch(self, shares: Sequence[tuple[Request, int]]) -> _Watch:
         return _Watch(shares, self._cancellation, self.accounts)
@@ -273,9 +273,10 @@ class ServedModel:
 
     def _part(self, request: Request, result: Result, start: int, stop: int) -> Answer:
         """The answer to the request with the samples from ``start`` to ``stop``."""
-        failed = [result.failures[index] for index in range(start, stop) if index in result.failures]
-        if failed:
-            return refusal_of(failed[0], start)
+        if result.failures:
+            failed = [result.failures[index] for index in range(start, stop) if index in result.failures]
+            if failed:
+                return refusal_of(failed[0], start)
         wanted = set(request.wanted)
         try:
             return Outputs(

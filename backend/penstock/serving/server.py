@@ -320,8 +320,9 @@ class LocalServer:
         elif not installed_triton():
             environment = find_environment(self._environment, self._native)
         else:
-            # An installed Triton comes with the Python that its stub was built for: the machine's.
-            environment = describe(self._environment or shutil.which("python3") or "python3")
+            # An installed Triton has a stub for the machine's Python alone, and can host any.
+            default = sys.executable if self._native else shutil.which("python3") or "python3"
+            environment = describe(self._environment or default)
             if self._native and not environment.has_library():
                 raise ServerError(
                     f"'{environment.python}' has no shared library ({environment.library}) that Triton could load"
@@ -563,7 +564,7 @@ class LocalServer:
 # By default, glibc's malloc keeps memory that many threads have freed, each in its own arena, and raises the size from
 # which memory returns to the system to that of the largest block seen. If models run inside the server, the tensors of
 # answers are allocated there, too: up to 4 MiB they come from retained memory, whose pages need not be cleared again.
-_ALLOCATORS = {
+ALLOCATORS = {
     "stub": {"MALLOC_ARENA_MAX": "2", "MALLOC_MMAP_THRESHOLD_": str(128 << 10)},
     "native": {
         "MALLOC_ARENA_MAX": "2",
@@ -575,7 +576,7 @@ _ALLOCATORS = {
 
 def _variables(environment: Environment, way: str) -> dict[str, str]:
     """The environment variables of a server that uses an environment's Python."""
-    variables = _ALLOCATORS[way] | dict(os.environ)
+    variables = ALLOCATORS[way] | dict(os.environ)
     for name in ("PYTHONHOME", "PYTHONPATH", "__PYVENV_LAUNCHER__", "PYENV_VERSION"):
         variables.pop(name, None)
     variables["PATH"] = os.pathsep.join([str(environment.programs), variables.get("PATH", os.defpath)])

@@ -33,14 +33,15 @@ def shim() -> Path:
     Raises:
         ShimError: there is no C++ compiler, or it fails.
     """
-    brought = Path(__file__).parents[1] / "native" / _NAME
-    if brought.is_file():
-        return brought
-    sources = _sources()
-    library = _cache() / _fingerprint(sources) / _NAME
+    library = _place()
     if not library.is_file():
-        _compile(sources, library)
+        _compile(_sources(), library)
     return library
+
+
+def is_built() -> bool:
+    """Whether :func:`shim` has nothing to compile."""
+    return _place().is_file()
 
 
 def has_compiler() -> bool:
@@ -59,6 +60,12 @@ def compile_to(folder: Path) -> None:
         ShimError: there is no C++ compiler, or it fails.
     """
     _compile(_sources(), folder / _NAME)
+
+
+def _place() -> Path:
+    """Where the library is or will be: in the package if that brought it, otherwise in the cache."""
+    brought = Path(__file__).parents[1] / "native" / _NAME
+    return brought if brought.is_file() else _cache() / _fingerprint(_sources()) / _NAME
 
 
 def _sources() -> list[Path]:

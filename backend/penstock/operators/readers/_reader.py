@@ -17,6 +17,7 @@ from penstock.schema import Argument, Operator, OutputSpec, Sample, Workspace
 from penstock.schema.tolerance import ON_ERROR
 from penstock.storage import is_remote
 from penstock.tensors import TensorListCPU, TensorListGPU
+from penstock.tensors.memory import BatchMemory
 
 READER_ARGUMENTS = (
     Argument("dont_use_mmap", "bool", False, "Accepted for compatibility."),
@@ -58,6 +59,7 @@ class Reader(Operator):
         shuffles_list: `random_shuffle` also shuffles the whole list once.
         shuffles_both_ways: `random_shuffle` and `shuffle_after_epoch` may be combined.
         nothing_to_read: the error message for a data set without samples.
+        memory: for what is read of the batch.
         decodes: whether reading a sample takes enough CPU time for threads to share the work.
     """
 
@@ -94,6 +96,7 @@ class Reader(Operator):
         self._items: Sequence[object] | None = None
         self._order: ReadingOrder | None = None
         self._keeps_checkpoints = False
+        self.memory = BatchMemory()
         if not args["lazy_init"]:
             self._open()
 
@@ -212,6 +215,7 @@ class Reader(Operator):
         order = self._open()
         items = [self.items[order.next(first_of_batch=i == 0)] for i in range(workspace.batch_size)]
         samples: list[Any] = [None] * len(items)
+        self.memory.begin(workspace.pool)
 
         def task(index: int) -> None:
             try:
@@ -222,6 +226,7 @@ class Reader(Operator):
         # Threads wait for remote files side by side; local ones come quicker than threads wake.
         shared = self.decodes or self._is_remote
         workspace.parallel(task, len(items), None if shared else [1] * len(items))
+        self.memory.end()
         for number, spec in enumerate(self.output_specs()):
             column = self.aligned([None if sample is None else sample[number] for sample in samples], number)
             infos = [self.source_info(item, number) for item in items]
