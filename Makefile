@@ -4,6 +4,7 @@ VENV := .venv
 SERVE := .venv-serve
 DALI := .venv-dali
 COMPARES := .venv-conformance
+PARITY := .venv-parity
 BIN := $(VENV)/bin
 
 .PHONY: help
@@ -59,9 +60,17 @@ docs: setup  ## The documentation site, in build/docs (make docs ARGS=serve to r
 conformance: $(COMPARES)/.ready  ## Penstock and real DALI side by side: a table of cases, equal and different
 	@PYTHONPATH=backend $(COMPARES)/bin/python tests/conformance/compare.py $(ARGS)
 
+.PHONY: parity
+parity: $(PARITY)/.ready  ## Resizing as Pillow, torchvision and OpenCV do it, against them: 10,000 random cases
+	@PYTHONPATH=backend:tests/parity $(PARITY)/bin/python tests/parity/compare.py $(ARGS)
+
 .PHONY: serve
 serve: setup  ## Serve model_repository until Ctrl-C
 	$(BIN)/penstock serve model_repository
+
+.PHONY: wheel
+wheel: setup  ## A wheel, in dist, with the backend's library in it: for machines without a compiler
+	PENSTOCK_COMPILED=1 $(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation -w dist .
 
 .PHONY: lint
 lint: setup stubs  ## Style and types
@@ -80,6 +89,11 @@ $(COMPARES)/.ready: $(VENV)/.ready pyproject.toml
 	test -x $(COMPARES)/bin/python || $(BIN)/python -m venv --without-pip $(COMPARES)
 	$(BIN)/python -m pip --python $(COMPARES)/bin/python install --quiet --disable-pip-version-check nvidia-dali-cuda120 \
 		-e ".[image,audio,readers,server]" pytest pytest-timeout
+	@touch $@
+
+$(PARITY)/.ready: $(VENV)/.ready pyproject.toml
+	test -x $(PARITY)/bin/python || $(BIN)/python -m venv --without-pip $(PARITY)
+	$(BIN)/python -m pip --python $(PARITY)/bin/python install --quiet --disable-pip-version-check -e ".[parity]"
 	@touch $@
 
 .PHONY: stubs
@@ -126,5 +140,5 @@ lock: $(VENV)/.ready  ## Resolve the constraints anew, for all Pythons (with uv)
 
 .PHONY: clean
 clean:  ## Remove what was made, but for the model repository
-	rm -rf $(VENV) $(SERVE) $(DALI) $(COMPARES) build .pytest_cache .ruff_cache .mypy_cache
+	rm -rf $(VENV) $(SERVE) $(DALI) $(COMPARES) $(PARITY) build .pytest_cache .ruff_cache .mypy_cache
 	find . -name __pycache__ -not -path './.git/*' -prune -exec rm -rf {} +

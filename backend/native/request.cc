@@ -3,6 +3,7 @@
 #include <cstring>
 #include <vector>
 
+#include "cuda.h"
 #include "interpreter.h"
 
 namespace penstock {
@@ -31,7 +32,11 @@ struct Output {
   std::string name;
   int data_type = 0;
   std::vector<int64_t> shape;
-  Py_buffer data{};
+  const void* address = nullptr;
+  uint64_t size = 0;
+  int64_t device = -1;          // the GPU that it is on, or -1
+  Py_buffer on_host{};          // one of these two keeps the memory
+  PyObject* on_gpu = nullptr;
 };
 
 // An answer, or why there is none.
@@ -42,21 +47,36 @@ struct Answer {
 
   ~Answer() {
     for (Output& output : outputs) {
-      if (output.data.owner != nullptr) PyBuffer_Release(&output.data);
+      if (output.on_host.owner != nullptr) PyBuffer_Release(&output.on_host);
+      if (output.on_gpu != nullptr) Py_DecRef(output.on_gpu);
     }
   }
 };
 
 namespace {
 
-// (name, data type, shape, data) as an output; false with an error raised.
+// (name, data type, shape, data) as an output, or (name, data type, shape, data, address, size, device) of one on a GPU; false with an
+// error raised.
 bool read_output(PyObject* given, Output* output) {
   PyObject *name = nullptr, *shape = nullptr, *data = nullptr;
-  if (!PyArg_ParseTuple(given, "OiOO", &name, &output->data_type, &shape, &data)) return false;
+  long long address = 0, size = 0, device = -1;
+  if (!PyArg_ParseTuple(given, "OiOO|LLL", &name, &output->data_type, &shape, &data, &address, &size, &device)) return false;
   output->name = bytes_of(name);
   const Py_ssize_t rank = PyTuple_Size(shape);
   for (Py_ssize_t axis = 0; axis < rank; ++axis) output->shape.push_back(PyLong_AsLongLong(PyTuple_GetItem(shape, axis)));
-  return PyErr_Occurred() == nullptr && PyObject_GetBuffer(data, &output->data, PyBUF_SIMPLE) == 0;
+  if (PyErr_Occurred() != nullptr) return false;
+  if (device >= 0) {
+    output->address = reinterpret_cast<const void*>(address);
+    output->size = static_cast<uint64_t>(size);
+    output->device = device;
+    output->on_gpu = data;
+    Py_IncRef(data);
+    return true;
+  }
+  if (PyObject_GetBuffer(data, &output->on_host, PyBUF_SIMPLE) < 0) return false;
+  output->address = output->on_host.data;
+  output->size = static_cast<uint64_t>(output->on_host.size);
+  return true;
 }
 
 void replace_answer(Request* self, Answer* answer) {
@@ -65,7 +85,11 @@ void replace_answer(Request* self, Answer* answer) {
   self->failed = answer != nullptr && answer->code >= 0;
 }
 
-// Copies an output into memory of Triton's.
+TRITONSERVER_Error* failure(const std::string& problem) {
+  return problem.empty() ? nullptr : TRITONSERVER_ErrorNew(TRITONSERVER_ERROR_INTERNAL, problem.c_str());
+}
+
+// Copies an output into memory of Triton's, on the GPU that has it if Triton grants that. What involves a GPU is only begun.
 TRITONSERVER_Error* fill(TRITONBACKEND_Response* response, const Output& output) {
   TRITONBACKEND_Output* target = nullptr;
   const auto rank = static_cast<uint32_t>(output.shape.size());
@@ -74,24 +98,27 @@ TRITONSERVER_Error* fill(TRITONBACKEND_Response* response, const Output& output)
     return error;
   }
   void* memory = nullptr;
-  TRITONSERVER_MemoryType kind = TRITONSERVER_MEMORY_CPU;
-  int64_t device = 0;
-  const auto size = static_cast<uint64_t>(output.data.size);
-  if (auto* error = TRITONBACKEND_OutputBuffer(target, &memory, size, &kind, &device)) return error;
-  if (kind == TRITONSERVER_MEMORY_GPU) {
-    const std::string message = "the output '" + output.name + "' is wanted in memory of a GPU, which penstock cannot write to yet";
-    return TRITONSERVER_ErrorNew(TRITONSERVER_ERROR_UNSUPPORTED, message.c_str());
+  TRITONSERVER_MemoryType kind = output.device < 0 ? TRITONSERVER_MEMORY_CPU : TRITONSERVER_MEMORY_GPU;
+  int64_t device = output.device < 0 ? 0 : output.device;
+  if (auto* error = TRITONBACKEND_OutputBuffer(target, &memory, output.size, &kind, &device)) return error;
+  if (output.size == 0) return nullptr;
+  if (output.device < 0 && kind != TRITONSERVER_MEMORY_GPU) {
+    std::memcpy(memory, output.address, output.size);
+    return nullptr;
   }
-  if (size > 0) std::memcpy(memory, output.data.data, size);
-  return nullptr;
+  return failure(begin_copy(memory, output.address, output.size, output.device < 0 ? device : output.device));
 }
 
 TRITONSERVER_Error* fill(TRITONBACKEND_Response* response, const Answer& answer) {
   if (answer.code >= 0) return TRITONSERVER_ErrorNew(answer.code, answer.message.c_str());
+  TRITONSERVER_Error* error = nullptr;
   for (const Output& output : answer.outputs) {
-    if (auto* error = fill(response, output)) return error;
+    error = fill(response, output);
+    if (error != nullptr) break;
   }
-  return nullptr;
+  // In any case: what they write to is Triton's again then.
+  const std::string problem = finish_copies();
+  return error != nullptr ? error : failure(problem);
 }
 
 // Sends an answer, without the interpreter; false where the client gets an error.

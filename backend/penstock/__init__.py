@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 # Loaded when first used, so that `import penstock` is quick.
-_MODULES = ("auto_aug", "errors", "fn", "math", "ops", "pipeline", "plugin", "tensors", "types")
+_MODULES = ("auto_aug", "dynamic", "errors", "fn", "math", "ops", "pipeline", "plugin", "tensors", "types")
 _NAMES = {
     "DataNode": "penstock.graph",
     "OperatorConcurrency": "penstock.pipeline",
@@ -28,7 +28,7 @@ _NAMES = {
 }
 
 if TYPE_CHECKING:
-    from penstock import auto_aug, errors, fn, math, ops, pipeline, plugin, tensors, types
+    from penstock import auto_aug, dynamic, errors, fn, math, ops, pipeline, plugin, tensors, types
     from penstock.graph import DataNode, newaxis
     from penstock.pipeline import OperatorConcurrency, Pipeline, StreamPolicy, pipeline_def
 
@@ -39,6 +39,7 @@ __all__ = [
     "StreamPolicy",
     "__version__",
     "auto_aug",
+    "dynamic",
     "errors",
     "fn",
     "math",

@@ -149,7 +149,7 @@ def test_inputs_are_named_where_there_are_several(photos: Path, tmp_path: Path) 
     inspect(source, "--html", page, "--input", f"left={photos / '2.jpg'}", "--input", right)
     assert "62×80×3 uint8" in Page(page).text
     for given, message in (
-        ([f"left={photos}"], "No file is given for 'right': add --input right=FILE"),
+        ([f"left={photos}"], "No file is given for 'right': add right=FILE"),
         ([f"lefft={photos}", right], "no input 'lefft'. Did you mean 'left'? Its inputs are: left, right"),
         ([str(photos), right], "has the inputs left, right: say for which"),
         ([f"left={photos}/nothing", right], "nothing' is not a file or folder"),

@@ -227,6 +227,7 @@ def test_coco(arguments: dict[str, Any], tmp_path: Path) -> None:
         annotation(30, 3, [0, 0, 50, 40], [[0, 0, 49, 0, 49, 39]]),
         annotation(30, 1, [5, 5, 0.05, 10], [[0, 0, 1, 0, 1, 1]]),
         annotation(30, 1, [5, 6, 7, 8], {"size": [40, 50], "counts": [200, 30, 10, 30, 1730]}, 1),
+        annotation(99, 3, [2, 3, 8, 5], [[2, 3, 10, 8], [20, 5, 25, 5, 25, 12]]),
         annotation(12, 1, [2, 2, 3, 3], {"size": [30, 60], "counts": [100, 50, 1650]}),
     ]
     content = {"images": images, "annotations": annotations, "categories": [{"id": 3}, {"id": 1}, {"id": 10}]}

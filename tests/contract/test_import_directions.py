@@ -24,8 +24,8 @@ LAYERS = [
     {"graph"},
     {"operators"},
     {"passes", "runtime", "serialize"},
-    {"pipeline", "fn", "ops", "math", "types", "external_source", "python_function", "tfrecord"},
-    {"auto_aug", "plugin", "compat", ""},
+    {"pipeline", "fn", "ops", "math", "types", "external_source", "python_function", "tfrecord", "dynamic"},
+    {"auto_aug", "presets", "plugin", "compat", ""},
     {"serving"},
     {"cli", "model", "__main__"},
 ]

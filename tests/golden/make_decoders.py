@@ -1,6 +1,6 @@
-"""Records what real DALI makes of small images in many formats: tests/golden/decoders/images.npz.
+"""Records what real DALI makes of small images in many formats: tests/golden/decoders/images.npz, and tiffs.npz.
 
-Run it in an environment with nvidia-dali, pillow and opencv: ``python tests/golden/make_decoders.py``.
+Run it in an environment with nvidia-dali, pillow and opencv: ``python tests/golden/make_decoders.py [images] [tiffs]``.
 
 Keys of the recording: ``file/<name>``: the encoded bytes; ``<name>/<output type>/<dtype>``: the pixels;
 ``errors``: the keys for which DALI raised.
@@ -9,12 +9,14 @@ Keys of the recording: ``file/<name>``: the encoded bytes; ``<name>/<output type
 from __future__ import annotations
 
 import io
+import sys
 from pathlib import Path
 
 import cv2
 import numpy as np
 from nvidia.dali import fn, pipeline_def, types
 from PIL import Image
+from tiff_files import unusual_tiffs
 
 HEIGHT, WIDTH = 35, 41  # JPEG 2000 takes no less than 32.
 _OUTPUTS = (("RGB", "UINT8"), ("GRAY", "UINT8"), ("ANY_DATA", "UINT8"))
@@ -22,6 +24,7 @@ _ALL_OUTPUTS = (
     *_OUTPUTS,
     *(("BGR", "UINT8"), ("YCbCr", "UINT8"), ("RGB", "FLOAT"), ("RGB", "UINT16"), ("RGB", "INT8"), ("YCbCr", "FLOAT")),
 )
+_OF_TIFF = (*_OUTPUTS, ("ANY_DATA", "UINT16"), ("RGB", "FLOAT"), ("ANY_DATA", "FLOAT"))
 _THOROUGHLY = ("rgb_420.jpg", "gray.jpg", "rgb_16bit.png", "gray_16bit.png", "palette.png")
 _TIFF = {"compression": "tiff_lzw"}
 
@@ -112,14 +115,20 @@ def decode(encoded: bytes, output_type: str, dtype: str) -> np.ndarray | None:
         return None
 
 
-def main() -> None:
+def outputs_of(name: str) -> tuple[tuple[str, str], ...]:
+    if name == "gray.jpg":
+        return tuple(output for output in _ALL_OUTPUTS if output[0] != "ANY_DATA")  # DALI 2.4 crashes.
+    if name in _THOROUGHLY:
+        return _ALL_OUTPUTS
+    return _OF_TIFF if name.endswith(".unusual.tiff") else _OUTPUTS
+
+
+def record(files: dict[str, bytes], recording_path: Path) -> None:
     recording: dict[str, np.ndarray] = {}
     errors = []
-    for name, encoded in encoded_images().items():
+    for name, encoded in files.items():
         recording[f"file/{name}"] = np.frombuffer(encoded, np.uint8)
-        for output_type, dtype in _ALL_OUTPUTS if name in _THOROUGHLY else _OUTPUTS:
-            if name == "gray.jpg" and output_type == "ANY_DATA":
-                continue  # DALI 2.4 crashes.
+        for output_type, dtype in outputs_of(name):
             key = f"{name}/{output_type}/{dtype}"
             pixels = decode(encoded, output_type, dtype)
             if pixels is None:
@@ -127,8 +136,16 @@ def main() -> None:
             else:
                 recording[key] = pixels
     recording["errors"] = np.array(errors)
-    np.savez_compressed(Path(__file__).parent / "decoders" / "images.npz", **recording)
+    np.savez_compressed(recording_path, **recording)
+
+
+def main(which: list[str]) -> None:
+    folder = Path(__file__).parent / "decoders"
+    if "images" in which:
+        record(encoded_images(), folder / "images.npz")
+    if "tiffs" in which:
+        record({f"{name}.unusual.tiff": file for name, file in unusual_tiffs().items()}, folder / "tiffs.npz")
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:] or ["images", "tiffs"])

@@ -160,12 +160,17 @@ def test_broken_images_again_and_again_cost_no_memory() -> None:
     assert expected
     for _ in range(20):
         assert failures() == expected
-    cupy.cuda.Device(tested_gpu.device()).synchronize()
-    before = cupy.cuda.runtime.memGetInfo()[0]
-    for _ in range(200):
-        assert failures() == expected
-    assert before - cupy.cuda.runtime.memGetInfo()[0] < 32 << 20
-    assert failures() == expected
+
+    def growth() -> int:
+        before = cupy.cuda.runtime.memGetInfo()[0]
+        for _ in range(40):
+            assert failures() == expected
+        return int(before - cupy.cuda.runtime.memGetInfo()[0])
+
+    with cupy.cuda.Device(tested_gpu.device()) as device:
+        device.synchronize()
+        # What leaks grows each time; other processes take memory of the same GPU now and then.
+        assert min(growth() for _ in range(5)) < 4 << 20
 
 
 def test_all_images_broken() -> None:

@@ -1,12 +1,17 @@
-"""An ensemble whose tensors stay on the GPU, in a real Triton."""
+"""Tensors on a GPU in a real Triton: they stay there between the models of an ensemble, and in clients' memory on it."""
 
 from __future__ import annotations
 
+import base64
 import io
 import shutil
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+import cupy
 import numpy as np
 import pytest
 import tritonclient.http
@@ -14,7 +19,7 @@ from PIL import Image
 
 from penstock import Pipeline
 from penstock.serving.model_files import load_pipeline
-from penstock.serving.server import LocalServer
+from penstock.serving.server import WAYS, LocalServer
 
 ROOT = Path(__file__).parents[2]
 JUDGE = """
@@ -58,17 +63,69 @@ ensemble_scheduling { step [
 """
 
 
+HEADER = """
+from penstock import fn, pipeline_def, types
+from penstock.plugin.triton import autoserialize
+"""
+GROWN = """
+@autoserialize
+@pipeline_def(batch_size=64, output_dtype=types.FLOAT, output_ndim=3)
+def grown(device="gpu"):
+    x = fn.external_source(name="x", dtype=types.FLOAT, ndim=1, device="gpu")
+    plane = fn.resize(fn.reshape(x, shape=[1, 1, 1], layout="HWC"), size=(1024, 1024), interp_type=types.INTERP_NN)
+    return fn.cat(plane, plane, plane, axis=2, name="large")
+"""
+RANGED = """
+@autoserialize
+@pipeline_def(batch_size=64)
+def ranged(device="gpu"):
+    large = fn.external_source(name="large", dtype=types.FLOAT, ndim=3, device="gpu")
+    return fn.stack(fn.reductions.min(large), fn.reductions.max(large), name="range")
+"""
+ON_GPU_CONFIG = """
+backend: "penstock"
+max_batch_size: 64
+instance_group [ { kind: KIND_GPU count: 2 } ]
+parameters { key: "FORCE_CPU_ONLY_INPUT_TENSORS" value: { string_value: "no" } }
+"""
+CHAIN_CONFIG = """
+platform: "ensemble"
+max_batch_size: 64
+input [ { name: "x" data_type: TYPE_FP32 dims: [ 1 ] } ]
+output [ { name: "range" data_type: TYPE_FP32 dims: [ 2 ] } ]
+ensemble_scheduling { step [
+  { model_name: "grown" model_version: -1 input_map { key: "x" value: "x" } output_map { key: "large" value: "large" } },
+  { model_name: "ranged" model_version: -1 input_map { key: "large" value: "large" } output_map { key: "range" value: "range" } }
+] }
+"""
+LARGE = (1024, 1024, 3)
+
+
+@pytest.fixture(scope="module", params=WAYS)
+def way(request: pytest.FixtureRequest) -> Any:
+    return request.param
+
+
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
+def server(tmp_path_factory: pytest.TempPathFactory, way: str) -> Iterator[LocalServer]:
     repository = tmp_path_factory.mktemp("repository")
     shutil.copytree(ROOT / "model_repository" / "imagenet_preprocess", repository / "imagenet_preprocess")
-    (repository / "judge" / "1").mkdir(parents=True)
-    (repository / "judge" / "1" / "model.py").write_text(JUDGE)
-    (repository / "judge" / "config.pbtxt").write_text(JUDGE_CONFIG)
-    (repository / "both" / "1").mkdir(parents=True)
-    (repository / "both" / "config.pbtxt").write_text(ENSEMBLE_CONFIG)
-    with LocalServer(repository) as running:
+    write_model(repository, "judge", JUDGE_CONFIG, JUDGE, "model.py")
+    write_model(repository, "both", ENSEMBLE_CONFIG)
+    write_model(repository, "grown", ON_GPU_CONFIG, HEADER + GROWN)
+    write_model(repository, "ranged", ON_GPU_CONFIG, HEADER + RANGED)
+    write_model(repository, "chain", CHAIN_CONFIG)
+    # Natively, Triton's own pool will do, for what does not fit there is handed on by way of the host.
+    pool = {"gpu_pool_bytes": 64 << 20} if way == "native" else {}
+    with LocalServer(repository, way=way, **pool) as running:
         yield running
+
+
+def write_model(repository: Path, name: str, config: str, source: str = "", file: str = "pipeline.py") -> None:
+    (repository / name / "1").mkdir(parents=True)
+    (repository / name / "config.pbtxt").write_text(config)
+    if source:
+        (repository / name / "1" / file).write_text(source)
 
 
 def photograph(width: int, height: int, kind: str) -> bytes:
@@ -98,3 +155,76 @@ def test_tensors_stay_on_the_gpu_and_equal_the_cpus(server: LocalServer) -> None
     assert difference[:2].max() <= 1.01
     # GPU and CPU decode JPEG with different transforms and chroma interpolation: alike on average, not pixel by pixel.
     assert difference[2].mean() <= 1
+
+
+def numbers(values: list[float]) -> tritonclient.http.InferInput:
+    tensor = tritonclient.http.InferInput("x", [len(values), 1], "FP32")
+    tensor.set_data_from_numpy(np.array(values, np.float32)[:, None])
+    return tensor
+
+
+def test_a_model_takes_over_what_another_left_on_the_gpu(server: LocalServer) -> None:
+    with tritonclient.http.InferenceServerClient(server.http_url) as client:
+        for count in (1, 3, 7):
+            values = [10.0 * count + number for number in range(count)]
+            found = client.infer("chain", [numbers(values)]).as_numpy("range")
+            assert found.tolist() == [[value, value] for value in values]
+
+
+def test_sixty_four_large_outputs_in_flight_are_all_right(server: LocalServer) -> None:
+    with ThreadPoolExecutor(64) as pool, tritonclient.http.InferenceServerClient(server.http_url, 64) as client:
+        for base in (100, 200):
+            found = pool.map(
+                lambda value: client.infer("chain", [numbers([value])]).as_numpy("range"), range(base, base + 64)
+            )
+            assert [ranges.tolist() for ranges in found] == [[[value, value]] for value in range(base, base + 64)]
+
+
+def test_outputs_on_the_gpu_reach_a_client_on_the_host(server: LocalServer) -> None:
+    with tritonclient.http.InferenceServerClient(server.http_url) as client:
+        large = client.infer("grown", [numbers([3, 4])]).as_numpy("large")
+    assert large.shape == (2, *LARGE)
+    assert (large[0] == 3).all()
+    assert (large[1] == 4).all()
+
+
+@contextmanager
+def shared(client: Any, name: str, size: int) -> Iterator[cupy.ndarray]:
+    """Memory on the GPU that the server knows by a name, filled with nonsense."""
+    address = cupy.cuda.runtime.malloc(size)
+    try:
+        memory = cupy.cuda.UnownedMemory(address, size, None, 0)
+        view = cupy.ndarray(size // 4, np.float32, cupy.cuda.MemoryPointer(memory, 0))
+        view[:] = -1
+        cupy.cuda.Device(0).synchronize()
+        handle = cupy.cuda.runtime.ipcGetMemHandle(address)
+        client.register_cuda_shared_memory(name, base64.b64encode(handle), 0, size)
+        try:
+            yield view
+        finally:
+            client.unregister_cuda_shared_memory(name)
+    finally:
+        cupy.cuda.runtime.free(address)
+
+
+def test_clients_give_and_take_tensors_in_memory_of_the_gpu(server: LocalServer) -> None:
+    elements = int(np.prod(LARGE))
+    with (
+        tritonclient.http.InferenceServerClient(server.http_url) as client,
+        shared(client, "given", 4 * elements) as given,
+        shared(client, "taken", 4 * elements) as taken,
+        shared(client, "range", 8) as found,
+    ):
+        large = tritonclient.http.InferRequestedOutput("large", binary_data=True)
+        large.set_shared_memory("taken", 4 * elements)
+        client.infer("grown", [numbers([5])], outputs=[large])
+        assert (taken.get() == 5).all()
+
+        given[:] = cupy.arange(elements, dtype=np.float32)
+        cupy.cuda.Device(0).synchronize()
+        tensor = tritonclient.http.InferInput("large", [1, *LARGE], "FP32")
+        tensor.set_shared_memory("given", 4 * elements)
+        ranged = tritonclient.http.InferRequestedOutput("range", binary_data=True)
+        ranged.set_shared_memory("range", 8)
+        client.infer("ranged", [tensor], outputs=[ranged])
+        assert found.get().tolist() == [0, elements - 1]

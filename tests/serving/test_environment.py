@@ -95,7 +95,9 @@ def test_the_remedy_is_told_where_nothing_will_do(monkeypatch: pytest.MonkeyPatc
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     with pytest.raises(ServingEnvironmentError, match=r"`penstock setup`.*--python-env"):
-        find_environment()
+        find_environment(native=True)
+    with pytest.raises(ServingEnvironmentError, match=r"`penstock setup --stub`.*--python-env"):
+        find_environment(native=False)
 
 
 def test_the_cache_follows_its_variable(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

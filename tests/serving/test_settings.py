@@ -78,10 +78,10 @@ def test_server_settings_that_make_no_sense_are_refused(text: str) -> None:
 def test_unknown_parameters_are_logged_with_the_nearest_setting(caplog: pytest.LogCaptureFixture) -> None:
     warn_of_unknown(
         config(max_pixel="1", Num_Threads="1", colour_of_the_house="red", EXECUTION_ENV_PATH="/env", max_bytes="1"),
-        {"PENSTOCK_BACKEND_CONFIG": '{"penstock": {"isolate": "all", "max_bytes": "3"}}'},
+        {"PENSTOCK_BACKEND_CONFIG": '{"penstock": {"isolate_decoder": "all", "max_bytes": "3"}}'},
     )
     assert [record.getMessage() for record in caplog.records] == [
-        "the server's setting penstock,isolate has no effect: it is no setting of Penstock's. Did you mean 'isolate_decoders'?",
+        "the server's setting penstock,isolate_decoder has no effect: it is no setting of Penstock's. Did you mean 'isolate_decoders'?",
         "the parameter 'max_pixel' has no effect: it is no setting of Penstock's. Did you mean 'max_pixels'?",
         "the parameter 'Num_Threads' has no effect: it is no setting of Penstock's. Did you mean 'num_threads'?",
         "the parameter 'colour_of_the_house' has no effect: it is no setting of Penstock's.",

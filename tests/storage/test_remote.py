@@ -31,7 +31,7 @@ def archive() -> bytes:
 
 @pytest.fixture
 def server() -> Iterator[FlakyServer]:
-    configure(Retries(attempts=4, timeout=0.5, first_pause=0.01))
+    configure(Retries(attempts=4, timeout=0.5, seconds_per_mib=0.05, first_pause=0.01))
     files = {"large.bin": DATA.tobytes(), "small.bin": b"small", "empty.bin": b"", "data.tar": archive()}
     with serving(files | {f"{index}.bin": bytes([index]) for index in range(SAMPLES)}) as started:
         yield started

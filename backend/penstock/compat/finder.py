@@ -12,6 +12,8 @@ from types import ModuleType
 from penstock.errors import import_as
 
 _ROOT = "nvidia.dali"
+# What is in it stands beside all else in Penstock.
+_EXPERIMENTAL = f"{_ROOT}.experimental"
 # Modules at another path here; all others have the same path below `penstock`.
 _REDIRECTS = {
     _ROOT: "penstock.compat.dali",
@@ -22,15 +24,16 @@ _REDIRECTS = {
     f"{_ROOT}.backend": "penstock.compat.backend",
     f"{_ROOT}.backend_impl": "penstock.compat.backend",
     f"{_ROOT}.data_node": "penstock.compat.data_node",
+    f"{_ROOT}.experimental": "penstock.compat.experimental",
     f"{_ROOT}.pickling": "penstock.compat.pickling",
     f"{_ROOT}.plugin_manager": "penstock.compat.plugin_manager",
     f"{_ROOT}.python_function_plugin": "penstock.compat.python_function_plugin",
     f"{_ROOT}.plugin.jax.iterator": "penstock.plugin.jax.iterators",
+    f"{_ROOT}.plugin.pytorch.loader_evaluator.loader": "penstock.plugin.pytorch.loader_evaluator",
     f"{_ROOT}.plugin.pytorch.torch_utils": "penstock.plugin.pytorch.tensors",
 }
 # Modules without a counterpart, and the reason, which importing them raises.
 _WITHOUT = {
-    f"{_ROOT}.experimental": "its dynamic mode runs operators without a pipeline; use pipelines, with `debug=True` to run them eagerly",
     f"{_ROOT}.plugin.tf": "there is no plugin for TensorFlow; iterate with `plugin.pytorch` or `plugin.jax`, or run the pipeline and hand "
     "on its outputs by DLPack",
     f"{_ROOT}.reducers": "it belongs to DALI's own pickling of callbacks; see `penstock.pickling`",
@@ -41,7 +44,10 @@ _WITHOUT = {
 
 def counterpart(name: str) -> str:
     """The counterpart of module ``name``, in or below ``nvidia.dali``."""
-    return _REDIRECTS.get(name) or "penstock" + name.removeprefix(_ROOT)
+    own = _REDIRECTS.get(name)
+    if own is None and name.startswith(f"{_EXPERIMENTAL}."):
+        return "penstock" + name.removeprefix(_EXPERIMENTAL)
+    return own or "penstock" + name.removeprefix(_ROOT)
 
 
 class _Loader(importlib.abc.Loader):

@@ -64,14 +64,17 @@ class Scope:
             self.sinks.extend(op.outputs[:1])
 
 
-_local = threading.local()
+class _Local(threading.local):
+    def __init__(self) -> None:
+        self.scopes: list[Scope] = []
+
+
+_local = _Local()
 _outside = Scope(detached=True)
 
 
 def scope_stack() -> list[Scope]:
     """The open scopes of this thread, innermost last."""
-    if not hasattr(_local, "scopes"):
-        _local.scopes = []
     return _local.scopes
 
 

@@ -66,7 +66,7 @@ def stream_from_state(state: np.ndarray, index: int) -> Stream:
         raise ValueError(f"The state of a random generator has 7 words, got a tensor of shape {state.shape}")
     words = [int(word) for word in state.reshape(-1)]
     key, counter, stream = (low | high << 32 for low, high in zip(words[0:6:2], words[1:6:2]))
-    return Stream(_uint64(key), _uint64(stream + SAMPLE_STRIDE * index), _uint64(counter * 4 + words[6]))
+    return Stream(_uint64(key), _uint64(stream + SAMPLE_STRIDE * index), _uint64(counter * 4 + words[6] % 4))
 
 
 def _uint64(number: int) -> np.uint64:

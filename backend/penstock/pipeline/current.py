@@ -8,31 +8,30 @@ from typing import Any
 
 from penstock.graph import Scope, scope_stack
 
-_local = threading.local()
+
+class _Local(threading.local):
+    def __init__(self) -> None:
+        self.pipelines: list[Callable[[], object]] = []
 
 
-def _pipelines() -> list[Callable[[], object]]:
-    if not hasattr(_local, "pipelines"):
-        _local.pipelines = []
-    return _local.pipelines
+_local = _Local()
 
 
 def push(reference: Callable[[], object], scope: Scope) -> None:
     """Makes a pipeline, returned by ``reference``, the current one until :func:`pop`."""
-    _pipelines().append(reference)
+    _local.pipelines.append(reference)
     scope_stack().append(scope)
 
 
 def pop() -> None:
     """Undoes :func:`push`."""
-    _pipelines().pop()
+    _local.pipelines.pop()
     scope_stack().pop()
 
 
 def innermost() -> Any:
     """The current pipeline, or None."""
-    pipelines = _pipelines()
-    return pipelines[-1]() if pipelines else None
+    return _local.pipelines[-1]() if _local.pipelines else None
 
 
 class AsCurrent:

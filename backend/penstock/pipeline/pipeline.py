@@ -32,6 +32,8 @@ from penstock.runtime import Executor, Plan
 from penstock.runtime.checkpoints import checkpoint_seed
 from penstock.runtime.parallel import RunningWorkers, check_workers
 from penstock.runtime.settings import OperatorConcurrency, PipelineSettings, StreamPolicy, declared_limits
+from penstock.runtime.tolerance import SkippedSamples
+from penstock.runtime.trace import Trace, titles
 from penstock.schema.registry import load_package
 from penstock.storage import Files
 from penstock.tensors import cuda
@@ -70,8 +72,14 @@ class Pipeline:
         isolate_decoders: which formats to decode in worker processes, where a file that crashes its decoder fails
             alone: ``all``, those with untrusted decoders (``auto``: all but JPEG, PNG, WebP, BMP, PNM, WAV of plain
             samples and FLAC), or ``none`` (except kinds of files known to crash the process). Not saved.
+        on_error: what becomes of samples that a reader or decoder fails on, unless its own argument says otherwise:
+            ``raise`` the error, ``skip`` them (the batch is smaller), or ``replace`` them by their neighbours in the batch.
+            :attr:`skipped` tells which they were. Not saved.
+        max_errors: so many samples may be skipped or replaced before :class:`~penstock.errors.TooManyErrorsError` is
+            raised; None: any number. Not saved.
         confined_to: the only folders, and prefixes of remote paths, in which operators may access files; relative paths
             start from the first. None: any. Not saved.
+        trace: whether to record where time goes, in :attr:`trace`. Costs some 5 us an operator and batch. Not saved.
 
     >>> from penstock import fn
     >>> with Pipeline(batch_size=2, num_threads=1) as pipe:
@@ -114,7 +122,10 @@ class Pipeline:
         max_bytes: int | None = None,
         max_frames: int | None = None,
         isolate_decoders: str = "none",
+        on_error: str = "raise",
+        max_errors: int | None = None,
         confined_to: Sequence[str] | None = None,
+        trace: bool = False,
     ) -> None:
         load_package("penstock.operators")
         if experimental_exec_dynamic is not None:
@@ -153,12 +164,15 @@ class Pipeline:
             passes=None if passes is None else tuple(chosen_passes(passes)),
             limits=declared_limits(max_pixels=max_pixels, max_bytes=max_bytes, max_frames=max_frames),
             isolate_decoders=isolate_decoders,
+            on_error=on_error,
+            max_errors=max_errors,
             files=Files(confined_to),
+            trace=trace,
         )
         self._definition = Definition()
         self._session = Session(self.settings)
 
-    # -- what it was made with -----------------------------------------------------------------------------------
+    # -- settings ------------------------------------------------------------------------------------------------
 
     @property
     def batch_size(self) -> int | None:
@@ -242,6 +256,11 @@ class Pipeline:
         return self.settings.isolate_decoders
 
     @property
+    def trace(self) -> Trace | None:
+        """Where time went so far: see :class:`~penstock.runtime.trace.Trace`. None unless made with ``trace=True``."""
+        return self.executor.trace if self.settings.trace else None
+
+    @property
     def set_affinity(self) -> bool:
         """Whether the worker threads are bound to cores."""
         return self.settings.set_affinity
@@ -258,12 +277,12 @@ class Pipeline:
 
     @property
     def cpu_queue_size(self) -> int:
-        """The number of batches prefetched on CPU."""
+        """The number of batches prefetched on the CPU."""
         return self.settings.depths[0]
 
     @property
     def gpu_queue_size(self) -> int:
-        """The number of batches prefetched on GPU."""
+        """The number of batches prefetched on the GPU."""
         return self.settings.depths[1]
 
     @property
@@ -416,6 +435,8 @@ class Pipeline:
         plan = Plan(improved, seed, settings.decoding(), settings.files, graph)
         executor = session.start(plan, settings.depth)
         executor.enable_memory_stats = settings.enable_memory_stats
+        if settings.trace:
+            executor.trace = Trace(settings.num_threads or 1, settings.depth, titles(improved.operators))
         executor.run_context = functools.partial(current.AsCurrent, weakref.ref(self), self._scope)
         if settings.enable_checkpointing:
             session.keep_states(executor)
@@ -480,7 +501,7 @@ class Pipeline:
 
         Args:
             data_node: the external source's name or node.
-            data: an array whose first dimension is the batch, a list of samples, or a tensor list; on CPU or GPU.
+            data: an array whose first dimension is the batch, a list of samples, or a tensor list; on the CPU or GPU.
             layout: of a sample.
             cuda_stream: the stream of the GPU data.
 
@@ -569,8 +590,31 @@ class Pipeline:
         return None if stream is None else stream
 
     def reset(self) -> None:
-        """Starts the next epoch after StopIteration."""
+        """Starts the next epoch: after StopIteration, or after an error, which ends its epoch."""
         self._session.reset()
+
+    def end_epoch(self) -> None:
+        """Gives up what is left of the epoch, also what is prefetched; :meth:`reset` starts the next one from its beginning."""
+        self._session.end_epoch()
+
+    @property
+    def failed(self) -> bool:
+        """Whether a batch of this epoch raised an error."""
+        return self._session.failed
+
+    @property
+    def skipped(self) -> SkippedSamples:
+        """The samples that were skipped or replaced, as ``on_error`` says: each with its source and the reason.
+
+        >>> for sample in pipe.skipped:  # doctest: +SKIP
+        ...     print(sample.source, sample.reason)
+        """
+        return self._session.skipped
+
+    def kept_of(self, count: int) -> int:
+        """How many samples the batch that was taken last has of its first ``count`` ones: fewer where some were skipped."""
+        kept = self._session.kept
+        return count if kept is None else sum(position < count for position in kept)
 
     def empty(self) -> bool:
         """Whether no batch is in flight."""
@@ -769,7 +813,7 @@ CONSTRUCTOR = tuple(name for name in inspect.signature(Pipeline.__init__).parame
 
 
 def check_settings(settings: Iterable[str]) -> None:
-    """Raises TypeError for what is no argument of a pipeline, as the call would, which knows no similar ones."""
+    """Raises TypeError for unknown arguments of a pipeline, suggesting similar ones."""
     for name in settings:
         if name not in CONSTRUCTOR:
             raise TypeError(f"Pipeline has no argument '{name}'.{did_you_mean(name, CONSTRUCTOR)}")

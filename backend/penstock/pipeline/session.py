@@ -1,8 +1,9 @@
-"""The running state of a pipeline: what feeds its executor, and the consumer's position."""
+"""The running state of a pipeline: its executor, the sources that feed it, and the consumer's position."""
 
 from __future__ import annotations
 
 import contextlib
+import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -16,6 +17,8 @@ from penstock.runtime.checkpoints import Position, restore_checkpoint, save_chec
 from penstock.runtime.feeding import to_batch
 from penstock.runtime.settings import PipelineSettings
 from penstock.runtime.sources import Source, fetch_all
+from penstock.runtime.tolerance import SkippedSamples
+from penstock.runtime.trace import Kind
 from penstock.tensors.cuda import require_cupy
 
 
@@ -30,9 +33,12 @@ class Session:
         sources: those that the pipeline asks for data.
         feeds: the steps to feed, by name.
         readers: the readers, by name.
+        skipped: the samples that the pipeline went on without.
+        kept: of the batch taken last, if some of its samples were skipped or replaced; as ``Result`` has it.
         epoch: of the started batches.
         exhausted: a source is at its end.
-        position: of the consumer: prefetching is ahead of it.
+        failed: a batch of the epoch raised an error.
+        position: of the consumer; prefetching runs ahead of it.
         iterator_state: the state of an iterator in the checkpoint from which the pipeline continues.
         restored: whether it continues from a checkpoint.
     """
@@ -43,8 +49,11 @@ class Session:
         self.sources: list[Source] = []
         self.feeds: dict[str, Any] = {}
         self.readers: dict[str, Any] = {}
+        self.skipped = SkippedSamples(settings.max_errors)
+        self.kept: list[int] | None = None
         self.epoch = 0
         self.exhausted = False
+        self.failed = False
         self.position = Position()
         self.iterator_state: object = None
         self.restored = False
@@ -65,6 +74,8 @@ class Session:
             settings.device_id,
             depth,
             settings.affinity(),
+            settings.on_error,
+            self.skipped,
         )
         self.feeds = {step.node.name: step for step in plan.operators if hasattr(step.operator, "feed")}
         self.readers = {step.node.name: step for step in plan.operators if hasattr(step.operator, "reader_meta")}
@@ -77,7 +88,7 @@ class Session:
             step.operator.keep_checkpoints()
 
     def close(self, timeout: float | None = None) -> None:
-        """Ends the threads and worker processes; waits so many seconds for the current batch."""
+        """Ends the threads and worker processes; waits up to ``timeout`` seconds for the current batch."""
         executor, self.executor = self.executor, None
         if executor is not None:
             executor.close(timeout)
@@ -106,17 +117,18 @@ class Session:
 
     def feed_from_sources(self, executor: Executor) -> None:
         """Feeds external sources with callbacks for the next batch."""
-        for source, outputs in fetch_all(self.sources, executor.max_batch_size, self.epoch):
-            for name, data, layout in zip(source.names, outputs, source.layouts):
-                if name in self.feeds:
-                    feed(executor, self.feeds[name], data, layout, copy=not source.no_copy)
+        if not self.sources:
+            return
+        with executor.span("external sources", Kind.SOURCE):
+            for source, outputs in fetch_all(self.sources, executor.max_batch_size, self.epoch):
+                for name, data, layout in zip(source.names, outputs, source.layouts):
+                    if name in self.feeds:
+                        feed(executor, self.feeds[name], data, layout, copy=not source.no_copy)
 
-    def _has_data(self) -> bool:
-        """Whether every source that the user feeds has data for one more batch."""
+    def _depth_at_first(self) -> int:
+        """The number of batches to prefetch at first: one, and more as far as all sources that the user feeds have data."""
         fed = (step for step in self.feeds.values() if not isinstance(step.node.payload, Source))
-        return all(
-            step.operator.pending_batch_size() is not None or step.node.arguments.get("blocking") for step in fed
-        )
+        return max(1, int(min([max(self.settings.depths), *map(_batches_of, fed)])))
 
     # -- running ---------------------------------------------------------------------------------------------------
 
@@ -126,9 +138,8 @@ class Session:
             self._schedule_one(executor, before_batch)
             return
         self._first_iteration = False
-        for number in range(max(self.settings.depths)):
-            if number and not self._has_data():
-                break
+        # Counted before any of them runs: the prefetching thread takes fed data while others are scheduled.
+        for _ in range(self._depth_at_first()):
             self._schedule_one(executor, before_batch)
 
     def _schedule_one(self, executor: Executor, before_batch: Callable[[], None]) -> None:
@@ -140,6 +151,9 @@ class Session:
         except StopIteration:
             self.exhausted = True
             return
+        except Exception:
+            self.failed = True
+            raise
         executor.schedule()
         self._to_consume += 1
 
@@ -148,7 +162,12 @@ class Session:
         if self._to_consume == 0 or executor is None:
             raise StopIteration
         self._to_consume -= 1
-        result = executor.next_result()
+        try:
+            result = executor.next_result()
+        except Exception:
+            self.failed = True
+            raise
+        self.kept = result.kept
         self.position.iteration += 1
         self.position.batches += 1
         self.position.states = result.states
@@ -158,7 +177,7 @@ class Session:
             else:
                 from penstock.tensors.tensor import as_cupy_stream
 
-                # The default stream is that of the current device.
+                # The default stream depends on the current device.
                 with require_cupy().cuda.Device(executor.device_id):
                     as_cupy_stream(cuda_stream).wait_event(result.ready)
         self.check_outputs(result.outputs)
@@ -202,8 +221,27 @@ class Session:
         """Whether mixing the APIs for running a pipeline is rejected."""
         self._api_check = enable
 
+    def end_epoch(self) -> None:
+        """Gives up what is left of the epoch, in flight and to be read."""
+        executor = self.executor
+        while self._to_consume and executor is not None:
+            self._to_consume -= 1
+            # What else went wrong is of no interest any more.
+            with contextlib.suppress(Exception):
+                executor.next_result()
+        for step in self.feeds.values():
+            if isinstance(step.node.payload, Source):
+                step.operator.drop()
+        for step in self.readers.values():
+            step.operator.end_epoch()
+        for source in self.sources:
+            source.restart(self.settings)
+        self.exhausted, self.failed = True, False
+
     def reset(self) -> None:
-        """Starts the next epoch, if this one is over."""
+        """Starts the next epoch, if this one is over, or failed."""
+        if self.failed:
+            self.end_epoch()
         if not self.exhausted:
             return
         self._first_iteration = True
@@ -252,6 +290,15 @@ class Session:
         for source in self.sources:
             source.skip(self.position.iteration, executor.max_batch_size)
         self.restored = True
+
+
+def _batches_of(step: Any) -> float:
+    """The number of batches for which a fed operator has data; infinity if it waits for more, or repeats the last."""
+    arguments, operator = step.node.arguments, step.operator
+    if arguments.get("blocking") or (arguments.get("repeat_last") and operator.has_data()):
+        return math.inf
+    count: int = operator.waiting
+    return count
 
 
 def feed(executor: Executor, step: Any, data: object, layout: str | None, copy: bool) -> None:

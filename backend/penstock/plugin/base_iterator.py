@@ -83,11 +83,15 @@ class Epoch:
         return None
 
     def kept(self) -> list[int] | None:
-        """Like :meth:`within`, if the others are to be cut off."""
+        """Like :meth:`within`, if the other samples must be removed."""
         return None
 
     def begin_next(self) -> None:
         """Advances to the next epoch."""
+        self.counter = 0
+
+    def begin_anew(self) -> None:
+        """Advances from any position to the next epoch, of which nothing was read ahead."""
         self.counter = 0
 
     def __len__(self) -> int:
@@ -224,6 +228,13 @@ class ReaderEpoch(Epoch):
         else:
             self.counter = 0
 
+    def begin_anew(self) -> None:
+        self.counter = 0
+        self._ahead = [0] * self._shards
+        if not self._sticks_to_shard:
+            self._shard_ids = [(shard + 1) % self._shards for shard in self._shard_ids]
+            self._turn()
+
     def _carry_over(self) -> None:
         """Starts an epoch without the samples that the previous epoch's last batches took from it."""
         taken = self.counter - min(self._ahead)
@@ -233,7 +244,7 @@ class ReaderEpoch(Epoch):
             self._turn()
         self.size = self._whole_batches(max(size - ahead for size, ahead in zip(self._current_sizes, self._ahead)))
         if self.size == 0:
-            # All of the epoch has been read already: it is skipped.
+            # The whole epoch has been read already, so it is skipped.
             self._ahead = [0] * self._shards
             self.counter = 0
             self._turn()
@@ -350,14 +361,15 @@ class BaseIterator:
             return SizedEpoch(size, self.batch_size, len(self._pipes), policy, padded)
         return Epoch()
 
-    # -- what a framework fills in ---------------------------------------------------------------------------------
+    # -- implemented by each framework -----------------------------------------------------------------------------
 
     def _converted(self, outputs: list[tuple[object, ...]]) -> object:
         """Converts the pipelines' outputs."""
         raise NotImplementedError
 
     def _trimmed(self, batch: Any, kept: Sequence[int]) -> Any:
-        """The converted batch with only the first samples of each pipeline; pipelines past the end of ``kept`` give nothing."""
+        """The converted batch with only the first samples of each pipeline; pipelines past the end of ``kept``
+        contribute nothing."""
         raise NotImplementedError
 
     # -- batches ---------------------------------------------------------------------------------------------------
@@ -375,11 +387,22 @@ class BaseIterator:
         return next(self)
 
     def _take_batch(self) -> object:
-        batch = self._converted(self._get_outputs())
+        batch = None
+        while batch is None:
+            batch = self._next_batch()
+        return batch
+
+    def _next_batch(self) -> object | None:
+        """The next batch; None if all of its samples were skipped."""
+        outputs = self._get_outputs()
+        has_samples = any(pipe.kept_of(self.batch_size) for pipe in self._pipes)
+        batch = self._converted(outputs) if has_samples else None
         self._schedule_runs()
         self._advance_and_check_drop_last()
         kept = self._epoch.kept()
-        return batch if kept is None else self._trimmed(batch, kept)
+        if batch is None or kept is None:
+            return batch
+        return self._trimmed(batch, [pipe.kept_of(count) for pipe, count in zip(self._pipes, kept)])
 
     def _get_outputs(self) -> list[tuple[Any, ...]]:
         if not self._ever_scheduled:
@@ -394,7 +417,11 @@ class BaseIterator:
             raise
         if self._fixed_batch_size:
             _require(
-                all(len(batch) == self.batch_size for pipe_outputs in outputs for batch in pipe_outputs),
+                all(
+                    len(batch) == pipe.kept_of(self.batch_size)
+                    for pipe, pipe_outputs in zip(self._pipes, outputs)
+                    for batch in pipe_outputs
+                ),
                 "Variable batch size is not supported by the iterator when reader_name is provided or iterator size is set "
                 "explicitly",
             )
@@ -440,10 +467,20 @@ class BaseIterator:
                 ) from None
 
     def reset(self) -> None:
-        """Starts the next epoch; ignored, with a warning in the log, before the end of the current one."""
+        """Starts the next epoch: at the end of this one, or after an error, which ends it.
+
+        Ignored, with a warning in the log, in the midst of an epoch.
+        """
         epoch = self._epoch
+        if self._failed:
+            for pipe in self._pipes:
+                pipe.end_epoch()
+            self._first_batch = None
+            epoch.begin_anew()
+            self._begin_pipelines()
+            return
         if epoch.next_is_short and not epoch.over:
-            # By the iterator's length the epoch is over, but its last batch, which is dropped, has not been taken yet.
+            # By the iterator's length the epoch is over, but its last batch, which is to be dropped, was not taken yet.
             self._get_outputs()
             self._schedule_runs()
             epoch.advance()
@@ -451,6 +488,13 @@ class BaseIterator:
             _log.warning("The iterator does not support resetting while the epoch is not finished. Ignored.")
             return
         epoch.begin_next()
+        self._begin_pipelines()
+
+    @property
+    def _failed(self) -> bool:
+        return any(pipe.failed for pipe in self._pipes)
+
+    def _begin_pipelines(self) -> None:
         for pipe in self._pipes:
             pipe.reset()
             if pipe.empty():
@@ -458,7 +502,7 @@ class BaseIterator:
                     pipe.schedule_run()
 
     def __iter__(self) -> Any:
-        if self._epoch.counter and self._ever_consumed:
+        if self._ever_consumed and (self._epoch.counter or self._failed):
             self.reset()
         return self
 

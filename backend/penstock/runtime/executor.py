@@ -18,8 +18,11 @@ from typing import Any, Protocol
 
 from penstock.errors import CancelledError, OperatorError, PenstockError, operator_error
 from penstock.runtime.plan import Plan, Step, Transfer
-from penstock.runtime.workers import WorkerPool
+from penstock.runtime.tolerance import SkippedSample, SkippedSamples, kept_samples, policy_for, tolerated
+from penstock.runtime.trace import Kind, Trace
+from penstock.runtime.workers import Parallel, WorkerPool
 from penstock.schema.input_operator import InputOperator
+from penstock.schema.tolerance import RAISE, REPLACE
 from penstock.schema.workspace import SampleFailure, Workspace
 from penstock.tensors import HostPool, TensorList, TensorListGPU
 from penstock.tensors.cuda import require_cupy
@@ -34,6 +37,7 @@ class Result:
         failures: errors by sample, if the run isolates them: an ``OperatorError``, or ``CancelledError``.
         ready: the CUDA event after which GPU outputs are valid.
         states: of the operators after this run, if checkpoints are enabled.
+        kept: if failed samples were skipped or replaced: for each sample of the outputs, its position in the batch.
         taken: for each input operator, the ticket of the batch it returned.
         stopped: all samples were cancelled: there are no outputs, and some sources may not have run.
     """
@@ -42,21 +46,24 @@ class Result:
     failures: dict[int, PenstockError] = field(default_factory=dict)
     ready: Any = None
     states: dict[str, Any] | None = None
+    kept: list[int] | None = None
     taken: dict[str, object] = field(default_factory=dict)
     stopped: bool = False
 
 
 @dataclass
 class _Batch:
-    """A batch on its way.
+    """A batch in flight.
 
     Attributes:
         size: number of samples.
         iteration: its index.
-        isolate, watch: as :meth:`Executor.run_once` is told.
+        isolate, watch: see :meth:`Executor.run_once`.
+        tolerant: whether samples that fail in readers and decoders are skipped or replaced, as these specify.
         slots: the data so far.
-        begun: the workspaces of operators that are at work already, by their steps' nodes.
-        result: what comes of it.
+        tolerated: for each failed sample, its policy.
+        begun: the workspaces of operators that were started early, by node name.
+        result: the result so far.
     """
 
     size: int
@@ -64,7 +71,9 @@ class _Batch:
     isolate: bool
     watch: Watch | None
     slots: list[Any]
+    tolerant: bool = False
     begun: dict[str, Workspace] = field(default_factory=dict)
+    tolerated: dict[int, str] = field(default_factory=dict)
     result: Result = field(default_factory=Result)
 
 
@@ -79,15 +88,17 @@ class Watch(Protocol):
 
 
 class _Event(Enum):
-    """What the prefetching thread is told."""
+    """A message to the prefetching thread."""
 
     SCHEDULED = auto()
     WANTED = auto()
     ENDED = auto()
 
 
-# For so long the prefetching thread waits for the next batch to begin before it completes those that are begun.
+# How long the prefetching thread waits for the next batch to be scheduled before it completes those in flight.
 _IDLE_SECONDS = 0.002
+
+_NOTHING = contextlib.nullcontext()
 
 # Streams are never destroyed: results outlive their pipeline, and libraries free memory in the order of its stream.
 # Keeping them here matters for a pipeline in a reference cycle, whose stream would be finalized with it.
@@ -120,13 +131,15 @@ class Executor:
     """Runs a plan, batch after batch.
 
     Args:
-        plan: what to run.
+        plan: the plan to run.
         max_batch_size: the largest batch, and the batch size if no source sets one.
         num_threads: CPU threads.
         device_id: the GPU to use, or None.
         depth: batches prefetched by a thread, ahead of the consumer; 0: each runs when scheduled. A plan that runs
             entirely on the GPU needs no thread: its work is asynchronous.
         affinity: CPU cores to bind threads to.
+        on_error: the policy for samples that fail in readers and decoders without a policy of their own.
+        skipped: the list of skipped samples.
     """
 
     def __init__(
@@ -137,6 +150,8 @@ class Executor:
         device_id: int | None,
         depth: int,
         affinity: Any = None,
+        on_error: str = RAISE,
+        skipped: SkippedSamples | None = None,
     ) -> None:
         self.plan = plan
         self.max_batch_size = max_batch_size
@@ -144,11 +159,14 @@ class Executor:
         self.host_pool = HostPool()
         self.workers = WorkerPool(num_threads, affinity)
         self.iteration = 0
+        self._on_error = on_error
+        self._skipped = SkippedSamples() if skipped is None else skipped
+        self._tolerates = tolerated((step.node for step in plan.operators), on_error)
         self._depth = depth
         self._is_threaded = depth > 0 and not plan.is_cheap_on_host
         self._stream: Any = None
         self._events: queue.SimpleQueue[_Event] = queue.SimpleQueue()
-        # Of the prefetching thread: batches that it completed, and that were asked for.
+        # Counts of batches that the prefetching thread has completed, and that the consumer has requested.
         self._completed = self._wanted = 0
         self._results: queue.SimpleQueue[Result | BaseException] = queue.SimpleQueue()
         self._begun: deque[_Batch | BaseException] = deque()
@@ -158,6 +176,7 @@ class Executor:
         self.peak_bytes: dict[str, list[int]] = {}
         self.enable_memory_stats = False
         self.keep_states = False
+        self.trace: Trace | None = None
         # Entered around each run: makes the pipeline the current one.
         self.run_context: Callable[[], AbstractContextManager[object]] = contextlib.nullcontext
 
@@ -169,7 +188,7 @@ class Executor:
         If another thread has closed this executor meanwhile, the batch fails.
         """
         if not self._is_threaded and self._depth and self.plan.early:
-            # What can be begun early shows with the first batches.
+            # The first batches show what can be started early.
             self._is_threaded = not self.plan.is_cheap_on_host
         if not self._is_threaded:
             try:
@@ -196,18 +215,20 @@ class Executor:
             self._release()
 
     def _next_event(self) -> bool:
-        """Begins the batch that is scheduled next, or completes one: a begun batch waits for the next one's beginning.
+        """Starts the batch that is scheduled next, or completes one: each is only completed once the next one is
+        started.
 
-        False where the thread is to end.
+        Returns False when the thread should end.
         """
         try:
-            event = self._events.get(timeout=_IDLE_SECONDS if self._begun else None)
+            with self.span("consumer", Kind.NO_DEMAND):
+                event = self._events.get(timeout=_IDLE_SECONDS if self._begun else None)
         except queue.Empty:
             self._complete_begun()
             return True
         if event is _Event.SCHEDULED:
             if self._begun and not self._is_fed():
-                # Who is to feed may wait for what was begun.
+                # The feeding thread may be waiting for the batch in flight.
                 self._complete_begun()
             try:
                 self._begun.append(self._begin_when_ready())
@@ -236,10 +257,15 @@ class Executor:
         return all(operator.has_data() for operator in self.input_operators.values())
 
     def _begin_when_ready(self) -> _Batch:
-        """Begins the next batch, as soon as the sources that are to be waited for have one."""
-        for operator in self.input_operators.values():
-            operator.wait_for_data(lambda: self._finishing)
-        return self._begin()
+        """Starts the next batch as soon as the blocking sources have data."""
+        for name, operator in self.input_operators.items():
+            with self.span(name, Kind.NO_INPUT):
+                operator.wait_for_data(lambda: self._finishing)
+        return self._begin(tolerant=self._tolerates)
+
+    def span(self, name: str, kind: Kind) -> AbstractContextManager[None]:
+        """Records the time until the context ends, if the pipeline is traced."""
+        return _NOTHING if self.trace is None else self.trace.span(name, kind)
 
     @functools.cached_property
     def input_operators(self) -> dict[str, InputOperator]:
@@ -248,11 +274,14 @@ class Executor:
         return {step.node.name: step.operator for step in steps if isinstance(step.operator, InputOperator)}
 
     def next_result(self) -> Result:
-        """The oldest scheduled batch, waited for; raises what its run raised."""
+        """The oldest scheduled batch; waits for it, and raises what its run raised."""
+        if self.trace is not None:
+            self.trace.consumed(self._results.qsize())
         if not self._is_threaded:
             return self._complete(self._begun.popleft())
         self._events.put(_Event.WANTED)
-        result = self._results.get()
+        with self.span("pipeline", Kind.NO_BATCH):
+            result = self._results.get()
         if isinstance(result, BaseException):
             try:
                 raise result
@@ -263,7 +292,7 @@ class Executor:
         return result
 
     def close(self, timeout: float | None = None) -> None:
-        """Ends the threads for good; batches that were not taken are dropped.
+        """Ends the threads; batches that were not taken are dropped.
 
         Args:
             timeout: how long to wait for a batch in flight, in seconds; afterwards its thread ends by itself.
@@ -290,7 +319,7 @@ class Executor:
         if thread is None:
             return
         self._events.put(_Event.ENDED)
-        # On the thread itself, the garbage collection may come upon its pipeline.
+        # Garbage collection may close the pipeline on this very thread.
         if thread is not threading.current_thread():
             thread.join(timeout)
             if not thread.is_alive():
@@ -308,23 +337,27 @@ class Executor:
         """
         return self._complete(self._begin(isolate, watch))
 
-    def _begin(self, isolate: bool = False, watch: Watch | None = None) -> _Batch:
-        """Runs the steps that need nothing of what is begun early, and begins that."""
-        batch = _Batch(self._batch_size(), self.iteration, isolate, watch, [None] * self.plan.num_slots)
+    def _begin(self, isolate: bool = False, watch: Watch | None = None, tolerant: bool = False) -> _Batch:
+        """Runs the steps that don't depend on operators started early, then starts those."""
+        slots = [None] * self.plan.num_slots
+        batch = _Batch(self._batch_size(), self.iteration, isolate or tolerant, watch, slots, tolerant)
         with self.run_context(), self.on_device():
             self._run_steps(batch, self.plan.steps[: self.plan.num_prepared])
             for step in () if batch.result.stopped else self.plan.early:
                 self._begin_operator(step, batch)
+        if not self.plan.early:
+            # Now, as work submitted before the batch is taken belongs to later batches.
+            self._mark_ready(batch.result)
         if not batch.result.stopped:
             batch.result.taken = {name: operator.taken for name, operator in self.input_operators.items()}
         self.iteration += 1
         if self.keep_states:
-            # What is begun early is in its next state, as it is for the batch after.
+            # Operators started early are already in the state that follows this batch.
             batch.result.states = self.plan.states([*self.plan.steps[: self.plan.num_prepared], *self.plan.early])
         return batch
 
     def _complete(self, begun: _Batch | BaseException) -> Result:
-        """Runs the steps that are left of a batch, or raises what its beginning raised."""
+        """Runs the remaining steps of a batch, or raises the error with which its start failed."""
         if isinstance(begun, BaseException):
             try:
                 raise begun
@@ -332,33 +365,43 @@ class Executor:
                 # As in `next_result`.
                 del begun
         waiting, result = self.plan.steps[self.plan.num_prepared :], begun.result
-        with self.run_context(), self.on_device():
-            if not result.stopped:
+        if waiting and not result.stopped:
+            with self.run_context(), self.on_device():
                 self._run_steps(begun, waiting)
-            if result.stopped:
-                result.taken = {}
-            else:
-                result.outputs = [begun.slots[slot] for slot in self.plan.outputs]
-            if self.device_id is not None:
-                # Who waits for it on another thread leaves the driver to this one.
-                event = require_cupy().cuda.Event(block=self._thread is not None, disable_timing=True)
-                result.ready = self._stream.record(event)
+        if result.stopped:
+            result.taken = {}
+        else:
+            result.outputs = [begun.slots[slot] for slot in self.plan.outputs]
+            if begun.tolerated:
+                result.kept = kept_samples(begun.size, begun.tolerated)
+                result.outputs = [batch.subset(result.kept) for batch in result.outputs]
+        if result.ready is None:
+            self._mark_ready(result)
         if result.states is not None:
             result.states = self.plan.states(waiting) | result.states
         return result
 
+    def on_device(self) -> AbstractContextManager[None]:
+        """Makes the pipeline's device and stream the current ones; does nothing on the CPU."""
+        return _NOTHING if self.device_id is None else self._on_gpu(self.device_id)
+
     @contextlib.contextmanager
-    def on_device(self) -> Iterator[None]:
-        """Makes the pipeline's device and stream the current ones; does nothing on CPU."""
-        if self.device_id is None:
-            yield
-            return
+    def _on_gpu(self, device_id: int) -> Iterator[None]:
         cupy = require_cupy()
-        with cupy.cuda.Device(self.device_id):
+        with cupy.cuda.Device(device_id):
             if self._stream is None:
-                self._stream = _take_stream(cupy, self.device_id)
+                self._stream = _take_stream(cupy, device_id)
             with self._stream:
                 yield
+
+    def _mark_ready(self, result: Result) -> None:
+        """Marks a result as ready once all work submitted to the pipeline's stream so far is done."""
+        if self.device_id is None:
+            return
+        with self.on_device():
+            # A thread that waits for the event should sleep, and leave the driver to this thread.
+            event = require_cupy().cuda.Event(block=self._thread is not None, disable_timing=True)
+            result.ready = self._stream.record(event)
 
     @property
     def stream(self) -> Any:
@@ -369,7 +412,7 @@ class Executor:
         return self._stream
 
     def _run_steps(self, batch: _Batch, steps: Sequence[Step | Transfer]) -> None:
-        """Runs steps in order, unless nobody wants any of the samples any more."""
+        """Runs steps in order, until all samples are cancelled or have failed."""
         slots, watch = batch.slots, batch.watch
         for step in steps:
             if watch is not None and _nothing_left(batch.result.failures, watch.cancelled(), batch.size):
@@ -411,7 +454,7 @@ class Executor:
             self._run_operator(step, _Batch(batch_size, self.iteration, False, None, slots))
 
     def _workspace(self, step: Step, batch: _Batch) -> Workspace:
-        """What an operator is given for a batch."""
+        """The workspace of an operator for a batch."""
         inputs = [batch.slots[slot] for slot in step.inputs]
         arguments = {name: batch.slots[slot] for name, slot in step.arguments.items()}
         first = inputs[0] if inputs and not step.node.schema.merges else next(iter(arguments.values()), None)
@@ -421,7 +464,7 @@ class Executor:
             batch_size=batch.size if first is None else len(first),
             device="cpu" if step.node.device == "cpu" else "gpu",
             isolate=batch.isolate,
-            parallel=self.workers.parallel,
+            parallel=self._parallel(step),
             pool=self.host_pool,
             max_batch_size=self.max_batch_size,
             iteration=batch.iteration,
@@ -461,12 +504,13 @@ class Executor:
         self._note_failures(step, workspace, batch)
 
     def _attempt(self, step: Step, workspace: Workspace, action: Callable[[Workspace], None]) -> None:
-        """Has an operator do something; what it raises tells which one that was, on which sample."""
+        """Calls an operator; errors name it and the sample."""
         failure: tuple[BaseException, int | None] | None = None
         try:
             if not step.node.schema.merges:
                 _check_batch_sizes(workspace)
-            action(workspace)
+            with self._operator_span(step):
+                action(workspace)
         except SampleFailure as error:
             failure = error.cause, error.index
         except Exception as error:
@@ -478,13 +522,36 @@ class Executor:
             finally:
                 del failure
 
+    def _parallel(self, step: Step) -> Parallel:
+        parallel = self.workers.parallel
+        return parallel if self.trace is None else self.trace.parallel(parallel, step.node.name)
+
+    def _operator_span(self, step: Step) -> AbstractContextManager[None]:
+        if self.trace is None:
+            return _NOTHING
+        return self.trace.operator(step.node.name, None if step.node.device == "cpu" else self.stream)
+
     def _note_failures(self, step: Step, workspace: Workspace, batch: _Batch) -> None:
-        """Puts the samples that failed in an operator aside, with errors that name it."""
+        """Sets the samples that failed in an operator aside, with errors that name it."""
         positions = workspace.positions
         for index, cause in workspace.failures.items():
             position = index if positions is None else positions[index]
             if position not in batch.result.failures:
                 batch.result.failures[position] = self._error(step, cause, position)
+                if batch.tolerant:
+                    sources = [outputs.source_infos[index] for outputs in workspace.outputs if outputs.source_infos]
+                    self._tolerate(step, batch, position, next(filter(None, sources), ""))
+
+    def _tolerate(self, step: Step, batch: _Batch, position: int, source: str) -> None:
+        """Records that a sample is skipped or replaced; raises its error if neither applies, or if there are too
+        many."""
+        error = batch.result.failures[position]
+        policy = batch.tolerated[position] = policy_for(step.node, error, self._on_error)
+        if policy == RAISE or not isinstance(error, OperatorError):
+            raise error
+        self._skipped.add(
+            SkippedSample(source, error.reason, error.operator, batch.iteration, position, policy == REPLACE)
+        )
 
     def _error(self, step: Step, cause: BaseException, sample: int | None) -> OperatorError:
         node = step.node

@@ -62,7 +62,8 @@ class _Placed:
 
 @dataclass(frozen=True)
 class _Reply:
-    """What came of a task: the placed data of each call, or an error; ``size`` tells of new memory, whose descriptor follows."""
+    """The answer to a task: the placed data of each call, or an error; ``size`` announces new memory, whose descriptor
+    follows."""
 
     results: object = None
     error: Any = None
@@ -318,7 +319,7 @@ class ParallelSource(Source):
         self._max_batch_size = settings.batch_size or 1
 
     def _loader(self, settings: PipelineSettings) -> Callable[[], Callable[..., object]]:
-        """What creates the callback in the worker."""
+        """The factory of the callback in the worker."""
         if settings.py_start_method == "fork":
             return _Inherited(self.source, self.cycle)
         dumps, loads = _pickler_functions(settings.py_callback_pickler)
@@ -379,6 +380,12 @@ class ParallelSource(Source):
             self._drop_pending()
             self._scheduled = self._scheduled_samples = 0
         super().reset()
+
+    def restart(self, settings: PipelineSettings) -> None:
+        """Begins anew, with new workers: one of them may have died, and those of iterables are amid their data."""
+        self.close()
+        self._scheduled = self._scheduled_samples = 0
+        self.start(settings)
 
     def _drop_pending(self) -> None:
         """Drops batches prepared beyond the end of the epoch."""

@@ -10,6 +10,7 @@ from typing import Any
 from penstock.data_types import DALIDataType
 from penstock.kernels.codecs.decoding import ISOLATION_MODES, Decoding
 from penstock.kernels.codecs.limits import UNLIMITED, Limits
+from penstock.schema.tolerance import RAISE, check_policy
 from penstock.storage import ANYWHERE, Files
 
 
@@ -67,7 +68,10 @@ class PipelineSettings:
     passes: tuple[str, ...] | None = None
     limits: Limits = UNLIMITED
     isolate_decoders: str = "none"
+    on_error: str = RAISE
+    max_errors: int | None = None
     files: Files = ANYWHERE
+    trace: bool = False
 
     def __post_init__(self) -> None:
         if self.py_callback_pickler is not None and self.py_start_method == "fork":
@@ -82,6 +86,9 @@ class PipelineSettings:
             )
         if self.exec_dynamic is None and self.exec_pipelined and self.exec_async and not self.exec_separated:
             self.exec_dynamic = True
+        check_policy(self.on_error)
+        if self.max_errors is not None and self.max_errors < 0:
+            raise ValueError(f"`max_errors` must not be negative, got {self.max_errors}")
         if self.isolate_decoders not in ISOLATION_MODES:
             raise ValueError(
                 f"`isolate_decoders` is {self.isolate_decoders!r}; use one of {', '.join(ISOLATION_MODES)}"

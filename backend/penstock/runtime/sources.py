@@ -11,6 +11,7 @@ from inspect import Parameter
 from typing import Any
 
 from penstock.data_types import BatchInfo, SampleInfo
+from penstock.runtime.settings import PipelineSettings
 
 
 class _Cycle:
@@ -190,6 +191,11 @@ class Source:
             return
         for _ in range(iterations * (1 if self.batch else batch_size)):
             self.call()
+
+    def restart(self, settings: PipelineSettings) -> None:
+        """Begins anew, wherever it is; an iterator, which cannot, goes on."""
+        if self.is_iterable:
+            self.call = self._iterating(_cycle_mode(self.cycle)).__next__
 
     def reset(self) -> None:
         """Starts a new epoch: counting restarts."""

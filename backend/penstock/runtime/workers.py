@@ -7,9 +7,16 @@ import os
 import queue
 import threading
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 # Below this many elements in total, waking a thread costs more than it saves.
 _WORTH_WAKING = 4096
+
+
+class Parallel(Protocol):
+    """Runs ``task(index)`` for each index below ``count``; ``costs`` say how long each may take, in any unit."""
+
+    def __call__(self, task: Callable[[int], None], count: int, costs: Sequence[int] | None = None) -> None: ...
 
 
 class _Job:

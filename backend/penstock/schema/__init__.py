@@ -1,6 +1,6 @@
-"""What an operator is: its declaration, arguments, the registry, and the base classes.
+"""What an operator is: declaration, arguments, registry, base classes.
 
-Knows no concrete operator.
+This package knows no concrete operator.
 """
 
 from penstock.schema.arguments import Argument, Deprecation

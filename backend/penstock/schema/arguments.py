@@ -191,7 +191,7 @@ class Argument:
         try:
             return self.element.convert(value)
         except (TypeError, ValueError, OverflowError) as error:
-            # Subclasses, such as that for invalid UTF-8, take more than a message.
+            # Subclasses, such as UnicodeDecodeError, have other constructors.
             kind = next(kind for kind in (TypeError, OverflowError, ValueError) if isinstance(error, kind))
             raise kind(f"Argument '{self.name}' expects {self.describe_type()}, got {value!r}: {error}") from error
 

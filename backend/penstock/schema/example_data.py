@@ -1,6 +1,6 @@
-"""Samples and examples: what an operator's declaration says of the data and the arguments that it takes.
+"""Example data for operators: the samples and arguments with which sweeps and documentation call them.
 
-Samples are made up, of different extents, and the same each time.
+Samples are synthetic, of different extents, and deterministic.
 """
 
 from __future__ import annotations
@@ -14,29 +14,29 @@ from typing import Literal
 import numpy as np
 
 Promise = Literal["batch", "devices", "empty batch", "isolation", "sequences", "saving", "tensor arguments"]
-"""What holds for every operator, unless its schema says in ``exempt`` why it does not:
+"""The guarantees of every operator, unless its schema's ``exempt`` gives a reason why not:
 
-- ``batch``: a batch gives what its samples give one by one;
+- ``batch``: a batch gives the same results as its samples one by one;
 - ``devices``: CPU and GPU agree;
-- ``empty batch``: a batch without samples gives one;
-- ``isolation``: a sample that fails does so alone;
-- ``sequences``: a sequence gives what its frames give;
-- ``saving``: a pipeline that was saved and loaded, in either format, gives the same;
-- ``tensor arguments``: an argument computed in the graph means what the constant does.
+- ``empty batch``: an empty batch gives an empty batch;
+- ``isolation``: a failing sample does not affect the others;
+- ``sequences``: a sequence gives the same results as its frames;
+- ``saving``: a pipeline gives the same results after saving and loading, in either format;
+- ``tensor arguments``: an argument computed in the graph means the same as the constant.
 """
 
-# Extents of the first samples, by the letter of the dimension: different ones, and even, as mosaics are.
+# Extents of the first samples by the dimension's letter: all different, and even, as Bayer mosaics need.
 _EXTENTS = {"F": (2, 3, 2), "D": (4, 3, 5), "H": (16, 24, 20), "W": (24, 18, 30), "C": (3, 3, 3)}
 
 
 @dataclass(frozen=True)
 class ExampleSamples:
-    """What the samples of an input are.
+    """Samples for an input.
 
     Attributes:
         make: makes the sample of an index.
         layout: of all samples.
-        bad: one that the operator refuses.
+        bad: a sample that the operator rejects, if any.
     """
 
     make: Callable[[int], np.ndarray]
@@ -44,12 +44,12 @@ class ExampleSamples:
     bad: np.ndarray | None = None
 
     def spoilt(self, index: int) -> ExampleSamples:
-        """The same with a bad one among them, if there is such."""
+        """The same samples with a bad one at ``index``, if there is one."""
         bad = self.bad
         return self if bad is None else replace(self, make=lambda i: bad if i == index else self.make(i))
 
     def sequences(self) -> ExampleSamples:
-        """Each as the first of two frames, of which the second is the first upside down."""
+        """Sequences of two frames: each sample, and the sample upside down."""
 
         def make(index: int) -> np.ndarray:
             first = self.make(index)
@@ -58,16 +58,16 @@ class ExampleSamples:
         return ExampleSamples(make, "F" + (self.layout or "*" * self.make(0).ndim))
 
     def frame(self, number: int) -> ExampleSamples:
-        """Of each sequence the frame of that number."""
+        """Frame ``number`` of each sequence."""
         return ExampleSamples(lambda index: self.make(index)[number], self.layout[1:].replace("*", ""))
 
 
 MakeSamples = Callable[[str], ExampleSamples]
-"""Makes the samples of an input in one of its layouts, or of an input of any layout where that is empty."""
+"""Makes the samples of an input in one of its layouts; the argument is empty for inputs of any layout."""
 
 
 def pictures(layout: str = "", **extents: tuple[int, ...]) -> ExampleSamples:
-    """Smooth images with some noise, or volumes or sequences of them, of uint8; ``extents`` by the layout's letters."""
+    """Smooth images with some noise, or volumes or sequences of them, uint8; ``extents``: by the layout's letters."""
     layout = layout.replace("*", "") or "HWC"
     sizes = _EXTENTS | extents
 
@@ -87,7 +87,7 @@ def random_arrays(
     high: float = 1,
     layout: str = "",
 ) -> MakeSamples:
-    """Random numbers; the samples take the shapes in turn."""
+    """Uniform random numbers; the samples cycle through the shapes."""
 
     def make(index: int) -> np.ndarray:
         shape = shapes[index % len(shapes)]
@@ -97,13 +97,13 @@ def random_arrays(
 
 
 def fixed_arrays(*samples: object, dtype: type[np.generic] = np.float32, layout: str = "") -> MakeSamples:
-    """These arrays, which the samples take in turn."""
+    """The given arrays, through which the samples cycle."""
     arrays = [np.array(sample, dtype) for sample in samples]
     return lambda _: ExampleSamples(lambda index: arrays[index % len(arrays)].copy(), layout)
 
 
 def signals(layout: str = "") -> ExampleSamples:
-    """Sounds of different lengths that rise in pitch, with some noise."""
+    """Sounds of different lengths with rising pitch and some noise."""
 
     def make(index: int) -> np.ndarray:
         count = (3000, 1100, 2048)[index % 3]
@@ -126,7 +126,7 @@ def boxes(layout: str = "") -> ExampleSamples:
 
 
 def photos(layout: str = "") -> ExampleSamples:
-    """RGB pictures of the size of a small photograph, 160x240: the reference puts photographs in their place."""
+    """RGB pictures, 160x240; the reference replaces them with real photographs."""
     return ExampleSamples(_photo, "HWC")
 
 
@@ -135,7 +135,7 @@ def _photo(index: int) -> np.ndarray:
 
 
 def photo_files(layout: str = "") -> ExampleSamples:
-    """Such pictures as files."""
+    """The same pictures as encoded files."""
     return ExampleSamples(_photo_file)
 
 
@@ -148,7 +148,7 @@ def _photo_file(index: int) -> np.ndarray:
 
 
 def mosaics(layout: str = "") -> ExampleSamples:
-    """Such pictures as a camera's sensor sees them: red, green or blue at each pixel, in the pattern RGGB."""
+    """The same pictures as Bayer mosaics: red, green or blue for each pixel, in the pattern RGGB."""
     return ExampleSamples(_mosaic, "HW")
 
 
@@ -157,7 +157,7 @@ def _mosaic(index: int) -> np.ndarray:
 
 
 def mosaic_of(photo: np.ndarray) -> np.ndarray:
-    """One colour of each pixel, in the pattern RGGB."""
+    """The Bayer mosaic of a photo, in the pattern RGGB."""
     mosaic = photo[..., 1].copy()
     mosaic[::2, ::2] = photo[::2, ::2, 0]
     mosaic[1::2, 1::2] = photo[1::2, 1::2, 2]
@@ -165,7 +165,7 @@ def mosaic_of(photo: np.ndarray) -> np.ndarray:
 
 
 def sounds(layout: str = "") -> ExampleSamples:
-    """A second at 16 kHz: two notes with overtones, each fading out, and silence between them."""
+    """Half a second at 16 kHz: two notes with overtones, each fading out."""
 
     def make(index: int) -> np.ndarray:
         times = np.arange(8000) / 16000
@@ -179,7 +179,7 @@ def sounds(layout: str = "") -> ExampleSamples:
 
 
 def spectrograms(layout: str = "") -> ExampleSamples:
-    """Of these sounds: powers of 257 frequencies."""
+    """Power spectrograms of the same sounds, with 257 frequencies."""
 
     def make(index: int) -> np.ndarray:
         frames = np.lib.stride_tricks.sliding_window_view(sounds().make(index), 512)[::128]
@@ -189,7 +189,7 @@ def spectrograms(layout: str = "") -> ExampleSamples:
 
 
 def decibels(layout: str = "") -> ExampleSamples:
-    """The same in decibels."""
+    """The same spectrograms in decibels."""
 
     def make(index: int) -> np.ndarray:
         return (10 * np.log10(np.maximum(spectrograms().make(index), 1e-8))).astype(np.float32)
@@ -199,13 +199,13 @@ def decibels(layout: str = "") -> ExampleSamples:
 
 @dataclass(frozen=True)
 class Example:
-    """A call that works.
+    """A valid call.
 
     Args:
-        arguments: the constant arguments; required ones that are not among them have the example of their declaration.
-        inputs: what makes the samples of the first inputs; the others have the example of their declaration.
+        arguments: constant arguments; missing required ones get the example in their declaration.
+        inputs: makers of the samples of the first inputs; the others get the example in their declaration.
         layout: of the first input; by default the first that it declares.
-        title: what it shows.
+        title: what the call shows.
     """
 
     arguments: Mapping[str, object] = field(default_factory=dict)

@@ -91,10 +91,10 @@ def examples(schema: Schema) -> Iterator[Call]:
 
 
 def shown_calls(schema: Schema) -> list[Call]:
-    """The calls that the reference shows: those that are meant for it, or the simplest, on a photograph where that will do.
+    """The calls that the reference shows: those declared for it, or the simplest call, on a photograph if possible.
 
     Raises:
-        NoExampleError: the schema tells of none, and none can be made up.
+        NoExampleError: the schema declares none, and none can be generated.
     """
     simplest = (schema.examples or (Example(),))[0]
     return [_call(schema, example, example.title) for example in schema.shown or (_on_photo(schema, simplest),)]
@@ -155,7 +155,7 @@ def layout_call(schema: Schema, layout: str) -> Call:
 
 
 def _like(layout: str, accepted: tuple[str, ...]) -> str:
-    """The layout, where it is accepted, or else the first that is one of frames where the layout is."""
+    """The layout if it is accepted, else the first accepted one that agrees with it in having frames."""
     if not accepted or layout in accepted:
         return layout
     return next((own for own in accepted if own.startswith("F") == layout.startswith("F")), accepted[0])

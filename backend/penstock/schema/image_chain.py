@@ -1,15 +1,15 @@
-"""What operators declare to run in one chain with others: sample by sample, and of each sample only what is needed.
+"""Declarations with which operators join a chain that is computed sample by sample, and only as far as needed.
 
-An operator that can be part of a chain is a :class:`ChainOperator`. For each sample whose shapes are inferred it gives a
-:class:`Stage`, which is of one of four kinds:
+Operators that can be part of a chain are :class:`ChainOperator`. Once its shapes are inferred, each sample gets a
+:class:`Stage` from each operator, of one of four kinds:
 
-- a :class:`Placement` moves elements: crops, slices, flips and pads;
-- a :class:`Sampling` makes new pixels from several: resizing, warping;
+- a :class:`Placement` moves elements: crops, slices, flips and padding;
+- a :class:`Sampling` computes new pixels from several: resizing, warping;
 - a :class:`PointwiseMap` changes values: casts, colours, arithmetic;
-- a :class:`Store` ends with another order of dimensions: a transposition, `crop_mirror_normalize`.
+- a :class:`Store` ends the chain with another order of dimensions: a transposition, `crop_mirror_normalize`.
 
-A stage tells which part of its input a part of its output depends on, and computes parts. From that alone, one engine composes
-any chain: it asks backwards what is needed, and computes forwards only that.
+A stage tells which part of its input a part of its output depends on, and computes parts. That is enough for one engine
+to compose any chain: it works out the regions backwards from the output, then computes only these, forwards.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from penstock.schema.plans import Plan, Plans, State
 
 
 class NotFusable(Exception):
-    """A sample must be computed step by step; the message says, in few words, which samples those are."""
+    """A sample must be computed step by step; the message says, in a few words, which samples are affected."""
 
 
 @dataclass(frozen=True)
@@ -36,60 +36,60 @@ class Pixels:
     origin: tuple[int, ...]
 
     def part(self, region: Region) -> np.ndarray:
-        """A view of a region that lies in this part."""
+        """A view of a region that lies within this part."""
         pairs = zip(region.anchor, region.extents, self.origin)
         return self.array[tuple(slice(a - o, a - o + e) for a, e, o in pairs)]
 
     def contiguous(self, region: Region) -> np.ndarray:
-        """The same, contiguous."""
+        """A region that lies within this part, as a contiguous array."""
         return np.ascontiguousarray(self.part(region))
 
     def seen_from(self, anchor: tuple[int, ...]) -> Pixels:
-        """The same elements, counted from ``anchor``."""
+        """The same elements, with positions relative to ``anchor``."""
         return Pixels(self.array, tuple(o - a for o, a in zip(self.origin, anchor)))
 
 
 class Stage:
-    """What an operator does to one sample.
+    """The work of an operator on one sample.
 
     Attributes:
         shape: of the whole output.
     """
 
-    # The targets of `compute` may be views of any strides; else they are contiguous.
+    # Whether the targets of `compute` may be strided views; otherwise they are contiguous.
     writes_views = False
-    # Computing a part of the output costs as much as all of it.
+    # Whether a part of the output costs as much to compute as all of it.
     is_whole = False
     shape: Shape
 
     def covers(self, window: Region) -> Region:
-        """The part of the output that is computed where ``window`` is wanted."""
+        """The part of the output that has to be computed to get ``window``."""
         return window
 
     def reads(self, window: Region) -> Region:
-        """The part of the input that a part of the output, as :meth:`covers` gives it, depends on."""
+        """The part of the input that ``window`` of the output, as returned by :meth:`covers`, depends on."""
         return window
 
     def compute(self, sample: Sample, source: Pixels, window: Region, target: np.ndarray) -> None:
-        """Computes a part of the output on CPU, with the results of the operator's own ``compute``.
+        """Computes a part of the output on the CPU, equal to the result of the operator's own ``compute``.
 
         Args:
-            sample: in this step; its data may not be there.
-            source: at least what :meth:`reads` tells.
-            window: the part, as :meth:`covers` gives it.
-            target: of the window's extents.
+            sample: in this step; its data may be absent.
+            source: at least the part that :meth:`reads` returns.
+            window: the part, as returned by :meth:`covers`.
+            target: with the window's extents.
         """
         raise NotImplementedError
 
 
 class Placement(Stage):
-    """``output[i] = input[anchor + i]``, from the window's end backwards along mirrored axes; outside of the input, a fill.
+    """``output[i] = input[anchor + i]``, reversed along mirrored axes; a fill value outside the input.
 
     Attributes:
         anchor: where the output begins in the input.
         shape_in: of the input.
         mirrored: for each axis.
-        converts: the output is of another type.
+        converts: whether the output has another type.
     """
 
     anchor: tuple[int, ...]
@@ -99,16 +99,16 @@ class Placement(Stage):
 
     @property
     def is_inside(self) -> bool:
-        """Whether nothing of it is filled."""
+        """Whether it lies within the input, so that nothing is filled."""
         return Region(self.anchor, self.shape).inside(self.shape_in)
 
     @property
     def is_view(self) -> bool:
-        """Whether the output can be seen in the input's memory."""
+        """Whether the output can be a view of the input."""
         return self.is_inside and not self.converts and not any(self.mirrored)
 
     def source_region(self, window: Region) -> Region:
-        """Where a part of the output lies in the input or beside it."""
+        """The region of the input, possibly partly outside it, for a part of the output."""
         starts = (
             base + (extent - start - size if mirrored else start)
             for base, extent, start, size, mirrored in zip(
@@ -127,74 +127,78 @@ def _clipped(region: Region, shape: Shape) -> Region:
 
 
 class Sampling(Stage):
-    """Each element of the output is made of some of the input, in the geometry of an image."""
+    """Each element of the output is computed from several of the input, in the geometry of an image."""
 
     def narrowed(self, placement: Placement) -> Sampling | None:
-        """The sampling that gives what the placement, which lies inside, takes of this one's output; None if there is none."""
+        """A sampling that yields just what ``placement``, which lies inside, takes of this one's output; None if
+        impossible."""
         return None
 
     def stored_by(self, store: Store) -> Stage | None:
-        """One stage that does what this one and then the store do, in one pass; None if there is none."""
+        """A single stage equivalent to this one followed by ``store``; None if there is none."""
         return None
 
 
 class PointwiseMap(Stage):
-    """Each element (or pixel) of the output comes from the same one of the input."""
+    """Each element (or pixel) of the output depends only on the corresponding one of the input."""
 
 
 class Store(Stage):
-    """The output has its dimensions in an order of its own.
+    """The output has another order of dimensions.
 
     Attributes:
-        permutation: the input's dimension that each of the output is.
+        permutation: for each output dimension, the input dimension.
     """
 
     permutation: tuple[int, ...]
 
 
 class ChainOperator(Operator[State, Plan, Plans]):
-    """The base of operators of one output, whose first input is the data, that can be part of a chain."""
+    """Base of operators with one output, and the data as first input, that can be part of a chain."""
 
-    # Its stages are placements.
+    # Whether its stages are placements.
+    # Whether its stages are placements.
     takes_windows: bool = False
-    # Data that are computed step by step, as users are told.
+    # The kinds of data that are computed step by step, as shown to users.
     step_by_step: tuple[str, ...] = ()
 
     def joins_chain(self) -> bool:
-        """Whether its arguments leave it so."""
+        """Whether its arguments allow it to join a chain."""
         return True
 
     def stage_key(self, sample: Sample[State, Plan, Plans]) -> Hashable | None:
-        """Equal for samples of equal shapes whose stages are equal, as long as their plans live; None where none is known."""
+        """A key that is equal for samples of equal shapes with equal stages, while their plans live; None if
+        unknown."""
         return id(sample.plan) if self.plans_by_shape or sample.plan is None else None
 
     def stage(self, sample: Sample[State, Plan, Plans]) -> Stage:
-        """What it does to a sample whose shapes are inferred; it must not hold on to the sample.
+        """The stage of a sample whose shapes are inferred; it must not keep a reference to the sample.
 
         Raises:
-            NotFusable: the sample is to be computed step by step.
+            NotFusable: the sample must be computed step by step.
         """
         raise NotImplementedError(f"{type(self).__name__} must say what it does to a sample")
 
 
 class PixelSource(Operator[State, Plan, Plans]):
-    """The base of operators that make images, of H, W and C, and can make a part of one: the decoders."""
+    """Base of operators that produce images (H, W, C) and can produce just a part of one: the decoders."""
 
     def begins_chain(self) -> bool:
-        """Whether its images are worth being made where they are used."""
+        """Whether decoding as the first step of a chain pays off."""
         return True
 
     def decode_into(self, sample: Sample[State, Plan, Plans], output: np.ndarray) -> None:
-        """Makes a whole image."""
+        """Decodes a whole image."""
         raise NotImplementedError
 
     def decode_part(self, sample: Sample[State, Plan, Plans], part: Region) -> np.ndarray | None:
-        """A part (in H, W) of what :meth:`decode_into` gives, in memory that this thread's next image is made in.
+        """Decodes a part (in H, W) of what :meth:`decode_into` gives, into memory that this thread reuses for its next
+        image.
 
-        None where it must be cut out of the whole, and where that is quicker.
+        Returns None if the part has to be cut out of the whole image, or if that is faster.
         """
         return None
 
     def decode_part_into(self, sample: Sample[State, Plan, Plans], part: Region, output: np.ndarray) -> bool:
-        """Makes a part (in H, W) of the image right where it belongs; tells whether that can be."""
+        """Decodes a part (in H, W) of the image directly into ``output``; returns whether that was possible."""
         return False

@@ -1,4 +1,4 @@
-"""The submodules of `fn` and `ops`, which are made from the registry instead of files."""
+"""The submodules of `fn` and `ops`, created from the registry rather than from files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _written_out: dict[str, Any] = {}
 
 
 def written_out(path: str) -> Callable[[T], T]:
-    """Decorates the function or class that stands for an operator in place of a made one: ``fn.python_function``.
+    """Decorator for a hand-written function or class that replaces the generated one: ``fn.python_function``.
 
     A path in ``ops`` ends with the name of the operator's schema.
     """
@@ -27,7 +27,7 @@ def written_out(path: str) -> Callable[[T], T]:
 
 
 def find_written_out(path: str) -> Any:
-    """What stands for an operator there; None where it is made from the schema."""
+    """The hand-written replacement for an operator, or None."""
     return _written_out.get(path)
 
 

@@ -1,19 +1,19 @@
 """The base class of operators.
 
-A run of an operator on a batch goes through three steps, each of which a concrete operator fills in:
+A run on a batch has three steps, which concrete operators implement:
 
-1. ``describe(workspace)``: once a batch; checks the inputs' types and tells the outputs' dtype and layout;
-2. ``infer(sample)``: once a sample; tells the outputs' shapes and may leave what it worked out in ``sample.plan``; or else
-   ``infer_batch(samples)``: once a batch, in arrays of a row for each sample, whether that are many or one;
-3. ``compute(sample)`` on CPU: once a sample, on the pool's threads, into arrays that are already allocated;
-   ``compute_batch(workspace)`` on GPU: once a batch, on the current CuPy stream.
+1. ``describe(workspace)``: once per batch; checks the inputs' types and returns the outputs' dtypes and layouts;
+2. ``infer(sample)``: once per sample; returns the outputs' shapes, and may leave a plan in ``sample.plan``; or instead
+   ``infer_batch(samples)``: once per batch, in arrays with a row for each sample;
+3. ``compute(sample)`` on the CPU: once per sample, on the pool's threads, into allocated arrays;
+   ``compute_batch(workspace)`` on the GPU: once per batch, on the current CuPy stream.
 
-An operator to which that does not apply (sources, batch-wise operators, relabellings without a copy) overrides
-``run(workspace)`` itself and sets ``workspace.outputs``.
+Operators that don't work this way (sources, operators on whole batches, zero-copy relabelling) override
+``run(workspace)`` and set ``workspace.outputs`` themselves.
 
-What passes between these steps has types of the operator's own: ``Operator[State, Plan]`` has ``describe`` leave a ``State``
-in the workspace, and ``infer`` a ``Plan`` in each sample; ``Operator[State, Plan, Plans]`` is one whose ``infer_batch`` gives
-its plans as ``Plans``. Where nothing is left behind, ``Operator`` will do.
+What passes between the steps is typed: in ``Operator[State, Plan]``, ``describe`` leaves a ``State`` in the workspace
+and ``infer`` a ``Plan`` in each sample; in ``Operator[State, Plan, Plans]``, ``infer_batch`` returns the plans as
+``Plans``. A plain ``Operator`` passes nothing on.
 """
 
 from __future__ import annotations
@@ -38,44 +38,44 @@ if TYPE_CHECKING:
     from penstock.kernels.cuda.program import Programs
 
 _MAX_PLANS = 256
-# After `_MAX_MISSES` batches without a known sample, samples are looked up in every `_RETRY_INTERVAL`-th batch only.
+# After `_MAX_MISSES` batches without a known sample, only every `_RETRY_INTERVAL`-th batch is looked up.
 _MAX_MISSES, _RETRY_INTERVAL = 4, 16
-# What is known of samples, by :meth:`Sample.key`: their outputs' shapes, and what has their plan.
-_Known = dict[Any, tuple[list[Shape], OwnPlan[Plan] | PlanRow[Plan] | None]]
+# For each :meth:`Sample.key`, the shapes of the outputs, and the holder of the plan.
+_Known = dict[Any, tuple[Sequence[Shape], OwnPlan[Plan] | PlanRow[Plan] | None]]
 # The shapes of each sample's outputs; None for those that failed.
-_Inferred = list[list[Shape] | None]
+_Inferred = list[Sequence[Shape] | None]
 
 
 class Operator(Generic[State, Plan, Plans]):
-    """The base of all operators.
+    """Base of all operators.
 
     Args:
-        arguments: values of the constant arguments that the user gave, converted by the schema.
+        arguments: the constant arguments that the user gave, converted by the schema.
         device: ``cpu``, ``gpu`` or ``mixed``.
-        tensor_arguments: names of the arguments that the graph computes.
+        tensor_arguments: names of the arguments computed in the graph.
         seed: of the random stream, for operators that draw random numbers.
-        files: those that it may touch.
+        files: the files that it may access.
 
     Attributes:
-        args: every constant argument by name, defaults filled in.
+        args: every constant argument by name, defaults included.
         explicit: names of the constant arguments that the user gave.
-        known: what follows from constant arguments (``Samples.derived``).
+        known: values derived from constant arguments (``Samples.derived``).
     """
 
     schema: ClassVar[Schema]
-    # What is inferred of a sample follows from the inputs' types, layouts and shapes and the arguments' values alone, and is not
-    # changed afterwards: so it is kept for the next sample that is alike, with the same plan.
+    # Whether shapes and plans depend only on the inputs' types, layouts and shapes and on arguments' values, and plans
+    # are never modified: then equal samples share one plan.
     plans_by_shape: bool = False
-    # What `compute_batch` launches on GPU follows from the batch's types, layouts and shapes, from the arguments' values, and
-    # from those of inputs on the CPU: so it is repeated for the next batch that is alike.
+    # Whether the launches of `compute_batch` depend only on the batch's types, layouts and shapes and on the values of
+    # arguments and CPU inputs: then they are recorded and repeated for later batches of the same kind.
     repeatable: bool = True
-    # Run over the frames of sequences, it gives frames of the input's shape: so there may be none.
+    # Whether each frame of a sequence keeps its shape; only then are sequences without frames allowed.
     keeps_frame_shape: bool = False
-    # What becomes of a sample may depend on which others of its batch have not failed.
+    # Whether a sample's result may depend on which other samples of the batch failed.
     depends_on_batch: bool = False
-    # It hands its inputs to code that is not Penstock's, which may keep them.
+    # Whether it passes its inputs to foreign code, which may keep them.
     lends_inputs: bool = False
-    # The arguments on which nothing depends but `run_values`.
+    # Arguments that affect `run_values` only.
     varying_arguments: frozenset[str] = frozenset()
 
     def __init__(
@@ -89,7 +89,7 @@ class Operator(Generic[State, Plan, Plans]):
     ) -> None:
         given = dict(arguments or {})
         if schema is not None:
-            # An alias's own schema, whose defaults may differ.
+            # An alias has its own schema, whose defaults may differ.
             self.schema = schema  # type: ignore[misc]
         self.device = device
         self.explicit = frozenset(given)
@@ -107,41 +107,43 @@ class Operator(Generic[State, Plan, Plans]):
         self.setup()
 
     def __class_getitem__(cls, types: object) -> type[Self]:
-        # What `Generic` would give wants all parameters: that some have defaults, only type checkers know.
+        # `Generic` would insist on all parameters: their defaults are known to type checkers only.
         return cls
 
-    # -- what concrete operators fill in -----------------------------------------------------------------------
+    # -- implemented by concrete operators --------------------------------------------------------------------
 
     def setup(self) -> None:
-        """Once, when the pipeline is built: checks constant arguments and prepares what depends on them alone."""
+        """Called once, when the pipeline is built: checks constant arguments and prepares what depends on them
+        alone."""
 
     def bind(self, payload: Any) -> None:
-        """Receives what belongs to the operator and is no argument: a callback, a source."""
+        """Receives what the operator needs beside arguments: a callback, a source."""
 
     def describe(self, workspace: Workspace[State, Plan, Plans]) -> Sequence[OutputSpec]:
-        """The outputs' dtypes and layouts for this batch; raises where the inputs' types are not supported."""
+        """The outputs' dtypes and layouts for this batch; raises if the inputs' types are not supported."""
         raise NotImplementedError(f"{type(self).__name__} must say what its outputs are")
 
     def infer(self, sample: Sample[State, Plan, Plans]) -> Any:
-        """The outputs' shapes for one sample: a list of tuples, or the tuple alone where there is one output."""
+        """The outputs' shapes for one sample: a list of tuples, or just the tuple if there is one output."""
         raise NotImplementedError(f"{type(self).__name__} must infer its outputs' shapes")
 
     def infer_batch(self, samples: Samples[State, Plan, Plans]) -> tuple[np.ndarray | Sequence[np.ndarray], Plans]:
-        """The outputs' shapes, int64 of a row for each sample, and the samples' plans; instead of :meth:`infer`.
+        """The outputs' shapes, int64 with a row for each sample, and the samples' plans; replaces :meth:`infer`.
 
-        One array, or one for each output. Where it raises, each sample that it has not put aside itself (``workspace.fail``) is
-        inferred alone, so that those go on which are not to blame, and those that cannot share an array.
+        Returns one array, or one for each output. If it raises, all samples that it hasn't isolated itself
+        (``workspace.fail``) are inferred one by one: so only those at fault fail, and samples that can't share an array
+        still work.
         """
         raise NotImplementedError(f"{type(self).__name__} infers sample by sample")
 
     def compute(self, sample: Sample[State, Plan, Plans]) -> None:
-        """Fills the outputs of one sample, on CPU."""
+        """Fills the outputs of one sample, on the CPU."""
         raise NotImplementedError(f"{type(self).__name__} does not run on CPU")
 
     def compute_batch(self, workspace: Workspace[State, Plan, Plans]) -> None:
         """Fills the outputs of the whole batch, on the current CuPy stream.
 
-        An operator without kernels of its own computes on the host, and its data is copied there and back.
+        The default copies the data to the host, computes there, and copies the results back.
         """
         on_host = replace(
             workspace, inputs=[batch.as_cpu() for batch in workspace.inputs], outputs=[], device="cpu", samples=[]
@@ -154,23 +156,23 @@ class Operator(Generic[State, Plan, Plans]):
         if workspace.owners is None:
             workspace.outputs = uploaded
             return
-        # The outputs are frames of sequences that are allocated already: they are filled where they are.
+        # For frames of sequences the outputs are allocated already, and are filled in place.
         from penstock.kernels.cuda.window import copy_batch
 
         for frames, batch in zip(workspace.outputs, uploaded):
             copy_batch(batch, frames)
 
     def run_values(self, workspace: Workspace) -> dict[str, np.generic]:
-        """The kernels' arguments that differ between batches that are otherwise alike, by name (``launch.RunValue``)."""
+        """The kernels' arguments that differ between batches of the same kind, by name (``launch.RunValue``)."""
         return {}
 
-    # -- what is the same for all ------------------------------------------------------------------------------
+    # -- shared by all operators -------------------------------------------------------------------------------
 
     def input_layout(self, workspace: Workspace, index: int = 0) -> str:
-        """The layout of an input, or the first that is declared for its rank where the data has none.
+        """The layout of an input; for data without one, the first declared layout of its rank.
 
         Raises:
-            ValueError: the operator does not take such a layout, or data of such a rank.
+            ValueError: the operator does not accept the layout or the rank.
         """
         batch, declared = workspace.inputs[index], self.schema.input(index).layouts
         layout = batch.layout()
@@ -190,7 +192,7 @@ class Operator(Generic[State, Plan, Plans]):
         return fitting or declared[0]
 
     def given(self, name: str) -> bool:
-        """Whether the user gave the argument, as a constant or from the graph."""
+        """Whether the user gave the argument, as a constant or as a tensor."""
         return name in self.explicit or name in self.tensor_arguments
 
     def run(self, workspace: Workspace) -> None:
@@ -202,7 +204,7 @@ class Operator(Generic[State, Plan, Plans]):
             if any(batch.layout().startswith("C") for batch in workspace.inputs):
                 run_over_inner_frames(self, workspace)
             else:
-                # For images without frames, what was to be one value per frame is a list like any other.
+                # For images without frames, per-frame values are lists like any other.
                 plain = {name: batch.relabelled(layout="") for name, batch in workspace.arguments.items()}
                 workspace.arguments = plain
                 self._check_lists(workspace)
@@ -211,36 +213,38 @@ class Operator(Generic[State, Plan, Plans]):
             self.run_batch(workspace)
 
     def check_inputs(self, workspace: Workspace) -> None:
-        """Names the dimensions of inputs without a layout, and raises for layouts, ranks and lists that are not taken."""
+        """Names the dimensions of inputs without a layout; raises for unsupported layouts, ranks and lists."""
         if self.schema.sequences:
             workspace.inputs = [self._frames_named(batch, index) for index, batch in enumerate(workspace.inputs)]
         self._check_layouts(workspace)
         self._check_lists(workspace)
 
     def sees_frames(self, workspace: Workspace) -> bool:
-        """Whether the samples, or values of arguments, are taken apart into frames."""
+        """Whether samples, or the values of arguments, are unfolded into frames."""
         return self.schema.sequences and (
             self._has_frames(workspace) or any(map(_holds_frames, workspace.arguments.values()))
         )
 
     @property
     def begins_early(self) -> bool:
-        """Whether :meth:`begin` sets something going that needs no Python, such as decoding, while the batch before is run."""
+        """Whether :meth:`begin` starts work that needs no Python, such as decoding, while the previous batch still
+        runs."""
         return False
 
     def begin(self, workspace: Workspace) -> None:
-        """Begins a batch that a later :meth:`run` with the same workspace completes; leaves something in ``workspace.begun``."""
+        """Starts a batch that a later :meth:`run` with the same workspace completes; may leave a value in
+        ``workspace.begun``."""
         raise NotImplementedError(f"{type(self).__name__} begins nothing early")
 
     def finish(self, workspace: Workspace) -> None:
-        """Ends a batch that was computed, in whichever way: what changes from batch to batch goes on to the next."""
+        """Called after a batch, however it was computed: advances state that changes from batch to batch."""
 
     def parts(self) -> Iterable[tuple[str, Operator]]:
-        """The operators that it stands for, by the names of their nodes; none where it is itself what was written."""
+        """The operators that it replaces, by node name; empty unless it is a fused operator."""
         return ()
 
     def _frames_named(self, batch: Any, index: int) -> Any:
-        """An input; one without a layout gets the first that is declared for its rank, where that is one of frames."""
+        """An input; without a layout it gets the first declared one of its rank, if that has frames."""
         if batch.layout():
             return batch
         fitting = (layout for layout in self.schema.input(index).layouts if len(layout) == batch.ndim())
@@ -248,15 +252,15 @@ class Operator(Generic[State, Plan, Plans]):
         return batch.relabelled(layout) if layout.startswith("F") else batch
 
     def _check_layouts(self, workspace: Workspace) -> None:
-        """Raises ValueError for inputs whose layout or rank is not among those that are declared, before all else."""
+        """Raises ValueError for inputs whose layout or rank isn't declared, before any other check."""
         for index, batch in enumerate(workspace.inputs):
             declared = self.schema.input(index).layouts
-            # Sequences may be unfolded into frames of which only the rest of the layout is declared.
+            # For sequences only the layout of their frames may be declared.
             if not _holds_frames(batch) or any(layout.startswith("F") for layout in declared):
                 self.input_layout(workspace, index)
 
     def _check_lists(self, workspace: Workspace) -> None:
-        """Raises RuntimeError for tensors that are no lists of values as the arguments want them."""
+        """Raises RuntimeError for tensors whose shapes don't fit their list arguments."""
         for name, batch in workspace.arguments.items():
             argument = self.schema.all_arguments.get(name)
             if argument is not None and argument.is_list:
@@ -267,7 +271,7 @@ class Operator(Generic[State, Plan, Plans]):
         return any(map(_holds_frames, workspace.inputs))
 
     def run_batch(self, workspace: Workspace) -> None:
-        """Runs the operator on a batch whose samples it takes as they are."""
+        """Runs the operator on samples that need no unfolding."""
         if self.repeats(workspace):
             return
         specs = self.describe(workspace)
@@ -279,7 +283,8 @@ class Operator(Generic[State, Plan, Plans]):
             self.launch(workspace, self.compute_batch)
 
     def repeats(self, workspace: Workspace) -> bool:
-        """Runs on GPU what was recorded for an earlier batch of the same kind; tells whether there was such."""
+        """Repeats on the GPU the launches recorded for an earlier batch of this kind; returns whether there were
+        any."""
         if workspace.device == "cpu" or not self.repeatable or workspace.failures:
             return False
         if self._programs is None:
@@ -289,7 +294,7 @@ class Operator(Generic[State, Plan, Plans]):
         return self._programs.run(workspace, lambda: self.run_values(workspace), self.varying_arguments)
 
     def launch(self, workspace: Workspace, compute_batch: Callable[[Workspace], None]) -> None:
-        """Runs ``compute_batch`` on GPU; what it launches is recorded, for batches of the same kind."""
+        """Runs ``compute_batch`` on the GPU and records its launches for batches of the same kind."""
         recorded = (
             self._programs is not None
             and not workspace.failures
@@ -299,7 +304,7 @@ class Operator(Generic[State, Plan, Plans]):
             compute_batch(workspace)
 
     def constant_values(self, name: str) -> np.ndarray:
-        """A constant numeric argument, float64 of shape (1, values); none where it is absent."""
+        """A constant numeric argument, float64 of shape (1, values); empty if it is absent."""
         known = self._constants.get(name)
         if known is None:
             value = self.args[name]
@@ -307,7 +312,8 @@ class Operator(Generic[State, Plan, Plans]):
         return known
 
     def infer_samples(self, workspace: Workspace[State, Plan, Plans], num_outputs: int) -> list[list[Shape]]:
-        """The shapes of each output for each sample; leaves the samples in the workspace. Failed ones are empty."""
+        """The shapes of each output for each sample; leaves the samples in the workspace. Failed ones get empty
+        shapes."""
         count = workspace.batch_size
         workspace.samples = [None if i in workspace.failures else Sample(self, workspace, i) for i in range(count)]
         inferred: _Inferred = [None] * count
@@ -318,7 +324,7 @@ class Operator(Generic[State, Plan, Plans]):
         return [_column(inferred, output) for output in range(num_outputs)]
 
     def _infer(self, workspace: Workspace[State, Plan, Plans], indices: Sequence[int], inferred: _Inferred) -> None:
-        """Infers samples, one by one or all at once, as the operator does it."""
+        """Infers samples one by one or all at once, whichever the operator implements."""
         if type(self).infer_batch is not Operator.infer_batch:
             self._infer_at_once(workspace, indices, inferred)
             return
@@ -350,7 +356,7 @@ class Operator(Generic[State, Plan, Plans]):
         columns = [outputs] if isinstance(outputs, np.ndarray) else outputs
         rows = zip(*(map(tuple, column.tolist()) for column in columns))
         for row, (index, shapes) in enumerate(zip(indices, rows)):
-            inferred[index] = list(shapes)
+            inferred[index] = shapes
             sample = workspace.samples[index]
             assert sample is not None
             sample.held = PlanRow(plans, row)
@@ -359,7 +365,7 @@ class Operator(Generic[State, Plan, Plans]):
     def _infer_apart(
         self, workspace: Workspace[State, Plan, Plans], indices: Sequence[int], inferred: _Inferred
     ) -> None:
-        """Infers samples of which some are to blame, or which are too different for one array."""
+        """Infers samples one by one, after inferring them together failed."""
         parts = []
         for index in indices:
             self._infer_at_once(workspace, [index], inferred)
@@ -369,7 +375,7 @@ class Operator(Generic[State, Plan, Plans]):
             workspace.plans = parts[0].joined(parts)
 
     def _infer_by_shape(self, workspace: Workspace[State, Plan, Plans], inferred: _Inferred) -> None:
-        """Infers one of those samples that are alike, unless one was inferred in an earlier batch."""
+        """Infers one of each group of equal samples, unless an earlier batch had an equal one."""
         known = self._plans_for(workspace)
         missing: dict[Any, list[Sample[State, Plan, Plans]]] = {}
         count = 0
@@ -388,7 +394,7 @@ class Operator(Generic[State, Plan, Plans]):
         for key, (first, *others) in missing.items():
             shapes = inferred[first.index]
             if shapes is None:
-                # They fail, too.
+                # Equal samples fail alike.
                 self._infer(workspace, [sample.index for sample in others], inferred)
                 continue
             known[key] = shapes, first.held
@@ -396,20 +402,20 @@ class Operator(Generic[State, Plan, Plans]):
                 inferred[sample.index], sample.held = shapes, first.held
 
     def _may_be_known(self, workspace: Workspace) -> bool:
-        """Whether samples are looked up: not where arguments are never the same again, but for a batch now and then."""
+        """Whether to look samples up: rarely, if recent batches never had known ones."""
         return self._misses < _MAX_MISSES or workspace.iteration % _RETRY_INTERVAL == 0
 
     def align_frames(
         self, workspace: Workspace, shapes: list[list[Shape]], lengths: Sequence[int]
     ) -> list[list[Shape]]:
-        """The shapes of each output for each frame, where ``lengths`` tells how many frames each sequence has.
+        """The shapes of each output for each frame; ``lengths``: the number of frames in each sequence.
 
-        For operators whose frames may come out in different shapes, which those of one sequence must not.
+        For operators whose frames may differ in shape, which the frames of one sequence must not.
         """
         return shapes
 
     def _plans_for(self, workspace: Workspace) -> _Known[Plan]:
-        """What is known of samples of such types and layouts, by :meth:`Sample.key`."""
+        """The known samples of these types and layouts, by :meth:`Sample.key`."""
         batches = [*workspace.inputs, *workspace.arguments.values()]
         plans = self._plans.setdefault(tuple((batch.dtype, batch.layout()) for batch in batches), {})
         if len(plans) > _MAX_PLANS:
@@ -417,7 +423,7 @@ class Operator(Generic[State, Plan, Plans]):
         return plans
 
     def compute_samples(self, workspace: Workspace, shapes: Sequence[Shape]) -> None:
-        """Computes the samples on the pool's threads, the costly ones first."""
+        """Computes the samples on the pool's threads, the most expensive first."""
 
         def task(index: int) -> None:
             sample = workspace.samples[index]
@@ -432,23 +438,23 @@ class Operator(Generic[State, Plan, Plans]):
 
     @property
     def is_cheap_on_host(self) -> bool:
-        """Whether a run takes the host so little time that prefetching it on a thread gains nothing."""
+        """Whether a run takes so little host time that prefetching on a thread gains nothing."""
         kind = type(self)
         return self.device == "gpu" and (kind.compute_batch, kind.run) != (Operator.compute_batch, Operator.run)
 
     def pending_batch_size(self) -> int | None:
-        """The number of samples that a source gives next; None for operators that follow the others."""
+        """The number of samples in the next batch of a source; None for other operators."""
         return None
 
     def state(self) -> Any:
-        """What a checkpoint must hold to continue from here, as JSON-able data; None where there is nothing."""
+        """What a checkpoint must hold to continue from here, as JSON-compatible data; None if nothing."""
         return None
 
     def restore(self, state: Any) -> None:
-        """Continues from a state that :meth:`state` gave."""
+        """Continues from a state returned by :meth:`state`."""
 
     def reset(self) -> None:
-        """A new epoch begins."""
+        """Begins a new epoch."""
 
 
 def _holds_frames(batch: Any) -> bool:
@@ -456,7 +462,7 @@ def _holds_frames(batch: Any) -> bool:
 
 
 def _column(inferred: _Inferred, output: int) -> list[Shape]:
-    """One output's shapes over the samples; failed samples are of size zero in the others' rank."""
+    """One output's shapes for all samples; failed ones get empty shapes of the same rank."""
     ndim = next((len(shapes[output]) for shapes in inferred if shapes is not None), 1)
     empty = (0,) * max(ndim, 1)
     return [empty if shapes is None else tuple(shapes[output]) for shapes in inferred]

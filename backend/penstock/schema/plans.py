@@ -1,4 +1,4 @@
-"""What operators work out of their batches before they compute: its types, and plans of many samples in columns."""
+"""Types of what operators work out before they compute, and plans of many samples as columns."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ else:
 
 @dataclass(eq=False)
 class PlanColumns(Sequence[Plan]):
-    """The plans of many samples as a structure of arrays: ``plans[row]`` is that of one sample.
+    """The plans of many samples as a structure of arrays: ``plans[row]`` is one sample's plan.
 
-    Fields are arrays or lists with an entry for each sample, columns themselves, or what all samples have in common.
+    Fields are arrays or lists with an entry for each sample, nested columns, or values that all samples share.
     """
 
     @abstractmethod
     def __len__(self) -> int:
-        """How many samples there are."""
+        """Number of samples."""
 
     @abstractmethod
     def row(self, number: int) -> Plan:
@@ -49,13 +49,13 @@ class PlanColumns(Sequence[Plan]):
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
-        """The plans of all samples, one part after the other."""
+        """The plans of all parts, concatenated."""
         columns = {own.name: _joined([getattr(part, own.name) for part in parts]) for own in fields(cls)}
         return cls(**columns)
 
 
 class OwnPlan(Generic[Plan]):
-    """A plan that one sample has, or several that are alike."""
+    """The plan of one sample, or of several equal ones."""
 
     __slots__ = ("plan",)
 
@@ -64,7 +64,7 @@ class OwnPlan(Generic[Plan]):
 
 
 class PlanRow(Generic[Plan]):
-    """A row of many samples' plans, which is looked at when it is first asked for."""
+    """A row of many samples' plans, materialized on first use."""
 
     __slots__ = ("_number", "_plan", "_plans")
 
@@ -75,7 +75,7 @@ class PlanRow(Generic[Plan]):
 
     @property
     def plan(self) -> Plan:
-        """The row, the same object each time."""
+        """The row; always the same object."""
         plan = self._plan
         if plan is None:
             plan = self._plan = self._plans.row(self._number)
@@ -91,8 +91,8 @@ def _joined(parts: Sequence[Any]) -> Any:
     return [row for part in parts for row in part] if isinstance(first, list) else first
 
 
-# The parameters of operators: what `describe` leaves for the batch, what one sample's computation needs, and, where these
-# are worked out for many samples at once, how they are held. At run time they have no defaults, and nothing looks at them.
+# The type parameters of operators: what `describe` leaves for the batch, the plan of one sample, and the plans of many
+# samples if they are worked out together. Only type checkers see their defaults.
 if TYPE_CHECKING:
     State = TypeVar("State", default=Any)
     Plans = TypeVar("Plans", bound=PlanColumns[Any], default=Any)

@@ -15,11 +15,11 @@ from penstock.schema.plans import Plan, Plans, State
 class PointwiseOperator(ChainOperator[State, Plan, Plans]):
     """The base of operators that can compute a part of a sample, so that a chain of them runs block by block."""
 
-    # How many elements, along the last dimension, are computed together.
+    # Number of elements along the last dimension that are computed together.
     group: int = 1
 
     def is_pointwise(self) -> bool:
-        """Whether its arguments leave it so, with one input."""
+        """Whether its arguments make it pointwise, for one input."""
         return True
 
     def joins_chain(self) -> bool:
@@ -29,7 +29,7 @@ class PointwiseOperator(ChainOperator[State, Plan, Plans]):
         return ElementMap(self, sample.shapes[0])
 
     def compute_elements(self, sample: Sample[State, Plan, Plans], source: np.ndarray, target: np.ndarray) -> None:
-        """Computes, on CPU, the result of :meth:`compute` for some elements: contiguous arrays of shape (n,).
+        """Computes, on the CPU, the result of :meth:`compute` for some elements: contiguous arrays of shape (n,).
 
         Args:
             sample: with inferred shapes; its data may be absent.

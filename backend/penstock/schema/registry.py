@@ -66,13 +66,13 @@ def load_package(package_name: str) -> None:
     """Imports every public module of a package, so that the operators declared there register themselves."""
     package = importlib.import_module(package_name)
     for module in pkgutil.walk_packages(package.__path__, package_name + "."):
-        # Private ones are imported by operators, some of them late: kernels load numba.
+        # Operators import private modules themselves, some of them lazily: kernels load numba.
         if not module.name.rpartition(".")[2].startswith("_"):
             importlib.import_module(module.name)
 
 
 def find_schema(name: str) -> Schema:
-    """The schema called ``name``; raises KeyError with the name where there is none."""
+    """The schema called ``name``; raises KeyError, with suggestions, if there is none."""
     try:
         return _schemas[name]
     except KeyError:

@@ -1,4 +1,4 @@
-"""What an operator is given when it runs: the batch, and what its outputs are to be."""
+"""What an operator receives when it runs: a batch, its samples and their arguments."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from penstock.tensors import HostPool, TensorListCPU, TensorListGPU
 
 Shape = tuple[int, ...]
 Derived = TypeVar("Derived")
-# In the place of what is not there yet.
+# Placeholder for values that are set later.
 _NOTHING: Any = None
 
 
 @dataclass(frozen=True)
 class OutputSpec:
-    """What one output holds: its dtype, its layout, and (for batches without samples) its rank."""
+    """An output's dtype, layout and (for batches without samples) rank."""
 
     dtype: DALIDataType
     layout: str = ""
@@ -31,7 +31,7 @@ class OutputSpec:
 
 
 def run_in_order(task: Callable[[int], None], count: int, _costs: Sequence[int] | None = None) -> None:
-    """Runs ``task`` for each index on the calling thread: the pool of those who have none."""
+    """Runs ``task`` for each index on the calling thread, in place of a pool."""
     for index in range(count):
         task(index)
 
@@ -42,24 +42,24 @@ class Workspace(Generic[State, Plan, Plans]):
 
     Attributes:
         inputs: the positional inputs.
-        arguments: batches given for arguments, by the argument's name (always on CPU).
+        arguments: tensor arguments by name (always on the CPU).
         batch_size: number of samples.
-        outputs: to be set by the run.
-        samples: one for each sample; those that failed are None.
-        failures: errors by sample index; filled only when ``isolate`` is set, else the first error is raised.
-        isolate: a failing sample is put aside, and the others go on.
+        outputs: set by the run.
+        samples: one for each sample; None for those that failed.
+        failures: errors by sample index; filled only if ``isolate`` is set, otherwise the first error is raised.
+        isolate: whether a failing sample is set aside while the others go on.
         parallel: runs a function over sample indices on the pool's threads: ``parallel(task, count, costs)``.
-        pool: where CPU buffers come from.
+        pool: the source of CPU buffers.
         max_batch_size: of the pipeline.
         iteration: index of the batch since the pipeline was built.
-        positions: of the samples in the pipeline's batch, where conditionals have split it; else None.
-        kind: what the batch has in common with those for which the same is launched; None: nothing is known of that.
+        positions: of the samples in the pipeline's batch, if conditionals have split it; else None.
+        kind: key shared by batches with the same launches; None: unknown.
         owners: for a batch of frames, the index of each frame's sequence in its batch; else None.
-        state: what ``describe`` leaves for the later steps.
-        plans: what ``infer_batch`` worked out, a row for each sample that is :attr:`live`; where ``plans_by_shape`` is set,
-            samples have their plans alone.
-        begun: what ``Operator.begin`` left for the run; None where nothing was begun.
-        decoding: within which limits encoded data are decoded, and where.
+        state: left by ``describe`` for the later steps.
+        plans: returned by ``infer_batch``, with a row for each :attr:`live` sample; with ``plans_by_shape``, only the
+            samples have their plans.
+        begun: left by ``Operator.begin`` for the run; None if nothing was begun.
+        decoding: limits for decoding encoded data, and where to decode.
     """
 
     inputs: Sequence[Any] = ()
@@ -84,7 +84,7 @@ class Workspace(Generic[State, Plan, Plans]):
     decoding: Decoding = FREELY
 
     def allocate(self, shapes: Sequence[Shape], spec: OutputSpec) -> Any:
-        """A batch of undefined contents on the device where the operator runs."""
+        """An uninitialized batch on the operator's device."""
         if not shapes:
             kind = TensorListCPU if self.device == "cpu" else TensorListGPU
             return kind.of_samples([], spec.layout, spec.dtype, spec.ndim)
@@ -98,7 +98,7 @@ class Workspace(Generic[State, Plan, Plans]):
         return [sample for sample in self.samples if sample is not None]
 
     def fail(self, index: int, error: BaseException) -> None:
-        """Puts a failing sample aside, or raises with its index where the run does not isolate failures."""
+        """Sets a failing sample aside, or raises with its index if the run doesn't isolate failures."""
         if isinstance(error, OperatorError) and error.sample is not None:
             index = error.sample
         if not self.isolate:
@@ -109,7 +109,7 @@ class Workspace(Generic[State, Plan, Plans]):
 
 
 class SampleFailure(Exception):
-    """Carries a sample's index with the error that its processing raised, to where the operator is known."""
+    """Carries the index of a failing sample, and its error, up to where the operator is known."""
 
     def __init__(self, index: int, cause: BaseException) -> None:
         super().__init__(str(cause))
@@ -118,7 +118,7 @@ class SampleFailure(Exception):
 
 
 class HasArguments(Protocol):
-    """What samples ask of their operator; :class:`Operator` says what each is."""
+    """What samples need of their operator; see :class:`Operator`."""
 
     args: dict[str, Any]
     explicit: frozenset[str]
@@ -138,7 +138,7 @@ class Sample(Generic[State, Plan, Plans]):
     Attributes:
         index: position in the batch.
         shapes: shapes of the inputs.
-        held: what has the plan, which samples that are alike may share.
+        held: holder of the plan, which equal samples may share.
     """
 
     __slots__ = ("_operator", "_shapes", "_workspace", "held", "index")
@@ -158,7 +158,7 @@ class Sample(Generic[State, Plan, Plans]):
 
     @property
     def plan(self) -> Plan:
-        """What ``infer`` has left here, or ``infer_batch`` has worked out, for ``compute``."""
+        """The plan that ``infer`` or ``infer_batch`` left for ``compute``."""
         return _NOTHING if self.held is None else self.held.plan
 
     @plan.setter
@@ -166,7 +166,7 @@ class Sample(Generic[State, Plan, Plans]):
         self.held = OwnPlan(plan)
 
     def key(self) -> Any:
-        """Equal for samples of equal shapes whose arguments have equal values."""
+        """A key that is equal for samples with equal shapes and argument values."""
         arguments = self._workspace.arguments
         if not arguments:
             return tuple(self.shapes)
@@ -180,22 +180,22 @@ class Sample(Generic[State, Plan, Plans]):
         return self._operator.schema.all_arguments[name].from_tensor(batch.samples[self.index], batch.dtype)
 
     def tensor_argument(self, name: str) -> np.ndarray | None:
-        """The array given for an argument by the graph, in its own shape; None where it is constant or absent."""
+        """A tensor argument's array for this sample, in its own shape; None if the argument is constant or absent."""
         batch = self._workspace.arguments.get(name)
         return None if batch is None else batch.samples[self.index]
 
     def given(self, name: str) -> bool:
-        """Whether the user gave the argument, as a constant or from the graph."""
+        """Whether the user gave the argument, as a constant or as a tensor."""
         return name in self._workspace.arguments or name in self._operator.explicit
 
     @property
     def inputs(self) -> list[Any]:
-        """The inputs as arrays (numpy, or CuPy for those on the GPU)."""
+        """The inputs as arrays (NumPy's, or CuPy's on the GPU)."""
         return [batch.samples[self.index] for batch in self._workspace.inputs]
 
     @property
     def outputs(self) -> list[Any]:
-        """The outputs as arrays to be filled."""
+        """The outputs as arrays to fill."""
         return [batch.samples[self.index] for batch in self._workspace.outputs]
 
     @property
@@ -204,7 +204,7 @@ class Sample(Generic[State, Plan, Plans]):
 
 
 class Samples(Generic[State, Plan, Plans]):
-    """Samples of a batch that are planned together, in arrays of one row each.
+    """Samples of a batch that are planned together, in arrays with a row for each.
 
     Attributes:
         workspace: of the batch.
@@ -225,29 +225,33 @@ class Samples(Generic[State, Plan, Plans]):
 
     @property
     def state(self) -> State:
-        """What ``describe`` left for the batch."""
+        """The state that ``describe`` left for the batch."""
         return self.workspace.state
 
     @property
     def are_all(self) -> bool:
-        """Whether these are all samples of the batch."""
+        """Whether these are all the samples of the batch."""
         return len(self.indices) == self.workspace.batch_size
 
     def of(self, rows: Sequence[Any]) -> Sequence[Any]:
-        """These samples' entries of a list that has one for each sample of the batch."""
+        """Selects these samples' entries of a list with one for each sample of the batch."""
         return rows if self.are_all else [rows[index] for index in self.indices]
 
     def shapes(self, number: int = 0) -> np.ndarray:
         """The shapes of an input, int64 of shape (samples, dimensions)."""
         batch = self.workspace.inputs[number]
+        if self.are_all:
+            shapes: np.ndarray = batch.shape_array()
+            return shapes
         return np.array(self.of(batch.shapes), np.int64).reshape(len(self), -1)
 
     def given(self, name: str) -> bool:
-        """Whether the user gave the argument, as a constant or from the graph."""
+        """Whether the user gave the argument, as a constant or as a tensor."""
         return name in self.workspace.arguments or name in self._operator.explicit
 
     def derived(self, names: Collection[str], key: Hashable, work: Callable[[], Derived]) -> Derived:
-        """What ``work`` makes of some arguments, and of what ``key`` tells; done once for all batches if they are constant."""
+        """The result of ``work``, which depends on some arguments and on ``key``; cached across batches if they are
+        constant."""
         if not self.workspace.arguments.keys().isdisjoint(names):
             return work()
         known = self._operator.known
@@ -257,11 +261,11 @@ class Samples(Generic[State, Plan, Plans]):
         return derived
 
     def constant(self, name: str) -> Any:
-        """The value of an argument that is the same for all samples."""
+        """The value of a constant argument."""
         return self._operator.args[name]
 
     def values(self, name: str) -> np.ndarray:
-        """A numeric argument's values, float64 of shape (samples, values) or, of a constant, (1, values).
+        """A numeric argument's values, float64 of shape (samples, values) or, if constant, (1, values).
 
         Raises:
             ValueError: the samples have different numbers of values.
@@ -272,18 +276,18 @@ class Samples(Generic[State, Plan, Plans]):
         argument = self._operator.schema.all_arguments[name]
         if len(self) > 1 and self.are_all and batch.is_dense_tensor():
             stacked = batch.stacked()
-            # Also finds what is wrong with all of them.
+            # Checks type and shape, which all samples share.
             argument.from_tensor(stacked[0], batch.dtype)
             return stacked.astype(np.float64).reshape(len(self), -1)
         rows = [argument.from_tensor(batch.samples[index], batch.dtype) for index in self.indices]
         return np.array(rows, np.float64).reshape(len(self), -1)
 
     def scalars(self, name: str) -> np.ndarray:
-        """A numeric argument's one value for each sample, float64 of shape (samples,) or, of a constant, (1,)."""
+        """A numeric argument's single value for each sample, float64 of shape (samples,) or, if constant, (1,)."""
         return self.values(name)[:, 0]
 
     def tensors(self, name: str) -> np.ndarray | None:
-        """The arrays given for an argument by the graph, stacked; None where it is constant or absent.
+        """A tensor argument's arrays, stacked; None if the argument is constant or absent.
 
         Raises:
             ValueError: their shapes differ.

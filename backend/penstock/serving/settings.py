@@ -11,15 +11,17 @@ from dataclasses import Field, dataclass, field, fields, replace
 from typing import Any
 
 from penstock.errors import PenstockError, did_you_mean
+from penstock.serving.isolation import OWN_PROCESS
 
 logger = logging.getLogger(__name__)
 
 SERVER_SETTINGS = "PENSTOCK_BACKEND_CONFIG"
-"""The environment variable with the server's settings: JSON, one section per backend name, strings by setting."""
+"""The environment variable with the server's settings: JSON, one section per backend name, with values as text."""
 
 _SECTIONS = ("dali", "penstock")  # the later one wins
 ISOLATION = ("auto", "all", "none")
 DEVICES = ("auto", "cpu")
+MODEL_ISOLATION = ("none", OWN_PROCESS)
 PILLOW_PIXEL_LIMIT = 178_956_970
 ONE_GIBIBYTE = 1 << 30
 
@@ -119,6 +121,12 @@ class Settings:
     isolate_decoders: str = _setting(
         "auto", _one_of(*ISOLATION), "auto, all or none", "Which decoders run in processes of their own, which may die."
     )
+    isolation: str = _setting(
+        "none",
+        _one_of(*MODEL_ISOLATION),
+        "none or process",
+        "With process, each instance of the model has a process of its own, Triton's Python stub, and may die alone.",
+    )
     log_failures: str = _setting(
         "warning",
         _one_of("none", "info", "warning", "error"),
@@ -172,10 +180,10 @@ def settings_of(config: Mapping[str, Any], environment: Mapping[str, str] | None
 
 
 def warn_of_unknown(config: Mapping[str, object], environment: Mapping[str, str] | None = None) -> None:
-    """Logs a model's parameters that are not settings, with the nearest one: Triton allows any parameter."""
+    """Logs parameters of a model that are not settings, suggesting the nearest: Triton accepts any parameter."""
     known = [item.name for item in declared()]
     for name, (_, called) in _given(config, environment).items():
-        # Triton's Python backend has some of its own, in capitals.
+        # Triton's Python backend has parameters of its own, in capitals.
         if name not in known and not name.isupper():
             logger.warning("%s has no effect: it is no setting of Penstock's.%s", called, did_you_mean(name, known))
 

@@ -438,6 +438,25 @@ def test_coco_masks_in_compressed_runs_and_objects_without_a_box(coco: dict[str,
     np.testing.assert_array_equal(masks[1], expected)
 
 
+@pytest.mark.parametrize("outlines", [[[2, 3, 10, 8]], [[2, 3, 10, 8], [5, 5]], [[2, 3]]])
+def test_coco_masks_of_two_vertices_are_empty(coco: dict[str, str], outlines: list[list[int]]) -> None:
+    """pycocotools would take four numbers for a box; DALI gives an empty mask."""
+    path = Path(coco["annotations_file"])
+    content = json.loads(path.read_text())
+    triangle = [2, 2, 12, 2, 12, 12]
+    content["annotations"] = [
+        {"image_id": 30, "category_id": category, "bbox": [0, 0, 9, 9], "segmentation": segmentation}
+        for category, segmentation in ((10, outlines), (3, [triangle, *outlines]))
+    ]
+    path.write_text(json.dumps(content))
+    _, _, _, masks = _run(lambda: fn.readers.coco(pixelwise_masks=True, **coco), 2)
+    content["annotations"][1]["segmentation"] = [triangle]
+    path.write_text(json.dumps(content))
+    _, _, _, expected = _run(lambda: fn.readers.coco(pixelwise_masks=True, **coco), 2)
+    np.testing.assert_array_equal(masks[1], expected[1])
+    assert np.unique(masks[1]).tolist() == [0, 1]
+
+
 def test_coco_preprocessed(coco: dict[str, str], tmp_path: Path) -> None:
     folder = str(tmp_path / "tables")
     options = {"polygon_masks": True, "image_ids": True}

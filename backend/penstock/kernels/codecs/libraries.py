@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import functools
 import os
+import sys
+import tempfile
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -17,13 +22,45 @@ def nvimgcodec() -> Any:
     """nvImageCodec's module, or None."""
     # Failures become exceptions with the sample's index; by default the library writes each to stderr as well.
     os.environ.setdefault("PYNVIMGCODEC_VERBOSITY", "0")
-    # OpenCV, which it contains, does the same.
+    # So does OpenCV, which it contains.
     os.environ.setdefault("OPENCV_LOG_LEVEL", "OFF")
     try:
-        from nvidia import nvimgcodec as module
+        with _without_advice_on_gpus():
+            from nvidia import nvimgcodec as module
     except ImportError:
         return None
     return module
+
+
+@contextlib.contextmanager
+def _without_advice_on_gpus() -> Iterator[None]:
+    """Suppresses nvImageCodec's messages on stderr about CUDA libraries, on machines without a GPU driver."""
+    if _has_driver():
+        yield
+        return
+    sys.stderr.flush()
+    with tempfile.TemporaryFile() as written:
+        stderr = os.dup(2)
+        os.dup2(written.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(stderr, 2)
+            os.close(stderr)
+            written.seek(0)
+            # Other threads may have written in the meantime.
+            others = [
+                line for line in written if not line.startswith((b"Failed to load nv", b"Note: If using nvImageCodec"))
+            ]
+            os.write(2, b"".join(others))
+
+
+def _has_driver() -> bool:
+    try:
+        ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return False
+    return True
 
 
 @functools.cache
@@ -50,9 +87,19 @@ def pillow_image() -> Any:
     return Image
 
 
+@functools.cache
+def add_heif_to_pillow() -> None:
+    """Lets Pillow read HEIC; raises ImportError, with the reason it is needed, if pillow-heif is not installed."""
+    try:
+        from pillow_heif import register_heif_opener
+    except ImportError as error:
+        raise ImportError("pillow-heif is needed to read HEIC images: pip install pillow-heif") from error
+    register_heif_opener(thumbnails=False)
+
+
 def decode_on_cpu(stream: Any, parameters: Any, fast_idct: bool) -> np.ndarray | None:
     """The pixels of nvImageCodec's stream, in memory that this thread reuses; None if decoding fails."""
-    # Removed while it is decoded into: after a failure its state is unknown.
+    # Taken out while it is written: after a failure its state is unknown.
     held = _local.__dict__.pop("image", None)
     image = _cpu_decoder(fast_idct).decode(stream, image=held, params=parameters)
     if image is None:

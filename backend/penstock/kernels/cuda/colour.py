@@ -1,4 +1,4 @@
-"""Linear changes of colour on GPU."""
+"""Linear colour transforms on the GPU."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _BLOCK_PIXELS = 2048
 
 
 class _Colour(NamedTuple):
-    """One sample.
+    """The descriptor of one sample.
 
     Attributes:
-        pixels: or values, where there is no matrix.
+        pixels: how many; without a matrix, how many values.
     """
 
     source: Pointer
@@ -33,14 +33,14 @@ SOURCE = KernelSource(__file__, _Colour, BLOCK_PIXELS=_BLOCK_PIXELS)
 
 
 def fits(matrix: np.ndarray) -> bool:
-    """Whether the kernel takes a matrix (channels out, channels in)."""
+    """Whether the kernel supports a matrix of shape (channels out, channels in)."""
     return max(matrix.shape) <= _OFFSETS and min(matrix.shape) > 0
 
 
 def transform_colours(jobs: Sequence[tuple[OnGpu, np.ndarray, np.ndarray, OnGpu]]) -> None:
-    """``(source, matrix, offset, target)`` for each sample; a 1x1 matrix is a factor for all values alike.
+    """Transforms ``(source, matrix, offset, target)`` for each sample; a 1x1 matrix scales all values alike.
 
-    There is one launch for each shape of matrices, which is mostly the same for all.
+    There is one launch for each shape of matrix; a batch usually has only one.
     """
     located = [(locate(source), matrix, offset, locate(target)) for source, matrix, offset, target in jobs]
     located = [job for job in located if job[3].size]

@@ -1,4 +1,4 @@
-"""Sums of separable filters on GPU."""
+"""Sums of separable filters on the GPU."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _Floats = Annotated[Sequence[float], Repeated(np.float32, _MAX_TERMS)]
 
 
 class _Lines(NamedTuple):
-    """One sample seen as (outer, n, inner), filtered along one axis.
+    """The descriptor of one sample, seen as (outer, n, inner) and filtered along one axis.
 
     Attributes:
-        windows: where they begin in the table.
+        windows: offset of each term's window in the table.
     """
 
     sources: _Pointers
@@ -40,11 +40,11 @@ class _Lines(NamedTuple):
 
 
 class _Planes(NamedTuple):
-    """One sample, filtered along height and width.
+    """The descriptor of one sample, filtered along height and width.
 
     Attributes:
-        weights, weight_count: where the windows begin in the table, and their elements.
-        windows_y, windows_x: where one begins among them.
+        weights, weight_count: offset of the sample's windows in the table, and their number of elements.
+        windows_y, windows_x: offset of each term's window within those.
     """
 
     tiles: Tiles
@@ -59,30 +59,30 @@ class _Planes(NamedTuple):
 
 
 SOURCE = tile_source(__file__, _Lines, _Planes, MAX_TERMS=_MAX_TERMS)
-# A window that changes nothing.
+# The identity window.
 _NOTHING = np.ones(1, np.float32)
 
 
 @dataclass(frozen=True)
 class Term:
-    """A separable filter.
+    """One separable filter of a sum.
 
     Attributes:
         scale: its factor in the sum.
-        windows: of some axes, float32 and odd.
+        windows: by axis, float32 and of odd length; an axis without one is not filtered.
     """
 
     scale: float
     windows: dict[int, np.ndarray]
 
     def window(self, axis: int) -> np.ndarray:
-        """That of an axis."""
+        """The window for an axis."""
         return self.windows.get(axis, _NOTHING)
 
 
 @dataclass(frozen=True)
 class Filters:
-    """What happens to one sample: the sum of filters."""
+    """The work for one sample: a sum of filters."""
 
     source: Located
     target: Located
@@ -90,7 +90,7 @@ class Filters:
 
 
 def convolve(jobs: Sequence[Filters], axes: Sequence[int]) -> None:
-    """Fills all targets. Filters run along ``axes``, which follow each other, from the last to the first."""
+    """Fills all targets. Filters run along ``axes``, which must be consecutive, from the last to the first."""
     jobs = [job for job in jobs if job.target.size]
     tiles = [_tiling(job, axes) for job in jobs] if len(axes) <= 2 else [None] * len(jobs)
     by_planes = [(job, tiling) for job, tiling in zip(jobs, tiles) if tiling]
@@ -102,7 +102,7 @@ def convolve(jobs: Sequence[Filters], axes: Sequence[int]) -> None:
 
 
 def _filtered_along_other_axes(jobs: Sequence[Filters], axes: Sequence[int]) -> list[tuple[Filters, list[Located]]]:
-    """The jobs with what remains to be filtered along the first axis, for each term."""
+    """Filters each term along all axes but the first; returns the jobs with what is left to filter along that one."""
     if len(axes) == 1:
         return [(job, [job.source] * len(job.terms)) for job in jobs]
     shapes = [job.source.shape for job in jobs for _ in job.terms]
@@ -118,7 +118,7 @@ def _filtered_along_other_axes(jobs: Sequence[Filters], axes: Sequence[int]) -> 
 
 
 class _Table:
-    """Windows one behind the other, each followed by so many more elements that four can be read at once."""
+    """Windows packed end to end, each padded so that the kernel can read four elements at once."""
 
     def __init__(self) -> None:
         self._places: dict[tuple[int, ...], int] = {}
@@ -126,7 +126,7 @@ class _Table:
         self._size = 0
 
     def add(self, windows: Sequence[np.ndarray]) -> int:
-        """Where the first one of windows that follow each other begins; the same ones are there once."""
+        """Adds a run of windows unless it is already there, and returns the offset of the first."""
         key = tuple(map(id, windows))
         if key not in self._places:
             self._places[key] = self._size
@@ -146,7 +146,7 @@ def _padded(size: int) -> int:
 
 
 def _filled(values: Sequence[_Number]) -> Sequence[_Number]:
-    """The values, and zeros for terms that there are not."""
+    """The values, padded with zeros for unused terms."""
     nothing: list[_Number] = [0] * (_MAX_TERMS - len(values))
     return list(values) + nothing
 
@@ -187,7 +187,7 @@ def _tiling(job: Filters, axes: Sequence[int]) -> Tiling | None:
 
 
 def _view(shape: Sequence[int], axes: Sequence[int]) -> tuple[int, int, int, int]:
-    """The shape as (planes, height, width, inner); what comes before a single axis takes the place of the height."""
+    """The shape as (planes, height, width, inner). With a single axis, the dimensions before it count as the height."""
     if len(axes) == 2:
         return image_view(shape, axes[0])
     return 1, math.prod(shape[: axes[0]]), shape[axes[0]], math.prod(shape[axes[0] + 1 :])

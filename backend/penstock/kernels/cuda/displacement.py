@@ -1,4 +1,4 @@
-"""Images whose pixels come from elsewhere, on GPU."""
+"""Images whose pixels are fetched from displaced positions, on the GPU."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _BLOCK_PIXELS = 1024
 
 
 class _Displacement(NamedTuple):
-    """One image.
+    """The descriptor of one image.
 
     Attributes:
-        map_x, map_y: of ``Given``.
+        map_x, map_y: used by ``Given``.
         pixels: of the target.
-        across, down: of ``Waves``: where the table has how far each row and each column is displaced.
-        displaced: 0: copied.
-        shift: from the positions' origin to the middle of the first pixel.
-        fill: what lies outside of the source.
+        across, down: used by ``Waves``: offsets in the table of the displacement of each row and of each column.
+        displaced: 0 to copy the image unchanged.
+        shift: from the origin of positions to the centre of the first pixel.
+        fill: value outside the source.
     """
 
     source: Pointer
@@ -50,14 +50,14 @@ SOURCE = KernelSource(__file__, _Displacement, BLOCK_PIXELS=_BLOCK_PIXELS)
 
 @dataclass(slots=True)
 class Displacement:
-    """What happens to one image (H, W, C).
+    """The work for one image (H, W, C).
 
     Attributes:
         source, target: arrays on the GPU.
-        fill: what lies outside of the source.
-        displaced: False: the source is copied.
-        maps: arrays on the GPU with the x and the y of each pixel; of ``Given``.
-        waves: how far each row is displaced in x and each column in y; of ``Waves``.
+        fill: value outside the source.
+        displaced: False to copy the source unchanged.
+        maps: arrays on the GPU with the x and the y of each pixel; used by ``Given``.
+        waves: displacement of each row in x and of each column in y; used by ``Waves``.
     """
 
     source: OnGpu
@@ -74,8 +74,8 @@ def displace_images(kind: str, displacements: Sequence[Displacement], linear: bo
     Args:
         kind: ``Given`` (by maps), ``Ball`` or ``Waves``.
         displacements: the samples.
-        linear: interpolate; else the nearest pixel is taken.
-        shift: added to positions, so that they count from the middle of the first pixel.
+        linear: interpolate, rather than take the nearest pixel.
+        shift: added to positions to make them relative to the centre of the first pixel.
     """
     located = [(d, locate(d.source), locate(d.target)) for d in displacements]
     located = [item for item in located if item[2].size]

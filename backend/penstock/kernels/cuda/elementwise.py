@@ -1,4 +1,4 @@
-"""Functions of broadcast operands on GPU: a kernel is generated for each function and combination of types."""
+"""Element-wise functions of broadcast operands on the GPU; a kernel is generated for each function and set of types."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from penstock.kernels.cuda.structs import Address, Int32, Int64, Pointer, Repeat
 from penstock.tensors.cuda import require_cupy
 
 _DIMS, _OPERANDS = 6, 3
-# Fewer elements are indexed with 32 bits, which is much faster.
+# Below this many elements indices are 32-bit, which is much faster.
 _NARROW = 1 << 31
-# Of a block.
+# Elements per block.
 _BLOCK_ELEMENTS = 4096
 
 
 class _Dimension(NamedTuple):
-    """One dimension.
+    """One dimension of the broadcast operands.
 
     Attributes:
-        strides: 0 where an operand is repeated.
+        strides: 0 where an operand is broadcast.
         divisor: see :func:`division_by`.
     """
 
@@ -34,10 +34,10 @@ class _Dimension(NamedTuple):
 
 
 class _Elementwise(NamedTuple):
-    """One sample.
+    """The descriptor of one sample.
 
     Attributes:
-        dims: from the innermost on; at least two.
+        dims: innermost first; at least two.
         rank: dimensions in use.
     """
 
@@ -53,7 +53,7 @@ SOURCE = KernelSource(__file__, _Elementwise, DIMS=_DIMS, OPERANDS=_OPERANDS, BL
 
 @functools.cache
 def _preamble(body: str, types: tuple[np.dtype, ...], result: np.dtype, promoted: bool) -> str:
-    """The function ``compute``, which loads the operands a, b and c and runs ``body``."""
+    """The C++ function ``compute``, which loads the operands a, b and c and runs ``body``."""
     loads = []
     for index, (name, dtype) in enumerate(zip("abc", types)):
         value = f"reinterpret_cast<const {cuda_type(dtype)} *>(operands[{index}])[offsets[{index}]]"
@@ -71,15 +71,15 @@ def evaluate_batch(
     """Runs ``body`` for each element of all samples, in one launch.
 
     Args:
-        body: C++ statements that return the result, of type ``Result``, of the operands ``a``, ``b`` and ``c``;
-            ``offsets[0]`` tells which element of the first operand ``a`` is.
-        jobs: the operands (arrays on the GPU, which are broadcast) and the target of each sample.
-        promoted: the operands are converted to the result's type first, as C++ does; else they have their own, and
-            are references: where ``b`` is a table of which each element uses another entry, that is ``(&b)[index]``.
-        dividing: ``body`` sets ``*divided_by_zero``, for which the result is waited for.
+        body: C++ statements that return a ``Result`` computed from the operands ``a``, ``b`` and ``c``; ``offsets[0]``
+            is the index of ``a`` in the first operand.
+        jobs: the operands (arrays on the GPU, broadcast against each other) and the target of each sample.
+        promoted: convert operands to the result's type first, as C++ does. Otherwise they are references of their own
+            type, so that ``(&b)[index]`` looks up an entry where ``b`` is a table.
+        dividing: ``body`` sets ``*divided_by_zero``; this call waits for it.
 
     Raises:
-        ValueError: integers were divided by zero.
+        ValueError: an integer was divided by zero.
     """
     located = [([locate(operand) for operand in operands], locate(target)) for operands, target in jobs]
     located = [job for job in located if job[1].size]
@@ -102,7 +102,7 @@ def _entry(operands: Sequence[Located], target: Located) -> _Elementwise:
     if len(extents) > _DIMS:
         raise RuntimeError(f"Data of {len(extents)} dimensions is not supported on GPU: at most {_DIMS}")
     unused = _OPERANDS - len(operands)
-    # From the innermost on.
+    # Innermost first.
     steps = [(*own, *[0] * unused) for own in zip(*strides)][::-1]
     dims = [_Dimension(extent, own, division_by(extent)) for extent, own in zip(extents[::-1], steps)]
     return _Elementwise(
@@ -124,7 +124,7 @@ def _broadcast_strides(shape: Sequence[int], rank: int) -> list[int]:
 
 
 def _merged(extents: Sequence[int], strides: list[list[int]]) -> tuple[list[int], list[list[int]]]:
-    """As few dimensions as the operands need: those over which all of them run on become one."""
+    """Merges adjacent dimensions that every operand can step through as one; drops those of extent 1."""
     sizes: list[int] = []
     steps: list[list[int]] = [[] for _ in strides]
     for axis, extent in enumerate(extents):

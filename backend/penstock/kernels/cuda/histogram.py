@@ -1,4 +1,4 @@
-"""Equalization of histograms on GPU."""
+"""Histogram equalization on the GPU."""
 
 from __future__ import annotations
 
@@ -14,21 +14,22 @@ from penstock.kernels.cuda.sources import KernelSource
 from penstock.kernels.cuda.structs import Int32, Int64, Pointer, records
 
 _VALUES = 256
-# Pixels that a block counts, and that it looks up.
+# Pixels per block, when counting and when looking up.
 _CHUNK, _SPAN = 32 * _VALUES, 16 * _VALUES
 _MAX_CHANNELS = 4
 
 
 class _Plane(NamedTuple):
-    """A :class:`Plane`, and how it is cut into tiles.
+    """The descriptor of a :class:`Plane` and its tiles.
 
     Attributes:
-        source, target: of the first pixel.
-        counts, tables: of counts 256 for each tile, chunk and channel; of tables for each tile and channel.
-        step: from pixel to pixel.
-        chunks: blocks that count a tile.
-        limit: how often a value is counted at most; 0: as it is; -1: the whole plane's rules.
-        channels: next to each other, each with histograms of its own.
+        source, target: address of the first pixel.
+        counts, tables: scratch memory: 256 counts for each tile, chunk and channel; 256 table entries for each tile and
+            channel.
+        step: elements from one pixel to the next.
+        chunks: blocks that share the counting of a tile.
+        limit: the clip limit of a histogram bin; 0: not clipped; -1: equalize the whole plane (see :class:`Tiling`).
+        channels: adjacent channels, each with histograms of its own.
     """
 
     source: Pointer
@@ -53,13 +54,13 @@ SOURCE = KernelSource(__file__, _Plane, VALUES=_VALUES, CHUNK=_CHUNK, SPAN=_SPAN
 
 @dataclass(frozen=True)
 class Plane:
-    """One channel of an image of bytes, or some that are next to each other, each of which is equalized on its own.
+    """One channel of an image of bytes, or several adjacent ones that are equalized independently.
 
     Attributes:
-        source, target: addresses of the first pixel; they may be the same.
+        source, target: addresses of the first pixel; may be equal, to work in place.
         height, width: in pixels.
-        step: bytes from pixel to pixel.
-        channels: how many.
+        step: bytes from one pixel to the next.
+        channels: number of adjacent channels.
     """
 
     source: int
@@ -76,8 +77,8 @@ class Tiling:
 
     Attributes:
         tiles: rows and columns of tiles.
-        extents: height and width of each; together they may reach beyond the plane, which is mirrored there.
-        limit: how often a value is counted at most; 0: as often as it occurs; -1: the least value is to become 0.
+        extents: height and width of each; together they may exceed the plane, which is mirrored there.
+        limit: the clip limit of a histogram bin; 0: not clipped; -1: not clipped, and the least value becomes 0.
     """
 
     tiles: tuple[int, int]
@@ -86,7 +87,7 @@ class Tiling:
 
 
 def planes_of(source: Located, target: Located, axis: int) -> list[Plane]:
-    """All planes of an array of bytes, ``axis`` being the dimension of height, which that of width follows."""
+    """All planes of an array of bytes; ``axis`` is the height, and the next dimension the width."""
     outer, height, width, step = image_view(source.shape, axis)
     parts = [(first, min(_MAX_CHANNELS, step - first)) for first in range(0, step, _MAX_CHANNELS)]
     return [
@@ -97,12 +98,12 @@ def planes_of(source: Located, target: Located, axis: int) -> list[Plane]:
 
 
 def whole(plane: Plane) -> Tiling:
-    """A single tile, of which the least value becomes 0."""
+    """A single tile, equalized so that its least value becomes 0."""
     return Tiling((1, 1), (plane.height, plane.width), -1)
 
 
 def equalize_planes(jobs: Iterable[tuple[Plane, Tiling]]) -> None:
-    """Equalizes all planes, in one launch for each of counting, making tables, and looking up."""
+    """Equalizes all planes in three launches: counting, building the tables, looking up."""
     jobs = [(plane, tiling) for plane, tiling in jobs if plane.height * plane.width]
     if not jobs:
         return

@@ -1,4 +1,4 @@
-"""Launching a kernel for a whole batch with one upload."""
+"""Launching a kernel for a whole batch with a single upload."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _MIN_PINNED = 64 * 1024
 
 @dataclass(frozen=True)
 class RunValue:
-    """An argument of a kernel that differs from batch to batch of one kind.
+    """A kernel argument that differs between batches of one kind.
 
     Attributes:
-        name: by which the operator gives it for a later batch (``Operator.run_values``).
-        value: for this batch.
+        name: the key under which ``Operator.run_values`` supplies it for later batches.
+        value: its value for this batch.
     """
 
     name: str
@@ -44,13 +44,13 @@ class RunValue:
 
 @dataclass(slots=True)
 class Located:
-    """What a kernel needs to know of a contiguous array on the GPU; much cheaper to make and to reshape than the array.
+    """A contiguous array on the GPU, reduced to what kernels need; much cheaper to create and reshape than CuPy's.
 
     Attributes:
         address: of the first element.
         shape: in elements.
         dtype: of the elements.
-        owner: what keeps the memory.
+        owner: object that keeps the memory alive.
     """
 
     address: int
@@ -60,7 +60,7 @@ class Located:
 
     @property
     def size(self) -> int:
-        """The number of elements."""
+        """Number of elements."""
         return math.prod(self.shape)
 
     def reshape(self, *shape: int) -> Located:
@@ -68,7 +68,7 @@ class Located:
         return Located(self.address, shape, self.dtype, self.owner)
 
     def array(self) -> Any:
-        """The same memory as an array of CuPy."""
+        """The same memory as a CuPy array."""
         cuda = require_cupy().cuda
         memory = cuda.UnownedMemory(self.address, self.size * self.dtype.itemsize, self.owner)
         return require_cupy().ndarray(self.shape, self.dtype, cuda.MemoryPointer(memory, 0))
@@ -78,19 +78,19 @@ class Located:
         return self.reshape(self.size)
 
 
-# What kernels take.
+# Accepted wherever a kernel takes an array.
 OnGpu = DeviceArray | Located
 
 
 class Indexed(Protocol):
-    """A sample, by its place in a batch."""
+    """Anything with the index of a sample in its batch."""
 
     @property
     def index(self) -> int: ...
 
 
 def locate(array: OnGpu) -> Located:
-    """Where an array (of CuPy) is; one that is not contiguous is copied."""
+    """The location of a CuPy array, which is copied if it isn't contiguous."""
     if isinstance(array, Located):
         return array
     own: DeviceArray = array if array.flags.c_contiguous else require_cupy().ascontiguousarray(array)
@@ -98,7 +98,7 @@ def locate(array: OnGpu) -> Located:
 
 
 def locate_all(batch: TensorListGPU, samples: Sequence[Indexed]) -> list[Located]:
-    """Where the arrays of a batch are that belong to ``samples``, which have an ``index``."""
+    """The locations of ``samples`` in a batch."""
     elements, places = batch.elements, batch.located
     if places is not None:
         return [places[sample.index] for sample in samples]
@@ -112,10 +112,10 @@ def locate_all(batch: TensorListGPU, samples: Sequence[Indexed]) -> list[Located
 def group_samples(
     sources: Sequence[Located], targets: Sequence[Located], plans: Sequence[object]
 ) -> tuple[list[int], list[int]]:
-    """Finds the samples that differ in their addresses alone: those of one plan (the same object) and of equal shapes.
+    """Groups samples that differ only in their addresses: same plan object, equal shapes.
 
     Returns:
-        For each kind the index of one sample, and for each sample the number of its kind.
+        For each group the index of its first sample, and for each sample the number of its group.
     """
     known: dict[tuple[int, Shape, Shape], int] = {}
     firsts: list[int] = []
@@ -134,7 +134,7 @@ def addresses_of(arrays: Sequence[Located]) -> np.ndarray:
 
 
 def places_of(batch: TensorListGPU) -> tuple[np.ndarray, object]:
-    """The addresses of a batch's samples, uint64, and what keeps the memory; samples that are not contiguous are copied."""
+    """The addresses of a batch's samples, uint64, and the owner of the memory; non-contiguous samples are copied."""
     if batch.elements is not None:
         return batch.pointers(), batch.elements
     located = batch.located or [locate(sample) for sample in batch.samples]
@@ -142,10 +142,10 @@ def places_of(batch: TensorListGPU) -> tuple[np.ndarray, object]:
 
 
 def scratch(shapes: Sequence[Shape], dtype: DTypeLike, kept: bool = False) -> list[Located]:
-    """Arrays of undefined contents, in one allocation.
+    """Uninitialized arrays, in one allocation.
 
     Args:
-        kept: what they hold is worked out by launches that are made ``once``.
+        kept: they are filled by launches with ``once``, and keep their contents across runs.
     """
     kind = np.dtype(dtype)
     size = sum(math.prod(shape) for shape in shapes)
@@ -163,7 +163,7 @@ def scratch(shapes: Sequence[Shape], dtype: DTypeLike, kept: bool = False) -> li
 
 
 def upload(arrays: Sequence[np.ndarray]) -> list[Located]:
-    """Copies of small host arrays on the GPU, in one transfer."""
+    """Copies small host arrays to the GPU in one transfer."""
     parts = [np.ascontiguousarray(array).reshape(array.shape) for array in arrays]
     recorder = _recording()
     buffer, addresses = (None, list(map(recorder.table, parts))) if recorder else staging().upload(parts)
@@ -171,7 +171,7 @@ def upload(arrays: Sequence[np.ndarray]) -> list[Located]:
 
 
 def strides_of(shape: Sequence[int]) -> list[int]:
-    """The steps, in elements, from one position of each dimension to the next in a contiguous array."""
+    """The strides, in elements, of a contiguous array."""
     strides, step = [0] * len(shape), 1
     for axis in range(len(shape) - 1, -1, -1):
         strides[axis] = step
@@ -181,7 +181,7 @@ def strides_of(shape: Sequence[int]) -> list[int]:
 
 @functools.lru_cache(4096)
 def division_by(extent: int) -> int:
-    """The factor and, in the upper 32 bits, the shift with which kernels divide numbers below 2^31 by an extent."""
+    """The multiplier and, in the upper 32 bits, the shift by which kernels divide numbers below 2^31 by an extent."""
     if not 0 < extent < 1 << 31:
         return 0
     shift = (extent - 1).bit_length()
@@ -192,10 +192,10 @@ def division_by(extent: int) -> int:
 
 
 class Staging:
-    """Pinned host memory through which small arrays go to one device.
+    """Pinned host memory through which small arrays are uploaded to one device.
 
-    A copy from pinned memory is only begun by the call that asks for it, so the memory may be written again only after
-    it: an event, recorded behind each copy on its stream, tells when that is. Streams and threads may so share it.
+    Copies from pinned memory are asynchronous, so a buffer may only be reused once its copy is done. An event recorded
+    after each copy, on the copy's stream, tells when that is, which lets streams and threads share the buffers.
     """
 
     def __init__(self) -> None:
@@ -204,7 +204,7 @@ class Staging:
         self._busy: deque[tuple[Any, int, Any]] = deque()
 
     def upload(self, parts: Sequence[np.ndarray]) -> tuple[object, list[int]]:
-        """Copies arrays in one transfer, ordered by the current stream: the device buffer, and each one's address."""
+        """Uploads arrays in one transfer on the current stream; returns the device buffer and each array's address."""
         cupy = require_cupy("a descriptor")
         offsets, size = [], 0
         for part in parts:
@@ -237,7 +237,7 @@ class Staging:
 
 
 def staging() -> Staging:
-    """That of the current device."""
+    """The staging memory of the current device."""
     return _staging_for(require_cupy().cuda.Device().id)
 
 
@@ -247,7 +247,7 @@ def _staging_for(_device: int) -> Staging:
 
 
 def packed(arrays: Sequence[np.ndarray], dtype: DTypeLike) -> tuple[np.ndarray, list[int]]:
-    """Arrays one behind the other, and where each begins; the same array is packed once."""
+    """Arrays concatenated, and the offset of each; an array that occurs more than once is packed once."""
     offsets: list[int] = []
     known: dict[int, int] = {}
     parts: list[np.ndarray] = []
@@ -263,7 +263,7 @@ def packed(arrays: Sequence[np.ndarray], dtype: DTypeLike) -> tuple[np.ndarray, 
     return (np.concatenate(parts) if parts else np.zeros(1, dtype)), offsets
 
 
-# What a kernel takes beside its descriptors.
+# Kernel arguments besides the descriptors.
 Extra = np.ndarray | Records | np.generic | Located | RunValue | None
 
 
@@ -271,7 +271,7 @@ Extra = np.ndarray | Records | np.generic | Located | RunValue | None
 
 
 class Recorder(Protocol):
-    """What takes the place of the GPU while launches are only worked out (:mod:`penstock.kernels.cuda.recording`)."""
+    """Stands in for the GPU while launches are recorded (:mod:`penstock.kernels.cuda.recording`)."""
 
     def scratch(self, size: int) -> int: ...
 
@@ -295,13 +295,13 @@ _active = threading.local()
 
 
 def _recording() -> Recorder | None:
-    """What takes the place of the GPU on this thread."""
+    """The recorder active on this thread, if any."""
     return getattr(_active, "recorder", None)
 
 
 @contextlib.contextmanager
 def recording(recorder: Recorder) -> Iterator[None]:
-    """Lets ``recorder`` take the place of the GPU for what this thread uploads, allocates and launches."""
+    """Redirects this thread's uploads, allocations and launches to ``recorder``."""
     _active.recorder = recorder
     try:
         yield
@@ -313,7 +313,7 @@ def recording(recorder: Recorder) -> Iterator[None]:
 
 
 def blocks_for(count: int, threads: int = THREADS) -> int:
-    """How many blocks of threads it takes to have one thread for each of ``count`` elements."""
+    """Number of blocks that gives each of ``count`` elements a thread."""
     return -(-count // threads)
 
 
@@ -326,18 +326,18 @@ def launch(
     blocks: int | None = None,
     once: bool = False,
 ) -> None:
-    """Launches a kernel over all samples; whatever comes from the host goes up in one transfer.
+    """Launches a kernel over all samples, with all host data in one upload.
 
     Args:
-        function: takes the samples' first blocks, the descriptors, their number, and ``extra``.
+        function: takes each sample's first block, the descriptors, their number, and ``extra``.
         descriptors: one for each sample.
-        counts: blocks of each sample.
-        extra: further arguments: arrays and structs, which are uploaded; scalars; memory on the GPU (None: a null
-            pointer); or what differs from run to run.
+        counts: number of blocks for each sample.
+        extra: further arguments: arrays and structs, which are uploaded; scalars; memory on the GPU (None for a null
+            pointer); :class:`RunValue`.
         shared: bytes of dynamic shared memory.
-        blocks: how many are launched, for a kernel whose blocks take turns; None: as many as there are counts for.
-        once: it fills scratch memory that is kept, from descriptors and tables alone: batches for which the launches are
-            repeated find it there.
+        blocks: number of blocks to launch, for kernels whose blocks loop over the work; None: the sum of ``counts``.
+        once: the launch fills ``kept`` scratch memory and depends on descriptors and tables alone, so that repeated
+            launches need not run it again.
     """
     ends = np.cumsum(np.asarray(counts, np.int64))
     total = int(ends[-1]) if len(ends) else 0
@@ -345,7 +345,7 @@ def launch(
         return
     starts = ends - np.asarray(counts, np.int64)
     if shared > 48 * 1024:
-        # Never less than before: recorded launches of the same kernel may need it.
+        # Never lowered: recorded launches of the same kernel may need more.
         function.max_dynamic_shared_size_bytes = max(shared, function.max_dynamic_shared_size_bytes)
     recorder = _recording()
     if recorder:
@@ -362,17 +362,17 @@ def launch(
     rest = [next(tables) if isinstance(value, np.ndarray | Records) else _argument(value) for value in extra]
     grid = (total if blocks is None else blocks,)
     function(grid, (THREADS,), (*pointers[:2], np.int32(len(descriptors)), *rest), shared_mem=shared)
-    # Freed to the pool, whose memory the same stream takes again only behind the kernel.
+    # Returned to CuPy's pool, which reuses it on the same stream only, hence after the kernel.
     del buffer
 
 
 def _rows(table: np.ndarray | Records) -> np.ndarray:
-    """What is uploaded of a table."""
+    """The array to upload for a table."""
     return table.rows if isinstance(table, Records) else table
 
 
 def _argument(value: np.generic | Located | RunValue | None) -> np.generic:
-    """A kernel's argument as CuPy takes it."""
+    """A kernel argument in the form that CuPy expects."""
     if isinstance(value, RunValue):
         return value.value
     if isinstance(value, np.generic):

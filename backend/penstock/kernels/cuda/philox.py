@@ -1,4 +1,4 @@
-"""Random numbers on GPU: the same as on the CPU, up to the last places of logarithms and cosines."""
+"""Random numbers on the GPU: the CPU's, but for the last digits of logarithms and cosines."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from penstock.kernels.cuda.sources import THREADS, KernelSource
 from penstock.kernels.cuda.structs import Double, Int32, Int64, Pointer, Records, UInt64, cuda_type, records
 from penstock.kernels.random_streams import SAMPLE_STRIDE, Stream
 
-# Elements whose first draws are words 0, 1, 2, 3 of their blocks, and how many such groups a thread fills.
+# Elements in a group (their first draws are words 0, 1, 2 and 3 of their Philox blocks), and groups per thread.
 _GROUP, _GROUPS = 4, 4
-# Elements of a block.
+# Elements per block, for shot noise.
 _SHOTS = 2048
 _KNOWN_REJECTIONS, _KNOWN_FACTORIALS = 512, 1024
-# The mean from which on numbers are drawn by rejection.
+# Means from here on are drawn by rejection.
 _MIN_REJECTED = 12
 _UNROLLED_CHANNELS = (1, 3)
 
 
 class _Drawing(NamedTuple):
-    """What is drawn for one sample.
+    """The descriptor of one sample's draws.
 
     Attributes:
-        source: of noise.
-        elements: or pixels where one draw is for all of a pixel.
-        columns: of jitter: pixels of a row.
-        reciprocal: of jitter: 2^64 / places, rounded up.
-        a, b, c, d: what the distribution needs.
-        planes, channels: of salt and pepper, of jitter.
-        values, value_count: where the table has the values to pick from.
-        stream: which of the batch's streams.
+        source: for noise: the input.
+        elements: of the target; pixels where the elements of a pixel share a draw.
+        columns: for jitter: pixels in a row.
+        reciprocal: for jitter: 2^64 / number of places, rounded up.
+        a, b, c, d: parameters of the distribution.
+        planes, channels: for salt and pepper, and for jitter.
+        values, value_count: offset in the table of the values to pick from, and their number.
+        stream: index into the batch's random streams.
     """
 
     target: Pointer
@@ -57,7 +57,7 @@ class _Drawing(NamedTuple):
 
 
 class _Rejection(NamedTuple):
-    """What drawing by rejection needs to know of a mean's whole part."""
+    """Constants for drawing by rejection, for the integer part of a mean."""
 
     root: Double
     d: Double
@@ -85,14 +85,14 @@ SOURCE = KernelSource(
 
 @dataclass
 class Drawing:
-    """What is drawn for one sample.
+    """What to draw for one sample.
 
     Attributes:
         target: array on the GPU.
-        stream: which of the batch's streams it has.
-        a, b: ``Uniform``: the lowest number and the distance of neighbours; ``Normal``: mean and standard deviation;
-            ``Flip``: the largest draw that gives 1; shots: ``a`` is the factor.
-        values: ``Pick``: what is picked from.
+        stream: index into the batch's random streams.
+        a, b: ``Uniform``: the lowest number and the spacing; ``Normal``: mean and standard deviation; ``Flip``: the
+            largest draw that gives 1; shot noise: ``a`` is the factor.
+        values: ``Pick``: the values to pick from.
         source: array on the GPU to which noise is added.
     """
 
@@ -106,14 +106,14 @@ class Drawing:
 
 @dataclass
 class Sprinkling:
-    """Salt and pepper for one sample.
+    """Salt-and-pepper noise for one sample.
 
     Attributes:
         source, target: arrays on the GPU, of one type.
-        stream: which of the batch's streams it has.
-        view: (planes, pixels, channels) that the arrays are seen as; all elements of a pixel share a decision.
-        probability, salt_probability: of a pixel to be replaced, and to be replaced by salt.
-        salt, pepper: the values; what the type does not hold becomes its limit.
+        stream: index into the batch's random streams.
+        view: the arrays as (planes, pixels, channels); all elements of a pixel share a decision.
+        probability, salt_probability: that a pixel is replaced, and that a replaced one becomes salt.
+        salt, pepper: their values, saturated to the data type.
     """
 
     source: OnGpu
@@ -128,13 +128,13 @@ class Sprinkling:
 
 @dataclass
 class Jitter:
-    """One image (H, W, C), whose pixels are displaced.
+    """Jitter for one image (H, W, C).
 
     Attributes:
         source, target: arrays on the GPU, of one type.
-        stream: which of the batch's streams it has.
-        farthest: how far in y and in x, in pixels.
-        fill: what lies outside of the source.
+        stream: index into the batch's random streams.
+        farthest: the largest displacement in y and in x, in pixels.
+        fill: value outside the source.
     """
 
     source: OnGpu
@@ -145,12 +145,12 @@ class Jitter:
 
 
 def draw_numbers(distribution: str, drawings: Sequence[Drawing], first_stream: Stream) -> None:
-    """Fills all targets, which have one type, in one launch.
+    """Fills all targets, which share a data type, in one launch.
 
     Args:
         distribution: ``Uniform``, ``UniformDouble``, ``Normal``, ``NormalDouble``, ``Flip`` or ``Pick``.
         drawings: the samples.
-        first_stream: of the batch's.
+        first_stream: the first of the batch's random streams.
     """
     located = _located(drawings)
     if not located:
@@ -167,7 +167,7 @@ def draw_numbers(distribution: str, drawings: Sequence[Drawing], first_stream: S
 
 
 def add_noise(distribution: str, drawings: Sequence[Drawing], first_stream: Stream) -> None:
-    """Fills all targets with the sources, of the same type, plus numbers of ``distribution``, in one launch."""
+    """Fills all targets with the sources, of the same data type, plus noise of ``distribution``, in one launch."""
     located = _located(drawings)
     if located:
         real = "double" if distribution.endswith("Double") else "float"
@@ -176,7 +176,7 @@ def add_noise(distribution: str, drawings: Sequence[Drawing], first_stream: Stre
 
 
 def replace_by_shots(drawings: Sequence[Drawing], first_stream: Stream) -> None:
-    """Fills all targets with numbers of the Poisson distribution around the sources, of the same type, in one launch."""
+    """Fills all targets with Poisson numbers whose means are the sources, of the same data type, in one launch."""
     located = _located(drawings)
     if located:
         instance = f"replace_by_shots<{cuda_type(located[0][1].dtype)}>"
@@ -185,7 +185,7 @@ def replace_by_shots(drawings: Sequence[Drawing], first_stream: Stream) -> None:
 
 
 def _located(drawings: Sequence[Drawing]) -> list[tuple[Drawing, Located]]:
-    """The drawings that draw anything."""
+    """The drawings that aren't empty, with their targets."""
     located = [(drawing, locate(drawing.target)) for drawing in drawings]
     return [item for item in located if item[1].size]
 
@@ -197,7 +197,7 @@ def _entry(drawing: Drawing, target: Located) -> _Drawing:
 
 @functools.cache
 def _poisson_tables() -> tuple[Records, np.ndarray]:
-    """What drawing by rejection needs to know, of means from 0 on, and the logarithms of factorials."""
+    """The constants for drawing by rejection, for means from 0 on, and the logarithms of factorials."""
     rejections = [_Rejection(*[0.0] * 7)] * _MIN_REJECTED
     for m in range(_MIN_REJECTED, _KNOWN_REJECTIONS):
         root, reach = math.sqrt(m), math.sqrt(2 * m * math.log(32 * m / (math.pi / 4)))
@@ -211,7 +211,7 @@ def _poisson_tables() -> tuple[Records, np.ndarray]:
 
 
 def sprinkle(sprinklings: Sequence[Sprinkling], first_stream: Stream) -> None:
-    """Replaces random pixels of all samples by salt or by pepper, in one launch."""
+    """Replaces random pixels of all samples with salt or pepper, in one launch."""
     located = [(s, locate(s.source), locate(s.target)) for s in sprinklings]
     located = [item for item in located if item[2].size]
     if not located:
@@ -229,7 +229,7 @@ def sprinkle(sprinklings: Sequence[Sprinkling], first_stream: Stream) -> None:
 
 
 def jitter_images(jitters: Sequence[Jitter], first_stream: Stream) -> None:
-    """Takes each pixel of all targets from a random place near its own, in one launch."""
+    """Takes each target pixel from a random place near it, in one launch."""
     located = [(jitter, locate(jitter.source), locate(jitter.target)) for jitter in jitters]
     located = [item for item in located if item[2].size]
     if not located:
@@ -255,7 +255,7 @@ def jitter_images(jitters: Sequence[Jitter], first_stream: Stream) -> None:
 
 
 def _unrolled_channels(channels: Iterable[int]) -> int:
-    """How many channels the kernel is compiled for; 0: any."""
+    """The number of channels to compile the kernel for; 0: any."""
     numbers = set(channels)
     number = numbers.pop()
     return number if number in _UNROLLED_CHANNELS and not numbers else 0
@@ -268,9 +268,9 @@ def _run(
     *tables: np.ndarray | Records,
     counts: list[int] | None = None,
 ) -> None:
-    """Launches a kernel; ``counts``: blocks of each sample, where they are not those of groups."""
+    """Launches a kernel; ``counts`` gives each sample's blocks where they don't follow from groups."""
     if counts is None:
-        # There may be up to three elements before the first, in its group.
+        # The first group may begin with up to three elements that aren't the sample's.
         groups = [blocks_for(entry.elements + _GROUP - 1, _GROUP) for entry in entries]
         counts = [blocks_for(number, _GROUPS * THREADS) for number in groups]
     values = (RunValue(name, value) for name, value in first_stream._asdict().items())

@@ -1,8 +1,7 @@
-"""Working out what an operator launches for a batch, without a batch: addresses are made up, and real ones put in later.
+"""Recording an operator's launches for a kind of batch, with made-up addresses that real ones replace later.
 
-An operator's ``compute_batch`` runs on stand-ins for its batches. The pointers among its descriptors' fields and its
-arguments are noted, each as an offset from some memory, so that :mod:`penstock.kernels.cuda.program` can fill in where
-that is.
+``compute_batch`` runs on placeholders for its batches. The recorder notes each pointer among descriptors and arguments
+as an offset from some base, so that :mod:`penstock.kernels.cuda.program` can fill in the addresses of each run.
 """
 
 from __future__ import annotations
@@ -20,20 +19,20 @@ from penstock.kernels.cuda.sources import Kernel
 from penstock.kernels.cuda.structs import Records
 from penstock.tensors import TensorListGPU
 
-# A made-up address says what it is relative to and the offset from there, of either sign. Memory lies below all of them.
+# A made-up address encodes a base and a signed offset from it. All of them are above any real address.
 _FIRST, _APART = 1 << 60, 1 << 40
 ALIGNMENT, _WIDE_ALIGNMENT = 16, 256
-# What addresses are relative to: memory of one run, tables, memory of all runs, then each batch or sample; and at last the
-# descriptors.
+# The bases: scratch memory of a run, tables, memory kept across runs, then one for each batch or sample; the
+# descriptors come last.
 SCRATCH, TABLES, KEPT, DESCRIPTORS = 0, 1, 2, -1
 
 
 class CannotRecord(Exception):
-    """What an operator does for a batch cannot be repeated: it looks at the data, or uses other memory."""
+    """What an operator does for a batch can't be repeated: it reads the data, or uses memory of its own."""
 
 
 class Placeholder:
-    """Stands for a batch while launches are recorded: all is known of it but its contents."""
+    """Stands in for a batch while launches are recorded: everything is known but its contents."""
 
     device_type = "gpu"
 
@@ -43,12 +42,12 @@ class Placeholder:
         self.positions = batch.positions
         self._batch = batch
         self._addresses = addresses
-        # What `locate_all` takes for the owner of the memory.
+        # `locate_all` takes it for the owner of the memory.
         self.elements = self
         self.located = None
 
     def unfolded(self) -> Placeholder:
-        """As :meth:`TensorList.unfolded`."""
+        """Like :meth:`TensorList.unfolded`."""
         size = numpy_dtype(self.dtype).itemsize
         parts = [
             address + np.arange(shape[0], dtype=np.uint64) * np.uint64(math.prod(shape[1:]) * size)
@@ -57,7 +56,7 @@ class Placeholder:
         return Placeholder(self._batch.unfolded(), np.concatenate(parts))
 
     def repeated(self, counts: Sequence[int]) -> Placeholder:
-        """As :meth:`TensorList.repeated`."""
+        """Like :meth:`TensorList.repeated`."""
         return Placeholder(self._batch.repeated(counts), np.repeat(self._addresses, counts))
 
     def layout(self) -> str:
@@ -81,7 +80,7 @@ class Placeholder:
 
 @dataclass
 class _Relocations:
-    """Where addresses stand among 64-bit words: ``words[places] = bases[which] + offsets``."""
+    """The positions of addresses among 64-bit words: ``words[places] = bases[which] + offsets``."""
 
     places: list[np.ndarray] = field(default_factory=list)
     which: list[np.ndarray] = field(default_factory=list)
@@ -97,19 +96,19 @@ def _joined(parts: Sequence[np.ndarray]) -> np.ndarray:
 
 @dataclass
 class Relative:
-    """An address: an offset, in bytes, from one of the bases."""
+    """An address as an offset, in bytes, from one of the bases."""
 
     base: int
     offset: int
 
 
-# Of a kernel.
+# An argument of a kernel.
 Argument = np.generic | RunValue | Relative
 
 
 @dataclass
 class Launch:
-    """One kernel's launch."""
+    """One launch of a kernel."""
 
     function: Kernel
     grid: tuple[int]
@@ -119,16 +118,16 @@ class Launch:
 
 @dataclass
 class Recording:
-    """What an operator launches for one kind of batch.
+    """An operator's launches for one kind of batch.
 
     Attributes:
         launches: in order.
-        descriptors: of all of them, as 64-bit words.
-        relocations: the places of addresses in these words, which base each is of, and its offset from that.
-        tables: what else kernels read, as 64-bit words.
-        scratch_bytes: what they write and read again.
-        once: launches that fill what is kept, before the first run.
-        kept_bytes: what is kept for all runs.
+        descriptors: of all launches, as 64-bit words.
+        relocations: the positions of addresses in ``descriptors``, the base of each, and the offset from it.
+        tables: other data that kernels read, as 64-bit words.
+        scratch_bytes: size of the memory that a run needs for intermediate results.
+        once: launches that fill the kept memory, made before the first run.
+        kept_bytes: size of the memory kept across runs.
     """
 
     launches: list[Launch]
@@ -141,21 +140,21 @@ class Recording:
 
 
 class _Parts:
-    """Arrays that go to the device one behind the other."""
+    """Arrays that are uploaded as one, each aligned."""
 
     def __init__(self) -> None:
         self.size = 0
         self._parts: list[np.ndarray] = []
 
     def add(self, array: np.ndarray) -> int:
-        """Where the array begins, in bytes."""
+        """Adds an array; returns its offset in bytes."""
         place = self.size
         self._parts.append(array)
         self.size += -(-array.nbytes // ALIGNMENT) * ALIGNMENT
         return place
 
     def words(self) -> np.ndarray:
-        """All of them, as 64-bit words."""
+        """All arrays as 64-bit words."""
         joined = np.zeros(self.size // 8, np.uint64)
         memory = joined.view(np.uint8)
         place = 0
@@ -166,7 +165,7 @@ class _Parts:
 
 
 class Recorder:
-    """Takes the place of the GPU while an operator works out what it launches."""
+    """Stands in for the GPU while an operator's launches are recorded."""
 
     def __init__(self) -> None:
         self._launches: list[Launch] = []
@@ -178,22 +177,22 @@ class Recorder:
         self._descriptors = _Parts()
         self._relocations = _Relocations()
 
-    # -- what `launch` hands over ----------------------------------------------------------------------------------
+    # -- called by `launch` ----------------------------------------------------------------------------------------
 
     def scratch(self, size: int) -> int:
-        """The made-up address of so many bytes that are needed during a run."""
+        """The made-up address of ``size`` bytes that are needed during a run."""
         place = self._scratch_bytes
         self._scratch_bytes += -(-size // _WIDE_ALIGNMENT) * _WIDE_ALIGNMENT
         return _address(SCRATCH, place)
 
     def kept(self, size: int) -> int:
-        """The made-up address of so many bytes that keep their contents for as long as the program is kept."""
+        """The made-up address of ``size`` bytes whose contents live as long as the program."""
         place = self._kept_bytes
         self._kept_bytes += -(-size // _WIDE_ALIGNMENT) * _WIDE_ALIGNMENT
         return _address(KEPT, place)
 
     def table(self, array: np.ndarray) -> int:
-        """The made-up address of an array that stays on the device for as long as the program is kept."""
+        """The made-up address of an array that stays on the device as long as the program lives."""
         return _address(TABLES, self._tables.add(np.ascontiguousarray(array)))
 
     def launch(
@@ -206,10 +205,10 @@ class Recorder:
         blocks: int,
         once: bool = False,
     ) -> None:
-        """Notes a launch.
+        """Records a launch.
 
         Raises:
-            CannotRecord: what is launched once reads or fills a batch.
+            CannotRecord: a launch with ``once`` reads or fills a batch.
         """
         values: tuple[Extra, ...] = (starts, descriptors, np.int32(len(descriptors)), *extra)
         arguments = [self._argument(value) for value in values]
@@ -220,11 +219,11 @@ class Recorder:
     # -- made-up addresses -----------------------------------------------------------------------------------------
 
     def stand_ins(self, batches: Sequence[object]) -> list[Any]:
-        """What stands for batches on the GPU; others stay themselves."""
+        """Placeholders for the batches on the GPU; other batches are returned as they are."""
         return [self._stand_in(batch) if isinstance(batch, TensorListGPU) else batch for batch in batches]
 
     def _stand_in(self, batch: TensorListGPU) -> Placeholder:
-        """Stands for a batch; a contiguous one has one base, any other one for each sample."""
+        """A placeholder for a batch: one base if it is contiguous, otherwise one for each sample."""
         first = self._bases
         if batch.elements is None:
             self._bases += len(batch)
@@ -235,7 +234,7 @@ class Recorder:
         return Placeholder(batch, np.uint64(_address(first)) + offsets)
 
     def recording(self) -> Recording:
-        """What was recorded."""
+        """Everything recorded so far."""
         return Recording(
             self._launches,
             self._descriptors.words(),
@@ -257,7 +256,8 @@ class Recorder:
         return np.uint64(0) if value is None else value
 
     def _structs(self, records: Records) -> Relative:
-        """Structs that go to the device with the descriptors where they hold addresses, else once and for all."""
+        """Places structs: with the descriptors if they hold addresses, which change from run to run, else with the
+        tables."""
         rows, words = np.ascontiguousarray(records.rows), records.addresses()
         if not words.size:
             return Relative(TABLES, self._tables.add(rows))
@@ -269,10 +269,10 @@ class Recorder:
         return Relative(DESCRIPTORS, place)
 
     def _resolved(self, addresses: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Which of the addresses are no null pointers, and of these what they are relative to and the offsets from that.
+        """Resolves made-up addresses: a mask of those that aren't null, and for these the base and the offset.
 
         Raises:
-            CannotRecord: an address is one of real memory.
+            CannotRecord: an address points to real memory.
         """
         given = addresses != 0
         real = addresses[given & (addresses < _address(0) - _APART // 2)]

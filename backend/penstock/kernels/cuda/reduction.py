@@ -1,4 +1,4 @@
-"""Reductions over dimensions on GPU."""
+"""Reductions over dimensions on the GPU."""
 
 from __future__ import annotations
 
@@ -16,23 +16,24 @@ from penstock.kernels.cuda.sources import THREADS, KernelSource
 from penstock.kernels.cuda.structs import Double, Int32, Int64, Pointer, Repeated, cuda_type, records
 
 _DIMS = 6
-# Where outputs alone would keep fewer blocks busy, the elements of each are reduced in parts of so many at least.
+# Where there are too few outputs to keep this many blocks busy, each is reduced in parts of at least this many
+# elements.
 _BUSY_BLOCKS, _MIN_PART = 1024, 16 * THREADS
-# Elements that are worth a thread.
+# Elements that make a thread worthwhile.
 _MIN_SHARE = 8
 
 _Dimensions = Annotated[Sequence[int], Repeated(np.int64, _DIMS)]
 
 
 class _Reduction(NamedTuple):
-    """One sample.
+    """The descriptor of one sample.
 
     Attributes:
-        mean: one, or one for each output; or 0.
-        outputs, elements: how many there are, and the elements of each.
-        parts: results of each output, of equal shares of its elements.
-        lanes: threads of an output.
-        mean_step: from one output's mean to the next.
+        mean: address of one mean, or of one for each output; 0: none.
+        outputs, elements: number of outputs, and elements reduced to each.
+        parts: partial results of each output, from equal shares of its elements.
+        lanes: threads per output.
+        mean_step: elements from one output's mean to the next.
         divides, root: whether to divide by the divisor, and to take the square root.
     """
 
@@ -61,14 +62,14 @@ SOURCE = KernelSource(__file__, _Reduction)
 
 @dataclass
 class Reduction:
-    """What happens to one sample.
+    """The work for one sample.
 
     Attributes:
-        source, target: arrays on the GPU; the target has the extents that are kept.
-        axes: the dimensions that are reduced.
-        mean: float32 on the GPU, one or one for each output: what is subtracted before squaring.
-        divisor: what merged elements are divided by, or None; where they are integers, fractions are cut off.
-        epsilon: added before a root is taken.
+        source, target: arrays on the GPU; the target has the extents of the dimensions that are kept.
+        axes: the dimensions to reduce.
+        mean: float32 on the GPU, one or one for each output; subtracted before squaring.
+        divisor: what the results are divided by, or None; integer division truncates.
+        epsilon: added before taking the root.
     """
 
     source: OnGpu
@@ -87,15 +88,15 @@ def reduce_axes(
     value: DTypeLike = np.float32,
     total: DTypeLike = np.float64,
 ) -> None:
-    """Reduces all samples; sources have one type, and targets have one.
+    """Reduces all samples; sources share a data type, and so do targets.
 
-    In one launch, or in two where outputs are few and elements many: first in parts, which then are merged.
+    This takes one launch, or two if outputs are few and elements many: parts first, which are then merged.
 
     Args:
         reductions: the samples.
-        merge: ``Add``, ``Least``, ``Greatest``, or ``GreatestPositive``, which is 0 where there is none.
-        squares: elements less their mean are squared first.
-        root: the square root of the results is taken.
+        merge: ``Add``, ``Least``, ``Greatest``, or ``GreatestPositive``, which is at least 0.
+        squares: square the elements, less their mean, first.
+        root: take the square root of the results.
         value: the type in which elements are read, and squared.
         total: the type in which they are merged: that of the targets, or float64.
     """
@@ -127,14 +128,14 @@ def _reduced_count(reduction: Reduction, source: Located) -> int:
 
 
 def _parts(sizes: Sequence[tuple[int, int]]) -> list[int]:
-    """In how many parts the elements of an output are reduced, from the outputs and the elements of each."""
+    """The number of parts in which to reduce each output, from (outputs, elements of each) for each sample."""
     blocks = sum(-(-outputs // (THREADS // _lanes(count))) for outputs, count in sizes)
     most = max(_BUSY_BLOCKS // blocks, 1)
     return [min(most, max(count // _MIN_PART, 1)) for _, count in sizes]
 
 
 def _lanes(count: int) -> int:
-    """How many threads reduce so many elements: a power of two, so that each has some."""
+    """Number of threads that reduce ``count`` elements: a power of two, at most the block."""
     return min(THREADS, 1 << max((count // _MIN_SHARE).bit_length() - 1, 0))
 
 
@@ -147,7 +148,7 @@ def _launch(
     value: DTypeLike,
     total: DTypeLike,
 ) -> None:
-    """Makes ``parts`` results of each output, one behind the other in the targets."""
+    """Makes ``parts`` results of each output, adjacent in the targets."""
     entries, counts = [], []
     for reduction, own in zip(reductions, parts):
         source, target = locate(reduction.source), locate(reduction.target)
@@ -182,12 +183,12 @@ def _launch(
 
 
 class _Walk(NamedTuple):
-    """How the kernel goes through arrays of a shape.
+    """How the kernel walks through arrays of a shape.
 
     Attributes:
-        dimensions: extents and strides of the dimensions that are kept, and of those that are reduced.
+        dimensions: extents and strides of the dimensions that are kept, then of those that are reduced.
         ranks: how many of each there are.
-        elements: of which an output is made.
+        elements: number of elements reduced to one output.
     """
 
     dimensions: tuple[list[int], list[int], list[int], list[int]]
@@ -197,7 +198,7 @@ class _Walk(NamedTuple):
 
 @functools.lru_cache(maxsize=1024)
 def _walk(shape: tuple[int, ...], axes: tuple[int, ...]) -> _Walk:
-    """Raises RuntimeError where the dimensions are too many for the kernel."""
+    """Raises RuntimeError if there are more dimensions than the kernel supports."""
     steps = list(enumerate(zip(shape, strides_of(shape))))
     kept = _merged([step for axis, step in steps if axis not in axes])
     reduced = _merged([step for axis, step in steps if axis in axes])
@@ -209,7 +210,7 @@ def _walk(shape: tuple[int, ...], axes: tuple[int, ...]) -> _Walk:
 
 
 def _merged(dimensions: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Extents and strides of as few dimensions as it takes."""
+    """Extents and strides, with contiguous dimensions merged."""
     merged: list[tuple[int, int]] = []
     for extent, stride in dimensions:
         if merged and merged[-1][1] == stride * extent:

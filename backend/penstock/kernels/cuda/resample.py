@@ -1,4 +1,4 @@
-"""Separable resampling on GPU, with what comes behind it."""
+"""Separable resampling on the GPU, with the normalization that may follow it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
+from penstock.kernels.cpu.resampling_plans import plan_resampling
 from penstock.kernels.cuda.launch import (
     Located,
     OnGpu,
@@ -25,30 +26,33 @@ from penstock.kernels.cuda.taps import fill_tables
 from penstock.kernels.filters import Taps
 from penstock.kernels.resize_shapes import AxisPlans
 
-# Floats of an input row that a block keeps in shared memory: so many that several blocks share a multiprocessor.
+# Floats of an input row that a block keeps in shared memory: few enough for several blocks to share a multiprocessor.
 _ROW = 8192
-# With fewer rows than this, rows are cut into more segments, so that every multiprocessor has some.
+# With fewer rows than this, rows are cut into more segments, to keep every multiprocessor busy.
 _MANY_ROWS = 2048
 _FEW_COLUMNS = 16
-# Numbers of channels for which kernels are compiled of their own.
+# Bytes are read in aligned groups of eight, other elements in groups of four.
+_MOST_TOGETHER = 8
+_ROUNDING = 2 * (_MOST_TOGETHER - 1)
+# Numbers of channels that have kernels of their own.
 _KNOWN_CHANNELS = (1, 3)
 
 _Plan = TypeVar("_Plan")
 
 
 class _Resample(NamedTuple):
-    """One stack of images.
+    """The descriptor of one stack of images.
 
     Attributes:
         source_plane, target_plane: elements from one plane (image of a stack) to the next.
         height, width, channels: of the source.
-        v_starts, v_weights, v_taps: where the vertical tables begin, and taps for each output position.
-        h_starts, h_weights, h_taps: the same of the horizontal ones.
-        segment, segments: output columns of a block, and blocks of a row.
+        v_starts, v_weights, v_taps: offsets of the vertical tables, and taps for each output position.
+        h_starts, h_weights, h_taps: the same for the horizontal ones.
+        segment, segments: output columns per block, and blocks per row.
         planar: CHW output.
-        aligned: rows begin where four elements may be read at once.
+        together: elements that can be read at once: 1, 4 or 8.
         normalize: subtract and scale.
-        normalization: where each channel's mean and then its factor are.
+        normalization: offset of each channel's mean and then its factor.
     """
 
     source: Pointer
@@ -70,7 +74,7 @@ class _Resample(NamedTuple):
     segment: Int32
     segments: Int32
     planar: Int32
-    aligned: Int32
+    together: Int32
     normalize: Int32
     normalization: Int32
     shift: Float
@@ -78,7 +82,7 @@ class _Resample(NamedTuple):
 
 
 class _Axis(NamedTuple):
-    """One axis of an array seen as (outer, n, inner)."""
+    """The descriptor of one axis of an array seen as (outer, n, inner)."""
 
     source: Pointer
     target: Pointer
@@ -96,15 +100,16 @@ SOURCE = KernelSource(__file__, _Resample, _Axis)
 
 @dataclass(slots=True)
 class ImageResampling:
-    """What happens to one stack of images.
+    """The work for one stack of images.
 
     Attributes:
-        source: of shape (..., H, W, C), C possibly 1; on the GPU.
-        target: of shape (..., h, w, C') or, where ``planar``, (..., C', h, w); on the GPU, contiguous.
-        vertical, horizontal: filters; a crop or a mirror is in them. Starts rise or fall along the axis.
+        source: on the GPU, of shape (..., H, W, C); C may be 1.
+        target: on the GPU, contiguous, of shape (..., h, w, C') or, if ``planar``, (..., C', h, w).
+        vertical, horizontal: filters, with any crop or mirroring in them. Starts rise or fall monotonically along the
+            axis.
         planar: channels first.
-        mean, factor, shift: ``(x - mean) * factor + shift``, where given, for each channel of the source.
-        fill: of channels that the target has and the source has not.
+        mean, factor, shift: if given, ``(x - mean) * factor + shift`` for each channel of the source.
+        fill: value of channels that only the target has.
     """
 
     source: OnGpu
@@ -119,12 +124,12 @@ class ImageResampling:
 
 
 def resample_images(jobs: Sequence[ImageResampling], between: np.dtype | None = None) -> None:
-    """Fills all targets in one launch; sources have one type, and targets have one.
+    """Fills all targets in one launch; sources share a data type, and so do targets.
 
     Args:
         jobs: the stacks of images.
-        between: the type to which resampled values are rounded before they are normalized, as a resize of its own would
-            have done; None: not rounded.
+        between: type to round resampled values to before they are normalized, as a separate resize would; None: don't
+            round.
     """
     sources, targets = [locate(job.source) for job in jobs], [locate(job.target) for job in jobs]
     kept = [index for index, target in enumerate(targets) if target.size]
@@ -140,10 +145,10 @@ def resample_grouped(
     job_of: Callable[[_Plan, Located, Located], ImageResampling],
     between: np.dtype | None = None,
 ) -> None:
-    """Like :func:`resample_images`, for samples of which many are of one plan (the same object) and of equal shapes.
+    """Like :func:`resample_images`, for batches in which many samples share a plan (the same object) and shapes.
 
     Args:
-        job_of: what happens to a sample, from its plan, source and target; called for one sample of each kind.
+        job_of: makes the job from a sample's plan, source and target; called once for each group of equal samples.
     """
     kept = [index for index, target in enumerate(targets) if target.size]
     sources, targets = [sources[i] for i in kept], [targets[i] for i in kept]
@@ -159,14 +164,14 @@ def _resample(
     kinds: Sequence[int],
     between: np.dtype | None,
 ) -> None:
-    """Resamples each source to its target, as the job of its kind says."""
+    """Resamples each source to its target, by the job of its kind."""
     if not jobs:
         return
     pairs = [(job, locate(job.source), locate(job.target)) for job in jobs]
     tables = [job.vertical for job, _, _ in pairs] + [job.horizontal for job, _, _ in pairs]
     starts, start_places = packed([table.starts for table in tables], np.int32)
     normalizations = [_mean_and_factor(job) for job, _, _ in pairs]
-    # A column's thread reads the weight beside its neighbour's.
+    # Transposed, so that adjacent threads (columns) read adjacent weights.
     turned = {id(job.horizontal.weights): job.horizontal.weights.T for job, _, _ in pairs}
     weights = [job.vertical.weights for job, _, _ in pairs]
     weights += [turned[id(job.horizontal.weights)] for job, _, _ in pairs]
@@ -184,7 +189,7 @@ def _resample(
         job_places = (places[number], places[len(pairs) + number], real_places[2 * len(pairs) + number])
         entries.append(_entry(job, source, target, job_places, segment, segments))
         counts.append(rows[number] * segments)
-    capacity = -(-capacity // 4) * 4
+    capacity = -(-capacity // _MOST_TOGETHER) * _MOST_TOGETHER
     middle = "float" if between is None else cuda_type(between)
     numbers = {source.shape[-1] for _, source, _ in pairs}
     channels = numbers.pop() if len(numbers) == 1 else 0
@@ -192,7 +197,8 @@ def _resample(
     addresses = addresses_of(sources)
     descriptors = records(_Resample, entries).take(np.array(kinds))
     descriptors["source"], descriptors["target"] = addresses, addresses_of(targets)
-    descriptors["aligned"] &= addresses % np.uint64(4 * sources[0].dtype.itemsize) == 0
+    rows_of = descriptors["width"].astype(np.int64) * descriptors["channels"]
+    descriptors["together"] = _together(rows_of, addresses, sources[0].dtype)
     launch(
         SOURCE.kernel(f"resample<{', '.join(types)}, {channels if channels in _KNOWN_CHANNELS else 0}>"),
         descriptors,
@@ -206,13 +212,13 @@ def _resample(
 
 @dataclass(slots=True)
 class ImageStacks:
-    """Where stacks of images (n, H, W, C), one a sample, are on the GPU.
+    """The locations of stacks of images (n, H, W, C) on the GPU, one for each sample.
 
     Attributes:
         addresses: uint64.
         shapes: int64, of shape (samples, 4).
         dtype: of the elements.
-        owner: what keeps the memory.
+        owner: object that keeps the memory alive.
     """
 
     addresses: np.ndarray
@@ -223,14 +229,14 @@ class ImageStacks:
 
 @dataclass(slots=True)
 class Normalized:
-    """What comes behind the resampling of all images.
+    """What follows the resampling of all images.
 
     Attributes:
         planar: channels first.
-        mean, factor, shift: ``(x - mean) * factor + shift``, where given, for each channel of the source.
-        channels: of the target; those that the source has not are filled. None: as many as the source has.
-        fill: of these.
-        between: the type to which resampled values are rounded before; None: not rounded.
+        mean, factor, shift: if given, ``(x - mean) * factor + shift`` for each channel of the source.
+        channels: of the target; those that the source lacks are filled. None: as many as the source has.
+        fill: value of these channels.
+        between: type to round resampled values to first; None: don't round.
     """
 
     planar: bool = False
@@ -250,63 +256,45 @@ def resample_planned(
     horizontal: AxisPlans,
     after: Normalized | None = None,
 ) -> None:
-    """Like :func:`resample_images`, with tables worked out on the GPU too: what takes the least time on the host.
+    """Like :func:`resample_images`, with the tables computed on the GPU too, which takes the least time on the host.
 
     Args:
-        sources: not empty, of integers: a tap of no weight may here be left out or not, which would tell if it were of
-            no number.
-        targets: the addresses of what is filled, uint64; contiguous.
+        sources: not empty, of integers: this may or may not skip taps of weight 0, which only shows with NaN and
+            infinity.
+        targets: addresses of the contiguous targets, uint64.
         dtype: of the targets.
-        vertical, horizontal: the plans of both axes, which give some output each.
-        after: what comes behind.
+        vertical, horizontal: the plans of both axes, each with at least one output position.
+        after: what follows the resampling.
     """
     after = after or Normalized()
-    planes, height, width, channels = sources.shapes.T
     scaled = after.mean is not None and after.factor is not None
     normalization = np.concatenate([after.mean, after.factor]) if scaled else np.zeros(0, np.float32)
-    starts, weights, (rows, columns) = fill_tables(vertical, horizontal, normalization)
-    lines = vertical.count * planes
-    room = _ROW if int(lines.sum()) >= _MANY_ROWS else _ROW // 4
-    segment, widest = _segments_planned(horizontal, columns.taps, channels, room)
-    segments = -(-horizontal.count // segment)
-    capacity = -(-max(4, min(int(widest.max()), room)) // 4) * 4
-    sums = int((segment * channels)[widest > room].max(initial=0))
-    descriptors = blank_records(_Resample, len(lines))
-    out_channels = channels if after.channels is None else after.channels
-    fields = {
-        "source": sources.addresses,
-        "target": targets,
-        "source_plane": height * width * channels,
-        "target_plane": vertical.count * horizontal.count * out_channels,
-        "height": height,
-        "width": width,
-        "channels": channels,
-        "out_height": vertical.count,
-        "out_width": horizontal.count,
-        "out_channels": out_channels,
-        "v_starts": rows.starts,
-        "v_weights": rows.weights,
-        "v_taps": rows.taps,
-        "h_starts": columns.starts,
-        "h_weights": columns.weights,
-        "h_taps": columns.taps,
-        "segment": segment,
-        "segments": segments,
-        "planar": after.planar,
-        "aligned": (width * channels % 4 == 0) & (sources.addresses % np.uint64(4 * sources.dtype.itemsize) == 0),
-        "normalize": scaled,
-        "shift": after.shift,
-        "fill": after.fill,
-    }
-    for name, values in fields.items():
-        descriptors[name] = values
+    starts, weights, (down, across) = fill_tables(vertical, horizontal, normalization)
+    descriptors = blank_records(_Resample, len(sources.addresses))
+    blocks = np.empty(len(descriptors), np.int64)
+    capacity, sums, channels = plan_resampling(
+        descriptors.rows,
+        blocks,
+        sources.addresses,
+        targets,
+        sources.shapes,
+        down,
+        across,
+        after.channels or 0,
+        sources.dtype.itemsize,
+        _most_together(sources.dtype),
+        _ROW,
+        _MANY_ROWS,
+        _FEW_COLUMNS,
+    )
+    descriptors["planar"], descriptors["normalize"] = after.planar, scaled
+    descriptors["shift"], descriptors["fill"] = after.shift, after.fill
     middle = "float" if after.between is None else cuda_type(after.between)
     types = (cuda_type(sources.dtype), middle, cuda_type(dtype))
-    one = int(channels[0]) if (channels == channels[0]).all() else 0
     launch(
-        SOURCE.kernel(f"resample<{', '.join(types)}, {one if one in _KNOWN_CHANNELS else 0}>"),
+        SOURCE.kernel(f"resample<{', '.join(types)}, {channels if channels in _KNOWN_CHANNELS else 0}>"),
         descriptors,
-        lines * segments,
+        blocks,
         starts,
         weights,
         np.int32(capacity),
@@ -314,26 +302,17 @@ def resample_planned(
     )
 
 
-def _segments_planned(
-    plans: AxisPlans, taps: np.ndarray, channels: np.ndarray, room: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """As :func:`_segments`, of all images; what a block needs is not underestimated."""
-    step = np.abs(plans.end - plans.start) / plans.size_out
-    # Where columns begin is rounded, in single precision at worst.
-    slack = taps + 2 + (plans.size_in >> 20)
+def _most_together(dtype: np.dtype) -> int:
+    """The most elements of a type that are read at once."""
+    return _MOST_TOGETHER if dtype.itemsize == 1 else 4
 
-    def needed(columns: np.ndarray) -> np.ndarray:
-        reach = np.minimum(np.ceil(step * (columns - 1)).astype(np.int64) + slack, plans.size_in)
-        return reach * channels + 6
 
-    whole = needed(plans.count)
-    if (whole <= room).all():
-        return plans.count, whole
-    overlap = taps * channels + 6
-    parts = np.maximum(plans.count // -(-whole // np.maximum(room - overlap, 1)), 1)
-    parts = np.where(overlap > room // 2, _FEW_COLUMNS, parts)
-    segment = np.where(whole <= room, plans.count, parts)
-    return segment, needed(segment)
+def _together(row: np.ndarray, addresses: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Elements of each image that can be read at once, from the elements of its rows and its address."""
+    together = np.ones_like(row)
+    for count in (4, _most_together(dtype)):
+        together[(row % count == 0) & (addresses % np.uint64(count * dtype.itemsize) == 0)] = count
+    return together
 
 
 def _width(job: ImageResampling, target: Located) -> int:
@@ -341,22 +320,20 @@ def _width(job: ImageResampling, target: Located) -> int:
 
 
 def _segments(taps: Taps, channels: int, room: int) -> tuple[int, int]:
-    """How many output columns a block makes, and how many floats of a row the widest block needs at most."""
+    """Output columns per block, and the most floats of a row that any block needs."""
     starts, width = taps.starts, taps.weights.shape[1]
-    # Rows are read from multiples of four on, to multiples of four.
-    rounding = 6
-    whole = (abs(int(starts[-1]) - int(starts[0])) + width) * channels + rounding
+    whole = (abs(int(starts[-1]) - int(starts[0])) + width) * channels + _ROUNDING
     if whole <= room:
         return len(starts), whole
-    overlap = width * channels + rounding
+    overlap = width * channels + _ROUNDING
     if overlap > room // 2:
-        # The taps of a few columns fill the row: it is filled again and again, for few columns at a time.
+        # The taps of a few columns fill the row: it is refilled for every few columns.
         segment = _FEW_COLUMNS
     else:
         segment = max(1, len(starts) // -(-whole // (room - overlap)))
     firsts = starts[::segment].astype(np.int64)
     lasts = starts[np.minimum(np.arange(0, len(starts), segment) + segment, len(starts)) - 1].astype(np.int64)
-    return segment, int(np.abs(lasts - firsts).max() + width) * channels + rounding
+    return segment, int(np.abs(lasts - firsts).max() + width) * channels + _ROUNDING
 
 
 def _mean_and_factor(job: ImageResampling) -> np.ndarray:
@@ -373,7 +350,7 @@ def _entry(
     segment: int,
     segments: int,
 ) -> _Resample:
-    """A descriptor without addresses; ``places`` tell where the job's tables are."""
+    """A descriptor without addresses; ``places`` are the offsets of the job's tables."""
     height, width, channels = source.shape[-3:]
     vertical, horizontal, normalization = places
     return _Resample(
@@ -394,7 +371,7 @@ def _entry(
         segment,
         segments,
         job.planar,
-        width * channels % 4 == 0,
+        1,
         job.mean is not None,
         normalization,
         job.shift,

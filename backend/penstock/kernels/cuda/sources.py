@@ -1,4 +1,4 @@
-"""The sources of kernels: a `.cu` file, with the structs and constants that it shares with Python in front."""
+"""Kernel sources: a `.cu` file, preceded by the structs and constants that it shares with Python."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from penstock.kernels.cuda.structs import Struct, cuda_type, declarations
 from penstock.tensors.cuda import require_cupy
 
 _FOLDER = Path(__file__).parent
-# Kernels tell products from sums themselves (fmaf), so that what is fused gives what is not, bit for bit.
+# Contraction is off, and kernels call fmaf themselves, so that fused and unfused operators agree bit for bit.
 _OPTIONS = ("-std=c++17", "--fmad=false")
-# Of a block.
+# Threads per block.
 THREADS = 256
-# What all kernels know.
+# Constants that all kernels see.
 _COMMON: dict[str, int] = {"THREADS": THREADS, **{f"BORDER_{name.upper()}": i for i, name in enumerate(BORDERS)}}
 
 
 class Kernel(Protocol):
-    """A kernel for one device, as CuPy has it."""
+    """A CuPy kernel for one device."""
 
     max_dynamic_shared_size_bytes: int
 
@@ -37,8 +37,8 @@ class KernelSource:
 
     Args:
         module: the module's ``__file__``.
-        structs: what its kernels read, beyond numbers.
-        constants: further names that it uses; integers are of type int, numpy's scalars of their own.
+        structs: the structs that its kernels read.
+        constants: further constants that it uses; Python integers become int, NumPy scalars their own type.
     """
 
     def __init__(self, module: str, *structs: Struct, **constants: int | np.generic) -> None:
@@ -47,15 +47,15 @@ class KernelSource:
         self._constants = constants
 
     def kernel(self, instance: str, preamble: str = "") -> Kernel:
-        """The kernel ``instance`` (e.g. ``window<uint8, float>``), compiled for the current device.
+        """The kernel ``instance`` (such as ``window<uint8, float>``), compiled for the current device.
 
         Args:
-            preamble: source that goes in front of the file, for generated functions.
+            preamble: source to insert before the file, for generated functions.
         """
         return _kernel_on(require_cupy("a CUDA kernel").cuda.Device().id, self, instance, preamble)
 
     def text(self, preamble: str = "") -> str:
-        """The whole source, with what it includes."""
+        """The complete source, with includes expanded."""
         own = re.sub(r'#include "(\w+\.cuh)"', lambda found: (_FOLDER / found[1]).read_text(), self.path.read_text())
         return "".join(
             [

@@ -1,4 +1,4 @@
-"""What kernels read, declared once: a struct is a ``NamedTuple`` whose fields say their types in C.
+"""Structs that kernels read, declared once: each is a ``NamedTuple`` whose fields are annotated with their C types.
 
 ::
 
@@ -7,8 +7,8 @@
         size: Int64
         weights: Annotated[Sequence[float], Repeated(np.float32, 4)]
 
-Instances are the rows that :func:`records` lays out as C does; the struct's text goes in front of the kernels
-(:mod:`penstock.kernels.cuda.sources`). Where pointers are is known from the declaration, so that recorded launches can be
+:func:`records` lays out instances as C does, and the struct's C declaration is put before the kernels
+(:mod:`penstock.kernels.cuda.sources`). The declaration also tells where pointers are, so that recorded launches can be
 repeated with other addresses (:mod:`penstock.kernels.cuda.recording`).
 """
 
@@ -39,7 +39,7 @@ from penstock.data_types import (
     from_numpy_dtype,
 )
 
-# A struct's class.
+# The class that declares a struct.
 Struct = type[tuple[object, ...]]
 
 CUDA_TYPES = {
@@ -59,7 +59,7 @@ CUDA_TYPES = {
 
 
 def cuda_type(dtype: DALIDataType | np.dtype) -> str:
-    """The name of a type in the kernels' sources."""
+    """The name of a type in kernel sources."""
     return CUDA_TYPES[from_numpy_dtype(dtype) if isinstance(dtype, np.dtype) else dtype]
 
 
@@ -68,12 +68,12 @@ def cuda_type(dtype: DALIDataType | np.dtype) -> str:
 
 @dataclass(frozen=True)
 class Address:
-    """Marks a field as an address on the GPU; 0 where there is nothing."""
+    """Marks a field as an address on the GPU; 0 is the null pointer."""
 
 
 @dataclass(frozen=True)
 class Repeated:
-    """An array of ``count`` values: of a numpy type, of addresses or of structs."""
+    """An array of ``count`` values: of a NumPy type, addresses or structs."""
 
     of: type[np.generic] | Address | Struct
     count: int
@@ -94,9 +94,9 @@ class _Field:
     Attributes:
         type: the C type.
         dtype: of one element.
-        count: of an array; None: it is no array.
-        pointers: where its element has addresses, in bytes.
-        struct: what the element is an instance of.
+        count: length of an array; None: not an array.
+        pointers: byte offsets of the addresses in an element.
+        struct: the struct that an element is, if it is one.
     """
 
     name: str
@@ -128,7 +128,7 @@ class _Field:
         return f"    {self.type} {self.name}{extent};\n"
 
     def places(self, offset: int) -> Iterator[int]:
-        """Where the field's addresses are if it begins at ``offset``."""
+        """Byte offsets of the field's addresses if the field begins at ``offset``."""
         for number in range(1 if self.count is None else self.count):
             yield from (offset + number * self.dtype.itemsize + place for place in self.pointers)
 
@@ -138,14 +138,14 @@ class _Field:
 
 @dataclass(frozen=True)
 class Layout:
-    """How a struct lies in memory.
+    """How a struct is laid out in memory.
 
     Attributes:
-        name: of the struct in C: as here, but for what marks it as private.
+        name: of the struct in C: the Python name without leading underscores.
         dtype: aligned as in C.
-        pointers: where addresses are, in bytes.
+        pointers: byte offsets of the addresses.
         text: the declaration in C.
-        parts: the structs that it is made of.
+        parts: the structs that it contains.
     """
 
     name: str
@@ -160,7 +160,7 @@ def layout_of(struct: Struct) -> Layout:
     """The layout of a struct.
 
     Raises:
-        TypeError: a field has no type that kernels have.
+        TypeError: a field has a type that kernels don't support.
     """
     hints = get_type_hints(struct, include_extras=True)
     fields = [_Field.of(name, getattr(hint, "__metadata__", (hint,))[0]) for name, hint in hints.items()]
@@ -178,7 +178,7 @@ def layout_of(struct: Struct) -> Layout:
 
 
 def declarations(structs: Sequence[Struct]) -> str:
-    """The structs in C, each after those that it is made of."""
+    """The C declarations of structs, each after those that it contains."""
     known: dict[Struct, str] = {}
 
     def declare(struct: Struct) -> None:
@@ -198,10 +198,10 @@ def declarations(structs: Sequence[Struct]) -> str:
 
 @dataclass(slots=True)
 class Records:
-    """Structs one after the other, as a kernel reads them.
+    """An array of structs as a kernel reads it.
 
     Attributes:
-        struct: what they are instances of.
+        struct: the class of the structs.
         rows: a structured array.
     """
 
@@ -220,7 +220,7 @@ class Records:
         self.rows[name] = values
 
     def take(self, indices: np.ndarray) -> Records:
-        """Those of these indices, or where a mask is set."""
+        """The structs at these indices, or where a mask is set."""
         return Records(self.struct, self.rows[indices])
 
     def addresses(self) -> np.ndarray:
@@ -236,5 +236,5 @@ def records(struct: Struct, rows: Sequence[tuple[object, ...]]) -> Records:
 
 
 def blank_records(struct: Struct, count: int) -> Records:
-    """So many structs of zeros."""
+    """``count`` structs filled with zeros."""
     return Records(struct, np.zeros(count, layout_of(struct).dtype))

@@ -1,4 +1,4 @@
-"""Tiles of images, as `tiles.cuh` takes them: their sizes, so that what a block needs fits into shared memory."""
+"""Image tiles for `tiles.cuh`, sized so that what a block needs fits into shared memory."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from penstock.kernels.cuda.launch import Located
 from penstock.kernels.cuda.sources import THREADS, KernelSource
 from penstock.kernels.cuda.structs import Int32, Pointer, Struct
 
-# So many neighbours along a line are computed by one thread, which so reads what they share only once.
+# One thread computes this many neighbours along a line, so that it reads the elements they share only once.
 STRETCH = 8
 
 
 class Tiles(NamedTuple):
-    """The first field of a sample's struct.
+    """The first field of each sample's descriptor.
 
     Attributes:
         height, width, inner: of the source.
         out_height, out_width: of the target.
-        rows, columns: of a tile of the target: pixels, multiples of ``STRETCH``.
-        reach_y, reach_x: how many pixels more a tile of the source has, on both sides together.
-        above, left: how many of these lie before it.
-        down, across: tiles of a plane.
+        rows, columns: size of a target tile in pixels, multiples of ``STRETCH``.
+        reach_y, reach_x: how many pixels larger a source tile is, both sides together.
+        above, left: how many of these pixels precede the target tile.
+        down, across: tiles in a plane.
         pitch, out_pitch: elements of a row in shared memory, multiples of 4.
     """
 
@@ -51,13 +51,13 @@ class Tiles(NamedTuple):
 
 
 def tile_source(module: str, *structs: Struct, **constants: int) -> KernelSource:
-    """The source of kernels that work by tiles: the file beside ``module`` includes `tiles.cuh`."""
+    """The source of kernels that work in tiles: the `.cu` file beside ``module`` includes `tiles.cuh`."""
     return KernelSource(module, *structs, STRETCH=STRETCH, **constants)
 
 
-# All GPUs have so much shared memory for a block, in bytes.
+# Bytes of shared memory that every supported GPU offers a block.
 _CAPACITY = 64 * 1024
-# Indices of elements of a plane's row are 32-bit numbers, as are those of tiles.
+# Element indices within a plane's row are 32-bit, and so are those of tiles.
 _MOST = 1 << 30
 
 
@@ -68,8 +68,8 @@ class Tiling:
     Attributes:
         view: the target as (planes, height, width, inner).
         rows, columns: of a tile, in pixels.
-        reach: how many pixels more, (down, across), a tile of the source has.
-        pitch, out_pitch: elements of a row of a tile, of the source and of the target, in shared memory.
+        reach: how many pixels larger, (down, across), a source tile is.
+        pitch, out_pitch: elements of a row in shared memory, of a source tile and of a target tile.
         shared: bytes of shared memory.
     """
 
@@ -83,12 +83,12 @@ class Tiling:
 
     @property
     def grid(self) -> tuple[int, int]:
-        """Tiles of a plane, (down, across)."""
+        """Tiles in a plane, (down, across)."""
         return -(-self.view[1] // self.rows), -(-self.view[2] // self.columns)
 
     @property
     def blocks(self) -> int:
-        """Tiles of all planes."""
+        """Number of tiles in all planes."""
         return self.view[0] * self.grid[0] * self.grid[1]
 
 
@@ -101,13 +101,13 @@ def tiles_of(
     border: str,
     tiling: Tiling | None,
 ) -> Tiles:
-    """How the source is read, and the target made.
+    """The tile descriptor of one sample.
 
     Args:
         source_view, target_view: as (planes, height, width, inner).
         before: how far a window reaches up and to the left.
         border: one of ``BORDERS``.
-        tiling: None for kernels without tiles.
+        tiling: None for kernels that don't use tiles.
     """
     planes, height, width, inner = source_view
     rows, columns, reach = (tiling.rows, tiling.columns, tiling.reach) if tiling else (0, 0, (0, 0))
@@ -122,14 +122,15 @@ def tiles_of(
 def tiling_for(
     view: tuple[int, int, int, int], window: tuple[int, int], results: int, extra: int, between: int
 ) -> Tiling | None:
-    """The best tiles for a window; None where the window or the channels are too many for any.
+    """The best tiles for a window; None if the window or the channels don't fit any.
 
     Args:
         view: the target as (planes, height, width, inner).
-        window: its (height, width).
-        results: how many intermediate tiles there are.
+        window: (height, width).
+        results: number of intermediate tiles.
         extra: other floats in shared memory.
-        between: 1, if those reach as far as the source's tile across; 0: as far as it down; -1: not at all.
+        between: how far intermediate tiles reach beyond the target tile: 1: as far as the source tile across; 0: as far
+            as it down; -1: not at all.
     """
     _, height, width, inner = view
     reach = (window[0] - 1, window[1] - 1)
@@ -146,7 +147,7 @@ def tiling_for(
             floats = (rows + reach[0]) * (pitch + 1) + results * between_rows * out_pitch + extra
             if 4 * floats <= _CAPACITY:
                 read, made = (rows + reach[0]) * pitch, between_rows * out_pitch
-                # What it takes to make a tile, for each of its elements; few threads at work take longer.
+                # Estimated cost per element of a tile; blocks with idle threads take longer.
                 idle = max(1.0, THREADS * 4 * STRETCH / (rows * columns * inner)) ** 0.5
                 cost = (read + results * made) * idle / (rows * columns)
                 if cost < least:
@@ -157,5 +158,5 @@ def tiling_for(
 
 
 def _multiple(value: int, step: int) -> int:
-    """The least multiple of ``step`` that is not below ``value``."""
+    """``value`` rounded up to a multiple of ``step``."""
     return -(-value // step) * step

@@ -1,4 +1,4 @@
-"""Affine warping on GPU."""
+"""Affine warping on the GPU."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from penstock.kernels.cuda.launch import Located, OnGpu, blocks_for, launch, loc
 from penstock.kernels.cuda.sources import KernelSource
 from penstock.kernels.cuda.structs import Float, Int32, Pointer, Repeated, cuda_type, records
 
-# Pixels of a row, and rows, that a block makes.
+# Pixels of a row, and rows, per block.
 _TILE, _ROWS = 256, 16
-# Numbers of channels for which the kernel is compiled on purpose.
+# Numbers of channels that have kernels of their own.
 _USUAL_CHANNELS = (1, 3)
 _NO_ROWS = [0.0] * 12
 
 
 class _Warp(NamedTuple):
-    """One image or volume.
+    """The descriptor of one image or volume.
 
     Attributes:
-        matrix_at: where the prepared matrix is; 0: it is ``matrix``.
-        tiles: of a row.
+        matrix_at: address of the prepared matrix; 0: use ``matrix``.
+        tiles: in a row.
         matrix: rows x, y, z of [M|t].
     """
 
@@ -47,7 +47,7 @@ class _Warp(NamedTuple):
 
 
 class _Given(NamedTuple):
-    """A matrix [M|t] that a user gave, of type float, and what becomes of it."""
+    """A float32 matrix [M|t] given by the user, and how to prepare it."""
 
     source: Pointer
     target: Pointer
@@ -62,10 +62,9 @@ def warp_images(jobs: Sequence[tuple[OnGpu, np.ndarray | Located, OnGpu]], linea
     """Warps images (H, W, C) or volumes (D, H, W, C): ``(source, matrix, target)``, in one launch.
 
     Args:
-        jobs: the matrices, 2x3 or 3x4, map output to input coordinates; arrays in host memory, or of
-            :func:`prepared_matrices`.
-        linear: interpolate; else the nearest pixel is taken.
-        fill: what lies outside of the source; None: the nearest pixel of its border.
+        jobs: the matrices, 2x3 or 3x4, map output to input coordinates; host arrays, or from :func:`prepared_matrices`.
+        linear: interpolate, rather than take the nearest pixel.
+        fill: value outside the source; None: repeat the border pixel.
     """
     located = [(locate(source), matrix, locate(target)) for source, matrix, target in jobs]
     located = [job for job in located if job[2].size]
@@ -106,24 +105,24 @@ def _entry(source: Located, matrix: np.ndarray | Located, target: Located, linea
 
 
 def prepared_matrices(matrices: Sequence[OnGpu], rank: int, inverted: bool) -> list[Located]:
-    """Matrices of float32 on the GPU as :func:`warp_images` takes them, in one launch.
+    """Prepares float32 matrices on the GPU for :func:`warp_images`, in one launch.
 
     Args:
-        matrices: [M|t], of ``rank`` rows.
+        matrices: [M|t], with ``rank`` rows.
         rank: 2 or 3.
-        inverted: they map input to output coordinates. What has no inverse gives infinities and NaN.
+        inverted: they map input to output coordinates, and are inverted. Singular ones give infinities and NaN.
     """
     given = [locate(matrix) for matrix in matrices]
     prepared = scratch([(3, 4)] * len(given), np.float32)
     entries = [_Given(one.address, other.address, rank, inverted) for one, other in zip(given, prepared)]
-    # A thread for each matrix.
+    # One thread for each matrix.
     counts = [blocks_for(len(given)), *[0] * (len(given) - 1)]
     launch(SOURCE.kernel("prepare"), records(_Given, entries), counts)
     return prepared
 
 
 def _rows(matrix: np.ndarray) -> list[float]:
-    """The matrix as rows [x, y, z, 1] for x, y and z, one after the other."""
+    """The matrix as padded rows [x, y, z, t], flattened."""
     rows = np.zeros((3, 4), np.float32)
     rank = len(matrix)
     rows[:rank, :rank], rows[:rank, 3] = matrix[:, :-1], matrix[:, -1]

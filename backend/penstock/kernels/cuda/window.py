@@ -1,4 +1,5 @@
-"""Boxes of arrays on GPU: crop, slice, pad, flip, transpose, cast, join, erase, crop-mirror-normalize."""
+"""Copies between boxes of arrays on the GPU: crop, slice, pad, flip, transpose, cast, join, erase,
+crop-mirror-normalize."""
 
 from __future__ import annotations
 
@@ -27,11 +28,11 @@ from penstock.tensors.cuda import DeviceArray
 
 _DIMS = 6
 
-# Of a block.
+# Elements per block.
 _BLOCK_ELEMENTS = 4096
-# Units of elements begin where memory is aligned, so that a box may need one more than it fills.
+# Elements are written in aligned units, so a box may need one unit more than it fills.
 _MAX_MISSING = 15
-# Boxes that span fewer elements are indexed with 32 bits, which is much faster.
+# Boxes that span fewer elements than this have 32-bit indices, which is much faster.
 _NARROW = 1 << 31
 
 _Plan = TypeVar("_Plan")
@@ -41,8 +42,8 @@ class _Dimension(NamedTuple):
     """One dimension of a box.
 
     Attributes:
-        begin, end: the positions that the source has.
-        step, target_step: from one position to the next, in elements; negative where it is read backwards.
+        begin, end: the range of positions that lie inside the source.
+        step, target_step: from one position to the next, in elements; negative where the source is read backwards.
         divisor: see :func:`division_by`.
     """
 
@@ -55,17 +56,17 @@ class _Dimension(NamedTuple):
 
 
 class _Window(NamedTuple):
-    """One box.
+    """The descriptor of one box.
 
     Attributes:
-        source, target: of the box's first element, even where the source does not have that.
+        source, target: address of the box's first element, even if it lies outside the source.
         volume: elements of the box.
-        dims: from the innermost on; at least two.
+        dims: innermost first; at least two.
         rank: dimensions in use.
-        contiguous, inside: whether the box lies in the target without gaps, and in the source.
+        contiguous, inside: whether the box is contiguous in the target, and lies within the source.
         channel_dim: the dimension of channels, or -1.
-        channels: those that the source has.
-        values: where the table has: fill values, then each channel's mean and factor.
+        channels: of the source.
+        values: offset in the table of the fill values, then each channel's mean and factor.
     """
 
     source: Pointer
@@ -88,19 +89,19 @@ SOURCE = KernelSource(__file__, _Window, BLOCK_ELEMENTS=_BLOCK_ELEMENTS)
 
 @dataclass(slots=True)
 class WindowCopy:
-    """What happens to one sample, or to one part of one.
+    """The work for one sample, or for one part of one.
 
     Attributes:
-        source, target: arrays on the GPU; the target is contiguous. A source of extents 0 gives only fill values.
-        permutation: the source dimension that each target dimension is; None: the same order.
+        source, target: arrays on the GPU; the target is contiguous. A source of extents 0 gives fill values only.
+        permutation: for each target dimension, the source dimension; None: the same order.
         anchor: where the box begins in the source; None: at 0.
-        mirrored: source dimensions that are read backwards.
-        fill: values for what lies outside: one, or one for each channel.
+        mirrored: source dimensions to read backwards.
+        fill: value outside the source: one, or one for each channel.
         channel_axis: the source dimension of channels, or None.
-        mean, factor, shift: ``(x - mean) * factor + shift``, where given.
+        mean, factor, shift: if given, ``(x - mean) * factor + shift``.
         place: where the box begins in the target; None: at 0.
         extents: of the box, in the target's order of dimensions; None: the target's.
-        strides: of the source, in elements, where it is not contiguous.
+        strides: of the source, in elements, if it isn't contiguous.
     """
 
     source: OnGpu
@@ -120,7 +121,7 @@ class WindowCopy:
 
 @dataclass(slots=True)
 class _BoxAxis:
-    """One dimension of a box, in the target's order, and the source's there."""
+    """One dimension of a box, in the target's order, and the source dimension that it maps to."""
 
     extent: int
     anchor: int
@@ -131,21 +132,21 @@ class _BoxAxis:
     is_channels: bool = False
 
     def continues(self, outer: _BoxAxis) -> bool:
-        """Whether this dimension and the one around it are one, in source and target."""
+        """Whether this dimension and the next outer one can be merged, in source and target."""
         whole = not self.anchor and self.extent == self.size and not self.mirrored and not outer.mirrored
         steps = outer.stride == self.stride * self.size and outer.target_stride == self.target_stride * self.extent
         return whole and steps and not self.is_channels and not outer.is_channels
 
     def is_one_inside(self) -> bool:
-        """Whether there is only one position, which the source has: there is nowhere to go."""
+        """Whether the only position lies inside the source, so that the dimension can be dropped."""
         return self.extent == 1 and 0 <= self.anchor < self.size
 
     def first(self) -> int:
-        """Where the first position is in the source, in elements; the source need not have it."""
+        """Offset of the first position in the source, in elements; it may lie outside."""
         return (self.anchor + (self.extent - 1 if self.mirrored else 0)) * self.stride
 
     def inside(self) -> tuple[int, int]:
-        """The positions that the source has: from where, and up to where."""
+        """The range of positions inside the source, (begin, end)."""
         if self.extent == self.size and not self.anchor:
             return 0, self.extent
         before, behind = -self.anchor, self.size - self.anchor
@@ -156,13 +157,13 @@ class _BoxAxis:
 
 
 def blank(target: OnGpu, **box: Any) -> WindowCopy:
-    """A box of ``target`` with fill values; ``box``: further attributes of :class:`WindowCopy`."""
+    """Fill values for a box of ``target``; ``box``: further attributes of :class:`WindowCopy`."""
     located = locate(target)
     return WindowCopy(located.reshape(*(0,) * len(located.shape)), located, **box)
 
 
 def copy_windows(copies: Sequence[WindowCopy]) -> None:
-    """Fills all boxes in one launch; sources have one type, and targets have one."""
+    """Fills all boxes in one launch; sources share a data type, and so do targets."""
     sources, targets = [locate(copy.source) for copy in copies], [locate(copy.target) for copy in copies]
     _copy(copies, sources, targets, range(len(copies)))
 
@@ -173,10 +174,10 @@ def copy_grouped(
     plans: Sequence[_Plan],
     copy_of: Callable[[_Plan, Located, Located], WindowCopy],
 ) -> None:
-    """Like :func:`copy_windows`, for samples of which many are of one plan (the same object) and of equal shapes.
+    """Like :func:`copy_windows`, for batches in which many samples share a plan (the same object) and shapes.
 
     Args:
-        copy_of: what happens to a sample, from its plan, source and target; called for one sample of each kind.
+        copy_of: makes the copy from a sample's plan, source and target; called once for each group of equal samples.
     """
     firsts, kinds = group_samples(sources, targets, plans)
     _copy([copy_of(plans[i], sources[i], targets[i]) for i in firsts], sources, targets, kinds)
@@ -185,7 +186,7 @@ def copy_grouped(
 def _copy(
     copies: Sequence[WindowCopy], sources: Sequence[Located], targets: Sequence[Located], kinds: Sequence[int]
 ) -> None:
-    """Copies each source to its target, as the copy of its kind says."""
+    """Copies each source to its target, by the copy of its kind."""
     if not copies:
         return
     tables, places = packed([_values(copy) for copy in copies], np.float32)
@@ -204,20 +205,20 @@ def _copy(
 
 
 def _span(descriptors: Records) -> int:
-    """How far apart elements of a box are at most, in source or target; no less than the elements of a box."""
+    """An upper bound of the distance between two elements of a box, in source or target, and of its volume."""
     dims = descriptors["dims"]
     spans = [(dims["extent"] * np.abs(dims[step])).sum(axis=1).max() for step in ("step", "target_step")]
     return max(*map(int, spans), int(descriptors["volume"].max()))
 
 
 def copy_batch(source: TensorListGPU, target: TensorListGPU) -> None:
-    """Copies all samples into those of another batch, of the same shapes, in one launch."""
+    """Copies all samples to those of another batch of the same shapes, in one launch."""
     pairs = zip(source.samples, target.samples)
     copy_windows([WindowCopy(locate(one).flat(), locate(other).flat()) for one, other in pairs])
 
 
 def copy_views(views: Sequence[DeviceArray], targets: Sequence[DeviceArray]) -> None:
-    """Copies arrays that need not be contiguous, in one launch; all have one type."""
+    """Copies arrays that need not be contiguous but share a data type, in one launch."""
     copies = []
     for view, target in zip(views, targets):
         bits = np.dtype(f"u{view.dtype.itemsize}")
@@ -233,7 +234,7 @@ def copy_views(views: Sequence[DeviceArray], targets: Sequence[DeviceArray]) -> 
 
 
 def join(parts: Sequence[Sequence[OnGpu]], targets: Sequence[OnGpu], axis: int) -> None:
-    """Fills each target with its parts, one behind the other along ``axis``, in one launch."""
+    """Concatenates each target's parts along ``axis``, in one launch."""
     places: dict[tuple[tuple[int, ...], ...], list[list[int]]] = {}
     sources, wholes, plans = [], [], []
     for own, whole in zip(parts, targets):
@@ -248,7 +249,7 @@ def join(parts: Sequence[Sequence[OnGpu]], targets: Sequence[OnGpu], axis: int) 
 
 
 def _places(shapes: Sequence[Sequence[int]], axis: int) -> list[list[int]]:
-    """Where arrays of these shapes begin, one behind the other along ``axis``."""
+    """The start of each array of these shapes when concatenated along ``axis``."""
     places, start = [], 0
     for shape in shapes:
         places.append([start if number == axis else 0 for number in range(len(shape))])
@@ -264,7 +265,7 @@ def _values(copy: WindowCopy) -> np.ndarray:
 
 
 def _entry(copy: WindowCopy, source: Located, target: Located, values: int) -> _Window:
-    """A descriptor with offsets in the place of addresses."""
+    """A descriptor with offsets in place of addresses."""
     rank = len(target.shape)
     permutation = range(rank) if copy.permutation is None else copy.permutation
     anchor = (0,) * rank if copy.anchor is None else copy.anchor
@@ -293,7 +294,7 @@ def _entry(copy: WindowCopy, source: Located, target: Located, values: int) -> _
     dims = [_stepped(d, channels if normalized and d.is_channels else d.extent) for d in dimensions]
     is_anything_inside = all(dimension.begin < dimension.end for dimension in dims)
     return _Window(
-        # An address is of 64 bits: what is in front of the source's first element is far behind it, too.
+        # Addresses are 64-bit and wrap around, so offsets may be negative.
         sum(d.first() for d in every) * source.dtype.itemsize % (1 << 64) if is_anything_inside else 0,
         start * target.dtype.itemsize,
         math.prod(extents),
@@ -311,7 +312,7 @@ def _entry(copy: WindowCopy, source: Located, target: Located, values: int) -> _
 
 
 def _stepped(dimension: _BoxAxis, most: int) -> _Dimension:
-    """A dimension as its descriptor has it; the source has no more than the first ``most`` positions."""
+    """The descriptor of a dimension; positions from ``most`` on count as outside the source."""
     begin, end = dimension.inside()
     if end > most:
         end = max(most, begin)
@@ -324,7 +325,7 @@ _ONE = _Dimension(1, 0, 1, 0, 0, division_by(1))
 
 
 def _is_contiguous(dimensions: Sequence[_BoxAxis]) -> bool:
-    """Whether these, from the innermost on, go on in the target without gaps."""
+    """Whether the dimensions, innermost first, are contiguous in the target."""
     step = 1
     for dimension in dimensions:
         if dimension.extent > 1 and dimension.target_stride != step:
@@ -334,7 +335,7 @@ def _is_contiguous(dimensions: Sequence[_BoxAxis]) -> bool:
 
 
 def _merged(dimensions: list[_BoxAxis]) -> list[_BoxAxis]:
-    """As few dimensions as the box needs, from the innermost on: those that lie in memory as one become one."""
+    """Merges the dimensions of a box that are contiguous in memory, innermost first."""
     merged: list[_BoxAxis] = []
     for dimension in dimensions:
         if dimension.is_one_inside():

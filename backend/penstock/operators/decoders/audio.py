@@ -26,6 +26,7 @@ from penstock.schema import (
     register_operator,
 )
 from penstock.schema.libraries import SOUNDFILE
+from penstock.schema.tolerance import ON_ERROR
 
 
 @dataclass
@@ -55,6 +56,7 @@ class AudioDecoder(Operator[None, _Request]):
         arguments=(
             Argument("downmix", "bool", False, "Replace the channels by their mean."),
             Argument("dtype", "DALIDataType", FLOAT, "Type of the output: FLOAT, INT16 or INT32.", example=INT16),
+            ON_ERROR,
             Argument("quality", "float", 50.0, "Quality of resampling, from 0 to 100."),
             Argument(
                 "sample_rate", "float", 0.0, "Sample rate of the output, in Hz; 0: that of the file.", tensor=True
@@ -82,7 +84,7 @@ class AudioDecoder(Operator[None, _Request]):
         recording = open_recording(np.ascontiguousarray(sample.inputs[0]), decoding)
         wanted = sample["sample_rate"]
         scale = wanted / recording.rate if wanted > 0 else 1.0
-        # A requested rate of 0 is also returned, though the recording keeps its own.
+        # A requested rate of 0 is returned, too, although the recording keeps its own.
         sample.plan = _Request(recording, scale, wanted if self.given("sample_rate") else recording.rate)
         length = math.ceil(recording.frames * scale)
         check_length(max(length, recording.frames), recording.channels, recording.rate, sample.shapes[0][0])

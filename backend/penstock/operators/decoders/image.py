@@ -11,7 +11,7 @@ from penstock.schema.example_data import Example, photo_files
 
 @register_operator
 class Image(ImageDecoder):
-    """Decodes JPEG, PNG, TIFF, BMP, WebP, JPEG 2000, PNM, GIF, AVIF and ICO to images of layout HWC.
+    """Decodes JPEG, PNG, TIFF, BMP, WebP, JPEG 2000, PNM, GIF, AVIF, ICO and (with pillow-heif) HEIC to images of layout HWC.
 
     The format is detected from the content. On the device ``mixed``, JPEG, JPEG 2000 and TIFF are decoded on the GPU,
     and everything it does not support on the CPU.

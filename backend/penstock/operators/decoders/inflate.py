@@ -25,6 +25,7 @@ from penstock.schema import (
 )
 from penstock.schema.example_data import Example
 from penstock.schema.libraries import LZ4
+from penstock.schema.tolerance import ON_ERROR
 from penstock.tensors import TensorListCPU, TensorListGPU
 
 
@@ -54,6 +55,7 @@ class Inflate(Operator[None, _Chunks]):
         inputs=(Input("input", device="match_or_cpu", doc="LZ4 blocks: uint8 of shape (n,).", example=lz4_blocks),),
         arguments=(
             Argument("algorithm", "string", "LZ4", "The compression: LZ4.", choices=("LZ4",)),
+            ON_ERROR,
             Argument(
                 "check_output_size",
                 "bool",

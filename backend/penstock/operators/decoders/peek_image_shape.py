@@ -19,6 +19,7 @@ from penstock.schema import (
     register_operator,
 )
 from penstock.schema.example_data import Example, photo_files
+from penstock.schema.tolerance import ON_ERROR
 
 _TYPES = (INT32, UINT32, INT64, UINT64, FLOAT, FLOAT64)
 
@@ -37,6 +38,7 @@ class PeekImageShape(Operator):
         arguments=(
             Argument("adjust_orientation", "bool", True, "Return the shape after rotating the image upright."),
             Argument("dtype", "DALIDataType", INT64, "Type of the output."),
+            ON_ERROR,
             Argument("image_type", "DALIImageType", RGB, "Colour space that the image would be decoded to."),
         ),
         aliases=(Alias("experimental__PeekImageShape", "2.2"),),

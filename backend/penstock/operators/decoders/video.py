@@ -11,6 +11,7 @@ from penstock.operators.decoders._examples import encoded_videos
 from penstock.operators.decoders._images import check_encoded, encoded_bytes
 from penstock.schema import Alias, Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.libraries import PYAV
+from penstock.schema.tolerance import ON_ERROR
 
 _SPANS = ("start_frame", "sequence_length", "stride", "end_frame")
 
@@ -44,6 +45,7 @@ class VideoDecoder(Operator[None, _Request]):
         arguments=(
             Argument("affine", "bool", True, "Accepted for compatibility."),
             Argument("build_index", "bool", True, "Accepted for compatibility; there is always an index."),
+            ON_ERROR,
             Argument("end_frame", "int32", None, "The number of the frame after the last one.", tensor=True, example=4),
             Argument("fill_value", "int32[]", [0], 'Colour of frames past the end, with pad_mode="constant".'),
             Argument(
@@ -103,7 +105,7 @@ class VideoDecoder(Operator[None, _Request]):
             )
         if isinstance(wanted, range) and PADDINGS[mode] is None:
             wanted = range(wanted.start, min(wanted.stop, len(video)), wanted.step)
-        # Before any list of them is made, as their number may come from an untrusted request.
+        # Before the list of frames is built, as their number may come from an untrusted request.
         decoding.limits.check_video(len(wanted), video.shape)
         sample.plan = _Request(video, padded(wanted, len(video), mode))
         return len(sample.plan.frames), *video.shape

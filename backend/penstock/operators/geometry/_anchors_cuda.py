@@ -1,4 +1,4 @@
-"""Matching boxes to anchors on GPU."""
+"""Matching boxes to anchors on the GPU."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from penstock.kernels.cuda.structs import Float, Int32, Pointer, Repeated, recor
 
 
 class _Matching(NamedTuple):
-    """One sample.
+    """The descriptor of one sample.
 
     Attributes:
         boxes, labels: left, top, right, bottom of each box, and its label.
-        targets, target_labels: of each anchor.
-        best: for each box the anchor that it overlaps most.
+        targets, target_labels: for each anchor.
+        best: for each box, the anchor that it overlaps most.
     """
 
     boxes: Pointer
@@ -31,7 +31,7 @@ class _Matching(NamedTuple):
 
 
 class _Encoding(NamedTuple):
-    """What is the same for all samples: see :func:`encode_boxes`."""
+    """The values shared by all samples; see :func:`encode_boxes`."""
 
     means: Annotated[Sequence[float], Repeated(np.float32, 4)]
     deviations: Annotated[Sequence[float], Repeated(np.float32, 4)]

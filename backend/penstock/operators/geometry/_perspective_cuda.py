@@ -1,4 +1,4 @@
-"""Perspective warping on GPU."""
+"""Perspective warping on the GPU."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from penstock.kernels.cuda.sources import KernelSource
 from penstock.kernels.cuda.structs import Int32, Int64, Pointer, Repeated, cuda_type, records
 
 _MAX_FILLS = 4
-# Of a block.
+# Pixels per block.
 _BLOCK_PIXELS = 1024
 _NO_MATRIX = np.zeros(9)
 
 
 class _Perspective(NamedTuple):
-    """One image.
+    """The descriptor of one image.
 
     Attributes:
-        matrix_at: where the prepared matrix is; 0: it is ``matrix``.
-        matrix: from the centres of output pixels to positions counted from the first centre.
+        matrix_at: address of the prepared matrix; 0: use ``matrix``.
+        matrix: from the centres of output pixels to input coordinates relative to the first centre.
         pixels: of the target.
-        fill: of each inner element.
+        fill: for each element of a pixel.
     """
 
     source: Pointer
@@ -47,7 +47,7 @@ class _Perspective(NamedTuple):
 
 
 class _Given(NamedTuple):
-    """A matrix that a user gave, of type float, and what becomes of it."""
+    """A float32 matrix given by the user, and how to prepare it."""
 
     source: Pointer
     target: Pointer
@@ -64,12 +64,12 @@ class Perspective:
 
     Attributes:
         source, target: arrays on the GPU.
-        axis: the dimension of height; that of width follows.
-        matrix: 3x3, from the centres of output pixels to input coordinates relative to the first pixel's centre: an
-            array in host memory, or one of :func:`prepared_matrices`.
+        axis: the dimension of height; width is the next.
+        matrix: 3x3, from the centres of output pixels to input coordinates relative to the first pixel's centre; a host
+            array, or one of :func:`prepared_matrices`.
         taps: along each axis: 1 (the nearest pixel), 2 (linear) or 4 (cubic).
         coarse: round subpixel positions to multiples of 1/32.
-        fill: beyond a constant border: one value for each element of a pixel.
+        fill: for a constant border: one value for each element of a pixel.
     """
 
     source: OnGpu
@@ -82,7 +82,7 @@ class Perspective:
 
 
 def warp_images(jobs: Sequence[Perspective], border: str) -> None:
-    """Fills all targets, of the sources' type, in one launch; ``border`` is one of ``BORDERS``."""
+    """Fills all targets, which have the sources' data types, in one launch; ``border`` is one of ``BORDERS``."""
     located = [(job, locate(job.source), locate(job.target)) for job in jobs]
     located = [item for item in located if item[2].size]
     if not located:
@@ -117,17 +117,17 @@ def warp_images(jobs: Sequence[Perspective], border: str) -> None:
 
 
 def prepared_matrices(matrices: Sequence[OnGpu], to_centres: bool, inverted: bool) -> list[Located]:
-    """Matrices of float32 on the GPU in the form that :class:`Perspective` takes, in one launch.
+    """Prepares float32 matrices on the GPU for :class:`Perspective`, in one launch.
 
     Args:
         matrices: 3x3.
         to_centres: they are relative to the corner of the first pixel.
-        inverted: they map input to output coordinates.
+        inverted: they map input to output coordinates, and are inverted.
     """
     given = [locate(matrix) for matrix in matrices]
     prepared = scratch([(3, 3)] * len(given), np.float64)
     entries = [_Given(one.address, other.address, to_centres, inverted) for one, other in zip(given, prepared)]
-    # A thread for each matrix.
+    # One thread for each matrix.
     counts = [blocks_for(len(given)), *[0] * (len(given) - 1)]
     launch(SOURCE.kernel("prepare"), records(_Given, entries), counts)
     return prepared

@@ -23,7 +23,7 @@ def _transform(
 
 
 def transform_points(points: np.ndarray, matrix: np.ndarray, offset: np.ndarray, target: np.ndarray) -> None:
-    """``matrix @ point + offset`` for each point, in single precision.
+    """Sets ``target`` to ``matrix @ point + offset`` for each point, in single precision.
 
     Args:
         points: of any type and shape (..., n), contiguous.

@@ -1,4 +1,4 @@
-"""What the operators that warp images have in common: types, layouts, sizes, and running the kernel."""
+"""Base of the operators that warp images: types, layouts, sizes, and running the kernel."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from penstock.schema import OutputSpec, PlanColumns, Sample, Samples, Workspace
 from penstock.schema.image_chain import ChainOperator, NotFusable, Pixels, Sampling
 from penstock.schema.operator import Shape
 
-# numpy's codes of what DALI takes for a tensor `size`: integers of 16 bits and more, and float32.
+# NumPy's type codes that DALI accepts for a tensor argument `size`: integers of 16 bits and more, and float32.
 _SIZE_TYPES = np.typecodes["AllInteger"].replace("b", "").replace("B", "") + "f"
 
 
 @dataclass(frozen=True)
 class WarpPlan:
-    """How one image is warped.
+    """How to warp one image.
 
     Attributes:
-        matrix: output to input coordinates, 2x3 or 3x4 in x, y(, z) order; None where it is on the GPU.
+        matrix: output to input coordinates, 2x3 or 3x4 in x, y(, z) order; None if it is on the GPU.
         extents: of the output: (height, width) or (depth, height, width).
     """
 
@@ -34,7 +34,7 @@ class WarpPlan:
 
 @dataclass(eq=False)
 class WarpPlans(PlanColumns[WarpPlan]):
-    """How many images are warped, as in :class:`WarpPlan`.
+    """How to warp many images; see :class:`WarpPlan`.
 
     Attributes:
         matrices: of shape (samples, 2, 3) or (samples, 3, 4), or None.
@@ -89,17 +89,17 @@ class WarpingOperator(ChainOperator[None, WarpPlan, WarpPlans]):
             raise RuntimeError(f"Cannot warp an empty image of shape {shapes[empty][0].tolist()}")
 
     def plan_warps(self, samples: Samples[None, WarpPlan, WarpPlans], extents: np.ndarray) -> WarpPlans:
-        """How images of the given extents, in rows, are warped."""
+        """How to warp images of the given extents, one row for each sample."""
         raise NotImplementedError
 
     def wanted_extents(self, samples: Samples, count: int) -> np.ndarray | None:
-        """The output's extents where ``size`` is given, int64 in rows, or one row for all samples."""
+        """The output's extents if ``size`` is given, int64: a row for each sample, or one row for all."""
         return samples.derived(("size",), ("size", count), lambda: self._wanted_extents(samples, count))
 
     @staticmethod
     def _wanted_extents(samples: Samples, count: int) -> np.ndarray | None:
         computed = samples.tensors("size")
-        # Other than most arguments, this one may be of integers too.
+        # Unlike most float arguments, this one also accepts tensors of integers.
         if computed is not None and computed.dtype.char not in _SIZE_TYPES:
             raise TypeError(f'Unsupported argument type for "size": {computed.dtype}')
         sizes = samples.values("size") if computed is None else computed.reshape(len(samples), -1)
@@ -110,16 +110,16 @@ class WarpingOperator(ChainOperator[None, WarpPlan, WarpPlans]):
         if not (sizes > 0).all():
             wrong = next(size for size in sizes.tolist() if not min(size) > 0)
             raise RuntimeError(f"Output size must be positive, got {wrong}")
-        # Constants are rounded, but what the graph gives is cut off.
+        # Constants are rounded; tensor arguments are truncated.
         whole = np.floor(sizes + 0.5) if computed is None else np.trunc(sizes)
         return np.maximum(whole.astype(np.int64), 1)
 
     def matrices(self, workspace: Workspace[None, WarpPlan]) -> Sequence[Any]:
-        """The matrix of each sample, as the kernel for GPU takes it."""
+        """The matrix of each sample, as the GPU kernel takes it."""
         return [sample.plan.matrix for sample in workspace.live]
 
     def _fill(self, workspace: Workspace) -> float | None:
-        """The fill value, as both the input's and the output's type can hold it."""
+        """The fill value, clamped to the ranges of both the input's and the output's type."""
         fill, given = self.args["fill_value"], self.args["dtype"]
         if fill is None:
             return None
@@ -158,13 +158,13 @@ class WarpingOperator(ChainOperator[None, WarpPlan, WarpPlans]):
 
 @dataclass(frozen=True)
 class Warping(Sampling):
-    """An image, warped; any part of the output may depend on all of it.
+    """An image, warped; any part of the output may depend on the whole input.
 
     Attributes:
         matrix: output to input coordinates.
-        linear: pixels are interpolated.
-        fill: what lies outside, or None.
-        shape_in, shape: of the input and of the output.
+        linear: interpolate between pixels.
+        fill: value outside the input, or None.
+        shape_in, shape: of input and output.
     """
 
     matrix: np.ndarray

@@ -69,7 +69,7 @@ class BoxEncoder(Operator):
             raise RuntimeError("`stds` must not be 0")
         self.anchors = np.array(anchors, np.float32).reshape(-1, 4)
         self.centres = to_centres(self.anchors)
-        # The anchors on the GPU, once uploaded.
+        # The anchors on the GPU, uploaded on first use.
         self.uploaded: Any = None
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:

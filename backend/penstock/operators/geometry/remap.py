@@ -20,7 +20,7 @@ from penstock.schema.example_data import Example, MakeSamples, fixed_arrays, pho
 
 
 def _waves(axis: int) -> MakeSamples:
-    """Maps of a photograph's size that shift rows or columns to and fro."""
+    """Maps, of a photograph's size, that sway rows or columns back and forth."""
     places = np.indices((160, 240), np.float32)
     return fixed_arrays(places[axis] + 6 * np.sin(places[1 - axis] / 12), layout="HW")
 

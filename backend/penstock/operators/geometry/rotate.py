@@ -1,4 +1,4 @@
-"""`rotate`: images turned about their middle."""
+"""`rotate`: images rotated about their centre."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from penstock.schema.operator import Shape
 
 @register_operator
 class Rotate(WarpingOperator):
-    """Turns images counter-clockwise about their middle; the canvas grows to hold them, unless told otherwise."""
+    """Rotates images counter-clockwise about their centre; by default the canvas grows to hold the result."""
 
     schema = Schema(
         name="Rotate",
@@ -122,7 +122,7 @@ class Rotate(WarpingOperator):
     def align_frames(
         self, workspace: Workspace[None, WarpPlan, WarpPlans], shapes: list[list[Shape]], lengths: Sequence[int]
     ) -> list[list[Shape]]:
-        """One canvas for all frames of a sequence, where its size follows from their angles."""
+        """Gives the frames of a sequence one canvas, if its size follows from their angles."""
         if self.args["keep_size"] or self.given("size"):
             return shapes
         start = 0
@@ -140,7 +140,7 @@ class Rotate(WarpingOperator):
     def _share_canvas(
         self, samples: Samples[None, WarpPlan, WarpPlans], frames: Sequence[Sample[None, WarpPlan]]
     ) -> None:
-        """Gives the frames the largest extents that any of them needs, of the parity that most of them have."""
+        """Gives the frames the largest extents that any of them needs, with the parity that most of them have."""
         sizes_in = np.ascontiguousarray(samples.shapes()[:, -2::-1])
         rotations = self._rotations(samples, sizes_in.shape[1])
         enclosing, canvases = rotated_canvases(sizes_in, rotations)

@@ -1,4 +1,4 @@
-"""`warp_affine`: images under an affine map."""
+"""`warp_affine`: affine warping."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _OF_VOLUMES = [0.9, 0.1, 0.0, 2.0, -0.1, 0.8, 0.1, 1.0, 0.0, 0.01, 1.1, -0.1]
 
 @register_operator
 class WarpAffine(WarpingOperator):
-    """Moves pixels by an affine matrix, which maps output to input coordinates unless ``inverse_map=False``."""
+    """Warps images by an affine matrix, which maps output to input coordinates unless ``inverse_map=False``."""
 
     schema = Schema(
         name="WarpAffine",
@@ -120,14 +120,15 @@ class WarpAffine(WarpingOperator):
         return WarpPlans(matrices, extents if wanted is None else np.broadcast_to(wanted, extents.shape))
 
     def _matrices(self, samples: Samples, rank: int) -> np.ndarray | None:
-        """The matrices from output to input, in rows, or one for all samples; None where they are on the GPU."""
+        """The matrices from output to input coordinates: one for each sample, or one for all; None if they are on the
+        GPU."""
         matrices = self._given_matrices(samples, rank)
         if matrices is None or self.args["inverse_map"]:
             return matrices
         return np.array([inverted(matrix) for matrix in matrices])
 
     def _given_matrices(self, samples: Samples, rank: int) -> np.ndarray | None:
-        """The matrices that were given; None where they are on the GPU."""
+        """The matrices as given; None if they are on the GPU."""
         if len(samples.workspace.inputs) > 1:
             return _matrices_of_input(samples, rank)
         if not samples.given("matrix"):

@@ -151,7 +151,7 @@ class WarpPerspective(Operator[str, PerspectivePlan]):
         if 0 in shape:
             raise RuntimeError(f"Cannot warp an empty image of shape {shape}")
         taps = _TAPS[self.args["interp_type"]]
-        # As in OpenCV, which defines the operator: only in other cases does it interpolate linearly without rounding.
+        # Like OpenCV, the reference: in these cases it rounds positions, in all others it interpolates exactly.
         coarse = taps == 2 and (sample.workspace.inputs[0].dtype == INT16 or (layout.endswith("C") and channels == 2))
         sample.plan = PerspectivePlan(self._matrix(sample), taps, coarse, self._fill(layout, channels))
         if sample.given("size") and sample["size"]:
@@ -174,7 +174,7 @@ class WarpPerspective(Operator[str, PerspectivePlan]):
             matrix = to_centre @ matrix @ to_corner
         if self.args["inverse_map"]:
             return matrix
-        # The output is empty where the map cannot be inverted.
+        # A singular homography gives empty output.
         return np.linalg.inv(matrix) if np.linalg.det(matrix) else np.zeros((3, 3))
 
     def _from_corner(self) -> bool:
@@ -210,7 +210,7 @@ class WarpPerspective(Operator[str, PerspectivePlan]):
             for plane, out, fill in zip(source[..., None], target[..., None], plan.fill):
                 warp_perspective(plane, matrix, plan.taps, plan.coarse, border, fill[None], out)
             return
-        # An image without channels has one.
+        # An image without a channel dimension has one channel.
         shape = (*target.shape[:2], len(plan.fill))
         image = source.reshape(*source.shape[:2], len(plan.fill))
         warp_perspective(image, matrix, plan.taps, plan.coarse, border, plan.fill, target.reshape(shape))
@@ -229,7 +229,7 @@ class WarpPerspective(Operator[str, PerspectivePlan]):
         jobs = []
         for sample, source, target, matrix in zip(samples, sources, targets, matrices):
             plan = sample.plan
-            # With channels first, all share the same.
+            # With channels first, all planes share the fill value.
             fill = plan.fill[:1] if axis else plan.fill
             jobs.append(Perspective(source, target, axis, matrix, plan.taps, plan.coarse, fill))
         warp_images(jobs, self.args["border_mode"])

@@ -1,1 +1,1 @@
-"""Operators on images, volumes and sequences of images: sizes, windows, filters."""
+"""Operators on images, volumes and sequences: resizing, windows, filters."""

@@ -1,4 +1,4 @@
-"""Arguments of filters that take one value, or one for each axis."""
+"""Filter arguments that take one value, or one for each axis."""
 
 from __future__ import annotations
 

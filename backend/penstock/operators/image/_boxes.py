@@ -1,4 +1,4 @@
-"""Boxes as `slice` takes them: by the inputs anchor and shape, or by arguments for their starts and ends."""
+"""The boxes of `slice`, given by its inputs anchor and shape, or by arguments for starts and ends."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from penstock.kernels.axes import resolve_axes
 from penstock.operators.image._windows import Regions
 from penstock.schema import Operator, Samples, Workspace
 
-# What data without a layout is taken for.
+# The layout assumed for data without one.
 _DEFAULT_LAYOUTS = {2: "HW", 3: "HWC", 4: "DHWC"}
 _STARTS, _ENDS = ("start", "rel_start"), ("end", "rel_end", "shape", "rel_shape")
 
 
 def check_box_arguments(operator: Operator) -> None:
-    """Raises RuntimeError for arguments that do not go together."""
+    """Raises RuntimeError for arguments that exclude each other."""
     for names in (_STARTS, _ENDS):
         given = [name for name in names if operator.given(name)]
         if len(given) > 1:
@@ -33,7 +33,7 @@ def check_box_arguments(operator: Operator) -> None:
 
 
 def check_box_inputs(operator: Operator, workspace: Workspace) -> None:
-    """Raises RuntimeError unless the box is given just once: by inputs or by arguments."""
+    """Raises RuntimeError unless the box is given exactly once: by inputs or by arguments."""
     named = any(operator.given(name) for name in _STARTS + _ENDS)
     if len(workspace.inputs) == 2 and not named:
         raise RuntimeError(
@@ -64,7 +64,7 @@ def _check_types(anchor: DALIDataType, shape: DALIDataType) -> None:
 
 
 class BoxArguments(Protocol):
-    """Where the arguments of boxes come from; :class:`Samples` says what each is."""
+    """Supplies the arguments of boxes; see :class:`Samples` for the methods."""
 
     def given(self, name: str) -> bool: ...
 
@@ -80,9 +80,9 @@ class _Edges:
     """The starts or the ends of boxes.
 
     Attributes:
-        values: in rows, or one row for all samples; one value may stand for all dimensions.
-        relative: to the data's extents.
-        from_start: ends count from the starts.
+        values: one row for each sample, or one row for all; a single column applies to all dimensions.
+        relative: as fractions of the data's extents.
+        from_start: ends are relative to the starts.
     """
 
     values: np.ndarray
@@ -94,22 +94,22 @@ _AT_BEGIN, _AT_END = _Edges(np.zeros((1, 1)), False), _Edges(np.ones((1, 1)), Tr
 
 
 def box_regions(samples: Samples, shapes: np.ndarray, layout: str) -> Regions:
-    """The boxes that the inputs or arguments ask for, in data of ``shapes``; they may reach outside.
+    """The boxes that the inputs or arguments select, in data of ``shapes``; they may reach outside.
 
     Raises:
-        RuntimeError: a box is of another rank, or ends before it starts.
+        RuntimeError: a box has the wrong rank, or ends before it starts.
     """
     ndim = shapes.shape[1]
     axes = samples.derived(("axes",), ("axes", layout, ndim), lambda: _axes(samples, layout, ndim))
     if len(samples.workspace.inputs) > 1:
-        # DALI computes with inputs in double precision, and with arguments in single.
+        # DALI computes boxes in double precision if they come from inputs, and in single if from arguments.
         return _between(*_edges_of_inputs(samples, len(axes)), axes, shapes, in_single=False)
     edges = samples.derived(_STARTS + _ENDS, ("edges", len(axes)), lambda: _edges_of_arguments(samples, len(axes)))
     return _between(*edges, axes, shapes)
 
 
 def argument_boxes(arguments: BoxArguments, shapes: np.ndarray, layout: str) -> Regions:
-    """As :func:`box_regions`, where arguments tell the boxes."""
+    """Like :func:`box_regions`, for boxes given by arguments."""
     axes = _axes(arguments, layout, shapes.shape[1])
     return _between(*_edges_of_arguments(arguments, len(axes)), axes, shapes)
 
@@ -139,7 +139,7 @@ def _between(starts: _Edges, ends: _Edges, axes: np.ndarray, shapes: np.ndarray,
 
 
 def _axes(arguments: BoxArguments, layout: str, ndim: int) -> np.ndarray:
-    """The dimensions that the boxes speak of; all in order where none is named."""
+    """The dimensions that the boxes apply to; without names, all of them in order."""
     layout = layout or _DEFAULT_LAYOUTS.get(ndim, "")
     if not arguments.given("axes") and (layout or arguments.given("axis_names")):
         axes = resolve_axes(None, arguments.constant("axis_names"), layout, ndim)
@@ -185,11 +185,11 @@ def _edges_of_arguments(arguments: BoxArguments, wanted: int) -> tuple[_Edges, _
 
 
 def _values(arguments: BoxArguments, name: str, wanted: int) -> np.ndarray | None:
-    """The values of an argument, a single one of which stands for all dimensions; from the graph it may come without any."""
+    """The values of an argument, where a single one applies to all dimensions; None if a tensor argument is empty."""
     values = arguments.values(name)
     count = values.shape[1]
     data = arguments.tensors(name)
-    # From the graph, one value for all dimensions is a scalar. Nothing means the default.
+    # A tensor argument gives one value for all dimensions as a scalar; an empty one means the default.
     shared = count <= 1 if data is None else data.ndim == 1 or not count
     if count != wanted and not shared:
         raise RuntimeError(

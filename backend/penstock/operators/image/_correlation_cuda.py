@@ -1,4 +1,4 @@
-"""Correlation of images with any window, on GPU."""
+"""Correlation of images with arbitrary windows, on the GPU."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from penstock.kernels.cuda.tiles import Tiles, Tiling, tile_source, tiles_of, ti
 
 
 class _Correlation(NamedTuple):
-    """One sample.
+    """The descriptor of one sample.
 
     Attributes:
-        window, fill: on the GPU; 0: the window is in the table, the fill is ``outside``.
-        place: of the window in the table.
+        window, fill: addresses on the GPU; 0: the window is in the table, and ``outside`` is the fill value.
+        place: offset of the window in the table.
     """
 
     tiles: Tiles
@@ -36,15 +36,14 @@ SOURCE = tile_source(__file__, _Correlation)
 
 @dataclass(slots=True)
 class Correlation:
-    """What happens to one sample.
+    """The work for one sample.
 
     Attributes:
         source, target: arrays on the GPU.
-        axis: the dimension of height, which that of width follows.
-        window: float32 (height, width): an array in host memory, or located on the GPU.
-        anchor: the window's element (y, x) that lies on the output's position.
-        fill: what lies beyond a constant border: a number in host memory, or a scalar of the source's
-            type, located on the GPU.
+        axis: the dimension of height; width is the next.
+        window: float32 (height, width): a host array, or located on the GPU.
+        anchor: the window's element (y, x) that is aligned with the output pixel.
+        fill: value outside, for a constant border: a number, or a scalar of the source's type located on the GPU.
     """
 
     source: Located

@@ -1,4 +1,4 @@
-"""Colours from a sensor's mosaic, on GPU."""
+"""Demosaicing of Bayer images, on the GPU."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from penstock.kernels.cuda.structs import Int32, Int64, Pointer, cuda_type, reco
 
 
 class _Mosaic(NamedTuple):
-    """One image.
+    """The descriptor of one image.
 
     Attributes:
-        blue_y, blue_x: parity of the rows and of the columns where blue is.
+        blue_y, blue_x: parity of the rows and of the columns with blue pixels.
     """
 
     source: Pointer
@@ -30,7 +30,8 @@ SOURCE = KernelSource(__file__, _Mosaic)
 
 
 def debayer_images(jobs: Sequence[tuple[OnGpu, tuple[int, int], OnGpu]]) -> None:
-    """``(source, blue, target)`` for each image, in one launch; ``blue`` is the row and column of a blue pixel."""
+    """Demosaics ``(source, blue, target)`` for each image, in one launch; ``blue`` is the (row, column) of a blue
+    pixel."""
     located = [(locate(source), blue, locate(target)) for source, blue, target in jobs]
     located = [job for job in located if job[2].size]
     if not located:

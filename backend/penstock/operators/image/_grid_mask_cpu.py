@@ -1,4 +1,4 @@
-"""Images with the squares of a grid set to zero, on CPU."""
+"""Grid masks on the CPU."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _mask(
 
 
 def mask_grid(source: np.ndarray, grid: Grid, target: np.ndarray) -> None:
-    """Fills ``target`` with ``source``, an image (H, W, C), but with zeros in the squares of ``grid``; both contiguous."""
+    """Copies an image (H, W, C) to ``target``, with zeros in the squares of ``grid``; both are contiguous."""
     height, _, channels = source.shape
     if source.size:
         _mask(source.reshape(height, -1), channels, *grid, target.reshape(height, -1))

@@ -1,4 +1,4 @@
-"""Squares of a rotated grid, erased on GPU."""
+"""Grid masks on the GPU."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from penstock.operators.image._grids import Grid
 
 
 class _Grid(NamedTuple):
-    """One image, and its grid: sine and cosine are of the angle, in tiles, as are the shifts."""
+    """The descriptor of one image and its grid, in units of tiles: sine and cosine of the angle, and the shifts."""
 
     source: Pointer
     target: Pointer
@@ -31,7 +31,7 @@ SOURCE = KernelSource(__file__, _Grid)
 
 
 def mask_grids(jobs: Sequence[tuple[OnGpu, Grid, OnGpu]]) -> None:
-    """``(source, grid, target)`` for each image (H, W, C), in one launch."""
+    """Masks ``(source, grid, target)`` for each image (H, W, C), in one launch."""
     located = [(locate(source), grid, locate(target)) for source, grid, target in jobs]
     located = [job for job in located if job[2].size]
     if not located:

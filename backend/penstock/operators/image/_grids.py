@@ -1,4 +1,4 @@
-"""Regular grids of squares, turned and shifted."""
+"""Regular grids of squares, rotated and shifted."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 class Grid(NamedTuple):
     """A grid, in units of its tiles and in single precision.
 
-    A pixel (x, y) lies at ``x * cosine - y * sine - shift_x`` and ``x * sine + y * cosine - shift_y``; it is in a square
-    where the fractions of both are less than ``ratio``.
+    Pixel (x, y) lies at ``x * cosine - y * sine - shift_x`` and ``x * sine + y * cosine - shift_y``. It is in a square
+    if the fractional parts of both are less than ``ratio``.
     """
 
     cosine: np.float32
@@ -23,6 +23,6 @@ class Grid(NamedTuple):
 
 
 def grid_of(angle: float, tile: int, shift_x: float, shift_y: float, ratio: float) -> Grid:
-    """The grid of tiles of so many pixels, turned by ``angle`` radians and shifted by pixels."""
+    """The grid of tiles of ``tile`` pixels, rotated by ``angle`` radians and shifted by pixels."""
     values = (math.cos(angle) / tile, math.sin(angle) / tile, shift_x / tile, shift_y / tile, ratio)
     return Grid(*map(np.float32, values))

@@ -1,4 +1,4 @@
-"""The losses of JPEG, on GPU, without encoding anything."""
+"""The losses of JPEG on the GPU, without entropy coding."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ from penstock.kernels.cuda.launch import OnGpu, blocks_for, launch, locate, scra
 from penstock.kernels.cuda.sources import KernelSource
 from penstock.kernels.cuda.structs import Int32, Int64, Pointer, Repeated, records
 
-# Of a block of values; blocks that a block of threads transforms, eight threads each; pixels that become RGB together.
+# Side of a block of values; blocks that a thread block transforms (eight threads each); pixels converted to RGB
+# together.
 _SIDE, _TOGETHER, _ROW = 8, 32, 4
 
 
 class _Image(NamedTuple):
-    """One image.
+    """The descriptor of one image.
 
     Attributes:
-        planes: Y, Cb and Cr, in whole blocks.
-        rows: of ``_ROW`` pixels.
-        blocks_y, blocks_x: of 8x8 values of Y.
-        chroma_y, chroma_x: of Cb and of Cr.
-        steps: of quantization, of Y and of chroma.
+        planes: Y, Cb and Cr, padded to whole blocks.
+        rows: groups of ``_ROW`` pixels.
+        blocks_y, blocks_x: 8x8 blocks of Y.
+        chroma_y, chroma_x: 8x8 blocks of Cb, and of Cr.
+        steps: quantization steps of luma and of chroma.
     """
 
     source: Pointer
@@ -43,7 +44,7 @@ class _Image(NamedTuple):
 SOURCE = KernelSource(__file__, _Image, SIDE=_SIDE, TOGETHER=_TOGETHER, ROW=_ROW)
 
 
-# The tables of the standard's annex K (ITU-T T.81), for quality 50.
+# Quantization tables for quality 50, from annex K of ITU-T T.81.
 _LUMA = (
     (16, 11, 10, 16, 24, 40, 51, 61),
     (12, 12, 14, 19, 26, 58, 60, 55),
@@ -65,14 +66,14 @@ _CHROMA = (
 
 @functools.cache
 def quantization_steps(quality: int) -> np.ndarray:
-    """What coefficients of Y and of chroma are rounded to multiples of, uint8 (2, 64), for a quality from 1 to 100."""
+    """The quantization steps of luma and chroma, uint8 (2, 64), for a quality from 1 to 100."""
     percent = 5000 // quality if quality < 50 else 200 - 2 * quality
     steps = (np.array([_LUMA, _CHROMA]).reshape(2, -1) * percent + 50) // 100
     return np.clip(steps, 1, 255).astype(np.uint8)
 
 
 def distort_images(jobs: Sequence[tuple[OnGpu, int, OnGpu]]) -> None:
-    """``(source, quality, target)`` for each RGB image of uint8, in one launch each for blocks and for pixels."""
+    """Distorts ``(source, quality, target)`` for each RGB image of uint8, in two launches: blocks, then pixels."""
     located = [(locate(source), quality, locate(target)) for source, quality, target in jobs]
     located = [job for job in located if job[2].size]
     if not located:
@@ -100,7 +101,7 @@ def distort_images(jobs: Sequence[tuple[OnGpu, int, OnGpu]]) -> None:
 
 
 def _blocks(height: int, width: int) -> tuple[int, int, int, int]:
-    """How many blocks of 8x8 values Y has, and how many each of Cb and Cr, in y and in x."""
+    """The number of 8x8 blocks of Y, and of each of Cb and Cr, in y and in x."""
     halves = ((height + 1) // 2, (width + 1) // 2)
     y, x, chroma_y, chroma_x = (blocks_for(extent, _SIDE) for extent in (height, width, *halves))
     return y, x, chroma_y, chroma_x

@@ -1,7 +1,9 @@
-"""CIE L*a*b* in bytes, in the fixed-point arithmetic that OpenCV has for it: tables for kernels.
+"""CIE L*a*b* in bytes, in OpenCV's fixed-point arithmetic: tables for kernels.
 
-Forth: bytes become linear light (11 bits), that becomes X, Y and Z relative to the white of D65, of which cube roots are
-taken (15 bits). Back: L gives Y and its root (14 bits), a and b the roots of X and Z, and linear light (12 bits) bytes.
+To L*a*b*: bytes become linear light (11 bits), then X, Y and Z relative to the D65 white point, then cube roots (15
+    bits).
+From L*a*b*: L gives Y and its root (14 bits), a and b give the roots of X and Z, and linear light (12 bits) gives
+    bytes.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ _BACK, _LINEAR_BACK = 1 << 14, 1 << 12
 
 @functools.cache
 def tables_to_lab() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Coefficients of X, Y and Z (int32, 3x3), linear light of bytes (int32), cube roots (int32)."""
+    """Coefficients of X, Y and Z (int32, 3x3), linear light for each byte (int32), cube roots (int32)."""
     byte = np.arange(256) / 255
     linear = np.where(byte <= 0.04045, byte / 12.92, ((byte + 0.055) / 1.055) ** 2.4)
     x = np.arange(_ROOTS) / _LINEAR

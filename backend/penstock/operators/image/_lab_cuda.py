@@ -1,4 +1,4 @@
-"""RGB images to CIE L*a*b* and back, on GPU; all of uint8."""
+"""Conversion between RGB and CIE L*a*b* on the GPU, all in uint8."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from penstock.operators.image._lab import tables_from_lab, tables_to_lab
 
 
 class _Pixels(NamedTuple):
-    """One image."""
+    """The descriptor of one image."""
 
     source: Pointer
     target: Pointer
@@ -25,12 +25,12 @@ SOURCE = KernelSource(__file__, _Pixels)
 
 
 def to_lab(jobs: Sequence[tuple[OnGpu, OnGpu]]) -> None:
-    """``(source, target)`` for each image, in one launch."""
+    """Converts ``(source, target)`` for each image, in one launch."""
     _convert("to_lab", jobs, tables_to_lab())
 
 
 def from_lab(jobs: Sequence[tuple[OnGpu, OnGpu]]) -> None:
-    """The reverse of :func:`to_lab`."""
+    """The inverse of :func:`to_lab`."""
     _convert("from_lab", jobs, tables_from_lab())
 
 

@@ -1,4 +1,4 @@
-"""The median under a rectangular window, on CPU."""
+"""The median under a rectangular window, on the CPU."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from penstock.kernels.cpu.options import OPTIONS
 
 @njit(**OPTIONS)
 def _middle(values: np.ndarray) -> np.generic:
-    """The median of an odd number of values, which are reordered: Hoare's selection."""
+    """The median of an odd number of values, which are reordered (Hoare's selection algorithm)."""
     low, high, middle = 0, values.size - 1, values.size // 2
     while low < high:
         pivot = values[middle]
@@ -50,7 +50,7 @@ def _median(source: np.ndarray, width: int, height: int, target: np.ndarray) -> 
 
 
 def median_filter(source: np.ndarray, width: int, height: int, target: np.ndarray) -> None:
-    """The median of each window of ``source`` (outer, H, W, C), the edge repeated beyond the border.
+    """The median under a window around each element of ``source`` (outer, H, W, C); the border repeats the edge.
 
     Args:
         source: contiguous.
@@ -63,7 +63,7 @@ def median_filter(source: np.ndarray, width: int, height: int, target: np.ndarra
         _median(source, width, height, target)
 
 
-# Those for which OpenCV has windows of 3 and 5, with sorting networks in vectors.
+# The types for which OpenCV has vectorized sorting networks for windows of 3 and 5.
 _SMALL_WINDOWS = (np.uint8, np.uint16, np.int16, np.float32)
 
 

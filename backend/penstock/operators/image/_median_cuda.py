@@ -1,4 +1,4 @@
-"""The median under a rectangular window, on GPU."""
+"""The median under a rectangular window, on the GPU."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from penstock.kernels.cuda.launch import Located, OnGpu, blocks_for, launch, loc
 from penstock.kernels.cuda.structs import Int32, cuda_type, records
 from penstock.kernels.cuda.tiles import Tiles, Tiling, tile_source, tiles_of, tiling_for
 
-# Windows of these sides are kept in registers.
+# Window sizes that fit into registers.
 _SMALL = (3, 5, 7)
 
 
 class _Median(NamedTuple):
-    """One sample."""
+    """The descriptor of one sample."""
 
     tiles: Tiles
     window_height: Int32
@@ -27,9 +27,9 @@ _Job = tuple[Located, int, tuple[int, int], Located]
 
 
 def median_filter(jobs: Sequence[tuple[OnGpu, int, tuple[int, int], OnGpu]]) -> None:
-    """``(source, axis, window, target)`` for each sample.
+    """Filters ``(source, axis, window, target)`` for each sample.
 
-    ``axis`` is the dimension of height, which that of width follows; windows are (height, width), odd.
+    ``axis`` is the dimension of height, and width is the next; windows are (height, width), both odd.
     """
     located = [(locate(source), axis, window, locate(target)) for source, axis, window, target in jobs]
     tiles = [(job, _tiling(job)) for job in located if job[3].size]

@@ -1,4 +1,4 @@
-"""What dilation and erosion have in common."""
+"""Base of dilation and erosion."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ class MaskPlan:
     """A rectangular mask.
 
     Attributes:
-        width, height: its extents; those of all iterations at once.
-        x, y: its element that lies on the output's position.
+        width, height: its extents, all iterations combined.
+        x, y: the element of the mask that is aligned with the output pixel.
     """
 
     width: int
@@ -51,11 +51,11 @@ class MaskPlan:
 
 
 class MorphologyOperator(Operator[str, MaskPlan]):
-    """The base of operators that take the extreme of the values under a mask.
+    """Base of the operators that take the extreme value under a mask.
 
     Attributes:
-        function: OpenCV's, on CPU.
-        extreme: ``Greatest`` or ``Least``, on GPU.
+        function: name of OpenCV's function, for the CPU.
+        extreme: ``Greatest`` or ``Least``, for the GPU.
     """
 
     function: str
@@ -81,7 +81,7 @@ class MorphologyOperator(Operator[str, MaskPlan]):
             if not -1 <= place < size:
                 raise RuntimeError(f"The anchor {anchor} does not lie within the mask of size {sizes}")
         x, y = (size // 2 if place == -1 else place for size, place in zip(sizes, anchor))
-        # Repeated with a rectangle, the operation is one with a larger rectangle.
+        # Iterating with a rectangle equals one pass with a larger rectangle.
         times = self.args["iterations"]
         width, height = (1 + times * (size - 1) for size in sizes)
         sample.plan = MaskPlan(width, height, times * x, times * y)
@@ -97,7 +97,7 @@ class MorphologyOperator(Operator[str, MaskPlan]):
         mask = np.ones((plan.height, plan.width), np.uint8)
         for image, out in zip(images(sample.inputs[0], layout), images(sample.outputs[0], layout)):
             if self.args["border_mode"] == "wrap":
-                # OpenCV's morphology does not know this border.
+                # OpenCV's morphology doesn't support this border.
                 reach = [(plan.y, plan.height - 1 - plan.y), (plan.x, plan.width - 1 - plan.x)]
                 padded = np.pad(image, reach + [(0, 0)] * (image.ndim - 2), "wrap")
                 full = operation(padded, mask, anchor=(0, 0))

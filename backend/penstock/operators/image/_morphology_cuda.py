@@ -1,4 +1,4 @@
-"""The extreme of the values under a rectangle, on GPU."""
+"""The extreme value under a rectangle, on the GPU."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from penstock.kernels.cuda.tiles import Tiles, Tiling, tile_source, tiles_of, ti
 
 
 class _Rectangle(NamedTuple):
-    """One sample, made by tiles.
+    """The descriptor of one sample that is computed in tiles.
 
     Attributes:
-        neutral: changes nothing.
+        neutral: the neutral element of the operation.
     """
 
     tiles: Tiles
@@ -28,7 +28,7 @@ class _Rectangle(NamedTuple):
 
 
 class _Line(NamedTuple):
-    """One axis of a sample seen as (outer, n, inner)."""
+    """The descriptor of one axis of a sample seen as (outer, n, inner)."""
 
     source: Pointer
     target: Pointer
@@ -45,12 +45,12 @@ SOURCE = tile_source(__file__, _Rectangle, _Line)
 
 @dataclass(slots=True)
 class Morphology:
-    """What happens to one sample.
+    """The work for one sample.
 
     Attributes:
         source, target: arrays on the GPU.
-        axis: the dimension of height, which that of width follows.
-        lengths, anchor: of the rectangle, (height, width), and which of its elements lies on the output's position.
+        axis: the dimension of height; width is the next.
+        lengths, anchor: (height, width) of the rectangle, and the element of it that is aligned with the output pixel.
     """
 
     source: Located
@@ -61,7 +61,7 @@ class Morphology:
 
 
 def take_extremes(extreme: str, jobs: Sequence[Morphology], border: str) -> None:
-    """Fills all targets, of the sources' type.
+    """Fills all targets, which have the sources' data types.
 
     Args:
         extreme: ``Greatest`` or ``Least``.
@@ -97,7 +97,7 @@ def _take_by_tiles(extreme: str, jobs: Sequence[tuple[Morphology, Tiling]], bord
 
 
 def _take_by_lines(extreme: str, jobs: Sequence[Morphology], border: str) -> None:
-    """In a launch for each axis along which a rectangle is not a single element."""
+    """One launch for each axis along which some rectangle is longer than one element."""
     passes = [number for number in (0, 1) if any(job.lengths[number] > 1 for job in jobs)] or [0]
     sources = [job.source for job in jobs]
     for number in passes:

@@ -1,4 +1,4 @@
-"""`crop_mirror_normalize` as a part of chains: how it stores a sample."""
+"""`crop_mirror_normalize` as the store that ends a chain."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from penstock.schema.operator import Sample, Shape
 
 @dataclass(slots=True)
 class CmnPlan:
-    """What happens to one sample.
+    """The work for one sample.
 
     Attributes:
         region: the window, in the input's dimensions.
         mirror: whether W is reversed.
-        mean, factor: per channel: ``(x - mean) * factor + shift``.
+        mean, factor: for each channel, in ``(x - mean) * factor + shift``.
         shift: added last.
         channels: of the output, padding included.
-        fill: per channel of the output.
+        fill: for each channel of the output.
     """
 
     region: Region
@@ -37,7 +37,7 @@ class CmnPlan:
 
 
 class ChannelValues(NamedTuple):
-    """What happens to the channels, as in :class:`CmnPlan`."""
+    """The per-channel values of a :class:`CmnPlan`."""
 
     mean: np.ndarray
     factor: np.ndarray
@@ -48,12 +48,12 @@ class ChannelValues(NamedTuple):
 
 @dataclass(eq=False)
 class CmnPlans(PlanColumns[CmnPlan]):
-    """What happens to many samples.
+    """The work for many samples.
 
     Attributes:
         regions: the windows.
         mirror: whether W is reversed.
-        values: of the channels; the same object for samples that are alike in this.
+        values: per-channel values; samples with equal values share the object.
     """
 
     regions: Regions
@@ -68,18 +68,18 @@ class CmnPlans(PlanColumns[CmnPlan]):
 
     @property
     def common_values(self) -> ChannelValues | None:
-        """What happens to the channels of all samples; None where that differs."""
+        """The per-channel values if all samples share them, else None."""
         first = self.values[0]
         return first if all(own is first for own in self.values) else None
 
 
 @dataclass(frozen=True)
 class StoredAs:
-    """The order of dimensions before and after.
+    """The order of dimensions in input and output.
 
     Attributes:
         layout: of the input.
-        permutation: the input's dimension that each of the output is.
+        permutation: for each output dimension, the input dimension.
     """
 
     layout: str
@@ -92,7 +92,7 @@ class StoredAs:
 
     @property
     def is_of_images(self) -> bool:
-        """Whether these are images, or stacks of images, whose pixels become planes or stay together."""
+        """Whether the data are images, or stacks of images, whose output is CHW or HWC."""
         output = "".join(self.layout[axis] for axis in self.permutation)
         outer = self.layout.removesuffix("HWC")
         return self.layout.endswith("HWC") and output in (outer + "CHW", outer + "HWC")
@@ -100,10 +100,10 @@ class StoredAs:
 
 @dataclass(frozen=True)
 class NormalizingStore(Store):
-    """A window of a sample, mirrored, normalized, converted, transposed and filled where it reaches outside.
+    """A window of a sample, mirrored, normalized, converted, transposed, and filled where it reaches outside.
 
     Attributes:
-        plan: what happens.
+        plan: the work.
         kept: the order of dimensions.
         shape_in: of the input.
         shape: of the output.
@@ -118,7 +118,7 @@ class NormalizingStore(Store):
 
     @property
     def layout(self) -> str:
-        """Of the input."""
+        """The input's layout."""
         return self.kept.layout
 
     @property
@@ -132,7 +132,7 @@ class NormalizingStore(Store):
 
     @property
     def is_of_images(self) -> bool:
-        """Whether these are images, or whole stacks of images, whose pixels become planes or stay together."""
+        """Whether the data are images, or whole stacks of images, whose output is CHW or HWC."""
         region, count = self.plan.region, len(self.layout) - 3
         return (
             self.kept.is_of_images
@@ -142,11 +142,11 @@ class NormalizingStore(Store):
 
     @property
     def is_inside(self) -> bool:
-        """Whether nothing of the window is filled."""
+        """Whether the window lies within the input, so that nothing is filled."""
         return self.plan.region.inside(self.shape_in)
 
     def place_of_image(self) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
-        """What of the input is kept, and where that lies in the window, mirrored as the window is."""
+        """The part of the input that is kept, and its place in the window after mirroring."""
         inside, place = self.plan.region.overlap(self.shape_in)
         if not self.plan.mirror:
             return inside, place
@@ -155,7 +155,7 @@ class NormalizingStore(Store):
         return inside, (*place[:axis], slice(width - part.stop, width - part.start), *place[axis + 1 :])
 
     def _source_region(self, window: Region) -> Region:
-        """Where a part of the output, with all its channels, lies in the input or beside it."""
+        """The region of the input, possibly partly outside it, for a part of the output with all its channels."""
         anchor, extents = list(self.plan.region.anchor), list(self.plan.region.extents)
         for place, axis in enumerate(self.permutation):
             if self.layout[axis] == "C":

@@ -1,4 +1,4 @@
-"""What the operators that take a window have in common: arguments to regions, and regions to pixels."""
+"""Base of the operators that take a window: from arguments to regions, and from regions to pixels."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ _POSITIONS = {"F": "crop_pos_z", "D": "crop_pos_z", "H": "crop_pos_y", "W": "cro
 
 
 def check_crop_arguments(operator: Operator) -> None:
-    """Raises RuntimeError for arguments that do not go together."""
+    """Raises RuntimeError for arguments that exclude each other."""
     if operator.given("crop") and any(operator.given(name) for name in _EXTENTS.values()):
         raise RuntimeError("`crop` argument is not compatible with `crop_h`, `crop_w`, `crop_d`")
     if operator.given("crop_h") != operator.given("crop_w"):
@@ -79,7 +79,7 @@ def check_crop_arguments(operator: Operator) -> None:
 
 
 def window_type(operator: Operator, batch: Any) -> DALIDataType:
-    """The type of the output; raises RuntimeError for one, or for input of a type or rank, that is not supported."""
+    """The type of the output; raises RuntimeError if it, or the input's type or rank, is not supported."""
     dtype = batch.dtype
     if batch.ndim() > _MAX_DIMENSIONS:
         raise RuntimeError(f"Not supported number of dimensions: {batch.ndim()}")
@@ -95,7 +95,7 @@ def window_type(operator: Operator, batch: Any) -> DALIDataType:
 
 @dataclass(eq=False)
 class Regions(PlanColumns[Region]):
-    """Regions of many samples.
+    """The regions of many samples.
 
     Attributes:
         anchors, extents: int64 of shape (samples, dimensions).
@@ -111,19 +111,19 @@ class Regions(PlanColumns[Region]):
         return Region(tuple(self.anchors[number].tolist()), tuple(self.extents[number].tolist()))
 
     def are_inside(self, shapes: np.ndarray) -> bool:
-        """Whether all of them lie in samples of ``shapes``."""
+        """Whether all regions lie within samples of ``shapes``."""
         return bool((self.anchors >= 0).all() and (self.anchors + self.extents <= shapes).all())
 
     def are_whole(self, shapes: np.ndarray, count: int) -> bool:
-        """Whether they reach as far as the samples in each of the first ``count`` dimensions."""
+        """Whether all regions span the samples in each of the first ``count`` dimensions."""
         return bool((self.extents[:, :count] == shapes[:, :count]).all())
 
 
 def crop_regions(samples: Samples, shapes: np.ndarray, layout: str, policy: str = "pad") -> Regions:
-    """The windows that the crop arguments ask for, in all dimensions of ``layout``, of data of ``shapes``.
+    """The windows that the crop arguments select in data of ``shapes``, in all dimensions of ``layout``.
 
     Raises:
-        RuntimeError: a window has no place, or reaches outside and may not.
+        RuntimeError: an argument is out of range, or a window reaches outside and ``policy`` forbids it.
     """
     extents, positions = samples.derived(_CROP_NAMES, ("crop", layout), lambda: _crop_columns(samples, layout))
     anchors, extents = windows.crop_regions(shapes, extents, positions, samples.constant("rounding") == "truncate")
@@ -132,15 +132,16 @@ def crop_regions(samples: Samples, shapes: np.ndarray, layout: str, policy: str 
 
 
 def _crop_columns(samples: Samples, layout: str) -> tuple[np.ndarray, np.ndarray]:
-    """The wanted extents and the relative positions in all dimensions, in rows, or one row for all samples."""
+    """The requested extents and relative positions in all dimensions: a row for each sample, or one row for all."""
     wanted = _wanted_extents(samples, layout)
     positions = {letter: samples.scalars(_POSITIONS[letter]) for letter in wanted}
     return _in_columns(layout, wanted), _in_columns(layout, positions)
 
 
 def _wanted_extents(samples: Samples, layout: str) -> dict[str, np.ndarray]:
-    """The extents of some dimensions, one for each sample or one for all; 0 or less, or none: all of it."""
-    # Frames count as depth where there is no other.
+    """The requested extents by dimension, one for each sample or one for all; 0, negative or absent: the whole
+    extent."""
+    # Frames count as depth if there is no D.
     letters = ("D" if "D" in layout else "F", "H", "W")
     if not samples.given("crop"):
         return {letter: samples.scalars(_EXTENTS[letter]) for letter in letters if letter in layout}
@@ -151,7 +152,7 @@ def _wanted_extents(samples: Samples, layout: str) -> dict[str, np.ndarray]:
 
 
 def _in_columns(layout: str, columns: dict[str, np.ndarray]) -> np.ndarray:
-    """The columns of some dimensions among those of all; the others' are 0."""
+    """Columns for all dimensions of ``layout``; dimensions without a column get 0."""
     rows = np.zeros((max((len(column) for column in columns.values()), default=1), len(layout)))
     for letter, column in columns.items():
         rows[:, layout.index(letter)] = column
@@ -161,14 +162,14 @@ def _in_columns(layout: str, columns: dict[str, np.ndarray]) -> np.ndarray:
 def copy_region(
     source: np.ndarray, region: Region, fill: Sequence[float], channel_axis: int | None, target: np.ndarray
 ) -> None:
-    """Takes a region of ``source`` into ``target``, converted to its type; what lies outside is filled.
+    """Copies a region of ``source`` to ``target``, converting to its type and filling what lies outside.
 
     Args:
         source: any array.
-        region: of the target's extents.
+        region: with the target's extents.
         fill: one value, or one for each channel.
         channel_axis: the dimension of channels, or None.
-        target: what is filled.
+        target: the array to fill.
     """
     inside, place = region.overlap(source.shape)
     part = source[inside]
@@ -181,10 +182,10 @@ def copy_region(
 
 @dataclass(frozen=True)
 class Window(Placement):
-    """A region of a sample, as :func:`copy_region` takes it, or a mirrored copy of the sample.
+    """A region of a sample, as for :func:`copy_region`, or a mirrored copy of the sample.
 
     Attributes:
-        fill: what lies outside: one value, or one for each channel.
+        fill: value outside the sample: one, or one for each channel.
         channel_axis: the dimension of channels, or None.
     """
 
@@ -219,7 +220,7 @@ class Window(Placement):
         return self.fill[first : first + window.extents[self.channel_axis]]
 
     def _turned(self, place: tuple[slice, ...], window: Region) -> tuple[slice, ...]:
-        """Where in the window a part lies, given where it lies before mirroring."""
+        """Where a part lies in the window after mirroring, given where it lies before."""
         triples = zip(place, window.extents, self.mirrored)
         return tuple(slice(size - p.stop, size - p.start) if turned else p for p, size, turned in triples)
 
@@ -231,7 +232,8 @@ def region_copy(
     channel_axis: int | None,
     converts: bool = False,
 ) -> Window:
-    """A region of a sample of ``shape``; raises RuntimeError where something is to be filled, and the values are too many."""
+    """A region of a sample of ``shape``; raises RuntimeError if filling is needed and there are too many fill
+    values."""
     if not region.inside(shape):
         channels = None if channel_axis is None else region.extents[channel_axis]
         fill = fill_per_channel(fill, channels).tolist()
@@ -239,7 +241,7 @@ def region_copy(
 
 
 def _copy_mirrored(part: np.ndarray, mirrored: Sequence[bool], target: np.ndarray) -> None:
-    """``target = part``, reversed along some axes; the last of them by whole pixels, where that can be."""
+    """Sets ``target = part``, reversed along some axes; along the last of them in whole pixels where possible."""
     from penstock.kernels.cpu.mirror import mirror_axis
 
     axis = max(axis for axis, turned in enumerate(mirrored) if turned)
@@ -251,7 +253,7 @@ def _copy_mirrored(part: np.ndarray, mirrored: Sequence[bool], target: np.ndarra
 
 
 def _converted(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Values in another type, clamped to its finite range; integers are cut off, not rounded. NaN becomes 0 in them."""
+    """Converts values, clamping them to the type's finite range. Integers are truncated, and NaN becomes 0."""
     if dtype.kind in "iu":
         limits = np.iinfo(dtype)
         clamped = np.clip(values, limits.min, limits.max)
@@ -267,12 +269,12 @@ def _converted(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
 
 
 def wrapped(values: Sequence[float] | np.ndarray, dtype: np.dtype) -> list[float]:
-    """Fill values without fractions, as far as an integer type holds them: what is beyond wraps around."""
+    """Fill values converted to an integer type: truncated, and wrapped around if out of range."""
     return list(values) if dtype.kind == "f" else cut_off(values, dtype).tolist()
 
 
 def copy_regions(workspace: Workspace, fill: Sequence[float] | None, channel_axis: int | None) -> None:
-    """:func:`copy_region` for all samples on the GPU; ``fill`` None: each sample's ``fill_value``, wrapped."""
+    """:func:`copy_region` for all samples on the GPU; with ``fill`` None, each sample's ``fill_value``, wrapped."""
     from penstock.kernels.cuda.launch import locate_all
     from penstock.kernels.cuda.window import WindowCopy, copy_grouped
 
@@ -294,7 +296,7 @@ def _fill(target: np.ndarray, values: Sequence[float], channel_axis: int | None)
     fill: Any = cut_off(fill_per_channel(values, channels), target.dtype)
     if len(fill) > 1 and channel_axis is not None:
         if channel_axis == target.ndim - 1 and target.flags.c_contiguous:
-            # Whole rows are copied, which is much quicker than pixels.
+            # Copying whole rows is much faster than copying pixels.
             fill, target = np.tile(fill, target.shape[-2]), target.reshape(*target.shape[:-2], -1)
         else:
             fill = fill.reshape([-1 if axis == channel_axis else 1 for axis in range(target.ndim)])

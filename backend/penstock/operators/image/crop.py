@@ -34,7 +34,7 @@ from penstock.schema.image_chain import ChainOperator, Placement
 
 @register_operator
 class Crop(ChainOperator[str, Region, Regions]):
-    """Takes a window of the given extents, placed by its relative position."""
+    """Crops a window of the given extents at a relative position."""
 
     schema = Schema(
         name="Crop",

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 @register_operator
 class CropMirrorNormalize(ChainOperator[StoredAs, CmnPlan, CmnPlans]):
-    """Takes a window, mirrors it, computes ``(x - mean) / std * scale + shift``, converts and transposes it."""
+    """Crops a window, mirrors it, computes ``(x - mean) / std * scale + shift``, converts and transposes it."""
 
     schema = Schema(
         name="CropMirrorNormalize",
@@ -89,7 +89,7 @@ class CropMirrorNormalize(ChainOperator[StoredAs, CmnPlan, CmnPlans]):
     )
 
     def setup(self) -> None:
-        # On GPU, all samples are planned at once: their plans are not looked at one by one.
+        # On the GPU all samples are planned at once, and no sample's own plan is needed.
         self.plans_by_shape = self.device == "cpu"
         check_crop_arguments(self)
         check_policy(self.args["out_of_bounds_policy"])
@@ -128,9 +128,10 @@ class CropMirrorNormalize(ChainOperator[StoredAs, CmnPlan, CmnPlans]):
         return extents[:, kept.permutation], plans
 
     def _values_of(self, samples: Samples, channels: Sequence[int]) -> list[ChannelValues]:
-        """What happens to the channels of each sample; where mean and std are constant, that is worked out once."""
+        """The per-channel values of each sample; computed only once if mean and std are constant."""
         if self.tensor_arguments.isdisjoint(("mean", "std")):
-            return [self._constant_values(samples, count) for count in channels]
+            known = {count: self._constant_values(samples, count) for count in set(channels)}
+            return [known[count] for count in channels]
         means, stds = (samples.values(name).astype(np.float32) for name in ("mean", "std"))
         rows = enumerate(channels)
         return [self._channel_values(count, means[row % len(means)], stds[row % len(stds)]) for row, count in rows]
@@ -151,7 +152,7 @@ class CropMirrorNormalize(ChainOperator[StoredAs, CmnPlan, CmnPlans]):
         means, shift = np.ascontiguousarray(np.broadcast_to(mean, (channels,))), self.args["shift"]
         padded = 1 << (channels - 1).bit_length() if self.args["pad_output"] and channels else channels
         fill = self._fill(padded)
-        # As in DALI, fill values that are missing are 0 only beside a mean or std of each channel.
+        # Like DALI: missing fill values are only taken as 0 if there is a mean or std for each channel.
         if self.args["out_of_bounds_policy"] == "pad" and 1 < len(self.args["fill_values"]) < padded:
             normalizes = means.any() or (factor != 1).any() or shift != 0
             if not normalizes or max(len(mean), len(std)) == 1:
@@ -162,12 +163,12 @@ class CropMirrorNormalize(ChainOperator[StoredAs, CmnPlan, CmnPlans]):
         """The fill value of each channel of the output."""
         values = self.args["fill_values"]
         fill = np.zeros(padded, np.float32)
-        # Added channels, too, have fill values with this policy only.
+        # Only this policy fills padded channels.
         if self.args["out_of_bounds_policy"] != "pad" or not len(values):
             return fill
         if len(values) > max(padded, 1):
             raise self._fill_mismatch(padded)
-        # What is outside is not normalized, and cut off, not rounded, where the output is of integers.
+        # Fill values are not normalized; for integer outputs they are truncated, not rounded.
         fill[: len(values) if len(values) > 1 else None] = cut_off(
             np.array(values, np.float64), numpy_dtype(self.args["dtype"])
         )

@@ -1,4 +1,4 @@
-"""`debayer`: colours from a sensor's mosaic."""
+"""`debayer`: RGB images from Bayer mosaics."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from penstock.schema import (
 from penstock.schema.example_data import Example, mosaics, pictures
 from penstock.schema.libraries import OPENCV
 
-# OpenCV's suffixes of its methods; it calls mosaics by what lies at the second row's second pixel.
+# Suffixes of OpenCV's conversion codes. OpenCV names a mosaic by the second pixel of the second row.
 _METHODS = {
     "bilinear_ocv": "2RGB",
     "edgeaware_ocv": "2RGB_EA",
@@ -35,7 +35,7 @@ _PATTERNS = {(0, 0): "BG", (0, 1): "GB", (1, 0): "GR", (1, 1): "RG"}
 
 @register_operator
 class Debayer(Operator[None, tuple[int, int]]):
-    """RGB images from those that a sensor took through a mosaic of colour filters (Bayer's)."""
+    """Interpolates RGB images from those that a sensor took through a Bayer colour filter array."""
 
     schema = Schema(
         name="Debayer",
@@ -105,7 +105,7 @@ class Debayer(Operator[None, tuple[int, int]]):
         if height % 2 or width % 2:
             raise RuntimeError(f"The height and width of the image to debayer must be even, got {height} x {width}")
         position = sample["blue_position"]
-        # Only a constant may be one value for both.
+        # A single value for both is only accepted as a constant.
         accepted = (1, 2) if sample.tensor_argument("blue_position") is None else (2,)
         if len(position) not in accepted:
             raise RuntimeError(
@@ -134,6 +134,6 @@ class Debayer(Operator[None, tuple[int, int]]):
 
         samples = workspace.live
         sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
-        # The tile in which blue is given begins at the second row and column.
+        # The kernel's mosaic begins at row 1 and column 1 of the tile in which blue is given.
         blues = [(row + 1, column + 1) for row, column in (sample.plan for sample in samples)]
         debayer_images(list(zip(sources, blues, targets)))

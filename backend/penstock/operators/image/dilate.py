@@ -10,7 +10,7 @@ from penstock.schema.libraries import OPENCV
 
 @register_operator
 class Dilate(MorphologyOperator):
-    """Each pixel becomes the greatest of those under a rectangular mask."""
+    """Sets each pixel to the greatest value under a rectangular mask."""
 
     keeps_frame_shape = True
     schema = Schema(

@@ -1,4 +1,4 @@
-"""`equalize`: flat histograms."""
+"""`equalize`: histogram equalization."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from penstock.schema.example_data import on_photo
 
 @register_operator
 class Equalize(Operator[str]):
-    """Spreads each channel's values so that its histogram is as flat as can be."""
+    """Equalizes the histogram of each channel."""
 
     keeps_frame_shape = True
     schema = Schema(
@@ -64,5 +64,5 @@ class Equalize(Operator[str]):
 
 
 def _planes(image: np.ndarray) -> np.ndarray:
-    """An image of layout HW or CHW as planes of pixels of one channel."""
+    """An image of layout HW or CHW as single-channel planes."""
     return image.reshape(-1, *image.shape[-2:], 1)

@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ErasePlan:
-    """What happens to one sample.
+    """The work for one sample.
 
     Attributes:
-        boxes: what is erased, as slices of the data.
+        boxes: the boxes to erase, as slices of the data.
         fill: one value, or one for each channel.
-        channel_axis: the dimension of channels, where there are several values.
+        channel_axis: the dimension of channels, if there are several values.
     """
 
     boxes: tuple[tuple[slice, ...], ...]
@@ -48,8 +48,8 @@ class ErasePlan:
 class Erase(Operator[list[int], ErasePlan]):
     """Fills boxes of each sample with a value.
 
-    A box reaches from ``anchor`` to ``anchor + shape``, both cut off to whole elements; what of it lies outside of the
-    data is ignored. Several boxes are given one after the other.
+    A box spans ``anchor`` to ``anchor + shape``, both truncated to integers; parts outside the data are ignored.
+    Several boxes are given by concatenating their values.
 
     >>> images = fn.erase(images, anchor=[10.0, 20.0], shape=[30.0, 40.0], axis_names="HW")  # doctest: +SKIP
     """
@@ -151,7 +151,7 @@ class Erase(Operator[list[int], ErasePlan]):
         relative_anchor = self.args["normalized"] or self.args["normalized_anchor"]
         relative_shape = self.args["normalized"] or self.args["normalized_shape"]
         box = [slice(None)] * len(shape)
-        # Of an axis that is named twice the last one counts.
+        # If an axis is named twice, the last one counts.
         for axis, start, extent in zip(axes, anchor, extents):
             extent = extent * shape[axis] if relative_shape else extent
             start = start * shape[axis] if relative_anchor else start
@@ -174,12 +174,13 @@ class Erase(Operator[list[int], ErasePlan]):
 
 
 def _erased(plan: ErasePlan, target: Located) -> Iterator[WindowCopy]:
-    """What fills the boxes of one sample on GPU. Where they overlap, they are filled with the same."""
+    """Fills the boxes of one sample on the GPU. Overlapping boxes get the same values, so their order doesn't
+    matter."""
     from penstock.kernels.cuda.window import blank
 
     if target.dtype.kind == "u":
-        # Fill values are numbers of single precision, of which an integer keeps the lowest bits: taken as signed ones these
-        # are such numbers again, which those that wrapped around from below zero are not.
+        # The kernel's fill values are float32, and integers keep their lowest bits. As signed integers they convert
+        # back exactly; unsigned values that wrapped around from below zero would not.
         target = replace(target, dtype=np.dtype(f"i{target.dtype.itemsize}"))
     for box in plan.boxes:
         several = len(plan.fill) > 1
@@ -193,7 +194,7 @@ def _erased(plan: ErasePlan, target: Located) -> Iterator[WindowCopy]:
 
 
 def _as_type(fill: Sequence[float], dtype: np.dtype) -> tuple[object, ...]:
-    """Values in a type: cut off to integers, of which the lowest bits stay."""
+    """Values in a type: truncated to integers, of which the lowest bits are kept."""
     return tuple(cut_off(fill, dtype))
 
 

@@ -10,7 +10,7 @@ from penstock.schema.libraries import OPENCV
 
 @register_operator
 class Erode(MorphologyOperator):
-    """Each pixel becomes the least of those under a rectangular mask."""
+    """Sets each pixel to the least value under a rectangular mask."""
 
     keeps_frame_shape = True
     schema = Schema(

@@ -1,4 +1,4 @@
-"""`filter`: correlation with any kernel."""
+"""`filter`: correlation with an arbitrary kernel."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _ALIASES = {
     "fill": "constant",
     "pad": "constant",
 }
-# Those that OpenCV's filters know.
+# The borders that OpenCV's filters support.
 _OPENCV_BORDERS = {own: name for own, name in _BORDERS.items() if name not in ("wrap", "constant")}
 
 
@@ -52,9 +52,9 @@ class FilterPlan:
     """How one sample is filtered.
 
     Attributes:
-        axes: the data's dimensions that the filter's are.
+        axes: the dimensions of the data that the filter runs along.
         extents: of the filter.
-        anchor: the filter's element that lies on the output's position.
+        anchor: the filter's element that is aligned with the output pixel.
     """
 
     axes: list[int]
@@ -64,7 +64,7 @@ class FilterPlan:
 
 @register_operator
 class Filter(Operator[list[int], FilterPlan]):
-    """Correlates images with a filter; integers are rounded to the nearest, ties to even, and saturate."""
+    """Correlates images with a filter. For integer types, results are rounded half to even and saturate."""
 
     keeps_frame_shape = True
     schema = Schema(
@@ -216,7 +216,7 @@ class Filter(Operator[list[int], FilterPlan]):
                 image = np.ascontiguousarray(image)
                 keep(cv2.filter2D(image, depth, window, dst=out, anchor=(x, y), borderType=kind), out)
                 continue
-            # What is padded is as large as the filter's reach, so OpenCV's own border does not matter.
+            # The padding covers the filter's reach, so OpenCV's own border doesn't matter.
             full = cv2.filter2D(padded, depth, window, anchor=(0, 0), borderType=cv2.BORDER_REPLICATE)
             out[...] = full[: out.shape[0], : out.shape[1]].reshape(out.shape)
 
@@ -237,14 +237,14 @@ class Filter(Operator[list[int], FilterPlan]):
 
     @staticmethod
     def _on_either_device(batch: Any, samples: Sequence[Sample[list[int], FilterPlan]]) -> list[Any]:
-        """The arrays of a batch that may be on either device: in host memory, or located on the GPU."""
+        """The arrays of a batch that may be on either device: host arrays, or located on the GPU."""
         from penstock.kernels.cuda.launch import locate_all
 
         on_gpu = batch.device_type == "gpu"
         return locate_all(batch, samples) if on_gpu else [batch.samples[sample.index] for sample in samples]
 
     def _padded(self, sample: Sample[list[int], FilterPlan], image: np.ndarray, plan: FilterPlan) -> np.ndarray | None:
-        """The image with what the filter reaches beyond its border; None where OpenCV knows it."""
+        """The image padded by the filter's reach; None if OpenCV handles the border itself."""
         if self._mode == "valid":
             return np.ascontiguousarray(image)
         if self._border in _OPENCV_BORDERS:

@@ -35,7 +35,7 @@ _ARGUMENTS = {"D": "depthwise", "H": "vertical", "W": "horizontal"}
 
 @dataclass(eq=False)
 class MirroredAxes(PlanColumns[tuple[bool, ...]]):
-    """Which dimensions of many samples are mirrored: bool of shape (samples, dimensions)."""
+    """Which dimensions to mirror, for many samples: bool of shape (samples, dimensions)."""
 
     axes: np.ndarray
 
@@ -120,7 +120,7 @@ class Flip(ChainOperator[str, tuple[bool, ...], MirroredAxes]):
 
 
 def _mirrored_axes(samples: Samples, layout: str) -> np.ndarray:
-    """Which dimensions are mirrored, in rows, or one row for all samples."""
+    """Which dimensions to mirror: a row for each sample, or one row for all."""
     computed = any(name in samples.workspace.arguments for name in _ARGUMENTS.values())
     axes = np.zeros((len(samples) if computed else 1, len(layout)), bool)
     for letter, name in _ARGUMENTS.items():

@@ -28,12 +28,12 @@ from penstock.tensors import TensorList
 
 _MAX_CACHED = 256
 _STRIP = 1 << 20
-"""Bytes processed at a time between two stages: smaller strips fit the caches better, but take more calls."""
+"""Bytes processed at a time between two stages: smaller strips fit the caches better, but need more calls."""
 
 
 @dataclass(frozen=True)
 class _Link:
-    """A stage of a chain, possibly composed of several.
+    """A stage of a chain, possibly composed of several operators.
 
     Attributes:
         stage: the stage itself.
@@ -52,7 +52,7 @@ class _Strip:
 
     Attributes:
         wanted: the part.
-        windows: what each stage computes for it.
+        windows: the part that each stage computes for it.
     """
 
     wanted: Region
@@ -65,8 +65,8 @@ class _Segment:
 
     Attributes:
         links: the stages.
-        window: the part to compute of the last one's output.
-        part_read: of the input.
+        window: the part of the last stage's output to compute.
+        part_read: the part of the input that it depends on.
         strips: in order.
     """
 
@@ -78,7 +78,7 @@ class _Segment:
 
 @dataclass
 class _Buffers:
-    """Memory that each thread reuses, one buffer for each use."""
+    """Buffers that each thread reuses, one for each use."""
 
     pieces: dict[tuple[str, int], ThreadBuffers] = field(default_factory=dict)
 
@@ -92,17 +92,18 @@ class _Buffers:
 
 @register_operator
 class FusedImage(FusedOperator):
-    """Decodes the region of each image that the output depends on, and runs the chain on it while it is cached.
+    """Decodes only the region of each image that the output depends on, and runs the chain on it while it is in the
+    cache.
 
-    The operators' own kernels compute the results, so these are the same bit for bit. Intermediate images are never
-    whole in memory.
+    The operators' own kernels do the work, so results are equal bit for bit. Intermediate images are never materialized
+    as a whole.
     """
 
     schema = Schema(name="_fused__Image", devices=("cpu",), fuses=(), hidden=True)
 
     def setup(self) -> None:
         self._buffers = _Buffers()
-        # By the identities of the steps' plans, which are kept alive here.
+        # Keyed by the identities of the steps' plans, which are kept alive here.
         self._known: dict[tuple[object, ...], tuple[list[object], tuple[_Segment, ...]]] = {}
 
     def bind(self, payload: object) -> None:
@@ -111,7 +112,7 @@ class FusedImage(FusedOperator):
         self._source = first if isinstance(first, PixelSource) else None
         self._chained = [operator for operator in self.operators if isinstance(operator, ChainOperator)]
 
-    # -- which operators make a chain -------------------------------------------------------------------------------
+    # -- which operators form a chain -------------------------------------------------------------------------------
 
     @classmethod
     def joins(cls, operator: Operator, is_first: bool) -> bool:
@@ -121,7 +122,7 @@ class FusedImage(FusedOperator):
 
     @classmethod
     def takes(cls, operators: Sequence[Operator]) -> bool:
-        # If nothing moves, blocks need not be rows of images: another operator does that.
+        # Chains of pointwise operators alone don't need images in rows; another fused operator handles them.
         return len(operators) > 1 and not all(isinstance(operator, PointwiseOperator) for operator in operators)
 
     @classmethod
@@ -160,7 +161,7 @@ class FusedImage(FusedOperator):
             pixels = Pixels(target, segment.window.anchor)
 
     def _made_in_place(self, sample: Sample, segments: Sequence[_Segment], output: np.ndarray) -> bool:
-        """Decodes just a window, directly into the output, if there is nothing else to do."""
+        """Decodes a window directly into the output, if the chain does nothing else."""
         links = segments[0].links
         if len(segments) > 1 or not all(_is_view(link.stage) for link in links):
             return False
@@ -171,7 +172,7 @@ class FusedImage(FusedOperator):
         return self._source.decode_part_into(sample, Region(part.anchor[:2], part.extents[:2]), output)
 
     def _made(self, samples: Sequence[Sample], part: Region) -> Pixels:
-        """The region that the chain needs of an image."""
+        """The region of an image that the chain needs."""
         assert self._source is not None
         pixels = self._source.decode_part(samples[0], Region(part.anchor[:2], part.extents[:2]))
         if pixels is not None:
@@ -210,7 +211,7 @@ class FusedImage(FusedOperator):
     # -- from steps to segments ---------------------------------------------------------------------------------------
 
     def _segments(self, steps: Sequence[Sample]) -> tuple[_Segment, ...]:
-        """How a sample is computed; shared by samples with the same plans."""
+        """The segments to compute a sample with; cached by the steps' plans."""
         operators = self._chained
         keys = [operator.stage_key(sample) for operator, sample in zip(operators, steps)]
         if None in keys:
@@ -231,7 +232,7 @@ def _is_view(stage: Stage) -> bool:
 
 
 def _links(operators: Sequence[ChainOperator], steps: Sequence[Sample]) -> list[_Link]:
-    """The stages of a sample, composed if possible.
+    """The stages of a sample, composed where possible.
 
     Raises:
         NotFusable: an intermediate image is empty.
@@ -252,7 +253,7 @@ def _links(operators: Sequence[ChainOperator], steps: Sequence[Sample]) -> list[
 
 
 def _composed(one: Stage, other: Stage) -> Stage | None:
-    """One stage for two, or None."""
+    """A single stage equivalent to both, or None."""
     if not isinstance(one, Sampling):
         return None
     if isinstance(other, Placement):
@@ -261,7 +262,7 @@ def _composed(one: Stage, other: Stage) -> Stage | None:
 
 
 def _planned(links: Sequence[_Link]) -> tuple[_Segment, ...]:
-    """The segments of a chain, from what the last one needs back to the first."""
+    """The segments of a chain, worked out backwards from the last one."""
     shape = links[-1].stage.shape
     wanted = Region((0,) * len(shape), shape)
     segments: list[_Segment] = []
@@ -275,7 +276,8 @@ def _planned(links: Sequence[_Link]) -> tuple[_Segment, ...]:
 
 
 def _groups(links: Sequence[_Link]) -> Iterator[list[_Link]]:
-    """The stages that run strip by strip together: samplings, which read their surroundings, come first."""
+    """Groups of stages that run strip by strip together; a sampling, which reads neighbouring pixels, starts a new
+    one."""
     group: list[_Link] = []
     for link in links:
         if group and (isinstance(link.stage, Sampling) or link.stage.is_whole or group[-1].stage.is_whole):
@@ -296,7 +298,8 @@ def _segment(links: tuple[_Link, ...], window: Region) -> _Segment:
 
 
 def _pulled(links: Sequence[_Link], window: Region) -> tuple[tuple[Region, ...], Region]:
-    """What each stage computes for ``window`` of the last one, and what the first one reads for that."""
+    """The part that each stage computes for ``window`` of the last one's output, and the part that the first one
+    reads."""
     windows: list[Region] = []
     for link in reversed(links):
         window = link.stage.covers(window)
@@ -315,14 +318,14 @@ def _axes_in_order(links: Sequence[_Link], ndim: int) -> list[int]:
 
 
 def _part_at_a_time(links: Sequence[_Link], windows: Sequence[Region]) -> float:
-    """The fraction of the whole that a strip may be; 1 or more: all."""
+    """The size of a strip, as a fraction of the whole; 1 or more: everything at once."""
     between = zip(links[:-1], windows)
     most = max((math.prod(window.extents) * link.dtype.itemsize for link, window in between), default=0)
     return _STRIP / most if most else 1.0
 
 
 def _pieces(window: Region, axes: Sequence[int], part: float) -> Iterator[Region]:
-    """The window in strips of about this fraction, cut along the first of the axes, but not along the last two."""
+    """The window in strips of about this fraction, cut along the first axis, then the next, but never the last two."""
     if part >= 1 or len(axes) < 3:
         yield window
         return

@@ -27,7 +27,7 @@ from penstock.schema.example_data import Example, on_photo
 
 @register_operator
 class GaussianBlur(Operator[list[int], list[tuple[int, np.ndarray]]]):
-    """Blurs with a Gaussian along all dimensions but channels; reflected at the border without repeating the edge."""
+    """Blurs with a Gaussian along all dimensions but channels; the border reflects without repeating the edge."""
 
     keeps_frame_shape = True
     schema = Schema(
@@ -129,18 +129,18 @@ def _window(sigma: float, diameter: int) -> np.ndarray:
 
 
 def _diameter_of(sigma: float) -> int:
-    """The odd window that holds three standard deviations on each side."""
+    """The odd window size that covers three standard deviations on each side."""
     return 2 * math.ceil(3 * sigma) + 1
 
 
 def _sigma_of(diameter: int) -> float:
-    """The standard deviation that suits a window."""
+    """The default standard deviation for a window size."""
     return ((diameter - 1) / 2 - 1) * 0.3 + 0.8
 
 
 @functools.lru_cache(maxsize=256)
 def _gaussian_window(sigma: float, diameter: int) -> np.ndarray:
-    """The weights, which sum to 1, as float32."""
+    """The weights, float32, which sum to 1."""
     distance = np.arange(diameter) - (diameter - 1) / 2
     weights = np.exp(-(distance**2) / (2 * sigma**2))
     return (weights / weights.sum()).astype(np.float32)

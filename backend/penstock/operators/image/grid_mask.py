@@ -1,4 +1,4 @@
-"""`grid_mask`: squares of a rotated grid are erased."""
+"""`grid_mask`: erases the squares of a rotated grid."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from penstock.schema.example_data import on_photo
 class GridMask(Operator[None, Grid]):
     """Sets squares on a regular grid to zero; Chen et al., "GridMask data augmentation", 2020.
 
-    A pixel (x, y) is erased where both ``x * cos(angle) - y * sin(angle) - shift_x`` and
+    Pixel (x, y) is erased if both ``x * cos(angle) - y * sin(angle) - shift_x`` and
     ``x * sin(angle) + y * cos(angle) - shift_y`` lie in the first ``ratio`` of a tile.
 
     >>> images = fn.grid_mask(images, tile=100, ratio=0.4, angle=0.3)  # doctest: +SKIP

@@ -1,4 +1,4 @@
-"""`jitter`: every pixel displaced a little, at random."""
+"""`jitter`: random displacement of every pixel."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from penstock.schema.random_operator import RandomOperator
 
 @register_operator
 class Jitter(RandomOperator[None, int]):
-    """Takes each pixel from a place up to ``nDegree / 2`` pixels away in x and in y, drawn evenly.
+    """Takes each pixel from a uniformly random place up to ``nDegree / 2`` pixels away in x and in y.
 
-    Displacements are whole pixels, so both interpolations give the same. The numbers are those of the operator's own
-    random streams, not those of DALI, which draws them on the GPU.
+    Displacements are whole pixels, so both interpolations are the same. Numbers come from the operator's own random
+    streams and differ from DALI's, which are drawn on the GPU.
 
     >>> images = fn.jitter(images, nDegree=4)  # doctest: +SKIP
     """
@@ -55,7 +55,7 @@ class Jitter(RandomOperator[None, int]):
 
     def infer(self, sample: Sample[None, int]) -> tuple[int, ...]:
         displaced = sample.tensor_argument("mask") is None or bool(sample["mask"])
-        # How far pixels go.
+        # The largest displacement.
         sample.plan = self.args["nDegree"] // 2 if displaced else 0
         return sample.shapes[0]
 
@@ -68,7 +68,7 @@ class Jitter(RandomOperator[None, int]):
         sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
         whole = workspace.inputs[0].dtype == UINT8
         fill = self.args["fill_value"]
-        # A byte has the fill's lowest eight bits.
+        # Bytes keep the lowest eight bits of the fill value.
         outside = int(fill) & 255 if whole else fill
         jitters = [
             Jittered(source, target, self.stream_index(workspace, s.index), s.plan, outside)

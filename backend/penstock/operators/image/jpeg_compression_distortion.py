@@ -1,4 +1,4 @@
-"""`jpeg_compression_distortion`: what JPEG does to images."""
+"""`jpeg_compression_distortion`: JPEG artefacts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from penstock.schema.libraries import OPENCV
 
 @register_operator
 class JpegCompressionDistortion(Operator[None, int]):
-    """Encodes images as JPEG and decodes them again, for the artefacts that this leaves."""
+    """Encodes images as JPEG and decodes them again, to add compression artefacts."""
 
     keeps_frame_shape = True
     schema = Schema(
@@ -72,7 +72,7 @@ class JpegCompressionDistortion(Operator[None, int]):
         image = cv2.cvtColor(np.ascontiguousarray(sample.inputs[0]), cv2.COLOR_RGB2BGR)
         _, encoded = cv2.imencode(".jpg", image, [cv2.IMWRITE_JPEG_QUALITY, sample.plan])
         if simplejpeg() is not None:
-            # The same pixels as OpenCV's, in less time.
+            # The same pixels as OpenCV's decoder, faster.
             simplejpeg().decode_jpeg(encoded, "RGB", fastdct=False, buffer=target)
             return
         decoded = cv2.imdecode(encoded, cv2.IMREAD_COLOR)

@@ -33,7 +33,7 @@ class Derivative:
 
     Attributes:
         scale: its factor in the sum.
-        windows: of each axis: the derivative's along one, smoothing along the others (absent where they are of size 1).
+        windows: by axis: the derivative's along one, smoothing along the others (absent if of size 1).
     """
 
     scale: float
@@ -44,7 +44,7 @@ class Derivative:
 class Laplacian(Operator[list[int], list[Derivative]]):
     """The sum of the second derivatives along all dimensions but channels, each smoothed along the other dimensions.
 
-    Beyond the border the data is reflected without repeating the edge.
+    The border reflects without repeating the edge.
     """
 
     keeps_frame_shape = True
@@ -170,7 +170,7 @@ class Laplacian(Operator[list[int], list[Derivative]]):
         convolve(jobs, workspace.state)
 
 
-# Discrete second derivatives: [1, -2, 1], smoothed with [1, 2, 1] until they fill the window.
+# Discrete second derivatives: [1, -2, 1], convolved with [1, 2, 1] up to the window's size.
 
 
 @functools.cache
@@ -189,5 +189,5 @@ def _derivative_window(size: int) -> np.ndarray:
 
 
 def _normalizing_scale(sizes: Sequence[int]) -> float:
-    """The factor that makes a partial derivative, taken with windows of these sizes, one for a unit step of pixels."""
+    """The factor that normalizes a partial derivative, taken with windows of these sizes, to a unit pixel spacing."""
     return 2.0 ** (-sum(sizes) + len(sizes) + 2)

@@ -21,7 +21,7 @@ from penstock.schema.example_data import on_photo
 
 @register_operator
 class MedianBlur(Operator[str, tuple[int, int]]):
-    """Each value becomes the median of those in a window around it; beyond the border, the edge is repeated."""
+    """Sets each value to the median of a window around it; the border repeats the edge."""
 
     keeps_frame_shape = True
     schema = Schema(

@@ -1,4 +1,4 @@
-"""`multi_paste`: regions of images put together into new ones."""
+"""`multi_paste`: images composed of regions of others."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ _SUPPORTED = (UINT8, INT16, INT32, FLOAT)
 
 @dataclass(frozen=True)
 class PastedRegion:
-    """One region and its place.
+    """A region of a sample, and where it goes.
 
     Attributes:
-        input, index: of the sample that it is taken from.
+        input, index: the sample to take it from.
         anchor, extents: (y, x) and (height, width) of the region.
-        place: (y, x) where it goes.
+        place: its (y, x) in the output.
     """
 
     input: int
@@ -49,7 +49,7 @@ class PastedRegion:
     place: tuple[int, int]
 
     def overlaps(self, other: PastedRegion) -> bool:
-        """Whether a pixel of the output is in both."""
+        """Whether the two share a pixel of the output."""
         return all(
             max(own, others) < min(own + extent, others + others_extent)
             for own, extent, others, others_extent in zip(self.place, self.extents, other.place, other.extents)
@@ -58,10 +58,10 @@ class PastedRegion:
 
 @register_operator
 class MultiPaste(Operator[None, list[PastedRegion]]):
-    """Makes each output of regions of the inputs, one pasted over the other on a ground of zeros.
+    """Composes each output from regions of the inputs, pasted over each other on a background of zeros.
 
-    Given one input and ``in_ids``, the regions are of the samples of that batch that ``in_ids`` names; else there is one
-    region of the same sample of each input. The other arguments have one row (y, x) for each region.
+    With one input and ``in_ids``, the regions come from the samples of that batch that ``in_ids`` selects; otherwise
+    there is one region from the same sample of each input. The other arguments have a row (y, x) for each region.
 
     >>> mosaics = fn.multi_paste(images, in_ids=ids, output_size=(300, 300), out_anchors=anchors)  # doctest: +SKIP
     """
@@ -218,7 +218,7 @@ class MultiPaste(Operator[None, list[PastedRegion]]):
 
     @staticmethod
     def _sources(sample: Sample[None, list[PastedRegion]]) -> list[tuple[int, int]]:
-        """The input and the index in its batch of each region."""
+        """For each region, its input and its index in that batch."""
         workspace = sample.workspace
         if not sample.given("in_ids"):
             return [(number, sample.index) for number in range(len(workspace.inputs))]
@@ -231,7 +231,7 @@ class MultiPaste(Operator[None, list[PastedRegion]]):
                 )
         if owners is None:
             return [(0, index) for index in sample["in_ids"]]
-        # Frames are pasted into the frames of the same time.
+        # Frames are pasted into the frames with the same index.
         time = sample.index - owners.index(owners[sample.index])
         for index in sample["in_ids"]:
             if owners.count(index) <= time:
@@ -253,7 +253,7 @@ class MultiPaste(Operator[None, list[PastedRegion]]):
     def _pairs(
         sample: Sample[None, list[PastedRegion]], name: str, relative_to: Sequence[Sequence[int]]
     ) -> list[tuple[int, int]]:
-        """Positions (y, x), absolute or as fractions of ``relative_to``; 0 where none are given."""
+        """Positions (y, x), absolute or as fractions of ``relative_to``; 0 if not given."""
         absolute, relative = _rows(sample, name, len(relative_to)), _rows(sample, name + "_rel", len(relative_to))
         if absolute is not None:
             return [(int(y), int(x)) for y, x in absolute]
@@ -317,7 +317,7 @@ class MultiPaste(Operator[None, list[PastedRegion]]):
 
 
 def _layers(regions: Sequence[PastedRegion]) -> list[int]:
-    """The layer of each region: it lies above all those before it that it overlaps. What is in one layer does not."""
+    """The layer of each region: above all earlier regions that it overlaps. Regions of one layer don't overlap."""
     layers: list[int] = []
     for number, region in enumerate(regions):
         below = [layer for other, layer in zip(regions[:number], layers) if region.overlaps(other)]
@@ -336,7 +336,7 @@ def _check_alike(shapes: Iterable[tuple[int, ...]]) -> None:
 
 
 def _rows(sample: Sample[None, list[PastedRegion]], name: str, count: int) -> np.ndarray | None:
-    """An argument's (y, x) for each region; None where it is not given."""
+    """An argument's (y, x) for each region; None if it isn't given."""
     if not sample.given(name):
         return None
     rows = sample.tensor_argument(name)

@@ -1,4 +1,4 @@
-"""`pad`: extents brought to a common size, a multiple, or a minimum."""
+"""`pad`: extends data to a common size, a multiple, or a minimum."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ _MAX_DIMENSIONS = 5
 
 @register_operator
 class Pad(ChainOperator[np.ndarray, Region, Regions]):
-    """Adds elements at the end of dimensions: up to the greatest extent in the batch, to ``shape``, to a multiple of ``align``."""
+    """Pads dimensions at the end: to the largest extent in the batch or to ``shape``, rounded up to a multiple of
+    ``align``."""
 
     schema = Schema(
         name="Pad",
@@ -99,7 +100,7 @@ class Pad(ChainOperator[np.ndarray, Region, Regions]):
         extents = samples.shapes()
         layout, ndim = samples.workspace.inputs[0].layout(), extents.shape[1]
         axes = samples.derived(("axes",), ("axes", layout, ndim), lambda: self._axes(samples, layout, ndim))
-        # All of them are reached quicker than some.
+        # A slice is faster than a list of all dimensions.
         places = slice(None) if axes == list(range(ndim)) else axes
         own, greatest = extents[:, places], samples.state[places]
         wanted = self._per_axis(samples, "shape", len(axes))
@@ -109,7 +110,7 @@ class Pad(ChainOperator[np.ndarray, Region, Regions]):
         return extents, Regions(np.zeros(extents.shape, np.int64), extents)
 
     def _axes(self, samples: Samples, layout: str, ndim: int) -> list[int]:
-        """The dimensions that are padded."""
+        """The dimensions to pad."""
         rows = samples.values("axes").astype(np.int64)
         if (rows != rows[0]).any():
             raise ValueError("The samples name different axes")

@@ -1,4 +1,4 @@
-"""`paste`: images on larger canvases."""
+"""`paste`: images on a larger canvas."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from penstock.schema.image_chain import ChainOperator, Placement
 
 @register_operator
 class Paste(ChainOperator[None, Region]):
-    """Puts each image on a canvas that is ``ratio`` times as large.
+    """Places each image on a canvas ``ratio`` times its size.
 
     >>> images = fn.paste(images, ratio=2.0, fill_value=[255, 255, 255])  # doctest: +SKIP
     """
@@ -62,7 +62,7 @@ class Paste(ChainOperator[None, Region]):
             raise RuntimeError(
                 f'Argument "fill_value" expects either a single value or a list of {channels} elements. {len(fill)} given.'
             )
-        # The lowest bits of a value are kept, as of any conversion of integers without saturation.
+        # The lowest eight bits are kept, like in any integer conversion without saturation.
         self._fill = [value & 255 for value in fill]
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
@@ -90,7 +90,7 @@ class Paste(ChainOperator[None, Region]):
             if not 0 <= position <= 1:
                 raise RuntimeError(f"{name} must be in range [0, 1], got {position:g}")
             place.append(int(np.float32(position) * np.float32(extent - inner)))
-        # The canvas is a window that reaches outside of the image.
+        # The canvas is a window that reaches outside the image.
         sample.plan = Region((-place[0], -place[1], 0), (canvas[0], canvas[1], channels))
         return sample.plan.extents
 

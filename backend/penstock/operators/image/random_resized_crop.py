@@ -1,4 +1,5 @@
-"""`random_resized_crop`: a random window of each image, resized to one size; the usual augmentation of classifiers."""
+"""`random_resized_crop`: a random window of each image, resized to a fixed size; the usual augmentation for
+classifiers."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ from penstock.schema.random_operator import RandomOperator
 
 @register_operator
 class RandomResizedCrop(RandomOperator[Spatial, ResamplePlan, ResamplePlans], ResizingOperator):
-    """Resizes a window of each image whose area and aspect ratio are drawn from ranges; one window for a sequence.
+    """Resizes a window of each image with random area and aspect ratio; the frames of a sequence share the window.
 
     The augmentation of Szegedy et al., "Going deeper with convolutions", 2015.
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from penstock.data_types import INT32, INTERP_CUBIC
+from penstock.operators.image._references import REFERENCE_ARGUMENTS, ReferenceResizing
 from penstock.operators.image._resizing import (
     FILTER_ARGUMENTS,
     IMAGE_LAYOUTS,
@@ -15,7 +16,6 @@ from penstock.operators.image._resizing import (
     VOLUME_LAYOUTS,
     ResamplePlan,
     ResamplePlans,
-    ResizingOperator,
     Spatial,
 )
 from penstock.schema import (
@@ -35,11 +35,11 @@ from penstock.schema.example_data import Example, on_photo
 
 
 @register_operator
-class Resize(ResizingOperator):
+class Resize(ReferenceResizing):
     """Resamples images to another size with a separable filter.
 
-    The middle of output pixel j lies at ``(j + 0.5) * scale - 0.5`` in the input; beyond the border the nearest pixel
-    is taken.
+    The centre of output pixel j lies at ``(j + 0.5) * scale - 0.5`` in the input; beyond the border the edge is
+    repeated.
     """
 
     schema = Schema(
@@ -55,6 +55,7 @@ class Resize(ResizingOperator):
                 "Colour space of the input.",
                 deprecated=Deprecation("0.25", removed=True),
             ),
+            *REFERENCE_ARGUMENTS,
             Argument("save_attrs", "bool", False, "A second output holds the input's extents (INT32: D, H, W)."),
         ),
         outputs=lambda arguments: 2 if arguments.get("save_attrs") else 1,

@@ -1,4 +1,4 @@
-"""`resize_crop_mirror`: resize, take a window, mirror; only the window is computed."""
+"""`resize_crop_mirror`: resize, crop and mirror, computing only the window."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from penstock.schema.example_data import Example, on_photo
 
 @register_operator
 class ResizeCropMirror(ResizingOperator):
-    """Resizes images, takes a window of the result and mirrors it.
+    """Resizes images, crops a window of the result and mirrors it.
 
-    The same as ``resize``, ``crop`` and ``flip``, but that only what is kept is computed, and that a window may reach
-    outside of the resized image: there the image goes on as its edge does.
+    Equivalent to ``resize``, ``crop`` and ``flip``, except that only the window is computed, and that it may reach
+    outside the resized image, where the edge is repeated.
 
-    The bits of ``mirror`` name the axes where the layout begins with them (HWC, DHWC). Where other dimensions stand
-    before, the bits count from the layout's end as in DALI: with CHW and FHWC, 1 mirrors H, and W is never mirrored;
-    with FCHW, neither is.
+    The bits of ``mirror`` select axes if the layout begins with them (HWC, DHWC). If other dimensions come first, bits
+    count from the end of the layout as in DALI: with CHW and FHWC, 1 mirrors H, and W is never mirrored; with FCHW,
+    neither is.
 
     >>> images = fn.resize_crop_mirror(images, resize_shorter=256, crop=[224, 224], mirror=fn.random.coin_flip())  # doctest: +SKIP
     """
@@ -86,7 +86,7 @@ class ResizeCropMirror(ResizingOperator):
 
 
 def _mirrored(samples: Samples, first: int, count: int) -> np.ndarray:
-    """Which axes are mirrored, in rows, or one row for all samples."""
-    # Positions of bits wrap around, as those of the processor's shifts do.
+    """Which axes to mirror: a row for each sample, or one row for all."""
+    # Bit positions wrap around at 32, like the CPU's shifts.
     bits = [(count - 1 - axis - first) & 31 for axis in range(count)]
     return samples.values("mirror").astype(np.int64) >> np.array(bits) & 1 > 0

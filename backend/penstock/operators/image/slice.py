@@ -34,9 +34,9 @@ from penstock.schema.image_chain import ChainOperator, Placement
 class Slice(ChainOperator[None, Region, Regions]):
     """Takes a box of each sample.
 
-    The box is given by the inputs anchor and shape (in the order of ``axes`` or ``axis_names``, x before y by default),
-    or by one of ``start``, ``rel_start`` and one of ``end``, ``rel_end``, ``shape``, ``rel_shape``. Start and end are
-    rounded half away from zero.
+    The box is given by the inputs anchor and shape (in the order of ``axes`` or ``axis_names``; x before y by default),
+    or by one of ``start`` and ``rel_start`` with one of ``end``, ``rel_end``, ``shape`` and ``rel_shape``. Start and
+    end are rounded half away from zero.
     """
 
     schema = Schema(
@@ -121,12 +121,12 @@ class Slice(ChainOperator[None, Region, Regions]):
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         batch, *boxes = workspace.inputs
-        # What boxes lie in an input is seen only when it is looked at.
+        # Boxes from inputs depend on the data, so plans can't be cached by shape.
         self.plans_by_shape = not boxes
         if any(box.device_type == "gpu" for box in boxes):
             workspace.kind = None
         check_box_inputs(self, workspace)
-        # Shapes depend on them: from a GPU, all are fetched at once.
+        # Output shapes depend on the boxes: those on the GPU are all fetched at once.
         workspace.inputs = [batch, *(box.as_cpu() for box in boxes)]
         return [OutputSpec(window_type(self, batch), batch.layout(), batch.ndim())]
 

@@ -1,4 +1,4 @@
-"""`tensor_resize`: any dimensions in another size."""
+"""`tensor_resize`: resizes any dimensions of tensors."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _MAX_DIMENSIONS = 3
 
 @dataclass
 class _NamedWorkspace(Workspace):
-    """A run on data whose resized dimensions are called D, H and W.
+    """A run on data whose resized dimensions are named D, H and W.
 
     Attributes:
-        named: the dimensions of the data that the user named, in that order.
-        first: the first dimension that is resized.
-        lone: whether the data has no other, and one of extent 1 has been put before it.
+        named: the dimensions of the data that the user selected, in that order.
+        first: the first dimension to resize.
+        lone: whether it is the only one, so that one of extent 1 was inserted before it.
     """
 
     named: tuple[int, ...] = ()
@@ -34,9 +34,9 @@ class _NamedWorkspace(Workspace):
 
 @register_operator
 class TensorResize(ResizingOperator):
-    """Resamples chosen dimensions of tensors with a separable filter; layouts do not matter.
+    """Resamples selected dimensions of tensors with a separable filter; layouts don't matter.
 
-    The dimensions, and those between them, may be three at most.
+    The selected dimensions and those between them may be at most three.
 
     >>> fn.tensor_resize(volumes, sizes=[64, 128], axes=[1, 2])
     """
@@ -170,7 +170,7 @@ class TensorResize(ResizingOperator):
             raise ValueError(
                 f"At most {_MAX_DIMENSIONS} adjacent dimensions can be resized, those between others included, got {count}"
             )
-        # The only dimension of vectors becomes the width of images that are one pixel high.
+        # The only dimension of a vector becomes the width of an image one pixel high.
         lone = count == 1
         shapes = [(*shape[:first], 1, *shape[first:]) for shape in batch.shapes] if lone else None
         letters = "DHW"[-max(count, 2) :]
@@ -200,9 +200,10 @@ class TensorResize(ResizingOperator):
         return np.hstack([ones.astype(np.int64), sizes]), np.hstack([zeros, starts]), np.hstack([ones, ends])
 
     def _changed_dimensions(self, workspace: Workspace, named: Sequence[int]) -> tuple[int, int]:
-        """The first of the dimensions that any sample of the batch changes, and how many there are up to the last.
+        """The first dimension that changes in any sample of the batch, and the number of dimensions up to the last such
+        one.
 
-        That a size was rounded to what it was is no change.
+        A size that rounds to the original one is no change.
         """
         live = [index for index in range(workspace.batch_size) if index not in workspace.failures]
         changed: list[int] = []
@@ -216,13 +217,13 @@ class TensorResize(ResizingOperator):
         if not changed:
             return max(ndim - 2, 0), min(ndim, 2)
         first, count = min(changed), max(changed) + 1 - min(changed)
-        # A lone dimension takes the next one along, or at the end the one before.
+        # A lone dimension is joined by the next one or, at the end, by the one before.
         return (first, count) if count > 1 or ndim == 1 else (min(first, ndim - 2), 2)
 
     def _planned(
         self, samples: Samples, shapes: np.ndarray, named: Sequence[int], subpixel_scale: bool | None = None
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The plans of all dimensions. Those that the user did not name ask for their own size, in every mode."""
+        """The plans of all dimensions. Those that the user didn't select keep their size, in every mode."""
         axes = list(named)
         own = shapes[:, axes]
         requested = shapes.astype(np.float64)
@@ -261,7 +262,7 @@ class TensorResize(ResizingOperator):
 
 
 def _one_each(samples: Samples, name: str, count: int) -> np.ndarray:
-    """One value for each axis, where a single one stands for all; from the graph, only a scalar does."""
+    """One value for each axis; a single constant, or a scalar tensor argument, applies to all."""
     values, computed = samples.values(name), samples.tensors(name)
     if values.shape[1] == 1 and (computed is None or computed.ndim == 1):
         return values.repeat(count, axis=1)

@@ -57,9 +57,12 @@ class CocoImage:
         mask = np.zeros((self.width, self.height), np.int32)
         for index in np.argsort(self.labels, kind="stable"):
             segmentation = self.segmentations[index]
-            if not segmentation:
-                continue
             try:
+                if isinstance(segmentation, list):
+                    # Two vertices enclose nothing; pycocotools would take their four numbers for a box.
+                    segmentation = [outline for outline in segmentation if len(outline) >= _FEWEST_NUMBERS]
+                if not segmentation:
+                    continue
                 if isinstance(segmentation, dict) and isinstance(segmentation["counts"], str):
                     counts = segmentation["counts"].encode()
                 else:
@@ -74,6 +77,8 @@ class CocoImage:
         return np.ascontiguousarray(mask.T)[..., np.newaxis]
 
 
+# In the outline of an area: the coordinates of three vertices.
+_FEWEST_NUMBERS = 6
 # With coordinates beyond, pycocotools would trace (and keep) lines of any length.
 _FARTHEST = 1 << 20
 
@@ -84,9 +89,7 @@ def _check_outlines(segmentation: Any, size: int) -> None:
         runs = segmentation["counts"]
         if not all(isinstance(run, int) and run >= 0 for run in runs) or sum(runs) > size:
             raise ValueError("its runs are not those of the image")
-    elif not all(
-        len(outline) >= 4 and np.abs(np.array(outline, np.float64)).max() < _FARTHEST for outline in segmentation
-    ):
+    elif not all(np.abs(np.array(outline, np.float64)).max() < _FARTHEST for outline in segmentation):
         raise ValueError("its polygons are not in the image")
 
 
@@ -95,7 +98,7 @@ def _inside(counts: bytes, size: int) -> np.ndarray:
 
     Runs alternate between outside and inside. From the third on, a length is stored as the difference from the last but
     one, in 5 bits per character, lowest first; the sixth bit marks continuation. Source: cocoapi's ``rleFrString``.
-    (pycocotools decodes, too, but warns with numpy 2.)
+    (pycocotools decodes it as well, but warns with NumPy 2.)
     """
     lengths: list[int] = []
     position = 0

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from penstock.operators.readers._reader import Reader
-from penstock.storage import join
+from penstock.storage import is_remote, join
 
 
 class Entry(NamedTuple):
@@ -33,6 +33,8 @@ class LmdbReader(Reader):
 
     def _located(self, path: str) -> str:
         """The database's folder; its data may be a link."""
+        if is_remote(path):
+            raise ValueError(f"A database is mapped into memory, so it must be a local folder: copy '{path}' first")
         self.files.path(join(path, "data.mdb"))
         return self.files.path(path)
 

@@ -25,7 +25,7 @@ DEFAULT_SHUFFLE_SEED = 524287
 
 @dataclass(frozen=True)
 class OrderSettings:
-    """How a reader goes through its samples.
+    """How a reader traverses its samples.
 
     Attributes:
         size: number of samples of all shards.
@@ -84,18 +84,32 @@ class ReadingOrder:
         self._epoch = 0
         self._units = self._initial_units()
         self._order = self._initial_order()
+        self._last = 0
+        self._buffer = [0] * (max(settings.buffer_size, 1) if settings.shuffle else 1)
         self._begin_epoch()
-        self._cursor = settings.start(settings.shard_id)
-        self._shard = settings.shard_id
+        self._begin_shard(settings.shard_id)
+
+    def _begin_shard(self, shard: int) -> None:
+        """Begins a shard, discarding anything read ahead."""
+        self._cursor = self.settings.start(shard)
+        self._shard = shard
         self._read_of_shard = 0
         self._given_of_shard = 0
         # Spans [start, end) of the buffer, one for each shard with samples in it. Positions only grow, and are taken
         # modulo the buffer's size.
         self._spans: deque[list[int]] = deque([[0, 0]])
-        self._last = 0
-        self._buffer = [0] * (max(settings.buffer_size, 1) if settings.shuffle else 1)
         for position in range(len(self._buffer)):
             self._buffer[position] = self._read_ahead()
+
+    def end_epoch(self) -> None:
+        """Skips the rest of the epoch: the next index is the first one of the next epoch."""
+        if self.settings.keeps_shard:
+            self._begin_epoch()
+            self._begin_shard(self.settings.shard_id)
+        else:
+            # The shard that indices are given of; others are read ahead.
+            given = self._shard - (len(self._spans) - 1)
+            self._begin_shard((given + 1) % self.settings.num_shards)
 
     def next(self, first_of_batch: bool) -> int:
         """The index of the next sample.

@@ -1,4 +1,4 @@
-"""`io.file.read`: the contents of files whose paths are data."""
+"""`io.file.read`: the contents of files, given their paths as data."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import numpy as np
 
 from penstock.data_types import INT8, UINT8, dtype_name
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema.tolerance import ON_ERROR
 
 
 @register_operator
@@ -29,6 +30,7 @@ class ReadFile(Operator[None, np.ndarray]):
         ),
         arguments=(
             Argument("dont_use_mmap", "bool", False, "Accepted for compatibility."),
+            ON_ERROR,
             Argument("use_o_direct", "bool", False, "Accepted for compatibility."),
         ),
         fn="io.file.read",

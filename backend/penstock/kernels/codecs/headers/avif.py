@@ -1,4 +1,4 @@
-"""AVIF: the largest image declared in a file's properties.
+"""AVIF and HEIC: the largest image declared in a file's properties.
 
 Source: ISO/IEC 23008-12 (HEIF), 6.5.3 (ispe) and 9 (iprp, ipco); ISO/IEC 14496-12, 4.2 (boxes); AV1 Image File Format 1.1.
 """
@@ -12,6 +12,7 @@ from penstock.kernels.codecs.headers.jpeg2000 import boxes
 
 NAME_OF_FIRST_BOX = b"ftyp"
 _BRANDS = (b"avif", b"avis", b"mif1", b"msf1")
+_HEIC_BRANDS = (b"heic", b"heix", b"heim", b"heis")
 _LARGEST = 1 << 16
 _DENSEST = 10_000
 
@@ -21,28 +22,38 @@ def is_avif(data: memoryview) -> bool:
     return bytes(data[4:8]) == NAME_OF_FIRST_BOX and bytes(data[8:12]) in _BRANDS
 
 
-def check_avif(data: memoryview) -> Declared:
+def is_heic(data: memoryview) -> bool:
+    """Whether the bytes begin like an HEIC, the format of photographs on phones."""
+    return bytes(data[4:8]) == NAME_OF_FIRST_BOX and bytes(data[8:12]) in _HEIC_BRANDS
+
+
+def check_heic(data: memoryview) -> Declared:
+    """The largest image of an HEIC; raises CorruptImageError for impossible header values."""
+    return check_avif(data, "HEIC")
+
+
+def check_avif(data: memoryview, kind: str = "AVIF") -> Declared:
     """The largest image of an AVIF; raises CorruptImageError for impossible header values."""
-    meta = _box(data, b"meta")
+    meta = _box(data, b"meta", kind)
     # A full box begins with version and flags.
-    properties = _box(_box(meta[4:], b"iprp"), b"ipco")
-    sizes = [contents for name, contents in boxes(properties, "AVIF") if name == b"ispe"]
-    check(bool(sizes), "AVIF: it does not declare an image's size")
-    declared = max(map(_size, sizes), key=lambda image: image.height * image.width)
-    check_density(declared, len(data), _DENSEST, "AVIF")
+    properties = _box(_box(meta[4:], b"iprp", kind), b"ipco", kind)
+    sizes = [_size(contents, kind) for name, contents in boxes(properties, kind) if name == b"ispe"]
+    check(bool(sizes), f"{kind}: it does not declare an image's size")
+    declared = max(sizes, key=lambda image: image.height * image.width)
+    check_density(declared, len(data), _DENSEST, kind)
     return declared
 
 
-def _box(data: memoryview, wanted: bytes) -> memoryview:
-    for name, contents in boxes(data, "AVIF"):
+def _box(data: memoryview, wanted: bytes, kind: str) -> memoryview:
+    for name, contents in boxes(data, kind):
         if name == wanted:
             return contents
-    check(False, f"AVIF: it has no box {wanted.decode()}")
+    check(False, f"{kind}: it has no box {wanted.decode()}")
     raise AssertionError("unreachable")
 
 
-def _size(extents: memoryview) -> Declared:
-    check(len(extents) >= 12, "AVIF: an image's size is cut short")
+def _size(extents: memoryview, kind: str) -> Declared:
+    check(len(extents) >= 12, f"{kind}: an image's size is cut short")
     width, height = struct.unpack_from(">II", extents, 4)
-    check(0 < width <= _LARGEST and 0 < height <= _LARGEST, f"AVIF: an image is of {height}x{width} pixels")
+    check(0 < width <= _LARGEST and 0 < height <= _LARGEST, f"{kind}: an image is of {height}x{width} pixels")
     return Declared(height, width)

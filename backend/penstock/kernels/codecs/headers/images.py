@@ -33,6 +33,7 @@ _ICO = ImageFormat("ICO", ico.check_ico)
 _TIFF = ImageFormat("TIFF", tiff.check_tiff)
 _JPEG_2000 = ImageFormat("JPEG 2000", jpeg2000.check_jpeg2000)
 _AVIF = ImageFormat("AVIF", avif.check_avif)
+_HEIC = ImageFormat("HEIC", avif.check_heic)
 
 _BY_SIGNATURE = {
     png.SIGNATURE: _PNG,
@@ -55,4 +56,6 @@ def image_format(data: memoryview) -> ImageFormat | None:
             return found
     if start.startswith(webp.SIGNATURE) and start[8:12] == webp.KIND:
         return _WEBP
+    if avif.is_heic(data):
+        return _HEIC
     return _AVIF if avif.is_avif(data) else None

@@ -9,10 +9,11 @@ import struct
 from typing import NamedTuple
 
 from penstock.kernels.codecs.headers.declared import Declared, check, check_density
+from penstock.kernels.codecs.image_errors import CorruptImageError
 
 SIGNATURES = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 _WIDTH, _HEIGHT, _BITS, _SAMPLES, _ROWS_PER_STRIP, _PLANES = 256, 257, 258, 277, 278, 284
-_TILE_WIDTH, _TILE_HEIGHT = 322, 323
+_TILE_WIDTH, _TILE_HEIGHT, _EXTRA_SAMPLES = 322, 323, 338
 _TYPE_BYTES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8, 17: 8, 18: 8}
 _NUMBERS = {1: "B", 3: "H", 4: "I", 13: "I", 16: "Q"}
 _MAX_ENTRIES, _MAX_SAMPLES, _MAX_BITS = 4096, 64, 64
@@ -73,12 +74,29 @@ def _check_tags(data: memoryview, layout: _Layout, tags: dict[int, tuple[int, in
     check(0 < samples <= _MAX_SAMPLES, f"TIFF: its pixels have {samples} samples")
     check(0 < bits <= _MAX_BITS, f"TIFF: its samples have {bits} bits")
     check(numbers(_ROWS_PER_STRIP, 1)[0] > 0, "TIFF: its strips have no rows")
-    check(numbers(_PLANES, 1)[0] in (1, 2), "TIFF: its planes are arranged in an unknown way")
-    declared = Declared(height, width, samples, bits)
+    planes = numbers(_PLANES, 1)[0]
+    check(planes in (1, 2), "TIFF: its planes are arranged in an unknown way")
+    planar = planes == 2 and samples > 1
+    unvetted = bits not in _VETTED_BITS or _has_unvetted_samples(samples, bits, planar, numbers(_EXTRA_SAMPLES, 1)[0])
+    if unvetted and planar and bits != 8:
+        # nvImageCodec would return pixels that the file does not hold.
+        raise CorruptImageError(f"Planes of {bits} bits in a TIFF are not supported; save it with interleaved channels")
+    declared = Declared(height, width, samples, bits, crash_prone=unvetted)
     check_density(declared, len(data), _DENSEST, "TIFF")
     if _TILE_WIDTH in tags or _TILE_HEIGHT in tags:
         _check_tile(numbers(_TILE_WIDTH, 0)[0], numbers(_TILE_HEIGHT, 0)[0], declared, len(data))
     return declared
+
+
+# Kinds that Pillow can't read, or not as stored, so that nothing vets their data before libtiff decodes them.
+_VETTED_BITS = (1, 2, 4, 8, 16, 32, 64)
+
+
+def _has_unvetted_samples(samples: int, bits: int, planar: bool, extra: int) -> bool:
+    """Whether Pillow can't read such pixels; ``extra``: the meaning of the first extra sample (0: unspecified)."""
+    if samples == 1:
+        return False
+    return samples not in (3, 4) or bits < 8 or (samples == 4 and (planar or not extra))
 
 
 def _check_tile(width: int, height: int, image: Declared, available: int) -> None:

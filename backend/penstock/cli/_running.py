@@ -1,0 +1,123 @@
+"""Runs a pipeline on given data for some time, and measures it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import perf_counter, process_time
+from typing import TYPE_CHECKING
+
+import click
+
+from penstock.cli._inputs import InputError, InputFiles
+from penstock.serving.model_files import load_pipeline
+from penstock.serving.probing import multi_run_sources
+
+if TYPE_CHECKING:
+    from penstock.pipeline import Pipeline
+    from penstock.tensors import TensorListCPU
+
+MOST_FILES = 1024
+"""At most this many files are read into memory."""
+
+_WARM_UP = 3
+
+
+@dataclass
+class Measurement:
+    """The measurements of a run.
+
+    Attributes:
+        samples: number of samples returned.
+        seconds: from the first batch to the last.
+        cpu: CPU seconds, summed over all threads.
+        waits: seconds the consumer waited for each batch.
+    """
+
+    samples: int = 0
+    seconds: float = 0.0
+    cpu: float = 0.0
+    waits: list[float] = field(default_factory=list)
+
+    @property
+    def rate(self) -> float:
+        """Samples per second."""
+        return self.samples / self.seconds if self.seconds else 0.0
+
+    def wait(self, percentile: float) -> float:
+        """The wait for a batch, in seconds, that this fraction of batches did not exceed."""
+        return sorted(self.waits)[min(int(percentile * len(self.waits)), len(self.waits) - 1)]
+
+
+def opened(file: Path, batch_size: int | None, num_threads: int | None, trace: bool = False) -> Pipeline:
+    """The pipeline in a file, with settings overridden if given; threads default to all cores."""
+    pipeline = load_pipeline(file)
+    settings = pipeline.settings
+    settings.batch_size = batch_size or settings.batch_size
+    settings.num_threads = num_threads or settings.num_threads
+    settings.trace = trace
+    pipeline.set_missing(batch_size=32, num_threads=len(os.sched_getaffinity(0)))
+    return pipeline
+
+
+@contextmanager
+def bad_data(option: str) -> Iterator[None]:
+    """Reports files that don't fit the pipeline as a bad value of an option."""
+    try:
+        yield
+    except InputError as error:
+        raise click.BadParameter(str(error), param_hint=option) from None
+
+
+def measure(pipeline: Pipeline, given: Sequence[str], seconds: float, ran: Callable[[int, float], None]) -> Measurement:
+    """Runs a pipeline repeatedly, after some unmeasured batches of warm-up, in which kernels are compiled.
+
+    Args:
+        pipeline: not run yet.
+        given: its inputs; see :class:`~penstock.cli._inputs.InputFiles`.
+        seconds: how long to measure, at least one batch.
+        ran: called after each batch with its number of samples and the fraction of the time that has passed.
+
+    Raises:
+        InputError: the files don't fit the pipeline.
+        OperatorError: an operator failed.
+    """
+    if multi_run_sources(pipeline):
+        raise InputError("A sample of this pipeline's input lasts for several runs, which cannot be measured")
+    files = InputFiles(pipeline, given, MOST_FILES)
+    batches = files.batches(cycle=True)
+    # One batch is fed before each run; at first the prefetch queue takes more.
+    for _ in range(max(map(pipeline.input_feed_count, files.names), default=1) - 1):
+        _feed(pipeline, batches)
+    for _ in range(_WARM_UP):
+        _run(pipeline, batches)
+    if pipeline.trace is not None:
+        pipeline.trace.clear()
+    found, began, worked = Measurement(), perf_counter(), process_time()
+    while found.seconds < seconds:
+        asked = perf_counter()
+        count = _run(pipeline, batches)
+        found.waits.append(perf_counter() - asked)
+        found.samples += count
+        found.seconds = perf_counter() - began
+        ran(count, min(found.seconds / seconds, 1.0))
+    found.cpu = process_time() - worked
+    return found
+
+
+def _feed(pipeline: Pipeline, batches: Iterator[Mapping[str, TensorListCPU]]) -> None:
+    for name, batch in next(batches, {}).items():
+        pipeline.feed_input(name, batch)
+
+
+def _run(pipeline: Pipeline, batches: Iterator[Mapping[str, TensorListCPU]]) -> int:
+    """Runs on the next batch and returns its number of samples; starts the next epoch at the end of one."""
+    _feed(pipeline, batches)
+    try:
+        return len(pipeline.run()[0])
+    except StopIteration:
+        pipeline.reset()
+        return len(pipeline.run()[0])

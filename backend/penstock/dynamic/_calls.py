@@ -1,0 +1,313 @@
+"""Calls of operators on tensors and batches."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from penstock.dynamic._conversion import is_array
+from penstock.dynamic._devices import Device
+from penstock.dynamic._devices import device as as_device
+from penstock.dynamic._dtypes import DType
+from penstock.dynamic._engine import BoundOperator, bind, display_name
+from penstock.dynamic._eval_contexts import EvalContext
+from penstock.dynamic._faculties import Given, Outcome
+from penstock.dynamic._invariants import all_unmarked
+from penstock.dynamic._rngs import STATE_WORDS, chosen_rng
+from penstock.dynamic._values import Batch, Tensor, Value, results_of
+from penstock.schema import Schema
+from penstock.tensors import TensorCPU, TensorList
+
+_PLAIN = frozenset({int, float, bool, str})
+
+
+class Face:
+    """What all calls of an operator have in common.
+
+    Args:
+        schema: of the operator.
+        path: its name below ``penstock.dynamic``.
+    """
+
+    def __init__(self, schema: Schema, path: str) -> None:
+        self.schema = schema
+        self.display = display_name(path)
+        self.dtypes = {name: own.element.tensor_dtype for name, own in schema.all_arguments.items() if own.tensor}
+        self.values = frozenset(name for name, own in schema.all_arguments.items() if own.type == "object")
+
+    def backend(self, device: Device | None, inputs: Sequence[object]) -> str:
+        """Where a call runs: ``cpu``, ``gpu`` or ``mixed``; raises ValueError if it cannot run where it is to."""
+        kind = device.device_type if device is not None else _place_of(inputs)
+        devices = self.schema.devices
+        if kind in devices:
+            return kind
+        if kind == "gpu" and "mixed" in devices:
+            return "mixed"
+        if device is None and len(devices) == 1:
+            return devices[0]
+        raise ValueError(f'Invalid device "{kind}" for operator `{self.display}`, which runs on: {", ".join(devices)}')
+
+    def input_device(self, index: int, backend: str) -> str | None:
+        """Where an input has to be; None: anywhere."""
+        own = self.schema.input(index).device
+        if own == "":
+            return "gpu" if backend == "gpu" else "cpu"
+        return (
+            "cpu" if own == "cpu" or (own == "match_or_cpu" and backend != "gpu") else "gpu" if own == "gpu" else None
+        )
+
+
+def _place_of(inputs: Sequence[object]) -> str:
+    for item in inputs:
+        if isinstance(item, Value):
+            if item.device_type() == "gpu":
+                return "gpu"
+        elif hasattr(item, "__cuda_array_interface__") or (isinstance(item, TensorList) and item.device_type == "gpu"):
+            return "gpu"
+    return "cpu"
+
+
+class OperatorWork:
+    """The work of an operator on some inputs.
+
+    Args:
+        bound: the operator.
+        inputs, arguments: the data.
+        batch_size: that of the results, and of tensors where batches are wanted.
+    """
+
+    __slots__ = ("_arguments", "_batch_size", "_bound", "_inputs")
+
+    def __init__(
+        self,
+        bound: BoundOperator,
+        inputs: Sequence[Tensor | Batch],
+        arguments: Sequence[Tensor | Batch],
+        batch_size: int,
+    ) -> None:
+        self._bound, self._inputs, self._arguments, self._batch_size = bound, inputs, arguments, batch_size
+
+    @property
+    def count(self) -> int:
+        return self._bound.count
+
+    @property
+    def device(self) -> str:
+        return self._bound.output_device
+
+    def run(self, context: EvalContext) -> list[TensorList]:
+        size = self._batch_size
+        data = [value.tensor_list(size) for value in self._inputs]
+        data += [value.tensor_list(size) for value in self._arguments]
+        return context.engine.run(self._bound, data, size)
+
+    def sketch(self, context: EvalContext) -> list[TensorList] | None:
+        values = [*self._inputs, *self._arguments]
+        if not values or self._bound.step.node.device != "cpu":
+            return None
+        empty = [_without_samples(value.sketch()) for value in values]
+        return context.engine.run(self._bound, list(empty), 0)
+
+
+def _without_samples(batch: TensorList) -> TensorList:
+    return type(batch).of_samples([], batch.layout(), batch.dtype, batch.ndim())
+
+
+class Interceptor(Protocol):
+    """What sees the calls of a thread before they are made."""
+
+    def call(
+        self,
+        face: Face,
+        inputs: Sequence[object],
+        arguments: Mapping[str, object],
+        batch_size: int | None,
+        device: object,
+    ) -> Outcome:
+        """The results of a call."""
+
+
+class _Watched(threading.local):
+    """Who sees the calls of a thread."""
+
+    interceptor: Interceptor | None = None
+
+
+watched = _Watched()
+
+
+def call(
+    face: Face,
+    inputs: Sequence[object],
+    arguments: Mapping[str, object],
+    batch_size: int | None = None,
+    device: object = None,
+) -> Outcome:
+    """Calls an operator.
+
+    Args:
+        face: of the operator.
+        inputs: tensors and batches, or what can be made one; None counts as not given.
+        arguments: by name; None counts as not given. ``rng``: the generator for a random operator.
+        batch_size: of the results; by default that of the batches among inputs and arguments. None: tensors.
+        device: where to run; by default where the inputs are.
+
+    Returns:
+        The result, or a tuple of several.
+    """
+    interceptor = watched.interceptor
+    if interceptor is not None:
+        return interceptor.call(face, inputs, arguments, batch_size, device)
+    return perform(face, inputs, arguments, batch_size, device)
+
+
+def perform(
+    face: Face,
+    inputs: Sequence[object],
+    arguments: Mapping[str, object],
+    batch_size: int | None = None,
+    device: object = None,
+    state: Sequence[int] | None = None,
+) -> Outcome:
+    """Like :func:`call`, without asking who sees the calls; ``state``: of a random operator, drawn before."""
+    given = [all_unmarked(item) if type(item) not in (Tensor, Batch) else item for item in inputs]
+    given = [item for item in given if item is not None]
+    tensors, constants, key = _sorted_out(face, arguments)
+    batch_size = _batch_size(all_unmarked(batch_size), [*given, *tensors.values()])
+    if face.schema.random:
+        words = chosen_rng(arguments.get("rng")).draw(STATE_WORDS) if state is None else state
+        tensors["_random_state"] = Tensor.of(TensorCPU.of_array(np.array(words, np.uint32)))
+    backend = face.backend(as_device(all_unmarked(device)), given)
+    values = [_as_input(item, face.input_device(index, backend), batch_size) for index, item in enumerate(given)]
+    context = EvalContext.current()
+
+    def make() -> BoundOperator:
+        return bind(face.schema, backend, len(values), tuple(tensors), constants, face.display)
+
+    if key is None:
+        bound = make()
+    else:
+        bound = context.engine.bound((face.schema.name, backend, len(values), tuple(tensors), key), make)
+    work = OperatorWork(bound, values, list(tensors.values()), 1 if batch_size is None else batch_size)
+    external = any(value.is_external() for value in values) or any(value.is_external() for value in tensors.values())
+    results = results_of(work, batch_size, external)
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def _sorted_out(
+    face: Face, arguments: Mapping[str, object]
+) -> tuple[dict[str, Tensor | Batch], dict[str, object], Hashable | None]:
+    """The arguments that are tensors, the others, and a key that is equal for equal ones; None: they have none."""
+    tensors: dict[str, Tensor | Batch] = {}
+    constants: dict[str, object] = {}
+    key: list[Hashable] = []
+    known = True
+    for name, value in arguments.items():
+        kind = type(value)
+        if kind in _PLAIN:
+            constants[name] = value
+            key.append((name, kind, value))
+            continue
+        if value is None or (name == "rng" and face.schema.random):
+            continue
+        value = settled(face, name, value)
+        if value is None:
+            continue
+        if isinstance(value, (Tensor, Batch)):
+            tensors[name] = value
+            continue
+        constants[name] = value
+        try:
+            key.append((name, frozen(value)))
+        except TypeError:
+            known = False
+    return tensors, constants, tuple(key) if known else None
+
+
+def settled(face: Face, name: str, value: object) -> object:
+    """An argument as it goes to the operator: a tensor or batch on the CPU, or a constant as pipelines take it."""
+    value = all_unmarked(value)
+    if (
+        value is not None
+        and name in face.dtypes
+        and (isinstance(value, (Value, TensorList)) or _is_data(value, face, name))
+    ):
+        return _as_argument(value, face, name)
+    return _plain(value, face, name)
+
+
+def _is_data(value: object, face: Face, name: str) -> bool:
+    """Whether an argument is an array rather than a number or a list of them."""
+    if isinstance(value, (list, tuple)):
+        return any(isinstance(item, Value) for item in value)
+    return name not in face.values and is_array(value) and not isinstance(value, np.generic)
+
+
+def _plain(value: Given, face: Face, name: str) -> object:
+    """A constant argument, as pipelines take it."""
+    if isinstance(value, DType):
+        return value.type_id
+    if isinstance(value, Device):
+        return value.device_type
+    if isinstance(value, Batch):
+        raise TypeError(f"The argument `{name}` of `{face.display}` is the same for all samples: it cannot be a batch")
+    if isinstance(value, Tensor):
+        return value.item() if value.ndim == 0 else np.asarray(value.cpu()).tolist()
+    if isinstance(value, (list, tuple)) and name not in face.values:
+        return [_plain(item, face, name) for item in value]
+    if isinstance(value, (np.ndarray, np.generic)) and name not in face.values:
+        return value.tolist()
+    return value
+
+
+def frozen(value: Given) -> Hashable:
+    """A key that is equal for equal values of the same types; raises TypeError for what cannot be one."""
+    kind = type(value)
+    if kind in (list, tuple):
+        return tuple(map(frozen, value))
+    if kind is dict:
+        return tuple((frozen(key), frozen(item)) for key, item in value.items())
+    if isinstance(value, np.ndarray):
+        return value.dtype.str, value.shape, value.tobytes()
+    hash(value)
+    return kind, value
+
+
+def _as_argument(value: Given, face: Face, name: str) -> Tensor | Batch:
+    """An argument as a tensor or batch on the CPU, of the type that the operator takes."""
+    if isinstance(value, (Tensor, Batch)):
+        own: Tensor | Batch = value
+    else:
+        own = Batch(value) if isinstance(value, TensorList) else Tensor(value)
+    if own.device_type() != "cpu":
+        own = own.cpu()
+    wanted = face.dtypes[name]
+    if wanted is None or own.dtype.type_id == wanted:
+        return own
+    return Batch(own, dtype=wanted) if isinstance(own, Batch) else Tensor(own, dtype=wanted)
+
+
+def _as_input(item: Given, place: str | None, batch_size: int | None) -> Tensor | Batch:
+    """An input as a tensor or batch, on the CPU or a GPU as ``place`` says."""
+    if not isinstance(item, (Tensor, Batch)):
+        item = Batch(item) if isinstance(item, TensorList) else Tensor(item)
+    if place is not None and item.device_type() != place:
+        item = item.to_device(Device(place))
+    own: Tensor | Batch = item
+    return own
+
+
+def _batch_size(given: int | None, values: Sequence[object]) -> int | None:
+    """The size of a call's batches; raises ValueError unless they agree."""
+    found = given
+    for value in values:
+        size = value.batch_size if isinstance(value, Batch) else len(value) if isinstance(value, TensorList) else None
+        if size is None:
+            continue
+        if found is not None and found != size:
+            raise ValueError(f"Inconsistent batch size: {size} samples where {found} are expected")
+        found = size
+    return found

@@ -1,0 +1,306 @@
+"""The states of readers and random generators, kept together: ``Checkpoint``."""
+
+from __future__ import annotations
+
+import glob
+import json
+import os
+import re
+import string
+from typing import NamedTuple, Protocol
+
+VERSION = 2
+_ANONYMOUS = "__op_"
+
+
+class Stateful(Protocol):
+    """What a checkpoint can hold: a reader, or a generator of random numbers."""
+
+    def get_state(self, *, cuda_stream: object = None) -> object: ...
+
+    def set_state(self, state: str, /) -> None: ...
+
+
+class _Entry(NamedTuple):
+    """A state, and the name of the class that it belongs to, if that is known."""
+
+    state: object
+    type_name: str | None = None
+
+
+class Checkpoint:
+    """The states of readers and of generators of random numbers, from which a program continues.
+
+    Objects are registered, by name or in a fixed order; :meth:`collect` takes their states, :meth:`save` writes them. In
+    the program that continues, :meth:`load` reads the file, and each object gets its state when it is registered. The file
+    is JSON, and nothing in it is executed.
+
+    >>> from penstock.dynamic.random import RNG
+    >>> rng, checkpoint = RNG(seed=7), Checkpoint()
+    >>> checkpoint.register(rng, "augmentation")
+    'augmentation'
+    >>> checkpoint.collect()
+    >>> continued = Checkpoint()
+    >>> continued.deserialize(checkpoint.serialize())
+    >>> other = RNG(seed=1)
+    >>> continued.register(other, "augmentation"), other() == rng()
+    ('augmentation', True)
+    """
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Forgets all objects and states."""
+        self._ops: dict[str, Stateful] = {}
+        self._keys: dict[int, str] = {}
+        self._states: dict[str, _Entry] = {}
+        self._dirty: set[str] = set()
+        self._complete = self._loaded = False
+        self._next_number: int | None = None
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the states were collected from the registered objects."""
+        return self._complete
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether the states came from a file or a string."""
+        return self._loaded
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the registered objects."""
+        return tuple(self._ops)
+
+    def __len__(self) -> int:
+        return len(self._ops)
+
+    def __contains__(self, name: object) -> bool:
+        return str(name) in self._ops
+
+    def __repr__(self) -> str:
+        told = "complete" if self._complete else "loaded" if self._loaded else "not collected"
+        return f"Checkpoint({', '.join(self._ops) or 'nothing registered'}; {told})"
+
+    # -- objects ---------------------------------------------------------------------------------------------------
+
+    def register(self, op: Stateful, name: str | None = None) -> str:
+        """Adds a reader or a generator; if its state is waiting here, it is set.
+
+        Args:
+            op: the object.
+            name: under which its state is kept; an object there of the same type is replaced. By default objects are
+                numbered in the order in which they are registered.
+
+        Returns:
+            The name.
+
+        Raises:
+            KeyError: a loaded checkpoint has no state of that name.
+            TypeError: the object there, or the state's, is of another type.
+            RuntimeError: the checkpoint is complete, or the object has another name already.
+        """
+        known = self._keys.get(id(op))
+        prepare = getattr(op, "__keep_checkpoints__", None)
+        if prepare is not None:
+            prepare()
+        key = self._key_for(known, name)
+        if key not in self._ops:
+            self._check_new(key)
+        elif self._ops[key] is not op:
+            self._replace(key, op)
+        self._ops[key] = op
+        self._keys[id(op)] = key
+        self._apply(key)
+        return key
+
+    def _key_for(self, known: str | None, name: str | None) -> str:
+        if name is None:
+            return known or f"{_ANONYMOUS}{len(self._ops)}"
+        if not name or name.startswith(_ANONYMOUS):
+            raise ValueError(f"A name must not be empty or begin with '{_ANONYMOUS}', got {name!r}")
+        if known not in (None, name):
+            raise RuntimeError(f"The object is registered as {known!r} already, and cannot be {name!r} as well")
+        return name
+
+    def _check_new(self, key: str) -> None:
+        if self._complete:
+            raise RuntimeError(
+                f"Nothing can be added to a checkpoint that was completed by `collect`: {key!r}. Call `clear` before."
+            )
+        if self._loaded and key not in self._states:
+            raise KeyError(
+                f"Loaded checkpoint has no state for {key!r}; it has {sorted(self._states)}. Objects without a name must be "
+                "registered in the same order as before."
+            )
+
+    def _replace(self, key: str, op: Stateful) -> None:
+        old = self._ops[key]
+        if type(old) is not type(op):
+            raise TypeError(
+                f"Cannot replace operator {key!r}, of type {type(old).__qualname__!r}, by one of {type(op).__qualname__!r}"
+            )
+        del self._keys[id(old)]
+
+    def _apply(self, key: str) -> None:
+        """Sets the state of an object that is waiting for it."""
+        if key not in self._dirty:
+            return
+        entry, op = self._states[key], self._ops[key]
+        own = type(op).__qualname__
+        if entry.type_name not in (None, own):
+            raise TypeError(
+                f"Type mismatch for {key!r}: the state is of type {entry.type_name!r}, the object of {own!r}"
+            )
+        op.set_state(entry.state)  # type: ignore[arg-type]
+        self._dirty.discard(key)
+
+    # -- states ----------------------------------------------------------------------------------------------------
+
+    def get_state(self, name: object) -> object:
+        """The state of a registered object, None if there is none yet; raises KeyError if nothing has that name."""
+        if str(name) not in self._ops:
+            raise KeyError(f"Nothing is registered as {name!r}; known are {sorted(self._ops)}")
+        entry = self._states.get(str(name))
+        return None if entry is None else entry.state
+
+    def set_state(self, name: object, value: object, op_type: object = None) -> None:
+        """Sets the state that the object of that name gets when it is registered, or by :meth:`restore`.
+
+        Args:
+            op_type: the class that it belongs to, or the class's name, which is then checked.
+
+        Raises:
+            KeyError: the checkpoint is complete, and nothing has that name.
+        """
+        key = str(name)
+        if self._complete and key not in self._ops:
+            raise KeyError(f"Nothing is registered as {key!r}; known are {sorted(self._ops)}")
+        if op_type is not None and not isinstance(op_type, (str, type)):
+            raise TypeError(f"`op_type` must be a class or its name, got {op_type!r}")
+        self._states[key] = _Entry(value, op_type.__qualname__ if isinstance(op_type, type) else op_type)
+        self._dirty.add(key)
+
+    def collect(self) -> None:
+        """Takes the states of all registered objects.
+
+        Raises:
+            RuntimeError: there are states of objects that are not registered.
+        """
+        self._check_known()
+        self._states = {key: _Entry(op.get_state(), type(op).__qualname__) for key, op in self._ops.items()}
+        self._dirty.clear()
+        self._complete, self._loaded = True, False
+
+    def restore(self) -> None:
+        """Sets the states of all registered objects that still wait for theirs.
+
+        Raises:
+            RuntimeError: states and objects are not of the same names.
+        """
+        if not self._states:
+            return
+        self._check_known()
+        missing = sorted(self._ops.keys() - self._states.keys())
+        if missing:
+            raise RuntimeError(f"The checkpoint is incomplete: it has no states of {missing}")
+        for key in sorted(self._dirty):
+            self._apply(key)
+
+    def _check_known(self) -> None:
+        extra = sorted(self._states.keys() - self._ops.keys())
+        if extra:
+            raise RuntimeError(f"The checkpoint holds states with no corresponding registered ops: {extra}")
+
+    # -- strings and files -----------------------------------------------------------------------------------------
+
+    def serialize(self) -> str:
+        """The states as JSON; raises RuntimeError if there are none."""
+        if not self._states:
+            raise RuntimeError("The checkpoint is empty: call `collect` before it is written")
+        states = {key: {"state": str(entry.state), "type": entry.type_name} for key, entry in self._states.items()}
+        return json.dumps({"version": VERSION, "states": states})
+
+    def deserialize(self, data: str) -> None:
+        """Takes the states from JSON; raises ValueError if it is no checkpoint, or one of another version."""
+        document = json.loads(data)
+        if not isinstance(document, dict) or not isinstance(document.get("states"), dict):
+            raise ValueError("This is not a checkpoint: there are no `states` in it")
+        if document.get("version") != VERSION:
+            raise ValueError(
+                f"This checkpoint is of version {document.get('version')}; only version {VERSION} can be read"
+            )
+        self._states = {str(key): _parsed(key, entry) for key, entry in document["states"].items()}
+        self._dirty = set(self._states)
+        self._complete, self._loaded = False, True
+
+    def save(self, filename: str) -> str:
+        """Writes the states to a new file.
+
+        Args:
+            filename: with ``{seq}`` in the place of its number: ``"step_{seq:05d}.json"``.
+
+        Returns:
+            The file's path.
+        """
+        number = self._next_number
+        if number is None:
+            number = max((found for found, _ in _numbered(filename)), default=-1) + 1
+        data = self.serialize()
+        while os.path.exists(path := filename.format(seq=number)):
+            number += 1
+        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+        part = f"{path}.part"
+        with open(part, "w", encoding="utf-8") as file:
+            file.write(data)
+        os.replace(part, path)
+        self._next_number = number + 1
+        return path
+
+    def load(self, filename: str) -> str:
+        """Takes the states from the file with the greatest number.
+
+        Args:
+            filename: as given to :meth:`save`.
+
+        Returns:
+            The file's path.
+
+        Raises:
+            FileNotFoundError: there is no such file.
+        """
+        found = sorted(_numbered(filename))
+        if not found:
+            raise FileNotFoundError(f"There is no file like '{filename}'")
+        number, path = found[-1]
+        with open(path, encoding="utf-8") as file:
+            self.deserialize(file.read())
+        self._next_number = number + 1
+        return path
+
+
+def _parsed(key: str, entry: object) -> _Entry:
+    if not isinstance(entry, dict) or "state" not in entry:
+        raise ValueError(f"Invalid checkpoint entry {key!r}: it has no `state`")
+    kind = entry.get("type")
+    if kind is not None and not isinstance(kind, str):
+        raise ValueError(f"Invalid `type` of the entry {key!r}: expected a name, got {kind!r}")
+    return _Entry(str(entry["state"]), kind)
+
+
+def _numbered(filename: str) -> list[tuple[int, str]]:
+    """The files that such a name stands for, with their numbers."""
+    pattern, wildcard, places = "", "", 0
+    for text, field, _, _ in string.Formatter().parse(filename):
+        pattern, wildcard = pattern + re.escape(text), wildcard + glob.escape(text)
+        if field is not None:
+            places += field == "seq"
+            if field != "seq":
+                raise ValueError(f"The name of a checkpoint has no field but {{seq}}, got {{{field}}} in '{filename}'")
+            pattern, wildcard = pattern + r"(\d+)", wildcard + "*"
+    if places != 1:
+        raise ValueError(f"The name of a checkpoint must have one field {{seq}}, for its number: '{filename}'")
+    matches = ((re.fullmatch(pattern, path), path) for path in glob.iglob(wildcard))
+    return [(int(match[1]), path) for match, path in matches if match]

@@ -1,0 +1,114 @@
+"""Arrays from what programs have: arrays of any library, numbers and lists of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from penstock.data_types import DALIDataType, enum_type, from_numpy_dtype
+from penstock.dynamic._dtypes import DType, Kind, array_dtype
+from penstock.tensors import Tensor, TensorCPU, TensorGPU, TensorListCPU, TensorListGPU
+from penstock.tensors.tensor import check_layout, device_view
+
+# An array of numpy, CuPy or another library.
+Array = Any
+
+
+def is_array(data: object) -> bool:
+    """Whether this is a tensor or an array of some library, rather than a number or a list."""
+    return isinstance(data, (np.ndarray, Tensor)) or any(
+        hasattr(data, name)
+        for name in ("__dlpack_device__", "__array__", "__array_interface__", "__cuda_array_interface__")
+    )
+
+
+def is_on_gpu(data: Array) -> bool:
+    """Whether an array is on a GPU."""
+    if isinstance(data, (np.ndarray, np.generic)):
+        return False
+    if hasattr(data, "__dlpack_device__"):
+        return data.__dlpack_device__()[0] in (2, 13)
+    return hasattr(data, "__cuda_array_interface__")
+
+
+def of_array(data: Array, layout: str) -> Tensor:
+    """An array as a tensor that shares its memory if possible."""
+    if isinstance(data, Tensor):
+        kept = type(data).of_array(data.array, data.layout(), data.source_info(), data.dtype)
+        if layout:
+            kept.set_layout(layout)
+        return kept
+    if is_on_gpu(data):
+        return TensorGPU(device_view(data), layout)
+    array = _host_array(data)
+    try:
+        from_numpy_dtype(array.dtype)
+    except TypeError as error:
+        raise TypeError(f"An array of type {array.dtype} cannot be a tensor: {error}") from None
+    return TensorCPU.of_array(np.ascontiguousarray(array).reshape(array.shape), check_layout(layout, array.ndim))
+
+
+def _host_array(data: Array) -> np.ndarray:
+    if isinstance(data, np.ndarray):
+        return data
+    if hasattr(data, "__dlpack_device__") and not isinstance(data, np.generic):
+        try:
+            return np.from_dlpack(data)
+        except (BufferError, TypeError, RuntimeError):
+            # Read-only, or of a type that DLPack does not know.
+            return np.array(data)
+    return np.asarray(data)
+
+
+def of_numbers(data: object, dtype: DType | None) -> tuple[np.ndarray, DALIDataType]:
+    """Numbers and lists of them as an array of ``dtype``, and its type.
+
+    By default integers become INT32, or UINT32 if they fit into that alone, and floating-point numbers FLOAT.
+
+    Raises:
+        OverflowError: an integer fits into neither.
+        TypeError: these are no numbers.
+    """
+    if dtype is not None:
+        kind = np.dtype(np.int32) if dtype.kind is Kind.enum else array_dtype(dtype)
+        assert dtype.type_id is not None
+        return np.array(data, kind), dtype.type_id
+    array = np.array(data)
+    if array.dtype.kind == "O":
+        array = _enumerated(array, data)
+    elif array.dtype.kind in "iu":
+        found = enum_type(np.asarray(data, object).flat[0]) if array.size else None
+        if found is not None:
+            return array.astype(np.int32), found
+        if array.dtype.itemsize == 8:
+            array = _narrowed(array)
+    elif array.dtype == np.float64:
+        array = array.astype(np.float32)
+    return array, from_numpy_dtype(array.dtype)
+
+
+def _enumerated(array: np.ndarray, data: object) -> np.ndarray:
+    """Python's integers that are too large for numpy; anything else raises TypeError."""
+    if array.size and all(type(item) is int for item in array.flat):
+        return _narrowed(array)
+    raise TypeError(f"A tensor has numbers of one type, in lists of equal lengths; got {data!r}")
+
+
+def _narrowed(array: np.ndarray) -> np.ndarray:
+    low, high = (int(array.min()), int(array.max())) if array.size else (0, 0)
+    kind = np.uint32 if low >= 0 and high >= 2**31 else np.int32
+    limits = np.iinfo(kind)
+    if low < limits.min or high > limits.max:
+        beyond = low if low < limits.min else high
+        raise OverflowError(
+            f"The integer {beyond} is out of range for {limits.dtype}. Give a `dtype` or a numpy array."
+        )
+    return array.astype(kind)
+
+
+def sample_list(tensor: Tensor, count: int = 1) -> TensorListCPU | TensorListGPU:
+    """A batch in which every sample is this tensor."""
+    kind = TensorListCPU if isinstance(tensor, TensorCPU) else TensorListGPU
+    infos = [tensor.source_info()] * count if tensor.source_info() else ()
+    return kind.of_samples([tensor.array] * count, tensor.layout(), tensor.dtype, tensor.array.ndim, infos)

@@ -1,0 +1,121 @@
+"""Runs single operators in Penstock's executor; each is made once for the calls that it can serve."""
+
+from __future__ import annotations
+
+import secrets
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+
+from penstock.graph import DataNode, Graph, OpNode
+from penstock.graph.calls import split_arguments
+from penstock.graph.graph import verify_operator
+from penstock.runtime import Executor, Plan
+from penstock.runtime.plan import Step, construct
+from penstock.schema import Operator, Schema
+from penstock.tensors import TensorList
+
+# So many operators are kept; those longest unused go first.
+_MOST_KEPT = 1024
+
+
+@dataclass(frozen=True)
+class BoundOperator:
+    """An operator with its constant arguments, for inputs and arguments of one kind.
+
+    Attributes:
+        step: as the executor runs it.
+        count: the number of outputs.
+    """
+
+    step: Step
+    count: int
+
+    @property
+    def operator(self) -> Operator:
+        """The operator itself."""
+        return self.step.operator
+
+    @property
+    def output_device(self) -> str:
+        """``cpu`` or ``gpu``."""
+        return "cpu" if self.step.node.device == "cpu" else "gpu"
+
+
+def display_name(path: str) -> str:
+    """The name of an operator in messages."""
+    return f"penstock.dynamic.{path}"
+
+
+def bind(
+    schema: Schema, device: str, inputs: int, arguments: Sequence[str], constants: dict[str, object], display: str
+) -> BoundOperator:
+    """Makes an operator.
+
+    Args:
+        schema: of the operator.
+        device: ``cpu``, ``gpu`` or ``mixed``.
+        inputs: how many there will be.
+        arguments: names of those that will come as tensors.
+        constants: the other arguments.
+        display: the operator's name in messages.
+
+    Raises:
+        TypeError: an argument is unknown or missing.
+    """
+    for name in (*arguments, *constants):
+        if name not in schema.all_arguments:
+            raise TypeError(
+                f"{display}() got an unexpected keyword argument {name!r}. {schema.unknown_argument(name).args[0]}"
+            )
+    _, converted = split_arguments(schema, constants, display)
+    given = {*arguments, *converted}
+    missing = [own.name for own in schema.all_arguments.values() if own.required and own.name not in given]
+    if missing:
+        raise TypeError(f"{display}() misses the required arguments {', '.join(map(repr, missing))}")
+    node = OpNode(
+        schema,
+        schema.class_name,
+        device,
+        [DataNode(f"input_{index}") for index in range(inputs)],
+        {name: DataNode(f"argument_{name}") for name in arguments},
+        converted,
+        display,
+    )
+    verify_operator(node)
+    seed = converted.get("seed", -1)
+    operator = construct(node, secrets.randbits(31) if seed < 0 else seed)
+    first = inputs + len(arguments)
+    count = len(node.outputs)
+    slots = {name: inputs + index for index, name in enumerate(arguments)}
+    return BoundOperator(Step(node, operator, list(range(inputs)), slots, list(range(first, first + count))), count)
+
+
+class Engine:
+    """What a context runs operators with.
+
+    Args:
+        device_id: the GPU, or None.
+    """
+
+    def __init__(self, device_id: int | None) -> None:
+        self.executor = Executor(Plan(Graph([]), seed=0), 0, 1, device_id, depth=0)
+        self._bound: OrderedDict[Hashable, BoundOperator] = OrderedDict()
+
+    def bound(self, key: Hashable, make: Callable[[], BoundOperator]) -> BoundOperator:
+        """The operator that ``make`` made for the same key, or makes now."""
+        found = self._bound.get(key)
+        if found is not None:
+            return found
+        found = self._bound[key] = make()
+        if len(self._bound) > _MOST_KEPT:
+            self._bound.popitem(last=False)
+        return found
+
+    def run(self, bound: BoundOperator, data: list[TensorList], batch_size: int) -> list[TensorList]:
+        """Runs an operator on the inputs, then arguments, in ``data``; returns its outputs."""
+        executor = self.executor
+        executor.iteration += 1
+        slots: list[object] = [*data, *[None] * bound.count]
+        executor.run_step(bound.step, slots, batch_size)
+        return [output for output in slots[len(data) :] if isinstance(output, TensorList)]

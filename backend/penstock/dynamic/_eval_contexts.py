@@ -1,0 +1,179 @@
+"""What operators run with: ``EvalContext``."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import weakref
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from functools import cached_property
+from typing import Protocol
+
+from penstock.dynamic._checkpoints import Checkpoint
+from penstock.dynamic._devices import Device, default_device_type
+from penstock.dynamic._engine import Engine
+from penstock.dynamic._streams import Stream, get_current_stream, stream
+from penstock.dynamic._thread_pools import ThreadPool, default_thread_pool
+
+
+class Runnable(Protocol):
+    """A call that can be run."""
+
+    def run(self, context: EvalContext) -> object: ...
+
+
+class _Entered(threading.local):
+    """The contexts of a thread."""
+
+    def __init__(self) -> None:
+        self.stack: list[EvalContext] = []
+        self.defaults: dict[int | None, EvalContext] = {}
+
+
+_entered = _Entered()
+
+
+class EvalContext:
+    """What operators run with: a device, threads and a stream. As a context manager it is the thread's current one.
+
+    Each thread has a default context, so that programs need none of their own.
+
+    Args:
+        num_threads: of a pool of its own; by default, pools are shared (:func:`set_num_threads`).
+        device_id: the GPU; by default the current device.
+        cuda_stream: for GPU work; by default the one that was set for the thread or for all, or else a new one.
+        thread_pool: an existing pool, of the same device; excludes ``num_threads``.
+    """
+
+    def __init__(
+        self,
+        *,
+        num_threads: int | None = None,
+        device_id: int | None = None,
+        cuda_stream: object = None,
+        thread_pool: ThreadPool | None = None,
+    ) -> None:
+        if thread_pool is not None and num_threads is not None:
+            raise ValueError("Give either `thread_pool` or `num_threads`")
+        self.device = Device.current() if device_id is None else Device("gpu", device_id)
+        if thread_pool is not None and thread_pool.device_id != self.device_id:
+            raise ValueError(
+                f"The thread pool is of device {thread_pool.device_id}, and the context of device {self.device_id}"
+            )
+        if num_threads is not None:
+            thread_pool = ThreadPool(num_threads, device_id=self.device_id)
+        self._own_pool = thread_pool
+        self._own_stream = None if cuda_stream is None else stream(stream=cuda_stream, device_id=device_id)
+        self._follows_default = False
+        if self._own_stream is None and self.device_id is not None:
+            self._own_stream = get_current_stream(self.device_id)
+        self._fallback_stream: Stream | None = None
+        self._pending: list[Callable[[], Runnable | None]] = []
+        self._lock = threading.RLock()
+        self._depth = 0
+
+    @staticmethod
+    def current() -> EvalContext:
+        """The context entered last on this thread, or its default."""
+        stack = _entered.stack
+        return stack[-1] if stack else EvalContext.default()
+
+    @staticmethod
+    def default() -> EvalContext:
+        """The thread's default context, on its current device."""
+        number = Device.default_device_id(default_device_type())
+        context = _entered.defaults.get(number)
+        if context is None:
+            context = _entered.defaults[number] = EvalContext(device_id=number)
+            context._own_stream, context._follows_default = None, True
+        return context
+
+    @property
+    def device_id(self) -> int | None:
+        """The number of the GPU; None on the CPU."""
+        return self.device.device_id
+
+    @property
+    def thread_pool(self) -> ThreadPool:
+        """The threads of CPU operators."""
+        return self._own_pool or default_thread_pool(self.device_id)
+
+    @property
+    def num_threads(self) -> int:
+        """How many threads there are."""
+        return self.thread_pool.num_threads
+
+    @property
+    def cuda_stream(self) -> Stream | None:
+        """The stream of GPU work; None on the CPU."""
+        if self._own_stream is not None or self.device_id is None:
+            return self._own_stream
+        found = get_current_stream(self.device_id)
+        if found is None:
+            found = self._fallback_stream = self._fallback_stream or stream(device_id=self.device_id)
+        return found
+
+    @cached_property
+    def checkpoint(self) -> Checkpoint:
+        """A checkpoint for what runs in this context."""
+        return Checkpoint()
+
+    @cached_property
+    def _engine(self) -> Engine:
+        return Engine(self.device_id)
+
+    @property
+    def engine(self) -> Engine:
+        """What runs operators, with the threads and the stream of now."""
+        engine = self._engine
+        engine.executor.workers = self.thread_pool.workers
+        return engine
+
+    def cached_results(self, invocation: object) -> None:
+        """For DALI's programs: no results are kept but by their users."""
+
+    def cache_results(self, invocation: object, results: object) -> None:
+        """For DALI's programs: no results are kept but by their users."""
+
+    def _add_invocation(self, invocation: Runnable, weak: bool = True) -> None:
+        self.defer(invocation, weak)
+
+    def defer(self, call: Runnable, weak: bool = True) -> None:
+        """Has a call run when the context is left, at the latest; ``weak``: only if it is still of interest."""
+        self._pending.append(weakref.ref(call) if weak else lambda: call)
+        if len(self._pending) > 4096:
+            self._pending = [known for known in self._pending if known() is not None]
+
+    def evaluate_all(self) -> None:
+        """Runs the calls that were deferred and whose results are still of interest."""
+        pending, self._pending = self._pending, []
+        for known in pending:
+            call = known()
+            if call is not None and getattr(call, "is_pending", True):
+                call.run(self)
+
+    def entered(self) -> AbstractContextManager[object]:
+        """Makes this the thread's current context, if another one is."""
+        return contextlib.nullcontext() if EvalContext.current() is self else self
+
+    def __enter__(self) -> EvalContext:
+        if not self._lock.acquire(blocking=False):
+            raise RuntimeError("An EvalContext cannot be the current one of two threads at the same time")
+        self._depth += 1
+        _entered.stack.append(self)
+        self.device.__enter__()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        try:
+            self._depth -= 1
+            if not self._depth:
+                self.evaluate_all()
+        finally:
+            _entered.stack.pop()
+            self.device.__exit__()
+            self._lock.release()
+
+    def __repr__(self) -> str:
+        return f"EvalContext(device={self.device}, num_threads={self.num_threads})"

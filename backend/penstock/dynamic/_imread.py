@@ -1,0 +1,49 @@
+"""Images from files: ``imread``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from os import PathLike, fspath
+
+import numpy as np
+
+from penstock.dynamic._calls import call
+from penstock.dynamic._devices import DeviceLike
+from penstock.dynamic._syntax import face_of
+from penstock.dynamic._values import Batch, Tensor
+
+
+def imread(
+    filepaths: str | PathLike[str] | Sequence[str | PathLike[str]] | Tensor | Batch,
+    /,
+    *,
+    device: DeviceLike = "cpu",
+    **arguments: object,
+) -> Tensor | Batch:
+    """Reads and decodes image files.
+
+    Args:
+        filepaths: one path, for a tensor; a list of them, for a batch; or a tensor or batch of the paths' characters.
+        device: where to decode.
+        arguments: of ``decoders.image``, e.g. ``output_type``.
+
+    Returns:
+        Images of uint8 in the layout HWC, in RGB unless ``output_type`` says otherwise.
+    """
+    if isinstance(filepaths, (Tensor, Batch)):
+        names: Tensor | Batch = filepaths
+    elif isinstance(filepaths, (list, tuple)):
+        names = Batch([_characters(path) for path in filepaths])
+    else:
+        names = _characters(filepaths)
+    encoded = call(face_of("io__file__Read"), (names,), {})
+    decoded: Tensor | Batch = call(face_of("decoders__Image"), (encoded,), arguments, None, device)
+    return decoded
+
+
+def _characters(path: object) -> Tensor:
+    if isinstance(path, Tensor):
+        return path
+    if not isinstance(path, (str, PathLike)):
+        raise TypeError(f"A path is a string or a pathlib.Path, got {type(path).__name__}")
+    return Tensor(np.frombuffer(str(fspath(path)).encode(), np.uint8))

@@ -1,0 +1,121 @@
+"""Values that are marked to be the same in each step of a captured loop."""
+
+from __future__ import annotations
+
+from types import MethodType
+from typing import Any, TypeVar, cast
+
+_Value = TypeVar("_Value")
+
+# Of the wrapper itself: what makes an object, and how attributes are looked up.
+_OWN = frozenset(
+    {
+        *("__new__", "__init__", "__del__", "__class__", "__slots__", "__dict__", "__weakref__", "__init_subclass__"),
+        *("__getattribute__", "__getattr__", "__setattr__", "__delattr__", "__doc__", "__module__", "__annotations__"),
+        *(
+            "__subclasshook__",
+            "__class_getitem__",
+            "__mro_entries__",
+            "__name__",
+            "__qualname__",
+            "__abstractmethods__",
+        ),
+        *("__reduce__", "__reduce_ex__", "__getstate__", "__setstate__", "__getnewargs__", "__getnewargs_ex__"),
+        *("__copy__", "__deepcopy__", "__static_attributes__", "__firstlineno__", "__match_args__", "__orig_bases__"),
+    }
+)
+
+
+class Invariant:
+    """Stands for a value and behaves like it; its attributes are marked, too."""
+
+    __slots__ = ("_value",)
+    _kind: type = object
+
+    def __init__(self, value: object) -> None:
+        object.__setattr__(self, "_value", value)
+
+    def __getattribute__(self, name: str) -> Any:
+        value = object.__getattribute__(self, "_value")
+        found = getattr(value, name)
+        if name.startswith("__"):
+            return found
+        if isinstance(found, MethodType) and found.__self__ is value:
+            # It finds attributes of its object marked.
+            return MethodType(found.__func__, self)
+        return invariant(found)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        setattr(object.__getattribute__(self, "_value"), name, value)
+
+    def __delattr__(self, name: str) -> None:
+        delattr(object.__getattribute__(self, "_value"), name)
+
+
+_kinds: dict[type, type[Invariant]] = {}
+
+
+def invariant(value: _Value) -> _Value:
+    """Marks a value as the same in each step of a captured loop.
+
+    An argument that is marked when the loop is captured is not compared in later steps, but must be marked there, too. The
+    result behaves like the value; what is computed from it is not marked, its attributes are.
+
+    >>> invariant(3) + 1
+    4
+    """
+    if is_invariant(value):
+        return value
+    kind = type(value)
+    if kind not in _kinds:
+        _kinds[kind] = _wrapper(kind)
+    return cast(_Value, _kinds[kind](value))
+
+
+def is_invariant(value: object) -> bool:
+    """Whether a value is marked."""
+    return issubclass(type(value), Invariant)
+
+
+def unmarked(value: _Value) -> _Value:
+    """The value itself, without a mark; not that of its elements."""
+    return object.__getattribute__(value, "_value") if issubclass(type(value), Invariant) else value
+
+
+def all_unmarked(value: Any) -> Any:
+    """The value without marks, in lists, tuples and dictionaries as well; the same object if there is no mark in it."""
+    value = unmarked(value)
+    if isinstance(value, type) and issubclass(value, Invariant):
+        return value._kind
+    if type(value) is dict:
+        pairs = [(all_unmarked(key), all_unmarked(item)) for key, item in value.items()]
+        same = all(a is b and c is d for (a, c), (b, d) in zip(pairs, value.items()))
+        return value if same else dict(pairs)
+    if type(value) in (list, tuple):
+        items = [all_unmarked(item) for item in value]
+        return value if all(a is b for a, b in zip(items, value)) else type(value)(items)
+    return value
+
+
+def _wrapper(kind: type) -> type[Invariant]:
+    """The class of marked values of one type: special methods are looked up there."""
+    members: dict[str, object] = {"__slots__": (), "_kind": kind}
+    for base in kind.__mro__:
+        for name, own in vars(base).items():
+            if name.startswith("__") and name.endswith("__") and name not in _OWN and name not in members:
+                members[name] = None if own is None else _forward(name, own) if callable(own) else own
+    return type(f"Invariant_{kind.__name__}", (Invariant,), members)
+
+
+def _forward(name: str, own: Any) -> object:
+    def method(self: object, *arguments: object, **keywords: object) -> object:
+        value = unmarked(self)
+        if name == "__call__":
+            return own(value, *arguments, **keywords)
+        given = [arguments[0], *map(all_unmarked, arguments[1:])] if name == "__set__" else map(all_unmarked, arguments)
+        function = own.__get__(value, type(value)) if value is not None and hasattr(own, "__get__") else None
+        plain = {key: all_unmarked(item) for key, item in keywords.items()}
+        return own(value, *given, **plain) if function is None else function(*given, **plain)
+
+    method.__name__ = name
+    return method

@@ -1,0 +1,163 @@
+"""Calls whose results may not be there yet, and errors that tell where such a call stood."""
+
+from __future__ import annotations
+
+import linecache
+import os
+import sys
+from typing import NoReturn, Protocol
+
+from penstock.dynamic._eval_contexts import EvalContext
+from penstock.errors import Frame, OperatorError
+from penstock.tensors import TensorList
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+
+
+def call_site() -> Frame:
+    """The innermost line of the program that is not Penstock's."""
+    frame = sys._getframe(1)  # private: done for each deferred call, and far quicker than inspect.stack()
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back
+    return Frame(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name, "")
+
+
+def raise_at(error: Exception, site: Frame) -> NoReturn:
+    """Raises an error like ``error`` that tells of the call at ``site``, from ``error`` with its traceback ending there."""
+    line = linecache.getline(site.filename, site.lineno).strip()
+    text = f"It was called here:\n\n{Frame(site.filename, site.lineno, site.function, line)}\n"
+    try:
+        raise _alike(error, text) from _seen_from(error, site)
+    finally:
+        del error
+
+
+def _alike(error: Exception, text: str) -> Exception:
+    if isinstance(error, OperatorError):
+        return type(error)(f"{error.reason}\n\n{text}", error.operator, error.device, error.sample)
+    try:
+        return type(error)(f"{error}\n\n{text}")
+    except TypeError:
+        return RuntimeError(f"{error}\n\n{text}")
+
+
+def _seen_from(error: Exception, site: Frame) -> Exception:
+    """The error, with a traceback of one frame: the line of the call."""
+    # A traceback needs a frame, and the one of the call may be gone: this makes one with that name and line.
+    code = compile("\n" * (site.lineno - 1) + "raise error", site.filename, "exec")
+    try:
+        exec(code.replace(co_name=site.function), {"error": error.with_traceback(None)})
+    except type(error) as raised:
+        first = raised.__traceback__
+        return raised.with_traceback(None if first is None else first.tb_next)
+    return error
+
+
+class Work(Protocol):
+    """What a call has to do.
+
+    Attributes:
+        count: the number of results.
+        device: where they will be, ``cpu`` or ``gpu``.
+    """
+
+    @property
+    def count(self) -> int: ...
+
+    @property
+    def device(self) -> str: ...
+
+    def run(self, context: EvalContext) -> list[TensorList]:
+        """The results."""
+
+    def sketch(self, context: EvalContext) -> list[TensorList] | None:
+        """Batches without samples, of the results' types, ranks and layouts; None if that is not known before."""
+
+
+class Invocation:
+    """A call that runs when one of its results is needed.
+
+    Args:
+        work: what to do.
+        context: to run it with.
+        batch_size: of the results; None: each is a single tensor.
+    """
+
+    __slots__ = ("__weakref__", "_context", "_error", "_results", "_site", "_sketch", "_work", "batch_size", "device")
+
+    def __init__(self, work: Work, context: EvalContext, batch_size: int | None) -> None:
+        self._work: Work | None = work
+        self._context = context
+        self._site = call_site()
+        self._results: list[TensorList] | None = None
+        self._sketch: list[TensorList] | None = None
+        self._error: Exception | None = None
+        self.batch_size = batch_size
+        self.device = work.device
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether it was not run yet."""
+        return self._work is not None
+
+    def run(self, context: EvalContext | None = None) -> list[TensorList]:
+        """The results; runs the call if that was not done before.
+
+        Raises:
+            Exception: like the one that the call raised, and from it; it tells where the call stood.
+        """
+        if self._results is None:
+            if self._error is None:
+                self._attempt()
+            if self._error is not None:
+                raise_at(self._error, self._site)
+        assert self._results is not None
+        return self._results
+
+    def _attempt(self) -> None:
+        work, self._work = self._work, None
+        assert work is not None
+        try:
+            self._results = work.run(self._context)
+        except Exception as error:
+            self._error = error
+
+    def sketch(self) -> list[TensorList]:
+        """The results, or batches without samples that are like them."""
+        if self._results is not None:
+            return self._results
+        if self._sketch is None and self._work is not None:
+            try:
+                self._sketch = self._work.sketch(self._context)
+            except Exception:
+                # It recurs, with the sample's number, when the call is run.
+                self._sketch = None
+        return self.run() if self._sketch is None else self._sketch
+
+
+class Result:
+    """One of the results of an :class:`Invocation`."""
+
+    __slots__ = ("_invocation", "index")
+
+    def __init__(self, invocation: Invocation, index: int) -> None:
+        self._invocation = invocation
+        self.index = index
+
+    @property
+    def device(self) -> str:
+        """``cpu`` or ``gpu``."""
+        return self._invocation.device
+
+    @property
+    def batch_size(self) -> int | None:
+        """The number of samples; None: a single tensor."""
+        return self._invocation.batch_size
+
+    def sketch(self) -> TensorList:
+        """The result, or a batch without samples that is like it."""
+        return self._invocation.sketch()[self.index]
+
+    def value(self) -> TensorList:
+        """The result."""
+        return self._invocation.run()[self.index]

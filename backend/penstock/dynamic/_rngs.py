@@ -1,0 +1,164 @@
+"""Generators of random numbers, from which random operators have their states."""
+
+from __future__ import annotations
+
+import operator
+import re
+import secrets
+import threading
+from collections.abc import Callable
+from typing import SupportsIndex, final
+
+import numpy as np
+
+from penstock.kernels.random_streams import Stream
+
+STATE_WORDS = 7
+"""The draws that one call of a random operator takes."""
+
+_MASK = 0xFFFFFFFFFFFFFFFF
+_AHEAD = 64
+_STATE = re.compile(r"Philox_([0-9A-F]{16})_([0-9A-F]{16}):([0-9A-F]{16})_([0-3])")
+
+
+class RNGState(str):
+    """The state of an :class:`RNG`, as text."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"RNGState('{self}')"
+
+
+@final
+class RNG:
+    """A generator of random numbers. Random operators take it as ``rng`` and draw from it what they need for a batch.
+
+    The numbers are those of Philox4x32-10, as in DALI.
+
+    Args:
+        seed: 64 bits; by default a random one.
+        state: to continue from; excludes ``seed``.
+
+    >>> RNG(seed=42)(), RNG(seed=42)()
+    (2632642643, 2632642643)
+    """
+
+    on_draw: Callable[[RNG], None] | None = None
+    """Called before a number is drawn, if set."""
+
+    def __init__(self, seed: int | None = None, state: object = None) -> None:
+        if seed is not None and state is not None:
+            raise ValueError("Give either `seed` or `state`")
+        self.draws = self.version = 0
+        if state is None:
+            self.seed = secrets.randbits(64) if seed is None else seed
+        else:
+            self.set_state(state)
+
+    def _begin(self, key: int, stream: int, position: int) -> None:
+        self._key, self._stream, self._position = key, stream, position
+        # Numbers that were computed ahead, and where they begin.
+        self._ahead, self._ahead_from = np.empty(0, np.uint64), position
+        self.version += 1
+
+    def __call__(self) -> int:
+        """The next number, from 0 to 2**32 - 1."""
+        return self.draw(1)[0]
+
+    def draw(self, count: int) -> list[int]:
+        """The next numbers."""
+        if self.on_draw is not None:
+            self.on_draw(self)
+        start = self._position - self._ahead_from
+        if start < 0 or start + count > self._ahead.size:
+            self._compute(max(count, _AHEAD))
+            start = 0
+        self._position += count
+        self.draws += count
+        return self._ahead[start : start + count].tolist()
+
+    def _compute(self, count: int) -> None:
+        from penstock.kernels.cpu.philox import fill_draws
+
+        self._ahead, self._ahead_from = np.empty(count, np.uint64), self._position
+        own = Stream(np.uint64(self._key), np.uint64(self._stream), np.uint64(self._position))
+        fill_draws(self._ahead, own.key, own.stream, own.start)
+
+    def advance(self, n: SupportsIndex) -> None:
+        """Skips ``n`` numbers."""
+        count = operator.index(n)
+        if count < 0:
+            raise ValueError(f"A generator cannot go back: advance({count})")
+        if count:
+            if self.on_draw is not None:
+                self.on_draw(self)
+            self._position += count
+            self.draws += count
+
+    @property
+    def seed(self) -> int:
+        """Sets the seed, and starts anew; it cannot be read."""
+        raise AttributeError("The seed of a generator can only be set; `state` tells where it is")
+
+    @seed.setter
+    def seed(self, value: int) -> None:
+        self._begin(operator.index(value) & _MASK, 0, 0)
+
+    @property
+    def state(self) -> RNGState:
+        """Where the generator is; ``str`` of it can be stored."""
+        return self.get_state()
+
+    @state.setter
+    def state(self, value: object) -> None:
+        self.set_state(value)
+
+    def get_state(self, *, cuda_stream: object = None) -> RNGState:
+        """Where the generator is; ``str`` of it can be stored."""
+        block, phase = divmod(self._position, 4)
+        return RNGState(f"Philox_{self._key:016X}_{self._stream:016X}:{block & _MASK:016X}_{phase}")
+
+    def set_state(self, value: object) -> None:
+        """Continues from a state, or its text; raises ValueError if it is neither."""
+        match = _STATE.fullmatch(str(value))
+        if match is None:
+            raise ValueError(f"This is no state of a generator: {value!r}")
+        key, stream, block = (int(word, 16) for word in match.groups()[:3])
+        self._begin(key, stream, 4 * block + int(match[4]))
+
+    def clone(self) -> RNG:
+        """Another generator with the same numbers to come."""
+        return RNG(state=self.state)
+
+    def __repr__(self) -> str:
+        return f"RNG(state='{self.state}')"
+
+
+class _Default(threading.local):
+    """The generator of a thread."""
+
+    def __init__(self) -> None:
+        self.rng = RNG()
+
+
+_default = _Default()
+
+
+def get_default_rng() -> RNG:
+    """This thread's generator, for random operators that are given none."""
+    return _default.rng
+
+
+def set_seed(seed: int) -> None:
+    """Sets the seed of this thread's generator."""
+    _default.rng.seed = seed
+
+
+def chosen_rng(rng: object) -> RNG:
+    """The generator that was given, or the thread's; raises ValueError for anything else."""
+    if rng is None:
+        return _default.rng
+    if not isinstance(rng, RNG):
+        raise ValueError(f"rng must be an instance of RNG, but got {type(rng).__module__}.{type(rng).__qualname__}")
+    return rng

@@ -1,0 +1,110 @@
+"""CUDA streams: ``Stream``, and which of them is the default."""
+
+from __future__ import annotations
+
+import threading
+
+from penstock.dynamic._faculties import Given
+from penstock.tensors import cuda
+from penstock.tensors.tensor import as_cupy_stream
+
+
+class Stream:
+    """A CUDA stream.
+
+    Args:
+        stream: an existing one: of PyTorch or CuPy, an object with ``__cuda_stream__``, or an address; by default a new
+            one is made.
+        device_id: its GPU; by default the thread's current one.
+    """
+
+    create_new: object = type("CreateNew", (), {"__repr__": lambda self: "Stream.create_new"})()
+
+    def __init__(self, *, stream: Given = create_new, device_id: int | None = None) -> None:
+        cupy = cuda.require_cupy("a CUDA stream")
+        with cupy.cuda.Device(device_id):
+            self.device_id = int(cupy.cuda.Device().id)
+            if stream is Stream.create_new:
+                self.cupy_stream = cupy.cuda.Stream(non_blocking=True)
+            elif isinstance(stream, Stream):
+                self.cupy_stream = stream.cupy_stream
+            elif hasattr(stream, "__cuda_stream__"):
+                self.cupy_stream = cuda.stream_at(stream.__cuda_stream__()[1], self.device_id)
+            else:
+                self.cupy_stream = as_cupy_stream(stream)
+
+    @property
+    def handle(self) -> int:
+        """The stream's address."""
+        return int(self.cupy_stream.ptr)
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, self.handle
+
+    def synchronize(self) -> None:
+        """Waits for everything that was queued."""
+        self.cupy_stream.synchronize()
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Stream):
+            return (self.handle, self.device_id) == (other.handle, other.device_id)
+        address = getattr(other, "cuda_stream", getattr(other, "ptr", other))
+        return address == self.handle if isinstance(address, int) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash((self.handle, self.device_id))
+
+    def __repr__(self) -> str:
+        return f"Stream(handle={self.handle:#x}, device_id={self.device_id})"
+
+
+class _Current(threading.local):
+    """The streams that a thread has set, by device."""
+
+    def __init__(self) -> None:
+        self.streams: dict[int, Stream] = {}
+
+
+_current = _Current()
+_defaults: dict[int, Stream] = {}
+
+
+def stream(*, stream: object = Stream.create_new, device_id: int | None = None) -> Stream:
+    """A :class:`Stream` for an existing stream, or a new one."""
+    return stream if isinstance(stream, Stream) and device_id is None else Stream(stream=stream, device_id=device_id)
+
+
+def _set(streams: dict[int, Stream], given: object) -> None:
+    if given is None:
+        streams.clear()
+    else:
+        own = stream(stream=given)
+        streams[own.device_id] = own
+
+
+def set_default_stream(stream: object) -> None:
+    """Sets the stream of all threads, for its device; None: none, for any device."""
+    _set(_defaults, stream)
+
+
+def set_current_stream(stream: object) -> None:
+    """Sets the stream of this thread, for its device; None: none, for any device."""
+    _set(_current.streams, stream)
+
+
+def get_default_stream(device_id: int | None = None) -> Stream | None:
+    """The stream that was set for all threads, or None."""
+    return _find(_defaults, device_id)
+
+
+def get_current_stream(device_id: int | None = None) -> Stream | None:
+    """The stream that was set for this thread, or else for all; None if neither was."""
+    return _find(_current.streams, device_id) or _find(_defaults, device_id)
+
+
+def _find(streams: dict[int, Stream], device_id: int | None) -> Stream | None:
+    if not streams:
+        return None
+    if device_id is None:
+        device_id = int(cuda.require_cupy("a CUDA stream").cuda.Device().id)
+    return streams.get(device_id)

@@ -1,0 +1,84 @@
+"""Python's operators, and what else tensors and batches do by means of operators."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from penstock.dynamic import _faculties
+from penstock.dynamic._calls import Face, call
+from penstock.dynamic._faculties import Outcome
+from penstock.dynamic._invariants import unmarked
+from penstock.dynamic._values import Tensor, Value
+from penstock.schema import find_schema
+from penstock.schema.registry import load_package
+
+load_package("penstock.operators")
+_faces: dict[str, Face] = {}
+_WORDS = {bool: "bool", int: "int32", float: "float32"}
+
+
+def face_of(operator: str) -> Face:
+    """What calls of the operator with this schema have in common."""
+    face = _faces.get(operator)
+    if face is None:
+        schema = find_schema(operator)
+        face = _faces[operator] = Face(schema, schema.fn_path)
+    return face
+
+
+def apply(function: str, *operands: object) -> Outcome:
+    """Applies a function of arithmetic, by its name in expressions, to tensors, batches, numbers and lists of numbers.
+
+    Raises:
+        ValueError: some are on the CPU and some on a GPU.
+        OverflowError: an integer does not fit into 32 bits.
+    """
+    operands = tuple(map(unmarked, operands))
+    values = [operand for operand in operands if isinstance(operand, Value)]
+    on_gpu = any(value.device_type() == "gpu" for value in values)
+    words: list[str] = []
+    inputs: list[Value] = []
+    integers: list[int] = []
+    reals: list[float] = []
+    for position, operand in enumerate(operands):
+        kind = type(operand)
+        if kind not in _WORDS or (not values and not position):
+            words.append(f"&{len(inputs)}")
+            inputs.append(_operand(operand, on_gpu))
+        elif isinstance(operand, float):
+            words.append(f"${len(reals)}:float32")
+            reals.append(operand)
+        else:
+            assert isinstance(operand, int)
+            if not -(2**31) <= operand < 2**31:
+                raise OverflowError(f"The integer {operand} is out of range for int32; make it a tensor")
+            words.append(f"${len(integers)}:{_WORDS[kind]}")
+            integers.append(int(operand))
+    arguments = {
+        "expression_desc": f"{function}({' '.join(words)})",
+        "integer_constants": integers or None,
+        "real_constants": reals or None,
+    }
+    return call(face_of("_ArithmeticGenericOp"), inputs, arguments)
+
+
+def _operand(operand: object, on_gpu: bool) -> Value:
+    if not isinstance(operand, Value):
+        numbers = isinstance(operand, (int, float, list, tuple))
+        operand = Tensor(operand, device="gpu" if on_gpu and numbers else None)
+    if (operand.device_type() == "gpu") != on_gpu:
+        raise ValueError("Cannot mix GPU and CPU inputs: copy one of them by `.cpu()` or `.gpu()`")
+    return operand
+
+
+class _Faculties:
+    """Operators on tensors and batches."""
+
+    apply = staticmethod(apply)
+
+    @staticmethod
+    def call(operator: str, inputs: Sequence[object], arguments: dict[str, object], device: object) -> Outcome:
+        return call(face_of(operator), inputs, arguments, None, device)
+
+
+_faculties.define(_Faculties())

@@ -1,0 +1,72 @@
+"""The threads on which CPU operators work: ``ThreadPool``."""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+
+from penstock.dynamic._devices import Device
+from penstock.runtime.workers import WorkerPool
+
+_GIVEN_BY_DEVICE = -1
+
+
+class ThreadPool:
+    """Threads that share the samples of a batch.
+
+    Args:
+        num_threads: how many; by default one for each core that this process may use.
+        device_id: the GPU whose operators also use them; by default the current device's.
+    """
+
+    def __init__(self, num_threads: int | None = None, *, device_id: int | None = _GIVEN_BY_DEVICE) -> None:
+        if num_threads is not None and num_threads < 1:
+            raise ValueError(f"num_threads must be at least 1, got {num_threads}")
+        self.num_threads = num_threads or _cores()
+        self.device_id = Device.current().device_id if device_id == _GIVEN_BY_DEVICE else device_id
+        self.workers = WorkerPool(self.num_threads)
+        weakref.finalize(self, self.workers.close)
+
+    def __repr__(self) -> str:
+        return f"ThreadPool(num_threads={self.num_threads}, device_id={self.device_id})"
+
+
+class _Default:
+    """The pool of those contexts that have none of their own."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.num_threads: int | None = None
+        self.pools: dict[int | None, ThreadPool] = {}
+
+
+_default = _Default()
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def get_num_threads() -> int:
+    """The number of threads of contexts that were made without one."""
+    return _default.num_threads or _cores()
+
+
+def set_num_threads(n: int | None) -> None:
+    """Sets the number of threads of contexts that were made without one; None: one for each core."""
+    if n is not None and n < 1:
+        raise ValueError(f"The number of threads must be at least 1, got {n}")
+    with _default.lock:
+        if n != _default.num_threads:
+            _default.num_threads = n
+            _default.pools = {}
+
+
+def default_thread_pool(device_id: int | None) -> ThreadPool:
+    """The pool of contexts of a device that were made without one."""
+    pool = _default.pools.get(device_id)
+    if pool is None:
+        with _default.lock:
+            pool = _default.pools.setdefault(device_id, ThreadPool(_default.num_threads, device_id=device_id))
+    return pool

@@ -1,0 +1,13 @@
+"""The states of readers and generators, from which a program continues: ``Checkpoint``."""
+
+from __future__ import annotations
+
+from penstock.dynamic._checkpoints import Checkpoint
+from penstock.dynamic._eval_contexts import EvalContext
+
+__all__ = ["Checkpoint", "current"]
+
+
+def current() -> Checkpoint:
+    """The checkpoint of the current context."""
+    return EvalContext.current().checkpoint

@@ -1,0 +1,37 @@
+"""Mathematical functions of tensors and batches: ``math.sqrt(tensor)``, ``math.clamp(batch, 0, 255)``.
+
+They are those of :mod:`penstock.math`, with the same types of results.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NoReturn
+
+from penstock import math as of_nodes
+from penstock.dynamic._faculties import Outcome
+from penstock.dynamic._syntax import apply
+from penstock.errors import no_such_attribute
+
+__all__ = list(of_nodes.__all__)
+
+
+def _function(name: str) -> Callable[..., Outcome]:
+    node_function = getattr(of_nodes, name)
+
+    def function(*operands: object) -> Outcome:
+        return apply(name, *operands)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = node_function.__doc__
+    function.__signature__ = inspect.signature(node_function)  # type: ignore[attr-defined]
+    return function
+
+
+globals().update({name: _function(name) for name in __all__})
+
+if not TYPE_CHECKING:  # Type checkers know what is there.
+
+    def __getattr__(name: str) -> NoReturn:
+        raise no_such_attribute(__name__, name, globals())

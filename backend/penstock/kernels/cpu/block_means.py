@@ -1,0 +1,29 @@
+"""Means of blocks of pixels, rounded as Pillow does."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from penstock.kernels.cpu.options import OPTIONS
+
+
+@njit(**OPTIONS)
+def block_means(image: np.ndarray, rows: int, columns: int, result: np.ndarray) -> None:
+    """The mean of each block of ``rows`` by ``columns`` pixels; blocks at the end may be smaller.
+
+    Sums are multiplied by the reciprocal of the number of pixels, in 24 bits, which determines how halves are rounded.
+    """
+    height, width, channels = image.shape
+    for y in range(result.shape[0]):
+        top, bottom = y * rows, min(y * rows + rows, height)
+        for x in range(result.shape[1]):
+            left, right = x * columns, min(x * columns + columns, width)
+            count = np.uint32((bottom - top) * (right - left))
+            factor = np.uint32((1 << 24) // count)
+            for c in range(channels):
+                total = count // np.uint32(2)
+                for i in range(top, bottom):
+                    for k in range(left, right):
+                        total += np.uint32(image[i, k, c])
+                result[y, x, c] = np.uint32(total * factor) >> np.uint32(24)

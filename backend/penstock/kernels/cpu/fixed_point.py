@@ -1,0 +1,181 @@
+"""Separable resampling of uint8 in fixed point on the CPU: integer weights, and each pass rounded to uint8.
+
+The vertical pass sums whole rows as vectors. The horizontal pass transposes blocks of rows, so that a vector holds one
+value from each of several rows, sums, and transposes the result back.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from penstock.kernels.cpu.options import OPTIONS
+from penstock.kernels.cpu.simd import at
+from penstock.kernels.cpu.simd_integers import load, nothing, store_rows, transpose_block, widened
+from penstock.kernels.reference_filters import ReferenceTaps
+
+# Rows and columns that are transposed at a time; smaller images are padded to this size.
+_BLOCK = 16
+
+
+@njit(**OPTIONS)
+def _sum_row(
+    flat: np.ndarray, place: int, stride: int, weights: np.ndarray, bits: int, row: np.ndarray, count: int
+) -> None:
+    """row[i] = sum over k of weights[k] * flat[place + k * stride + i], for i below count."""
+    half, i = 1 << (bits - 1), 0
+    while i < count:
+        # The last vector overlaps the previous one, so that all have the same size.
+        if count < 64:
+            i = min(i, count - 16)
+            short, source = nothing(16) + half, place + i
+            for k in range(weights.size):
+                short = short + widened(load(flat, source, 16)) * at(weights, k)
+                source += stride
+            store_rows(row, i, 0, (short >> bits,))
+            i += 16
+        else:
+            i = min(i, count - 64)
+            total, source = nothing(64) + half, place + i
+            for k in range(weights.size):
+                total = total + widened(load(flat, source, 64)) * at(weights, k)
+                source += stride
+            store_rows(row, i, 0, (total >> bits,))
+            i += 64
+
+
+@njit(**OPTIONS)
+def _sum_rows(rows: np.ndarray, starts: np.ndarray, weights: np.ndarray, bits: int, lines: np.ndarray) -> None:
+    """The vertical pass: rows (H, n) -> lines (h, n)."""
+    flat, stride = rows.ravel(), rows.shape[1]
+    for y in range(starts.size):
+        _sum_row(flat, starts[y] * stride, stride, weights[y], bits, lines[y], stride)
+
+
+@njit(**OPTIONS)
+def _sum_turned(
+    columns: np.ndarray,
+    channels: int,
+    first: int,
+    starts: np.ndarray,
+    weights: np.ndarray,
+    bits: int,
+    lines: np.ndarray,
+) -> None:
+    """The horizontal pass over a block of rows that is turned, from column ``first`` on: (n, block) -> (w * C, block)."""
+    taps, flat = weights.shape[1], weights.ravel()
+    half, step = 1 << (bits - 1), channels * 16
+    for x in range(starts.size):
+        pixel, end = (starts[x] * channels - first) * 16, x * step
+        if channels == 3:
+            red, green, blue = nothing(16) + half, nothing(16) + half, nothing(16) + half
+            for k in range(x * taps, (x + 1) * taps):
+                weight = at(flat, k)
+                red = red + widened(load(columns, pixel, 16)) * weight
+                green = green + widened(load(columns, pixel + 16, 16)) * weight
+                blue = blue + widened(load(columns, pixel + 32, 16)) * weight
+                pixel += 48
+            store_rows(lines, end, 16, (red >> bits, green >> bits, blue >> bits))
+        else:
+            for c in range(channels):
+                one, source = nothing(16) + half, pixel + c * 16
+                for k in range(x * taps, (x + 1) * taps):
+                    one = one + widened(load(columns, source, 16)) * at(flat, k)
+                    source += step
+                store_rows(lines, end + c * 16, 0, (one >> bits,))
+
+
+@njit(**OPTIONS)
+def _turn(flat: np.ndarray, place: int, stride: int, columns: np.ndarray, count: int) -> None:
+    """Transposes ``count`` columns, at least a block's, of a block of rows: (block, n) -> (n, block)."""
+    x = 0
+    while x < count:
+        x = min(x, count - 16)
+        transpose_block(flat, place + x, stride, columns, x * 16, 16, 16)
+        x += 16
+
+
+@njit(**OPTIONS)
+def _turn_back(columns: np.ndarray, flat: np.ndarray, place: int, stride: int, count: int) -> None:
+    """The reverse."""
+    x = 0
+    while x < count:
+        x = min(x, count - 16)
+        transpose_block(columns, x * 16, 16, flat, place + x, stride, 16)
+        x += 16
+
+
+@njit(**OPTIONS)
+def _sum_columns(
+    rows: np.ndarray, channels: int, starts: np.ndarray, weights: np.ndarray, bits: int, lines: np.ndarray
+) -> None:
+    """The horizontal pass: rows (H, W * C) -> lines (H, w * C), where both may be wider."""
+    flat, stride = rows.ravel(), rows.shape[1]
+    ends, width = lines.ravel(), lines.shape[1]
+    count = max((starts.max() + weights.shape[1] - starts.min()) * channels, 16)
+    first = min(starts.min() * channels, stride - count)
+    columns, turned = np.empty(count * 16, np.uint8), np.empty(width * 16, np.uint8)
+    y = 0
+    while y < rows.shape[0]:
+        y = min(y, rows.shape[0] - 16)
+        _turn(flat, y * stride + first, stride, columns, count)
+        _sum_turned(columns, channels, first, starts, weights, bits, turned)
+        _turn_back(turned, ends, y * width, width, width)
+        y += 16
+
+
+def resample_image(
+    source: np.ndarray,
+    vertical: ReferenceTaps,
+    horizontal: ReferenceTaps,
+    target: np.ndarray,
+    columns_first: bool = True,
+) -> None:
+    """Resamples an image in two passes, each with a uint8 result.
+
+    Args:
+        source: contiguous, of shape (H, W, C), of uint8.
+        vertical, horizontal: filters of the axes, or of a window of them; their weights are integers.
+        target: contiguous, of shape (h, w, C), of uint8.
+        columns_first: do the horizontal pass first.
+    """
+    rows, channels = source.reshape(source.shape[0], -1), source.shape[2]
+    lines = target.reshape(target.shape[0], -1)
+    if columns_first:
+        first = int(vertical.starts.min())
+        read = rows[first : int(vertical.starts.max()) + vertical.weights.shape[1]]
+        between = np.empty((len(read), lines.shape[1]), np.uint8)
+        _resample_columns(read, channels, horizontal, between)
+        _resample_rows(between, vertical._replace(starts=vertical.starts - np.int32(first)), lines)
+    else:
+        between = np.empty((lines.shape[0], rows.shape[1]), np.uint8)
+        _resample_rows(rows, vertical, between)
+        _resample_columns(between, channels, horizontal, lines)
+
+
+def _resample_rows(rows: np.ndarray, taps: ReferenceTaps, lines: np.ndarray) -> None:
+    width = lines.shape[1]
+    if width < _BLOCK:
+        wider = _padded(lines, 0)
+        _sum_rows(_padded(rows, 0), *taps, wider)
+        lines[...] = wider[:, :width]
+    else:
+        _sum_rows(rows, *taps, lines)
+
+
+def _resample_columns(rows: np.ndarray, channels: int, taps: ReferenceTaps, lines: np.ndarray) -> None:
+    height, width = lines.shape
+    if min(height, width, rows.shape[1]) < _BLOCK:
+        larger = _padded(lines, _BLOCK)
+        _sum_columns(_padded(rows, _BLOCK), channels, *taps, larger)
+        lines[...] = larger[:height, :width]
+    else:
+        _sum_columns(rows, channels, *taps, lines)
+
+
+def _padded(rows: np.ndarray, least: int) -> np.ndarray:
+    """The rows, padded to the given number of rows and to the width of a block."""
+    height, width = rows.shape
+    padded = np.zeros((max(height, least), max(width, _BLOCK)), np.uint8)
+    padded[:height, :width] = rows
+    return padded

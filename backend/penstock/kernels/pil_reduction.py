@@ -1,0 +1,53 @@
+"""Reduction of images by integer factors, which Pillow does before resizing with a `reducing_gap` (`Reduce.c`)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from penstock.kernels.resize_shapes import AxisPlan
+
+# Supports of the filters, in samples.
+_SUPPORT = {"box": 0.5, "bilinear": 1.0, "hamming": 1.0, "bicubic": 2.0, "lanczos": 3.0}
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """How to reduce one axis.
+
+    Attributes:
+        factor: number of samples that become one.
+        start, stop: the part of the axis to reduce.
+    """
+
+    factor: int
+    start: int
+    stop: int
+
+    def rest(self, plan: AxisPlan) -> AxisPlan:
+        """The rest of ``plan`` after the reduction."""
+        size = -(-(self.stop - self.start) // self.factor)
+        start, end = (plan.start - self.start) / self.factor, (plan.end - self.start) / self.factor
+        return AxisPlan(size, plan.size_out, start, end)
+
+
+def reduction_of(plan: AxisPlan, name: str, gap: float) -> Reduction:
+    """How an axis is reduced before the filter ``name`` shrinks it at least ``gap`` times."""
+    covered = plan.end - plan.start
+    scale = covered / plan.size_out
+    reach = (_SUPPORT.get(name, 0.5) - 0.5) * scale
+    start, stop = max(0, int(plan.start - reach)), min(plan.size_in, math.ceil(plan.end + reach))
+    return Reduction(int(covered / plan.size_out / gap) or 1, start, stop)
+
+
+def reduce_image(image: np.ndarray, vertical: Reduction, horizontal: Reduction) -> np.ndarray:
+    """The means of the blocks of an image (H, W, C) of uint8; those at the end may be smaller."""
+    from penstock.kernels.cpu.block_means import block_means
+
+    height, width = (-(-(axis.stop - axis.start) // axis.factor) for axis in (vertical, horizontal))
+    result = np.empty((height, width, image.shape[2]), np.uint8)
+    part = image[vertical.start : vertical.stop, horizontal.start : horizontal.stop]
+    block_means(part, vertical.factor, horizontal.factor, result)
+    return result

@@ -1,0 +1,128 @@
+"""Other libraries' filters, bit for bit, so that results equal theirs.
+
+Sources: Pillow's `Resample.c` and `Geometry.c`; PyTorch's `UpSampleKernel.cpp`, which torchvision calls for tensors.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+_PIL_BITS = 22
+_TORCH_BITS = 22
+_TORCH_LIMIT = 1 << 15
+TORCH_SMALL = 128
+
+
+class ReferenceTaps(NamedTuple):
+    """The filter of one axis.
+
+    Attributes:
+        starts: first input position of each output position, int32 of shape (size_out,).
+        weights: of shape (size_out, taps): int32 for uint8, where 1 << bits is 1.0; float32 or float64 for float32.
+        bits: fractional bits of integer weights; 0 for others.
+    """
+
+    starts: np.ndarray
+    weights: np.ndarray
+    bits: int
+
+
+@dataclass(frozen=True)
+class ReferenceAxis:
+    """The parameters of the filter of one axis.
+
+    Attributes:
+        size_in, size_out: extents in samples.
+        start, end: the region of the input that the output covers.
+        filter: its name in the library.
+        antialias: whether the filter widens when the axis shrinks.
+        whole: whether weights are integers.
+        small: whether the output's extents add up to at most :data:`TORCH_SMALL`, for which PyTorch has other kernels.
+    """
+
+    size_in: int
+    size_out: int
+    start: float
+    end: float
+    filter: str
+    antialias: bool
+    whole: bool
+    small: bool = False
+
+
+@functools.lru_cache(maxsize=256)
+def pil_taps(axis: ReferenceAxis) -> ReferenceTaps:
+    """A filter of Pillow's: `box`, `bilinear`, `hamming`, `bicubic`, `lanczos` or `nearest`."""
+    from penstock.kernels.cpu import reference_taps
+
+    # Regions are of single precision there.
+    start, end = np.float32(axis.start), np.float32(axis.end)
+    if axis.filter == "nearest":
+        steps = np.full(axis.size_out, float(end - start) / axis.size_out)
+        steps[0] = float(start) + steps[0] * 0.5
+        return _nearest(np.cumsum(steps).astype(np.int64), axis)
+    number, support = reference_taps.PIL_FILTERS[axis.filter]
+    starts, weights = reference_taps.antialiased(
+        axis.size_in, axis.size_out, float(start), float(end - start) / axis.size_out, number, support
+    )
+    return _table(starts, weights, _PIL_BITS if axis.whole else 0, axis)
+
+
+@functools.lru_cache(maxsize=256)
+def torch_taps(axis: ReferenceAxis) -> ReferenceTaps:
+    """A filter of PyTorch's: `bilinear`, `bicubic`, `nearest` or `nearest-exact`."""
+    from penstock.kernels.cpu import reference_taps
+
+    if axis.filter.startswith("nearest"):
+        return _torch_nearest(axis)
+    number, support = reference_taps.TORCH_FILTERS[axis.filter, axis.antialias]
+    if axis.antialias:
+        scale = axis.size_in / axis.size_out
+        starts, weights = reference_taps.antialiased(axis.size_in, axis.size_out, 0.0, scale, number, support)
+    else:
+        starts, weights = reference_taps.interpolated(axis.size_in, axis.size_out, number, support)
+    bits = _torch_bits(float(weights.max())) if axis.whole else 0
+    return _table(starts, weights, bits, axis)
+
+
+def _torch_bits(most: float) -> int:
+    """The largest number of fractional bits with which all weights fit int16."""
+    return next(
+        bits for bits in range(_TORCH_BITS + 1) if bits == _TORCH_BITS or int(0.5 + most * (2 << bits)) >= _TORCH_LIMIT
+    )
+
+
+def _torch_nearest(axis: ReferenceAxis) -> ReferenceTaps:
+    places = np.arange(axis.size_out)
+    scale = np.float32(axis.size_in) / np.float32(axis.size_out)
+    if axis.filter == "nearest-exact":
+        centres = (places + 0.5) * np.float64(scale)
+        if not axis.small:
+            # Rounded with the first pixel's centre at 0, and again with it at 0.5.
+            centres = (centres - 0.5).astype(np.float32) + np.float64(0.5)
+        return _nearest(np.floor(centres.astype(np.float32)).astype(np.int64), axis)
+    if axis.size_out == axis.size_in:
+        return _nearest(places, axis)
+    if axis.size_out == 2 * axis.size_in:
+        return _nearest(places >> 1, axis)
+    return _nearest(np.floor(places.astype(np.float32) * scale).astype(np.int64), axis)
+
+
+def _nearest(positions: np.ndarray, axis: ReferenceAxis) -> ReferenceTaps:
+    starts = np.minimum(positions, axis.size_in - 1).astype(np.int32)
+    return ReferenceTaps(starts, np.ones((len(starts), 1), np.int32 if axis.whole else np.float32), 0)
+
+
+def _table(starts: np.ndarray, weights: np.ndarray, bits: int, axis: ReferenceAxis) -> ReferenceTaps:
+    if axis.whole:
+        scaled = weights * (1 << bits)
+        weights = np.where(scaled < 0, scaled - 0.5, scaled + 0.5).astype(np.int32)
+    from penstock.kernels.cpu.reference_taps import tighten
+
+    starts, weights = starts.astype(np.int32), np.ascontiguousarray(weights)
+    used = tighten(starts, weights, axis.size_in)
+    return ReferenceTaps(starts, np.ascontiguousarray(weights[:, :used]), bits)

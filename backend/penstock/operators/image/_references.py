@@ -1,0 +1,393 @@
+"""Resizing with another library's arithmetic: exactly the same bytes as Pillow, torchvision or OpenCV."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import ClassVar
+
+import numpy as np
+
+from penstock.data_types import (
+    FLOAT,
+    INTERP_CUBIC,
+    INTERP_LANCZOS3,
+    INTERP_LINEAR,
+    INTERP_NN,
+    INTERP_TRIANGULAR,
+    UINT8,
+    DALIDataType,
+    DALIInterpType,
+    dtype_name,
+)
+from penstock.kernels.reference_filters import TORCH_SMALL, ReferenceAxis, ReferenceTaps, pil_taps, torch_taps
+from penstock.operators.image._resizing import (
+    AnyTaps,
+    ResamplePlan,
+    ResamplePlans,
+    Resampling,
+    ResizingOperator,
+    Spatial,
+    Window,
+)
+from penstock.schema import Argument, OutputSpec, Sample, Samples, Workspace
+from penstock.schema.image_chain import NotFusable
+from penstock.schema.operator import Operator
+
+_DALI = "dali"
+# For each library, the names of its filters, and our filter that selects each.
+_NAMES: dict[str, dict[str, DALIInterpType | None]] = {
+    "pil": {
+        "nearest": INTERP_NN,
+        "box": None,
+        "bilinear": INTERP_LINEAR,
+        "hamming": None,
+        "bicubic": INTERP_CUBIC,
+        "lanczos": INTERP_LANCZOS3,
+    },
+    "torchvision": {
+        "nearest": INTERP_NN,
+        "nearest-exact": None,
+        "bilinear": INTERP_LINEAR,
+        "bicubic": INTERP_CUBIC,
+    },
+    "opencv": {
+        "nearest": INTERP_NN,
+        "nearest-exact": None,
+        "linear": INTERP_LINEAR,
+        "linear-exact": None,
+        "area": None,
+        "cubic": INTERP_CUBIC,
+        "lanczos4": None,
+    },
+}
+_OPENCV_FLAGS = {name: f"INTER_{name.upper().replace('-', '_')}" for name in _NAMES["opencv"]}
+# The types that each library's arithmetic supports; libraries not listed support those that they accept.
+_TYPES = {"pil": (UINT8,), "torchvision": (UINT8, FLOAT)}
+# Libraries that leave no choice.
+_ANTIALIASES = {"pil": True, "opencv": False}
+REFERENCE_ARGUMENTS = (
+    Argument(
+        "interpolation",
+        "string",
+        None,
+        "With a `reference`: its filter, as the library calls it, where `interp_type` has no name for it: `box`, "
+        "`hamming` (`pil`), `nearest-exact` (`torchvision`, `opencv`), `linear-exact`, `area`, `lanczos4` (`opencv`).",
+        exempt="It needs a reference.",
+    ),
+    Argument(
+        "reducing_gap",
+        "float",
+        0.0,
+        "With `pil`: images are first reduced by whole factors, as far as the filter then shrinks them at least so many "
+        "times; 0: they are not.",
+        exempt="It needs a reference.",
+    ),
+    Argument(
+        "reference",
+        "string",
+        _DALI,
+        "Whose arithmetic: `dali`, or, with exactly the same results, `pil` (`Image.resize`), `torchvision` "
+        "(`transforms.v2.Resize` of tensors) or `opencv` (`cv2.resize`). Images are of uint8, with `torchvision` also of "
+        "float, with `opencv` of any type.",
+        choices=(_DALI, *_NAMES),
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A library, and its parameters for resizing.
+
+    Attributes:
+        library: `pil`, `torchvision` or `opencv`.
+        interpolation: the filter's name; empty: the one that corresponds to ours.
+        reducing_gap: Pillow's: first reduce the image by integer factors, to no less than this many times the output's
+            size; 0: don't.
+    """
+
+    library: str
+    interpolation: str
+    reducing_gap: float
+
+    def plan_of(self, dtype: DALIDataType) -> type[ReferencePlan]:
+        """The class of the plans for images of this type."""
+        if self.library == "opencv":
+            return OpencvPlan
+        if dtype == FLOAT:
+            return FloatPlan
+        return ReducingPlan if self.reducing_gap else ReferencePlan
+
+    def filter_of(self, kind: DALIInterpType) -> str:
+        """The library's name for the filter ``kind``.
+
+        Raises:
+            ValueError: the library has no such filter.
+        """
+        if self.interpolation:
+            return self.interpolation
+        kind = INTERP_LINEAR if kind == INTERP_TRIANGULAR and self.library == "pil" else kind
+        for name, meant in _NAMES[self.library].items():
+            if meant == kind:
+                return name
+        known = ", ".join(str(meant.name) for meant in _NAMES[self.library].values() if meant is not None)
+        raise ValueError(
+            f"`interp_type`: {self.library} has no {kind.name}. It has {known}, and by `interpolation`: "
+            f"{', '.join(_NAMES[self.library])}"
+        )
+
+
+@dataclass(frozen=True)
+class ReferencePlan(ResamplePlan):
+    """How to resample one sample of ``channels`` channels with the arithmetic of ``reference``."""
+
+    reference: Reference
+    channels: int
+
+    normalizes: ClassVar[bool] = False
+
+    @functools.cached_property
+    def filter(self) -> str:
+        """The name of the filter."""
+        return self.reference.filter_of(self.filters[0])
+
+    @property
+    def columns_first(self) -> bool:
+        if self.reference.library != "pil":
+            return True
+        # As of Pillow 13: tall images, whose rows go first if more than twice as many of them are left out.
+        vertical, horizontal = self.axes
+        fewer_rows = vertical.size_in - vertical.size_out
+        return fewer_rows <= 0 or fewer_rows <= 2 * (horizontal.size_in - horizontal.size_out)
+
+    @functools.cached_property
+    def tables(self) -> tuple[AnyTaps, ...]:
+        return tuple(self._table(axis) for axis in range(len(self.axes)))
+
+    def _table(self, axis: int) -> ReferenceTaps:
+        plan, window = self.axes[axis], self.windows[axis]
+        if self.reference.library == "pil":
+            table = pil_taps(ReferenceAxis(plan.size_in, plan.size_out, plan.start, plan.end, self.filter, True, True))
+        else:
+            # A region is cut out before: nothing beyond it is seen.
+            begin, size = int(plan.start), int(plan.end) - int(plan.start)
+            small = sum(each.size_out for each in self.axes) <= TORCH_SMALL
+            table = torch_taps(ReferenceAxis(size, plan.size_out, 0.0, size, self.filter, self.antialias, True, small))
+            table = table._replace(starts=table.starts + np.int32(begin))
+        part = slice(window.start, window.stop)
+        starts, weights = table.starts[part], table.weights[part]
+        if window.mirrored:
+            starts, weights = starts[::-1], weights[::-1]
+        return table._replace(starts=np.ascontiguousarray(starts), weights=np.ascontiguousarray(weights))
+
+    def resample(self, source: np.ndarray, target: np.ndarray, tables: Sequence[AnyTaps]) -> None:
+        from penstock.kernels.cpu.resample import gather_image
+        from penstock.kernels.cpu.translucency import premultiplied, unmultiply
+
+        if self.filter.startswith("nearest"):
+            rows, columns = (table.starts for table in tables)
+            gather_image(source, rows, columns, target)
+        elif self.is_translucent(source):
+            self.resample_opaque(premultiplied(source), target, tables)
+            unmultiply(target)
+        else:
+            self.resample_opaque(source, target, tables)
+
+    def is_translucent(self, image: np.ndarray) -> bool:
+        """Whether the last channel is how opaque the others are: Pillow's modes LA and RGBA."""
+        return self.reference.library == "pil" and image.shape[2] in (2, 4)
+
+    def resample_opaque(self, source: np.ndarray, target: np.ndarray, tables: Sequence[AnyTaps]) -> None:
+        """Resamples each channel separately."""
+        from penstock.kernels.cpu.fixed_point import resample_image
+
+        vertical, horizontal = tables
+        assert isinstance(vertical, ReferenceTaps)
+        assert isinstance(horizontal, ReferenceTaps)
+        resample_image(source, vertical, horizontal, target, self.columns_first)
+
+
+@dataclass(frozen=True)
+class ReducingPlan(ReferencePlan):
+    """How to resample one sample like Pillow with a ``reducing_gap``: first reduced by integer factors, then
+    resampled."""
+
+    @functools.cached_property
+    def tables(self) -> tuple[AnyTaps, ...]:
+        return ()
+
+    def resample(self, source: np.ndarray, target: np.ndarray, tables: Sequence[AnyTaps]) -> None:
+        from penstock.kernels.cpu.translucency import premultiplied, unmultiply
+        from penstock.kernels.pil_reduction import reduce_image, reduction_of
+
+        gap, nearest = self.reference.reducing_gap, self.filter == "nearest"
+        reductions = [reduction_of(axis, self.filter, gap) for axis in self.axes]
+        plan = ReferencePlan(self.axes, self.filters, self.antialias, self.windows, self.reference, self.channels)
+        if nearest or all(reduction.factor == 1 for reduction in reductions):
+            plan.resample(source, target, plan.tables)
+            return
+        translucent = self.is_translucent(source)
+        less = reduce_image(premultiplied(source) if translucent else source, *reductions)
+        axes = tuple(reduction.rest(axis) for reduction, axis in zip(reductions, self.axes))
+        rest = replace(plan, axes=axes)
+        rest.resample_opaque(less, target, rest.tables)
+        if translucent:
+            unmultiply(target)
+
+
+@dataclass(frozen=True)
+class FloatPlan(ReferencePlan):
+    """How one sample of float32 is resampled as a contiguous tensor is by PyTorch, on a machine with FMA."""
+
+    @functools.cached_property
+    def tables(self) -> tuple[AnyTaps, ...]:
+        return ()
+
+    def resample(self, source: np.ndarray, target: np.ndarray, tables: Sequence[AnyTaps]) -> None:
+        from penstock.kernels.cpu.torch_floats import resample_image
+
+        rows, columns = (slice(int(axis.start), int(axis.end)) for axis in self.axes)
+        part = np.ascontiguousarray(source[rows, columns])
+        backwards = tuple(slice(None, None, -1 if window.mirrored else 1) for window in self.windows)
+        if self.filter.startswith("nearest"):
+            whole = ReferencePlan(self.axes, self.filters, self.antialias, self.windows, self.reference, self.channels)
+            whole.resample(source, target, whole.tables)
+        elif part.shape == target.shape:
+            target[...] = part[backwards]
+        else:
+            result = np.empty(target.shape, np.float32)
+            resample_image(part, result, self.filter == "bicubic", self.antialias, self.channels)
+            target[...] = result[backwards]
+
+
+@dataclass(frozen=True)
+class OpencvPlan(ReferencePlan):
+    """How to resize one sample with OpenCV itself, which is a dependency anyway, and releases the GIL."""
+
+    @functools.cached_property
+    def tables(self) -> tuple[AnyTaps, ...]:
+        return ()
+
+    def resample(self, source: np.ndarray, target: np.ndarray, tables: Sequence[AnyTaps]) -> None:
+        from penstock.kernels.cpu.opencv import keep, opencv
+
+        library = opencv()
+        flag = getattr(library, _OPENCV_FLAGS[self.filter])
+        rows, columns = (slice(int(axis.start), int(axis.end)) for axis in self.axes)
+        result = library.resize(source[rows, columns], self.extents[::-1], interpolation=flag).reshape(target.shape)
+        backwards = tuple(slice(None, None, -1 if window.mirrored else 1) for window in self.windows)
+        keep(result[backwards], target)
+
+
+@dataclass(eq=False)
+class ReferencePlans(ResamplePlans):
+    """How to resample many samples with the arithmetic of ``reference``.
+
+    Attributes:
+        channels: of each sample.
+        kind: the class of a single sample's plan.
+    """
+
+    reference: Reference
+    channels: np.ndarray
+    kind: type[ReferencePlan]
+
+    def row(self, number: int) -> ReferencePlan:
+        plan = super().row(number)
+        # Reversed regions are resized forwards, and the result is mirrored.
+        axes = [replace(axis, start=min(axis.start, axis.end), end=max(axis.start, axis.end)) for axis in plan.axes]
+        windows = [Window(0, axis.size_out, axis.start > axis.end) for axis in plan.axes]
+        return self.kind(
+            tuple(axes), plan.filters, plan.antialias, tuple(windows), self.reference, int(self.channels[number])
+        )
+
+
+class ReferenceResizing(ResizingOperator):
+    """Base of the operators that can resize exactly like other libraries (:data:`REFERENCE_ARGUMENTS`)."""
+
+    def setup(self) -> None:
+        super().setup()
+        self._reference: Reference | None = None
+        library, interpolation = self.args["reference"], self.args["interpolation"]
+        gap = self.args["reducing_gap"]
+        if library not in (_DALI, *_NAMES):
+            raise ValueError(f"`reference` is one of {', '.join((_DALI, *_NAMES))}. Got: {library!r}")
+        if gap and library != "pil":
+            raise ValueError("`reducing_gap` needs `reference='pil'`")
+        if library == _DALI:
+            if interpolation is not None:
+                raise ValueError(
+                    "`interpolation` needs a `reference`; of DALI's own filters, `interp_type` chooses one"
+                )
+            return
+        self._check(library, interpolation, gap)
+        self._reference = Reference(library, interpolation or "", gap)
+
+    def _check(self, library: str, interpolation: str | None, gap: float) -> None:
+        if interpolation is not None and interpolation not in _NAMES[library]:
+            raise ValueError(f"`interpolation`: {library} has {', '.join(_NAMES[library])}. Got: {interpolation!r}")
+        if interpolation is not None and self.given("interp_type"):
+            raise ValueError("`interpolation` and `interp_type` both name the filter: give one of them")
+        for name in ("min_filter", "mag_filter"):
+            if self.given(name):
+                raise ValueError(f"`{name}`: {library} has one filter for both axes, `interp_type` or `interpolation`")
+        if gap and gap < 1:
+            raise ValueError(f"`reducing_gap` is at least 1, or 0 for none. Got: {gap:g}")
+        if self.given("antialias") and library in _ANTIALIASES and self.args["antialias"] != _ANTIALIASES[library]:
+            raise ValueError(
+                f"`antialias`: {library} {'always' if _ANTIALIASES[library] else 'never'} widens its filters when an axis shrinks"
+            )
+
+    def joins_chain(self) -> bool:
+        reference = self._reference
+        return super().joins_chain() and (
+            reference is None or (reference.library != "opencv" and not reference.reducing_gap)
+        )
+
+    def stage(self, sample: Sample[Spatial, ResamplePlan]) -> Resampling:
+        if isinstance(sample.plan, FloatPlan):
+            raise NotFusable("images of float, resized as by torchvision")
+        return super().stage(sample)
+
+    def describe(self, workspace: Workspace[Spatial]) -> list[OutputSpec]:
+        specs = super().describe(workspace)
+        if self._reference is not None:
+            self._check_data(workspace, self._reference.library)
+        return specs
+
+    def _check_data(self, workspace: Workspace[Spatial], library: str) -> None:
+        dtype = workspace.inputs[0].dtype
+        if dtype not in _TYPES.get(library, (dtype,)):
+            accepted = " or ".join(dtype_name(known) for known in _TYPES[library])
+            raise RuntimeError(f"With `reference='{library}'`, images are of {accepted}. Got: {dtype_name(dtype)}")
+        if self.args["dtype"] not in (None, dtype):
+            raise RuntimeError(f"With `reference='{library}'`, `dtype` is that of the images, {dtype_name(dtype)}")
+        if workspace.state.axes != 2:
+            raise RuntimeError(f"With `reference='{library}'`, images have two axes, not {workspace.state.axes}")
+
+    def infer_batch(
+        self, samples: Samples[Spatial, ResamplePlan, ResamplePlans]
+    ) -> tuple[Sequence[np.ndarray], ResamplePlans]:
+        shapes, plans = super().infer_batch(samples)
+        if self._reference is None:
+            return shapes, plans
+        for kind in np.unique(plans.filters).tolist():
+            self._reference.filter_of(DALIInterpType(kind))
+        own = {field.name: getattr(plans, field.name) for field in fields(ResamplePlans)}
+        batch, layout = samples.workspace.inputs[0], self.input_layout(samples.workspace)
+        channels = samples.shapes()[:, layout.index("C")]
+        kind = self._reference.plan_of(batch.dtype)
+        return shapes, ReferencePlans(**own, reference=self._reference, channels=channels, kind=kind)
+
+    def plan_axes(self, samples: Samples, extents: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        if self._reference is None:
+            return super().plan_axes(samples, extents)
+        return self.plan_reference(samples, extents, self._reference.library)
+
+    def compute_batch(self, workspace: Workspace[Spatial, ResamplePlan, ResamplePlans]) -> None:
+        if self._reference is None:
+            super().compute_batch(workspace)
+        else:
+            # There are no kernels for it: it is computed on the host.
+            Operator.compute_batch(self, workspace)

@@ -1,0 +1,118 @@
+"""Batches with tolerated failures of samples in readers or decoders."""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+from typing import Final
+
+from penstock.errors import OperatorError, PenstockError, TooManyErrorsError
+from penstock.graph import OpNode
+from penstock.schema.tolerance import ON_ERROR, RAISE, REPLACE
+
+_log = logging.getLogger(__name__)
+_MOST_LISTED: Final = 1000
+
+
+@dataclass(frozen=True)
+class SkippedSample:
+    """A sample that was left out of its batch, or replaced.
+
+    Attributes:
+        source: the file, with the position in it if it holds several samples; empty if unknown.
+        reason: what was wrong with it.
+        operator: the operator that could not read it, e.g. ``penstock.fn.decoders.image``.
+        iteration: index of the batch, since the pipeline was built.
+        sample: its position in the batch.
+        replaced: whether another sample takes its place.
+    """
+
+    source: str
+    reason: str
+    operator: str
+    iteration: int
+    sample: int
+    replaced: bool
+
+
+class SkippedSamples:
+    """The samples that a pipeline skipped or replaced; iterating yields the latest thousand.
+
+    Args:
+        most: the largest number tolerated; None: any number.
+
+    Attributes:
+        count: the number so far.
+    """
+
+    def __init__(self, most: int | None = None) -> None:
+        self._most = most
+        self.count = 0
+        self._latest: deque[SkippedSample] = deque(maxlen=_MOST_LISTED)
+
+    def __iter__(self) -> Iterator[SkippedSample]:
+        return iter(list(self._latest))
+
+    def __len__(self) -> int:
+        return self.count
+
+    def add(self, sample: SkippedSample) -> None:
+        """Counts a sample; raises TooManyErrorsError if there are more than are tolerated."""
+        self.count += 1
+        self._latest.append(sample)
+        _log.warning(
+            "sample %d of batch %d was %s: %s %s",
+            *(sample.sample, sample.iteration, "replaced" if sample.replaced else "skipped"),
+            *(sample.source, sample.reason),
+        )
+        if self._most is not None and self.count > self._most:
+            raise TooManyErrorsError(
+                f"{self.count} samples could not be read, and `max_errors` of the pipeline allows {self._most}. "
+                f"The latest: {sample.source or f'sample {sample.sample}'}: {sample.reason}"
+            )
+
+
+def policy_of(node: OpNode, default: str) -> str:
+    """The policy for samples that fail in an operator."""
+    if ON_ERROR.name not in node.schema.all_arguments:
+        return RAISE
+    return str(node.arguments.get(ON_ERROR.name) or default)
+
+
+def tolerated(nodes: Iterator[OpNode], default: str) -> bool:
+    """Whether failures in any of the operators, or of those fused in them, are tolerated."""
+    written = chain.from_iterable((node, *node.steps) for node in nodes)
+    return any(policy_of(node, default) != RAISE for node in written)
+
+
+def policy_for(node: OpNode, error: PenstockError, default: str) -> str:
+    """The policy for a sample that failed with this error: that of the operator that raised it, even if that was
+    fused."""
+    if not isinstance(error, OperatorError):
+        return RAISE
+    for step in node.steps:
+        if (step.display_name, step.origin) == (error.operator, error.origin):
+            return policy_of(step, default)
+    return policy_of(node, default)
+
+
+def kept_samples(size: int, failed: dict[int, str]) -> list[int]:
+    """The samples of a batch to return, by position; ``failed``: the policies of failed positions.
+
+    A sample to replace becomes the last good one before it, or else the first good one; if there is none, it is
+    skipped.
+    """
+    good = [position for position in range(size) if position not in failed]
+    kept: list[int] = []
+    last = good[0] if good else None
+    for position in range(size):
+        if position not in failed:
+            last = position
+        elif failed[position] != REPLACE:
+            continue
+        if last is not None:
+            kept.append(last)
+    return kept

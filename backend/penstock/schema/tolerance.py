@@ -1,0 +1,25 @@
+"""The argument `on_error` of readers and decoders: how to handle samples that cannot be read or decoded."""
+
+from __future__ import annotations
+
+from penstock.schema.arguments import Argument
+
+RAISE, SKIP, REPLACE = "raise", "skip", "replace"
+POLICIES = (RAISE, SKIP, REPLACE)
+
+ON_ERROR = Argument(
+    "on_error",
+    "string",
+    None,
+    "What becomes of samples that fail here: `raise` the error, `skip` them (the batch is smaller), or `replace` them by "
+    "their neighbours in the batch; by default as the pipeline says.",
+    choices=POLICIES,
+    example=RAISE,
+)
+"""The argument of operators whose failures may be tolerated."""
+
+
+def check_policy(policy: str) -> None:
+    """Raises ValueError for a policy that does not exist."""
+    if policy not in POLICIES:
+        raise ValueError(f"`on_error` is {policy!r}; use one of {', '.join(POLICIES)}")

@@ -1,0 +1,116 @@
+"""Mirrors of repositories, with amended configurations for Triton.
+
+A mirror has the same files as its repository, as links, and amended configurations; it follows the repository's changes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import os
+import shutil
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+MIRRORS = "PENSTOCK_MIRRORS"
+"""The environment variable that tells models their original repositories: JSON, from mirror to repository."""
+
+Amendment = Callable[[str], str]
+"""Amends a model's configuration."""
+
+_EVERY = 0.5
+
+
+class Mirrors:
+    """Mirrors of repositories, updated in a thread until they are closed.
+
+    Args:
+        repositories: what to mirror.
+        folder: for the mirrors.
+        amendments: applied in order to each configuration.
+    """
+
+    def __init__(self, repositories: Sequence[Path], folder: Path, amendments: Sequence[Amendment]) -> None:
+        self._amendments = tuple(amendments)
+        self._originals = {folder / str(number): path.absolute() for number, path in enumerate(repositories)}
+        self._over = threading.Event()
+        self.refresh()
+        self._thread = threading.Thread(target=self._follow, name="penstock-mirrors", daemon=True)
+        self._thread.start()
+
+    @property
+    def folders(self) -> list[Path]:
+        """The mirrors, in the order of the repositories."""
+        return list(self._originals)
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """The environment variables that tell models their original locations."""
+        return {MIRRORS: json.dumps({str(mirror): str(path) for mirror, path in self._originals.items()})}
+
+    def refresh(self) -> None:
+        """Updates the mirrors."""
+        for mirror, original in self._originals.items():
+            self._mirror(original, mirror)
+
+    def close(self) -> None:
+        """Stops updating; the mirrors stay."""
+        self._over.set()
+        self._thread.join()
+
+    def _follow(self) -> None:
+        while not self._over.wait(_EVERY):
+            # A file that disappears in the meantime is gone in the next update as well.
+            with contextlib.suppress(OSError):
+                self.refresh()
+
+    def _mirror(self, original: Path, mirror: Path) -> None:
+        """Makes a folder mirror another: folders, links to files, and amended configurations of models."""
+        mirror.mkdir(parents=True, exist_ok=True)
+        wanted = dict(_entries(original))
+        for path in list(mirror.rglob("*")):
+            name = path.relative_to(mirror)
+            if name not in wanted or wanted[name].is_dir() != (path.is_dir() and not path.is_symlink()):
+                shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink(missing_ok=True)
+        for name, source in wanted.items():
+            target = mirror / name
+            if source.is_dir():
+                target.mkdir(exist_ok=True)
+            elif _is_configuration(name):
+                self._amend(source, target)
+            elif not target.is_symlink():
+                target.symlink_to(source)
+
+    def _amend(self, source: Path, target: Path) -> None:
+        """Writes the amended configuration, unless it exists already."""
+        text = functools.reduce(lambda config, amend: amend(config), self._amendments, source.read_text())
+        if not target.is_file() or target.read_text() != text:
+            beside = target.with_suffix(".new")
+            beside.write_text(text)
+            beside.replace(target)
+
+
+def original_of(path: Path, environment: Mapping[str, str] | None = None) -> Path:
+    """The path in its repository, if it is in a mirror."""
+    text = (os.environ if environment is None else environment).get(MIRRORS)
+    for mirror, repository in json.loads(text).items() if text else ():
+        if path.is_relative_to(mirror):
+            return Path(repository) / path.relative_to(mirror)
+    return path
+
+
+def _entries(folder: Path) -> Iterator[tuple[Path, Path]]:
+    """The contents of a folder, recursively, each with its path in it; folders before their contents."""
+    for top, folders, files in os.walk(folder, followlinks=True):
+        folders[:] = [name for name in folders if name != "__pycache__"]
+        for name in folders + files:
+            path = Path(top) / name
+            yield path.relative_to(folder), path
+
+
+def _is_configuration(path: Path) -> bool:
+    """Whether a path in a repository is a model's configuration, or an alternative one for ``--model-config-name``."""
+    inside = path.parts[1:]
+    return inside == ("config.pbtxt",) or (len(inside) == 2 and inside[0] == "configs" and path.suffix == ".pbtxt")

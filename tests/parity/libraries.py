@@ -1,0 +1,37 @@
+"""The libraries whose results are to be equalled, as they are installed."""
+
+from __future__ import annotations
+
+import functools
+from importlib.metadata import version
+from typing import Any
+
+VERSIONED = {
+    "pil": ("pillow",),
+    "opencv": ("opencv-python-headless",),
+    "torchvision": ("torchvision", "torch"),
+    "transformers": ("transformers", "torchvision", "torch", "pillow"),
+}
+
+
+def versions(library: str) -> str:
+    """Which release of a library is installed, and of what it computes with."""
+    return ", ".join(f"{name} {version(name)}" for name in VERSIONED[library])
+
+
+@functools.cache
+def torchvision_functional() -> Any:
+    """`torchvision.transforms.v2.functional`."""
+    import torch
+
+    try:
+        import torchvision  # noqa: F401
+    except RuntimeError:
+        # Its compiled part wants a PyTorch for CUDA. No transform uses that, but its operators must be declared.
+        library = torch.library.Library("torchvision", "FRAGMENT")
+        for name in ("nms", "qnms"):
+            library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+    from torchvision.transforms.v2 import functional
+
+    torch.set_num_threads(1)
+    return functional

@@ -1,0 +1,143 @@
+"""`fn.resize` with a reference gives the bytes that the library gives.
+
+Pillow and OpenCV are asked here; what torchvision gives is recorded (`record.py`). `make parity` asks all three about many
+more cases.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import penstock
+from penstock import fn, pipeline_def, types
+from penstock.passes import apply_passes
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from record import CASES, MOST, RECORDED, SEED
+from resizing import cases, different
+
+
+def image(shape: tuple[int, ...] = (60, 80, 3)) -> np.ndarray:
+    return np.random.default_rng(5).integers(0, 256, shape, np.uint8)
+
+
+def run(define: Any, passes: Any = None, device_id: int | None = None) -> list[np.ndarray]:
+    pipeline = pipeline_def(define, batch_size=2, num_threads=1, device_id=device_id, passes=passes)()
+    results = [np.array(sample) for sample in pipeline.run()[0].as_cpu()]
+    pipeline.close()
+    return results
+
+
+def source(*samples: np.ndarray) -> Any:
+    return fn.external_source(lambda: list(samples or [image(), image((300, 210, 3))]), layout="HWC")
+
+
+@pytest.mark.parametrize("library", ["pil", "opencv"])
+def test_equals_the_library(library: str) -> None:
+    wrong = [case for case in cases(library, 150, 200) if different(case)[1]]
+    assert not wrong
+
+
+def test_equals_what_torchvision_gave() -> None:
+    with np.load(RECORDED) as recorded:
+        listed = enumerate(cases("torchvision", CASES, MOST, SEED))
+        wrong = [case for k, case in listed if different(case, recorded[str(k)])[1]]
+    assert not wrong
+
+
+@pytest.mark.parametrize("library", ["pil", "torchvision", "opencv"])
+def test_chains_give_the_same_when_they_are_fused(library: str) -> None:
+    def chain() -> Any:
+        images = fn.resize(source(), resize_shorter=50, reference=library, interp_type=types.INTERP_CUBIC)
+        return fn.crop_mirror_normalize(images, crop=(40, 33), mirror=1, mean=[120.0], std=[60.0], dtype=types.FLOAT)
+
+    for fused, stepwise in zip(run(chain), run(chain, passes=[])):
+        np.testing.assert_array_equal(fused, stepwise)
+
+
+@pytest.mark.parametrize(("library", "fused"), [("pil", True), ("torchvision", True), ("opencv", False)])
+def test_what_follows_is_fused_if_the_arithmetic_is_ours(library: str, fused: bool) -> None:
+    def chain() -> Any:
+        images = fn.resize(source(), size=[50, 50], reference=library)
+        return fn.crop(images, crop=(40, 33))
+
+    pipeline = pipeline_def(chain, batch_size=2, num_threads=1, device_id=None)()
+    changes = [change.what for applied in apply_passes(pipeline.graph) for change in applied.changes]
+    assert ("fused" in changes) == fused
+
+
+@pytest.mark.parametrize("library", ["pil", "torchvision", "opencv"])
+def test_negative_sizes_mirror(library: str) -> None:
+    plain = run(lambda: fn.resize(source(), resize_x=37, resize_y=41, reference=library))
+    mirrored = run(lambda: fn.resize(source(), resize_x=-37, resize_y=41, reference=library))
+    for one, other in zip(plain, mirrored):
+        np.testing.assert_array_equal(one[:, ::-1], other)
+
+
+@pytest.mark.parametrize("library", ["torchvision", "opencv"])
+def test_regions_are_cut_out_before(library: str) -> None:
+    whole = image()
+    part = np.ascontiguousarray(whole[10:40, 5:66])
+    cut = run(lambda: fn.resize(source(part, part), size=[20, 25], reference=library))
+    region = run(
+        lambda: fn.resize(source(whole, whole), size=[20, 25], roi_start=[10, 5], roi_end=[40, 66], reference=library)
+    )
+    np.testing.assert_array_equal(cut[0], region[0])
+
+
+@pytest.mark.parametrize("library", ["pil", "torchvision", "opencv"])
+def test_on_gpu_it_is_the_same(library: str, with_gpu: None) -> None:
+    host = run(lambda: fn.resize(source(), size=[50, 70], reference=library))
+    device = run(lambda: fn.resize(source().gpu(), size=[50, 70], reference=library), device_id=0)
+    for one, other in zip(host, device):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({"reference": "skimage"}, "`reference` is one of dali, pil, torchvision, opencv"),
+        ({"interpolation": "box"}, "needs a `reference`"),
+        ({"reference": "pil", "interpolation": "area"}, "pil has nearest, box"),
+        ({"reference": "torchvision", "interp_type": types.INTERP_LANCZOS3}, "torchvision has no INTERP_LANCZOS3"),
+        ({"reference": "pil", "antialias": False}, "pil always widens"),
+        ({"reference": "opencv", "antialias": True}, "opencv never widens"),
+        ({"reference": "pil", "min_filter": types.INTERP_NN}, "one filter for both axes"),
+        ({"reference": "pil", "interpolation": "box", "interp_type": types.INTERP_NN}, "give one of them"),
+        ({"reference": "opencv", "reducing_gap": 2.0}, "needs `reference='pil'`"),
+        ({"reference": "pil", "reducing_gap": 0.5}, "at least 1"),
+        ({"reference": "pil", "dtype": types.FLOAT}, "`dtype` is that of the images"),
+    ],
+)
+def test_what_no_library_does_is_refused(arguments: dict[str, Any], told: str) -> None:
+    with pytest.raises((RuntimeError, ValueError), match=told):
+        run(lambda: fn.resize(source(), size=[20, 20], **arguments))
+
+
+def test_images_of_other_types_are_refused() -> None:
+    floats = image().astype(np.int16)
+    with pytest.raises(RuntimeError, match=r"images are of uint8\. Got: int16"):
+        run(lambda: fn.resize(source(floats, floats), size=[20, 20], reference="pil"))
+
+
+def test_what_is_saved_means_the_same(tmp_path: Path) -> None:
+    @pipeline_def(batch_size=2, num_threads=1, device_id=None)
+    def define() -> Any:
+        return fn.resize(source(), size=[20, 20], reference="pil", interpolation="hamming", reducing_gap=2.0)
+
+    @pipeline_def(batch_size=2, num_threads=1, device_id=None)
+    def fed() -> Any:
+        images = fn.external_source(name="images", layout="HWC")
+        return fn.resize(images, size=[20, 20], reference="pil", interpolation="hamming", reducing_gap=2.0)
+
+    fed().save(tmp_path / "resize.json")
+    again = penstock.Pipeline.load(tmp_path / "resize.json")
+    again.feed_input("images", [image(), image((300, 210, 3))])
+    for one, other in zip(define().run()[0], again.run()[0]):
+        np.testing.assert_array_equal(np.array(one), np.array(other))

@@ -1,0 +1,54 @@
+"""Repositories mirrored with other configurations, for a server that has no GPUs or runs some models in the stub."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from penstock.serving.mirrors import MIRRORS, Mirrors, original_of
+from penstock.serving.without_gpus import request_cpu
+
+
+def _wait_for(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_a_mirror_follows_its_repository(tmp_path: Path) -> None:
+    repository = tmp_path / "models"
+    model = repository / "resize"
+    (model / "1" / "sub").mkdir(parents=True)
+    (model / "config.pbtxt").write_text("instance_group { kind: KIND_GPU }")
+    (model / "configs").mkdir()
+    (model / "configs" / "gpu.pbtxt").write_text("instance_group { kind: KIND_GPU }")
+    (model / "1" / "model.dali").write_text("one")
+    (model / "1" / "sub" / "labels.txt").write_text("labels")
+    (model / "1" / "config.pbtxt").write_text("instance_group { kind: KIND_GPU }")
+    mirrors = Mirrors([repository], tmp_path / "mirrors", [request_cpu, lambda text: f"{text} # ours"])
+    try:
+        (mirror,) = mirrors.folders
+        copy = mirror / "resize"
+        assert (copy / "config.pbtxt").read_text() == "instance_group { kind: KIND_CPU } # ours"
+        assert (copy / "configs" / "gpu.pbtxt").read_text() == "instance_group { kind: KIND_CPU } # ours"
+        assert (copy / "1" / "model.dali").resolve() == model / "1" / "model.dali"
+        assert (copy / "1" / "sub" / "labels.txt").read_text() == "labels"
+        assert (copy / "1" / "config.pbtxt").is_symlink()  # no model's
+        (model / "config.pbtxt").write_text("max_batch_size: 2 instance_group { kind: KIND_GPU }")
+        (model / "2").mkdir()
+        (model / "2" / "model.dali").write_text("two")
+        (model / "1" / "model.dali").unlink()
+        (repository / "other").mkdir()
+        _wait_for(lambda: (mirror / "other").is_dir() and (copy / "2" / "model.dali").is_file())
+        assert (copy / "config.pbtxt").read_text() == "max_batch_size: 2 instance_group { kind: KIND_CPU } # ours"
+        assert not (copy / "1" / "model.dali").is_symlink()
+    finally:
+        mirrors.close()
+    variables = mirrors.variables
+    assert json.loads(variables[MIRRORS]) == {str(mirror): str(repository)}
+    assert original_of(copy / "1", variables) == model / "1"
+    assert original_of(model / "1", variables) == model / "1"
+    assert original_of(model / "1", {}) == model / "1"
