@@ -52,6 +52,9 @@ TRITONSERVER_Error* TRITONSERVER_MessageNewFromSerializedJson(TRITONSERVER_Messa
 TRITONSERVER_Error* TRITONSERVER_MessageSerializeToJson(TRITONSERVER_Message* message, const char** text, size_t* size);
 TRITONSERVER_Error* TRITONSERVER_MessageDelete(TRITONSERVER_Message* message);
 
+// Not in servers before 2.51: weak, so that the library is loaded there all the same. Models are served then, without histograms.
+#define NOT_IN_ALL __attribute__((weak))
+
 // -- metrics ------------------------------------------------------------------------------------------------------------
 
 TRITONSERVER_Parameter* TRITONSERVER_ParameterNew(const char* name, TRITONSERVER_ParameterType type, const void* value);
@@ -59,10 +62,10 @@ void TRITONSERVER_ParameterDelete(TRITONSERVER_Parameter* parameter);
 TRITONSERVER_Error* TRITONSERVER_MetricFamilyNew(
     TRITONSERVER_MetricFamily** family, TRITONSERVER_MetricKind kind, const char* name, const char* description);
 TRITONSERVER_Error* TRITONSERVER_MetricFamilyDelete(TRITONSERVER_MetricFamily* family);
-TRITONSERVER_Error* TRITONSERVER_MetricArgsNew(TRITONSERVER_MetricArgs** args);
-TRITONSERVER_Error* TRITONSERVER_MetricArgsSetHistogram(TRITONSERVER_MetricArgs* args, const double* bounds, uint64_t count);
-TRITONSERVER_Error* TRITONSERVER_MetricArgsDelete(TRITONSERVER_MetricArgs* args);
-TRITONSERVER_Error* TRITONSERVER_MetricNewWithArgs(
+NOT_IN_ALL TRITONSERVER_Error* TRITONSERVER_MetricArgsNew(TRITONSERVER_MetricArgs** args);
+NOT_IN_ALL TRITONSERVER_Error* TRITONSERVER_MetricArgsSetHistogram(TRITONSERVER_MetricArgs* args, const double* bounds, uint64_t count);
+NOT_IN_ALL TRITONSERVER_Error* TRITONSERVER_MetricArgsDelete(TRITONSERVER_MetricArgs* args);
+NOT_IN_ALL TRITONSERVER_Error* TRITONSERVER_MetricNewWithArgs(
     TRITONSERVER_Metric** metric, TRITONSERVER_MetricFamily* family, const TRITONSERVER_Parameter** labels,
     uint64_t label_count, const TRITONSERVER_MetricArgs* args);
 TRITONSERVER_Error* TRITONSERVER_MetricNew(
@@ -71,7 +74,7 @@ TRITONSERVER_Error* TRITONSERVER_MetricNew(
 TRITONSERVER_Error* TRITONSERVER_MetricDelete(TRITONSERVER_Metric* metric);
 TRITONSERVER_Error* TRITONSERVER_MetricIncrement(TRITONSERVER_Metric* metric, double value);
 TRITONSERVER_Error* TRITONSERVER_MetricSet(TRITONSERVER_Metric* metric, double value);
-TRITONSERVER_Error* TRITONSERVER_MetricObserve(TRITONSERVER_Metric* metric, double value);
+NOT_IN_ALL TRITONSERVER_Error* TRITONSERVER_MetricObserve(TRITONSERVER_Metric* metric, double value);
 
 // -- the backend, its models and their instances ------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
 """The errors that Penstock raises.
 
-Every error derives from :class:`PenstockError`, which is a :class:`RuntimeError`, as users of DALI expect.  An error
-of a running operator is also of the built-in type of its cause where that type tells something (``ValueError``,
+Every error derives from :class:`PenstockError`, which is a :class:`RuntimeError`, as users of DALI expect. An error
+of a running operator is also of the built-in type of its cause where that type is informative (``ValueError``,
 ``TypeError``, ``IndexError`` ...), so that both spellings of ``except`` catch it.
 """
 
@@ -25,8 +25,25 @@ __all__ = [
     "SerializationError",
     "TooManyErrorsError",
     "UnsupportedVersionError",
+    "as_imported",
+    "import_as",
     "operator_error",
 ]
+
+_PACKAGE = __name__.partition(".")[0]
+_imported_as = _PACKAGE
+
+
+def import_as(package: str = _PACKAGE) -> None:
+    """Has messages name this package as programs import it, which :mod:`penstock.compat` changes."""
+    global _imported_as
+    _imported_as = package
+
+
+def as_imported(name: str) -> str:
+    """A name in this package, like ``penstock.fn.crop``, as the program spells it."""
+    package, dot, rest = name.partition(".")
+    return f"{_imported_as}{dot}{rest}" if package == _PACKAGE else name
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
@@ -74,7 +91,7 @@ class DecoderTimeoutError(DecoderDiedError):
 
 
 class CancelledError(PenstockError):
-    """The result is not wanted any longer, so it was not computed to the end."""
+    """The result is no longer wanted, so its computation was stopped."""
 
     def __init__(self, message: str = "the request was cancelled") -> None:
         super().__init__(message)

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from penstock.errors import did_you_mean
-from penstock.graph import call_operator
+from penstock.graph import call_operator, current_scope
 from penstock.runtime.sources import Source
 from penstock.schema.namespaces import written_out
 from penstock.schema.registry import find_schema
@@ -71,7 +71,11 @@ def external_source(
 
     >>> images = external_source(lambda: [np.zeros((4, 6, 3), np.uint8)] * 2, layout="HWC")  # doctest: +SKIP
     """
-    _check_known(kwargs)
+    if current_scope().debug is None:
+        _check_known(kwargs)
+    else:
+        # Debug mode calls the source itself; DALI ignores unknown arguments there.
+        kwargs = {key: value for key, value in kwargs.items() if key in _known_arguments()}
     count = 1 if num_outputs is None else num_outputs
     _check_outputs(source, num_outputs, name)
     if batch is None:
@@ -203,12 +207,12 @@ def _source_of(
     return Source(source, cycle, batch, batch_info, num_outputs, layouts, no_copy)
 
 
-# Arguments whose repetition is a RuntimeError; for others it is a ValueError.
+# Arguments that raise RuntimeError if given twice; others raise ValueError.
 _ONCE = ("source", "layout", "dtype", "ndim", "cuda_stream", "use_copy_kernel")
 _ONCE_VALUES = ("batch_info", "parallel", "batch", "prefetch_queue_depth", "bytes_per_sample_hint", "no_copy")
 
 
-# Arguments of the call that are not the operator's.
+# Arguments of the call rather than of the operator.
 _AT_CALL = frozenset(
     (
         "source",

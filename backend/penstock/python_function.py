@@ -8,7 +8,7 @@ from typing import Any
 from penstock.data_types import DALIDataType
 from penstock.graph import DataNode, call_operator, no_current_pipeline, scope_stack
 from penstock.schema.namespaces import written_out
-from penstock.tensors.cuda import require_cupy
+from penstock.tensors.cuda import device_count, require_cupy
 
 __all__ = [
     "DLTensorPythonFunction",
@@ -329,6 +329,11 @@ class NumbaFunction:
     def _check_minimal_numba_version(throw: bool = True) -> bool:
         """DALI's programs ask whether numba is recent enough to run functions on a GPU; any version is."""
         return True
+
+    @staticmethod
+    def _check_cuda_compatibility(throw: bool = True) -> bool:
+        """DALI's programs ask whether numba can run functions on a GPU here."""
+        return device_count() > 0
 
     @property
     def device(self) -> str:

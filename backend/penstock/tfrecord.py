@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
+from penstock.errors import as_imported
 from penstock.graph import call_operator
 from penstock.kernels.codecs.tfrecord import FLOAT32, INT64, STRING, Feature
 from penstock.schema.namespaces import written_out
@@ -83,8 +84,9 @@ def tfrecord(
     for name_of_feature, feature in features.items():
         if not isinstance(feature, Feature):
             raise TypeError(
-                f'Expected `penstock.tfrecord.Feature` for the "{name_of_feature}", but got {type(feature)}. Use '
-                "`penstock.tfrecord.FixedLenFeature` or `penstock.tfrecord.VarLenFeature` to define the features to extract."
+                f'Expected `{as_imported("penstock.tfrecord.Feature")}` for the "{name_of_feature}", but got {type(feature)}. Use '
+                f"`{as_imported('penstock.tfrecord.FixedLenFeature')}` or `{as_imported('penstock.tfrecord.VarLenFeature')}` to "
+                "define the features to extract."
             )
     own = {"path": path, "index_path": index_path, "feature_names": list(features), "features": list(features.values())}
     nodes = call_operator("readers___TFRecord", (), own | arguments, device, name, "penstock.fn.readers.tfrecord")
@@ -99,7 +101,8 @@ def tfrecord_reader(**arguments: Any) -> dict[str, Any]:
 
 
 def _warn_of_old_name(name: str) -> None:
-    text = f"WARNING: `penstock.{name}` is now deprecated. Use `penstock.fn.readers.tfrecord` instead."
+    old, new = as_imported(f"penstock.{name}"), as_imported("penstock.fn.readers.tfrecord")
+    text = f"WARNING: `{old}` is now deprecated. Use `{new}` instead."
     warnings.warn(text, DeprecationWarning, stacklevel=3)
 
 

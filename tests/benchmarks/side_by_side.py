@@ -25,17 +25,19 @@ def prepared(
     batches: Sequence[Sequence[Any]],
     threads: int,
     gpu: bool,
-    layout: str | None = None,
+    layout: str | Sequence[str | None] | None = None,
     device_id: int = 0,
+    batch_size: int = 0,
 ) -> Callable[[], Any]:
     """A function that runs one batch through ``work(module, *inputs)`` and returns the outputs.
 
     Each of ``batches`` is the batch that one input gets again and again, in place: numpy arrays, or CuPy's, which lie on
-    the GPU. Where samples differ in shape, they come in another order each time, so that no two batches are alike. On CPU
-    nothing is done ahead of time, so that nothing of a run happens on another's clock; on GPU two batches are on their way,
-    as in a training loop.
+    the GPU; ``layout`` is that of all inputs, or those of each. Where samples differ in shape, they come in another order
+    each time, so that no two batches are alike. On CPU nothing is done ahead of time, so that nothing of a run happens on
+    another's clock; on GPU two batches are on their way, as in a training loop. Work without inputs needs a ``batch_size``.
     """
-    options: dict[str, Any] = {"batch_size": len(batches[0]), "num_threads": threads}
+    options: dict[str, Any] = {"batch_size": batch_size or len(batches[0]), "num_threads": threads}
+    layouts = [layout] * len(batches) if layout is None or isinstance(layout, str) else layout
     if gpu:
         options |= {"device_id": device_id, "prefetch_queue_depth": 2}
     else:
@@ -48,10 +50,10 @@ def prepared(
                 source=_again(batch),
                 batch=True,
                 no_copy=True,
-                layout=layout,
+                layout=own,
                 device="cpu" if isinstance(batch[0], np.ndarray) else "gpu",
             )
-            for batch in batches
+            for batch, own in zip(batches, layouts)
         ]
         return work(module, *inputs)
 
@@ -69,7 +71,15 @@ def _again(batch: Sequence[Any]) -> Callable[[], Any]:
 
 
 def both(
-    work: Work, batches: Sequence[Sequence[Any]], threads: int, gpu: bool, layout: str | None = None
+    work: Work,
+    batches: Sequence[Sequence[Any]],
+    threads: int,
+    gpu: bool,
+    layout: str | Sequence[str | None] | None = None,
+    batch_size: int = 0,
 ) -> dict[str, Callable[[], Any]]:
     """The candidates DALI and Penstock."""
-    return {name: prepared(module, work, batches, threads, gpu, layout) for name, module in MODULES.items()}
+    return {
+        name: prepared(module, work, batches, threads, gpu, layout, batch_size=batch_size)
+        for name, module in MODULES.items()
+    }

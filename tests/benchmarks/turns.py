@@ -66,9 +66,13 @@ def gpu_ms(run: Run, seconds: float) -> float:
 
 
 def in_turns(
-    candidates: Mapping[str, Run], measure: Callable[[Run, float], float], rounds: int, seconds: float
+    candidates: Mapping[str, Run],
+    measure: Callable[[Run, float], float],
+    rounds: int,
+    seconds: float,
+    summary: Callable[[list[float]], float] = statistics.median,
 ) -> dict[str, float]:
-    """Milliseconds for one run of each candidate: the medians of the rounds."""
+    """Milliseconds for one run of each candidate: the medians of the rounds, or another summary of them."""
     times: dict[str, list[float]] = {name: [] for name in candidates}
     for run in candidates.values():
         run()
@@ -76,7 +80,7 @@ def in_turns(
     for _ in range(rounds):
         for name, run in candidates.items():
             times[name].append(measure(run, seconds))
-    return {name: statistics.median(measured) for name, measured in times.items()}
+    return {name: summary(measured) for name, measured in times.items()}
 
 
 def surroundings() -> dict[str, Any]:

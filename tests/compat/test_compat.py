@@ -17,6 +17,7 @@ import pytest
 import penstock
 from penstock import compat
 from penstock.compat import memory
+from penstock.tensors import cuda
 
 HERE = Path(__file__).parent
 PROGRAM = HERE / "program.py"
@@ -165,6 +166,21 @@ def test_operators_of_the_faces_have_the_names_that_tools_ask_for(installed: Non
     assert issubclass(importlib.import_module("nvidia.dali.data_node").DataNode, ops._DataNode)
 
 
+@pytest.mark.parametrize(
+    ("operator", "index", "expected"),
+    [
+        ("Slice", 0, [None, "cpu", "gpu", None, "cpu", "gpu", None, "cpu", "gpu"]),
+        ("Slice", 1, [None, "cpu", "gpu", "cpu", "cpu", "cpu", "gpu", "cpu", "gpu"]),
+        ("Copy", 0, [None, "cpu", "gpu", "cpu", "cpu", "cpu", "gpu", "gpu", "gpu"]),
+        ("Shapes", 0, [None, "cpu", "gpu", "cpu", "cpu", "cpu", "gpu", "gpu", "gpu"]),
+    ],
+)
+def test_devices_of_inputs(installed: None, operator: str, index: int, expected: list[str | None]) -> None:
+    schema = importlib.import_module("nvidia.dali.backend").GetSchema(operator)
+    devices = (None, "cpu", "gpu")
+    assert [schema.GetInputDevice(index, actual, own) for actual in devices for own in devices] == expected
+
+
 def test_settings_of_memory(installed: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "_settings", memory._Settings())
     backend = importlib.import_module("nvidia.dali.backend")
@@ -207,8 +223,31 @@ def test_private_names_that_programs_import(installed: None) -> None:
     assert dali.backend.__cuda_version__ > 12000
     assert dali.pipeline.experimental.pipeline_def
     assert importlib.import_module("nvidia.dali._conditionals")._autograph.do_not_convert
-    assert importlib.import_module("nvidia.dali._autograph").do_not_convert is dali.pipeline.do_not_convert
-    assert importlib.import_module("nvidia.dali.plugin.numba.experimental").NumbaFunction._check_minimal_numba_version()
+    autograph = importlib.import_module("nvidia.dali._autograph")
+    assert autograph.do_not_convert is dali.pipeline.do_not_convert
+    pickling = importlib.import_module("nvidia.dali.pickling")._DaliPickle
+    assert pickling.loads(pickling.dumps(lambda: 5))() == 5
+    assert not autograph.is_autograph_artifact(autograph.do_not_convert)
+    numba_function = importlib.import_module("nvidia.dali.plugin.numba.experimental").NumbaFunction
+    assert numba_function._check_minimal_numba_version()
+    assert numba_function._check_cuda_compatibility(False) == (cuda.device_count() > 0)
+
+
+def test_messages_have_the_names_that_the_program_wrote(installed: None) -> None:
+    dali = importlib.import_module("nvidia.dali")
+    numbers = dali.types.Constant(np.zeros((3, 2)))
+    pipeline = dali.Pipeline(batch_size=1, num_threads=1, device_id=None)
+    pipeline.set_outputs(dali.fn.reshape(numbers, shape=[5]))
+    assert " = fn.reshape(" in repr(pipeline)
+    with pytest.raises(RuntimeError, match=r"operator `nvidia\.dali\.fn\.reshape`"):
+        pipeline.run()
+    with pytest.raises(TypeError, match=r"`enable_conditionals=True` in `@nvidia\.dali\.pipeline_def` decorator"):
+        bool(numbers)
+    with pytest.warns(DeprecationWarning, match=r"`nvidia\.dali\.ops\.Shapes` is now deprecated"):
+        dali.ops.Shapes()(numbers)
+    compat.uninstall()
+    with pytest.raises(TypeError, match=r"`@penstock\.pipeline_def` decorator"):
+        bool(numbers)
 
 
 def test_translations_of_policies(installed: None) -> None:

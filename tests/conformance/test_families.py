@@ -10,7 +10,7 @@ import nvidia.dali.math
 import nvidia.dali.types
 import pytest
 from case import Case
-from comparison import difference, error_kinds, run
+from comparison import difference, error_kinds, message, run
 from families import families
 
 import penstock
@@ -26,7 +26,9 @@ def test_equals_dali(case: Case) -> None:
             expected = run(nvidia.dali, case)
         except Exception as error:
             kinds = tuple(kind for kind in (RuntimeError, ValueError, TypeError) if kind.__name__ in error_kinds(error))
-            with pytest.raises(kinds or Exception):
+            text = message(error)
+            with pytest.raises(kinds or Exception) as caught:
                 run(penstock, case)
+            assert [case.phrase in said for said in (text, message(caught.value))] == [True, True]
         else:
             assert difference(expected, run(penstock, case), case) == ""

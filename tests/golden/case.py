@@ -23,6 +23,7 @@ class Case:
         iterations: how many batches are compared.
         options: of the pipeline.
         gpu: it runs with its inputs on the GPU, too.
+        phrase: what the message of the error has in it that both raise; programs look for some of DALI's.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Case:
     iterations: int = 1
     options: dict[str, Any] = field(default_factory=dict)
     gpu: bool = True
+    phrase: str = ""
 
 
 class Family:

@@ -31,6 +31,11 @@ def error_kinds(error: BaseException) -> list[str]:
     return [kind.__name__ for kind in BUILT_IN if isinstance(error, kind)]
 
 
+def message(error: BaseException) -> str:
+    """The error's text in one line."""
+    return " ".join(str(error).split())
+
+
 def difference(theirs: list[list[Batch]], ours: list[list[Batch]], case: Case) -> str:
     """How two outcomes differ; empty where they agree."""
     for iteration, (expected, received) in enumerate(zip(theirs, ours)):

@@ -10,7 +10,7 @@ import nvidia.dali.fn
 import nvidia.dali.math
 import nvidia.dali.types
 import store
-from comparison import error_kinds, run
+from comparison import error_kinds, message, run
 from families import families
 
 
@@ -25,7 +25,9 @@ def main(wanted: list[str]) -> None:
             try:
                 outcomes[case.name] = run(nvidia.dali, case)
             except Exception as error:
-                outcomes[case.name] = {"error": error_kinds(error), "text": " ".join(str(error).split())[-200:]}
+                if case.phrase not in message(error):
+                    sys.exit(f"{family.name}: {case.name} has another message: {message(error)}")
+                outcomes[case.name] = {"error": error_kinds(error), "text": message(error)[-200:]}
         path = store.save(family.name, outcomes, nvidia.dali.__version__)
         errors = sum(isinstance(outcome, dict) for outcome in outcomes.values())
         print(f"{family.name}: {len(outcomes)} cases, {errors} of them errors, {path.stat().st_size} bytes")

@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import store
 from case import Case
-from comparison import BUILT_IN, difference, run
+from comparison import BUILT_IN, difference, message, run
 from families import families
 
 import penstock
@@ -43,7 +43,8 @@ def test_equals_dali(family: str, case: Case) -> None:
         warnings.simplefilter("ignore", UserWarning)
         if isinstance(expected, dict):
             kinds = tuple(kind for kind in BUILT_IN if kind.__name__ in expected["error"])
-            with pytest.raises(kinds or Exception):
+            with pytest.raises(kinds or Exception) as caught:
                 run(penstock, case)
+            assert case.phrase in message(caught.value)
         else:
             assert difference(expected, run(penstock, case), case) == ""

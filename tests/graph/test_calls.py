@@ -152,6 +152,13 @@ def test_class_face_refuses_unknown_arguments() -> None:
         ops.Resize(device="tpu", resize_x=3)
 
 
+def test_words_of_warnings_that_programs_look_for() -> None:
+    with pytest.warns(DeprecationWarning, match="should not be used with operators that don't use random numbers.$"):
+        fn.reshape(images(), shape=[-1], seed=1)
+    with pytest.warns(DeprecationWarning, match="is no longer used and will be removed in a future release.$"):
+        fn.crop_mirror_normalize(images(), image_type=types.RGB)
+
+
 def test_deprecated_arguments_warn_and_work() -> None:
     with pytest.warns(DeprecationWarning, match="output_dtype"):
         pipeline = build(lambda: fn.crop(images(), crop=[2, 2], output_dtype=types.FLOAT))

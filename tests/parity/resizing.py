@@ -31,6 +31,7 @@ class Case:
         reference, interpolation: whose arithmetic is asked for.
         shape: of the image, (H, W, C).
         planar: the image is given to us as planes.
+        floats: it is of float32, between 0 and 1, not of uint8.
         asked: arguments of ours; those of the library follow from them.
     """
 
@@ -39,9 +40,15 @@ class Case:
     interpolation: str
     shape: tuple[int, int, int]
     planar: bool
+    floats: bool
     asked: dict[str, Any] = field(default_factory=dict)
 
     def image(self) -> np.ndarray:
+        """Of the case's type."""
+        image = self._image()
+        return image.astype(np.float32) / np.float32(255) if self.floats else image
+
+    def _image(self) -> np.ndarray:
         """Noise, or patches that are alike, whose edges overshoot."""
         rng = np.random.default_rng(math.prod(self.shape))
         if self.shape[0] % 2:
@@ -78,7 +85,7 @@ def _case(library: str, rng: np.random.Generator, most: int) -> Case | None:
     asked: dict[str, Any] = {"size": [h, w]}
     if library == "torchvision":
         if reference == library:
-            channels = int(rng.choice((1, 2, 3, 3, 4, 5)))
+            channels = int(rng.choice((1, 2, 3, 3, 4) if "nearest" in interpolation else (1, 2, 3, 3, 4, 5)))
             if interpolation in ("bilinear", "bicubic"):
                 asked["antialias"] = bool(rng.random() < 0.5)
         else:
@@ -96,7 +103,10 @@ def _case(library: str, rng: np.random.Generator, most: int) -> Case | None:
         if not _is_the_same_in_old_releases(height, width, h, w):
             return None
     asked = {name: value for name, value in asked.items() if value is not None}
-    return Case(library, reference, interpolation, (height, width, channels), planar, asked)
+    # PyTorch takes planes with sides of one pixel for another layout: it rounds otherwise, or writes nonsense.
+    sides = (height, width, *asked.get("size", [1]))
+    floats = library == reference == "torchvision" and rng.random() < 0.5 and min(sides) > 1
+    return Case(library, reference, interpolation, (height, width, channels), planar, floats, asked)
 
 
 def _is_the_same_in_old_releases(height: int, width: int, h: int, w: int) -> bool:
@@ -186,6 +196,8 @@ def _by_torchvision(case: Case, image: np.ndarray) -> np.ndarray:
     if case.reference == "pil":
         return np.asarray(functional.resize(_pil_image(image), size, mode, **options))
     tensor = torch.from_numpy(image).permute(2, 0, 1)
+    # Images of uint8 as pixels, as they come from PIL: the same defect again, for planes.
+    tensor = tensor.contiguous() if case.floats or "nearest" in case.interpolation else tensor
     result = functional.resize(tensor, size, mode, antialias=asked.get("antialias", False), **options)
     return result.permute(1, 2, 0).numpy()
 

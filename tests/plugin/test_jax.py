@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +19,7 @@ from penstock import Pipeline, fn, pipeline_def, types
 from penstock.plugin.jax import DALIGenericIterator, LastBatchPolicy, data_iterator, integration
 from penstock.plugin.jax.clu import DALIGenericPeekableIterator, peekable_data_iterator
 from penstock.plugin.jax.fn import jax_function
+from penstock.plugin.jax.shards import batch_shards
 from penstock.tensors import TensorCPU
 
 BACKEND = Path(__file__).parents[2] / "backend"
@@ -224,6 +227,13 @@ def test_functions_that_fail(function: Any, message: str) -> None:
         run(lambda: jax_function(function)(fn.external_source([np.zeros((2, 3), np.float32)])))
 
 
+def on_cpu_devices(count: int) -> dict[str, str]:
+    """The environment of a process in which JAX has so many devices."""
+    path = os.pathsep.join(filter(None, [str(BACKEND), os.environ.get("PYTHONPATH")]))
+    flags = f"--xla_force_host_platform_device_count={count}"
+    return os.environ | {"XLA_FLAGS": flags, "PYTHONPATH": path, "JAX_PLATFORMS": "cpu"}
+
+
 SEVERAL_DEVICES = """
 import sys
 import jax, numpy as np
@@ -231,6 +241,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from penstock import fn
 from penstock.plugin.jax import data_iterator
 from penstock.plugin.jax.fn import jax_function
+from penstock.plugin.jax.shards import batch_shards
 
 files = sys.argv[1:]
 sharding = NamedSharding(Mesh(jax.devices(), ("batch",)), PartitionSpec("batch"))
@@ -258,12 +269,115 @@ except NotImplementedError as error:
 
 
 def test_several_devices(files: list[str]) -> None:
-    environment = dict(os.environ, XLA_FLAGS="--xla_force_host_platform_device_count=2", PYTHONPATH=str(BACKEND))
     result = subprocess.run(
-        [sys.executable, "-c", SEVERAL_DEVICES, *files],
-        capture_output=True,
-        text=True,
-        env=dict(environment, JAX_PLATFORMS="cpu"),
+        [sys.executable, "-c", SEVERAL_DEVICES, *files], capture_output=True, text=True, env=on_cpu_devices(2)
     )
     assert result.returncode == 0, result.stderr
     assert result.stdout.splitlines() == ["[[0, 1, 4, 5], [2, 3, 6, 7]] 2", "[10, 18]", "[1, 9]", "True"]
+
+
+SEVERAL_PROCESSES = """
+import sys
+import jax, numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+jax.distributed.initialize(sys.argv[1], num_processes=2, process_id=int(sys.argv[2]))
+from penstock import fn
+from penstock.plugin.jax import data_iterator
+
+files = sys.argv[3:]
+assert jax.device_count() == 4 and jax.local_device_count() == 2
+
+def labels(shard_id, num_shards):
+    read = fn.readers.file(name="reader", files=files, labels=list(range(8)), shard_id=shard_id, num_shards=num_shards)[1]
+    return read, fn.random.uniform(read, range=(0, 1))
+
+def epoch(mesh, **settings):
+    sharding = NamedSharding(mesh, PartitionSpec("data"))
+    iterator = data_iterator(labels, output_map=["label", "drawn"], reader_name="reader", sharding=sharding)
+    total = jax.jit(lambda batch: batch.sum())
+    for batch in iterator(batch_size=4, **settings):
+        label, drawn = batch["label"], batch["drawn"]
+        assert label.shape == (4, 1) and label.sharding == sharding
+        for one in drawn.addressable_shards:
+            for other in drawn.addressable_shards:
+                assert one.index != other.index or np.array_equal(one.data, other.data)
+        shards = [(shard.index[0].start or 0, np.asarray(shard.data).reshape(-1).tolist()) for shard in label.addressable_shards]
+        print(sorted(shards), int(total(label)))
+
+devices = np.array(jax.devices())
+epoch(Mesh(devices, ("data",)))
+print("reversed")
+epoch(Mesh(devices[::-1], ("data",)))
+print("copies in a process")
+epoch(Mesh(devices.reshape(2, 2), ("data", "model")))
+print("copies in both processes")
+across = Mesh(devices.reshape(2, 2).T, ("data", "model"))
+try:
+    epoch(across)
+except ValueError as error:
+    print("set `seed`" in str(error))
+epoch(across, seed=3)
+"""
+
+OF_BOTH_PROCESSES = [
+    """\
+[(0, [0]), (1, [2])] 12
+[(0, [1]), (1, [3])] 16
+reversed
+[(2, [4]), (3, [6])] 12
+[(2, [5]), (3, [7])] 16
+copies in a process
+[(0, [0, 1]), (0, [0, 1])] 10
+[(0, [2, 3]), (0, [2, 3])] 18
+copies in both processes
+True
+[(0, [0, 1]), (2, [4, 5])] 10
+[(0, [2, 3]), (2, [6, 7])] 18
+""",
+    """\
+[(2, [4]), (3, [6])] 12
+[(2, [5]), (3, [7])] 16
+reversed
+[(0, [0]), (1, [2])] 12
+[(0, [1]), (1, [3])] 16
+copies in a process
+[(2, [4, 5]), (2, [4, 5])] 10
+[(2, [6, 7]), (2, [6, 7])] 18
+copies in both processes
+True
+[(0, [0, 1]), (2, [4, 5])] 10
+[(0, [2, 3]), (2, [6, 7])] 18
+""",
+]
+
+
+def test_several_processes(files: list[str]) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{probe.getsockname()[1]}"
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", SEVERAL_PROCESSES, address, str(number), *files],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=on_cpu_devices(2),
+        )
+        for number in range(2)
+    ]
+    try:
+        results = [process.communicate(timeout=120) for process in processes]
+    finally:
+        for process in processes:
+            process.kill()
+            process.communicate()
+    assert [process.returncode for process in processes] == [0, 0], results
+    # Gloo, by which JAX's processes talk, writes to stdout.
+    assert [re.sub(r"\[Gloo\].*\n", "", output) for output, _ in results] == OF_BOTH_PROCESSES
+
+
+def test_a_sharding_of_other_dimensions_is_refused() -> None:
+    mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]).reshape(1, 1), ("data", "model"))
+    sharding = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("data", "model"))
+    with pytest.raises(ValueError, match="splits more than the first dimension"):
+        batch_shards(sharding)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import tritonclient.http
+from geventhttpclient.response import HTTPConnectionClosed
 from tritonclient.utils import InferenceServerException
 
 from penstock.serving.server import LocalServer
@@ -62,7 +65,20 @@ def work(x):
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         return x * pool.apply(len, ([1, 2],))
 """
+FORGETS_A_LOCK = """
+import threading
+lock = threading.Lock()
+
+def work(x):
+    if x[0] > 1: lock.acquire()
+    return x
+"""
 NOT_LOADED = {
+    "fails_when_it_is_defined": ("def plain():\n    raise LookupError('the lights are off')\n", "the lights are off"),
+    "fails_when_it_is_built": (
+        "def plain():\n    return fn.readers.file(file_root='/nowhere', name='same')[0]\n",
+        "/nowhere",
+    ),
     "exits_at_import": ("import sys\nsys.exit('no licence')\n", "SystemExit: no licence"),
     "cannot_be_imported": ("import no_such_module\n", "No module named 'no_such_module'"),
     "is_interrupted": ("raise KeyboardInterrupt\n", "KeyboardInterrupt"),
@@ -87,7 +103,10 @@ def server(tmp_path_factory: pytest.TempPathFactory, log: Path) -> Iterator[Loca
     add_model(repository, "decodes", config, HEADER + DECODES)
     add_model(repository, "spawns", config, HEADER + FORKS_WORKERS + OPERATOR)
     for name, (source, _) in NOT_LOADED.items():
-        add_model(repository, name, config, source + HEADER + PLAIN)
+        defined = (
+            HEADER + "@pipeline_def(batch_size=4)\n" + source if source.startswith("def") else source + HEADER + PLAIN
+        )
+        add_model(repository, name, config, defined)
     flags = ["--model-control-mode=explicit", "--load-model=*"]
     # From the environment of the tests, whatever its numpy.
     with LocalServer(
@@ -182,3 +201,33 @@ def test_a_model_that_refused_requests_is_unloaded_soon(client: Any) -> None:
             return
         time.sleep(0.05)
     pytest.fail(f"the model is {entry['state']}")
+
+
+def go_on_asking(url: str, answers: list[bool]) -> None:
+    """Asks until there is no server any more."""
+    with tritonclient.http.InferenceServerClient(url) as client, contextlib.suppress(HTTPConnectionClosed, OSError):
+        while True:
+            answers.append(sent(client, "plain", 1, 2) == [1, 2])
+
+
+def test_a_forgotten_lock_stops_its_model_alone_and_not_the_end_of_the_server(tmp_path: Path) -> None:
+    config = 'backend: "penstock"\n'
+    add_model(tmp_path / "models", "plain", config, HEADER + PLAIN)
+    add_model(tmp_path / "models", "forgets_a_lock", config, HEADER + FORGETS_A_LOCK + OPERATOR)
+    log, answers = tmp_path / "triton.log", list[bool]()
+    with ThreadPoolExecutor(4) as pool, LocalServer(tmp_path / "models", way="native", log=log) as server:
+        with tritonclient.http.InferenceServerClient(server.http_url, network_timeout=1.0) as impatient:
+            assert sent(impatient, "forgets_a_lock", 5) == [5]
+            with pytest.raises(TimeoutError):
+                sent(impatient, "forgets_a_lock", 5)
+        asking = [pool.submit(go_on_asking, server.http_url, answers) for _ in range(4)]
+        while len(answers) < 200:
+            time.sleep(0.01)
+        # Triton waits ten seconds for the requests that never end, and for connections that clients keep.
+        began = time.monotonic()
+        server.stop()
+        assert time.monotonic() - began < 15
+        for one in asking:
+            one.result(timeout=20)
+    assert all(answers)
+    assert "Signal (11)" not in log.read_text()

@@ -18,7 +18,8 @@ def main() -> None:
     if not arguments or arguments[0] in ("-h", "--help") or (arguments[0] == "-m" and len(arguments) < 2):
         sys.exit(_USAGE)
     install()
-    # Processes started by the program find Penstock in DALI's place, too: `multiprocessing` passes its own path on.
+    # Lets processes started by the program find Penstock in DALI's place, too; `multiprocessing` passes on only its own
+    # path.
     own = str(Path(__file__).parent / "path")
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (own, os.environ.get("PYTHONPATH"))))
     sys.path.insert(0, own)

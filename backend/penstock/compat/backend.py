@@ -59,17 +59,17 @@ __all__ = [
 
 
 def RegisteredCPUOps() -> list[str]:
-    """The names of operators that run on CPU."""
+    """The names of operators that run on the CPU."""
     return sorted(ops.cpu_ops())
 
 
 def RegisteredGPUOps() -> list[str]:
-    """The names of operators that run on GPU."""
+    """The names of operators that run on the GPU."""
     return sorted(ops.gpu_ops())
 
 
 def RegisteredMixedOps() -> list[str]:
-    """The names of operators that take data on CPU and return it on GPU."""
+    """The names of operators that take data on the CPU and return it on the GPU."""
     return sorted(ops.mixed_ops())
 
 
@@ -121,7 +121,7 @@ def CheckDLPackCapsule(obj: object) -> tuple[bool, bool]:
     return True, kind == DLDeviceType.kDLCUDA
 
 
-# Importing DALI initializes its backend; here there is nothing to do.
+# Importing DALI initializes its backend; Penstock needs no initialization.
 initialized = True
 # The CUDA version that DALI 2.4's wheel was built with.
 __cuda_version__ = 12986

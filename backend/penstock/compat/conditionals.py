@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 
+from penstock.graph.autograph import is_converted as is_autograph_artifact
 from penstock.pipeline import do_not_convert
 
-__all__ = ["do_not_convert"]
+__all__ = ["do_not_convert", "is_autograph_artifact"]
 
 # Programs access one through the other.
 _autograph = sys.modules[__name__]

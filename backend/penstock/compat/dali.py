@@ -1,4 +1,4 @@
-"""The module ``nvidia.dali``: Penstock's names, with the version of DALI whose interface they have."""
+"""The module ``nvidia.dali``: Penstock's names, with the version of DALI whose interface they provide."""
 
 from __future__ import annotations
 

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
+from penstock.errors import import_as
+
 _ROOT = "nvidia.dali"
 # What is in it stands beside all else in Penstock.
 _EXPERIMENTAL = f"{_ROOT}.experimental"
@@ -23,9 +25,11 @@ _REDIRECTS = {
     f"{_ROOT}.backend_impl": "penstock.compat.backend",
     f"{_ROOT}.data_node": "penstock.compat.data_node",
     f"{_ROOT}.experimental": "penstock.compat.experimental",
+    f"{_ROOT}.pickling": "penstock.compat.pickling",
     f"{_ROOT}.plugin_manager": "penstock.compat.plugin_manager",
     f"{_ROOT}.python_function_plugin": "penstock.compat.python_function_plugin",
     f"{_ROOT}.plugin.jax.iterator": "penstock.plugin.jax.iterators",
+    f"{_ROOT}.plugin.pytorch.loader_evaluator.loader": "penstock.plugin.pytorch.loader_evaluator",
     f"{_ROOT}.plugin.pytorch.torch_utils": "penstock.plugin.pytorch.tensors",
 }
 # Modules without a counterpart, and the reason, which importing them raises.
@@ -93,12 +97,14 @@ def install() -> None:
         return
     if _ROOT in sys.modules:
         raise RuntimeError("DALI itself is imported already: install Penstock in its place before that")
+    import_as(_ROOT)
     sys.meta_path.insert(0, _FINDERS[0])
     sys.meta_path.append(_FINDERS[1])
 
 
 def uninstall() -> None:
     """Undoes :func:`install`; programs keep what they have imported."""
+    import_as()
     for finder in _FINDERS:
         if finder in sys.meta_path:
             sys.meta_path.remove(finder)

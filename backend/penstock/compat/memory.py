@@ -76,7 +76,7 @@ def GetHostBufferShrinkThreshold() -> float:
 
 
 def PreallocateDeviceMemory(bytes: int, device_id: int) -> None:
-    """Makes a GPU's memory pool hold at least so many free bytes."""
+    """Makes a GPU's memory pool hold at least ``bytes`` free bytes."""
     cupy = require_cupy("preallocated memory")
     with cupy.cuda.Device(device_id):
         # Freed at once, it stays in the pool.
@@ -84,7 +84,7 @@ def PreallocateDeviceMemory(bytes: int, device_id: int) -> None:
 
 
 def PreallocatePinnedMemory(bytes: int) -> None:
-    """Makes the pool of pinned memory hold at least so many free bytes."""
+    """Makes the pool of pinned memory hold at least ``bytes`` free bytes."""
     require_cupy("pinned memory").get_default_pinned_memory_pool().malloc(bytes)
 
 

@@ -1,4 +1,4 @@
-"""What an operator accepts, asked as DALI's ``OpSchema`` is asked."""
+"""Queries about operators, with the interface of DALI's ``OpSchema``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from penstock.schema.registry import find_schema, operator_class
 __all__ = ["GetSchema", "OpSchema", "TryGetSchema"]
 
 
-# Of every operator, and given to the instance rather than to the operator.
+# Arguments that every operator accepts, but that belong to the instance rather than to the schema.
 _INSTANCE_ARGUMENTS = {"device": Argument("device", "string", "cpu", "Where the operator runs.")}
 
 _TYPES = {
@@ -63,20 +63,31 @@ class OpSchema:
         return list(self._schema.module)
 
     def MaxNumInput(self) -> int:
-        """The most inputs it takes."""
+        """The largest number of inputs."""
         return self._schema.max_input_count
 
     def MinNumInput(self) -> int:
-        """The fewest inputs it takes."""
+        """The smallest number of inputs."""
         return self._schema.min_input_count
 
+    def GetInputDevice(self, index: int, actual_device: str | None, operator_device: str | None) -> str | None:
+        """Where an operator on one device takes an input from that is on another; None where that is not known."""
+        wanted = self._schema.input(index).device
+        if wanted == "cpu":
+            return "cpu"
+        if wanted == "any" or (wanted == "match_or_cpu" and operator_device is None):
+            return actual_device or operator_device
+        if wanted == "match_or_cpu" and actual_device is not None:
+            return actual_device if actual_device == operator_device else "cpu"
+        return "cpu" if operator_device == "mixed" and not wanted else operator_device
+
     def GetArgumentNames(self, include_hidden: bool = False) -> list[str]:
-        """Its arguments, in alphabetical order."""
+        """The names of its arguments, in alphabetical order."""
         return [name for name, argument in self._arguments.items() if include_hidden or not argument.hidden]
 
     @property
     def _arguments(self) -> dict[str, Argument]:
-        """Its arguments by name; of those that the graph sets, only the state of a random stream."""
+        """Its arguments by name, without private ones except a random stream's state."""
         return {
             name: argument
             for name, argument in self._schema.all_arguments.items()
@@ -84,18 +95,18 @@ class OpSchema:
         }
 
     def _argument(self, name: str) -> Argument:
-        """Raises KeyError where there is none of that name."""
+        """Raises KeyError for an unknown name."""
         try:
             return (_INSTANCE_ARGUMENTS | self._arguments)[name]
         except KeyError:
             raise KeyError(f'Argument "{name}" is not defined for operator "{self.Name()}".') from None
 
     def HasArgument(self, name: str) -> bool:
-        """Whether it has an argument of that name."""
+        """Whether it has an argument with that name."""
         return name in self._arguments
 
     def IsArgumentOptional(self, name: str) -> bool:
-        """Whether it has the argument, and works without it."""
+        """Whether it has the argument, and doesn't require it."""
         return (name in _INSTANCE_ARGUMENTS or self.HasArgument(name)) and not self._argument(name).required
 
     def IsTensorArgument(self, name: str) -> bool:
@@ -107,37 +118,37 @@ class OpSchema:
         return self.HasArgument(name) and self._argument(name).per_frame
 
     def HasArgumentDefaultValue(self, name: str) -> bool:
-        """Whether a value stands for the argument where none is given."""
+        """Whether the argument has a default value."""
         argument = self._argument(name)
         has_none = argument.required or argument.default is None or _is_without_effect(argument)
         return not has_none
 
     def GetArgumentDefaultValueString(self, name: str) -> str:
-        """What stands for the argument where none is given, as Python writes it."""
+        """The argument's default value, in Python syntax."""
         if not self.HasArgumentDefaultValue(name):
             raise ValueError(f'Argument "{name}" in operator "{self.Name()}" has no default value.')
         default = self._argument(name).default
         return str(int(default)) if isinstance(default, enum.IntEnum) else repr(default)
 
     def GetArgumentType(self, name: str) -> DALIDataType:
-        """The type of the argument; of lists, that of lists of it."""
+        """The type of the argument; for lists, the list's type."""
         argument = self._argument(name)
         element = argument.type.removesuffix("[]")
         return DALIDataType[(_LIST_TYPES if argument.is_list else _TYPES).get(element, "NO_TYPE")]
 
     def IsDeprecatedArg(self, name: str) -> bool:
-        """Whether the argument should not be used any more."""
+        """Whether the argument is deprecated."""
         return self.HasArgument(name) and self._argument(name).deprecated is not None
 
     def DeprecatedArgInfo(self, name: str) -> dict[str, object]:
-        """What became of the argument."""
+        """How the argument was deprecated."""
         deprecation = self._argument(name).deprecated
         if deprecation is None:
             raise ValueError(f'No deprecation info for argument "{name}" found.')
         return {"renamed_to": deprecation.renamed_to or "", "removed": deprecation.removed}
 
     def HasInputDox(self) -> bool:
-        """Whether its inputs have names of their own."""
+        """Whether its inputs are documented by name."""
         return bool(self._schema.inputs)
 
     def GetInputName(self, index: int) -> str:
@@ -145,39 +156,39 @@ class OpSchema:
         return self._schema.input(index).name
 
     def GetInputType(self, index: int) -> str:
-        """What the input takes: batches."""
+        """The type of an input: always a batch."""
         return "TensorList"
 
     def GetInputDox(self, index: int) -> str:
-        """What an input is."""
+        """The documentation of an input."""
         return self._schema.input(index).doc
 
     def GetSupportedLayouts(self, index: int) -> list[TensorLayout]:
-        """The layouts that an input may have; empty: any."""
+        """The layouts that an input accepts; empty: any."""
         return [TensorLayout(layout) for layout in self._schema.input(index).layouts]
 
     def AllowsSequences(self) -> bool:
-        """Whether it takes sequences."""
+        """Whether it accepts sequences."""
         return self._schema.sequences or any("F" in layout for own in self._schema.inputs for layout in own.layouts)
 
     def IsSequenceOperator(self) -> bool:
-        """Whether it takes nothing but sequences: operators take these beside others."""
+        """Whether it accepts only sequences; never the case here."""
         return False
 
     def IsAbstract(self) -> bool:
-        """Whether there is only the declaration: every one here has its operator."""
+        """Whether it is a declaration without an operator; never the case here."""
         return False
 
     def IsInternal(self) -> bool:
-        """Whether users have no business with it."""
+        """Whether it is for internal use."""
         return self._schema.hidden and self.Name().startswith("_")
 
     def HasRandomStateArg(self) -> bool:
-        """Whether the state of its random stream may be given."""
+        """Whether it accepts the state of its random stream."""
         return issubclass(operator_class(self.Name()), RandomOperator)
 
     def IsDeprecated(self) -> bool:
-        """Whether the operator should not be used any more."""
+        """Whether the operator is deprecated."""
         return bool(self._schema.deprecated_since)
 
     def DeprecatedInFavorOf(self) -> str:
@@ -185,53 +196,53 @@ class OpSchema:
         return self._schema.deprecated_in_favor_of
 
     def DeprecationMessage(self) -> str:
-        """What else users should know who still use it."""
+        """Further advice to users of a deprecated operator."""
         return self._schema.deprecation_note
 
     def DeprecatedInVersion(self) -> str:
-        """Since which version of DALI it is deprecated."""
+        """The version of DALI that deprecated it."""
         return self._schema.deprecated_since
 
     def IsDocHidden(self) -> bool:
-        """Whether it is left out of the documentation."""
+        """Whether the documentation omits it."""
         return self._schema.hidden
 
     def IsStateful(self) -> bool:
-        """Whether its results depend on what it did before."""
+        """Whether its results depend on earlier runs."""
         return self._schema.stateful
 
     def IsNoPrune(self) -> bool:
-        """Whether it stays where nothing uses its outputs."""
+        """Whether it stays even if nothing uses its outputs."""
         return self._schema.no_prune
 
     def SupportsVolumetric(self) -> bool:
-        """Whether it takes volumes."""
+        """Whether it accepts volumes."""
         return self._schema.volumetric
 
     def HasRandomSeedArg(self) -> bool:
-        """Whether it draws random numbers, from a seed."""
+        """Whether it draws random numbers from a seed."""
         return self._schema.random
 
     def GetSupportedBackends(self) -> list[str]:
-        """The devices that it runs on."""
+        """The devices it runs on."""
         return list(self._schema.devices)
 
     def Dox(self) -> str:
-        """What it does."""
+        """Its documentation."""
         from penstock.schema.documentation import docstring
 
         return docstring(self._schema)
 
     def GetArgumentDox(self, name: str) -> str:
-        """What an argument does."""
+        """The documentation of an argument."""
         return self._argument(name).doc
 
 
 def GetSchema(name: str, follow_aliases: bool = False) -> OpSchema:
-    """What the operator ``name`` accepts.
+    """The schema of the operator ``name``.
 
     Raises:
-        KeyError: there is none.
+        KeyError: there is no such operator.
     """
     found = TryGetSchema(name, follow_aliases)
     if found is None:
@@ -240,7 +251,7 @@ def GetSchema(name: str, follow_aliases: bool = False) -> OpSchema:
 
 
 def TryGetSchema(name: str, follow_aliases: bool = False) -> OpSchema | None:
-    """What the operator ``name`` accepts, or None where there is none."""
+    """The schema of the operator ``name``, or None if there is no such operator."""
     try:
         schema = find_schema(name)
     except KeyError:

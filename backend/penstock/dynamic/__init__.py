@@ -11,7 +11,7 @@ declarations and run by the same engine.
 
 from __future__ import annotations
 
-from penstock.dynamic import _ops, checkpoint, math, random
+from penstock.dynamic import _ops, capture, checkpoint, math, random
 from penstock.dynamic import _ops as ops
 from penstock.dynamic._devices import Device, DeviceLike, device
 from penstock.dynamic._dtypes import (
@@ -69,6 +69,7 @@ __all__ = [
     "batch",
     "bfloat16",
     "bool",
+    "capture",
     "checkpoint",
     "device",
     "dtype",

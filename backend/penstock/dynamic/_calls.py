@@ -213,18 +213,30 @@ def _sorted_out(
             continue
         if value is None or (name == "rng" and face.schema.random):
             continue
-        value = all_unmarked(value)
+        value = settled(face, name, value)
         if value is None:
             continue
-        if name in face.dtypes and (isinstance(value, (Value, TensorList)) or _is_data(value, face, name)):
-            tensors[name] = _as_argument(value, face, name)
+        if isinstance(value, (Tensor, Batch)):
+            tensors[name] = value
             continue
-        constants[name] = value = _plain(value, face, name)
+        constants[name] = value
         try:
             key.append((name, frozen(value)))
         except TypeError:
             known = False
     return tensors, constants, tuple(key) if known else None
+
+
+def settled(face: Face, name: str, value: object) -> object:
+    """An argument as it goes to the operator: a tensor or batch on the CPU, or a constant as pipelines take it."""
+    value = all_unmarked(value)
+    if (
+        value is not None
+        and name in face.dtypes
+        and (isinstance(value, (Value, TensorList)) or _is_data(value, face, name))
+    ):
+        return _as_argument(value, face, name)
+    return _plain(value, face, name)
 
 
 def _is_data(value: object, face: Face, name: str) -> bool:
@@ -266,15 +278,16 @@ def frozen(value: Given) -> Hashable:
 
 def _as_argument(value: Given, face: Face, name: str) -> Tensor | Batch:
     """An argument as a tensor or batch on the CPU, of the type that the operator takes."""
-    own: Tensor | Batch = (
-        value if isinstance(value, Value) else (Batch if isinstance(value, TensorList) else Tensor)(value)
-    )
+    if isinstance(value, (Tensor, Batch)):
+        own: Tensor | Batch = value
+    else:
+        own = Batch(value) if isinstance(value, TensorList) else Tensor(value)
     if own.device_type() != "cpu":
         own = own.cpu()
     wanted = face.dtypes[name]
-    if wanted is not None and own.dtype.type_id != wanted:
-        own = type(own)(own, dtype=wanted)
-    return own
+    if wanted is None or own.dtype.type_id == wanted:
+        return own
+    return Batch(own, dtype=wanted) if isinstance(own, Batch) else Tensor(own, dtype=wanted)
 
 
 def _as_input(item: Given, place: str | None, batch_size: int | None) -> Tensor | Batch:

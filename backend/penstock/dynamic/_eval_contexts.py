@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import weakref
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from functools import cached_property
 from typing import Protocol
 
@@ -148,8 +150,12 @@ class EvalContext:
         pending, self._pending = self._pending, []
         for known in pending:
             call = known()
-            if call is not None:
+            if call is not None and getattr(call, "is_pending", True):
                 call.run(self)
+
+    def entered(self) -> AbstractContextManager[object]:
+        """Makes this the thread's current context, if another one is."""
+        return contextlib.nullcontext() if EvalContext.current() is self else self
 
     def __enter__(self) -> EvalContext:
         if not self._lock.acquire(blocking=False):

@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from enum import Enum, auto
 
+from penstock.dynamic._capture import Loop, SourceNode, current_loop, epoch_of
 from penstock.dynamic._devices import DeviceLike
 from penstock.dynamic._devices import device as as_device
 from penstock.dynamic._dtypes import DTypeLike
+from penstock.dynamic._eval_contexts import EvalContext
 from penstock.dynamic._faculties import Given, Outcome
 from penstock.dynamic._invariants import unmarked
 from penstock.dynamic._values import Batch, Tensor, as_batch, as_tensor
+from penstock.external_source import external_source
+from penstock.graph import DataNode
+from penstock.pipeline import Pipeline
 from penstock.runtime.sources import Source
 from penstock.tensors import TensorList
+
+
+class _Role(Enum):
+    """How a source is used; it stays with that."""
+
+    UNUSED = auto()
+    EAGER = auto()
+    FEEDER = auto()
+    ROOT = auto()
 
 
 class ExternalSource:
@@ -49,6 +64,9 @@ class ExternalSource:
         if self._source.takes_info:
             raise ValueError("The source of a dynamic ExternalSource is a function with no parameters, or an iterable")
         self._device = unmarked(device)
+        self._role = _Role.UNUSED
+        self._loop: Loop | None = None
+        self._node: SourceNode | None = None
         self._layouts = self._for_each(unmarked(layout))
         self._dtypes = self._for_each(unmarked(dtype))
 
@@ -70,8 +88,118 @@ class ExternalSource:
             StopIteration: the source is at its end.
             ValueError: it gave another number of outputs or of samples.
         """
-        values = self._next(unmarked(batch_size))
+        loop = current_loop()
+        if loop is not None:
+            return self._asked_in(loop, unmarked(batch_size))
+        if self._role in (_Role.FEEDER, _Role.ROOT):
+            raise RuntimeError("This ExternalSource is already used in a capture-mode loop")
+        self._role = _Role.EAGER
+        return self.shaped(self._next(unmarked(batch_size)))
+
+    def _asked_in(self, loop: Loop, batch_size: int | None) -> Outcome:
+        """The next item in the body of a captured loop."""
+        if self._role is _Role.EAGER:
+            raise RuntimeError("This ExternalSource was used eagerly, so it cannot be part of a captured loop")
+        if self._role is _Role.ROOT:
+            raise RuntimeError("This ExternalSource is used through .captured(): its items come from the loop itself")
+        if self._loop not in (None, loop):
+            raise RuntimeError("This ExternalSource belongs to a different capture context: another loop asks it")
+        loop.check_batch_size(batch_size)
+        if self._node is None:
+            if not loop.is_traced:
+                loop.end()
+                raise RuntimeError(
+                    "An ExternalSource that a captured loop asks must be asked in its first step, during tracing"
+                )
+            data = self.first(loop)
+            self._role, self._loop, self._node = _Role.FEEDER, loop, loop.add_source(self, self._num_outputs)
+            loop.read(self._node)
+            return loop.values_of(self._node, data)
+        loop.read(self._node)
+        return loop.produced_by_source(self._node)
+
+    def captured(self, batch_size: int, ctx: EvalContext | None = None) -> Iterator[Outcome]:
+        """Goes through the source once; the loop's first step is traced into a pipeline, which computes the later ones ahead.
+
+        Other sources that the body asks are asked once in each step, ahead of it: what they gave for steps that are not reached
+        is lost.
+
+        Args:
+            batch_size: of the batches; a source that gives tensors has them repeated.
+            ctx: to run with; by default the current one.
+
+        Yields:
+            A batch, or a tuple of several.
+        """
+        size = unmarked(batch_size)
+        if self._role is _Role.EAGER:
+            raise RuntimeError("This ExternalSource was used eagerly, so it cannot be captured")
+        if self._role is _Role.FEEDER:
+            raise RuntimeError("This ExternalSource is asked in the body of another captured loop")
+        if self._loop is not None and self._loop.batch_size != size:
+            raise ValueError(f"A captured loop cannot change batch_size from {self._loop.batch_size} to {size}")
+        context = EvalContext.current() if ctx is None else ctx
+        if self._loop is not None and self._loop.context is not context:
+            raise RuntimeError("A captured loop runs in the EvalContext in which it began")
+        if self._loop is None:
+            self._loop = Loop(size, context)
+        self._role = _Role.ROOT
+        return self._epoch(self._loop)
+
+    def _epoch(self, loop: Loop) -> Iterator[Outcome]:
+        with loop.context.entered():
+            yield from epoch_of(loop, self)
+
+    # -- as part of a captured loop --------------------------------------------------------------------------------
+
+    def begin_epoch(self) -> None:
+        """An epoch begins."""
+
+    def has_more(self) -> bool:
+        """Whether there may be more: that shows when it is asked."""
+        return True
+
+    def count_step(self) -> None:
+        """A step begins."""
+
+    def first(self, loop: Loop) -> list[TensorList]:
+        """The next item's outputs, as batches."""
+        return [self._as_batch(value, loop.batch_size) for value in self._next(loop.batch_size)]
+
+    @staticmethod
+    def _as_batch(value: Tensor | Batch, size: int) -> TensorList:
+        return value.tensor_list(size)
+
+    def connect(self, loop: Loop, source: SourceNode) -> list[DataNode]:
+        """Its outputs in the pipeline that is being defined."""
+        target = as_device(self._device)
+        place = "cpu" if target is None else target.device_type
+
+        def fetch() -> list[TensorList]:
+            try:
+                return self.first(loop)
+            except StopIteration:
+                if loop.sources[0] is source:
+                    loop.root_ended = True
+                raise
+
+        nodes: list[DataNode] = external_source(fetch, self._num_outputs, device=place, no_copy=True)
+        return nodes
+
+    def take_over(self, pipeline: Pipeline) -> None:
+        """The pipeline asks the same source from now on."""
+
+    def shaped(self, values: Sequence[Tensor | Batch]) -> Outcome:
+        """The outputs of one item, as they are given."""
         return values[0] if self._num_outputs == 1 else tuple(values)
+
+    def left(self, loop: Loop) -> None:
+        """The body was left before the end."""
+        loop.end()
+
+    def released(self) -> None:
+        """The loop is over for good."""
+        self._role, self._loop, self._node = _Role.UNUSED, None, None
 
     def _next(self, batch_size: int | None) -> list[Tensor | Batch]:
         item = self._source.call()

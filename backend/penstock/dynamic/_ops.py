@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import ClassVar, TypedDict
 
 from penstock.dynamic._calls import Face, call
+from penstock.dynamic._capture import Loop, SourceNode, epoch_of
 from penstock.dynamic._devices import Device
 from penstock.dynamic._devices import device as as_device
 from penstock.dynamic._engine import BoundOperator, bind
@@ -16,7 +18,10 @@ from penstock.dynamic._faculties import Given, Outcome
 from penstock.dynamic._invariants import all_unmarked, unmarked
 from penstock.dynamic._syntax import face_of
 from penstock.dynamic._values import Batch, Tensor
+from penstock.graph import DataNode, OpNode, call_operator
+from penstock.graph.calls import constant_node
 from penstock.kernels.codecs.tfrecord import Feature
+from penstock.pipeline import Pipeline
 from penstock.schema import Operator as RunningOperator
 from penstock.schema import Schema, find_schema, operator_class
 from penstock.schema.documentation import docstring, shown_arguments
@@ -139,6 +144,8 @@ class Reader:
                 f"The shard_id={self._shard} is invalid: there are {self._constant('num_shards', 1)} shards"
             )
         self._run_size: int | None = None
+        self._is_eager = False
+        self._root: _ReaderRoot | None = None
 
     def _take(self, name: str, value: object) -> None:
         if isinstance(value, Batch):
@@ -194,7 +201,9 @@ class Reader:
         given = unmarked(batch_size)
         return self._batch_size if given is None else given
 
-    def next_epoch(self, batch_size: int | None = None, ctx: EvalContext | None = None) -> Iterator[Outcome]:
+    def next_epoch(
+        self, batch_size: int | None = None, ctx: EvalContext | None = None, capture: bool = False
+    ) -> Iterator[Outcome]:
         """Goes through the data set, or its shard, once.
 
         The iterator has to be used up before the next one is made.
@@ -202,11 +211,32 @@ class Reader:
         Args:
             batch_size: of the batches; by default ``max_batch_size``, and without that, single samples are read.
             ctx: to run with; by default the current one.
+            capture: trace the loop's first step into a pipeline, which computes the later ones ahead
+                (:mod:`penstock.dynamic.capture`). A reader is always used with it, or always without.
 
         Yields:
             A tuple of tensors, or of batches.
         """
-        return self._epoch(self._size(batch_size), ctx)
+        size = self._size(batch_size)
+        if capture:
+            return self._captured_epoch(size, ctx)
+        if self._root is not None:
+            raise RuntimeError("This reader was used with capture=True, and cannot switch to eager mode")
+        self._is_eager = True
+        return self._epoch(size, ctx)
+
+    def _captured_epoch(self, batch_size: int | None, ctx: EvalContext | None) -> Iterator[Outcome]:
+        if self._is_eager:
+            raise RuntimeError("This reader was used without capture=True, and cannot switch to capture mode")
+        if self._checkpointed:
+            raise NotImplementedError("A captured loop keeps no checkpoints")
+        if batch_size is None:
+            raise ValueError("A captured loop (capture=True) requires a non-None batch_size")
+        if self._root is None:
+            self._root = _ReaderRoot(self, batch_size)
+        elif self._root.batch_size != batch_size:
+            raise ValueError(f"A captured loop cannot change batch_size from {self._root.batch_size} to {batch_size}")
+        return self._root.epoch(EvalContext.current() if ctx is None else ctx)
 
     def _epoch(self, batch_size: int | None, ctx: EvalContext | None) -> Iterator[Outcome]:
         if batch_size is not None and self._run_size not in (None, batch_size):
@@ -217,7 +247,7 @@ class Reader:
         context = EvalContext.current() if ctx is None else ctx
         done, count = 0, self._epoch_size()
         while done < count:
-            with context:
+            with context.entered():
                 outputs = self._read(batch_size or 1, context)
             done += len(outputs[0])
             if batch_size is None:
@@ -284,6 +314,79 @@ class Reader:
         document = json.loads(state)
         self._checkpointed = True
         self._shard, self._state = document["shard"], document["operator"]
+
+
+class _ReaderRoot:
+    """A reader as what a captured loop goes over.
+
+    Args:
+        reader: the reader.
+        batch_size: of the loop.
+    """
+
+    def __init__(self, reader: Reader, batch_size: int) -> None:
+        self.batch_size = batch_size
+        self._reader = reader
+        self._loop: Loop | None = None
+        self._node: OpNode | None = None
+        self._left = 0
+        self._handed_over = False
+
+    def epoch(self, context: EvalContext) -> Iterator[Outcome]:
+        """Goes through the data set, or its shard, once."""
+        if self._handed_over and self._loop is None:
+            raise RuntimeError("This reader belonged to a captured loop that an error has ended: construct another one")
+        if self._loop is None:
+            self._loop = Loop(self.batch_size, context)
+        elif self._loop.context is not context:
+            raise RuntimeError("A captured loop runs in the EvalContext in which it began")
+        with context.entered():
+            yield from epoch_of(self._loop, self)
+        self._reader._go_to_next_shard()
+
+    def begin_epoch(self) -> None:
+        self._left = self._reader._epoch_size()
+
+    def has_more(self) -> bool:
+        return self._left > 0
+
+    def count_step(self) -> None:
+        self._left -= self.batch_size
+
+    def first(self, loop: Loop) -> list[TensorList]:
+        return self._reader._read(self.batch_size, loop.context)
+
+    def connect(self, loop: Loop, source: SourceNode) -> list[DataNode]:
+        reader = self._reader
+        arguments = reader._constants | {
+            name: constant_node(value.storage.array, value.storage.dtype) for name, value in reader._tensors.items()
+        }
+        if reader._schema.random:
+            arguments["seed"] = reader._operator().operator.seed
+        made = call_operator(reader._schema, (), arguments, reader._backend, reader._name, reader._face.display)
+        nodes: list[DataNode] = made if isinstance(made, list) else [made]
+        self._node = nodes[0].source
+        return nodes
+
+    def take_over(self, pipeline: Pipeline) -> None:
+        assert self._node is not None
+        operators = dict(pipeline.executor.plan.named_operators())
+        operators[self._node.name].restore(self._reader._operator().operator.state())
+        self._handed_over = True
+
+    def shaped(self, values: Sequence[Batch]) -> Outcome:
+        return self._reader._named(values)
+
+    def released(self) -> None:
+        self._loop = None
+        if not self._handed_over:
+            self._reader._root = None
+
+    def left(self, loop: Loop) -> None:
+        if loop.depends_on_more:
+            loop.end()
+        elif loop.is_traced:
+            self._loop = None
 
 
 class _TFRecord(Reader):
@@ -398,7 +501,7 @@ def _signature(schema: Schema) -> inspect.Signature:
 
 
 def _doc(schema: Schema) -> str:
-    text = docstring(schema).replace("DataNode", "Tensor | Batch")
+    text = re.sub(r"\bfn\.", "dynamic.", docstring(schema).replace("DataNode", "Tensor | Batch"))
     return text.replace("TensorList", "Batch").replace("the graph", "a call").replace("given by a call", "given")
 
 

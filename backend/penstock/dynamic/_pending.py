@@ -95,6 +95,11 @@ class Invocation:
         self.batch_size = batch_size
         self.device = work.device
 
+    @property
+    def is_pending(self) -> bool:
+        """Whether it was not run yet."""
+        return self._work is not None
+
     def run(self, context: EvalContext | None = None) -> list[TensorList]:
         """The results; runs the call if that was not done before.
 

@@ -4,7 +4,7 @@
 >>> rng = random.RNG(seed=1)
 >>> random.uniform(range=[0, 1], shape=[2], rng=rng)
 Tensor(
-    [0.8841983 0.8028037],
+    [0.6548561 0.235709 ],
     dtype=f32,
     device="cpu",
     shape=(2,))

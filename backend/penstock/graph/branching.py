@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
+from penstock.errors import as_imported
 from penstock.graph.calls import call_operator, constant_node
 from penstock.graph.conditionals import Branch, ConditionStack
 from penstock.graph.nodes import DataNode
@@ -98,8 +99,8 @@ def _trace_sides(condition: DataNode, if_true: Callable[[], object], if_false: C
     predicate = conditions.enter_branch(condition)
     if predicate.device != "cpu":
         raise ValueError(
-            "Invalid device \"gpu\" for argument 'predicate' of operator 'penstock.fn._conditional.split': conditions of `if` "
-            "statements must be on the CPU."
+            f"Invalid device \"gpu\" for argument 'predicate' of operator '{as_imported('penstock.fn._conditional.split')}'. "
+            "Conditions of `if` statements must be on the CPU."
         )
     branch = Branch(predicate, sites=capture(current_scope().tracer))
     conditions.branches.append(branch)
@@ -178,7 +179,7 @@ def _keys(true: Any, false: Any) -> str:
         return ""
     return (
         " The two dictionaries don't have the same set of keys. First structure has keys "
-        f"{list(true)}, while second structure has keys {list(false)}."
+        f"type=list str={list(true)}, while second structure has keys type=list str={list(false)}."
     )
 
 
@@ -224,8 +225,8 @@ def negation(value: object) -> Any:
         return not value
     if value.device != "cpu":
         raise RuntimeError(
-            "Logical expression `not` is restricted to scalar (0-d tensors) inputs, that are placed on CPU. Got a GPU input in "
-            "logical expression."
+            "Logical expression `not` is restricted to scalar (0-d tensors) inputs of `bool` type, that are placed on CPU. Got a "
+            "GPU input in logical expression."
         )
     return call_operator("_conditional__Not_", (value,), {})
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from penstock.data_types import DALIDataType
+from penstock.errors import as_imported
 from penstock.graph.nodes import DataNode, OpNode
 from penstock.graph.origin import CallSite, capture
 from penstock.graph.scope import current_scope
@@ -44,7 +45,7 @@ def call_operator(
         The output, or the list of outputs if there are several; lists of these for multiple input sets.
     """
     schema = find_schema(operator) if isinstance(operator, str) else operator
-    display = display or f"penstock.fn.{schema.fn_path}"
+    display = as_imported(display or f"penstock.fn.{schema.fn_path}")
     scope = current_scope()
     inputs = list(inputs) if scope.debug is None else scope.debug.adopt(list(inputs))
     _check_name(name)
@@ -139,7 +140,7 @@ def _warn_if_deprecated(schema: Schema, display: str) -> None:
         text = f"WARNING: `{display}` is now deprecated."
         if schema.deprecated_in_favor_of:
             path = find_schema(schema.deprecated_in_favor_of).fn_path
-            text += f" Use `penstock.fn.{path}` instead.{_migration_note(schema.fn_path, path)}"
+            text += f" Use `{as_imported(f'penstock.fn.{path}')}` instead.{_migration_note(schema.fn_path, path)}"
         if schema.deprecation_note:
             text += f"\n{schema.deprecation_note}"
         warnings.warn(text, DeprecationWarning, stacklevel=4)
@@ -253,9 +254,9 @@ def _current_arguments(schema: Schema, arguments: dict[str, object], display: st
             yield argument, value
             continue
         if deprecation.removed:
-            text = f"The argument `{key}` is no longer used and will be removed in a future release: it has no effect."
+            text = f"The argument `{key}` is no longer used and will be removed in a future release."
             if key == "seed":
-                text = 'The argument "seed" should not be used with operators that don\'t use random numbers: it has no effect.'
+                text = 'The argument "seed" should not be used with operators that don\'t use random numbers.'
             warnings.warn(text, DeprecationWarning, stacklevel=5)
         elif deprecation.renamed_to:
             new = deprecation.renamed_to

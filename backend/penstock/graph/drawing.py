@@ -1,4 +1,4 @@
-"""Graphs as pictures: operators in layers from top to bottom, as an SVG that needs nothing to be drawn with."""
+"""Graphs as self-contained SVG pictures: operators in layers from top to bottom."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _SWEEPS = 4
 
 @dataclass(eq=False)
 class _Box:
-    """A node of the picture; one without lines is where an edge crosses a layer.
+    """A node of the picture; one without text is a point where an edge crosses a layer.
 
     Attributes:
-        lines: of text: what it is, and its name.
+        lines: lines of text: the operator, and its name.
         layer: its row, from the top.
-        x: its middle.
-        sources: what is drawn into it: the box, and how the edge is called.
+        x: of its centre.
+        sources: the boxes with edges to it, and the edges' labels.
     """
 
     lines: tuple[str, ...] = ()
@@ -61,8 +61,8 @@ def to_svg(
     Args:
         operators: each after those that it depends on.
         outputs: of the pipeline.
-        changed: the names of operators to be marked.
-        links: where a click on an operator leads, by its name.
+        changed: names of the operators to highlight.
+        links: link targets of operators, by name.
     """
     boxes = _boxes(operators, outputs, changed, links or {})
     for box in boxes:
@@ -114,7 +114,7 @@ def _shortened(text: str) -> str:
 
 
 def _lower(boxes: Sequence[_Box]) -> None:
-    """Brings what depends on nothing down to what uses it."""
+    """Moves boxes without sources down to the layer above their first use."""
     highest_use: dict[_Box, int] = {}
     for box in reversed(boxes):
         if box in highest_use:
@@ -124,7 +124,7 @@ def _lower(boxes: Sequence[_Box]) -> None:
 
 
 def _layers(boxes: Sequence[_Box]) -> list[list[_Box]]:
-    """The boxes by layer; edges over several layers go through one of no size in each."""
+    """The boxes by layer; long edges get an empty box in each layer that they cross."""
     layers: dict[int, list[_Box]] = defaultdict(list)
     for box in boxes:
         layers[box.layer].append(box)
@@ -140,7 +140,8 @@ def _layers(boxes: Sequence[_Box]) -> list[list[_Box]]:
 
 
 def _order(layers: Sequence[list[_Box]]) -> None:
-    """Puts the boxes of each layer in the order of what they are drawn from, and of what they are drawn to, in turns."""
+    """Orders the boxes of each layer to reduce crossings: by their sources and by their users, in alternating
+    sweeps."""
     users: dict[_Box, list[_Box]] = defaultdict(list)
     for layer in layers:
         for box in layer:
@@ -159,7 +160,7 @@ def _order(layers: Sequence[list[_Box]]) -> None:
 
 
 def _place(layers: Sequence[Sequence[_Box]]) -> float:
-    """Gives each box its x, above the middle of what it is drawn from as far as its neighbours let it; the picture's width."""
+    """Sets each box's x to the middle of its sources where its neighbours leave room; returns the picture's width."""
     for layer in layers:
         left = _MARGIN
         excess = []
@@ -170,7 +171,7 @@ def _place(layers: Sequence[Sequence[_Box]]) -> float:
             left = box.x + box.width / 2 + _BETWEEN
             if middles:
                 excess.append(box.x - wanted)
-        # What was pushed to the right pulls its row back to the left, as far as there is room.
+        # Boxes that were pushed to the right pull their row back to the left, as far as there is room.
         pull = sum(excess) / len(excess) if excess else 0.0
         room = layer[0].x - layer[0].width / 2 - _MARGIN
         for box in layer:

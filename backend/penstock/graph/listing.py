@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from penstock.errors import as_imported
+
 if TYPE_CHECKING:
     from penstock.graph.nodes import DataNode, OpNode
 
@@ -39,7 +41,7 @@ def title(op: OpNode) -> str:
     """What an operator is called in pictures and listings: as it was called, or what it stands for."""
     if op.steps:
         return " + ".join(title(step).partition(".")[2] for step in op.steps)
-    return op.display_name.removeprefix("penstock.")
+    return op.display_name.removeprefix(as_imported("penstock."))
 
 
 def arguments(op: OpNode) -> Iterator[tuple[str, str]]:

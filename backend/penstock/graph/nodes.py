@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn, Protocol
 
 from penstock.data_types import DALIDataType
-from penstock.errors import Frame
+from penstock.errors import Frame, as_imported
 from penstock.graph.origin import CallSite, frames
 from penstock.graph.syntax import Expression, syntax
 from penstock.schema import Schema
@@ -144,8 +144,9 @@ class DataNode(Expression):
 
     def __bool__(self) -> NoReturn:
         raise TypeError(
-            f'"DataNode" was used in conditional context: Python asked {self} for a truth value (an `if`, `and`, `or`, `not`, '
-            "`while`), but its values are known only when the pipeline runs. To use conditional execution via `if` statements you "
-            "need to specify `enable_conditionals=True` in `pipeline_def`; the bitwise operators do arithmetic without it, and "
-            "`fn.cast` converts to booleans."
+            '"DataNode" was used in conditional context - it might have been used in truth evaluation for `if` statement, logical '
+            "expression or cast to a boolean. To use conditional execution via `if` statements you need to specify "
+            f"`enable_conditionals=True` in `@{as_imported('penstock.pipeline_def')}` decorator. You can read more about "
+            "conditional execution in specific section of the Pipeline documentation. Bool conversion can be achieved with the "
+            f"`cast` operator. The values of {self} are known only when the pipeline runs."
         )

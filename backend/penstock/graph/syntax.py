@@ -1,6 +1,6 @@
 """Python's operators and brackets on nodes: each becomes an operator of the graph.
 
-:mod:`penstock.graph.expressions`, which is further down, knows how to call it and provides the syntax.
+:mod:`penstock.graph.expressions` registers the implementation, to avoid an import cycle.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Work that goes on without Python: a thread that runs compiled functions, one after the other, and never takes the GIL.
+"""Work that continues without Python: a thread that runs compiled functions in order and never takes the GIL.
 
-Codecs and devices are served so: the next batch is decoded while Python is busy with something else, however long.
+Codecs and devices use it so that the next batch is decoded while Python is busy, however long that takes.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-# A job is a function's address, its argument, and the semaphore that tells that it is done.
+# A job consists of a function's address, its argument, and the semaphore to post when it is done.
 _MAX_JOBS, _WORDS = 64, 3
-# More than the C library's type takes on any platform.
+# At least the size of the C library's type on any platform.
 _SEMAPHORE_BYTES = 64
 
 
@@ -33,10 +33,10 @@ def _address_of(name: str) -> int:
 
 
 class Semaphore:
-    """One of the C library's, which compiled functions can use; to wait for it gives the GIL up.
+    """A semaphore of the C library, usable from compiled functions; waiting for it releases the GIL.
 
     Args:
-        count: that it begins with.
+        count: initial value.
     """
 
     def __init__(self, count: int = 0) -> None:
@@ -45,20 +45,20 @@ class Semaphore:
 
     @property
     def address(self) -> int:
-        """Where it is."""
+        """Its address."""
         return ctypes.addressof(self._memory)
 
     def wait(self) -> None:
-        """Waits until it is above zero, and takes one off."""
+        """Waits until the count is positive, and decrements it."""
         while _library().sem_wait(self._memory):
-            pass  # A signal came.
+            pass  # Interrupted by a signal.
 
     def try_wait(self) -> bool:
-        """Takes one off if it is above zero; tells whether it was."""
+        """Decrements the count if it is positive; returns whether it did."""
         return not _library().sem_trywait(self._memory)
 
     def post(self) -> None:
-        """Adds one."""
+        """Increments the count."""
         _library().sem_post(self._memory)
 
 
@@ -66,9 +66,9 @@ class Job:
     """A call of a compiled function on a :class:`BackgroundThread`.
 
     Args:
-        function: the address of a C function that takes an address.
+        function: address of a C function that takes an address.
         argument: that address.
-        keep: what must live until the function is done.
+        keep: object to keep alive until the function is done.
     """
 
     def __init__(self, function: int, argument: int, keep: object = None) -> None:
@@ -79,7 +79,7 @@ class Job:
 
     @property
     def done_address(self) -> int:
-        """The semaphore that is raised when it is done."""
+        """Address of the semaphore that is posted when the job is done."""
         return self._done.address
 
     @property
@@ -90,14 +90,14 @@ class Job:
         return self._is_done
 
     def wait(self) -> None:
-        """Waits until it is done, without the GIL."""
+        """Waits until the job is done, without holding the GIL."""
         if not self._is_done:
             self._done.wait()
             self._end()
 
     def _end(self) -> None:
         self._is_done = True
-        # Who holds the job need not hold what it worked on.
+        # A finished job need not keep its data alive.
         self._keep = None
 
 
@@ -106,7 +106,7 @@ class BackgroundThread:
 
     Args:
         name: of the thread.
-        prepare: is called on the thread before the first job.
+        prepare: called on the thread before the first job.
     """
 
     def __init__(self, name: str, prepare: Callable[[], None] | None = None) -> None:
@@ -114,7 +114,7 @@ class BackgroundThread:
         self._turn = 0
         self._adding = threading.Lock()
         self._waiting, self._room = Semaphore(), Semaphore(_MAX_JOBS)
-        # What runs is kept here: who asked for it may be gone before it is done.
+        # Running jobs are kept alive here, as their owners may drop them early.
         self._running: deque[Job] = deque()
         ring = self._jobs, self._waiting, self._room
         self._thread = threading.Thread(target=_serve, args=(*ring, prepare), name=name, daemon=True)
@@ -122,7 +122,7 @@ class BackgroundThread:
         _threads.add(self)
 
     def submit(self, job: Job) -> None:
-        """Has a job run after those before it; waits where there are too many."""
+        """Queues a job; blocks while the queue is full."""
         with self._adding:
             while self._running and self._running[0].is_done:
                 self._running.popleft()
@@ -136,7 +136,7 @@ class BackgroundThread:
         self._waiting.post()
 
     def close(self) -> None:
-        """Ends the thread after its jobs, which are waited for."""
+        """Finishes the queued jobs, and ends the thread."""
         with self._adding:
             if self._thread.is_alive():
                 self._add(0, 0, 0)
@@ -157,7 +157,7 @@ _threads: weakref.WeakSet[BackgroundThread] = weakref.WeakSet()
 
 @atexit.register
 def _close_threads() -> None:
-    """Lets the threads come to an end: one that is inside of a C++ library when the process ends aborts it."""
+    """Ends the threads: one inside a C++ library at exit would abort the process."""
     for thread in list(_threads):
         with contextlib.suppress(RuntimeError):
             thread.close()

@@ -15,7 +15,7 @@ from penstock.data_types import FLOAT, INT8, INT16, INT32, UINT8, UINT16, UINT32
 _YIQ = np.array([[0.299, 0.587, 0.114], [0.596, -0.274, -0.321], [0.211, -0.523, 0.311]])
 _FROM_YIQ = np.linalg.inv(_YIQ)
 LUMA = np.array([0.299, 0.587, 0.114])
-# The same as integers over 2^15 that sum to one, as uint8 images are converted to grey.
+# The same weights in units of 2^-15, for conversion of uint8 images to grey.
 COARSE_LUMA = (np.int32(9798), np.int32(19235), np.int32(3735))
 TO_YCBCR = np.array([[65.481, 128.553, 24.966], [-37.797, -74.203, 112.0], [112.0, -93.786, -18.214]]) / 255
 YCBCR_OFFSET = np.array([16.0, 128.0, 128.0])
@@ -23,7 +23,7 @@ FROM_YCBCR = np.linalg.inv(TO_YCBCR)
 
 
 def hue_saturation_value(hue: float, saturation: float, value: float) -> np.ndarray:
-    """The matrix that rotates the hue by degrees, and scales saturation and value."""
+    """The matrix that rotates the hue by ``hue`` degrees and scales saturation and value."""
     angle = math.radians(hue)
     c, s = math.cos(angle), math.sin(angle)
     turn = np.array([[1, 0, 0], [0, c, s], [0, -s, c]])
@@ -31,7 +31,7 @@ def hue_saturation_value(hue: float, saturation: float, value: float) -> np.ndar
 
 
 def full_range(dtype: DALIDataType) -> float:
-    """The greatest value of a type; 1 for floating point."""
+    """The largest value of a type; 1 for floating point."""
     kind = numpy_dtype(dtype)
     return 1.0 if kind.kind == "f" else float(np.iinfo(kind).max)
 

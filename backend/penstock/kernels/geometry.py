@@ -20,7 +20,7 @@ def rotation_3d(angle: float, axis: Sequence[float] | np.ndarray) -> np.ndarray:
 
 
 def rotations_2d(angles: np.ndarray, count: int) -> np.ndarray:
-    """As :func:`rotation_2d`, of ``count`` images; there may be one angle for all."""
+    """Like :func:`rotation_2d`, for ``count`` images; there may be one angle for all."""
     from penstock.kernels.cpu.affine import fill_rotations_2d
 
     rotations = np.empty((count, 2, 2))
@@ -29,7 +29,7 @@ def rotations_2d(angles: np.ndarray, count: int) -> np.ndarray:
 
 
 def rotations_3d(angles: np.ndarray, axes: np.ndarray, count: int) -> np.ndarray:
-    """As :func:`rotation_3d`, of ``count`` volumes; there may be one angle, and one axis, for all."""
+    """Like :func:`rotation_3d`, for ``count`` volumes; there may be one angle, and one axis, for all."""
     from penstock.kernels.cpu.affine import fill_rotations_3d
 
     rotations = np.empty((count, 3, 3))
@@ -38,13 +38,13 @@ def rotations_3d(angles: np.ndarray, axes: np.ndarray, count: int) -> np.ndarray
 
 
 def rotated_canvases(sizes: np.ndarray, rotations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The least extents (x, y(, z)), in rows, that hold rotated images of ``sizes``; and their canvases.
+    """The least extents (x, y(, z)) that hold rotated images of ``sizes``, one row for each; and their canvases.
 
-    Each extent of a canvas has the parity of the input extent from which most of it comes, so that the centre stays on or
+    Each extent of a canvas has the parity of the input extent that contributes most to it, which keeps the centre on or
     between pixels.
 
     Raises:
-        ValueError: an angle is infinite, or no number.
+        ValueError: an angle is infinite or NaN.
     """
     from penstock.kernels.cpu.affine import fill_canvases
 
@@ -55,10 +55,10 @@ def rotated_canvases(sizes: np.ndarray, rotations: np.ndarray) -> tuple[np.ndarr
 
 
 def about_centres(rotations: np.ndarray, sizes_in: np.ndarray, sizes_out: np.ndarray) -> np.ndarray:
-    """The affine matrices [R|t], float32, that map the middles of outputs to the middles of inputs."""
+    """The affine matrices [R|t], float32, that map the centres of outputs to the centres of inputs."""
     from penstock.kernels.cpu.affine import fill_about_centres
 
-    # In single precision, as the reference computes it.
+    # In single precision, like the reference.
     count, axes = sizes_in.shape
     matrices = np.empty((count, axes, axes + 1), np.float32)
     fill_about_centres(rotations, sizes_in, sizes_out, matrices)
@@ -86,7 +86,7 @@ def affine(linear: np.ndarray, centre: Sequence[float] | np.ndarray | None = Non
 
 def composed(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """The matrix [M|t] that applies ``first``, then ``second``."""
-    # With the last row of the homogeneous matrix, so that infinities spread as in DALI.
+    # Includes the last row of the homogeneous matrix, so that infinities propagate as in DALI.
     row = np.zeros((1, first.shape[1]), first.dtype)
     row[0, -1] = 1
     with np.errstate(invalid="ignore"):

@@ -1,4 +1,4 @@
-"""Random windows of an image, by area and aspect ratio: the crop that training of classifiers augments with."""
+"""Random windows by area and aspect ratio: the crop that augments images for training classifiers."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ DEFAULT_ASPECT_RATIO = [3 / 4, 4 / 3]
 
 
 class RandomCrop:
-    """Draws windows whose area is a part of the image's and whose aspect ratio is in a range.
+    """Draws windows with random area and aspect ratio.
 
     Args:
-        area: range of the window's area, as a part of the image's.
+        area: range of the window's area, as a fraction of the image's.
         aspect_ratio: range of width / height.
-        attempts: how many pairs of area and ratio are tried before the largest window in range is taken.
+        attempts: number of pairs of area and ratio to try before falling back to the largest window in range.
 
     Raises:
-        ValueError: a range is empty, or not made of two numbers or one that is both.
+        ValueError: a range is empty, or isn't one or two numbers.
 
     >>> window = RandomCrop().window(sample_stream(seed=5, produced=0, index=0), 480, 640)  # doctest: +SKIP
     """
@@ -49,11 +49,11 @@ class RandomCrop:
         return y, x, own_height, own_width
 
     def windows(self, key: np.uint64, streams: np.ndarray, start: np.uint64, extents: np.ndarray) -> np.ndarray:
-        """As :meth:`window`, of many images of ``extents`` (height, width), none of them 0: int64 of shape (images, 4).
+        """Like :meth:`window`, for many non-empty images of ``extents`` (height, width): int64 of shape (images, 4).
 
         Args:
-            key, start: of all streams.
-            streams: each image's.
+            key, start: shared by all streams.
+            streams: one for each image.
             extents: int64, of shape (images, 2).
         """
         from penstock.kernels.cpu import philox

@@ -30,7 +30,7 @@ def resample_signal(signal: np.ndarray, scale: float, length: int, lobes: int) -
 
 @cache
 def filter_table(lobes: int) -> np.ndarray:
-    """The filter with so many lobes on each side."""
+    """The filter with ``lobes`` lobes on each side."""
     from penstock.kernels.cpu.audio import sinc_table
 
     return sinc_table(lobes)

@@ -80,8 +80,8 @@ def _completed(extents: Sequence[float], total: float, shape: Shape) -> Shape:
         known = math.prod(extent for index, extent in enumerate(result) if index != left[0])
         if not known:
             raise RuntimeError(
-                f"The negative extent of {list(extents)} cannot be inferred: the volume of the others is 0. "
-                f"Input shape: {_extents_text(shape)}."
+                f"Cannot infer the extent of dimension {left[0]} when the volume of remaining dimensions is 0. "
+                f"Input shape: {_extents_text(shape)}. Requested shape: {list(extents)}"
             )
         result[left[0]] = int(total // known)
     if math.prod(result) != total:

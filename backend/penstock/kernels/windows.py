@@ -1,4 +1,4 @@
-"""Windows into images: where crops begin and end, and what becomes of those that reach outside."""
+"""Windows into images: where crops begin and end, and how to treat those that reach outside."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class Region:
     extents: tuple[int, ...]
 
     def inside(self, shape: Sequence[int]) -> bool:
-        """Whether it lies in an array of ``shape``."""
+        """Whether it lies within an array of ``shape``."""
         return all(a >= 0 and a + e <= s for a, e, s in zip(self.anchor, self.extents, shape))
 
     def overlap(self, shape: Sequence[int]) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
-        """The part in an array of ``shape``: as slices of that array, and as slices of the region."""
+        """The part inside an array of ``shape``: as slices of that array, and as slices of the region."""
         source, target = [], []
         for anchor, extent, size in zip(self.anchor, self.extents, shape):
             start, stop = min(max(anchor, 0), size), max(min(anchor + extent, size), 0)
@@ -47,13 +47,13 @@ def check_policy(policy: str) -> str:
 def crop_regions(
     shapes: np.ndarray, wanted: np.ndarray, positions: np.ndarray, truncates: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Where crops of arrays begin, and how far they reach: int64, in rows.
+    """The anchors and extents of crops, int64, one row for each array.
 
     Args:
-        shapes: of the arrays, int64, in rows.
-        wanted: extents without their fractions, float64; below 1: all of a dimension. In rows, or one row for all arrays.
-        positions: of each dimension: 0 is at its begin, 1 is as far as it goes. In rows, or one row for all arrays.
-        truncates: the anchors' fractions are cut off; else halves are rounded away from zero.
+        shapes: of the arrays, int64, one row for each.
+        wanted: integral extents, float64; below 1: the whole dimension. One row for each array, or one for all.
+        positions: for each dimension, from 0 (at the start) to 1 (at the end). One row for each array, or one for all.
+        truncates: truncate anchors, rather than round halves away from zero.
 
     Raises:
         RuntimeError: a position is out of range.
@@ -70,8 +70,8 @@ def crop_regions(
 
 
 def apply_policy(shapes: np.ndarray, anchors: np.ndarray, extents: np.ndarray, policy: str) -> None:
-    """Cuts regions, in rows, to what of them is taken of arrays of ``shapes``; raises RuntimeError where one reaches outside
-    and may not."""
+    """Applies an ``out_of_bounds_policy`` to regions, one row for each array of ``shapes``: clips them, or raises
+    RuntimeError if one reaches outside."""
     from penstock.kernels.cpu.windows import first_outside
 
     if policy == "pad":
@@ -87,9 +87,10 @@ def apply_policy(shapes: np.ndarray, anchors: np.ndarray, extents: np.ndarray, p
 
 
 def cut_off(values: Sequence[float] | np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Numbers in a type as C casts them on x86-64: integers lose fractions and keep their lowest bits.
+    """Converts numbers like a C cast on x86-64: integers lose fractions and keep their lowest bits.
 
-    What is beyond the integers of 32 bits (64 for wide types) that the machine converts to becomes the least of those.
+    Values beyond the 32-bit integers (64-bit for wide types) that the conversion goes through become the least of
+    these.
     """
     numbers = np.asarray(values, np.float64)
     if dtype.kind not in "iu":
@@ -102,7 +103,7 @@ def cut_off(values: Sequence[float] | np.ndarray, dtype: np.dtype) -> np.ndarray
 
 
 def fill_per_channel(values: Sequence[float], channels: int | None) -> np.ndarray:
-    """The fill value of each channel (or one for all); raises RuntimeError where their number does not fit."""
+    """The fill value of each channel (or one for all); raises RuntimeError if their number doesn't match."""
     if len(values) <= 1 or channels is None:
         return np.array(values[:1] or [0.0], np.float64)
     if len(values) != channels:

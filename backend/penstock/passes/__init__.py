@@ -14,7 +14,7 @@ Pass = Callable[[Graph], Rewritten]
 
 @dataclass(frozen=True)
 class Applied:
-    """What one pass did.
+    """The effect of one pass.
 
     Attributes:
         name: of the pass.

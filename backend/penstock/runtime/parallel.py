@@ -62,7 +62,8 @@ class _Placed:
 
 @dataclass(frozen=True)
 class _Reply:
-    """What came of a task: the placed data of each call, or an error; ``size`` tells of new memory, whose descriptor follows."""
+    """The answer to a task: the placed data of each call, or an error; ``size`` announces new memory, whose descriptor
+    follows."""
 
     results: object = None
     error: Any = None
@@ -318,7 +319,7 @@ class ParallelSource(Source):
         self._max_batch_size = settings.batch_size or 1
 
     def _loader(self, settings: PipelineSettings) -> Callable[[], Callable[..., object]]:
-        """What creates the callback in the worker."""
+        """The factory of the callback in the worker."""
         if settings.py_start_method == "fork":
             return _Inherited(self.source, self.cycle)
         dumps, loads = _pickler_functions(settings.py_callback_pickler)
@@ -442,11 +443,27 @@ class _Pickled:
         return _single_argument(Source(self.loads(self.data), self.cycle))
 
 
+class _Observer:
+    """What DALI's thread would be that looks after its workers: here none is needed, and none runs."""
+
+    def __init__(self) -> None:
+        self.thread = threading.Thread(name="penstock-no-observer")
+
+
 class RunningWorkers:
     """The worker processes of a pipeline's sources."""
 
     def __init__(self, sources: Sequence[Source]) -> None:
         self._sources = [source for source in sources if isinstance(source, ParallelSource)]
+
+    @property
+    def pool(self) -> RunningWorkers:
+        """DALI has an object of its own for the processes; programs look through it at these, and for who observes them."""
+        return self
+
+    @functools.cached_property
+    def _observer(self) -> _Observer:
+        return _Observer()
 
     def pids(self) -> list[int]:
         """Their process ids."""
@@ -465,8 +482,9 @@ def check_workers(sources: Sequence[Source], workers: object) -> None:
         return
     if not isinstance(workers, int) or workers <= 0:
         raise RuntimeError(
-            "The pipeline contains `fn.external_source` with `parallel` argument specified to True, but the `py_num_workers` was "
-            f"set to `{workers}`: it must be a positive integer."
+            "The external source cannot run in parallel mode without Python workers pool. The pipeline contains "
+            "`fn.external_source` with `parallel` argument specified to True, but the `py_num_workers` was set to "
+            f"`{workers}`: it must be a positive integer."
         )
     if workers > len(parallel) and all(source.is_iterable for source in parallel):
         warnings.warn(

@@ -64,8 +64,8 @@ class Plan:
     Attributes:
         seed: from which random operators derive theirs.
         outputs: the slots of the pipeline's outputs.
-        num_prepared: so many steps, the first ones, need nothing of what is begun early.
-        early: the steps that are begun when these are done, and whose work then goes on while other batches are run.
+        num_prepared: number of steps, at the start, that don't depend on those started early.
+        early: the steps started next, whose work continues while other batches run.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class Plan:
         return [step for step in self.steps if isinstance(step, Step)]
 
     def named_operators(self) -> Iterator[tuple[str, Operator]]:
-        """The operators that were written, by their nodes' names, also those that run as parts of others."""
+        """The operators as written, by node name, including those that run as parts of fused ones."""
         return self._named(self.steps)
 
     @staticmethod
@@ -107,7 +107,7 @@ class Plan:
                 yield from parts or [(step.node.name, step.operator)]
 
     def states(self, steps: Sequence[Step | Transfer] | None = None) -> dict[str, object]:
-        """What each operator with state is in, by its name: of all, or of those that run in some of the steps."""
+        """The state of each operator that has one, by name: of all operators, or of those in ``steps``."""
         states = {name: operator.state() for name, operator in self._named(self.steps if steps is None else steps)}
         return {name: state for name, state in states.items() if state is not None}
 
@@ -146,7 +146,7 @@ class Plan:
         return slot
 
     def _put_apart_what_waits(self) -> None:
-        """Puts the steps that need nothing of what is begun early before the others."""
+        """Moves the steps that don't depend on those started early before the others."""
         prepared: list[Step | Transfer] = []
         waiting: list[Step | Transfer] = []
         pending: set[int] = set()

@@ -66,15 +66,25 @@ def _accepted_positional(function: Callable[..., object]) -> int:
     if isinstance(function, functools.partial):
         # Bound arguments with a default can be left out.
         parameters = [p for p in parameters if p.default is p.empty]
-    kinds = [p.kind for p in parameters]
-    if len(kinds) > 1 or any(
-        kind not in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD) for kind in kinds
-    ):
+    found = _forbidden(parameters)
+    if found:
         raise TypeError(
-            "The `source` callable must accept either 0 or 1 positional arguments, and no others: it gets what tells the batch or "
-            f"the sample, if anything. {function!r} takes ({', '.join(map(str, parameters))})."
+            "The `source` callable must accept either 0 or 1 positional arguments to indicate whether it accepts the batch or "
+            f"sample indexing information. Found {found} allowed. {function!r} takes ({', '.join(map(str, parameters))})."
         )
-    return len(kinds)
+    return len(parameters)
+
+
+def _forbidden(parameters: Sequence[Parameter]) -> str:
+    """What of a callback's parameters cannot be given; empty if all can."""
+    for parameter in parameters:
+        if parameter.kind not in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD):
+            stars = "*" * (parameter.kind == Parameter.VAR_POSITIONAL) + "**" * (
+                parameter.kind == Parameter.VAR_KEYWORD
+            )
+            kind = parameter.kind.description.replace("variadic ", "var-")
+            return f"{kind} argument `{stars}{parameter.name}` which is not"
+    return "more than one positional argument, which is not" if len(parameters) > 1 else ""
 
 
 @dataclass(eq=False)
@@ -124,7 +134,8 @@ class Source:
             return iter(source() if is_generator_function(source) else source)
         if inspect.isgenerator(source):
             raise TypeError(
-                "Cannot cycle through a generator: pass the generator function itself as `source`, so that it can be called again"
+                "Cannot cycle through a generator - it ends for good. If it comes from a function, pass that function instead as "
+                "`source`."
             )
         begin = source if is_generator_function(source) else lambda: iter(source)
         return _Cycle(begin, mode == "raise")

@@ -218,7 +218,8 @@ class Argument:
         wanted = self.element.tensor_dtype
         if wanted is not None and dtype != wanted:
             raise TypeError(
-                f'Unexpected type of argument "{self.name}". Expected {dtype_name(wanted)} and got {dtype_name(dtype)}'
+                f'Unexpected type of argument "{self.name}". Expected {dtype_name(wanted)} and got {dtype_name(dtype)}, which cannot '
+                "be converted: use `fn.cast`"
             )
         if self.is_list:
             return value.tolist() if value.ndim == 1 else value.reshape(-1).tolist()

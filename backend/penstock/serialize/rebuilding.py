@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
-from penstock.errors import SerializationError
+from penstock.errors import SerializationError, as_imported
 from penstock.graph import DataNode, OpNode
 from penstock.schema import Schema, find_schema
 
@@ -83,7 +83,7 @@ class Rebuilder:
             [self.node(reference, where) for reference in saved.inputs],
             {key: self.node(reference, where) for key, reference in self._known(schema, saved.argument_inputs, where)},
             _converted(schema, saved.arguments, where),
-            f"penstock.fn.{schema.fn_path}",
+            as_imported(f"penstock.fn.{schema.fn_path}"),
             named=True,
             payload=saved.payload,
         )

@@ -1,6 +1,6 @@
-"""Where bytes come from: local files, and objects behind a protocol (``s3://``, ``gs://``, ``https://`` ...) by fsspec.
+"""Reads files: local ones, and through fsspec remote objects (``s3://``, ``gs://``, ``https://`` ...).
 
-Remote reads that fail for a while are tried again; see :func:`configure`.
+Remote reads are retried after temporary failures; see :func:`configure`.
 """
 
 from penstock.storage.files import ANYWHERE, Files

@@ -1,4 +1,4 @@
-"""The files that an operator may touch."""
+"""The files that an operator may access."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from penstock.storage.paths import is_below, is_remote, join, without_file_proto
 
 
 class Files:
-    """The files that an operator may touch: any, or only those in the folders that its pipeline is confined to.
+    """The files that an operator may access: any, or only those in the folders to which its pipeline is confined.
 
     Args:
-        roots: folders, and beginnings of remote paths (``s3://bucket/photos``). Relative paths start from the first of them.
-            None: any file, and relative paths start from the current folder.
+        roots: folders, and prefixes of remote paths (``s3://bucket/photos``); relative paths are resolved against the
+            first. None: any file, with relative paths resolved against the current folder.
 
     >>> Files(["/models/resize"]).path("labels.txt")
     '/models/resize/labels.txt'
@@ -27,20 +27,20 @@ class Files:
 
     def __init__(self, roots: Sequence[str] | None = None) -> None:
         self._roots = None if roots is None else [without_file_protocol(root) for root in roots]
-        # Where links have led to: a file is where it really lies.
+        # With links resolved, since access is checked by a file's real location.
         self._folders = [os.path.realpath(root) for root in self._roots or () if not is_remote(root)]
         self._origins = [root.rstrip("/") for root in self._roots or () if is_remote(root)]
 
     @property
     def confined(self) -> bool:
-        """Whether there are files that it refuses."""
+        """Whether access is restricted."""
         return self._roots is not None
 
     def path(self, path: str) -> str:
-        """The path by which a file or folder may be opened: absolute and without links where files are confined.
+        """The path to open a file or folder by; if access is confined, absolute and with links resolved.
 
         Raises:
-            ConfinedPathError: it is outside of the folders.
+            ConfinedPathError: it is outside the folders.
         """
         if self._roots is None:
             return path
@@ -58,7 +58,7 @@ class Files:
         )
 
     def check_argument(self, value: str | Sequence[str] | None) -> None:
-        """Raises ConfinedPathError for paths that are outside, whatever an operator joins them with."""
+        """Raises ConfinedPathError for paths outside the folders that an operator's own folder can't bring inside."""
         for path in [value] if isinstance(value, str) else value or ():
             if is_remote(path) or os.path.isabs(path):
                 self.path(path)
@@ -72,7 +72,7 @@ class Files:
 
         Raises:
             OSError: it cannot be read.
-            ConfinedPathError: it is outside of the folders.
+            ConfinedPathError: it is outside the folders.
 
         >>> ANYWHERE.read("photo.jpg").shape  # doctest: +SKIP
         (257113,)
@@ -102,12 +102,12 @@ class Files:
         return _store(path).size(path)
 
     def open(self, path: str) -> BinaryIO:
-        """A file to be read from anywhere; of a remote one, only what is read is fetched."""
+        """A file opened for random access; of a remote one, only the ranges that are read are fetched."""
         path = self.path(path)
         return _store(path).open_file(path)
 
     def list_folder(self, path: str) -> tuple[list[str], list[str]]:
-        """The names of the files and of the folders in a folder, both sorted; raises OSError where it cannot be read."""
+        """The names of the files and of the folders in a folder, both sorted; raises OSError if it cannot be read."""
         path = self.path(path)
         entries = _store(path).list_folder(path)
         files = sorted(name for name, is_folder in entries if not is_folder)
@@ -115,7 +115,7 @@ class Files:
 
 
 class _Store(Protocol):
-    """What :mod:`penstock.storage.local` and :mod:`penstock.storage.remote` offer."""
+    """The common interface of :mod:`penstock.storage.local` and :mod:`penstock.storage.remote`."""
 
     def read(self, path: str, allocate: Allocate) -> np.ndarray: ...
     def read_range(self, path: str, start: int, size: int, allocate: Allocate) -> np.ndarray: ...

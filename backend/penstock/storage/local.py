@@ -29,12 +29,12 @@ def read(path: str, allocate: Allocate = fresh_memory) -> np.ndarray:
 
 
 def read_range(path: str, start: int, size: int, allocate: Allocate = fresh_memory) -> np.ndarray:
-    """``size`` bytes of a file from ``start`` on; fewer where it ends before."""
+    """``size`` bytes of a file from ``start`` on; fewer at its end."""
     return _read(_opened(path, _version(path)).descriptor, start, allocate(size))
 
 
 def _read(descriptor: int, start: int, content: np.ndarray) -> np.ndarray:
-    """Fills ``content``; returns what there was."""
+    """Fills ``content``; returns the part that was filled, shorter at the file's end."""
     # Files are not mapped into memory: one that is cut short meanwhile would end the process.
     done = 0
     while done < content.size:
@@ -62,7 +62,7 @@ def list_folder(path: str) -> list[tuple[str, bool]]:
 
 
 def _version(path: str) -> tuple[int, ...]:
-    """What is another one when a file was written anew."""
+    """A key that changes when a file is rewritten."""
     status = os.stat(path)
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 

@@ -7,7 +7,7 @@ import urllib.parse
 
 
 def is_remote(path: str) -> bool:
-    """Whether the path names a protocol."""
+    """Whether the path begins with a protocol."""
     return "://" in path
 
 
@@ -20,12 +20,12 @@ def join(root: str, path: str) -> str:
 
 
 def without_file_protocol(path: str) -> str:
-    """The path of a local file as the operating system knows it."""
+    """The path without ``file://``."""
     return path.removeprefix("file://")
 
 
 def is_below(path: str, origin: str) -> bool:
-    """Whether a remote path is ``origin`` or what it holds."""
+    """Whether a remote path is ``origin`` or lies below it."""
     rest = urllib.parse.unquote(path.removeprefix(origin))
-    # fsspec chains file systems with "::", so that what follows is another path.
+    # fsspec chains file systems with "::"; what follows it is another path.
     return path.startswith(origin) and rest[:1] in ("", "/") and ".." not in rest.split("/") and "::" not in rest

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 _T = TypeVar("_T")
-# Of a larger object, each piece is a request of its own, so that what is lost and asked for again is small.
+# Larger objects are read in pieces of this size, so that a failed request loses little.
 _PIECE: Final = 8 << 20
-# Errors of the object, not of the way to it: another try would end alike.
+# Errors that a retry can't fix.
 _LASTING = (
     FileNotFoundError,
     PermissionError,
@@ -32,24 +32,24 @@ _LASTING = (
     TypeError,
     ImportError,
 )
-# Of the status codes that say that the request is wrong, those that say "later": time-out, too early, too many requests.
+# The 4xx status codes that mean "later": time-out, too early, too many requests.
 _TEMPORARY_STATUS = (408, 425, 429)
 _UNSATISFIABLE = 416
 
 
 class StorageError(OSError):
-    """A remote object could not be read, although it was tried again."""
+    """A remote object could not be read, even after retries."""
 
 
 @dataclass(frozen=True)
 class Retries:
-    """How often, and how long, a remote read is tried.
+    """How remote reads are retried.
 
     Attributes:
-        attempts: tries of one request.
-        timeout: seconds that a try may take, besides those for the bytes that are asked for.
-        seconds_per_mib: seconds added to ``timeout`` for each MiB that is asked for.
-        first_pause: seconds before the second try; each pause is twice the one before, and up to a quarter shorter by chance.
+        attempts: attempts at one request, the first included.
+        timeout: seconds that an attempt may take, not counting the transfer.
+        seconds_per_mib: seconds added to ``timeout`` for each requested MiB.
+        first_pause: seconds before the second attempt; pauses double, and are randomly shortened by up to a quarter.
         max_pause: the longest pause, in seconds.
     """
 
@@ -66,7 +66,7 @@ class Retries:
             raise ValueError(f"Times must be positive, got {self}")
 
     def pause(self, failures: int) -> float:
-        """Seconds to wait after so many failures."""
+        """Seconds to wait after ``failures`` failed attempts."""
         return min(self.first_pause * 2 ** (failures - 1), self.max_pause) * random.uniform(0.75, 1)
 
 
@@ -74,7 +74,7 @@ _retries = Retries()
 
 
 def configure(retries: Retries) -> None:
-    """Sets how remote reads of this process are tried.
+    """Sets how this process retries remote reads.
 
     >>> configure(Retries(attempts=3, timeout=5))  # doctest: +SKIP
     """
@@ -91,12 +91,12 @@ def read(path: str, allocate: object = None) -> np.ndarray:
 
 
 def read_range(path: str, start: int, size: int, allocate: object = None) -> np.ndarray:
-    """``size`` bytes of an object from ``start`` on; fewer where it ends before."""
+    """``size`` bytes of an object from ``start`` on; fewer at its end."""
     return np.frombuffer(bytearray(_cat(path, start, size)), np.uint8)
 
 
 def size(path: str) -> int:
-    """The number of bytes in an object; raises StorageError where the store does not tell."""
+    """The number of bytes in an object; raises StorageError if the store doesn't report it."""
     told = _call(path, "info")["size"]
     if told is None:
         raise StorageError(f"The size of '{path}' is not told by its server")
@@ -104,18 +104,18 @@ def size(path: str) -> int:
 
 
 def open_file(path: str) -> BinaryIO:
-    """The object as a file that reads what it is asked for, about a MiB ahead."""
+    """The object as a file that fetches ranges on demand, with a MiB of read-ahead."""
     return cast("BinaryIO", io.BufferedReader(_RemoteFile(path), 1 << 20))
 
 
 def list_folder(path: str) -> list[tuple[str, bool]]:
-    """The names of what is in a folder, and whether each is a folder."""
+    """The names of a folder's entries, and whether each is a folder."""
     listed = _call(path, "ls", detail=True)
     return [(item["name"].rstrip("/").rpartition("/")[2], item["type"] == "directory") for item in listed]
 
 
 class _RemoteFile(io.RawIOBase):
-    """An object that is read range by range."""
+    """An object read in ranges."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -152,7 +152,7 @@ def _first_piece(path: str) -> bytes:
     except (FileNotFoundError, PermissionError, ImportError, StorageError):
         raise
     except Exception:
-        # Some stores know no ranges.
+        # Some stores don't support ranges.
         return _call(path, "cat_file")
 
 
@@ -163,12 +163,12 @@ def _cat(path: str, start: int, count: int) -> bytes:
         if _is_beyond_the_end(error):
             return b""
         raise
-    # A server that knows no ranges sends everything.
+    # A server that doesn't support ranges sends everything.
     return part if len(part) <= count else part[start : start + count]
 
 
 def _call(path: str, method: str, count: int = 0, **arguments: object) -> Any:
-    """What a method of the path's file system gives; ``count`` bytes are expected."""
+    """The result of a method of the path's file system; ``count`` is the number of bytes expected."""
     system = filesystem(path)
     timeout = _retries.timeout + _retries.seconds_per_mib * count / (1 << 20)
     if not system.async_impl:
@@ -182,7 +182,7 @@ def _call(path: str, method: str, count: int = 0, **arguments: object) -> Any:
 
 
 def _persistently(path: str, request: Callable[[], _T]) -> _T:
-    """What the request gives, which is made again while it fails for a reason that may pass."""
+    """The result of the request, retried while it fails temporarily."""
     retries, began = _retries, time.monotonic()
     for failures in range(1, retries.attempts + 1):
         try:
@@ -201,13 +201,13 @@ def _persistently(path: str, request: Callable[[], _T]) -> _T:
 
 
 def _naming(path: str, error: Exception) -> Exception:
-    """The error, with the object's name where its message lacks it."""
+    """The error, with the object's name added if its message lacks it."""
     kind = next((kind for kind in (FileNotFoundError, PermissionError) if isinstance(error, kind)), None)
     return error if kind is None or path in str(error) else kind(f"'{path}' cannot be read: {error}")
 
 
 def _is_beyond_the_end(error: Exception) -> bool:
-    """Whether a range was refused because the object ends before it; s3fs tells that as an invalid argument."""
+    """Whether a range was refused because it starts past the object's end; s3fs reports that as an invalid argument."""
     return getattr(error, "status", None) == _UNSATISFIABLE or getattr(error, "errno", None) == errno.EINVAL
 
 
@@ -221,7 +221,7 @@ def _is_lasting(error: Exception) -> bool:
 
 
 def filesystem(path: str) -> AbstractFileSystem:
-    """The file system of the path's protocol; raises ImportError where its library is not installed."""
+    """The file system of the path's protocol; raises ImportError if its library is not installed."""
     try:
         import fsspec
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""Samples, and batches of samples, on CPU or GPU: the data that flows through a pipeline."""
+"""Samples, and batches of samples, on the CPU or GPU: the data that flows through a pipeline."""
 
 from penstock.tensors.memory import HostPool
 from penstock.tensors.tensor import Tensor, TensorCPU, TensorGPU

@@ -11,13 +11,13 @@ from penstock.errors import DeviceError
 
 
 class DeviceMemory(Protocol):
-    """Where an array begins."""
+    """The address of an array."""
 
     ptr: int
 
 
 class DeviceArray(Protocol):
-    """An array on a GPU, as CuPy has it, so far as it is located."""
+    """The part of a CuPy array's interface that describes its location."""
 
     @property
     def data(self) -> DeviceMemory: ...
@@ -36,7 +36,7 @@ class DeviceArray(Protocol):
 
 
 class ArrayFlags(Protocol):
-    """How an array lies in memory."""
+    """An array's memory layout."""
 
     @property
     def c_contiguous(self) -> bool: ...
@@ -61,7 +61,7 @@ def device_count() -> int:
 
 
 class _ForeignStream:
-    """A stream of another library, by its address, in the form that CuPy takes."""
+    """Another library's stream, given by its address, in a form that CuPy accepts."""
 
     def __init__(self, address: int) -> None:
         self._address = address
@@ -71,7 +71,7 @@ class _ForeignStream:
 
 
 def stream_at(address: int, device_id: int) -> Any:
-    """The stream at an address, which another library made on a device, as CuPy's."""
+    """A CuPy stream for the address of a stream that another library created on a device."""
     cuda = require_cupy("a CUDA stream").cuda
     if not address:
         return cuda.Stream.null

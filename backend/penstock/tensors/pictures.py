@@ -18,7 +18,7 @@ _FRAMES = 6
 # With fewer values, numbers are easier to read.
 _SHORTEST_SIGNAL, _SHORTEST_SIDE = 64, 8
 _POINTS = 600
-# Of the greatest power of a spectrum: 80 dB below it.
+# 80 dB below the greatest power of a spectrum.
 _SILENCE = 1e-8
 _STYLE = "display:inline-block;margin:4px;vertical-align:top;font:11px monospace;text-align:center"
 # Colour stops of spectrograms, from quiet to loud.
@@ -103,7 +103,7 @@ def _frames(sample: np.ndarray, layout: str) -> list[np.ndarray]:
 
 
 def _likely_layout(sample: np.ndarray) -> str:
-    """The layout that a sample without one must have to be an image, or nothing."""
+    """The layout of a sample without one, guessed from its shape; empty if it doesn't look like an image."""
     if sample.ndim != 3 or sample.dtype.kind not in "buf":
         return ""
     if sample.shape[2] in (1, 3, 4) and min(sample.shape[:2]) > 1:
@@ -136,7 +136,7 @@ def _unit(values: np.ndarray, low: float, high: float) -> np.ndarray:
 
 
 def _as_heard(spectrum: np.ndarray) -> np.ndarray:
-    """Powers in decibels, of which those far below the greatest are silence; what has negative values is in decibels already."""
+    """Powers in decibels, floored at silence; a spectrum with negative values is in decibels already."""
     low, high = _bounds(spectrum)
     if low < 0 or high <= 0:
         return spectrum
@@ -168,7 +168,7 @@ def _png(image: np.ndarray, edge: int) -> str:
 
 
 def _is_signal(sample: np.ndarray) -> bool:
-    """Encoded data is one-dimensional, too, but bytes are not a signal."""
+    """Bytes don't count as a signal: they may be encoded data."""
     return sample.size >= _SHORTEST_SIGNAL and sample.dtype.kind in "if" and sample.dtype.itemsize > 1
 
 

@@ -1,4 +1,4 @@
-"""One sample: an n-dimensional array with a type and a layout, on CPU or GPU."""
+"""One sample: an n-dimensional array with a type and a layout, on the CPU or GPU."""
 
 from __future__ import annotations
 
@@ -265,7 +265,7 @@ class TensorGPU(Tensor):
         object: a CuPy array, or an object with ``__cuda_array_interface__`` or ``__dlpack__``.
         layout: one letter per dimension, or empty.
         device_id: ignored: the memory knows its device.
-        stream: in whose order the contents become valid.
+        stream: the stream on which the contents become valid.
     """
 
     device_type = "gpu"
@@ -295,7 +295,7 @@ class TensorGPU(Tensor):
         return self.array.__cuda_array_interface__
 
     def __dlpack__(self, **kwargs: Any) -> Any:
-        # In the order of the stream that is current there.
+        # Ordered by the stream that is current on that device.
         with self.array.device:
             return self.array.__dlpack__(**kwargs)
 

@@ -49,7 +49,7 @@ class TensorList:
 
     device_type: ClassVar[str]
     _tensor_class: ClassVar[type[Tensor]]
-    # The samples should stay scattered, not be copied to one tensor.
+    # Whether the user asked for the samples not to be copied to one buffer.
     _scattered = False
 
     def __init__(self) -> None:
@@ -57,6 +57,8 @@ class TensorList:
         self._ndim = 0
         self._layout = ""
         self.shapes: list[Shape] = []
+        # The shapes that were made an array, and that array.
+        self._shape_rows: tuple[list[Shape], np.ndarray] | None = None
         self.source_infos: list[str] = []
         self.positions: list[int] | None = None
         self._samples: list[Any] | None = []
@@ -203,8 +205,12 @@ class TensorList:
         return list(self.shapes)
 
     def shape_array(self) -> np.ndarray:
-        """The samples' shapes as int64 of shape (batch, ndim)."""
-        return np.array(self.shapes, np.int64).reshape(len(self), self._ndim)
+        """The samples' shapes as int64 of shape (batch, ndim), an array of the caller's own."""
+        known = self._shape_rows
+        if known is None or known[0] is not self.shapes:
+            rows = np.array(self.shapes, np.int64).reshape(len(self), -1 if self.shapes else self._ndim)
+            known = self._shape_rows = self.shapes, rows
+        return known[1].copy()
 
     def __len__(self) -> int:
         return len(self.shapes)
@@ -472,7 +478,7 @@ class TensorListCPU(TensorList):
         return self._dense().copy()
 
     def stacked(self) -> np.ndarray:
-        """The samples as one array, which shares the batch's memory if they lie there one after the other; raises RuntimeError
+        """The samples as one array, which shares the batch's memory if the batch is contiguous; raises RuntimeError
         unless all shapes are equal."""
         stacked: np.ndarray = self._dense()
         return stacked
@@ -518,7 +524,7 @@ class TensorListGPU(TensorList):
         layout: of a sample, one letter per dimension.
         device_id: ignored: the memory knows its device.
         contiguous: copy the samples of a list to one buffer; False: leave them where they are.
-        stream: in whose order the contents become valid.
+        stream: the stream on which the contents become valid.
         tl, list_of_tensors: the data, under other names.
     """
 
@@ -559,7 +565,7 @@ class TensorListGPU(TensorList):
             self._adopt([array[i] for i in range(len(array))], layout)
 
     _stream: Any = None
-    # The location of the samples, as long as nobody needs them as arrays.
+    # The samples' locations, until they are needed as arrays.
     located: Sequence[Any] | None = None
 
     @classmethod
@@ -622,9 +628,9 @@ class TensorListGPU(TensorList):
     def pointers(self) -> np.ndarray:
         """Device addresses of the samples, uint64 of shape (batch,)."""
         if self.elements is not None and self._dtype != DALIDataType.NO_TYPE:
-            sizes = np.array(_volumes(self.shapes), np.uint64) * np.uint64(numpy_dtype(self._dtype).itemsize)
-            starts = np.concatenate([np.zeros(1, np.uint64), np.cumsum(sizes)])[: len(sizes)].astype(np.uint64)
-            return np.uint64(self.elements.data.ptr) + starts
+            sizes = np.array(_volumes(self.shapes), np.int64) * numpy_dtype(self._dtype).itemsize
+            starts = np.cumsum(sizes) - sizes + self.elements.data.ptr
+            return starts.astype(np.uint64)
         return np.array([sample.data.ptr for sample in self.samples], np.uint64)
 
     def contiguous_elements(self) -> Any:
@@ -633,7 +639,7 @@ class TensorListGPU(TensorList):
             samples = self.samples
             kind = np.uint8 if self._dtype == DALIDataType.NO_TYPE else numpy_dtype(self._dtype)
             if samples:
-                # Where they are: the current device may be another one.
+                # On the samples' device, which may not be the current one.
                 with samples[0].device:
                     self.elements = cupy.concatenate([sample.reshape(-1) for sample in samples])
             else:
@@ -653,7 +659,7 @@ class TensorListGPU(TensorList):
 
     @property
     def stream(self) -> Any:
-        """The stream in whose order the contents become valid, or None."""
+        """The stream on which the contents become valid, or None."""
         return self._stream
 
     def device_id(self) -> int:

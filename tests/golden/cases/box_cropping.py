@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from case import Family, feed
+from case import Family, feed, images
 
 FAMILY = Family("box_cropping", gpu=False)
 THREE = feed([np.float32([[0.1, 0.1, 0.3, 0.3], [0.5, 0.5, 0.9, 0.6], [0.7, 0.1, 0.8, 0.9]])] * 3)
@@ -108,14 +108,25 @@ def _ramp(height: int, width: int) -> np.ndarray:
     return np.stack([values // 256, values % 256, values % 7], axis=-1).astype(np.uint8)
 
 
+# No window keeps these boxes, so that there is no crop: with one, DALI reads beyond the shapes of anything but images.
+NEVER = feed([np.float32([[20.0, 30.0, 21.0, 31.0]])] * 3)
+for layout, shape in {"HW": (6, 8), "FHWC": (2, 6, 8, 3)}.items():
+    FAMILY.add(
+        f"ssd_random_crop {layout}",
+        lambda m, s=shape, name=layout: tuple(
+            m.fn.ssd_random_crop(feed(images([s] * 3), name)(m), NEVER(m), feed([np.int32([1, 2])] * 3)(m), seed=3)
+        ),
+        gpu=False,
+    )
 IMAGES = feed([_ramp(30, 40), _ramp(33, 21), _ramp(9, 50)], "HWC")
-for name, boxes in {"three": THREE, "large": LARGE}.items():
+BEYOND = feed([np.float32([[-0.2, 0.1, 0.5, 0.6], [0.4, 0.3, 1.4, 1.2], [0.2, 0.2, 0.8, 0.7]])] * 3)
+for name, boxes in {"three": THREE, "large": LARGE, "beyond": BEYOND}.items():
     for given in ({}, {"num_attempts": 3}, {"num_attempts": 50}):
         FAMILY.add(
             f"ssd_random_crop {name} {given}",
             lambda m, b=boxes, g=given: tuple(
                 m.fn.ssd_random_crop(
-                    IMAGES(m), b(m), feed([np.arange(3 if b is THREE else 2, dtype=np.int32)] * 3)(m), seed=3, **g
+                    IMAGES(m), b(m), feed([np.arange(2 if b is LARGE else 3, dtype=np.int32)] * 3)(m), seed=3, **g
                 )
             ),
             iterations=6,

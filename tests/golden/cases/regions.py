@@ -100,8 +100,8 @@ FAMILY.each("paste", {"pixels": PIXELS}, CANVASES, exact=True)
 FAMILY.each("paste", {"floats": FLOATS}, CANVASES[:1])
 
 
-def _mosaic(tensors: dict[str, Any], inputs: int = 1, **options: Any) -> Any:
-    same_size = images([(6, 8, 3)] * 3)
+def _mosaic(tensors: dict[str, Any], inputs: int = 1, height: int = 6, **options: Any) -> Any:
+    same_size = images([(6, 8, 3), (6, 8, 3), (height, 8, 3)])
 
     def define(module: Any) -> Any:
         given = {name: feed([np.array(values)] * 3)(module) for name, values in tensors.items()}
@@ -124,5 +124,8 @@ for name, case in {
     "outside": _mosaic({"in_ids": IDS, "out_anchors": CORNERS}, output_size=(7, 9)),
     "no such sample": _mosaic({"in_ids": IDS + np.int32(1)}),
     "too few rows": _mosaic({"in_ids": IDS, "out_anchors": CORNERS[:2]}, output_size=(20, 20)),
+    "two inputs of unlike samples": _mosaic({}, 2, height=7),
+    "unlike samples of a given size": _mosaic({}, 2, height=7, output_size=(9, 9)),
+    "an unlike sample that is not pasted": _mosaic({"in_ids": np.int32([0, 1])}, height=7),
 }.items():
     FAMILY.add(f"multi_paste: {name}", case, exact=True)

@@ -81,6 +81,22 @@ def test_source_infos(tree: Path) -> None:
     assert labels[0].source_info() == ""
 
 
+def test_source_infos_of_all_that_is_pasted(tmp_path: Path) -> None:
+    paths = [str(tmp_path / f"{name}.png") for name in "abc"]
+    for path in paths:
+        Image.new("RGB", (4, 3)).save(path)
+
+    def define() -> Any:
+        images = fn.decoders.image(fn.readers.file(files=paths)[0])
+        ids = fn.external_source(lambda: [np.int32([0, 1]), np.int32([2]), np.zeros(0, np.int32)])
+        return fn.multi_paste(images, in_ids=ids), fn.multi_paste(images, images)
+
+    by_ids, by_inputs = _pipeline(define, 3).run()
+    a, b, c = paths
+    assert [tensor.source_info() for tensor in by_ids] == [f"{a};{b}", c, ""]
+    assert [tensor.source_info() for tensor in by_inputs] == [f"{a};{a}", f"{b};{b}", f"{c};{c}"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -1,1 +1,1 @@
-"""Parsing and decoding encoded images, audio and video, on CPU and GPU."""
+"""Parsing and decoding encoded images, audio and video, on the CPU and the GPU."""

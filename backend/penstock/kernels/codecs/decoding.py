@@ -1,4 +1,4 @@
-"""How a pipeline decodes untrusted data: with which limits, and which formats in worker processes."""
+"""How a pipeline decodes untrusted data: within which limits, and which formats in worker processes."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class Decoding:
         """The worker processes if the data is to be decoded there, otherwise None.
 
         Args:
-            trusted: whether the format's decoders are.
-            crash_prone: whether its kind is known to crash decoders, which overrides the settings.
+            trusted: whether the format's decoders are trusted.
+            crash_prone: whether this kind of file is known to crash decoders, which overrides the settings.
         """
         apart = crash_prone or self.isolate == "all" or (self.isolate == "auto" and not trusted)
         return self.pool if apart else None

@@ -13,9 +13,9 @@ class ImageCache:
     """Keeps arrays by name, up to a total size.
 
     Args:
-        capacity: the largest total in bytes; 0: nothing is kept.
-        keep_largest: when the cache is full, a larger image replaces smaller ones; otherwise the first ones stay.
-        threshold: the smallest image kept, in bytes.
+        capacity: the largest total in bytes; 0 disables the cache.
+        keep_largest: once full, replace smaller images with larger ones; otherwise keep the first ones.
+        threshold: the smallest image to keep, in bytes.
         verbose: log once when the cache is full.
 
     >>> cache = ImageCache(capacity=100)
@@ -48,7 +48,7 @@ class ImageCache:
         return self._images.get(name)
 
     def offer(self, name: str, image: Any) -> None:
-        """Keeps the image if it has a name and there is room for it."""
+        """Caches the image if it has a name and fits."""
         size = int(image.nbytes)
         if not name or name in self._images or not max(self._threshold, 1) <= size <= self.capacity:
             return

@@ -1,4 +1,4 @@
-"""Decodes images on CPU into preallocated arrays.
+"""Decodes images on the CPU into preallocated arrays.
 
 Results equal those of DALI's CPU decoder: JPEG with the accurate inverse DCT and smooth chroma upsampling, conversion
 to other types normalized by the types' ranges, YCbCr in the studio range of ITU-R BT.601.
@@ -144,7 +144,7 @@ _SCAN = np.uint8(0xDA)
 
 
 def _check_scans(encoded: np.ndarray) -> None:
-    """Raises CorruptImageError for a JPEG with so many scans that it must be made to keep the decoder busy.
+    """Raises CorruptImageError for a JPEG with so many scans that it can only be meant to exhaust the decoder.
 
     The limit is DALI's, with its environment variable.
     """
@@ -158,7 +158,7 @@ def _check_scans(encoded: np.ndarray) -> None:
         )
 
 
-# -- JPEG into the output itself -----------------------------------------------------------------------------------
+# -- JPEG directly into the output ---------------------------------------------------------------------------------
 
 
 def _jpeg_space(header: ImageHeader, output_type: DALIImageType) -> str | None:
@@ -192,7 +192,7 @@ def _decode_with_simplejpeg(encoded: np.ndarray, space: str, output: np.ndarray,
     return True
 
 
-# -- everything else: the stored pixels and the value that stands for full intensity ---------------------------------
+# -- everything else: the stored pixels and the value of full intensity ----------------------------------------------
 
 
 def _decode_stored(
@@ -207,7 +207,7 @@ def _decode_stored(
         gray = pixels @ LUMA.astype(np.float32)
         return gray.astype(pixels.dtype)[..., np.newaxis], maximum
     if header.format == "tiff" and header.channels == 2 and output_type in _COLOURS:
-        # nvImageCodec reads colours beyond the end of such images.
+        # nvImageCodec reads past the colour planes of such images.
         pixels, maximum = _decode_stored(encoded, header, DALIImageType.GRAY, fast_idct, region)
         return np.repeat(pixels, 3, axis=2), maximum
     codec = nvimgcodec()
@@ -224,7 +224,7 @@ def _decode_stored(
             return pixels, maximum
     try:
         stream = codec.CodeStream(encoded)
-        # Of TIFF, 10 to 14 bits are scaled to 16 when decoded.
+        # TIFFs of 10 to 14 bits are scaled to 16 when decoded.
         precision = stream.precision if header.format != "tiff" else 8 * np.dtype(stream.dtype).itemsize
         maximum = full_intensity(np.dtype(stream.dtype), precision)
     except (RuntimeError, TypeError):
@@ -261,17 +261,17 @@ _VETTED_BY_PILLOW = ("jpeg2k", "tiff")
 
 
 def _is_unknown_to_pillow(encoded: np.ndarray, header: ImageHeader) -> bool:
-    """Whether it is of a kind that Pillow does not read; pipelines decode such files in worker processes."""
+    """Whether Pillow can't read this kind of image; pipelines decode such files in worker processes."""
     return header.format == "tiff" and not header.by_pillow and tiff.check_tiff(encoded.data).crash_prone
 
 
 def _pillow_is_right(codec: Any, encoded: np.ndarray, header: ImageHeader) -> bool:
-    """Whether Pillow keeps all of such a file's data: at most 8 bits, and no CMYK."""
+    """Whether Pillow loses nothing of such a file: at most 8 bits, and not CMYK."""
     return not header.cmyk and codec.CodeStream(encoded).precision <= 8
 
 
 def _pillow_cuts_depth(codec: Any, encoded: np.ndarray, header: ImageHeader) -> bool:
-    """Whether it is a TIFF with alpha and more than 8 bits, of which Pillow keeps 8."""
+    """Whether it is a TIFF with alpha and more than 8 bits, which Pillow would reduce to 8."""
     return (
         header.format == "tiff"
         and header.channels == 4
@@ -281,7 +281,7 @@ def _pillow_cuts_depth(codec: Any, encoded: np.ndarray, header: ImageHeader) -> 
 
 
 def _holds_real_colours(codec: Any, encoded: np.ndarray, header: ImageHeader) -> bool:
-    """Whether it is a floating-point colour TIFF, which Pillow does not read."""
+    """Whether it is a floating-point colour TIFF, which Pillow can't read."""
     return (
         header.format == "tiff"
         and header.channels == 3
@@ -312,10 +312,9 @@ def gray_via_rgb(header: ImageHeader, output_type: DALIImageType) -> bool:
 
 
 def taken_by_nvimgcodec(header: ImageHeader, output_type: DALIImageType) -> bool:
-    """Whether nvImageCodec decodes such images right.
+    """Whether nvImageCodec decodes such images correctly.
 
-    It reads fewer formats than Pillow; it does not leave the channels of some as they are, and multiplies the colours
-    of TIFF by alpha.
+    It reads fewer formats than Pillow, alters the channels of some, and multiplies the colours of TIFFs by alpha.
     """
     if header.by_pillow:
         return False
@@ -328,7 +327,7 @@ def taken_by_nvimgcodec(header: ImageHeader, output_type: DALIImageType) -> bool
 
 @functools.cache
 def decode_parameters(output_type: DALIImageType) -> Any:
-    """nvImageCodec's parameters to decode the stored image, in its own depth; YCbCr comes as RGB."""
+    """nvImageCodec's parameters to decode the stored image at its own depth; YCbCr becomes RGB."""
     codec = nvimgcodec()
     spaces, formats = codec.ColorSpec, codec.SampleFormat
     space, layout = {
@@ -364,7 +363,7 @@ def _decode_with_pillow(
     if pixels.ndim == 2:
         pixels = pixels[..., None]
     if pixels.dtype == np.int32:
-        # Pillow's type for 32 bits in TIFF, and for 16 in PNG and PNM.
+        # Pillow's mode for 32 bits in TIFF, and for 16 in PNG and PNM.
         pixels = pixels.view(np.uint32) if header.format == "tiff" else pixels.astype(np.uint16)
     if pixels.shape[2] == 1 and output_type in _COLOURS:
         pixels = np.repeat(pixels, 3, axis=2)
@@ -374,7 +373,7 @@ def _decode_with_pillow(
 
 
 def _as_mode(image: Any, output_type: DALIImageType) -> object:
-    """The image in the mode of an output type; those with more than 8 bits keep their depth, and have one channel."""
+    """The image in the mode of an output type; those with more than 8 bits keep their depth and a single channel."""
     if image.mode.startswith(("I", "F")):
         return image
     if output_type == DALIImageType.ANY_DATA:
@@ -395,7 +394,7 @@ def _converted(pixels: np.ndarray, maximum: float, dtype: np.dtype) -> np.ndarra
     return np.take(_scaling_table(pixels.dtype, maximum, dtype), pixels)
 
 
-# In bytes: a table for all values of a larger type would take gigabytes.
+# Bytes per value: a table for all values of a larger type would take gigabytes.
 _MAX_TABULATED = 2
 
 

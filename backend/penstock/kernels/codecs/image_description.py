@@ -62,7 +62,7 @@ class ImageHeader(NamedTuple):
         orientation: how the image is made upright.
         cmyk: the stored channels are CMYK.
         by_pillow: Pillow reads it, and nvImageCodec does not.
-        isolated: to be decoded in a worker process.
+        isolated: decode it in a worker process.
     """
 
     format: str

@@ -1,7 +1,7 @@
 """Reads the header of an encoded image: format, size, channels, orientation.
 
-All headers are first checked by the modules of ``headers``. For JPEG that is all, and takes some microseconds; others
-are then parsed by nvImageCodec, or by Pillow if nvImageCodec is not installed or does not support the format.
+All headers are checked by the modules of ``headers`` first. For JPEG that is enough, and takes some microseconds;
+others are then parsed by nvImageCodec, or by Pillow if nvImageCodec is not installed or does not support the format.
 
 Sources: Exif 2.32 (orientation, tag 0x0112), the PNG, TIFF 6.0 and WebP specifications.
 """
@@ -45,7 +45,7 @@ def read_header(encoded: np.ndarray, decoding: Decoding = FREELY) -> ImageHeader
 
     Args:
         encoded: the file's bytes, uint8 of shape (n,), contiguous; zeros after the image are ignored.
-        decoding: with which limits, and where.
+        decoding: the limits to apply, and where to decode.
 
     Raises:
         NotAnImageError: the bytes are empty or of no known format.
@@ -77,7 +77,7 @@ def read_header(encoded: np.ndarray, decoding: Decoding = FREELY) -> ImageHeader
 
 
 def read_jpeg_headers(files: Sequence[np.ndarray], decoding: Decoding = FREELY) -> list[ImageHeader | None]:
-    """What :func:`read_header` tells of files that are JPEGs as nearly all are, at once; None for those that it is to be asked of."""
+    """The headers of ordinary JPEGs, read together; None for each file that :func:`read_header` has to read."""
     from penstock.kernels.cpu.jpeg.headers import read_headers
 
     places = np.array([file.__array_interface__["data"][0] for file in files], np.int64)
@@ -109,18 +109,18 @@ def _check_size(header: ImageHeader, available: int) -> None:
         )
 
 
-# A few bytes must not make the process reserve gigabytes.
+# A few bytes must not make the process allocate gigabytes.
 _LARGE, _DENSEST = 1 << 28, 10_000
 
 
 def parse_header(encoded: np.ndarray) -> ImageHeader:
-    """The header of an image other than a JPEG as parsed by the libraries, which must be trusted with it."""
+    """The header of an image other than a JPEG, parsed by the libraries, which must be trusted with it."""
     codec = nvimgcodec()
     if codec is not None:
         try:
             return _nvimgcodec_header(codec, encoded, encoded.data)
         except (RuntimeError, TypeError):
-            pass  # nvImageCodec does not support it, and does not say which kind it is.
+            pass  # nvImageCodec does not support it, and does not say which format it is.
     return _pillow_header(encoded.data)
 
 
@@ -148,7 +148,7 @@ def _pillow_header(data: memoryview) -> ImageHeader:
 
 @contextlib.contextmanager
 def reading_with_pillow(data: memoryview) -> Iterator[Any]:
-    """The image as Pillow's, not yet decoded; errors inside the context become ImageError."""
+    """The image opened by Pillow, not yet decoded; errors inside the context become ImageError."""
     pillow = pillow_image()
     heic = is_heic(data)
     if heic:
@@ -164,7 +164,7 @@ def reading_with_pillow(data: memoryview) -> Iterator[Any]:
         raise CorruptImageError(f"The image ({len(data)} bytes) cannot be read: {error}") from error
 
 
-# Pillow reads many more, one of them by running another program; only checked formats are passed to it.
+# Pillow reads many more formats, one by running another program; it only gets formats that were checked.
 _PILLOW_FORMATS = ("JPEG", "PNG", "GIF", "BMP", "WEBP", "TIFF", "PPM", "JPEG2000", "AVIF", "ICO")
 
 # -- orientation -------------------------------------------------------------------------------------------------

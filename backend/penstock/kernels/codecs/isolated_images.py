@@ -40,7 +40,7 @@ def decode_isolated(
     pool.run("decode_image", header.format.upper(), encoded, arguments, output)
 
 
-# -- what goes between them --------------------------------------------------------------------------------------------
+# -- exchanged between them --------------------------------------------------------------------------------------------
 
 
 def header_fields(header: ImageHeader) -> list[object]:

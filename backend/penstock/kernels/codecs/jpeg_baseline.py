@@ -1,9 +1,9 @@
 """Decodes regions of baseline JPEGs with our own kernels.
 
-The libraries decode whole images; for a region they still transform and convert much of the rest, and entropy decoding
-is no faster. This supports what nearly all JPEGs are: 8 bits, one sequential scan, Huffman codes, grey or YCbCr, chroma
-whole or halved across or both ways. Others, and damaged ones, are left to the libraries. Pixels are bit for bit those
-of the libraries.
+The libraries decode whole images; for a region they still transform and convert much of the rest, and their entropy
+decoding is no faster. Nearly all JPEGs are supported: 8 bits, one sequential scan, Huffman codes, grey or YCbCr, chroma
+full or halved in one or both directions. Others, and damaged ones, are left to the libraries, whose pixels are matched
+bit for bit.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from penstock.kernels.windows import Region
 _local = threading.local()
 _scans = ThreadBuffers()
 
-# Compiling the kernels takes some 7 s, which they save over a few thousand photographs.
+# Compiling the kernels takes some 7 s, which pays off after a few thousand photographs.
 _WORTH_COMPILING = 1000
 _regions = itertools.count(1)
 _is_warming = False
@@ -33,7 +33,7 @@ _is_warming = False
 
 @contextmanager
 def compiling_at_once() -> Iterator[None]:
-    """Has the kernels compiled for the first region, as suits a server before it is ready."""
+    """Compiles the kernels on the first region, as a server does before it is ready."""
     global _is_warming
     _is_warming = True
     try:
@@ -43,9 +43,9 @@ def compiling_at_once() -> Iterator[None]:
 
 
 def is_worthwhile() -> bool:
-    """Whether the next region is to be decoded here: the kernels are compiled, or have been wanted often enough.
+    """Whether to decode the next region here: the kernels are compiled, or were wanted often enough.
 
-    Until then the libraries decode, so that the first batch of a pipeline does not wait for the compiler.
+    Until then the libraries decode, so that a pipeline's first batch does not wait for the compiler.
     """
     from penstock.kernels.cpu.jpeg.scan import decode_scan
 
@@ -54,7 +54,7 @@ def is_worthwhile() -> bool:
 
 @functools.cache
 def _is_cached() -> bool:
-    """Whether an earlier process has left the compiled kernels in numba's cache."""
+    """Whether an earlier process left the compiled kernels in numba's cache."""
     from penstock.kernels.cpu.jpeg.scan import decode_scan
 
     folder = decode_scan.stats.cache_path
@@ -62,14 +62,14 @@ def _is_cached() -> bool:
 
 
 def decode_region(encoded: np.ndarray, header: ImageHeader, region: Region, output: np.ndarray, reverse: bool) -> bool:
-    """Decodes a region of a JPEG into ``output``; false, with anything in ``output``, where it is left to others.
+    """Decodes a region of a JPEG into ``output``; returns False, leaving ``output`` undefined, if it is not supported.
 
     Args:
         encoded: the file's bytes, uint8 of shape (n,), contiguous.
         header: of the file.
         region: in rows and columns as stored, within the image.
-        output: filled; (H, W, 3) as RGB, (H, W, 1) as grey; uint8, contiguous.
-        reverse: as BGR.
+        output: filled; (H, W, 3) for RGB, (H, W, 1) for grey; uint8, contiguous.
+        reverse: write BGR.
     """
     from penstock.kernels.cpu.jpeg.colour import LANES
     from penstock.kernels.cpu.jpeg.scan import decode_scan

@@ -1,4 +1,4 @@
-"""Which JPEGs yield the same pixels and errors for a region as for the whole image."""
+"""Tells which JPEGs give the same pixels and errors for a region as for the whole image."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from penstock.kernels.codecs.libraries import nvimgcodec
 from penstock.kernels.windows import Region
 
 _NARROWEST = 2
-"""nvImageCodec 0.9 yields other colours for a single column at the left edge of an image with halved chroma."""
+"""nvImageCodec 0.9 gets the colours wrong for a single column at the left edge of an image with halved chroma."""
 
 _SEQUENTIAL = (0xC0, 0xC1)
 _START_OF_SCAN, _END_OF_IMAGE = 0xDA, 0xD9
@@ -17,10 +17,10 @@ _RESTARTS, _FILL = range(0xD0, 0xD8), 0xFF
 
 
 def decodes_alone(encoded: np.ndarray, header: ImageHeader, stored: Region) -> bool:
-    """Whether decoding a region on CPU is exact.
+    """Whether decoding only a region on the CPU is exact.
 
-    It is if everything after the region is one scan, up to the end of the image: a decoder that stops early then misses
-    no error. Damage to the scan's own data is not an error, and shows in the pixels in the same way.
+    It is if nothing but one scan follows, up to the end of the image: then a decoder that stops early misses no error.
+    Damage to the scan's own data is not an error, and affects the pixels in the same way.
 
     Args:
         encoded: the file's bytes, uint8 of shape (n,), contiguous.

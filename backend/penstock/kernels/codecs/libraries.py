@@ -22,7 +22,7 @@ def nvimgcodec() -> Any:
     """nvImageCodec's module, or None."""
     # Failures become exceptions with the sample's index; by default the library writes each to stderr as well.
     os.environ.setdefault("PYNVIMGCODEC_VERBOSITY", "0")
-    # OpenCV, which it contains, does the same.
+    # So does OpenCV, which it contains.
     os.environ.setdefault("OPENCV_LOG_LEVEL", "OFF")
     try:
         with _without_advice_on_gpus():
@@ -34,7 +34,7 @@ def nvimgcodec() -> Any:
 
 @contextlib.contextmanager
 def _without_advice_on_gpus() -> Iterator[None]:
-    """Drops what nvImageCodec writes to stderr about CUDA's libraries, on a machine without a GPU's driver."""
+    """Suppresses nvImageCodec's messages on stderr about CUDA libraries, on machines without a GPU driver."""
     if _has_driver():
         yield
         return
@@ -48,7 +48,7 @@ def _without_advice_on_gpus() -> Iterator[None]:
             os.dup2(stderr, 2)
             os.close(stderr)
             written.seek(0)
-            # Other threads may have written meanwhile.
+            # Other threads may have written in the meantime.
             others = [
                 line for line in written if not line.startswith((b"Failed to load nv", b"Note: If using nvImageCodec"))
             ]
@@ -99,7 +99,7 @@ def add_heif_to_pillow() -> None:
 
 def decode_on_cpu(stream: Any, parameters: Any, fast_idct: bool) -> np.ndarray | None:
     """The pixels of nvImageCodec's stream, in memory that this thread reuses; None if decoding fails."""
-    # Removed while it is decoded into: after a failure its state is unknown.
+    # Taken out while it is written: after a failure its state is unknown.
     held = _local.__dict__.pop("image", None)
     image = _cpu_decoder(fast_idct).decode(stream, image=held, params=parameters)
     if image is None:

@@ -1,4 +1,4 @@
-"""Limits on what one sample may decode to: a few bytes can declare more than a machine has."""
+"""Limits on the decoded size of one sample: a few bytes can declare more than a machine has."""
 
 from __future__ import annotations
 

@@ -4,9 +4,9 @@ A worker runs one task at a time: a few lines of JSON over a socket, with the en
 memory. If it dies or takes too long, that is the error of one sample, and the next task gets a fresh worker. A worker's
 answers are trusted as numbers and pixels, not further.
 
-The memory is anonymous (``memfd_create``), so nothing is left behind, whoever dies first; a worker whose parent dies is
-ended by the kernel (``O_ASYNC``), even inside a library. Workers are started by a fresh interpreter, not by ``fork``,
-which is not safe with other threads running.
+The memory is anonymous (``memfd_create``), so nothing is left behind, whichever process dies first; the kernel ends a
+worker whose parent dies (``O_ASYNC``), even inside a library. Workers are started by a fresh interpreter, not by
+``fork``, which is not safe with other threads running.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _LONGEST_ANSWER = 1 << 20
 # Memory is reserved in powers of two, and released once a task needs less than a quarter of it.
 _MIN_MEMORY, _LARGE_MEMORY = 1 << 20, 64 << 20
 _ALIGNMENT = 64
-# No GPU; and the last image's memory is kept for the next: page faults took longer than decoding some images.
+# No GPU; and memory of the last image is kept for the next: page faults took longer than decoding some images.
 _ENVIRONMENT = {
     "CUDA_VISIBLE_DEVICES": "",
     "MALLOC_TRIM_THRESHOLD_": str(128 << 20),

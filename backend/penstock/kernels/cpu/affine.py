@@ -1,4 +1,5 @@
-"""Rotations of many images, and their canvases; affine matrices in single precision. Extents are in x, y(, z) order, in rows."""
+"""Rotations of many images and their canvases, and affine matrices in single precision. Extents are rows in x, y(, z)
+order."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ _TO_RADIANS = np.float32(math.pi / 180)
 
 @njit(**OPTIONS)
 def _cosine_sine(radians: float) -> tuple[float, float]:
-    """NaN where the angle is infinite."""
+    """The cosine and sine; NaN for infinite angles."""
     if not np.isfinite(radians):
         return np.nan, np.nan
     return math.cos(radians), math.sin(radians)
@@ -22,7 +23,8 @@ def _cosine_sine(radians: float) -> tuple[float, float]:
 
 @njit(**OPTIONS)
 def fill_rotations_2d(angles: np.ndarray, rotations: np.ndarray) -> None:
-    """The matrices that map output to input coordinates (x right, y down), counter-clockwise, of angles in degrees."""
+    """Fills matrices that map output to input coordinates (x right, y down) for counter-clockwise rotations in
+    degrees."""
     for row in range(len(rotations)):
         c, s = _cosine_sine(np.float64(np.float32(angles[min(row, len(angles) - 1)]) * _TO_RADIANS))
         rotations[row, 0, 0], rotations[row, 0, 1], rotations[row, 1, 0], rotations[row, 1, 1] = c, -s, s, c
@@ -30,13 +32,13 @@ def fill_rotations_2d(angles: np.ndarray, rotations: np.ndarray) -> None:
 
 @njit(**OPTIONS)
 def fill_rotations_3d(angles: np.ndarray, axes: np.ndarray, rotations: np.ndarray) -> None:
-    """As :func:`fill_rotations_2d`, about unit vectors (x, y, z); Rodrigues' formula."""
+    """Like :func:`fill_rotations_2d`, about unit vectors (x, y, z); Rodrigues' formula."""
     for row in range(len(rotations)):
         axis = axes[min(row, len(axes) - 1)]
         c, s = _cosine_sine(-np.float64(np.float32(angles[min(row, len(angles) - 1)]) * _TO_RADIANS))
         for i in range(3):
             for j in range(3):
-                # Of the matrix of the cross product with the axis.
+                # The element of the cross product matrix of the axis.
                 cross = 0.0 if i == j else (axis[3 - i - j] if (j - i) % 3 == 2 else -axis[3 - i - j])
                 own = (c if i == j else c * 0.0) + s * cross
                 rotations[row, i, j] = own + (1 - c) * (axis[i] * axis[j])
@@ -44,14 +46,14 @@ def fill_rotations_3d(angles: np.ndarray, axes: np.ndarray, rotations: np.ndarra
 
 @njit(**OPTIONS)
 def fill_canvases(sizes: np.ndarray, rotations: np.ndarray, enclosing: np.ndarray, canvases: np.ndarray) -> bool:
-    """The least extents that hold rotated images, and these with the parity that keeps centres on or between pixels.
+    """Fills the least extents that hold the rotated images, and the canvases; returns whether all rotations are finite.
 
-    That is the parity of the input extent from which most of an output extent comes. Tells whether all rotations are finite.
+    A canvas has the parity of the input extent that contributes most to it, which keeps centres on or between pixels.
     """
     count, axes = sizes.shape
     for row in range(count):
         for axis in range(axes):
-            # The rotation maps output to input, so its transpose tells how far the input reaches in the output.
+            # The rotation maps output to input; its transpose gives how far the input reaches in the output.
             total, main = 0.0, 0
             for other in range(axes):
                 reach = abs(rotations[row, other, axis])
@@ -69,7 +71,7 @@ def fill_canvases(sizes: np.ndarray, rotations: np.ndarray, enclosing: np.ndarra
 
 @njit(**OPTIONS)
 def fill_about_centres(linear: np.ndarray, sizes_in: np.ndarray, sizes_out: np.ndarray, matrices: np.ndarray) -> None:
-    """The matrices [R|t], float32, that map the middles of outputs to the middles of inputs."""
+    """Fills the matrices [R|t], float32, that map the centres of outputs to the centres of inputs."""
     half = np.float32(0.5)
     for row in range(len(matrices)):
         matrix = matrices[row]

@@ -151,7 +151,8 @@ def moving_power(signal: np.ndarray, window: int, reset_interval: int, out: np.n
         end, total = min(begin + interval, signal.size), 0.0
         for k in range(max(0, begin - window + 1), begin):
             total += _squared(signal, k)
-        # The dependency chain of the sum is one addition: of what enters minus what leaves the window.
+        # Only one addition is in the sum's dependency chain: of the difference between the element entering and the one
+        # leaving.
         filled = min(max(window, begin), end)
         for i in range(begin, filled):
             total += _squared(signal, i)
@@ -181,7 +182,7 @@ _LANES = 8
 
 
 def sinc_table(lobes: int) -> np.ndarray:
-    """A sinc function with so many lobes on each side under a Hann window, 32 entries per lobe."""
+    """A sinc function with ``lobes`` lobes on each side under a Hann window, 32 entries per lobe."""
     count = lobes * 64 + 1
     center = np.float32((count - 1) * 0.5)
     offsets = np.arange(count, dtype=np.float32) - center

@@ -1,6 +1,6 @@
 """Sizes and regions for resizing, for many images in one call.
 
-Written in loops over numbers: what numpy writes shorter takes numba seconds to compile.
+Written as scalar loops: the shorter NumPy equivalents take numba seconds to compile.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _MIN_SIZE = 1e-3
 # Modes, by their number in `resize_shapes.MODES`.
 _DEFAULT, _STRETCH, _NOT_LARGER, _NOT_SMALLER = range(4)
 _TOO_LARGE = 2.0**62
-# How real extents become whole.
+# How real-valued extents are made integers.
 HALF_AWAY, TRUNCATED, CEILED = range(3)
 
 
@@ -74,7 +74,7 @@ def _fill_extents(extents: np.ndarray, requested: np.ndarray, mode: int, most: n
 def _region(
     row: int, axis: int, size: int, region_starts: np.ndarray, region_ends: np.ndarray, relative: bool
 ) -> tuple[float, float]:
-    """From where to where one axis of one image is resized."""
+    """The bounds of the region of one axis of one image."""
     if len(region_starts) == 0:
         return 0.0, np.float64(size)
     start = region_starts[min(row, len(region_starts) - 1), axis]
@@ -97,7 +97,7 @@ def _is_empty(shape: np.ndarray) -> bool:
 def _fill_empty(
     extents: np.ndarray, requested: np.ndarray, starts: np.ndarray, ends: np.ndarray, sizes: np.ndarray
 ) -> None:
-    """The plans of an image without pixels: its empty axes stay empty, the others get their own size alone."""
+    """The plan of an image without pixels: empty axes stay empty, the others get the size requested for them."""
     for axis in range(extents.size):
         size = np.rint(abs(requested[axis]))
         if extents[axis] == 0:
@@ -124,24 +124,26 @@ def fill_axis_plans(
     ends: np.ndarray,
     rounded: np.ndarray,
 ) -> float:
-    """Works out sizes and regions of images, whose axes are in rows.
+    """Works out sizes and regions of images; arrays have one row for each image.
 
     Args:
         shapes: the input's extents.
-        requested: wanted extents; 0: not given; negative: mirrored. In rows, or one row for all images.
+        requested: requested extents; 0: not given; negative: mirrored. One row for each image, or one for all.
         mode: number of the mode.
-        most: the most that each axis may have; 0: anything; empty: no axis has such.
-        region_starts, region_ends: of the region to resize; in rows, one row for all images, or none: all of them.
-        relative: regions are in parts of the input's extents.
-        subpixel: when an extent was rounded, adjust the region so that the true scale is kept.
-        rounding: how extents become whole.
-        alignment: of each axis: the point of the region that stays when it is adjusted; in rows, or one row for all.
+        most: the maximum extent of each axis; 0: no limit; empty: no limits at all.
+        region_starts, region_ends: of the region to resize; one row for each image, one for all, or none: the whole
+            images.
+        relative: regions are given as fractions of the input's extents.
+        subpixel: adjust the region to keep the true scale when an extent is rounded.
+        rounding: how extents are made integers.
+        alignment: for each axis, the point of the region that stays fixed when it is adjusted; one row for each image,
+            or one for all.
         keeps_empty: whether empty axes stay empty.
-        starts, ends: of the region that the output covers, to be filled.
-        rounded: the output's extents, to be filled.
+        starts, ends: output: the region that the output covers.
+        rounded: output: the output's extents.
 
     Returns:
-        An extent that is no number, or too large for one; 0: there is none.
+        An extent that is NaN or too large; 0 if there is none.
     """
     images, axes = shapes.shape
     extents, sizes = np.empty(axes), np.empty(axes)
@@ -188,7 +190,8 @@ def fill_filters(
     growing: np.ndarray,
     filters: np.ndarray,
 ) -> None:
-    """Chooses the filter of each axis, those of images in rows; ``shrinking`` and ``growing`` may have one row for all."""
+    """Chooses the filter of each axis, one row for each image; ``shrinking`` and ``growing`` may have one row for
+    all."""
     images, axes = sizes.shape
     for image in range(images):
         for axis in range(axes):
@@ -206,15 +209,15 @@ def fill_windows(
     starts: np.ndarray,
     ends: np.ndarray,
 ) -> None:
-    """Changes regions, of images whose axes are in rows, to those of windows of the outputs.
+    """Narrows regions, one row for each image, to those of windows of the outputs.
 
-    The windows may reach outside of the output: there the image goes on as its edge does.
+    Windows may reach outside the output, where the edge is repeated.
 
     Args:
         anchors, extents: of the windows.
-        mirrored: whether the region is read backwards.
+        mirrored: whether to mirror the window.
         sizes: the output's extents.
-        starts, ends: of the region that the output covers, to be changed.
+        starts, ends: of the region that the output covers; changed in place.
     """
     images, axes = anchors.shape
     for image in range(images):

@@ -1,6 +1,6 @@
-"""What numba and LLVM hand to functions that generate machine code.
+"""Types and decorators for functions that generate machine code through numba and LLVM.
 
-The libraries have few annotations: these names say what is meant.
+The libraries have few annotations; these names fill the gap.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ __all__ = [
 ]
 
 Generate = Callable[[TargetContext, IRBuilder, Signature, Sequence[Value]], Value]
-# What an intrinsic gives for its arguments' types.
+# The result of an intrinsic: its signature, and the function that generates its code.
 Intrinsic = tuple[Signature, Generate]
 
 
 class Number(Protocol):
-    """The type of numbers; of integers also whether they are signed, and their limits."""
+    """numba's type of a number; for integers also signedness and limits."""
 
     bitwidth: int
     signed: bool
@@ -44,7 +44,7 @@ class Number(Protocol):
 
 
 class Vector(Protocol):
-    """A vector, for which kernels are compiled: numbers side by side, which are added, multiplied and so on."""
+    """A SIMD vector in a kernel, with element-wise arithmetic."""
 
     def __add__(self, other: Vector | float, /) -> Vector: ...
 
@@ -60,12 +60,13 @@ class Vector(Protocol):
 
 
 def intrinsic(function: Callable[..., Intrinsic]) -> Callable[..., Any]:
-    """numba's decorator: ``function`` takes types and says what code is made; what kernels call takes and gives values."""
+    """numba's decorator: ``function`` maps argument types to a signature and a code generator; the result is called by
+    kernels."""
     made: Callable[..., Any] = numba.extending.intrinsic(function)
     return made
 
 
 def literal_intrinsic(function: Callable[..., Intrinsic]) -> Callable[..., Any]:
-    """The same, for functions that need to know the values of constants."""
+    """Like :func:`intrinsic`, for functions that need the values of constants."""
     made: Callable[..., Any] = numba.extending.intrinsic(prefer_literal=True)(function)
     return made

@@ -16,7 +16,7 @@ def converted(value: Any, like: Any) -> Any:
     raise TypeError("for use inside of numba kernels")
 
 
-# numba holds the signatures of what overloads against each other, annotations included: these functions have none.
+# numba compares the signatures of overloads, annotations included, so these functions have none.
 @overload(converted)
 def _converted(value, like):  # type: ignore[no-untyped-def]
     if isinstance(like, types.Float):

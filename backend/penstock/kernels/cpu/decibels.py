@@ -14,7 +14,7 @@ from numba import njit
 from penstock.kernels.cpu.options import OPTIONS
 from penstock.kernels.cpu.simd import larger, load, store, zeros
 
-# Independent maxima.
+# Number of independent maxima.
 _ABREAST = 32
 _LN2 = np.float32(np.log(2))
 _THIRD, _FIFTH, _SEVENTH, _NINTH = (np.float32(1 / k) for k in (3, 5, 7, 9))
@@ -65,7 +65,7 @@ def scaled_decibels(
     any_tiny = smallest < _SMALLEST_NORMAL
     for i in range(out.size):
         ratio = source[i] * scale
-        # NaN becomes the smallest, too.
+        # NaN becomes the smallest ratio, too.
         ratio = ratio if ratio > smallest else smallest
         tiny = any_tiny and ratio < _SMALLEST_NORMAL
         normal = ratio * _UP if tiny else ratio

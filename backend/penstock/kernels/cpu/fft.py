@@ -32,7 +32,7 @@ from penstock.kernels.cpu.simd import (
 _LANES = 8
 # Floats of a vector of complex numbers: the real parts, then the imaginary parts.
 _ROW = 2 * _LANES
-# Bits of the sizes that steps of radix 4 alone cover.
+# Bits of the sizes that radix-4 steps alone cover.
 _POWERS_OF_4 = 0x5555555555555555
 # Frames whose spectra are buffered before they are stored.
 TILE = 32
@@ -53,7 +53,8 @@ def _radices(size: int) -> list[int]:
 
 @cache
 def _twiddles(size: int) -> np.ndarray:
-    """The twiddles of each step but the last: for each ``p``, the powers ``p``, ``2 p``, ``3 p`` of its root of unity."""
+    """The twiddles of each step but the last: for each ``p``, powers ``p``, ``2 p`` and ``3 p`` of its root of
+    unity."""
     parts = []
     for radix in _radices(size)[:-1]:
         parts.append(_roots_of_unity(np.outer(np.arange(size // radix), np.arange(1, radix)), size))
@@ -63,7 +64,7 @@ def _twiddles(size: int) -> np.ndarray:
 
 @cache
 def _split_twiddles(size: int) -> np.ndarray:
-    """The twiddle factors of the odd elements' spectra, for each ``j`` those of frequencies ``j + m * size / 4``."""
+    """Twiddles of the odd elements' spectra: for each ``j``, those of frequencies ``j + m * size / 4``."""
     quarter = size // 4
     return _roots_of_unity(np.arange(quarter // 2 + 1)[:, None] + np.arange(4) * quarter, 2 * size)
 
@@ -80,12 +81,12 @@ def _places(size: int) -> np.ndarray:
 
 
 _FourVectors = tuple[Vector, Vector, Vector, Vector]
-# Of the steps, where the last one reads, and of the odd elements' spectra.
+# Twiddles of the steps, positions read by the last one, and twiddles of the odd elements' spectra.
 _Factors = tuple[np.ndarray, np.ndarray, np.ndarray]
-# Complex numbers of 8 frames, and copies of these.
+# Work space for the complex numbers of 8 frames, and for copies of the frames.
 _Scratch = tuple[np.ndarray, np.ndarray]
 TileScratch = tuple[_Scratch, np.ndarray]
-# Those of a `Transform`.
+# The fields of a `Transform`.
 TransformFields = tuple[np.ndarray, int, int, int, bool, bool, _Factors]
 # Where each band starts, its width, and all weights.
 _Bands = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -222,7 +223,7 @@ def _even_results(work: np.ndarray, a: int) -> _FourVectors:
 
 @njit(**OPTIONS)
 def _odd_results(work: np.ndarray, a: int) -> _FourVectors:
-    """Results 1 and 3."""
+    """Results 1 and 3 of the same step."""
     b, c, d = a + _ROW, a + 2 * _ROW, a + 3 * _ROW
     mr, mi = (
         load(work, a, _LANES) - load(work, c, _LANES),
@@ -265,7 +266,7 @@ def _part(
 
 @njit(**OPTIONS)
 def _power(work: np.ndarray, places: np.ndarray, split_twiddles: np.ndarray, out: np.ndarray, columns: int) -> None:
-    """The transform's last step, and the power of the real frames' frequencies: that of ``k`` in row ``k`` of ``out``."""
+    """The last step of the transform, and the power of the real frames: frequency ``k`` in row ``k`` of ``out``."""
     quarter = places.size
     half, size = 2 * quarter, 4 * quarter
     a0r, a0i, a2r, a2i = _even_results(work, 0)
@@ -321,7 +322,7 @@ def _spectra(
 
 @njit(**OPTIONS)
 def _scratch(size: int, window: np.ndarray) -> _Scratch:
-    """For ``size`` complex numbers of 8 frames, and copies of them."""
+    """Work space for ``size`` complex numbers of 8 frames, and for copies of the frames."""
     return np.empty(size * _ROW, np.float32), np.empty(window.size * _LANES, np.float32)
 
 
@@ -435,8 +436,8 @@ def band_tile(
         signal: float32.
         transform: the elements of a :class:`Transform`.
         bands: their starts, :func:`~penstock.kernels.cpu.audio.used_widths`, and the weights, flat.
-        t, count: which frames.
-        scratch: of :func:`tile_scratch`.
+        t, count: the first frame, and the number of frames.
+        scratch: from :func:`tile_scratch`.
         sums: ``TILE`` elements for each band; those past ``count`` are unchanged, or become the bands of silence.
     """
     window, length, step, start, reflect, magnitude, factors = transform
@@ -479,13 +480,13 @@ class Transform(NamedTuple):
     """The parameters of short-time Fourier transforms; see :func:`framed`.
 
     Attributes:
-        window: half of it, padded with zeros to 8 elements.
+        window: multiplied by one half, and padded with zeros to at least 8 elements.
         length: of the window.
         step: from one frame to the next.
         start: of the first frame.
         reflect: pad the signal by reflection; otherwise with zeros.
-        magnitude: the spectra's magnitude, not its square.
-        factors: those of the steps, the positions read in the last one, and those of the odd elements' spectra.
+        magnitude: return magnitudes rather than their squares.
+        factors: twiddles of the steps, positions read by the last one, and twiddles of the odd elements' spectra.
     """
 
     window: np.ndarray
@@ -506,7 +507,7 @@ def framed(window: np.ndarray, step: int, start: int, nfft: int, *, reflect: boo
         start: of the first frame.
         nfft: at least the window's size.
         reflect: pad the signal by reflection; otherwise with zeros.
-        magnitude: the spectra's magnitude, not its square.
+        magnitude: return magnitudes rather than their squares.
     """
     halved = np.zeros(max(len(window), _LANES), np.float32)
     np.multiply(window, np.float32(0.5), out=halved[: len(window)])

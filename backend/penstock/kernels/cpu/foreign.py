@@ -1,7 +1,7 @@
-"""Calling C functions by their addresses from inside of numba kernels, and the memory that they are given.
+"""Calls of C functions by address from numba kernels, and access to memory by address.
 
-A function that ctypes knows would do, too, but a kernel that holds one cannot be cached. Nothing is checked: a kernel
-answers for the addresses that it uses.
+A kernel that refers to a ctypes function can't be cached; one that takes an address can. Nothing is checked: kernels
+are responsible for the addresses that they use.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ _BYTE, _INT32, _INT64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 
 @intrinsic
 def call(_context: TypingContext, _address: types.Integer, arguments: types.BaseTuple) -> Intrinsic:
-    """What the C function at an address returns, an ``int``; its arguments are pointers and integers, all given as int64."""
+    """Calls the C function at an address, which returns ``int``; its arguments are pointers and integers, passed as
+    int64."""
 
     def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         address, given = args
@@ -60,7 +61,7 @@ def byte_at(_context: TypingContext, _address: types.Integer) -> Intrinsic:
 
 @intrinsic
 def set_int(_context: TypingContext, _address: types.Integer, _value: types.Integer) -> Intrinsic:
-    """Puts the lower 32 bits of a word at an address."""
+    """Stores the lower 32 bits of a word at an address."""
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         builder.store(builder.trunc(args[1], _INT32), builder.inttoptr(args[0], _INT32.as_pointer()))
@@ -71,7 +72,7 @@ def set_int(_context: TypingContext, _address: types.Integer, _value: types.Inte
 
 @intrinsic
 def set_word(_context: TypingContext, _address: types.Integer, _value: types.Integer) -> Intrinsic:
-    """Puts a 64-bit word at an address."""
+    """Stores a 64-bit word at an address."""
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         builder.store(args[1], builder.inttoptr(args[0], _INT64.as_pointer()))

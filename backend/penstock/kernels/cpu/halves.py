@@ -1,4 +1,4 @@
-"""Rounding to halves (float16), which numba does not support on CPU."""
+"""Rounding to half precision (float16), which numba does not support on the CPU."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _round(bits: np.ndarray, target: np.ndarray) -> None:
 
 
 def rounded_to_halves(source: np.ndarray) -> np.ndarray:
-    """A float32 array as float16, ties away from zero, as DALI rounds on CPU (numpy and GPUs: ties to even)."""
+    """A float32 array as float16, ties away from zero, as DALI rounds on the CPU (NumPy and GPUs: ties to even)."""
     target = np.empty(source.shape, np.float16)
     _round(np.ascontiguousarray(source).reshape(-1).view(np.uint32), target.reshape(-1).view(np.uint16))
     return target

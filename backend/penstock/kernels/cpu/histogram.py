@@ -70,7 +70,7 @@ def _look_up(source: np.ndarray, channels: int, table: np.ndarray, target: np.nd
 
 @njit(**OPTIONS)
 def _equalize(source: np.ndarray, channels: int, target: np.ndarray) -> None:
-    """Both flat, of pixels with so many channels."""
+    """Equalizes flat arrays of pixels with ``channels`` channels."""
     counts = np.zeros((channels, _TURNS, 256), np.int32)
     _count(source, channels, counts.ravel())
     tables = np.empty((channels, 256), np.uint8)

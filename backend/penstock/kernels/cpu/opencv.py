@@ -1,4 +1,4 @@
-"""OpenCV, for operators that are defined as what one of its functions does. It releases the GIL."""
+"""OpenCV, for operators defined by one of its functions. It releases the GIL."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 @functools.cache
 def opencv() -> Any:
-    """OpenCV's module; raises ImportError, saying how to install it, where it is missing."""
+    """OpenCV's module; raises ImportError with installation advice if it is missing."""
     try:
         import cv2
     except ImportError as error:
@@ -24,11 +24,11 @@ def border(name: str) -> int:
 
 
 def images(array: np.ndarray, layout: str) -> list[np.ndarray]:
-    """Views of an array of layout HW, HWC or CHW as images that OpenCV takes: planes where channels come first."""
+    """Views of an HW, HWC or CHW array as images for OpenCV: single planes if channels come first."""
     return list(array) if layout.startswith("C") else [array]
 
 
 def keep(result: np.ndarray, target: np.ndarray) -> None:
-    """Copies what a function returned to ``target``, unless it has written it there already."""
+    """Copies a function's result to ``target``, unless it was written there already."""
     if not np.may_share_memory(result, target):
         target[...] = result.reshape(target.shape)

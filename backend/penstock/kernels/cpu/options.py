@@ -11,5 +11,5 @@ class _Options(TypedDict):
     error_model: Literal["numpy"]
 
 
-# Other threads run while a kernel does; divisions by zero give infinities, as in C.
+# Kernels release the GIL, and division by zero gives infinity, as in C.
 OPTIONS: _Options = {"nogil": True, "cache": True, "error_model": "numpy"}

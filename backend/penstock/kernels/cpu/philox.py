@@ -1,11 +1,13 @@
-"""The random streams on CPU: Philox4x32-10, and the distributions drawn from it.
+"""The random streams on the CPU: Philox4x32-10, and the distributions drawn from it.
 
-A stream is named by three 64-bit numbers ``(key, stream, start)`` and has no state: draw ``n`` is word ``n & 3`` of
-the block of counter ``n >> 2``, so any draw can be had without those before it. That lets threads, samples and the
-GPU draw independently and agree. Functions that may need any number of draws return the position after the last.
+A stream is identified by three 64-bit numbers ``(key, stream, start)`` and has no state: draw ``n`` is word ``n & 3``
+of the block with counter ``n >> 2``, so any draw can be computed without the previous ones. Threads, samples and the
+GPU can draw independently and still agree. Functions that consume a varying number of draws return the position after
+the last.
 
-Source: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC'11. The ways in which draws become numbers
-are those of DALI, so that a pipeline gives the same values here and there.
+Source: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC'11. The mapping from draws to numbers is
+    DALI's, so
+that both give the same values.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ _WEYL_0 = np.uint64(0x9E3779B9)
 _WEYL_1 = np.uint64(0xBB67AE85)
 _LOW = np.uint64(0xFFFFFFFF)
 _32 = np.uint64(32)
-# The words of a block; and a number drawn, with the position after it.
+# The words of a block; a drawn number, with the position after it.
 _Block = tuple[np.uint64, np.uint64, np.uint64, np.uint64]
 _Drawn = tuple[np.uint64, np.uint64]
 _TO_UNIT = np.float32(2.0**-32)
@@ -44,7 +46,7 @@ _TO_UNIT = np.float32(2.0**-32)
 
 @intrinsic
 def fma(_context: TypingContext, a: types.Float, _b: types.Float, _c: types.Float) -> Intrinsic:
-    """``a * b + c`` rounded once."""
+    """``a * b + c`` with a single rounding."""
 
     def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         return builder.fma(*args)
@@ -79,13 +81,13 @@ def draw(key: np.uint64, stream: np.uint64, n: np.uint64) -> np.uint64:
 
 @njit(nogil=True, cache=True)
 def draw64(key: np.uint64, stream: np.uint64, n: np.uint64) -> np.uint64:
-    """Draws ``n`` (low) and ``n + 1`` (high) as one number of 64 bits."""
+    """Draws ``n`` (low) and ``n + 1`` (high) as one 64-bit number."""
     return draw(key, stream, n) | (draw(key, stream, n + np.uint64(1)) << _32)
 
 
 @njit(nogil=True, cache=True)
 def draw_below(key: np.uint64, stream: np.uint64, n: np.uint64, bound: np.uint64) -> _Drawn:
-    """A number in [0, bound), without bias, and the position after it."""
+    """An unbiased number in [0, bound), and the position after it."""
     one = np.uint64(1)
     if bound <= _LOW:
         return _draw_below_32_bits(key, stream, n, bound)
@@ -101,7 +103,7 @@ def draw_below(key: np.uint64, stream: np.uint64, n: np.uint64, bound: np.uint64
 
 @njit(nogil=True, cache=True)
 def _draw_below_32_bits(key: np.uint64, stream: np.uint64, n: np.uint64, bound: np.uint64) -> _Drawn:
-    """A number in [0, bound), where the bound is below 2**32, by Lemire's method, and the position after it."""
+    """An unbiased number in [0, bound) for bounds below 2**32 (Lemire's method), and the position after it."""
     one = np.uint64(1)
     product = draw(key, stream, n) * bound
     n += one
@@ -121,9 +123,9 @@ def unit(bits: np.uint64) -> np.float32:
 
 @njit(nogil=True, cache=True)
 def fill_units(key: np.uint64, stream: np.uint64, n: np.uint64, out: np.ndarray) -> None:
-    """Fills float32 with the numbers in [0, 1] of elements whose first one starts at draw ``n``.
+    """Fills a float32 array with numbers in [0, 1]; the first element's draw is ``n``.
 
-    Words are chosen without branches, so that the loop is vectorized.
+    Words are selected without branches, so that the loop is vectorized.
     """
     one, two = np.uint64(1), np.uint64(2)
     for e in range(out.size):
@@ -142,7 +144,7 @@ def draw_pair(key: np.uint64, stream: np.uint64, n: np.uint64) -> _Drawn:
     odd, upper = n & np.uint64(1), n & np.uint64(2)
     if odd and upper:
         return words[3], block(key, stream, counter + np.uint64(1))[0]
-    # Chosen without branches: which words they are is different from element to element.
+    # Selected without branches, as the choice varies from element to element.
     low, high = (words[1], words[2]) if odd else (words[0], words[1])
     return (words[2] if upper else low), (words[3] if upper else high)
 
@@ -152,7 +154,7 @@ def draw_pair(key: np.uint64, stream: np.uint64, n: np.uint64) -> _Drawn:
 
 @njit(nogil=True, cache=True)
 def fill_draws(out: np.ndarray, key: np.uint64, stream: np.uint64, start: np.uint64) -> None:
-    """The draws from ``start`` on, one after the other."""
+    """Consecutive draws from ``start`` on."""
     for i in range(out.size):
         out[i] = draw(key, stream, start + np.uint64(i))
 
@@ -168,7 +170,7 @@ def fill_bits(out: np.ndarray, key: np.uint64, stream: np.uint64, start: np.uint
 def fill_uniform(
     out: np.ndarray, key: np.uint64, stream: np.uint64, start: np.uint64, low: np.float32, high: np.float32
 ) -> None:
-    """Numbers between the bounds, of which ``high`` is not one, in single precision."""
+    """Uniform numbers in [low, high), in single precision."""
     top = np.nextafter(high, low)
     base = min(low, top)
     scale = (max(low, top) - base) * _TO_UNIT
@@ -181,7 +183,7 @@ def fill_uniform(
 def fill_uniform_double(
     out: np.ndarray, key: np.uint64, stream: np.uint64, start: np.uint64, low: float, high: float
 ) -> None:
-    """Numbers between the bounds, of which ``high`` is not one, in double precision."""
+    """Uniform numbers in [low, high), in double precision."""
     top = np.nextafter(high, low)
     base = min(low, top)
     scale = (max(low, top) - base) * 2.0**-64
@@ -217,7 +219,7 @@ def fill_rows_double(
 
 @njit(nogil=True, cache=True)
 def normal(key: np.uint64, stream: np.uint64, n: np.uint64) -> np.float32:
-    """A number of the standard normal distribution: Box and Muller's cosine branch."""
+    """A standard normal number: the cosine branch of the Box-Muller transform."""
     a, b = draw_pair(key, stream, n)
     radius = math.sqrt(np.float32(-2) * math.log(unit(a)))
     return np.float32(radius) * np.float32(math.cos(np.float32(2 * math.pi) * unit(b)))
@@ -253,7 +255,7 @@ def fill_normal_double(
 def fill_below(
     out: np.ndarray, key: np.uint64, stream: np.uint64, start: np.uint64, bound: np.uint64, in_a_row: bool
 ) -> None:
-    """Integers in [0, bound), without bias; ``in_a_row``: the elements' draws follow each other without gaps."""
+    """Unbiased integers in [0, bound); ``in_a_row``: elements use consecutive draws, without gaps."""
     n = start
     for e in range(out.size):
         if not in_a_row:
@@ -265,7 +267,7 @@ def fill_below(
 def fill_weighted(
     out: np.ndarray, key: np.uint64, stream: np.uint64, start: np.uint64, cumulative: np.ndarray, in_a_row: bool
 ) -> None:
-    """Indices with the probabilities whose running sums are ``cumulative``, of which the last is 1."""
+    """Indices with the probabilities whose cumulative sums are ``cumulative``, ending in 1."""
     stride = np.uint64(2 if in_a_row else ELEMENT_STRIDE)
     for e in range(out.size):
         a, b = draw_pair(key, stream, start + stride * np.uint64(e))
@@ -273,7 +275,7 @@ def fill_weighted(
         out[e] = np.searchsorted(cumulative, u)
 
 
-# -- gamma, beta and Poisson: by rejection, the way of the GNU C++ library ---------------------------------------------
+# -- gamma, beta and Poisson: by rejection, like the GNU C++ library ---------------------------------------------------
 
 
 @njit(nogil=True, cache=True)
@@ -363,7 +365,7 @@ def fill_beta(out: np.ndarray, key: np.uint64, stream: np.uint64, start: np.uint
     for e in range(out.size):
         n = start + np.uint64(ELEMENT_STRIDE * e)
         if alpha < 1 and beta < 1:
-            # Both gamma numbers may be too small to tell from zero: the larger is taken for the unit of both.
+            # Both gamma variates may underflow: they are computed relative to the larger one.
             d_a, v_a, n = gamma_above_one(key, stream, n, spare_a, alpha + like(1, real))
             d_b, v_b, n = gamma_above_one(key, stream, n, spare_b, beta + like(1, real))
             u, n = canonical(key, stream, n, real)
@@ -389,7 +391,7 @@ _TERMS = 12
 
 @njit(nogil=True, cache=True)
 def poisson_terms(mean: float, terms: np.ndarray) -> None:
-    """What :func:`poisson` needs to know of the mean; the first of the ``_TERMS`` numbers is the mean itself."""
+    """The constants that :func:`poisson` needs for a mean; the first of the ``_TERMS`` numbers is the mean itself."""
     terms[0] = mean
     if mean < _FEW:
         terms[1] = math.exp(-mean)
@@ -411,7 +413,7 @@ def poisson_terms(mean: float, terms: np.ndarray) -> None:
 
 @njit(nogil=True, cache=True)
 def log_factorial_of(number: float, known: np.ndarray) -> float:
-    """The logarithm of the factorial; ``known`` are those of small numbers, NaN until they are asked for."""
+    """The logarithm of the factorial; ``known`` caches those of small numbers, NaN until computed."""
     if number >= known.size:
         return math.lgamma(number + 1)
     place = int(number)
@@ -424,9 +426,9 @@ def log_factorial_of(number: float, known: np.ndarray) -> float:
 def poisson(
     key: np.uint64, stream: np.uint64, n: np.uint64, terms: np.ndarray, factorials: np.ndarray, spare: np.ndarray
 ) -> float:
-    """A number of the Poisson distribution whose mean has these :func:`poisson_terms`.
+    """A Poisson-distributed number for the mean with these :func:`poisson_terms`.
 
-    ``factorials`` are of :func:`log_factorial_of`.
+    ``factorials`` is the cache of :func:`log_factorial_of`.
 
     Source: Devroye, "Non-Uniform Random Variate Generation", 1986, X.3.
     """
@@ -508,7 +510,7 @@ def add_normal_double(
 def replace_by_shots(
     out: np.ndarray, source: np.ndarray, key: np.uint64, stream: np.uint64, start: np.uint64, factor: np.float32
 ) -> None:
-    """Numbers of the Poisson distribution of mean ``source / factor``, times ``factor``; 0 where that mean is not."""
+    """Poisson-distributed numbers with mean ``source / factor``, times ``factor``; 0 where the mean isn't positive."""
     # What is known of means that came before: all those of a source of bytes.
     known = np.full((256, _TERMS), np.nan)
     factorials, spare = np.full(256, np.nan), np.zeros(2)
@@ -535,7 +537,7 @@ def sprinkle(
     salt: np.generic,
     pepper: np.generic,
 ) -> None:
-    """Replaces random pixels by salt or by pepper. Arrays are (planes, pixels, channels); one draw decides a pixel."""
+    """Replaces random pixels with salt or pepper. Arrays are (planes, pixels, channels); one draw decides a pixel."""
     units = np.empty(1024, np.float32)
     for first in range(0, out.shape[1], units.size):
         count = min(units.size, out.shape[1] - first)
@@ -564,10 +566,10 @@ def crop_window(
     ratio: tuple[np.float32, np.float32],
     attempts: int,
 ) -> tuple[int, int, int, int]:
-    """A random window (y, x, height, width): a part of the image's area, of an aspect ratio, at any place.
+    """A random window (y, x, height, width) with random area, aspect ratio and position.
 
-    Up to ``attempts`` times an area and a ratio are drawn; where no pair fits the image, the window is the largest
-    one whose ratio is in range.
+    Up to ``attempts`` pairs of area and ratio are drawn; if none fits the image, the result is the largest window whose
+    ratio is in range.
     """
     n = start
     one = np.float32(1)
@@ -619,7 +621,7 @@ def crop_windows(
     attempts: int,
     windows: np.ndarray,
 ) -> None:
-    """A random window of each image, as :func:`crop_window`."""
+    """A random window of each image; see :func:`crop_window`."""
     for i in range(len(streams)):
         y, x, h, w = crop_window(key, streams[i], start, extents[i, 0], extents[i, 1], area, ratio, attempts)
         windows[i, 0], windows[i, 1], windows[i, 2], windows[i, 3] = y, x, h, w

@@ -1,4 +1,4 @@
-"""Remapping images on CPU."""
+"""Remapping images on the CPU."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _nearest_row(
     like: np.generic,
 ) -> None:
     height, width, channels = source.shape
-    # In one addition: otherwise a value just below a pixel's edge could be rounded up.
+    # A single addition: with two, a value just below a pixel's edge could be rounded up.
     to_nearest = shift + np.float32(0.5)
     right, low = np.float32(width), np.float32(height)
     for x in range(xs.size):
@@ -103,7 +103,7 @@ def _take_row(
     out: np.ndarray,
     like: np.generic,
 ) -> None:
-    """One row of the output, flat; ``rows`` and ``columns`` are int32 of its width, to be used."""
+    """One row of the output, flat; ``rows`` and ``columns`` are int32 work space of its width."""
     if linear:
         _linear_row(source, xs, ys, shift, fill, out, like)
     else:
@@ -180,7 +180,7 @@ def _ball(
 
 
 def _is_kept(source: np.ndarray, target: np.ndarray) -> bool:
-    """Whether pixels that are copied are the same when converted via float32."""
+    """Whether pixels survive conversion to float32 and back unchanged."""
     return source.dtype == target.dtype and (source.dtype == np.float32 or source.itemsize <= 2)
 
 
@@ -199,7 +199,7 @@ def remap(
         source, mapx, mapy: contiguous; the maps are float32 of the output's height and width.
         linear: interpolate; otherwise use the nearest pixel.
         target: its dtype decides how results are rounded.
-        fill: beyond the source's border.
+        fill: value outside the source.
     """
     kept, value = _is_kept(source, target), np.float32(fill)
     _remap(source, mapx, mapy, np.float32(shift), linear, value, kept, target, target.dtype.type(0))

@@ -1,4 +1,4 @@
-"""Separable resampling on CPU, fused with normalization.
+"""Separable resampling on the CPU, fused with normalization.
 
 For each line of the output, the input rows are summed into one row of floats, which stays in the cache; then that row's
 columns are summed into the line. Only the rows and columns in the filters are read, so the cost of a window depends on
@@ -76,7 +76,7 @@ def _sum_pixels(
 ) -> None:
     """:func:`_sum_columns` for at most four channels and at least four columns.
 
-    Four columns at a time: their sums do not wait for each other, unlike the additions of one sum.
+    Four columns at a time, whose sums are independent, unlike the additions of a single sum.
     """
     taps = weights.shape[1]
     flat = weights.ravel()
@@ -207,7 +207,7 @@ def _round(line: np.ndarray, like: np.generic) -> None:
         line[i] = np.float32(converted(line[i], like))
 
 
-# Where taps begin, and their weights; means, factors and what is added.
+# First taps and weights; means, factors and shift.
 _Taps = tuple[np.ndarray, np.ndarray]
 _Scaling = tuple[np.ndarray, np.ndarray, np.float32]
 
@@ -400,7 +400,7 @@ def resample_normalized(
 
 
 def _fill_around(planes: np.ndarray, channels: int, height: int, width: int, normalization: Normalization) -> None:
-    """Fills the parts of ``planes`` (C', h, w) outside an image with so many channels, rows and columns."""
+    """Fills the parts of ``planes`` (C', h, w) outside an image of ``channels``, ``height`` and ``width``."""
     if planes.shape == (channels, height, width):
         return
     (top, left), fills = normalization.place, np.broadcast_to(np.float32(normalization.fill), len(planes))

@@ -1,4 +1,4 @@
-"""What a :class:`penstock.kernels.background.BackgroundThread` does: it never comes back to Python before its end."""
+"""The loop of a :class:`penstock.kernels.background.BackgroundThread`, which doesn't return to Python until it ends."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from penstock.kernels.cpu.options import OPTIONS
 
 @njit(**OPTIONS)
 def serve(jobs: np.ndarray, waiting: int, room: int, sem_wait: int, sem_post: int) -> None:
-    """Runs jobs until one without a function comes.
+    """Runs jobs until one has no function.
 
     Args:
-        jobs: int64 of shape (n, 3), taken in turn: a function's address, its argument, and the semaphore that is raised
+        jobs: ring buffer, int64 of shape (n, 3): a function's address, its argument, and the semaphore to post
             afterwards.
-        waiting: the semaphore that counts the jobs that are there.
-        room: the semaphore that counts the jobs that may be added.
-        sem_wait, sem_post: the C library's functions.
+        waiting: the semaphore that counts queued jobs.
+        room: the semaphore that counts free places.
+        sem_wait, sem_post: addresses of the C library's functions.
     """
     turn = 0
     while True:
-        # A signal may end the wait before its time.
+        # A signal may interrupt the wait.
         while call(sem_wait, (waiting,)) != 0:
             pass
         function, argument, done = jobs[turn, 0], jobs[turn, 1], jobs[turn, 2]

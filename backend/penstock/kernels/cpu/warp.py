@@ -1,4 +1,4 @@
-"""Affine warping on CPU. Pixel centres are at +0.5 in input and output."""
+"""Affine warping on the CPU. Pixel centres are at +0.5 in input and output."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from numba import njit
 from penstock.kernels.cpu.convert import converted
 from penstock.kernels.cpu.options import OPTIONS
 
-# The input position is computed exactly every so many pixels, and by addition in between, as in DALI.
+# The input position is exact at the start of every tile of this many pixels, and advanced by addition within, as in
+# DALI.
 TILE = 256
 
 

@@ -1,4 +1,4 @@
-"""Where windows of many images lie, in one call."""
+"""Windows of many images, computed in one call."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ def fill_crops(
     anchors: np.ndarray,
     extents: np.ndarray,
 ) -> int:
-    """Works out windows by their extents and relative positions.
+    """Works out windows from extents and relative positions.
 
     Args:
-        shapes: of the samples, in rows.
-        wanted: of each dimension, the extent, its fraction ignored; below 1, or no 32-bit number: all of it. In rows, or one row
-            for all samples.
-        positions: of each dimension, from 0 to 1; in rows, or one row for all samples.
-        truncates: how anchors become whole; else halves go away from zero.
-        anchors, extents: to be filled.
+        shapes: of the samples, one row each.
+        wanted: the extent in each dimension, truncated; below 1, or beyond 32 bits: the whole dimension. One row for
+            each sample, or one for all.
+        positions: in each dimension, from 0 to 1. One row for each sample, or one for all.
+        truncates: truncate anchors, rather than round halves away from zero.
+        anchors, extents: output.
 
     Returns:
-        The place, in the order of rows, of the first position that is out of range; -1: there is none.
+        The flat index of the first position that is out of range; -1 if there is none.
     """
     count, axes = shapes.shape
     for row in range(count):
@@ -54,13 +54,13 @@ def fill_crops(
 
 @njit(**OPTIONS)
 def wanted_extent(extent: float) -> int:
-    """The extent without its fraction; 0 for what is no 32-bit number, as infinity and NaN."""
+    """The extent without its fraction; 0 if it doesn't fit 32 bits, as for infinity and NaN."""
     return np.int64(extent) if 0 <= extent < 2**31 else np.int64(0)
 
 
 @njit(**OPTIONS)
 def first_outside(shapes: np.ndarray, anchors: np.ndarray, extents: np.ndarray, trims: bool) -> int:
-    """The first sample whose window reaches outside of it, or -1; with ``trims``, windows are cut to what is inside."""
+    """The first sample whose window reaches outside, or -1; with ``trims``, windows are clipped instead."""
     count, axes = shapes.shape
     for row in range(count):
         for axis in range(axes):
@@ -77,13 +77,13 @@ def first_outside(shapes: np.ndarray, anchors: np.ndarray, extents: np.ndarray, 
 
 @njit(**OPTIONS)
 def _whole(value: float) -> float:
-    """The nearest whole number; halves go away from zero."""
+    """The nearest integer; halves are rounded away from zero."""
     return float(np.floor(value + 0.5) if value >= 0 else np.ceil(value - 0.5))
 
 
 @njit(**OPTIONS)
 def _part(fraction: float, size: float, in_single: bool) -> float:
-    """A part of an extent, in single or double precision."""
+    """A fraction of an extent, in single or double precision."""
     return float(np.float32(fraction) * np.float32(size)) if in_single else fraction * size
 
 
@@ -100,20 +100,20 @@ def fill_boxes(
     anchors: np.ndarray,
     extents: np.ndarray,
 ) -> tuple[float, float] | None:
-    """Works out boxes by where they start and end.
+    """Works out boxes from their starts and ends.
 
     Args:
-        shapes: of the samples, in rows.
-        axes: the dimensions that the others speak of.
-        starts, ends: in rows, or one row for all samples; for each of the axes, or one for all.
-        relative_starts, relative_ends: these are in parts of the samples' extents.
-        from_start: ends count from the starts.
-        in_single: what is relative is computed in single precision, but for boxes that are relative altogether, whose ends are
+        shapes: of the samples, one row each.
+        axes: the dimensions of the other arguments' columns.
+        starts, ends: one row for each sample, or one for all; a column for each axis, or one for all.
+        relative_starts, relative_ends: whether these are fractions of the samples' extents.
+        from_start: ends are relative to the starts.
+        in_single: compute fractions in single precision, except for boxes given entirely by fractions, whose ends are
             the sum of both parts.
-        anchors, extents: to be filled in these dimensions.
+        anchors, extents: output, in these dimensions.
 
     Returns:
-        Where a box starts and ends that has no place, or None.
+        Start and end of a box that is invalid, or None.
     """
     for row in range(len(shapes)):
         own_starts, own_ends = starts[min(row, len(starts) - 1)], ends[min(row, len(ends) - 1)]

@@ -168,7 +168,7 @@ class Spectrogram(Operator[None, "Transform | None"]):
 def _signal_length(shape: tuple[int, ...]) -> int:
     count = math.prod(shape)
     if count == 0:
-        raise RuntimeError(f"Spectrogram does not support empty (0-volume) samples, got shape {shape}")
+        raise RuntimeError(f"Spectogram does not support empty (0-volume) samples. The shape is {shape}")
     if any(extent not in (1, count) for extent in shape):
         raise RuntimeError(f"A signal must be 1D, or have one dimension besides those of extent 1, got {shape}")
     return count

@@ -61,6 +61,8 @@ class Merge(Operator):
             differing.append(f'distinct layouts: "{one.layout()}" and "{other.layout()}"')
         if differing:
             raise RuntimeError(
-                "Divergent data found in different branches of conditional operation. They are merged into one batch, whose "
-                "samples have the same type, number of dimensions and layout. Found " + "; ".join(differing) + "."
+                "Divergent data found in different branches of conditional operation. All paths in conditional operation are "
+                "merged into one batch which must have consistent type, number of dimensions, layout and other metadata. Found "
+                + "; ".join(differing)
+                + "."
             )

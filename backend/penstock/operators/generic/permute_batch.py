@@ -43,7 +43,9 @@ class PermuteBatch(Operator):
         failed = dict(workspace.failures)
         for sample, index in enumerate(indices):
             if not 0 <= index < count:
-                raise IndexError(f"indices[{sample}] = {index} is out of range: the batch has {count} samples")
+                raise IndexError(
+                    f"Sample index out of range. indices[{sample}] = {index} is not a valid index for an input batch of {count} tensors."
+                )
             if index in failed and sample not in failed:
                 workspace.fail(sample, failed[index])
         workspace.outputs = [batch.subset(indices)]

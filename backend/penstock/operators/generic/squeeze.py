@@ -29,7 +29,7 @@ class Squeeze(Operator):
     def setup(self) -> None:
         if "axes" in self.explicit and self.given("axis_names"):
             raise RuntimeError("Provided both ``axes`` and ``axis_names`` arguments")
-        # As in DALI, `axes` given as data are accepted beside `axis_names`, and ignored.
+        # As in DALI, a tensor argument `axes` is accepted together with `axis_names`, and ignored.
         if "axes" not in self.explicit and not self.given("axis_names"):
             raise RuntimeError("Missing argument ``axes`` or ``axis_names``.")
 
@@ -38,7 +38,7 @@ class Squeeze(Operator):
         axes = self.args["axes"]
         if axes is not None:
             if len(set(axes)) < len(axes):
-                raise RuntimeError(f"Specified at least twice the same dimension to remove: {axes}")
+                raise RuntimeError(f"Specified at least twice same dimension to remove. Axes: {axes}")
             # Axes out of range are ignored, and so is every axis after a negative one.
             axes = [] if min(axes, default=0) < 0 else [axis for axis in axes if axis < batch.ndim()]
         removed = resolve_axes(axes, self.args["axis_names"], batch.layout(), batch.ndim()) or []

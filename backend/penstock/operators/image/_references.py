@@ -1,4 +1,4 @@
-"""Resizing with another library's arithmetic: the same bytes that Pillow, torchvision or OpenCV give."""
+"""Resizing with another library's arithmetic: exactly the same bytes as Pillow, torchvision or OpenCV."""
 
 from __future__ import annotations
 
@@ -10,29 +10,33 @@ from typing import ClassVar
 import numpy as np
 
 from penstock.data_types import (
+    FLOAT,
     INTERP_CUBIC,
     INTERP_LANCZOS3,
     INTERP_LINEAR,
     INTERP_NN,
     INTERP_TRIANGULAR,
     UINT8,
+    DALIDataType,
     DALIInterpType,
     dtype_name,
 )
-from penstock.kernels.reference_filters import ReferenceAxis, ReferenceTaps, pil_taps, torch_taps
+from penstock.kernels.reference_filters import TORCH_SMALL, ReferenceAxis, ReferenceTaps, pil_taps, torch_taps
 from penstock.operators.image._resizing import (
     AnyTaps,
     ResamplePlan,
     ResamplePlans,
+    Resampling,
     ResizingOperator,
     Spatial,
     Window,
 )
-from penstock.schema import Argument, OutputSpec, Samples, Workspace
+from penstock.schema import Argument, OutputSpec, Sample, Samples, Workspace
+from penstock.schema.image_chain import NotFusable
 from penstock.schema.operator import Operator
 
 _DALI = "dali"
-# Of each library, what it calls its filters, and which of them is meant by ours.
+# For each library, the names of its filters, and our filter that selects each.
 _NAMES: dict[str, dict[str, DALIInterpType | None]] = {
     "pil": {
         "nearest": INTERP_NN,
@@ -59,6 +63,8 @@ _NAMES: dict[str, dict[str, DALIInterpType | None]] = {
     },
 }
 _OPENCV_FLAGS = {name: f"INTER_{name.upper().replace('-', '_')}" for name in _NAMES["opencv"]}
+# The types that each library's arithmetic supports; libraries not listed support those that they accept.
+_TYPES = {"pil": (UINT8,), "torchvision": (UINT8, FLOAT)}
 # Libraries that leave no choice.
 _ANTIALIASES = {"pil": True, "opencv": False}
 REFERENCE_ARGUMENTS = (
@@ -83,7 +89,8 @@ REFERENCE_ARGUMENTS = (
         "string",
         _DALI,
         "Whose arithmetic: `dali`, or, with exactly the same results, `pil` (`Image.resize`), `torchvision` "
-        "(`transforms.v2.Resize` of tensors) or `opencv` (`cv2.resize`). Images of these are of uint8, with two axes.",
+        "(`transforms.v2.Resize` of tensors) or `opencv` (`cv2.resize`). Images are of uint8, with `torchvision` also of "
+        "float, with `opencv` of any type.",
         choices=(_DALI, *_NAMES),
     ),
 )
@@ -91,20 +98,29 @@ REFERENCE_ARGUMENTS = (
 
 @dataclass(frozen=True)
 class Reference:
-    """A library, and how it is asked to resize.
+    """A library, and its parameters for resizing.
 
     Attributes:
         library: `pil`, `torchvision` or `opencv`.
-        interpolation: the filter's name; empty: the one that is meant by ours.
-        reducing_gap: by which factor a filter of Pillow's has to shrink at least; 0: any.
+        interpolation: the filter's name; empty: the one that corresponds to ours.
+        reducing_gap: Pillow's: first reduce the image by integer factors, to no less than this many times the output's
+            size; 0: don't.
     """
 
     library: str
     interpolation: str
     reducing_gap: float
 
+    def plan_of(self, dtype: DALIDataType) -> type[ReferencePlan]:
+        """The class of the plans for images of this type."""
+        if self.library == "opencv":
+            return OpencvPlan
+        if dtype == FLOAT:
+            return FloatPlan
+        return ReducingPlan if self.reducing_gap else ReferencePlan
+
     def filter_of(self, kind: DALIInterpType) -> str:
-        """The filter's name in the library, where ``kind`` is what is asked for.
+        """The library's name for the filter ``kind``.
 
         Raises:
             ValueError: the library has no such filter.
@@ -124,9 +140,10 @@ class Reference:
 
 @dataclass(frozen=True)
 class ReferencePlan(ResamplePlan):
-    """How one sample is resampled with the arithmetic of ``reference``."""
+    """How to resample one sample of ``channels`` channels with the arithmetic of ``reference``."""
 
     reference: Reference
+    channels: int
 
     normalizes: ClassVar[bool] = False
 
@@ -155,7 +172,8 @@ class ReferencePlan(ResamplePlan):
         else:
             # A region is cut out before: nothing beyond it is seen.
             begin, size = int(plan.start), int(plan.end) - int(plan.start)
-            table = torch_taps(ReferenceAxis(size, plan.size_out, 0.0, size, self.filter, self.antialias, True))
+            small = sum(each.size_out for each in self.axes) <= TORCH_SMALL
+            table = torch_taps(ReferenceAxis(size, plan.size_out, 0.0, size, self.filter, self.antialias, True, small))
             table = table._replace(starts=table.starts + np.int32(begin))
         part = slice(window.start, window.stop)
         starts, weights = table.starts[part], table.weights[part]
@@ -181,7 +199,7 @@ class ReferencePlan(ResamplePlan):
         return self.reference.library == "pil" and image.shape[2] in (2, 4)
 
     def resample_opaque(self, source: np.ndarray, target: np.ndarray, tables: Sequence[AnyTaps]) -> None:
-        """Resamples each channel by itself."""
+        """Resamples each channel separately."""
         from penstock.kernels.cpu.fixed_point import resample_image
 
         vertical, horizontal = tables
@@ -192,7 +210,8 @@ class ReferencePlan(ResamplePlan):
 
 @dataclass(frozen=True)
 class ReducingPlan(ReferencePlan):
-    """How one sample is resampled as by Pillow with a ``reducing_gap``: first by whole factors, then the rest."""
+    """How to resample one sample like Pillow with a ``reducing_gap``: first reduced by integer factors, then
+    resampled."""
 
     @functools.cached_property
     def tables(self) -> tuple[AnyTaps, ...]:
@@ -204,7 +223,7 @@ class ReducingPlan(ReferencePlan):
 
         gap, nearest = self.reference.reducing_gap, self.filter == "nearest"
         reductions = [reduction_of(axis, self.filter, gap) for axis in self.axes]
-        plan = ReferencePlan(self.axes, self.filters, self.antialias, self.windows, self.reference)
+        plan = ReferencePlan(self.axes, self.filters, self.antialias, self.windows, self.reference, self.channels)
         if nearest or all(reduction.factor == 1 for reduction in reductions):
             plan.resample(source, target, plan.tables)
             return
@@ -218,8 +237,33 @@ class ReducingPlan(ReferencePlan):
 
 
 @dataclass(frozen=True)
+class FloatPlan(ReferencePlan):
+    """How one sample of float32 is resampled as a contiguous tensor is by PyTorch, on a machine with FMA."""
+
+    @functools.cached_property
+    def tables(self) -> tuple[AnyTaps, ...]:
+        return ()
+
+    def resample(self, source: np.ndarray, target: np.ndarray, tables: Sequence[AnyTaps]) -> None:
+        from penstock.kernels.cpu.torch_floats import resample_image
+
+        rows, columns = (slice(int(axis.start), int(axis.end)) for axis in self.axes)
+        part = np.ascontiguousarray(source[rows, columns])
+        backwards = tuple(slice(None, None, -1 if window.mirrored else 1) for window in self.windows)
+        if self.filter.startswith("nearest"):
+            whole = ReferencePlan(self.axes, self.filters, self.antialias, self.windows, self.reference, self.channels)
+            whole.resample(source, target, whole.tables)
+        elif part.shape == target.shape:
+            target[...] = part[backwards]
+        else:
+            result = np.empty(target.shape, np.float32)
+            resample_image(part, result, self.filter == "bicubic", self.antialias, self.channels)
+            target[...] = result[backwards]
+
+
+@dataclass(frozen=True)
 class OpencvPlan(ReferencePlan):
-    """How one sample is resized by OpenCV itself: it is used for other things as well, and holds no GIL."""
+    """How to resize one sample with OpenCV itself, which is a dependency anyway, and releases the GIL."""
 
     @functools.cached_property
     def tables(self) -> tuple[AnyTaps, ...]:
@@ -238,23 +282,29 @@ class OpencvPlan(ReferencePlan):
 
 @dataclass(eq=False)
 class ReferencePlans(ResamplePlans):
-    """How many samples are resampled with the arithmetic of ``reference``."""
+    """How to resample many samples with the arithmetic of ``reference``.
+
+    Attributes:
+        channels: of each sample.
+        kind: the class of a single sample's plan.
+    """
 
     reference: Reference
+    channels: np.ndarray
+    kind: type[ReferencePlan]
 
     def row(self, number: int) -> ReferencePlan:
         plan = super().row(number)
-        # Reversed regions are resized as they lie, and read backwards.
+        # Reversed regions are resized forwards, and the result is mirrored.
         axes = [replace(axis, start=min(axis.start, axis.end), end=max(axis.start, axis.end)) for axis in plan.axes]
         windows = [Window(0, axis.size_out, axis.start > axis.end) for axis in plan.axes]
-        kind = OpencvPlan if self.reference.library == "opencv" else ReferencePlan
-        if self.reference.reducing_gap:
-            kind = ReducingPlan
-        return kind(tuple(axes), plan.filters, plan.antialias, tuple(windows), self.reference)
+        return self.kind(
+            tuple(axes), plan.filters, plan.antialias, tuple(windows), self.reference, int(self.channels[number])
+        )
 
 
 class ReferenceResizing(ResizingOperator):
-    """The base of operators that resize as other libraries do, if they are asked to (:data:`REFERENCE_ARGUMENTS`)."""
+    """Base of the operators that can resize exactly like other libraries (:data:`REFERENCE_ARGUMENTS`)."""
 
     def setup(self) -> None:
         super().setup()
@@ -295,6 +345,11 @@ class ReferenceResizing(ResizingOperator):
             reference is None or (reference.library != "opencv" and not reference.reducing_gap)
         )
 
+    def stage(self, sample: Sample[Spatial, ResamplePlan]) -> Resampling:
+        if isinstance(sample.plan, FloatPlan):
+            raise NotFusable("images of float, resized as by torchvision")
+        return super().stage(sample)
+
     def describe(self, workspace: Workspace[Spatial]) -> list[OutputSpec]:
         specs = super().describe(workspace)
         if self._reference is not None:
@@ -303,8 +358,9 @@ class ReferenceResizing(ResizingOperator):
 
     def _check_data(self, workspace: Workspace[Spatial], library: str) -> None:
         dtype = workspace.inputs[0].dtype
-        if library != "opencv" and dtype != UINT8:
-            raise RuntimeError(f"With `reference='{library}'`, images are of uint8. Got: {dtype_name(dtype)}")
+        if dtype not in _TYPES.get(library, (dtype,)):
+            accepted = " or ".join(dtype_name(known) for known in _TYPES[library])
+            raise RuntimeError(f"With `reference='{library}'`, images are of {accepted}. Got: {dtype_name(dtype)}")
         if self.args["dtype"] not in (None, dtype):
             raise RuntimeError(f"With `reference='{library}'`, `dtype` is that of the images, {dtype_name(dtype)}")
         if workspace.state.axes != 2:
@@ -319,7 +375,10 @@ class ReferenceResizing(ResizingOperator):
         for kind in np.unique(plans.filters).tolist():
             self._reference.filter_of(DALIInterpType(kind))
         own = {field.name: getattr(plans, field.name) for field in fields(ResamplePlans)}
-        return shapes, ReferencePlans(**own, reference=self._reference)
+        batch, layout = samples.workspace.inputs[0], self.input_layout(samples.workspace)
+        channels = samples.shapes()[:, layout.index("C")]
+        kind = self._reference.plan_of(batch.dtype)
+        return shapes, ReferencePlans(**own, reference=self._reference, channels=channels, kind=kind)
 
     def plan_axes(self, samples: Samples, extents: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         if self._reference is None:

@@ -83,7 +83,7 @@ class Debayer(Operator[None, tuple[int, int]]):
                 f"Unsupported debayer algorithm was specified: `{self.algorithm}`. Use one of {', '.join(_METHODS)}."
             )
         if (self.algorithm == "default_npp") != (self.device != "cpu"):
-            raise RuntimeError(f"The algorithm {self.algorithm} is not supported on {self.device.upper()}")
+            raise RuntimeError(f"{self.algorithm} algorithm is not supported on {self.device.upper()}.")
 
     def describe(self, workspace: Workspace[None, tuple[int, int]]) -> list[OutputSpec]:
         batch = workspace.inputs[0]
@@ -98,8 +98,8 @@ class Debayer(Operator[None, tuple[int, int]]):
         shape = sample.shapes[0]
         if len(shape) == 3 and shape[2] != 1:
             raise RuntimeError(
-                "The debayer operator expects grayscale (i.e. single channel) images, however the sample at idx "
-                f"{sample.index} has shape {list(shape)}, of {shape[2]} channels. Sequences need the layout `FHW`."
+                f"The sample has shape {list(shape)}, of {shape[2]} channels. The debayer operator expects grayscale (i.e. single "
+                "channel) images; sequences need the layout `FHW`."
             )
         height, width = shape[:2]
         if height % 2 or width % 2:

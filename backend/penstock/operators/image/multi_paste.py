@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -161,6 +161,18 @@ class MultiPaste(Operator[None, list[PastedRegion]]):
             if self.given(one) and self.given(other):
                 raise RuntimeError(f"`{one}` and `{other}` cannot be given together")
 
+    def run(self, workspace: Workspace[None, list[PastedRegion]]) -> None:
+        super().run(workspace)
+        infos = [batch.source_infos for batch in workspace.inputs]
+        if not any(infos):
+            return
+        pasted = {
+            sample.index: [infos[region.input][region.index] for region in sample.plan if infos[region.input]]
+            for sample in workspace.live
+        }
+        count = len(workspace.outputs[0])
+        workspace.outputs[0].source_infos = [";".join(filter(None, pasted.get(index, ()))) for index in range(count)]
+
     def describe(self, workspace: Workspace[None, list[PastedRegion]]) -> list[OutputSpec]:
         count = len(workspace.inputs)
         if count > _MAX_INPUTS:
@@ -173,6 +185,9 @@ class MultiPaste(Operator[None, list[PastedRegion]]):
         layout, dtype = self.input_layout(workspace), workspace.inputs[0].dtype
         if any(batch.dtype != dtype for batch in workspace.inputs):
             raise RuntimeError("All input batches must have the same data type")
+        if not workspace.isolate and not self.given("output_size"):
+            # Samples of several requests may differ; of those, only what is pasted together is compared.
+            _check_alike(shape[:2] for batch in workspace.inputs for shape in batch.shapes)
         output = dtype if self.args["dtype"] is None else self.args["dtype"]
         for kind in (dtype, output):
             if kind not in _SUPPORTED:
@@ -230,11 +245,7 @@ class MultiPaste(Operator[None, list[PastedRegion]]):
             if len(size) < 2:
                 raise RuntimeError(f"`output_size` must be (height, width), got {size}")
             return size[0], size[1]
-        if len(set(shapes)) > 1:
-            raise RuntimeError(
-                "If the `output_size` is not specified, all the input samples must have the same shape. "
-                f"Got samples of different shapes: {sorted(set(shapes))}"
-            )
+        _check_alike(shapes)
         height, width = shapes[0] if shapes else sample.shapes[0][:2]
         return height, width
 
@@ -312,6 +323,16 @@ def _layers(regions: Sequence[PastedRegion]) -> list[int]:
         below = [layer for other, layer in zip(regions[:number], layers) if region.overlaps(other)]
         layers.append(max(below, default=-1) + 1)
     return layers
+
+
+def _check_alike(shapes: Iterable[tuple[int, ...]]) -> None:
+    """Raises RuntimeError unless heights and widths, which give the output's, are the same."""
+    different = sorted(set(shapes))
+    if len(different) > 1:
+        raise RuntimeError(
+            "If the `output_size` is not specified, all the input samples must have the same shape. "
+            f"Got samples of different shapes: {different}"
+        )
 
 
 def _rows(sample: Sample[None, list[PastedRegion]], name: str, count: int) -> np.ndarray | None:

@@ -128,7 +128,7 @@ class Pad(ChainOperator[np.ndarray, Region, Regions]):
             raise RuntimeError(f'Argument "{name}" expected shape {count} but got {values.shape[1]} values')
         if name == "align" and (values < 1).any():
             wrong = next(row for row in values.tolist() if min(row) < 1)
-            raise RuntimeError(f"Values of the `align` argument must be positive, got {wrong}")
+            raise RuntimeError(f"Values of `align` argument must be positive. Got: {wrong}")
         return values
 
     def compute(self, sample: Sample[np.ndarray, Region]) -> None:

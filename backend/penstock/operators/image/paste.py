@@ -69,7 +69,9 @@ class Paste(ChainOperator[None, Region]):
         batch = workspace.inputs[0]
         layout = self.input_layout(workspace)
         if batch.dtype != UINT8:
-            raise RuntimeError(f"Unsupported input type: {dtype_name(batch.dtype)}. `paste` takes uint8")
+            raise RuntimeError(
+                f"Unsupported input type: requested type: uint8 current buffer type: {dtype_name(batch.dtype)}"
+            )
         return [OutputSpec(UINT8, layout, 3)]
 
     def infer(self, sample: Sample[None, Region]) -> tuple[int, ...]:
@@ -80,7 +82,7 @@ class Paste(ChainOperator[None, Region]):
         if ratio < 1:
             raise RuntimeError(f"ratio of less than 1 is not supported, got {ratio:g}")
         if least < 0:
-            raise RuntimeError(f"A min_canvas_size of less than 0 is not supported, got {sample['min_canvas_size']:g}")
+            raise RuntimeError(f"min_canvas_size_ of less than 0 is not supported, got {sample['min_canvas_size']:g}")
         canvas = [max(int(np.float32(ratio) * np.float32(extent)), least) for extent in (height, width)]
         place = []
         for name, extent, inner in zip(("paste_y", "paste_x"), canvas, (height, width)):

@@ -31,7 +31,8 @@ def broadcast(shapes: Sequence[tuple[int, ...]], sample: int) -> tuple[int, ...]
     if groups > _MAX_GROUPS:
         raise RuntimeError(
             "Broadcasting pattern too complex. Can't operate with simplified shapes with more than "
-            f"{_MAX_GROUPS} groups of dimensions. Got {groups} groups."
+            f"{_MAX_GROUPS} groups of dimensions. Got {groups} groups. For more details see "
+            "https://docs.nvidia.com/deeplearning/dali/user-guide/docs/math.html"
         )
     return result
 

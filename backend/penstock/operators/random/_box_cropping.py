@@ -38,6 +38,8 @@ class BoxCroppingOperator(RandomOperator[None, BoxWindow]):
 
     # Whether the first acceptable window drawn for a threshold is used, or the last.
     first_counts: ClassVar[bool] = False
+    # Boxes that reach beyond the image are refused.
+    refuses_outside: ClassVar[bool] = True
 
     def setup(self) -> None:
         self._check_ranges()
@@ -118,7 +120,7 @@ class BoxCroppingOperator(RandomOperator[None, BoxWindow]):
         if self.args["output_bbox_indices"]:
             outputs[-1][...] = window.indices
 
-    # -- what the coordinates mean -----------------------------------------------------------------------------
+    # -- coordinates -------------------------------------------------------------------------------------------
 
     def _layout(self, ndim: int) -> str:
         layout = self.args["bbox_layout"]
@@ -137,7 +139,7 @@ class BoxCroppingOperator(RandomOperator[None, BoxWindow]):
         read = boxes.take([layout.index(axis) for axis in _AXES[:ndim] + others[:ndim]], axis=1)
         if others is _EXTENTS:
             read[:, ndim:] += read[:, :ndim]
-        if read.size and (read.min() < 0 or read.max() > 1):
+        if self.refuses_outside and read.size and (read.min() < 0 or read.max() > 1):
             outside = read[((read < 0) | (read > 1)).any(axis=1)][0]
             raise RuntimeError(f"The box {outside.tolist()} is out of bounds: coordinates are from 0 to 1")
         return read

@@ -32,7 +32,7 @@ class SSDRandomCrop(BoxCroppingOperator):
             Input("images", doc="Images of shape (H, W, C)."),
             Input(
                 "boxes",
-                doc="FLOAT, of shape (n, 4): left, top, right, bottom in fractions of the image.",
+                doc="FLOAT, of shape (n, 4): left, top, right, bottom in fractions of the image. Those that reach beyond it are cut by a crop.",
                 example=boxes,
             ),
             Input(
@@ -51,6 +51,7 @@ class SSDRandomCrop(BoxCroppingOperator):
     )
 
     first_counts = True
+    refuses_outside = False
 
     def setup(self) -> None:
         defaults = {name: argument.default for name, argument in find_schema("RandomBBoxCrop").all_arguments.items()}
@@ -59,22 +60,24 @@ class SSDRandomCrop(BoxCroppingOperator):
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         images, boxes, labels = workspace.inputs
-        if len(images) and images.ndim() != 3:
-            raise RuntimeError(f"Images must have three dimensions, got {images.ndim()}")
+        if len(images) and images.ndim() < 2:
+            raise RuntimeError(f"Images must have a height and a width, got {images.ndim()} dimensions")
         for batch, wanted in ((boxes, FLOAT), (labels, INT32)):
             if batch.dtype != wanted:
                 raise RuntimeError(f"Expected a batch of {dtype_name(wanted)}, got {dtype_name(batch.dtype)}")
-        specs = [OutputSpec(images.dtype, images.layout(), 3), OutputSpec(FLOAT, "", 2)]
+        specs = [OutputSpec(images.dtype, images.layout(), images.ndim()), OutputSpec(FLOAT, "", 2)]
         return [*specs, OutputSpec(INT32, "", labels.ndim())]
 
     def infer(self, sample: Sample[None, BoxWindow]) -> list[tuple[int, ...]]:
-        height, width, channels = sample.shapes[0]
+        height, width, *others = sample.shapes[0]
         window = self.window(sample, sample.inputs[1])
         rows, columns = _inside(window, height, width)
         sample.plan = window
+        if _is_whole(window):
+            return [*sample.shapes]
         kept = len(window.indices)
         return [
-            (rows.stop - rows.start, columns.stop - columns.start, channels),
+            (rows.stop - rows.start, columns.stop - columns.start, *others),
             (kept, 4),
             (kept, *sample.shapes[2][1:]),
         ]
@@ -83,12 +86,20 @@ class SSDRandomCrop(BoxCroppingOperator):
         window, inside = sample.plan, _inside(sample.plan, *sample.shapes[0][:2])
         image, boxes, labels = sample.outputs
         np.copyto(image, sample.inputs[0][inside])
-        boxes[...] = window.boxes
-        labels[...] = sample.inputs[2][window.indices]
+        if _is_whole(window):
+            # Nothing is looked at: neither where boxes end, nor how many labels there are.
+            boxes[...], labels[...] = sample.inputs[1:]
+        else:
+            boxes[...], labels[...] = window.boxes, sample.inputs[2][window.indices]
+
+
+def _is_whole(window: BoxWindow) -> bool:
+    """The image is not cropped."""
+    return not window.anchor.any() and bool((window.shape == 1).all())
 
 
 def _inside(window: BoxWindow, height: int, width: int) -> tuple[slice, slice]:
-    """The rows and columns of an image that a window takes."""
+    """The rows and columns of an image that a window covers."""
     extents = np.array([width, height], np.float32)
     left, top = (round_half_away(float(edge)) for edge in window.anchor * extents)
     right, bottom = (round_half_away(float(edge)) for edge in (window.anchor + window.shape) * extents)

@@ -46,13 +46,16 @@ class SequenceRearrange(Operator[None, np.ndarray]):
 
     def setup(self) -> None:
         if self.args["new_order"] == []:
-            raise RuntimeError("`new_order` must name at least one frame: empty sequences are not allowed")
+            raise RuntimeError("Empty `new_order` is not allowed: a sequence has at least one frame")
 
     def describe(self, workspace: Workspace[None, np.ndarray]) -> list[OutputSpec]:
         batch = workspace.inputs[0]
         layout = batch.layout()
         if layout and layout[0] != "F":
-            raise RuntimeError(f"The input must be a sequence, whose layout starts with F, got '{layout}'")
+            raise RuntimeError(
+                "Expected sequence as the input, where outermost dimension represents frames dimension `F`, "
+                f'got data with layout = "{layout}"'
+            )
         if len(batch) and batch.ndim() < 2:
             raise RuntimeError(f"Sequence elements must have at least 1 dim, got data of {batch.ndim()}")
         return [OutputSpec(batch.dtype, layout, batch.ndim())]
@@ -63,7 +66,9 @@ class SequenceRearrange(Operator[None, np.ndarray]):
             raise RuntimeError(f"`new_order` has one dimension, got {computed.ndim}")
         shape, order = sample.shapes[0], sample["new_order"]
         if not order:
-            raise RuntimeError("`new_order` must name at least one frame: empty sequences are not allowed")
+            raise RuntimeError(
+                f"Empty `new_order` for sample {sample.index} is not allowed: a sequence has at least one frame"
+            )
         for position, index in enumerate(order):
             if not 0 <= index < shape[0]:
                 raise IndexError(
@@ -74,7 +79,7 @@ class SequenceRearrange(Operator[None, np.ndarray]):
         return (len(order), *shape[1:])
 
     def compute(self, sample: Sample[None, np.ndarray]) -> None:
-        # The indices are valid; with numpy's own check there would be another copy.
+        # The indices are valid; NumPy's own check would cost another copy.
         np.take(sample.inputs[0], sample.plan, axis=0, out=sample.outputs[0], mode="clip")
 
     def compute_batch(self, workspace: Workspace[None, np.ndarray]) -> None:

@@ -39,8 +39,8 @@ class ExternalSource(InputOperator):
         ndim, layout = self.args["ndim"], self.args["layout"]
         if ndim is not None and layout and len(layout) != ndim:
             raise RuntimeError(
-                "Number of dimensions in the provided layout does not match the ndim argument: "
-                f'ndim = {ndim}, layout: "{layout}"'
+                "Number of dimensions in the provided layout does not match the ndim argument. The arguments provided:\n "
+                f'ndim = {ndim},\n layout: "{layout}".'
             )
         if ndim is not None and ndim < 0:
             raise RuntimeError(

@@ -8,6 +8,7 @@ from typing import Any
 
 import jax
 
+from penstock.plugin.jax.shards import global_array
 from penstock.python_function import call_python
 
 __all__ = ["jax_function"]
@@ -21,7 +22,7 @@ def jax_function(
     device: str | None = None,
     preserve: bool = True,
 ) -> Callable[..., Any]:
-    """Decorator: makes a function of JAX arrays a node of a pipeline.
+    """Decorator: makes a function of JAX arrays usable as an operator in pipelines.
 
     Args:
         function: takes for each input an array whose first dimension is the batch (samples must have equal shapes), and
@@ -73,11 +74,3 @@ def _on_global_arrays(function: Callable[..., Any], sharding: jax.sharding.Shard
         return shards[0] if single else shards
 
     return called
-
-
-def global_array(shards: Sequence[Any], sharding: jax.sharding.Sharding) -> jax.Array:
-    """The shards of this process, each on its device, as an array whose first dimension is sharded over all devices."""
-    first = shards[0].shape
-    return jax.make_array_from_single_device_arrays(
-        (len(sharding.device_set) * first[0], *first[1:]), sharding, list(shards)
-    )

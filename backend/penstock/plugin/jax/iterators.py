@@ -12,8 +12,8 @@ import numpy as np
 
 from penstock.pipeline import Pipeline, pipeline_def
 from penstock.plugin.base_iterator import BaseIterator, LastBatchPolicy
-from penstock.plugin.jax.fn import global_array
 from penstock.plugin.jax.integration import to_jax_array
+from penstock.plugin.jax.shards import BatchShards, batch_shards, global_array
 from penstock.tensors import cuda
 
 _DEFAULT_NUM_THREADS = 4
@@ -61,7 +61,7 @@ class DALIGenericIterator(BaseIterator):
         self.output_map = list(output_map)
         self._sharding = sharding
         self._pmap_compatible = bool(pmap_compatible)
-        self._devices = _addressable(sharding) if sharding is not None else _devices
+        self._devices = _devices
         super().__init__(
             pipelines, size, reader_name, auto_reset, None, last_batch_padded, last_batch_policy, prepare_first_batch
         )
@@ -80,24 +80,13 @@ class DALIGenericIterator(BaseIterator):
             return shards[0]
         if any(shard.shape != shards[0].shape for shard in shards):
             raise AssertionError("Shards shapes have to be the same.")
-        if self._devices is not None:
-            if len(self._devices) != len(shards):
-                raise ValueError(
-                    f"Expected {len(self._devices)} pipelines, one for each device that the sharding has here, but got "
-                    f"{len(shards)}"
-                )
-            shards = [jax.device_put(shard, device) for shard, device in zip(shards, self._devices)]
         if self._sharding is not None:
             return global_array(shards, self._sharding)
+        if self._devices is not None:
+            if len(self._devices) != len(shards):
+                raise ValueError(f"Expected {len(self._devices)} pipelines, one for each device, but got {len(shards)}")
+            shards = [jax.device_put(shard, device) for shard, device in zip(shards, self._devices)]
         return _stacked(shards)
-
-
-def _addressable(sharding: Any) -> list[jax.Device]:
-    """The devices of this process, in the order of the sharding's mesh where it has one."""
-    mesh = getattr(sharding, "mesh", None)
-    devices = sharding.device_set if mesh is None else mesh.devices.flat
-    own = [device for device in devices if device.process_index == jax.process_index()]
-    return own if mesh is not None else sorted(own, key=lambda device: device.id)
 
 
 def _stacked(shards: list[jax.Array]) -> jax.Array:
@@ -197,41 +186,61 @@ def _decorator_of(
                 keywords.setdefault("device_id", _gpu(0))
                 checkpoint = checkpoints[0] if checkpoints else None
                 return kind(factory(*args, checkpoint=checkpoint, **keywords), **settings)
-            own = list(devices) if devices is not None else _addressable(sharding)
-            pipelines = _one_for_each(factory, own, devices is not None, checkpoints, args, keywords)
-            return kind(pipelines, sharding=sharding, _devices=own, **settings)
+            shards = _shards_of(devices) if devices is not None else _shards_in(sharding, keywords.get("seed"))
+            # DALI's rule, even if fewer devices are chosen.
+            parts = jax.device_count() if devices is not None else shards.count
+            keywords["batch_size"] //= parts
+            pipelines = _one_for_each(factory, shards, checkpoints, args, keywords)
+            return kind(pipelines, sharding=sharding, _devices=devices, **settings)
 
         return create_iterator
 
     return decorate if pipeline_fn is None else decorate(pipeline_fn)
 
 
+def _shards_of(devices: Sequence[jax.Device]) -> BatchShards:
+    """A shard for each of these devices."""
+    if jax.local_device_count() != jax.device_count():
+        raise RuntimeError("`devices` does not go with several processes: use `sharding` instead.")
+    return BatchShards(len(devices), {number: [device] for number, device in enumerate(devices)}, False)
+
+
+def _shards_in(sharding: jax.sharding.Sharding | None, seed: object) -> BatchShards:
+    assert sharding is not None
+    shards = batch_shards(sharding)
+    if shards.replicated and seed is None:
+        raise ValueError(
+            "The sharding has copies of one shard in several processes, whose pipelines must draw the same random numbers: "
+            "set `seed`"
+        )
+    return shards
+
+
 def _one_for_each(
     factory: Callable[..., Pipeline],
-    devices: Sequence[jax.Device],
-    chosen: bool,
+    shards: BatchShards,
     checkpoints: Sequence[bytes] | None,
     args: Sequence[Any],
     keywords: dict[str, Any],
 ) -> list[Pipeline]:
-    """A pipeline for each device, which reads that device's shard."""
-    if chosen and jax.local_device_count() != jax.device_count():
-        raise RuntimeError("`devices` does not go with several processes: use `sharding` instead.")
-    if checkpoints and len(checkpoints) != len(devices):
-        raise RuntimeError(f"There are {len(checkpoints)} checkpoints for {len(devices)} devices.")
-    batch_size = keywords["batch_size"] // len(jax.devices())
-    num_shards = len(devices) if chosen else jax.device_count()
+    """A pipeline for each shard of this process, on the GPU of its first device."""
+    if checkpoints and len(checkpoints) != len(shards.own):
+        raise RuntimeError(f"There are {len(checkpoints)} checkpoints for {len(shards.own)} devices.")
     pipelines = []
-    for index, device in enumerate(devices):
+    for index, (shard, devices) in enumerate(shards.own.items()):
         own = dict(
             keywords,
-            batch_size=batch_size,
-            device_id=_gpu(index),
-            shard_id=index if chosen else device.id,
-            num_shards=num_shards,
+            device_id=_gpu(_local_number(devices[0])),
+            shard_id=shard,
+            num_shards=shards.count,
         )
         pipelines.append(factory(*args, checkpoint=checkpoints[index] if checkpoints else None, **own))
     return pipelines
+
+
+def _local_number(device: jax.Device) -> int:
+    """The position of a device among this process's."""
+    return jax.local_devices().index(device)
 
 
 def _gpu(index: int) -> int | None:

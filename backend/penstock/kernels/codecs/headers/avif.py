@@ -23,7 +23,7 @@ def is_avif(data: memoryview) -> bool:
 
 
 def is_heic(data: memoryview) -> bool:
-    """Whether the bytes begin like an HEIC: a photograph as phones take it."""
+    """Whether the bytes begin like an HEIC, the format of photographs on phones."""
     return bytes(data[4:8]) == NAME_OF_FIRST_BOX and bytes(data[8:12]) in _HEIC_BRANDS
 
 

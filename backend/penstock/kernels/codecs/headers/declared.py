@@ -8,7 +8,7 @@ from penstock.kernels.codecs.image_errors import CorruptImageError
 
 
 class Declared(NamedTuple):
-    """What an image's header declares.
+    """The values that an image's header declares.
 
     Attributes:
         height, width: in pixels, as stored.
@@ -30,17 +30,17 @@ class Declared(NamedTuple):
 
 
 def check(condition: bool, what: str) -> None:
-    """Raises CorruptImageError with ``what`` is wrong, unless the condition holds."""
+    """Raises CorruptImageError saying ``what`` is wrong, unless the condition holds."""
     if not condition:
         raise CorruptImageError(f"Damaged {what}")
 
 
-# Values that are always allowed: damaged files of ordinary size are left to the libraries, whose errors say more.
+# Always allowed: damaged files of ordinary size are left to the libraries, whose errors say more.
 _FEW = 1 << 24
 
 
 def check_density(declared: Declared, available: int, ratio: int, kind: str) -> None:
-    """Raises CorruptImageError if a file cannot hold the image it declares: a few bytes must not reserve gigabytes.
+    """Raises CorruptImageError if a file cannot hold the image it declares: a few bytes must not allocate gigabytes.
 
     Args:
         declared: by the header.

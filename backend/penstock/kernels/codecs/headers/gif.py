@@ -13,7 +13,7 @@ SIGNATURES = (b"GIF87a", b"GIF89a")
 _SCREEN = 13
 _EXTENSION, _IMAGE = 0x21, 0x2C
 _MAX_BLOCKS = 10_000
-# A 12-bit code stands for at most 4096 pixels.
+# A 12-bit code encodes at most 4096 pixels.
 _LZW_RATIO = 2731
 
 

@@ -88,12 +88,12 @@ def _check_tags(data: memoryview, layout: _Layout, tags: dict[int, tuple[int, in
     return declared
 
 
-# Kinds that Pillow does not read, or not as they are stored, so that nothing checks their data before libtiff decodes them.
+# Kinds that Pillow can't read, or not as stored, so that nothing vets their data before libtiff decodes them.
 _VETTED_BITS = (1, 2, 4, 8, 16, 32, 64)
 
 
 def _has_unvetted_samples(samples: int, bits: int, planar: bool, extra: int) -> bool:
-    """Whether Pillow does not read such pixels; ``extra``: what the first sample beside the colours means (0: nothing known)."""
+    """Whether Pillow can't read such pixels; ``extra``: the meaning of the first extra sample (0: unspecified)."""
     if samples == 1:
         return False
     return samples not in (3, 4) or bits < 8 or (samples == 4 and (planar or not extra))

@@ -30,11 +30,11 @@ CONTAINERS = (
     ),
     *("vvc", "av1", "obu", "m4v", "mjpeg", "rm", "nut", "mxf", "dv", "vc1", "yuv4mpegpipe"),
 )
-"""FFmpeg's names of supported containers: those in use, and none that refers to other files."""
+"""FFmpeg's names of supported containers: the common ones, and none that refers to other files."""
 
 
 class CorruptVideoError(PenstockError, ValueError):
-    """The bytes are not a video, or one that is truncated or damaged."""
+    """The bytes are not a video, or it is truncated or damaged."""
 
 
 def check_video(data: memoryview) -> tuple[int, int] | None:

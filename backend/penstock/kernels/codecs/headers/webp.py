@@ -43,7 +43,7 @@ def check_webp(data: memoryview) -> Declared:
 def _check_chunks(data: memoryview) -> None:
     """Raises CorruptImageError for a chunk that extends beyond the file: libraries allocate what it declares.
 
-    They continue after the container's end, so that part is checked as well; zero padding is no chunk that matters.
+    They read on after the container's end, so that part is checked as well; zero padding is ignored.
     """
     size = len(data)
     position = _FIRST_CHUNK

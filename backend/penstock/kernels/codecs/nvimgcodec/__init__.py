@@ -1,1 +1,1 @@
-"""nvImageCodec's C API: a batch is parsed, laid out and decoded by one call that needs no GIL."""
+"""nvImageCodec's C API: a single call that needs no GIL parses a batch, prepares its buffers and decodes it."""

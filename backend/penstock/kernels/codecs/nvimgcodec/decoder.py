@@ -1,4 +1,4 @@
-"""A decoder of batches that works on a thread of its own, without the GIL."""
+"""A batch decoder that works on its own thread, without the GIL."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ _DEVICE_MEMORY, _HOST_MEMORY = 1, 2
 
 @dataclass(frozen=True)
 class PixelFormat:
-    """As what images are decoded.
+    """A pixel format to decode to.
 
     Attributes:
-        color_spec: the library's number.
-        sample_format: the library's number, of channels that lie beside each other.
+        color_spec: the library's number for the colour space.
+        sample_format: the library's number for an interleaved format.
         channels: of the result.
     """
 
@@ -46,30 +46,43 @@ class PixelFormat:
 RGB, BGR, GRAY = PixelFormat(1, 8, 3), PixelFormat(1, 10, 3), PixelFormat(2, 4, 1)
 
 
-class EncodedImage(NamedTuple):
-    """An image to decode.
+class EncodedImages(NamedTuple):
+    """Images to decode, in columns.
 
     Attributes:
-        data: the file's bytes, uint8 of shape (n,), contiguous.
-        height, width: as stored.
-        region: top, left, bottom and right of what is wanted, as stored; None: all.
-        output: the address that it is decoded to.
+        files: their bytes, uint8 of shape (n,), contiguous.
+        sizes: heights and widths as stored, int64 of shape (images, 2).
+        regions: top, left, bottom and right of the regions to decode, as stored, int64 of shape (images, 4); zeros: the
+            whole image.
+        outputs: addresses to decode to, int64 of shape (images,).
     """
 
-    data: np.ndarray
-    height: int
-    width: int
-    region: tuple[int, int, int, int] | None
-    output: int
+    files: Sequence[np.ndarray]
+    sizes: np.ndarray
+    regions: np.ndarray
+    outputs: np.ndarray
+
+    def table(self, channels: int) -> np.ndarray:
+        """The table that compiled code reads, a row for each image; ``channels``: of the results."""
+        from penstock.kernels.codecs.nvimgcodec import loop
+
+        table = np.zeros((len(self.files), loop.IMAGE_WORDS), np.int64)
+        table[:, loop.DATA] = [file.__array_interface__["data"][0] for file in self.files]
+        table[:, loop.LENGTH] = [file.size for file in self.files]
+        table[:, loop.OUTPUT] = self.outputs
+        table[:, [loop.HEIGHT, loop.WIDTH]] = self.sizes
+        table[:, loop.CHANNELS] = channels
+        table[:, [loop.TOP, loop.LEFT, loop.BOTTOM, loop.RIGHT]] = self.regions
+        return table
 
 
 class Templates:
-    """The library's structures, as far as all images have them in common; a thread that decodes fills in the rest.
+    """The library's structures, with the fields that all images share filled in; the decoding thread fills in the rest.
 
     Args:
-        pixels: as what images are decoded.
-        stream: the CUDA stream in whose order; 0 where memory is the host's.
-        on_host: outputs are in host memory.
+        pixels: the format to decode to.
+        stream: the CUDA stream to order work on; 0 for host memory.
+        on_host: whether outputs are in host memory.
     """
 
     def __init__(self, pixels: PixelFormat, stream: int, on_host: bool) -> None:
@@ -90,26 +103,27 @@ class Templates:
 
 
 class Batch:
-    """Images that are being decoded.
+    """Images being decoded together.
 
     Args:
-        images: what is decoded.
+        images: the images.
         channels: of the results.
-        templates: for the library's structures.
+        templates: of the library's structures.
 
     Attributes:
-        words: what compiled code is told.
+        words: the arguments of the compiled loop.
     """
 
-    def __init__(self, images: Sequence[EncodedImage], channels: int, templates: Templates) -> None:
+    def __init__(self, images: EncodedImages, channels: int, templates: Templates) -> None:
         from penstock.kernels.codecs.nvimgcodec import loop
 
-        # Compiled code reads all of this until the job is done, so it stays where it is.
-        self._table = np.array([_row(image, channels) for image in images], np.int64)
-        self._work = np.empty(loop.work_words(len(images)), np.int64)
+        # Compiled code reads these until the job is done, so they must not move.
+        count = len(images.files)
+        self._table = images.table(channels)
+        self._work = np.empty(loop.work_words(count), np.int64)
         self._templates = templates
         self.words = np.zeros(loop.BATCH_WORDS, np.int64)
-        self.words[loop.COUNT] = len(images)
+        self.words[loop.COUNT] = count
         self.words[loop.TABLE], self.words[loop.WORK] = self._table.ctypes.data, self._work.ctypes.data
         self.words[loop.INFO], self.words[loop.SEEN] = templates.info, templates.seen
         self.words[loop.VIEW], self.words[loop.PARAMS] = templates.view, templates.params
@@ -117,13 +131,13 @@ class Batch:
 
     @property
     def had_second(self) -> bool:
-        """Whether there was a second decoder when it was handed over."""
+        """Whether there was a second decoder when the batch was submitted."""
         from penstock.kernels.codecs.nvimgcodec import loop
 
         return bool(self.words[loop.SECOND])
 
     def states(self) -> list[int]:
-        """What became of each image: 0 where it is not decoded, else the number of the decoder that took it."""
+        """The state of each image: 0 if it is not decoded, else the number of the decoder that decoded it."""
         from penstock.kernels.codecs.nvimgcodec import loop
 
         states: list[int] = self._table[:, loop.STATE].tolist()
@@ -131,12 +145,12 @@ class Batch:
 
 
 class Decoded:
-    """A batch that was handed over.
+    """A submitted batch.
 
     Args:
-        decoder: that has it.
+        decoder: the decoder that it was submitted to.
         batch: the images.
-        keep: what must live until the batch is decoded.
+        keep: object to keep alive until the batch is decoded.
     """
 
     def __init__(self, decoder: BatchDecoder, batch: Batch, keep: object) -> None:
@@ -145,13 +159,13 @@ class Decoded:
 
     @property
     def had_second(self) -> bool:
-        """Whether what the first decoder refused went to the second."""
+        """Whether images rejected by the first decoder went to a second."""
         return self._batch.had_second
 
     def wait(self) -> list[int]:
-        """Waits for the batch without the GIL; what became of each image, as :meth:`Batch.states` tells.
+        """Waits for the batch, without holding the GIL; returns the states, as :meth:`Batch.states` does.
 
-        On a GPU, what the stream is told from now on finds the pixels.
+        On a GPU, work submitted to the stream afterwards sees the pixels.
         """
         self._job.wait()
         if not all(self._batch.states()) and not self.had_second and self._decoder.make_second():
@@ -162,14 +176,14 @@ class Decoded:
 
 
 class BatchDecoder:
-    """Decodes batches in order on a thread of its own.
+    """Decodes batches in order on its own thread.
 
     Args:
-        device: the GPU's number; None: the CPU.
+        device: number of the GPU; None: the CPU.
         threads: CPU threads that the library may use.
-        first, second: the decoders, each as its backends; images that the first refuses go to the second, which is not made
-            before that happens, unless there can be no first. The second may be empty.
-        options: of the backends, as the library writes them.
+        first, second: the backends of two decoders; images that the first rejects go to the second, which is created
+            when that first happens, or at once if the first can't be created. The second may be empty.
+        options: for the backends, in the library's syntax.
     """
 
     def __init__(
@@ -188,20 +202,18 @@ class BatchDecoder:
             self._first, self._shares_of_second = self._make(second), ()
         self._thread = BackgroundThread("penstock-decoder")
         self._last: Job | None = None
-        # One for all batches of a kind, as they are decoded one after the other.
+        # One for each kind of batch, as batches are decoded one at a time.
         self._templates: dict[tuple[PixelFormat, int], Templates] = {}
         self.close = weakref.finalize(self, _close, self._thread, self._instance)
 
-    def decode(
-        self, images: Sequence[EncodedImage], pixels: PixelFormat, stream: int = 0, keep: object = None
-    ) -> Decoded:
-        """Begins to decode a batch.
+    def decode(self, images: EncodedImages, pixels: PixelFormat, stream: int = 0, keep: object = None) -> Decoded:
+        """Starts decoding a batch.
 
         Args:
-            images: whose outputs have room for the pixels.
-            pixels: as what.
-            stream: the CUDA stream in whose order.
-            keep: what must live until the batch is decoded: the outputs' memory.
+            images: with outputs large enough for their pixels.
+            pixels: the format to decode to.
+            stream: the CUDA stream to order work on.
+            keep: object to keep alive until the batch is decoded: the owner of the outputs.
         """
         templates = self._templates.get((pixels, stream))
         if templates is None:
@@ -209,7 +221,7 @@ class BatchDecoder:
         return Decoded(self, Batch(images, pixels.channels, templates), (images, keep))
 
     def run(self, batch: Batch, keep: object) -> Job:
-        """Hands a batch over; images of it that are decoded already are left alone."""
+        """Submits a batch; images that are decoded already are skipped."""
         from penstock.kernels.codecs.nvimgcodec import loop
 
         batch.words[loop.INSTANCE] = self._instance.handle
@@ -221,11 +233,11 @@ class BatchDecoder:
         return last
 
     def make_second(self) -> bool:
-        """Makes the second decoder where there is none yet; false where none is wanted."""
+        """Creates the second decoder if needed; returns False if there is to be none."""
         if self._second or not self._shares_of_second:
             return bool(self._second)
         if self._last is not None:
-            # The library is not asked for two things at a time.
+            # The library must not be used by two threads at a time.
             self._last.wait()
         self._second = self._make(self._shares_of_second)
         return True
@@ -234,21 +246,6 @@ class BatchDecoder:
 def _close(thread: BackgroundThread, instance: Instance) -> None:
     thread.close()
     instance.close()
-
-
-def _row(image: EncodedImage, channels: int) -> tuple[int, ...]:
-    """An image's words in the table."""
-    place = image.data.__array_interface__["data"][0]
-    return (
-        place,
-        image.data.size,
-        image.output,
-        image.height,
-        image.width,
-        channels,
-        *(image.region or (0, 0, 0, 0)),
-        0,
-    )
 
 
 @functools.cache

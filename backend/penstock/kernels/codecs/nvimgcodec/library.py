@@ -1,7 +1,7 @@
-"""nvImageCodec's C library: its structures, its functions and the decoders made by it.
+"""nvImageCodec's C library: structures, functions, and the creation of decoders.
 
-Source: nvimgcodec.h of version 0.9, which the package brings. A structure tells the library its type and size, so that one
-of another version is refused; that the sizes are those of the header is checked by the tests.
+Source: nvimgcodec.h of version 0.9, which is part of the package. Each structure carries its type and size, so that the
+library rejects those of another version; tests compare the sizes with the header's.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from typing import ClassVar
 from penstock.kernels.codecs.libraries import nvimgcodec
 
 VERSION = (0, 9)
-"""What is written here holds for: major and minor."""
+"""The version that these declarations match: major and minor."""
 
 _CPU_ONLY = -99999
 _CODEC_NAME_BYTES, _MAX_PLANES, _MAX_DIMENSIONS, _MAX_FILLS = 256, 32, 5, 5
 
 
 class Backend(IntEnum):
-    """What decodes."""
+    """Kinds of decoders."""
 
     CPU_ONLY = 1
     GPU_ONLY = 2
@@ -34,17 +34,17 @@ class Backend(IntEnum):
 
 
 class Policy(IntEnum):
-    """What becomes of a backend's share of a batch."""
+    """How a backend's share of a batch may change."""
 
     IGNORED = 1
     ADAPTIVE = 3
 
 
 class _Structure(ctypes.Structure):
-    """What all structures begin with.
+    """The fields with which all structures begin.
 
     Attributes:
-        kind: the number of its type.
+        kind: number of the structure's type.
     """
 
     kind: ClassVar[int]
@@ -167,12 +167,12 @@ FUNCTIONS = (
     "FutureGetProcessingStatus",
     "FutureDestroy",
 )
-"""Those that a batch is decoded with."""
+"""The library's functions that decoding a batch needs."""
 
 
 @functools.cache
 def library() -> ctypes.CDLL | None:
-    """The library, or None where it is missing or of a version that is not known here."""
+    """The library, or None if it is missing or its version is not supported."""
     module = nvimgcodec()
     if module is None:
         return None
@@ -197,12 +197,12 @@ def address_of(name: str) -> int:
 
 @dataclass(frozen=True)
 class Share:
-    """A backend of a decoder.
+    """One backend of a decoder.
 
     Attributes:
-        backend: what decodes.
-        load: the part of a batch that it takes; the backends behind it take the rest.
-        policy: whether that stays so.
+        backend: the kind of decoder.
+        load: its fraction of each batch; the backends after it get the rest.
+        policy: whether that fraction may change.
     """
 
     backend: Backend
@@ -211,10 +211,10 @@ class Share:
 
 
 class Instance:
-    """The library at work for one thread, and the decoders that it has made.
+    """An instance of the library for one thread, with the decoders it has created.
 
     Attributes:
-        handle: of the library.
+        handle: of the instance.
     """
 
     def __init__(self) -> None:
@@ -229,13 +229,13 @@ class Instance:
         self.close = weakref.finalize(self, _destroy, loaded, handle, self._decoders)
 
     def decoder(self, device: int | None, threads: int, shares: Sequence[Share], options: str) -> int:
-        """The handle of a new decoder.
+        """Creates a decoder, and returns its handle.
 
         Args:
-            device: the GPU's number; None: the CPU.
+            device: number of the GPU; None: the CPU.
             threads: CPU threads that it may use.
-            shares: its backends, in the order in which they are asked.
-            options: of the backends, as the library writes them.
+            shares: its backends, in order of preference.
+            options: for the backends, in the library's syntax.
         """
         backends = (BackendDescription * len(shares))()
         for description, share in zip(backends, shares):

@@ -1,6 +1,7 @@
-"""The loop over a batch, compiled: from encoded bytes to decoded images without the GIL.
+"""The compiled loop over a batch: from encoded bytes to decoded images without the GIL.
 
-Images that the first decoder refuses go to the second. So it does not depend on its neighbours which one decodes an image.
+Images that the first decoder rejects go to the second, so which one decodes an image does not depend on the rest of the
+batch.
 """
 
 from __future__ import annotations
@@ -11,11 +12,11 @@ from penstock.kernels.codecs.nvimgcodec.library import FUNCTIONS, CodeStreamView
 from penstock.kernels.cpu.foreign import call, set_int, set_word, word_at
 from penstock.kernels.cpu.options import OPTIONS
 
-# The words of a batch: numbers, and addresses of what :class:`penstock.kernels.codecs.nvimgcodec.decoder.Batch` holds.
+# The words of a batch: numbers, and addresses held by :class:`penstock.kernels.codecs.nvimgcodec.decoder.Batch`.
 COUNT, TABLE, INSTANCE, FIRST, SECOND, INFO, SEEN, VIEW, PARAMS, WORK, FUNCTION_TABLE, BATCH_WORDS = range(12)
-# The words of an image in the table. The region's are zero where all of it is wanted; the state tells what became of it.
+# The words of an image's row in the table. A region of zeros means the whole image; STATE is the result.
 DATA, LENGTH, OUTPUT, HEIGHT, WIDTH, CHANNELS, TOP, LEFT, BOTTOM, RIGHT, STATE, IMAGE_WORDS = range(12)
-# The words of an image in the memory that the loop works with, and how many words it needs besides.
+# The words per image in the loop's work space, and the words needed in addition.
 _STREAM, _WHOLE, _IMAGE, _WHICH, _TRIED_STREAM, _TRIED_IMAGE, _STATUS, _WORK_COLUMNS = range(8)
 _FUTURE, _SIZE, _WORK_EXTRA = range(3)
 
@@ -45,7 +46,7 @@ _SUCCESS = 1
 
 
 def work_words(count: int) -> int:
-    """How many words the loop needs to work with on so many images."""
+    """Words of work space that the loop needs for ``count`` images."""
     return count * _WORK_COLUMNS + _WORK_EXTRA
 
 
@@ -56,13 +57,13 @@ def _function(batch: int, number: int) -> int:
 
 @njit(**OPTIONS)
 def _column(batch: int, column: int) -> int:
-    """The address of a column of the working memory."""
+    """The address of a column of the work space."""
     return word_at(batch + _WORD * WORK) + _WORD * column * word_at(batch + _WORD * COUNT)
 
 
 @njit(**OPTIONS)
 def _open_part(batch: int, image: int, whole: int, place: int) -> bool:
-    """Puts the stream of the part that is wanted at an address; tells whether there is one."""
+    """Stores the handle of a stream of the requested region at an address; returns whether that succeeded."""
     view = word_at(batch + _WORD * VIEW)
     set_int(view + _VIEW_STARTS, word_at(image + _WORD * TOP))
     set_int(view + _VIEW_STARTS + _INT, word_at(image + _WORD * LEFT))
@@ -73,7 +74,7 @@ def _open_part(batch: int, image: int, whole: int, place: int) -> bool:
 
 @njit(**OPTIONS)
 def _is_as_announced(batch: int, image: int, stream: int) -> bool:
-    """Whether the library sees the same image as we did: it writes as much as it believes there to be."""
+    """Whether the library sees the same image size as we do: it writes as much as it believes there to be."""
     seen = word_at(batch + _WORD * SEEN)
     if call(_function(batch, _GET_INFO), (stream, seen)) != 0:
         return False
@@ -83,7 +84,7 @@ def _is_as_announced(batch: int, image: int, stream: int) -> bool:
 
 @njit(**OPTIONS)
 def _create_image(batch: int, image: int, place: int) -> bool:
-    """Puts an image, in the memory that it is to be decoded into, at an address; tells whether that was possible."""
+    """Stores the handle of an image, in the memory to decode into, at an address; returns whether that succeeded."""
     info = word_at(batch + _WORD * INFO)
     height, width = word_at(image + _WORD * HEIGHT), word_at(image + _WORD * WIDTH)
     if word_at(image + _WORD * BOTTOM) != 0:
@@ -99,7 +100,7 @@ def _create_image(batch: int, image: int, place: int) -> bool:
 
 @njit(**OPTIONS)
 def _open(batch: int, index: int) -> bool:
-    """Makes ready what an image is decoded with; tells whether it is one that can be decoded here."""
+    """Creates the handles for decoding an image; returns False if it can't be decoded here."""
     image = word_at(batch + _WORD * TABLE) + _WORD * IMAGE_WORDS * index
     whole, stream = _column(batch, _WHOLE) + _WORD * index, _column(batch, _STREAM) + _WORD * index
     data, length = word_at(image + _WORD * DATA), word_at(image + _WORD * LENGTH)
@@ -121,7 +122,7 @@ def _open(batch: int, index: int) -> bool:
 
 @njit(**OPTIONS)
 def _clear(batch: int) -> None:
-    """Forgets the handles of an earlier run."""
+    """Clears the handles of an earlier run."""
     for place in range(_WORK_COLUMNS * word_at(batch + _WORD * COUNT)):
         set_word(word_at(batch + _WORD * WORK) + _WORD * place, 0)
 
@@ -140,7 +141,7 @@ def _close(batch: int, index: int) -> None:
 
 @njit(**OPTIONS)
 def _try(batch: int, decoder: int, state: int, count: int) -> int:
-    """Decodes the images that are listed; marks those that succeed, and returns how many are left, listed anew."""
+    """Decodes the listed images; marks those that succeed, and lists the others again, returning their number."""
     which = _column(batch, _WHICH)
     streams, images, statuses = _column(batch, _TRIED_STREAM), _column(batch, _TRIED_IMAGE), _column(batch, _STATUS)
     extra = _column(batch, _WORK_COLUMNS)
@@ -170,7 +171,7 @@ def _try(batch: int, decoder: int, state: int, count: int) -> int:
 
 @njit(**OPTIONS)
 def _decode_with(batch: int, decoder: int, state: int) -> int:
-    """Has a decoder decode the images that no decoder has taken yet, each with handles of its own."""
+    """Decodes the images that no decoder has taken yet, with new handles."""
     left = 0
     _clear(batch)
     for index in range(word_at(batch + _WORD * COUNT)):

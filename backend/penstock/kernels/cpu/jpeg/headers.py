@@ -1,6 +1,7 @@
-"""The headers of many JPEGs at once: those that are as nearly all are.
+"""Reads the headers of many ordinary JPEGs at once.
 
-What is found is what :func:`penstock.kernels.codecs.headers.jpeg.check_jpeg` finds; whatever it might refuse is left to it.
+Results equal those of :func:`penstock.kernels.codecs.headers.jpeg.check_jpeg`; any file that it might reject is left to
+it.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from penstock.kernels.cpu.foreign import byte_at
 from penstock.kernels.cpu.options import OPTIONS
 
 HEIGHT, WIDTH, CHANNELS, EXIF_START, EXIF_STOP, COLUMNS = range(6)
-"""What is told of each file, in columns. EXIF data begin and end at 0 where there are none."""
+"""The columns that describe a file. EXIF data begin and end at 0 if there are none."""
 
 _FRAME_BYTES, _COMPONENT_BYTES = 8, 3
 
@@ -37,7 +38,7 @@ def _is_exif(place: int, length: int) -> bool:
 
 @njit(**OPTIONS)
 def _read_frame(place: int, length: int, size: int, found: np.ndarray) -> bool:
-    """Reads a frame's header from behind its length; tells whether nothing about it is unusual."""
+    """Reads a frame header after its length field; returns False if anything about it is unusual."""
     height, width, channels = _number(place + 1), _number(place + 3), byte_at(place + 5)
     if height == 0 or width == 0 or (channels != 1 and channels != 3) or byte_at(place) != 8:
         return False
@@ -55,7 +56,7 @@ def _read_frame(place: int, length: int, size: int, found: np.ndarray) -> bool:
 
 @njit(**OPTIONS)
 def _read_header(data: int, size: int, found: np.ndarray) -> bool:
-    """Reads a file's segments up to the first scan; tells whether nothing about them is unusual."""
+    """Reads a file's segments up to the first scan; returns False if anything about them is unusual."""
     if size < 4 or byte_at(data) != 0xFF or byte_at(data + 1) != 0xD8:
         return False
     position, described = 2, False
@@ -86,7 +87,8 @@ def _read_headers(places: np.ndarray, sizes: np.ndarray, found: np.ndarray) -> N
 
 
 def read_headers(places: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """What the files at addresses, of so many bytes, announce: a row of columns for each; no channels where it is unusual."""
+    """The headers of the files at these addresses: a row of columns for each, with 0 channels if anything is
+    unusual."""
     found = np.zeros((len(places), COLUMNS), np.int64)
     _read_headers(places, sizes, found)
     return found

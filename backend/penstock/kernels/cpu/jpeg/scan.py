@@ -222,7 +222,7 @@ def _decode_units(scan: Scan, memory: Memory, strip: _Strip, channels: int, want
     """Decodes a row of units, and computes the samples of the strip's units; returns False for damaged data.
 
     Args:
-        wanted_row: whether the strip has any of them.
+        wanted_row: whether the strip needs any of them.
     """
     reader, predicted, reached = memory.reader, memory.predicted, memory.reached
     data, tables, coefficients = pointer(scan.data), pointer(scan.tables), pointer(memory.coefficients)

@@ -1,7 +1,8 @@
 """The inverse discrete cosine transform of 8x8 blocks, in integers.
 
-Source: C. Loeffler, A. Ligtenberg and G. Moschytz, "Practical fast 1-D DCT algorithms with 11 multiplications", ICASSP 1989;
-constants of 13 bits, and rounding to 2 more bits than the result's between the two passes, as most JPEG decoders have it.
+Source: C. Loeffler, A. Ligtenberg and G. Moschytz, "Practical fast 1-D DCT algorithms with 11 multiplications", ICASSP
+    1989.
+Constants have 13 bits, and values between the two passes 2 bits more than the result, like in most JPEG decoders.
 """
 
 from __future__ import annotations

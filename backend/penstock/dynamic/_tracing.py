@@ -1,0 +1,131 @@
+"""Pipelines from functions that are written in dynamic mode."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+
+from penstock.dynamic._capture import CapturedBatch, Loop, Reference, SourceNode
+from penstock.dynamic._eval_contexts import EvalContext
+from penstock.dynamic._faculties import Given, Outcome
+from penstock.dynamic._values import Batch, as_batch
+from penstock.external_source import external_source
+from penstock.graph import DataNode, call_operator
+from penstock.pipeline import Pipeline
+
+
+class _Fed:
+    """An input that the pipeline will be fed, by the name of the function's parameter."""
+
+    def __init__(self, name: str, example: Batch) -> None:
+        self._name, self._example = name, example
+
+    def connect(self, loop: Loop, source: SourceNode) -> list[DataNode]:
+        example = self._example
+        return [
+            external_source(
+                name=self._name,
+                device=example.device_type(),
+                layout=example.layout,
+                dtype=example.dtype.type_id,
+                ndim=example.ndim,
+            )
+        ]
+
+    def take_over(self, pipeline: Pipeline) -> None:
+        """There is nothing to take over."""
+
+    def shaped(self, values: Sequence[Batch]) -> Outcome:
+        return values[0]
+
+    def released(self) -> None:
+        """There is nothing to release."""
+
+
+def pipeline(
+    function: Callable[..., Outcome],
+    *examples: object,
+    batch_size: int | None = None,
+    num_threads: int | None = None,
+    device_id: int | None = None,
+    **settings: Given,
+) -> Pipeline:
+    """The pipeline that does what a function in dynamic mode does. It can be saved and served like any other.
+
+    The function is called once, on the examples, and what it calls is traced: what it decides in Python, it decides once, and
+    constants are those of this call. Random operators draw from the pipeline's seed.
+
+    Args:
+        function: takes a batch for each example, and returns a batch, a tuple of them, or a dictionary whose keys name the
+            pipeline's outputs.
+        examples: batches, or what can be made one, of the inputs' types, ranks and layouts. The pipeline's inputs have the
+            names of the function's parameters.
+        batch_size: the pipeline's largest batch; by default that of the examples.
+        num_threads, device_id, settings: of :class:`~penstock.Pipeline`; by default those of the current context.
+
+    Raises:
+        ValueError: the examples are of different sizes.
+        TypeError: something that is returned was not computed from the inputs by operators of dynamic mode alone.
+
+    >>> def halves(numbers):
+    ...     return {"half": numbers / 2}
+    >>> pipe = pipeline(halves, [[1.0, 2.0], [3.0]], batch_size=8)
+    >>> pipe.graph
+    numbers = fn.external_source(repeat_last=False, dtype=FLOAT, ndim=1)
+    half = dynamic._arithmetic_generic_op(numbers, 2)
+    return half
+    """
+    batches = [as_batch(example).evaluate() for example in examples]
+    sizes = {batch.batch_size for batch in batches}
+    if len(sizes) != 1:
+        raise ValueError(f"The examples must be batches of one size, got {sorted(sizes)}")
+    context = EvalContext.current()
+    loop = Loop(sizes.pop(), context)
+    names = _names_of(function, len(batches))
+    sources = [loop.add_source(_Fed(name, batch), 1) for name, batch in zip(names, batches)]
+    with loop.active():
+        returned = function(*(loop.values_of(source, [batch.storage]) for source, batch in zip(sources, batches)))
+    outputs = _outputs(returned, loop)
+    made = Pipeline(
+        batch_size or loop.batch_size,
+        num_threads or context.num_threads,
+        context.device_id if device_id is None else device_id,
+        **settings,
+    )
+    with made:
+        nodes = {Reference(source, 0): source.root.connect(loop, source)[0] for source in sources}
+        loop.define(nodes, {reference: name for name, reference in outputs if name is not None})
+        made.set_outputs(*(_named(nodes[reference], name) for name, reference in outputs))
+    return made
+
+
+def _names_of(function: Callable[..., Outcome], count: int) -> list[str]:
+    """The names of the function's first parameters; where it has no such, numbered ones."""
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    names = [own.name for own in inspect.signature(function).parameters.values() if own.kind in kinds]
+    return [*names[:count], *(f"input_{index}" for index in range(len(names), count))]
+
+
+def _outputs(returned: Outcome, loop: Loop) -> list[tuple[str | None, Reference]]:
+    if isinstance(returned, dict):
+        pairs: list[tuple[str | None, object]] = list(returned.items())
+    else:
+        pairs = [(None, value) for value in (returned if isinstance(returned, (tuple, list)) else (returned,))]
+    outputs = []
+    for index, (name, value) in enumerate(pairs):
+        reference = value.reference_in(loop) if isinstance(value, CapturedBatch) else None
+        if reference is None:
+            raise TypeError(
+                f"Output {index if name is None else repr(name)} is no result of operators of dynamic mode on the inputs alone, but "
+                f"a {type(value).__name__}: numpy and other libraries cannot be part of the pipeline"
+            )
+        outputs.append((name, reference))
+    return outputs
+
+
+def _named(node: DataNode, name: str | None) -> DataNode:
+    """The node, or a copy of it if it has another name."""
+    if name is None or node.name == name:
+        return node
+    copied: DataNode = call_operator("Copy", (node,), {}, None if node.device == "cpu" else "gpu", name)
+    return copied

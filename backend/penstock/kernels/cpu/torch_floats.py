@@ -1,0 +1,178 @@
+"""Resampling of float32 with the rounding of PyTorch's kernels on machines with FMA.
+
+The order of operations, and which of them are fused, are those that the compiler chose for PyTorch's loops, determined
+by comparing results.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from penstock.kernels.cpu.options import OPTIONS
+from penstock.kernels.cpu.simd import at, fused
+from penstock.kernels.reference_filters import TORCH_SMALL
+
+_ONE, _HALF = np.float32(1.0), np.float32(0.5)
+
+
+@njit(**OPTIONS)
+def _near(x: np.float32, a: np.float32) -> np.float32:
+    """The cubic convolution up to a distance of one."""
+    return fused(a + np.float32(2.0), x, -(a + np.float32(3.0))) * x * x + _ONE
+
+
+@njit(**OPTIONS)
+def _widened_filter(x: np.float32, cubic: bool) -> np.float32:
+    x = abs(x)
+    if not cubic:
+        return np.float32(1.0 - np.float64(x)) if x < _ONE else np.float32(0.0)
+    a = np.float32(-0.5)
+    if x < _ONE:
+        return fused(fused(a + np.float32(2.0), x, -(a + np.float32(3.0))) * x, x, _ONE)
+    if x < np.float32(2.0):
+        rest = fused(fused(a, x, np.float32(2.5)), x, np.float32(-4.0))
+        return fused(rest, x, np.float32(2.0))
+    return np.float32(0.0)
+
+
+@njit(**OPTIONS)
+def widened_taps(size: int, outputs: int, cubic: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """With antialiasing: where taps begin, how many there are, and their weights."""
+    scale = np.float32(np.float32(size) / np.float32(outputs))
+    half = 2.0 if cubic else 1.0
+    reach = np.float32(half * np.float64(scale)) if scale >= _ONE else np.float32(half)
+    inverse = np.float32(1.0 / np.float64(scale)) if scale >= _ONE else _ONE
+    starts, counts = np.empty(outputs, np.int64), np.empty(outputs, np.int64)
+    weights = np.zeros((outputs, math.ceil(reach) * 2 + 1), np.float32)
+    for i in range(outputs):
+        centre = np.float32(np.float64(scale) * (i + 0.5))
+        first = max(int(np.float64(np.float32(centre - reach)) + 0.5), 0)
+        count = min(int(np.float64(np.float32(centre + reach)) + 0.5), size) - first
+        count = min(max(count, 0), weights.shape[1])
+        total = np.float32(0.0)
+        for k in range(count):
+            distance = np.float32(np.float32(first + k) - centre)
+            weight = _widened_filter(np.float32((np.float64(distance) + 0.5) * np.float64(inverse)), cubic)
+            weights[i, k] = weight
+            total += weight
+        if total != np.float32(0.0):
+            for k in range(count):
+                weights[i, k] /= total
+        starts[i], counts[i] = first, count
+    return starts, counts, weights
+
+
+@njit(**OPTIONS)
+def neighbour_taps(size: int, outputs: int, cubic: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Without antialiasing: the positions of the two or four neighbours, and their weights."""
+    count = 4 if cubic else 2
+    scale = np.float32(np.float32(size) / np.float32(outputs))
+    positions, weights = np.empty((outputs, count), np.int64), np.empty((outputs, count), np.float32)
+    a = np.float32(-0.75)
+    for i in range(outputs):
+        place = fused(scale, np.float32(i) + _HALF, -_HALF)
+        if not cubic:
+            place = max(place, np.float32(0.0))
+            if size == outputs:
+                place = np.float32(i)
+        below = min(math.floor(place), size - 1)
+        rest = min(max(np.float32(place - np.float32(below)), np.float32(0.0)), _ONE)
+        if cubic:
+            other = np.float32(1.0 - np.float64(rest))
+            for k in range(2):
+                x = _ONE + (rest if k == 0 else other)
+                far = fused(fused(a, x, np.float32(3.75)), x, np.float32(-6.0)) * x + np.float32(3.0)
+                weights[i, 3 * k] = far
+            weights[i, 1], weights[i, 2] = _near(rest, a), _near(other, a)
+            for k in range(4):
+                positions[i, k] = min(max(below - 1 + k, 0), size - 1)
+        else:
+            positions[i, 0], positions[i, 1] = below, min(below + 1, size - 1)
+            weights[i, 0], weights[i, 1] = _ONE - rest, rest
+    return positions, weights
+
+
+@njit(**OPTIONS)
+def _sum_widened(flat: np.ndarray, place: int, step: int, weights: np.ndarray, first: int, count: int) -> np.float32:
+    """Taps after the first are multiplied, then added, in groups of four; the remaining ones are fused."""
+    total = at(flat, place) * at(weights, first)
+    apart = 1 + (count - 1) // 4 * 4
+    for k in range(1, apart):
+        place += step
+        total = total + at(flat, place) * at(weights, first + k)
+    for k in range(apart, count):
+        place += step
+        total = fused(at(flat, place), at(weights, first + k), total)
+    return total
+
+
+@njit(**OPTIONS)
+def resample_widened(
+    source: np.ndarray, starts: np.ndarray, counts: np.ndarray, weights: np.ndarray, target: np.ndarray
+) -> None:
+    """The middle axis of source (outer, n, inner) -> target (outer, m, inner)."""
+    flat, table, taps = source.ravel(), weights.ravel(), weights.shape[1]
+    _, size, inner = source.shape
+    for o in range(source.shape[0]):
+        for i in range(starts.size):
+            place = (o * size + starts[i]) * inner
+            for k in range(inner):
+                target[o, i, k] = _sum_widened(flat, place + k, inner, table, i * taps, counts[i])
+
+
+@njit(**OPTIONS)
+def resample_neighbours(source: np.ndarray, positions: np.ndarray, weights: np.ndarray, target: np.ndarray) -> None:
+    """The same, of neighbours: the second one is multiplied first."""
+    taps = positions.shape[1]
+    for o in range(source.shape[0]):
+        for i in range(len(positions)):
+            for k in range(source.shape[2]):
+                total = source[o, positions[i, 1], k] * weights[i, 1]
+                total = fused(source[o, positions[i, 0], k], weights[i, 0], total)
+                for tap in range(2, taps):
+                    total = fused(source[o, positions[i, tap], k], weights[i, tap], total)
+                target[o, i, k] = total
+
+
+@njit(**OPTIONS)
+def resample_four(
+    source: np.ndarray,
+    rows: np.ndarray,
+    row_weights: np.ndarray,
+    columns: np.ndarray,
+    column_weights: np.ndarray,
+    target: np.ndarray,
+) -> None:
+    """Of four neighbours at once, by the products of both axes' weights: source (H, W, C) -> target (h, w, C)."""
+    for y in range(len(rows)):
+        for x in range(len(columns)):
+            w = row_weights[y, 0] * column_weights[x, 0], row_weights[y, 0] * column_weights[x, 1]
+            v = row_weights[y, 1] * column_weights[x, 0], row_weights[y, 1] * column_weights[x, 1]
+            for c in range(source.shape[2]):
+                total = source[rows[y, 0], columns[x, 1], c] * w[1]
+                total = fused(source[rows[y, 0], columns[x, 0], c], w[0], total)
+                total = fused(source[rows[y, 1], columns[x, 0], c], v[0], total)
+                target[y, x, c] = fused(source[rows[y, 1], columns[x, 1], c], v[1], total)
+
+
+def resample_image(source: np.ndarray, target: np.ndarray, cubic: bool, antialias: bool, all_channels: int) -> None:
+    """Resamples a contiguous float32 image (H, W, C) to (h, w, C); ``all_channels``: the whole image's number of
+    channels."""
+    height, width, channels = source.shape
+    h, w = target.shape[:2]
+    between = np.empty((height, w, channels), np.float32)
+    if antialias:
+        resample_widened(source, *widened_taps(width, w, cubic), between)
+        lines, result = between.reshape(1, height, -1), target.reshape(1, h, -1)
+        resample_widened(lines, *widened_taps(height, h, cubic), result)
+        return
+    rows, columns = neighbour_taps(height, h, cubic), neighbour_taps(width, w, cubic)
+    # Small images, and those with three channels, are interpolated along both axes in one step.
+    if not cubic and (all_channels == 3 or h + w <= TORCH_SMALL):
+        resample_four(source, *rows, *columns, target)
+        return
+    resample_neighbours(source, *columns, between)
+    resample_neighbours(between.reshape(1, height, -1), *rows, target.reshape(1, h, -1))
