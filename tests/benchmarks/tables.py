@@ -26,6 +26,8 @@ def main() -> None:
         _generated(),
         "## Loops",
         _loops(),
+        "## Readers",
+        _readers(),
         "## GPU memory",
         _memory(),
     ]
@@ -85,6 +87,15 @@ def _loops() -> str:
     run = _run("loops-cpu")
     rows = [[row["work"], _ratio(row)] for row in run["rows"]]
     return f"{_origin(run)}:\n\n{_table(['work', 'ratio'], rows)}"
+
+
+def _readers() -> str:
+    run = _run("readers-cpu")
+    rows = [
+        [row["work"], *(f"{times['DALI'] / times['Penstock']:.2f}" for times in (row["cpu_ms"], row["ms"]))]
+        for row in run["rows"]
+    ]
+    return f"{_origin(run)}:\n\n{_table(['reader', 'processor time', 'time'], rows)}"
 
 
 def _memory() -> str:
