@@ -16,6 +16,7 @@ import importlib.util
 import inspect
 import itertools
 import sys
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType, TracebackType
@@ -25,6 +26,8 @@ from penstock.errors import SerializationError
 
 _PREFIX = "penstock_model_"
 _loads = itertools.count()
+# Two threads in `importlib.invalidate_caches()` delete the same entries, one of them in vain.
+_invalidating = threading.Lock()
 _noting: contextvars.ContextVar[Imports | None] = contextvars.ContextVar("penstock_noting", default=None)
 
 
@@ -76,7 +79,8 @@ def import_file(path: Path) -> ModuleType:
     noting = _noting.get()
     if noting is not None:
         noting.note(package.__name__)
-    importlib.invalidate_caches()
+    with _invalidating:
+        importlib.invalidate_caches()
     loader = _Loader(f"{package.__name__}.{path.stem}", str(path))
     spec = importlib.machinery.ModuleSpec(loader.name, loader, origin=str(path))
     spec.has_location = True
