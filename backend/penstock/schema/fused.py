@@ -97,7 +97,7 @@ class FusedOperator(Operator):
     """The base of fused operators.
 
     Concrete ones decide whether a batch can be computed at once (``check_batch``), and compute it (``compute_fused``
-    for a sample on CPU, ``compute_fused_batch`` on GPU), from the steps' samples, which hold each step's plan.
+    for a sample on the CPU, ``compute_fused_batch`` on the GPU), from the steps' samples, which hold each step's plan.
 
     Attributes:
         counts: the number of samples computed at once (``AT_ONCE``), and step by step, by reason.
@@ -140,7 +140,7 @@ class FusedOperator(Operator):
         """Raises NotFusable if this batch, whose shapes are inferred, cannot be computed at once."""
 
     def compute_fused(self, samples: Sequence[Sample]) -> None:
-        """Computes the last step's output of one sample, on CPU.
+        """Computes the last step's output of one sample, on the CPU.
 
         Raises:
             FirstStepFailed: with the first step's error. After any other error, the steps run one by one.

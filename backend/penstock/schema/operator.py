@@ -132,7 +132,8 @@ class Operator(Generic[State, Plan, Plans]):
 
         Returns one array, or one for each output. If it raises, all samples that it hasn't isolated itself
         (``workspace.fail``) are inferred one by one: so only those at fault fail, and samples that can't share an array
-        still work."""
+        still work.
+        """
         raise NotImplementedError(f"{type(self).__name__} infers sample by sample")
 
     def compute(self, sample: Sample[State, Plan, Plans]) -> None:
