@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -36,6 +37,14 @@ def load_split() -> Split:
     return Split(
         *train_test_split(pixels, labels.astype(np.int64), test_size=HELD_OUT, random_state=0, stratify=labels)
     )
+
+
+def write_digits(folder: Path, digits: np.ndarray) -> list[str]:
+    """Writes each digit as a PNG of its 8x8 pixels; returns the paths."""
+    paths = [folder / f"{number:04}.png" for number in range(len(digits))]
+    for path, digit in zip(paths, digits):
+        Image.fromarray(digit).save(path)
+    return list(map(str, paths))
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,13 @@ def main() -> None:
         *(_pipelines(device) for device in ("cpu", "gpu")),
         "## Operators",
         _operators(),
+        "## Every public operator on CPU",
+        "On small photographs and half-second sounds, a call each that its schema gives; those furthest behind first.",
+        _generated(),
         "## Loops",
         _loops(),
+        "## Readers",
+        _readers(),
         "## GPU memory",
         _memory(),
     ]
@@ -69,10 +74,28 @@ def _operators() -> str:
     return f"{origins}:\n\n{_table(['operator', 'input', 'ratio on CPU', 'ratio on GPU'], rows)}"
 
 
+def _generated() -> str:
+    run = _run("operators-generated-cpu")
+    rows = [
+        [row["operator"], *(f"{row['ms'][who] * 1e3:.1f}" for who in ("DALI", "Penstock")), f"{row['ratio']:.2f}"]
+        for row in sorted(run["rows"], key=lambda row: row["ratio"])
+    ]
+    return f"{_origin(run)}:\n\n{_table(['operator', 'DALI, us a sample', 'Penstock', 'ratio'], rows)}"
+
+
 def _loops() -> str:
     run = _run("loops-cpu")
     rows = [[row["work"], _ratio(row)] for row in run["rows"]]
     return f"{_origin(run)}:\n\n{_table(['work', 'ratio'], rows)}"
+
+
+def _readers() -> str:
+    run = _run("readers-cpu")
+    rows = [
+        [row["work"], *(f"{times['DALI'] / times['Penstock']:.2f}" for times in (row["cpu_ms"], row["ms"]))]
+        for row in run["rows"]
+    ]
+    return f"{_origin(run)}:\n\n{_table(['reader', 'processor time', 'time'], rows)}"
 
 
 def _memory() -> str:

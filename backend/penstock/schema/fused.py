@@ -22,6 +22,8 @@ from penstock.schema.plans import Plan, Plans, State
 from penstock.schema.workspace import OutputSpec, SampleFailure, Shape, Workspace
 from penstock.tensors import TensorList, TensorListCPU, TensorListGPU
 
+_OF_WORKSPACE = tuple(field.name for field in fields(Workspace))
+
 AT_ONCE = "fused"
 """The key under which samples that were computed at once are counted."""
 
@@ -299,7 +301,7 @@ class FusedOperator(Operator):
     def _step(self, workspace: Workspace, position: int) -> _Step:
         """The workspace as one of the operators sees it, without its inputs yet."""
         prefix = fused_argument(position, "")
-        step = _Step(**{field.name: getattr(workspace, field.name) for field in fields(Workspace)})
+        step = _Step(**{name: getattr(workspace, name) for name in _OF_WORKSPACE})
         step.node = self.nodes[position]
         given = {
             name.removeprefix(prefix): batch for name, batch in workspace.arguments.items() if name.startswith(prefix)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import inspect
 import shutil
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 
 from penstock.errors import PenstockError
+from penstock.presets import preset
 from penstock.serving.completion import ModelConfiguration, TensorConfiguration, expected_configuration
 from penstock.serving.entries import BYTES
 from penstock.serving.installation import BACKEND
@@ -15,6 +17,7 @@ from penstock.serving.model_files import CANDIDATES, ModelFolder, find_definitio
 
 FILES = {"json": "model.json", "dali": "model.dali", "python": "pipeline.py"}
 """The file names under which the backend finds each form of a pipeline."""
+_PRESET_BATCH = 32
 
 
 class ExportError(PenstockError):
@@ -79,6 +82,31 @@ def export_model(
     config = model / "config.pbtxt"
     config.write_text(configuration_text(_with_bytes(configuration) if as_bytes else configuration))
     return [path, config]
+
+
+def export_preset(
+    configuration: str | Path,
+    model: str | Path,
+    *,
+    form: str | None = None,
+    device: str = "cpu",
+    batch_size: int | None = None,
+    version: int = 1,
+    as_bytes: bool = True,
+) -> list[Path]:
+    """Writes a model folder from a model's own `preprocessor_config.json`; arguments and results as for
+    :func:`export_model`.
+
+    Raises:
+        PresetError: no preset follows the configuration.
+        ExportError: the device is a GPU: presets run on the CPU.
+    """
+    if device != "cpu":
+        raise ExportError(f"Presets run on the CPU, not on '{device}'")
+    with tempfile.TemporaryDirectory() as folder:
+        saved = Path(folder) / FILES["json"]
+        preset(configuration, batch_size=batch_size or _PRESET_BATCH).save(str(saved))
+        return export_model(saved, model, form=form, batch_size=batch_size, version=version, as_bytes=as_bytes)
 
 
 def model_file(path: str | Path) -> Path:

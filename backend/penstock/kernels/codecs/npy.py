@@ -64,7 +64,7 @@ class NpyHeader(NamedTuple):
 
 
 def read_npy_header(encoded: np.ndarray, available: int) -> NpyHeader:
-    """The header that a file of ``available`` bytes begins with; raises ValueError as :func:`view_npy` does."""
+    """Reads the header of a file of ``available`` bytes; raises ValueError like :func:`view_npy`."""
     if encoded.size == 0:
         raise ValueError("Expected an NPY file, got no data (0 bytes)")
     header = _parsed(_header_bytes(encoded, available), available)
@@ -91,23 +91,16 @@ def _header_bytes(encoded: np.ndarray, available: int) -> bytes:
 
 @functools.lru_cache(maxsize=256)
 def _parsed(content: bytes, available: int) -> NpyHeader:
-    """The header; the arrays of a data set tend to have one in common."""
+    """Parses a header; cached, because the arrays of a data set tend to have the same one."""
     try:
-        return _parsed(content)
+        header = io.BytesIO(content)
+        version = np.lib.format.read_magic(header)
+        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, fortran_order, dtype = read(header)
     except Exception as error:
         # Damaged headers make numpy, and Python's parser in it, raise errors of almost any type.
         what = "Truncated" if len(content) == available else "Damaged"
         raise ValueError(f"{what} NPY file: its header cannot be read ({available} bytes)") from error
-
-
-# A data set has few different headers, and reading one takes most of the time of a small file. NumPy rejects those
-# above 10,000 bytes, so the cache stays small.
-@functools.lru_cache(maxsize=64)
-def _parsed(begin: bytes) -> tuple[tuple[int, ...], bool, np.dtype, int]:
-    header = io.BytesIO(begin)
-    version = np.lib.format.read_magic(header)
-    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    shape, fortran_order, dtype = read(header)
     if dtype.kind not in "biuf" or dtype.itemsize > _LARGEST_NUMBER:
         raise ValueError(
             f"Unknown Numpy type string: {dtype.str[1:]}. Arrays of {dtype} cannot be read: use booleans or real numbers"

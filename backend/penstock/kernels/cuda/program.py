@@ -29,6 +29,8 @@ _MAX_PROGRAMS = 16
 # Recording takes longer than launching, so only kinds of batches that recur while their program would still be known
 # qualify.
 _MAX_SEEN = _MAX_PROGRAMS
+# After `_MAX_MISSES` batches of unknown kinds, only every `_RETRY_INTERVAL`-th batch is looked up.
+_MAX_MISSES, _RETRY_INTERVAL = 64, 8
 _MAX_VALUE_BYTES = 1 << 16
 
 # Launches one kernel, given the values that differ from run to run.
@@ -167,6 +169,7 @@ class Programs:
         self._known: OrderedDict[Any, Program] = OrderedDict()
         self._seen: OrderedDict[int, None] = OrderedDict()
         self._recordable = True
+        self._misses = 0
 
     def run(self, workspace: Batch, values: RunValues, varying: Collection[str] = ()) -> bool:
         """Repeats the launches recorded for this kind of batch, and sets the outputs; returns whether there were any.
@@ -176,10 +179,13 @@ class Programs:
             values: the values that differ between batches of one kind.
             varying: names of the arguments that only affect these values.
         """
-        workspace.kind = _kind(workspace, varying) if self._recordable else None
+        seldom = self._misses >= _MAX_MISSES and self._misses % _RETRY_INTERVAL
+        workspace.kind = None if seldom or not self._recordable else _kind(workspace, varying)
         program = self._known.get(workspace.kind)
         if program is None:
+            self._misses += 1
             return False
+        self._misses = 0
         self._known.move_to_end(workspace.kind)
         workspace.outputs = program.allocate()
         program.run(workspace.inputs, workspace.outputs, values)
@@ -197,6 +203,7 @@ class Programs:
         # A kind of batch with failures is not kept, as later batches must fail as well.
         if not workspace.failures:
             self._known[workspace.kind] = program
+            self._misses = 0
         if len(self._known) > _MAX_PROGRAMS:
             self._known.popitem(last=False)
         program.run(workspace.inputs, workspace.outputs, values)

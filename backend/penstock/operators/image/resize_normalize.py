@@ -18,7 +18,7 @@ from penstock.operators.image._resizing import (
     resample_images_planned,
 )
 from penstock.operators.image._stores import ChannelValues, CmnPlan, CmnPlans, NormalizingStore, StoredAs
-from penstock.schema import Operator, Sample, Schema, Workspace, register_operator
+from penstock.schema import Operator, Sample, Samples, Schema, Workspace, register_operator
 from penstock.schema.fused import FusedOperator
 from penstock.schema.image_chain import NotFusable
 
@@ -75,7 +75,7 @@ class ResizeNormalize(FusedOperator):
             raise NotFusable("layouts other than those of images")
         if first.state.axes != 2:
             raise NotFusable("volumes")
-        shapes = np.array([sample.shapes[0] for sample in second.live])
+        shapes = Samples(self.operators[1], second, [sample.index for sample in second.live]).shapes()
         if not regions.are_inside(shapes) or not regions.are_whole(shapes, kept.layout.index("H")):
             raise NotFusable("windows that reach outside")
 

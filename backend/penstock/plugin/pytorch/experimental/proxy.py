@@ -1,8 +1,8 @@
 """A pipeline behind PyTorch's data loader: data sets call it like a transform, and it runs on whole batches.
 
-The workers of a data loader read samples and call a proxy with them. That computes nothing: it returns a reference, the
-worker's collation makes one of a batch's references, and the samples travel to the main process, where one pipeline runs
-on each batch, on the GPU if it uses one.
+The workers of a data loader read samples and call a proxy with them. The proxy computes nothing: it returns a
+reference, the worker's collation merges a batch's references into one, and the samples are sent to the main process,
+where a single pipeline runs on each batch, on the GPU if it uses one.
 
 >>> with DALIServer(pipe) as server:  # doctest: +SKIP
 ...     data = torchvision.datasets.ImageFolder(folder, transform=server.proxy, loader=read_file)
@@ -15,9 +15,9 @@ from __future__ import annotations
 import inspect
 import queue
 import threading
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 import torch.multiprocessing
@@ -31,6 +31,13 @@ from penstock.runtime.sources import Source
 __all__ = ["DALIOutputBatchRef", "DALIOutputSampleRef", "DALIPipelineRunRef", "DALIServer", "DataLoader"]
 
 _POLL_SECONDS = 0.1
+_Outputs = tuple[torch.Tensor, ...]
+
+
+class _Requests(Protocol):
+    """A queue between processes."""
+
+    def put(self, batch: DALIPipelineRunRef) -> None: ...
 
 
 @dataclass(eq=False)
@@ -40,22 +47,22 @@ class DALIPipelineRunRef:
     Attributes:
         batch_id: the worker, and the batch's number there.
         call_args: the samples, by input.
-        is_scheduled: it is on its way to the pipeline.
-        is_complete: it has all its samples.
+        is_scheduled: whether it has been sent to the pipeline.
+        is_complete: whether it has all its samples.
     """
 
     batch_id: tuple[int, int]
-    call_args: dict[str, list[Any]] = field(default_factory=dict)
+    call_args: dict[str, list[object]] = field(default_factory=dict)
     is_scheduled: bool = False
     is_complete: bool = False
 
 
 @dataclass(eq=False)
 class DALIOutputSampleRef:
-    """One sample of an output, which collation makes part of a batch.
+    """One sample of an output, which collation merges into a batch.
 
     Attributes:
-        proxy: that returned it.
+        proxy: the proxy that returned it.
         pipe_run_ref: the batch.
         output_idx: the output's index.
         sample_idx: the sample's index in the batch.
@@ -82,10 +89,10 @@ class _Proxy:
         inputs: names of the pipeline's inputs.
         num_outputs: of the pipeline.
         requests: takes complete batches to the server.
-        deterministic: batches are left to the main process to send.
+        deterministic: the main process sends the batches, in its own order.
     """
 
-    def __init__(self, inputs: list[str], num_outputs: int, requests: Any, deterministic: bool) -> None:
+    def __init__(self, inputs: list[str], num_outputs: int, requests: _Requests, deterministic: bool) -> None:
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD if len(inputs) == 1 else inspect.Parameter.KEYWORD_ONLY
         self.__signature__ = inspect.Signature([inspect.Parameter(name, kind) for name in inputs])
         self._num_outputs = num_outputs
@@ -94,7 +101,7 @@ class _Proxy:
         self._batch: DALIPipelineRunRef | None = None
         self._made = 0
 
-    def __call__(self, *args: Any, **keywords: Any) -> Any:
+    def __call__(self, *args: object, **keywords: object) -> object:
         try:
             samples = self.__signature__.bind(*args, **keywords).arguments
         except TypeError as error:
@@ -115,20 +122,20 @@ class _Proxy:
         return references if len(references) > 1 else references[0]
 
     def finish(self, batch: DALIPipelineRunRef) -> DALIPipelineRunRef:
-        """Sends a complete batch, unless that is left to the main process; returns what stands for it there."""
+        """Sends a complete batch, unless the main process does; returns the reference for the main process."""
         if self._deterministic:
             return batch
         if not batch.is_scheduled:
             batch.is_scheduled = True
             self._requests.put(batch)
-        # The samples are on their way already.
+        # The samples have already been sent.
         return DALIPipelineRunRef(batch.batch_id, is_scheduled=True, is_complete=True)
 
 
-def _collate(samples: Any, *, collate_fn_map: object = None) -> DALIOutputBatchRef:
-    first: DALIOutputSampleRef = samples[0]
+def _collate(samples: Sequence[DALIOutputSampleRef], *, collate_fn_map: object = None) -> DALIOutputBatchRef:
+    first = samples[0]
     batch = first.pipe_run_ref
-    # Whatever comes of it, the next sample begins another.
+    # Even if collation fails, the next sample starts a new batch.
     batch.is_complete = True
     for index, sample in enumerate(samples):
         if sample.pipe_run_ref is not batch or sample.output_idx != first.output_idx or sample.sample_idx != index:
@@ -150,7 +157,7 @@ class DALIServer:
             reproducible results; otherwise as soon as a worker has one.
 
     Raises:
-        TypeError: ``pipeline`` is none.
+        TypeError: ``pipeline`` is not a pipeline.
         RuntimeError: it has no inputs.
     """
 
@@ -164,17 +171,17 @@ class DALIServer:
         if not inputs:
             raise RuntimeError("The provided pipeline doesn't have any inputs")
         self._pipeline = pipeline
-        # Of this context, it goes to forked workers as well.
+        # A queue of this context also works in forked workers.
         self._requests = torch.multiprocessing.get_context("spawn").Queue()
-        self._results: queue.SimpleQueue[tuple[Hashable, Any]] = queue.SimpleQueue()
-        self._early: dict[Hashable, Any] = {}
+        self._results: queue.SimpleQueue[tuple[Hashable, _Outputs | Exception]] = queue.SimpleQueue()
+        self._early: dict[Hashable, _Outputs | Exception] = {}
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
         self._proxy = _Proxy(inputs, pipeline.num_outputs, self._requests, deterministic)
 
     @property
-    def proxy(self) -> Callable[..., Any]:
-        """What data sets call: with one sample of the only input, or samples of several by name."""
+    def proxy(self) -> Callable[..., object]:
+        """The callable for data sets: takes a sample of the only input, or samples of several inputs by name."""
         return self._proxy
 
     # -- the pipeline's thread -----------------------------------------------------------------------------------
@@ -212,12 +219,12 @@ class DALIServer:
             except queue.Empty:
                 continue
             try:
-                result: Any = self._run(batch.call_args)
+                result: _Outputs | Exception = self._run(batch.call_args)
             except Exception as error:
                 result = error
             self._results.put((batch.batch_id, result))
 
-    def _run(self, samples: Mapping[str, list[Any]]) -> tuple[torch.Tensor, ...]:
+    def _run(self, samples: Mapping[str, list[object]]) -> _Outputs:
         for name, values in samples.items():
             self._pipeline.feed_input(name, values)
         return tuple(to_torch_tensor(batch) for batch in self._pipeline.run())
@@ -234,7 +241,7 @@ class DALIServer:
         """
         return _Replacement(self._outputs_of).of(obj)
 
-    def _outputs_of(self, batch: DALIPipelineRunRef) -> tuple[torch.Tensor, ...]:
+    def _outputs_of(self, batch: DALIPipelineRunRef) -> _Outputs:
         if not batch.is_scheduled:
             batch.is_scheduled = True
             self._requests.put(batch)
@@ -250,14 +257,14 @@ class DALIServer:
 class _Replacement:
     """Replaces references within one object."""
 
-    def __init__(self, outputs_of: Callable[[DALIPipelineRunRef], tuple[torch.Tensor, ...]]) -> None:
+    def __init__(self, outputs_of: Callable[[DALIPipelineRunRef], _Outputs]) -> None:
         self._outputs_of = outputs_of
-        self._outputs: dict[tuple[int, int], tuple[torch.Tensor, ...]] = {}
-        # What was seen is kept alive along, so that no other object gets its identity.
-        self._seen: dict[int, tuple[Any, Any]] = {}
+        self._outputs: dict[tuple[int, int], _Outputs] = {}
+        # Visited objects are kept alive, so that no other object gets the same id.
+        self._seen: dict[int, tuple[object, object]] = {}
 
-    def of(self, obj: Any) -> Any:
-        """The object without references."""
+    def of(self, obj: object) -> object:
+        """The object with its references replaced."""
         if isinstance(obj, DALIOutputBatchRef):
             key = obj.pipe_run_ref.batch_id
             if key not in self._outputs:
@@ -278,7 +285,7 @@ class _Replacement:
             return obj._make(items) if hasattr(obj, "_make") else type(obj)(items)
         places: Any = obj
         if isinstance(obj, list):
-            keys: Any = range(len(obj))
+            keys: Iterable[object] = range(len(obj))
         elif isinstance(obj, dict):
             keys = list(obj)
         elif hasattr(obj, "__dict__") and not isinstance(obj, (type, torch.Tensor)):
@@ -295,25 +302,22 @@ class _Replacement:
 class _Iterator:
     """A data loader's batches, with data in place of references."""
 
-    def __init__(self, batches: Any, server: DALIServer) -> None:
+    def __init__(self, batches: Iterator[object], server: DALIServer) -> None:
         self._batches = batches
         self._server = server
 
     def __iter__(self) -> _Iterator:
         return self
 
-    def __next__(self) -> Any:
+    def __next__(self) -> object:
         return self._server.produce_data(next(self._batches))
-
-    def __len__(self) -> int:
-        return len(self._batches)
 
 
 class DataLoader(TorchDataLoader[Any]):
     """PyTorch's data loader, whose batches have the pipeline's outputs in them.
 
     Args:
-        dali_server: whose proxy the data set calls; started with the first batch, if it is not.
+        dali_server: the server whose proxy the data set calls; started with the first batch unless it is running.
         args, kwargs: as PyTorch's.
     """
 
