@@ -172,12 +172,16 @@ def test_a_model_takes_over_what_another_left_on_the_gpu(server: LocalServer) ->
 
 
 def test_sixty_four_large_outputs_in_flight_are_all_right(server: LocalServer) -> None:
-    with ThreadPoolExecutor(64) as pool, tritonclient.http.InferenceServerClient(server.http_url, 64) as client:
+    def ranges_of(value: int) -> list[list[float]]:
+        # A client for each thread: they are not made to be shared.
+        with tritonclient.http.InferenceServerClient(server.http_url) as client:
+            found: list[list[float]] = client.infer("chain", [numbers([value])]).as_numpy("range").tolist()
+            return found
+
+    with ThreadPoolExecutor(64) as pool:
         for base in (100, 200):
-            found = pool.map(
-                lambda value: client.infer("chain", [numbers([value])]).as_numpy("range"), range(base, base + 64)
-            )
-            assert [ranges.tolist() for ranges in found] == [[[value, value]] for value in range(base, base + 64)]
+            values = range(base, base + 64)
+            assert list(pool.map(ranges_of, values)) == [[[value, value]] for value in values]
 
 
 def test_outputs_on_the_gpu_reach_a_client_on_the_host(server: LocalServer) -> None:
