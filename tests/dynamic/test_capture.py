@@ -182,6 +182,19 @@ def test_several_sources() -> None:
     assert found == [[7 * number - 8 for number in range(4 * step, 4 * step + 4)] for step in range(3)]
 
 
+def test_captured_arguments_of_another_type() -> None:
+    images = ExternalSource(lambda: dynamic.zeros(batch_size=SIZE, shape=(8, 8, 3), layout="HWC", dtype=dynamic.uint8))
+    sizes = ExternalSource(lambda: dynamic.batch([[2, 3], [3, 2]] * 2))
+    for step, batch in enumerate(images.captured(batch_size=SIZE)):
+        size = sizes() + 1
+        small = dynamic.resize(batch, size=size)
+        assert is_captured(small)
+        assert small.shape == [(3, 4, 3), (4, 3, 3)] * 2
+        assert np.asarray(dynamic.as_batch(size, dtype=dynamic.float32))[0].tolist() == [3, 4]
+        if step == 2:
+            break
+
+
 def test_nothing_to_capture(folder: str) -> None:
     source = batches(2, cycle="raise")
     with pytest.warns(UserWarning, match="no operators were captured"):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import operator
+import re
 from typing import Any
 
 import numpy as np
 import pytest
 
 from penstock import Pipeline, dynamic, fn
+from penstock.errors import OperatorError
 from penstock.schema import Schema, all_schemas
 from penstock.schema.declaration import Schema as Declaration
 from penstock.schema.examples import Call, examples, why_unswept
@@ -63,11 +65,19 @@ def test_equal_a_pipeline_s(schema: Schema, number: int) -> None:
     call = list(examples(schema))[number]
     keywords: dict[str, Any] = dict(call.arguments)
     rng = dynamic.random.RNG(seed=5)
-    expected = from_pipeline(schema, call, rng.clone().draw(7))
+    expected: list[TensorListCPU] | OperatorError
+    try:
+        expected = from_pipeline(schema, call, rng.clone().draw(7))
+    except OperatorError as error:
+        expected = error
     if schema.random:
         keywords["rng"] = rng
         keywords.pop("seed", None)
     given = [dynamic.as_batch(batch) for batch in fed(call)]
+    if isinstance(expected, OperatorError):
+        with pytest.raises(type(expected), match=re.escape(expected.reason)):
+            functions()[schema.name](*given, batch_size=SIZE, **keywords)
+        return
     found = functions()[schema.name](*given, batch_size=SIZE, **keywords)
     batches = found if isinstance(found, tuple) else (found,)
     assert len(batches) == len(expected)

@@ -37,8 +37,8 @@ def command(
 ) -> None:
     """Write the model folder MODEL from PIPELINE: a Python file, or a pipeline saved in either format.
 
-    A definition that takes an argument `device` is exported as Python by default, so that it runs on what the server
-    has; any other as json.
+    A definition that takes an argument `device` is exported as Python by default, so that it runs on the server's
+    device; any other as json.
 
     \b
     Example:

@@ -278,16 +278,16 @@ def frozen(value: Given) -> Hashable:
 
 def _as_argument(value: Given, face: Face, name: str) -> Tensor | Batch:
     """An argument as a tensor or batch on the CPU, of the type that the operator takes."""
-    own = value
-    if not isinstance(own, (Tensor, Batch)):
+    if isinstance(value, (Tensor, Batch)):
+        own: Tensor | Batch = value
+    else:
         own = Batch(value) if isinstance(value, TensorList) else Tensor(value)
     if own.device_type() != "cpu":
         own = own.cpu()
     wanted = face.dtypes[name]
-    if wanted is not None and own.dtype.type_id != wanted:
-        own = type(own)(own, dtype=wanted)
-    converted: Tensor | Batch = own
-    return converted
+    if wanted is None or own.dtype.type_id == wanted:
+        return own
+    return Batch(own, dtype=wanted) if isinstance(own, Batch) else Tensor(own, dtype=wanted)
 
 
 def _as_input(item: Given, place: str | None, batch_size: int | None) -> Tensor | Batch:

@@ -656,6 +656,9 @@ class Batch(Value):
         self._tensors, self._device = samples, device
 
     def _share(self, other: Batch) -> None:
+        if type(other) is not Batch:
+            # It knows itself how it is computed.
+            other.evaluate()
         for name in ("_storage", "_tensors", "_device", "_external", "_invocation_result"):
             setattr(self, name, getattr(other, name))
 

@@ -1,4 +1,4 @@
-"""The running state of a pipeline: what feeds its executor, and the consumer's position."""
+"""The running state of a pipeline: its executor, the sources that feed it, and the consumer's position."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Session:
         epoch: of the started batches.
         exhausted: a source is at its end.
         failed: a batch of the epoch raised an error.
-        position: of the consumer: prefetching is ahead of it.
+        position: of the consumer; prefetching runs ahead of it.
         iterator_state: the state of an iterator in the checkpoint from which the pipeline continues.
         restored: whether it continues from a checkpoint.
     """
@@ -88,7 +88,7 @@ class Session:
             step.operator.keep_checkpoints()
 
     def close(self, timeout: float | None = None) -> None:
-        """Ends the threads and worker processes; waits so many seconds for the current batch."""
+        """Ends the threads and worker processes; waits up to ``timeout`` seconds for the current batch."""
         executor, self.executor = self.executor, None
         if executor is not None:
             executor.close(timeout)
@@ -177,7 +177,7 @@ class Session:
             else:
                 from penstock.tensors.tensor import as_cupy_stream
 
-                # The default stream is that of the current device.
+                # The default stream depends on the current device.
                 with require_cupy().cuda.Device(executor.device_id):
                     as_cupy_stream(cuda_stream).wait_event(result.ready)
         self.check_outputs(result.outputs)

@@ -1,7 +1,7 @@
-"""The shim: the library by which Triton hosts Python in its own process, compiled on the serving machine.
+"""The shim: the library with which Triton hosts Python in its own process, compiled on the serving machine.
 
 It uses only stable interfaces of CPython and Triton, without their headers: one build serves every Python from 3.10 and
-every Triton from 2.51. So it is cached by its sources.
+every Triton from 2.51, so it is cached by its sources alone.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def _fingerprint(sources: Sequence[Path]) -> str:
 def _compile(sources: Sequence[Path], library: Path) -> None:
     compiler = _compiler()
     library.parent.mkdir(parents=True, exist_ok=True)
-    # Written beside and moved: concurrent builds do not see each other's partial file.
+    # Replaced atomically, so that concurrent builds don't see each other's partial file.
     with tempfile.TemporaryDirectory(dir=library.parent) as folder:
         made = Path(folder) / _NAME
         files = [str(path) for path in sources if path.suffix == ".cc"]

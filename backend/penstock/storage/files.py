@@ -40,7 +40,7 @@ class Files:
         """The path to open a file or folder by; if access is confined, absolute and with links resolved.
 
         Raises:
-            ConfinedPathError: it is outside of the folders.
+            ConfinedPathError: it is outside the folders.
         """
         if self._roots is None:
             return path
@@ -72,7 +72,7 @@ class Files:
 
         Raises:
             OSError: it cannot be read.
-            ConfinedPathError: it is outside of the folders.
+            ConfinedPathError: it is outside the folders.
 
         >>> ANYWHERE.read("photo.jpg").shape  # doctest: +SKIP
         (257113,)

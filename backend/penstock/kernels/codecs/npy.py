@@ -93,21 +93,14 @@ def _header_bytes(encoded: np.ndarray, available: int) -> bytes:
 def _parsed(content: bytes, available: int) -> NpyHeader:
     """The header; the arrays of a data set tend to have one in common."""
     try:
-        return _parsed(content)
+        header = io.BytesIO(content)
+        version = np.lib.format.read_magic(header)
+        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, fortran_order, dtype = read(header)
     except Exception as error:
         # Damaged headers make numpy, and Python's parser in it, raise errors of almost any type.
         what = "Truncated" if len(content) == available else "Damaged"
         raise ValueError(f"{what} NPY file: its header cannot be read ({available} bytes)") from error
-
-
-# A data set has few different headers, and reading one takes most of the time of a small file. numpy refuses those of more than
-# 10,000 bytes, so that little is kept.
-@functools.lru_cache(maxsize=64)
-def _parsed(begin: bytes) -> tuple[tuple[int, ...], bool, np.dtype, int]:
-    header = io.BytesIO(begin)
-    version = np.lib.format.read_magic(header)
-    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    shape, fortran_order, dtype = read(header)
     if dtype.kind not in "biuf" or dtype.itemsize > _LARGEST_NUMBER:
         raise ValueError(
             f"Unknown Numpy type string: {dtype.str[1:]}. Arrays of {dtype} cannot be read: use booleans or real numbers"

@@ -55,12 +55,12 @@ class Reader(Operator):
     """The base of readers.
 
     Attributes:
-        items: everything there is to read, in order; listed when first needed.
+        items: all items of the data set, in order; listed when first needed.
         shuffles_list: `random_shuffle` also shuffles the whole list once.
         shuffles_both_ways: `random_shuffle` and `shuffle_after_epoch` may be combined.
-        nothing_to_read: what is said of a data set without samples.
+        nothing_to_read: the error message for a data set without samples.
         memory: for what is read of the batch.
-        decodes: to read a sample takes so much work, beside the wait for the file, that threads share it.
+        decodes: whether reading a sample takes enough CPU time for threads to share the work.
     """
 
     decodes: ClassVar[bool] = False
@@ -106,7 +106,7 @@ class Reader(Operator):
             value = self.args[name]
             yield from [value] if isinstance(value, str) else value or ()
 
-    # -- what concrete readers fill in -------------------------------------------------------------------------
+    # -- implemented by concrete readers -----------------------------------------------------------------------
 
     @abstractmethod
     def list_items(self) -> Sequence[Any]:
@@ -200,7 +200,7 @@ class Reader(Operator):
         return settings.padded_shard_size * settings.num_shards if settings.pad_last_batch else settings.size
 
     def end_epoch(self) -> None:
-        """Leaves out what is left of the epoch: the next sample is the first one of the next."""
+        """Skips the rest of the epoch: the next sample is the first one of the next epoch."""
         self._open().end_epoch()
 
     def state(self) -> Any:

@@ -29,7 +29,7 @@ def read_index(files: Files, path: str, index_path: str) -> list[Record]:
 
 
 def index_lines(files: Files, path: str) -> Iterator[str]:
-    """The lines of a file's index, as :func:`read_index` takes them.
+    """The lines of a file's index in the format of :func:`read_index`.
 
     Source: TensorFlow's record format: length, checksum, data, checksum.
 

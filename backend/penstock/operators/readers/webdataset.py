@@ -102,7 +102,7 @@ def read_index(files: Files, path: str, index_path: str) -> Iterator[list[Compon
 
 
 def index_lines(files: Files, path: str) -> Iterator[str]:
-    """The lines of an archive's index, as :func:`read_index` takes them, version 1.2.
+    """The lines of an archive's index in the format of :func:`read_index`, version 1.2.
 
     Raises:
         ValueError: the archive is corrupt, holds no samples, or holds a file with a space in its name.

@@ -7,7 +7,6 @@ import json
 import time
 from collections import deque
 from collections.abc import Iterator
-from typing import Any
 
 from torch.utils.data import DataLoader
 
@@ -35,7 +34,7 @@ class LoaderEvaluator:
 
     def __init__(
         self,
-        dataloader: DataLoader[Any],
+        dataloader: DataLoader[object],
         mode: str = "log",
         num_cached_batches: int = 20,
         metrics_file: str | None = None,
@@ -44,7 +43,7 @@ class LoaderEvaluator:
         self.mode = mode
         self.num_cached_batches = num_cached_batches
         self.metrics_file = metrics_file
-        self.cached_batches: deque[Any] = deque(maxlen=num_cached_batches)
+        self.cached_batches: deque[object] = deque(maxlen=num_cached_batches)
         self.batch_times: list[float] = []
         self.start_time: float | None = None
         self.end_time: float | None = None
@@ -59,13 +58,13 @@ class LoaderEvaluator:
     def __len__(self) -> int:
         return len(self.dataloader)
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[object]:
         if self.mode == "replay" and not self.cache_ready:
             raise RuntimeError("No cached batches available: the data loader gave none")
         replayed = itertools.islice(itertools.cycle(self.cached_batches), len(self))
         return self._timed(replayed if self.mode == "replay" else iter(self.dataloader))
 
-    def _timed(self, batches: Iterator[Any]) -> Iterator[Any]:
+    def _timed(self, batches: Iterator[object]) -> Iterator[object]:
         self.start_time, self.end_time, self.batch_times = time.time(), None, []
         while True:
             asked = time.perf_counter()
@@ -77,7 +76,7 @@ class LoaderEvaluator:
             yield batch
         self.end_time = time.time()
 
-    def get_metrics(self) -> dict[str, Any]:
+    def get_metrics(self) -> dict[str, object]:
         """Times in seconds and counts of the last iteration; empty before it."""
         if not self.batch_times:
             return {}

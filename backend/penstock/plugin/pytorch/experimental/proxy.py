@@ -15,9 +15,9 @@ from __future__ import annotations
 import inspect
 import queue
 import threading
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 import torch.multiprocessing
@@ -31,6 +31,13 @@ from penstock.runtime.sources import Source
 __all__ = ["DALIOutputBatchRef", "DALIOutputSampleRef", "DALIPipelineRunRef", "DALIServer", "DataLoader"]
 
 _POLL_SECONDS = 0.1
+_Outputs = tuple[torch.Tensor, ...]
+
+
+class _Requests(Protocol):
+    """A queue between processes."""
+
+    def put(self, batch: DALIPipelineRunRef) -> None: ...
 
 
 @dataclass(eq=False)
@@ -45,7 +52,7 @@ class DALIPipelineRunRef:
     """
 
     batch_id: tuple[int, int]
-    call_args: dict[str, list[Any]] = field(default_factory=dict)
+    call_args: dict[str, list[object]] = field(default_factory=dict)
     is_scheduled: bool = False
     is_complete: bool = False
 
@@ -85,7 +92,7 @@ class _Proxy:
         deterministic: batches are left to the main process to send.
     """
 
-    def __init__(self, inputs: list[str], num_outputs: int, requests: Any, deterministic: bool) -> None:
+    def __init__(self, inputs: list[str], num_outputs: int, requests: _Requests, deterministic: bool) -> None:
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD if len(inputs) == 1 else inspect.Parameter.KEYWORD_ONLY
         self.__signature__ = inspect.Signature([inspect.Parameter(name, kind) for name in inputs])
         self._num_outputs = num_outputs
@@ -94,7 +101,7 @@ class _Proxy:
         self._batch: DALIPipelineRunRef | None = None
         self._made = 0
 
-    def __call__(self, *args: Any, **keywords: Any) -> Any:
+    def __call__(self, *args: object, **keywords: object) -> object:
         try:
             samples = self.__signature__.bind(*args, **keywords).arguments
         except TypeError as error:
@@ -125,8 +132,8 @@ class _Proxy:
         return DALIPipelineRunRef(batch.batch_id, is_scheduled=True, is_complete=True)
 
 
-def _collate(samples: Any, *, collate_fn_map: object = None) -> DALIOutputBatchRef:
-    first: DALIOutputSampleRef = samples[0]
+def _collate(samples: Sequence[DALIOutputSampleRef], *, collate_fn_map: object = None) -> DALIOutputBatchRef:
+    first = samples[0]
     batch = first.pipe_run_ref
     # Whatever comes of it, the next sample begins another.
     batch.is_complete = True
@@ -166,14 +173,14 @@ class DALIServer:
         self._pipeline = pipeline
         # Of this context, it goes to forked workers as well.
         self._requests = torch.multiprocessing.get_context("spawn").Queue()
-        self._results: queue.SimpleQueue[tuple[Hashable, Any]] = queue.SimpleQueue()
-        self._early: dict[Hashable, Any] = {}
+        self._results: queue.SimpleQueue[tuple[Hashable, _Outputs | Exception]] = queue.SimpleQueue()
+        self._early: dict[Hashable, _Outputs | Exception] = {}
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
         self._proxy = _Proxy(inputs, pipeline.num_outputs, self._requests, deterministic)
 
     @property
-    def proxy(self) -> Callable[..., Any]:
+    def proxy(self) -> Callable[..., object]:
         """What data sets call: with one sample of the only input, or samples of several by name."""
         return self._proxy
 
@@ -212,12 +219,12 @@ class DALIServer:
             except queue.Empty:
                 continue
             try:
-                result: Any = self._run(batch.call_args)
+                result: _Outputs | Exception = self._run(batch.call_args)
             except Exception as error:
                 result = error
             self._results.put((batch.batch_id, result))
 
-    def _run(self, samples: Mapping[str, list[Any]]) -> tuple[torch.Tensor, ...]:
+    def _run(self, samples: Mapping[str, list[object]]) -> _Outputs:
         for name, values in samples.items():
             self._pipeline.feed_input(name, values)
         return tuple(to_torch_tensor(batch) for batch in self._pipeline.run())
@@ -234,7 +241,7 @@ class DALIServer:
         """
         return _Replacement(self._outputs_of).of(obj)
 
-    def _outputs_of(self, batch: DALIPipelineRunRef) -> tuple[torch.Tensor, ...]:
+    def _outputs_of(self, batch: DALIPipelineRunRef) -> _Outputs:
         if not batch.is_scheduled:
             batch.is_scheduled = True
             self._requests.put(batch)
@@ -250,13 +257,13 @@ class DALIServer:
 class _Replacement:
     """Replaces references within one object."""
 
-    def __init__(self, outputs_of: Callable[[DALIPipelineRunRef], tuple[torch.Tensor, ...]]) -> None:
+    def __init__(self, outputs_of: Callable[[DALIPipelineRunRef], _Outputs]) -> None:
         self._outputs_of = outputs_of
-        self._outputs: dict[tuple[int, int], tuple[torch.Tensor, ...]] = {}
+        self._outputs: dict[tuple[int, int], _Outputs] = {}
         # What was seen is kept alive along, so that no other object gets its identity.
-        self._seen: dict[int, tuple[Any, Any]] = {}
+        self._seen: dict[int, tuple[object, object]] = {}
 
-    def of(self, obj: Any) -> Any:
+    def of(self, obj: object) -> object:
         """The object without references."""
         if isinstance(obj, DALIOutputBatchRef):
             key = obj.pipe_run_ref.batch_id
@@ -278,7 +285,7 @@ class _Replacement:
             return obj._make(items) if hasattr(obj, "_make") else type(obj)(items)
         places: Any = obj
         if isinstance(obj, list):
-            keys: Any = range(len(obj))
+            keys: Iterable[object] = range(len(obj))
         elif isinstance(obj, dict):
             keys = list(obj)
         elif hasattr(obj, "__dict__") and not isinstance(obj, (type, torch.Tensor)):
@@ -295,18 +302,15 @@ class _Replacement:
 class _Iterator:
     """A data loader's batches, with data in place of references."""
 
-    def __init__(self, batches: Any, server: DALIServer) -> None:
+    def __init__(self, batches: Iterator[object], server: DALIServer) -> None:
         self._batches = batches
         self._server = server
 
     def __iter__(self) -> _Iterator:
         return self
 
-    def __next__(self) -> Any:
+    def __next__(self) -> object:
         return self._server.produce_data(next(self._batches))
-
-    def __len__(self) -> int:
-        return len(self._batches)
 
 
 class DataLoader(TorchDataLoader[Any]):
