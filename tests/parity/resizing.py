@@ -14,7 +14,7 @@ from penstock import fn, pipeline_def
 
 INTERPOLATIONS = {
     "pil": ("nearest", "box", "bilinear", "hamming", "bicubic", "lanczos"),
-    "torchvision": ("nearest", "nearest-exact", "bilinear", "bicubic"),
+    "torchvision": ("nearest", "nearest-exact", "bilinear", "bicubic", "lanczos"),
     "opencv": ("nearest", "nearest-exact", "linear", "linear-exact", "area", "cubic", "lanczos4"),
 }
 # Where torchvision resizes PIL's images.
@@ -105,7 +105,9 @@ def _case(library: str, rng: np.random.Generator, most: int) -> Case | None:
     asked = {name: value for name, value in asked.items() if value is not None}
     # PyTorch takes planes with sides of one pixel for another layout: it rounds otherwise, or writes nonsense.
     sides = (height, width, *asked.get("size", [1]))
-    floats = library == reference == "torchvision" and rng.random() < 0.5 and min(sides) > 1
+    floats = (
+        library == reference == "torchvision" and rng.random() < 0.5 and min(sides) > 1 and interpolation != "lanczos"
+    )
     return Case(library, reference, interpolation, (height, width, channels), planar, floats, asked)
 
 
@@ -198,7 +200,7 @@ def _by_torchvision(case: Case, image: np.ndarray) -> np.ndarray:
     tensor = torch.from_numpy(image).permute(2, 0, 1)
     # Images of uint8 as pixels, as they come from PIL: the same defect again, for planes.
     tensor = tensor.contiguous() if case.floats or "nearest" in case.interpolation else tensor
-    result = functional.resize(tensor, size, mode, antialias=asked.get("antialias", False), **options)
+    result = functional.resize(tensor, size, mode, antialias=asked.get("antialias", True), **options)
     return result.permute(1, 2, 0).numpy()
 
 

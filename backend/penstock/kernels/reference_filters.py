@@ -74,7 +74,7 @@ def pil_taps(axis: ReferenceAxis) -> ReferenceTaps:
 
 @functools.lru_cache(maxsize=256)
 def torch_taps(axis: ReferenceAxis) -> ReferenceTaps:
-    """A filter of PyTorch's: `bilinear`, `bicubic`, `nearest` or `nearest-exact`."""
+    """A filter of PyTorch's: `bilinear`, `bicubic`, `lanczos` (with antialiasing), `nearest` or `nearest-exact`."""
     from penstock.kernels.cpu import reference_taps
 
     if axis.filter.startswith("nearest"):

@@ -16,7 +16,7 @@ _CLIP_MEAN, _CLIP_STD = (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.2613
 _HALVES = (0.5, 0.5, 0.5)
 # PIL's numbers for filters, and what its filters and those of torchvision are called.
 _PIL_FILTERS = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic", 4: "box", 5: "hamming"}
-_TORCHVISION_FILTERS = {0: "nearest-exact", 2: "bilinear", 3: "bicubic"}
+_TORCHVISION_FILTERS = {0: "nearest-exact", 1: "lanczos", 2: "bilinear", 3: "bicubic"}
 # Settings that change no pixel of an RGB image; and those that would, if they had another value than these.
 _WITHOUT_EFFECT = frozenset(
     {

@@ -23,6 +23,7 @@ TORCH_FILTERS = {
     ("bilinear", False): (_LINEAR, 1.0),
     ("bicubic", True): (_TORCH_CUBIC, 2.0),
     ("bicubic", False): (_TORCH_SHARP_CUBIC, 2.0),
+    ("lanczos", True): (_LANCZOS, 3.0),
 }
 # Written there in single precision.
 _HAMMING_MEAN, _HAMMING_SWING = float(np.float32(0.54)), float(np.float32(0.46))

@@ -51,6 +51,7 @@ _NAMES: dict[str, dict[str, DALIInterpType | None]] = {
         "nearest-exact": None,
         "bilinear": INTERP_LINEAR,
         "bicubic": INTERP_CUBIC,
+        "lanczos": INTERP_LANCZOS3,
     },
     "opencv": {
         "nearest": INTERP_NN,
@@ -372,13 +373,21 @@ class ReferenceResizing(ResizingOperator):
         shapes, plans = super().infer_batch(samples)
         if self._reference is None:
             return shapes, plans
-        for kind in np.unique(plans.filters).tolist():
-            self._reference.filter_of(DALIInterpType(kind))
-        own = {field.name: getattr(plans, field.name) for field in fields(ResamplePlans)}
         batch, layout = samples.workspace.inputs[0], self.input_layout(samples.workspace)
+        for kind in np.unique(plans.filters).tolist():
+            self._check_filter(self._reference.filter_of(DALIInterpType(kind)), batch.dtype)
+        own = {field.name: getattr(plans, field.name) for field in fields(ResamplePlans)}
         channels = samples.shapes()[:, layout.index("C")]
         kind = self._reference.plan_of(batch.dtype)
         return shapes, ReferencePlans(**own, reference=self._reference, channels=channels, kind=kind)
+
+    def _check_filter(self, name: str, dtype: DALIDataType) -> None:
+        if (
+            name == "lanczos"
+            and self.args["reference"] == "torchvision"
+            and (dtype == FLOAT or not self.args["antialias"])
+        ):
+            raise ValueError("torchvision's lanczos is followed for images of uint8, with `antialias`")
 
     def plan_axes(self, samples: Samples, extents: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         if self._reference is None:

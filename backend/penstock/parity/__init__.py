@@ -1,0 +1,50 @@
+"""What is equal, to the bit, to which release of which library: the outcome of `make parity`.
+
+>>> [row.different for row in measured() if row.library == "pil"]
+[0, 0, 0, 0, 0, 0]
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+__all__ = ["FILE", "Comparison", "measured", "table"]
+
+FILE = Path(__file__).parent / "measured.json"
+
+
+class Comparison(NamedTuple):
+    """One function, or one image processor, beside ours.
+
+    Attributes:
+        library: `pil`, `torchvision` and `opencv`: of `fn.resize`; `transformers`: of `penstock.presets`.
+        versions: of the library, and of what it computes with.
+        what: the filter, or the configuration.
+        cases: random ones that were compared.
+        values: in all their results.
+        different: so many cases had a value that was another one.
+    """
+
+    library: str
+    versions: str
+    what: str
+    cases: int
+    values: int
+    different: int
+
+
+@cache
+def measured() -> tuple[Comparison, ...]:
+    """What was found, by libraries."""
+    return tuple(Comparison(**row) for row in json.loads(FILE.read_text()))
+
+
+def table(library: str) -> str:
+    """The same of one library, as a table of Markdown."""
+    rows = [row for row in measured() if row.library == library]
+    lines = ["| | cases | values | different |", "| --- | --: | --: | --: |"]
+    lines += [f"| {row.what} | {row.cases:,} | {row.values:,} | {row.different} |" for row in rows]
+    return "\n".join(lines)
