@@ -349,7 +349,7 @@ class Loop:
         """A key of an input or an argument; raises TypeError if it cannot be the same in the next step."""
         kind = type(value)
         if kind in _PLAIN:
-            return kind, value  # type: ignore[return-value]  (such are hashable)
+            return kind, value  # type: ignore[return-value]  # such are hashable
         if kind is CapturedBatch:
             assert isinstance(value, CapturedBatch)
             reference = value.reference_in(self)
