@@ -105,7 +105,7 @@ bench: bench-engine bench-serving  ## Speed beside real DALI: operators, pipelin
 
 .PHONY: bench-engine
 bench-engine: $(COMPARES)/.ready  ## Pipelines, operators, loops and readers beside DALI on CPU; on a GPU: ARGS=--gpu
-	@for suite in pipelines operators $(if $(findstring --gpu,$(ARGS)),gpu_memory,loops growth readers); do \
+	@for suite in pipelines operators $(if $(findstring --gpu,$(ARGS)),gpu_memory,operators_generated loops growth readers); do \
 		PYTHONPATH=backend $(COMPARES)/bin/python tests/benchmarks/$$suite.py \
 			$(if $(findstring --gpu,$(ARGS)),$$(test $$suite = gpu_memory || echo $(ARGS)),$(ARGS)) || exit 1; done
 	@$(COMPARES)/bin/python tests/benchmarks/tables.py

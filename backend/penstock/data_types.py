@@ -309,7 +309,8 @@ def _int_fits(value: int, dtype: DALIDataType) -> bool:
 
 
 def _no_scalar(value: object) -> str:
-    return f"Expected scalar value of type 'bool', 'int' or 'float', got {type(value)}: {value!r}"
+    kind = f"{type(value).__module__}.{type(value).__qualname__}"
+    return f"Expected scalar value of type 'bool', 'int' or 'float', got {kind}: {value!r}"
 
 
 class ScalarConstant:

@@ -21,6 +21,9 @@ def main() -> None:
         *(_pipelines(device) for device in ("cpu", "gpu")),
         "## Operators",
         _operators(),
+        "## Every public operator on CPU",
+        "On small photographs and half-second sounds, a call each that its schema gives; those furthest behind first.",
+        _generated(),
         "## Loops",
         _loops(),
         "## Readers",
@@ -69,6 +72,15 @@ def _operators() -> str:
     rows = [[*name, *(known.get(name, "") for known in ratios.values())] for name in names]
     origins = "; ".join(f"{device.upper()}: {_origin(run)}" for device, run in runs.items())
     return f"{origins}:\n\n{_table(['operator', 'input', 'ratio on CPU', 'ratio on GPU'], rows)}"
+
+
+def _generated() -> str:
+    run = _run("operators-generated-cpu")
+    rows = [
+        [row["operator"], *(f"{row['ms'][who] * 1e3:.1f}" for who in ("DALI", "Penstock")), f"{row['ratio']:.2f}"]
+        for row in sorted(run["rows"], key=lambda row: row["ratio"])
+    ]
+    return f"{_origin(run)}:\n\n{_table(['operator', 'DALI, us a sample', 'Penstock', 'ratio'], rows)}"
 
 
 def _loops() -> str:

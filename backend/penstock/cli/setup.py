@@ -21,8 +21,8 @@ def command(folder: Path | None, stub: bool, python: Path | None, gpu: bool | No
     """Prepare this environment for serving models.
 
     Installs Triton (the nvidia-pytriton wheel), and compiles the library with which Triton hosts this Python (using the
-    machine's C++ compiler, or the one in the ziglang wheel) and the kernels that most images need. If this machine has a
-    Triton of its own, that gets the backend instead: a plain `tritonserver` serves models with it, too.
+    machine's C++ compiler, or the one in the ziglang wheel) and the kernels that most images need. If Triton is already
+    installed on this machine, the backend goes there instead: a plain `tritonserver` can then serve models, too.
 
     With --stub, makes a separate environment for Triton's Python stub, with numpy 1.26, which the stub of Triton 24.10
     needs: in FOLDER, or in the cache (~/.cache/penstock/serve). It is used if Triton cannot host Python itself, and

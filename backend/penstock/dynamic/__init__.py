@@ -11,7 +11,7 @@ declarations and run by the same engine.
 
 from __future__ import annotations
 
-from penstock.dynamic import _ops, capture, checkpoint, math, random
+from penstock.dynamic import _ops, capture, checkpoint, math, pytorch, random
 from penstock.dynamic import _ops as ops
 from penstock.dynamic._devices import Device, DeviceLike, device
 from penstock.dynamic._dtypes import (
@@ -86,6 +86,7 @@ __all__ = [
     "int64",
     "math",
     "ops",
+    "pytorch",
     "random",
     "set_current_stream",
     "set_default_stream",

@@ -316,6 +316,11 @@ class Reader:
         self._shard, self._state = document["shard"], document["operator"]
 
 
+def count_outputs(reader: Reader) -> int:
+    """The number of outputs that a reader has."""
+    return reader._operator().count
+
+
 class _ReaderRoot:
     """A reader as what a captured loop goes over.
 

@@ -527,13 +527,13 @@ class Pipeline:
             StopIteration: a source is at its end; :meth:`reset` starts the next epoch.
             OperatorError: an operator failed.
         """
-        self.build()
         if pipeline_inputs and self.settings.exec_pipelined and max(self.settings.depths) > 1:
             raise RuntimeError(
                 "When using pipeline_inputs named arguments, either `prefetch_queue_depth` in Pipeline constructor shall be set "
                 "to 1 (for both devices) or `exec_pipelined` shall be set to False. Received: "
                 f"prefetch_queue_depth={self.settings.prefetch_queue_depth}, exec_pipelined={self.settings.exec_pipelined}."
             )
+        self.build()
         for name, data in pipeline_inputs.items():
             self.feed_input(name, data)
         with self.running_through(PipelineAPIType.BASIC):

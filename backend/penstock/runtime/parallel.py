@@ -444,7 +444,7 @@ class _Pickled:
 
 
 class _Observer:
-    """What DALI's thread would be that looks after its workers: here none is needed, and none runs."""
+    """Stands in for DALI's thread that observes the workers; no such thread is needed here, and none runs."""
 
     def __init__(self) -> None:
         self.thread = threading.Thread(name="penstock-no-observer")
@@ -458,7 +458,8 @@ class RunningWorkers:
 
     @property
     def pool(self) -> RunningWorkers:
-        """DALI has an object of its own for the processes; programs look through it at these, and for who observes them."""
+        """The workers themselves. DALI has a separate object, through which programs access the processes and their
+        observer."""
         return self
 
     @functools.cached_property

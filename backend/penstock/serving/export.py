@@ -94,7 +94,8 @@ def export_preset(
     version: int = 1,
     as_bytes: bool = True,
 ) -> list[Path]:
-    """Writes a model folder from a model's own `preprocessor_config.json`; arguments and results as of :func:`export_model`.
+    """Writes a model folder from a model's own `preprocessor_config.json`; arguments and results as for
+    :func:`export_model`.
 
     Raises:
         PresetError: no preset follows the configuration.

@@ -167,12 +167,12 @@ def lay_out(
 
 
 def install_backend(environment: Environment) -> Path | None:
-    """Puts our backend into a Triton that is installed on this machine; returns its backend directory, None if there is none.
+    """Installs our backend into this machine's Triton; returns its backend directory, or None if there is no Triton.
 
-    For a ``tritonserver`` that is not started by `penstock serve`, and for users who may not write there.
+    Needed for a ``tritonserver`` that `penstock serve` does not start, and for users who cannot write there.
 
     Args:
-        environment: that Triton is to host.
+        environment: the environment for Triton to host.
 
     Raises:
         InstallationError: the directory cannot be written, or has another backend of our name.

@@ -26,7 +26,7 @@ from penstock.errors import SerializationError
 
 _PREFIX = "penstock_model_"
 _loads = itertools.count()
-# Two threads in `importlib.invalidate_caches()` delete the same entries, one of them in vain.
+# Concurrent calls of `importlib.invalidate_caches()` delete the same entries, and one of them fails.
 _invalidating = threading.Lock()
 _noting: contextvars.ContextVar[Imports | None] = contextvars.ContextVar("penstock_noting", default=None)
 

@@ -63,7 +63,7 @@ class _Accepted:
         number: its position in the execution.
         request: the request itself.
         samples: of each input.
-        count: how many samples of the batch are its own.
+        count: the number of its samples in the batch.
     """
 
     number: int

@@ -320,7 +320,7 @@ class LocalServer:
         elif not installed_triton():
             environment = find_environment(self._environment, self._native)
         else:
-            # An installed Triton has a stub for the machine's Python alone, and can host any.
+            # An installed Triton's stub only works with the machine's Python, but hosting works with any.
             default = sys.executable if self._native else shutil.which("python3") or "python3"
             environment = describe(self._environment or default)
             if self._native and not environment.has_library():

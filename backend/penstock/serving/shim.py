@@ -40,7 +40,7 @@ def shim() -> Path:
 
 
 def is_built() -> bool:
-    """Whether :func:`shim` has nothing to compile."""
+    """Whether the library is already compiled."""
     return _place().is_file()
 
 
@@ -63,7 +63,7 @@ def compile_to(folder: Path) -> None:
 
 
 def _place() -> Path:
-    """Where the library is or will be: in the package if that brought it, otherwise in the cache."""
+    """The library's path: in the package if it ships there, otherwise in the cache."""
     brought = Path(__file__).parents[1] / "native" / _NAME
     return brought if brought.is_file() else _cache() / _fingerprint(_sources()) / _NAME
 

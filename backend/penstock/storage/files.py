@@ -68,7 +68,7 @@ class Files:
 
         Args:
             path: of the file.
-            allocate: gives memory for so many bytes of a local file.
+            allocate: allocates memory for a local file, given its size in bytes.
 
         Raises:
             OSError: it cannot be read.

@@ -10,11 +10,11 @@ from typing import BinaryIO
 import numpy as np
 
 Allocate = Callable[[int], np.ndarray]
-"""Gives memory for so many bytes: uint8 of shape (n,)."""
+"""Allocates ``n`` bytes: uint8 of shape (n,)."""
 
 
 def fresh_memory(size: int) -> np.ndarray:
-    """Memory that nobody else refers to."""
+    """Newly allocated memory."""
     return np.empty(size, np.uint8)
 
 
@@ -35,7 +35,7 @@ def read_range(path: str, start: int, size: int, allocate: Allocate = fresh_memo
 
 def _read(descriptor: int, start: int, content: np.ndarray) -> np.ndarray:
     """Fills ``content``; returns the part that was filled, shorter at the file's end."""
-    # Files are not mapped into memory: one that is cut short meanwhile would end the process.
+    # Files are not memory-mapped: truncating one meanwhile would crash the process.
     done = 0
     while done < content.size:
         count = os.preadv(descriptor, [content[done:].data], start + done)
@@ -56,7 +56,7 @@ def open_file(path: str) -> BinaryIO:
 
 
 def list_folder(path: str) -> list[tuple[str, bool]]:
-    """The names of what is in a folder, and whether each is a folder."""
+    """The names of a folder's entries, and whether each is a folder."""
     with os.scandir(path) as scan:
         return [(entry.name, entry.is_dir()) for entry in scan]
 
@@ -68,7 +68,7 @@ def _version(path: str) -> tuple[int, ...]:
 
 
 class _OpenFile:
-    """A file that stays open until nobody reads it any more."""
+    """A file that stays open until its last reader is done."""
 
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor

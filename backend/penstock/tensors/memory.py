@@ -31,16 +31,16 @@ def _size_class(size: int) -> int:
 
 
 class BatchMemory:
-    """Memory for the samples of a batch whose sizes show one by one: parts of one block from a pool."""
+    """Memory for the samples of a batch whose sizes become known one by one: parts of one block from a pool."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._block = np.empty(0, np.uint8)
-        # Bytes that were asked for since the batch began.
+        # Bytes requested since the batch began.
         self._asked = 0
 
     def begin(self, pool: HostPool | None) -> None:
-        """Begins a batch, which is expected to take somewhat more than the one before."""
+        """Starts a batch, which is expected to need slightly more memory than the previous one."""
         wanted, self._asked = self._asked + self._asked // 8, 0
         self._block = np.empty(0, np.uint8) if pool is None else pool.take(wanted)
 
@@ -49,7 +49,7 @@ class BatchMemory:
         self._block = np.empty(0, np.uint8)
 
     def take(self, size: int) -> np.ndarray:
-        """A 1-D uint8 array of ``size`` bytes, uninitialized, and aligned to 64 bytes where it is a part of the block."""
+        """A 1-D uint8 array of ``size`` bytes, uninitialized, and aligned to 64 bytes if it is part of the block."""
         with self._lock:
             start = self._asked
             self._asked += -(-size // _ALIGNMENT) * _ALIGNMENT

@@ -57,7 +57,7 @@ class TensorList:
         self._ndim = 0
         self._layout = ""
         self.shapes: list[Shape] = []
-        # The shapes that were made an array, and that array.
+        # The shapes last converted to an array, and that array.
         self._shape_rows: tuple[list[Shape], np.ndarray] | None = None
         self.source_infos: list[str] = []
         self.positions: list[int] | None = None

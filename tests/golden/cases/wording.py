@@ -73,6 +73,12 @@ for name, define, phrase in (
         "default_npp algorithm is not supported on CPU.",
     ),
     (
+        "sequence_rearrange to nothing at all",
+        lambda m: m.fn.sequence_rearrange(SEQUENCE(m), new_order=[]),
+        "Empty result sequences are not allowed",
+    ),
+    ("enumeration as a scalar", lambda m: m.types.ScalarConstant(m.types.INT16), ".DALIDataType"),
+    (
         "sequence_rearrange to nothing",
         lambda m: m.fn.sequence_rearrange(SEQUENCE(m), new_order=feed([np.zeros(0, np.int32)] * 3)(m)),
         "Empty `new_order` for sample 0 is not allowed",

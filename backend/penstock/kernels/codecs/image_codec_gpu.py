@@ -236,7 +236,7 @@ class GpuImageDecoder:
         begun.batch = decoder.decode(images, pixels, own.ptr, memory)
 
     def _stored_regions(self, jobs: Jobs, taken: Sequence[int]) -> np.ndarray:
-        """What of images is decoded, as :class:`EncodedImages` has it."""
+        """The regions to decode, as in :class:`EncodedImages`."""
         if jobs.regions is None:
             return np.zeros((len(taken), 4), np.int64)
         anchors, extents = (column[taken] for column in jobs.regions)
@@ -279,7 +279,7 @@ class GpuImageDecoder:
         return taken_by_nvimgcodec(header, self._output_type)
 
     def _finished(self, header: ImageHeader, shape: tuple[int, ...], place: Any, precision: int) -> Any:
-        """The image turned upright and converted; None where it is not of the shape that the header announced."""
+        """The image turned upright and converted; None if its shape differs from the header's."""
         cupy = self._cupy
         orientation = header.placed(self._adjust)
         if self._upright_bytes and orientation is UPRIGHT and place.dtype == np.uint8:

@@ -64,7 +64,7 @@ class NpyHeader(NamedTuple):
 
 
 def read_npy_header(encoded: np.ndarray, available: int) -> NpyHeader:
-    """The header that a file of ``available`` bytes begins with; raises ValueError as :func:`view_npy` does."""
+    """Reads the header of a file of ``available`` bytes; raises ValueError like :func:`view_npy`."""
     if encoded.size == 0:
         raise ValueError("Expected an NPY file, got no data (0 bytes)")
     header = _parsed(_header_bytes(encoded, available), available)
@@ -91,7 +91,7 @@ def _header_bytes(encoded: np.ndarray, available: int) -> bytes:
 
 @functools.lru_cache(maxsize=256)
 def _parsed(content: bytes, available: int) -> NpyHeader:
-    """The header; the arrays of a data set tend to have one in common."""
+    """Parses a header; cached, because the arrays of a data set tend to have the same one."""
     try:
         header = io.BytesIO(content)
         version = np.lib.format.read_magic(header)

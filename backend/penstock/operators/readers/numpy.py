@@ -110,11 +110,11 @@ class Numpy(PathReader):
         try:
             return read_npy_header(beginning, size)
         except ValueError:
-            # It is longer than any that is written, or wrong.
+            # The header is unusually long, or invalid.
             return read_npy_header(self.files.read(path), size)
 
     def _region(self, shape: tuple[int, ...], sample: Sample) -> Region:
-        """The region of an array of this shape that the sample wants."""
+        """The region that the sample requests from an array of this shape."""
         constant = not sample.workspace.arguments
         if constant and shape in self._regions:
             return self._regions[shape]
@@ -128,7 +128,7 @@ class Numpy(PathReader):
         return region
 
     def _part(self, path: str, header: NpyHeader, region: Region) -> tuple[np.ndarray, Region]:
-        """The rows of an array (of one stored by columns, the columns) that a region lies in, and the region there."""
+        """The rows of an array (columns, if in Fortran order) that a region spans, and the region relative to them."""
         shape = list(header.shape)
         if not shape:
             return self._array(path), region
@@ -146,7 +146,7 @@ class Numpy(PathReader):
 
 
 def _scratch(size: int) -> np.ndarray:
-    """Memory that this thread's next call gives again."""
+    """Memory that this thread's next call reuses."""
     return _buffers.array((size,), np.dtype(np.uint8))
 
 

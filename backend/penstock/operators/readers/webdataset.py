@@ -50,7 +50,7 @@ class Component(NamedTuple):
 
 
 Sample = tuple["Component | None", ...]
-# In bytes: files of a sample that are not asked for are read along with the others if they are small.
+# In bytes: a sample's unrequested files up to this size are read along with the others.
 _MOST_BETWEEN = 1 << 14
 
 

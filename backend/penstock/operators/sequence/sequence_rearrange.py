@@ -46,7 +46,7 @@ class SequenceRearrange(Operator[None, np.ndarray]):
 
     def setup(self) -> None:
         if self.args["new_order"] == []:
-            raise RuntimeError("Empty `new_order` is not allowed: a sequence has at least one frame")
+            raise RuntimeError("Empty result sequences are not allowed: `new_order` has at least one frame")
 
     def describe(self, workspace: Workspace[None, np.ndarray]) -> list[OutputSpec]:
         batch = workspace.inputs[0]

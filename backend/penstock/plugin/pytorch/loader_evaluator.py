@@ -20,8 +20,8 @@ class LoaderEvaluator:
 
     Args:
         dataloader: PyTorch's, or anything with its interface.
-        mode: ``log``: batches are loaded; ``replay``: the last ``num_cached_batches`` are loaded now, and then repeated up
-            to the loader's length.
+        mode: ``log``: batches are loaded; ``replay``: the last ``num_cached_batches`` are loaded up front and repeated
+            up to the loader's length.
         num_cached_batches: the number of batches to keep for ``replay``.
         metrics_file: where :meth:`save_metrics` writes.
 

@@ -1,4 +1,4 @@
-"""Interfaces of DALI's that may still change there."""
+"""Counterparts of DALI's experimental interfaces, which may still change."""
 
 from penstock.plugin.pytorch.experimental import proxy
 

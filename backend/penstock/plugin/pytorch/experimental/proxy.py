@@ -1,8 +1,8 @@
 """A pipeline behind PyTorch's data loader: data sets call it like a transform, and it runs on whole batches.
 
-The workers of a data loader read samples and call a proxy with them. That computes nothing: it returns a reference, the
-worker's collation makes one of a batch's references, and the samples travel to the main process, where one pipeline runs
-on each batch, on the GPU if it uses one.
+The workers of a data loader read samples and call a proxy with them. The proxy computes nothing: it returns a
+reference, the worker's collation merges a batch's references into one, and the samples are sent to the main process,
+where a single pipeline runs on each batch, on the GPU if it uses one.
 
 >>> with DALIServer(pipe) as server:  # doctest: +SKIP
 ...     data = torchvision.datasets.ImageFolder(folder, transform=server.proxy, loader=read_file)
@@ -47,8 +47,8 @@ class DALIPipelineRunRef:
     Attributes:
         batch_id: the worker, and the batch's number there.
         call_args: the samples, by input.
-        is_scheduled: it is on its way to the pipeline.
-        is_complete: it has all its samples.
+        is_scheduled: whether it has been sent to the pipeline.
+        is_complete: whether it has all its samples.
     """
 
     batch_id: tuple[int, int]
@@ -59,10 +59,10 @@ class DALIPipelineRunRef:
 
 @dataclass(eq=False)
 class DALIOutputSampleRef:
-    """One sample of an output, which collation makes part of a batch.
+    """One sample of an output, which collation merges into a batch.
 
     Attributes:
-        proxy: that returned it.
+        proxy: the proxy that returned it.
         pipe_run_ref: the batch.
         output_idx: the output's index.
         sample_idx: the sample's index in the batch.
@@ -89,7 +89,7 @@ class _Proxy:
         inputs: names of the pipeline's inputs.
         num_outputs: of the pipeline.
         requests: takes complete batches to the server.
-        deterministic: batches are left to the main process to send.
+        deterministic: the main process sends the batches, in its own order.
     """
 
     def __init__(self, inputs: list[str], num_outputs: int, requests: _Requests, deterministic: bool) -> None:
@@ -122,20 +122,20 @@ class _Proxy:
         return references if len(references) > 1 else references[0]
 
     def finish(self, batch: DALIPipelineRunRef) -> DALIPipelineRunRef:
-        """Sends a complete batch, unless that is left to the main process; returns what stands for it there."""
+        """Sends a complete batch, unless the main process does; returns the reference for the main process."""
         if self._deterministic:
             return batch
         if not batch.is_scheduled:
             batch.is_scheduled = True
             self._requests.put(batch)
-        # The samples are on their way already.
+        # The samples have already been sent.
         return DALIPipelineRunRef(batch.batch_id, is_scheduled=True, is_complete=True)
 
 
 def _collate(samples: Sequence[DALIOutputSampleRef], *, collate_fn_map: object = None) -> DALIOutputBatchRef:
     first = samples[0]
     batch = first.pipe_run_ref
-    # Whatever comes of it, the next sample begins another.
+    # Even if collation fails, the next sample starts a new batch.
     batch.is_complete = True
     for index, sample in enumerate(samples):
         if sample.pipe_run_ref is not batch or sample.output_idx != first.output_idx or sample.sample_idx != index:
@@ -157,7 +157,7 @@ class DALIServer:
             reproducible results; otherwise as soon as a worker has one.
 
     Raises:
-        TypeError: ``pipeline`` is none.
+        TypeError: ``pipeline`` is not a pipeline.
         RuntimeError: it has no inputs.
     """
 
@@ -171,7 +171,7 @@ class DALIServer:
         if not inputs:
             raise RuntimeError("The provided pipeline doesn't have any inputs")
         self._pipeline = pipeline
-        # Of this context, it goes to forked workers as well.
+        # A queue of this context also works in forked workers.
         self._requests = torch.multiprocessing.get_context("spawn").Queue()
         self._results: queue.SimpleQueue[tuple[Hashable, _Outputs | Exception]] = queue.SimpleQueue()
         self._early: dict[Hashable, _Outputs | Exception] = {}
@@ -181,7 +181,7 @@ class DALIServer:
 
     @property
     def proxy(self) -> Callable[..., object]:
-        """What data sets call: with one sample of the only input, or samples of several by name."""
+        """The callable for data sets: takes a sample of the only input, or samples of several inputs by name."""
         return self._proxy
 
     # -- the pipeline's thread -----------------------------------------------------------------------------------
@@ -260,11 +260,11 @@ class _Replacement:
     def __init__(self, outputs_of: Callable[[DALIPipelineRunRef], _Outputs]) -> None:
         self._outputs_of = outputs_of
         self._outputs: dict[tuple[int, int], _Outputs] = {}
-        # What was seen is kept alive along, so that no other object gets its identity.
+        # Visited objects are kept alive, so that no other object gets the same id.
         self._seen: dict[int, tuple[object, object]] = {}
 
     def of(self, obj: object) -> object:
-        """The object without references."""
+        """The object with its references replaced."""
         if isinstance(obj, DALIOutputBatchRef):
             key = obj.pipe_run_ref.batch_id
             if key not in self._outputs:
@@ -317,7 +317,7 @@ class DataLoader(TorchDataLoader[Any]):
     """PyTorch's data loader, whose batches have the pipeline's outputs in them.
 
     Args:
-        dali_server: whose proxy the data set calls; started with the first batch, if it is not.
+        dali_server: the server whose proxy the data set calls; started with the first batch unless it is running.
         args, kwargs: as PyTorch's.
     """
 

@@ -1,0 +1,144 @@
+"""Nodes of TorchData's graphs: readers, functions of batches, and the way to PyTorch. Needs ``torchdata``.
+
+node = Reader(dynamic.readers.File, batch_size=32, file_root="images")
+node = DictMapper(node, lambda encoded: dynamic.resize(dynamic.decoders.image(encoded), size=[224, 224]))
+loader = torchdata.nodes.Loader(ToTorch(node))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
+
+import torch
+import torchdata.nodes
+
+from penstock.dynamic import _ops
+from penstock.dynamic._faculties import Given
+from penstock.dynamic._streams import stream
+from penstock.dynamic._values import Batch, Tensor
+
+__all__ = ["DictMapper", "Reader", "ToTorch"]
+
+Values = Mapping[str, Tensor | Batch]
+
+
+class Reader(torchdata.nodes.BaseNode):
+    """A reader, as a node of dictionaries.
+
+    Args:
+        reader_type: a class of ``dynamic.readers``.
+        batch_size: of the batches; None: single samples.
+        output_names: the keys; by default ``data`` and ``label``, for readers of two outputs.
+        arguments: of the reader.
+
+    Raises:
+        ValueError: the reader has another number of outputs.
+    """
+
+    def __init__(
+        self,
+        reader_type: type[_ops.Reader],
+        *,
+        batch_size: int | None,
+        output_names: Iterable[str] | None = None,
+        **arguments: Given,
+    ) -> None:
+        super().__init__()
+        self._reader = reader_type(**arguments)
+        self._batch_size = batch_size
+        self._names = ("data", "label") if output_names is None else tuple(output_names)
+        count = _ops.count_outputs(self._reader)
+        if count != len(self._names):
+            raise ValueError(
+                f"The reader has {count} outputs, and there are names for {len(self._names)}: {self._names}"
+            )
+        self._epoch: Iterator[tuple[Tensor | Batch, ...]] | None = None
+
+    def next(self) -> dict[str, Tensor | Batch]:
+        """The next step; RuntimeError before :meth:`reset`."""
+        if self._epoch is None:
+            raise RuntimeError("A node begins with `reset`, which was not called")
+        return dict(zip(self._names, next(self._epoch)))
+
+    def reset(self, initial_state: dict[str, object] | None = None) -> None:
+        """Begins the next epoch."""
+        if initial_state:
+            raise NotImplementedError("Nodes keep no states; `dynamic.checkpoint` keeps those of readers")
+        super().reset(None)
+        self._epoch = self._reader.next_epoch(self._batch_size)
+
+    def get_state(self) -> dict[str, object]:
+        """Nothing: nodes keep no states."""
+        return {}
+
+    def get_metadata(self) -> _ops.ReaderMeta:
+        """How the reader's samples are shared out."""
+        return self._reader.get_metadata()
+
+
+class _Following(torchdata.nodes.BaseNode):
+    """A node after another one."""
+
+    def __init__(self, source: Given) -> None:
+        super().__init__()
+        self._source = source
+
+    def reset(self, initial_state: dict[str, object] | None = None) -> None:
+        """Begins the next epoch."""
+        super().reset(initial_state)
+        self._source.reset(initial_state)
+
+    def get_state(self) -> dict[str, object]:
+        """Nothing: nodes keep no states."""
+        return {}
+
+
+class DictMapper(_Following):
+    """Applies a function to one value of each dictionary.
+
+    Args:
+        source: a node of dictionaries.
+        map_fn: from a tensor or batch to another one.
+        key: of the value.
+    """
+
+    def __init__(self, source: Given, map_fn: Callable[[Given], Tensor | Batch], key: str = "data") -> None:
+        super().__init__(source)
+        self._function, self._key = map_fn, key
+
+    def next(self) -> dict[str, Tensor | Batch]:
+        """The next dictionary."""
+        values = dict(self._source.next())
+        values[self._key] = self._function(values[self._key])
+        return values
+
+
+class ToTorch(_Following):
+    """Tuples of tensors of PyTorch, from dictionaries. If some values are on a GPU, the others are copied there.
+
+    Args:
+        source: a node of dictionaries.
+        output_stream: the CUDA stream on which they will be used; by default the current one.
+    """
+
+    def __init__(self, source: Given, output_stream: Given = None) -> None:
+        super().__init__(source)
+        self._on_stream: AbstractContextManager[object] = nullcontext()
+        if output_stream is None and torch.cuda.is_available():
+            output_stream = torch.cuda.current_stream()
+        if output_stream is not None and not isinstance(output_stream, torch.cuda.Stream):
+            own = stream(stream=output_stream)
+            output_stream = torch.cuda.ExternalStream(own.handle, own.device_id)
+        if output_stream is not None:
+            self._on_stream = torch.cuda.stream(output_stream)
+
+    def next(self) -> tuple[torch.Tensor, ...]:
+        """The next tuple; ValueError if its values are on several GPUs."""
+        values: Values = self._source.next()
+        devices = {value.device for value in values.values() if value.device.device_type == "gpu"}
+        if len(devices) > 1:
+            raise ValueError(f"All values must be on one GPU, and are on {sorted(map(str, devices))}")
+        moved = [value.to_device(device) for value in values.values() for device in (devices or {value.device})]
+        with self._on_stream:
+            return tuple(value.torch() for value in moved)
