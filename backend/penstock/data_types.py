@@ -272,7 +272,7 @@ def to_dali_type(framework_type: object) -> DALIDataType:
 
 @dataclass(frozen=True)
 class SampleInfo:
-    """What a per-sample external source callback receives."""
+    """The argument of a per-sample external source callback."""
 
     idx_in_epoch: int
     idx_in_batch: int
@@ -282,7 +282,7 @@ class SampleInfo:
 
 @dataclass(frozen=True)
 class BatchInfo:
-    """What a batch external source callback receives with ``batch_info=True``."""
+    """The argument of a batch external source callback with ``batch_info=True``."""
 
     iteration: int
     epoch_idx: int
@@ -315,7 +315,8 @@ def _no_scalar(value: object) -> str:
 class ScalarConstant:
     """A typed number in an expression.
 
-    Python's numbers become constants of BOOL, INT32 or FLOAT, numpy's keep their type; methods convert to other types:
+    Python's numbers become constants of type BOOL, INT32 or FLOAT, NumPy's keep their type; methods convert to other
+    types:
     ``types.Constant(3).uint8()``.
     """
 
@@ -394,7 +395,7 @@ class ScalarConstant:
         return self.value == (other.value if isinstance(other, ScalarConstant) else other)
 
     def __ne__(self, other: object) -> Any:
-        # Not by negation, which would make an expression beside a node.
+        # Not by negating ``==``, which would create an expression if the other side is a node.
         return self.value != (other.value if isinstance(other, ScalarConstant) else other)
 
     def __hash__(self) -> int:

@@ -1,7 +1,7 @@
 """The errors that Penstock raises.
 
-Every error derives from :class:`PenstockError`, which is a :class:`RuntimeError`, as users of DALI expect.  An error
-of a running operator is also of the built-in type of its cause where that type tells something (``ValueError``,
+Every error derives from :class:`PenstockError`, which is a :class:`RuntimeError`, as users of DALI expect. An error
+of a running operator is also of the built-in type of its cause where that type is informative (``ValueError``,
 ``TypeError``, ``IndexError`` ...), so that both spellings of ``except`` catch it.
 """
 
@@ -91,7 +91,7 @@ class DecoderTimeoutError(DecoderDiedError):
 
 
 class CancelledError(PenstockError):
-    """The result is not wanted any longer, so it was not computed to the end."""
+    """The result is no longer wanted, so its computation was stopped."""
 
     def __init__(self, message: str = "the request was cancelled") -> None:
         super().__init__(message)

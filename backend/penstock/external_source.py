@@ -74,7 +74,7 @@ def external_source(
     if current_scope().debug is None:
         _check_known(kwargs)
     else:
-        # Debug mode calls the source itself; DALI takes whatever else is given there.
+        # Debug mode calls the source itself; DALI ignores unknown arguments there.
         kwargs = {key: value for key, value in kwargs.items() if key in _known_arguments()}
     count = 1 if num_outputs is None else num_outputs
     _check_outputs(source, num_outputs, name)
@@ -207,12 +207,12 @@ def _source_of(
     return Source(source, cycle, batch, batch_info, num_outputs, layouts, no_copy)
 
 
-# Arguments whose repetition is a RuntimeError; for others it is a ValueError.
+# Arguments that raise RuntimeError if given twice; others raise ValueError.
 _ONCE = ("source", "layout", "dtype", "ndim", "cuda_stream", "use_copy_kernel")
 _ONCE_VALUES = ("batch_info", "parallel", "batch", "prefetch_queue_depth", "bytes_per_sample_hint", "no_copy")
 
 
-# Arguments of the call that are not the operator's.
+# Arguments of the call rather than of the operator.
 _AT_CALL = frozenset(
     (
         "source",

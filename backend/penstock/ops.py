@@ -117,7 +117,7 @@ def _publish(schema: Schema) -> None:
 
 
 def Compose(op_list: Sequence[object]) -> Any:
-    """Several operators combined into one that calls them in turn; a single operator is returned itself.
+    """Several operators combined into one that calls them in order; a single operator is returned as it is.
 
     Args:
         op_list: operators (or functions of nodes); each gets the outputs of the previous one. An empty list returns the
@@ -147,17 +147,17 @@ def _names(device: str) -> set[str]:
 
 
 def cpu_ops() -> set[str]:
-    """The names of operators that run on CPU."""
+    """The names of operators that run on the CPU."""
     return _names("cpu")
 
 
 def gpu_ops() -> set[str]:
-    """The names of operators that run on GPU."""
+    """The names of operators that run on the GPU."""
     return _names("gpu")
 
 
 def mixed_ops() -> set[str]:
-    """The names of operators that take data on CPU and give it on GPU."""
+    """The names of operators that take data on the CPU and return it on the GPU."""
     return _names("mixed")
 
 

@@ -69,7 +69,7 @@ from penstock.data_types import (
 from penstock.errors import no_such_attribute
 from penstock.graph.constants import Constant, ConstantNode
 
-if not TYPE_CHECKING:  # Type checkers know what is there.
+if not TYPE_CHECKING:  # Type checkers see the definitions.
 
     def __getattr__(name: str) -> NoReturn:
         raise no_such_attribute(__name__, name, globals())

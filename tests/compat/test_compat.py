@@ -114,6 +114,14 @@ def test_what_has_no_counterpart_says_why(installed: None, name: str) -> None:
         importlib.import_module(f"nvidia.dali.{name}")
 
 
+def test_dynamic_mode(installed: None) -> None:
+    ndd = importlib.import_module("nvidia.dali.experimental.dynamic")
+    assert importlib.import_module("nvidia.dali.experimental").dynamic is ndd is penstock.dynamic
+    assert importlib.import_module("nvidia.dali.experimental.dynamic.random").uniform is ndd.random.uniform
+    result = ndd.resize(ndd.zeros(shape=(4, 6, 3), dtype=ndd.uint8), size=[2, 2])
+    assert isinstance(result._storage, importlib.import_module("nvidia.dali.backend").TensorCPU)
+
+
 def test_schemas_are_asked_as_in_dali(installed: None) -> None:
     backend = importlib.import_module("nvidia.dali.backend")
     resize, reader = backend.GetSchema("Resize"), backend.GetSchema("readers__File")
@@ -225,6 +233,8 @@ def test_private_names_that_programs_import(installed: None) -> None:
     assert importlib.import_module("nvidia.dali._conditionals")._autograph.do_not_convert
     autograph = importlib.import_module("nvidia.dali._autograph")
     assert autograph.do_not_convert is dali.pipeline.do_not_convert
+    pickling = importlib.import_module("nvidia.dali.pickling")._DaliPickle
+    assert pickling.loads(pickling.dumps(lambda: 5))() == 5
     assert not autograph.is_autograph_artifact(autograph.do_not_convert)
     numba_function = importlib.import_module("nvidia.dali.plugin.numba.experimental").NumbaFunction
     assert numba_function._check_minimal_numba_version()

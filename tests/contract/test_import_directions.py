@@ -25,7 +25,7 @@ LAYERS = [
     {"operators"},
     {"passes", "runtime", "serialize"},
     {"pipeline", "fn", "ops", "math", "types", "external_source", "python_function", "tfrecord", "dynamic"},
-    {"auto_aug", "plugin", "compat", ""},
+    {"auto_aug", "presets", "plugin", "compat", ""},
     {"serving"},
     {"cli", "model", "__main__"},
 ]

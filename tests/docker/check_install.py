@@ -16,7 +16,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from dockerfile import ROOT, instructions, pip_command
+from dockerfile import ROOT, instructions, run_commands
 
 
 def main() -> None:
@@ -38,10 +38,12 @@ def main() -> None:
             print("$", shlex.join(map(str, command)), flush=True)
             subprocess.run(command, cwd=context, env=variables, check=True)
 
-        run(*shlex.split(pip_command(options.extras)))
+        *installing, setting_up = run_commands(options.extras)
+        for command in installing:
+            run("bash", "-ec", command)
+        run("bash", "-ec", setting_up.split(" && ")[0])
         for pipeline in sorted((context / "pipelines").glob("*.py")):
             run("penstock", "export", pipeline.relative_to(context), Path(folder) / "warm-up" / pipeline.stem)
-        run("python", "-c", "from penstock.serving.backend import TritonPythonModel; print('the backend imports')")
         run("penstock", "info")
     print("the image's install commands work here")
 
@@ -50,7 +52,7 @@ def _copy_context(context: Path) -> None:
     """What the Dockerfile copies, where it copies it."""
     context.mkdir()
     for name, text in instructions():
-        if name != "COPY":
+        if name != "COPY" or text.startswith("--from="):
             continue
         *sources, target = text.split()
         for source in sources:

@@ -22,7 +22,9 @@ def build_arguments() -> dict[str, str]:
     return dict(text.split("=", 1) for name, text in instructions() if name == "ARG")
 
 
-def pip_command(extras: str | None = None) -> str:
-    """The image's pip command with its build arguments filled in."""
-    (command,) = (text for name, text in instructions() if name == "RUN" and text.startswith("pip install"))
-    return command.replace("${EXTRAS}", extras if extras is not None else build_arguments()["EXTRAS"])
+def run_commands(extras: str | None = None) -> list[str]:
+    """The shell commands that put penstock into the image, with the build arguments filled in: those that name pip or penstock."""
+    chosen = extras if extras is not None else build_arguments()["EXTRAS"]
+    commands = [text for name, text in instructions() if name == "RUN"]
+    ours = [text for text in commands if re.match(r"(PENSTOCK_\w+=1 )?(pip|penstock) ", text)]
+    return [text.replace("${EXTRAS}", chosen) for text in ours]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,16 +14,22 @@ from typing import Any
 
 import pytest
 import yaml
+from click.testing import CliRunner
+
+from penstock.cli.setup import command as setup
+from penstock.serving.environment import describe
+from penstock.serving.server import ALLOCATORS, LocalServer
 
 sys.path.insert(0, str(Path(__file__).parent))
-from dockerfile import DOCKERFILE, ROOT, build_arguments, instructions, pip_command
+from dockerfile import DOCKERFILE, ROOT, build_arguments, instructions, run_commands
 
 COMPOSE = ROOT / "docker" / "compose.yaml"
 KUBERNETES = ROOT / "docker" / "kubernetes"
 
 
 def copied() -> list[str]:
-    return [source for name, text in instructions() if name == "COPY" for source in text.split()[:-1]]
+    copies = [text.split() for name, text in instructions() if name == "COPY"]
+    return sorted({source for words in copies if not words[0].startswith("--from=") for source in words[:-1]})
 
 
 def documents(folder: Path) -> Iterator[dict[str, Any]]:
@@ -43,13 +52,6 @@ def test_copied_path_reaches_the_build(source: str) -> None:
     assert f"!{source}" in kept
 
 
-def test_backend_is_put_where_triton_looks() -> None:
-    (command,) = (text for name, text in instructions() if name == "RUN" and "/backends/" in text)
-    *_, source, target = shlex.split(command)
-    assert (ROOT / source).is_file()
-    assert target == "/opt/tritonserver/backends/penstock/model.py"
-
-
 def test_extras_exist() -> None:
     project = (ROOT / "pyproject.toml").read_text()
     section = project.split("[project.optional-dependencies]")[1].split("\n[")[0]
@@ -59,11 +61,74 @@ def test_extras_exist() -> None:
     assert {extra for text in used for extra in text.split(",")} <= known
 
 
-def test_pip_command_is_one_that_pip_understands() -> None:
-    program, verb, *arguments = shlex.split(pip_command())
-    assert (program, verb) == ("pip", "install")
-    assert [argument for argument in arguments if argument.startswith(".[")] == [f".[{build_arguments()['EXTRAS']}]"]
-    assert "${" not in pip_command()
+def test_commands_install_what_was_built() -> None:
+    build, install, setup = run_commands()
+    assert build.split()[1:3] == ["pip", "wheel"]
+    assert shlex.split(install)[:2] == ["pip", "install"]
+    assert f"dist/penstock-*.whl)[{build_arguments()['EXTRAS']}]" in install
+    assert setup.startswith("penstock setup && ")
+    assert {text.split()[1] for name, text in instructions() if name == "COPY" and "--from=wheel" in text} == {
+        "/opt/penstock/dist"
+    }
+    assert {text for name, text in instructions() if name == "WORKDIR"} == {"/opt/penstock"}
+
+
+def test_memory_is_set_up_as_penstock_serve_does() -> None:
+    (given,) = (text for name, text in instructions() if name == "ENV" and text.startswith("MALLOC_"))
+    assert dict(word.split("=") for word in given.split()) == ALLOCATORS["native"]
+
+
+@pytest.mark.exhaustive
+@pytest.mark.timeout(300)
+def test_an_installed_triton_hosts_models_by_itself_after_setup(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The wheel's Triton where NVIDIA's images have theirs, with the libraries that it finds relative to itself.
+    triton = describe(sys.executable).triton
+    assert triton is not None
+    packages = triton.parents[3]
+    for part in ("pytriton/tritonserver", "nvidia_pytriton.libs"):
+        shutil.copytree(packages / part, tmp_path / "opt" / part, copy_function=os.link)
+    root = tmp_path / "opt" / "pytriton" / "tritonserver"
+    monkeypatch.setenv(
+        "PATH", os.pathsep.join([str(root / "bin"), str(Path(sys.executable).parent)]), prepend=os.pathsep
+    )
+    monkeypatch.delenv("PENSTOCK_SERVE_ENV", raising=False)
+    monkeypatch.setattr("penstock.serving.environment._warm", lambda environment, report: None)
+    told = CliRunner().invoke(setup, [])
+    assert told.exit_code == 0, told.output
+    assert f"the backend is in '{root / 'backends'}'" in told.output
+    laid_out = {path: path.stat().st_mtime_ns for path in (root / "backends").rglob("*") if path.is_file()}
+    assert {path.parent.name for path in laid_out} >= {"penstock", "penstock_stub", "python"}
+
+    repository = tmp_path / "models"
+    shutil.copytree(ROOT / "model_repository" / "digits_preprocess", repository / "digits_preprocess")
+    with LocalServer(repository, way="native") as server:
+        assert [model.name for model in server.models() if model.ready] == ["digits_preprocess"]
+        assert server.stubs() == []
+    assert {path: path.stat().st_mtime_ns for path in laid_out} == laid_out
+
+    # Without `penstock serve`, as the image's own program.
+    listening = [f"--{use}-port={port}" for use, port in zip(("http", "grpc", "metrics"), server.ports.values())]
+    command = [
+        "tritonserver",
+        f"--model-repository={repository}",
+        f"--backend-directory={root / 'backends'}",
+        *listening,
+    ]
+    libraries = str(describe(sys.executable).libraries)
+    with subprocess.Popen(
+        command, env=os.environ | {"LD_LIBRARY_PATH": libraries}, stderr=subprocess.PIPE, text=True
+    ) as alone:
+        assert alone.stderr is not None
+        lines = []
+        for line in alone.stderr:
+            lines.append(line)
+            if "Started Metrics Service" in line or "Error:" in line:
+                break
+        alone.terminate()
+        alone.stderr.read()
+    assert any("successfully loaded 'digits_preprocess'" in line for line in lines), lines
 
 
 def test_triton_is_one_that_knows_numpy_2() -> None:

@@ -6,7 +6,12 @@ import functools
 from importlib.metadata import version
 from typing import Any
 
-VERSIONED = {"pil": ("pillow",), "opencv": ("opencv-python-headless",), "torchvision": ("torchvision", "torch")}
+VERSIONED = {
+    "pil": ("pillow",),
+    "opencv": ("opencv-python-headless",),
+    "torchvision": ("torchvision", "torch"),
+    "transformers": ("transformers", "torchvision", "torch", "pillow"),
+}
 
 
 def versions(library: str) -> str:

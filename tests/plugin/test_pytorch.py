@@ -146,7 +146,7 @@ def test_conversions() -> None:
     target = torch.zeros((2, 3), dtype=torch.int32)
     assert feed_ndarray(TensorListCPU(array), target) is target
     assert target.tolist() == array.tolist()
-    with pytest.raises(AssertionError, match="types"):
+    with pytest.raises(AssertionError, match="element type"):
         feed_ndarray(TensorCPU(array), torch.zeros((2, 3)))
     with pytest.raises(AssertionError, match="Shapes"):
         feed_ndarray(TensorCPU(array), torch.zeros((3, 2), dtype=torch.int32))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import time
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -316,3 +319,22 @@ def test_threads_give_the_same_as_one() -> None:
         return define().run()[0].as_array().copy()
 
     assert np.array_equal(run(1), run(4))
+
+
+def test_one_fed_batch_is_one_run_however_late_it_is_taken() -> None:
+    @pipeline_def(batch_size=1, num_threads=1, device_id=None, prefetch_queue_depth=3)
+    def fed():
+        return fn.external_source(name="data") * 1
+
+    @contextlib.contextmanager
+    def late() -> Iterator[None]:
+        time.sleep(0.05)
+        yield
+
+    pipe = fed()
+    pipe.build()
+    pipe.executor.run_context = late
+    for number in range(3):
+        pipe.feed_input("data", [np.array([number])])
+        assert pipe.run()[0].at(0).tolist() == [number]
+        time.sleep(0.2)

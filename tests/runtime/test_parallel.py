@@ -236,7 +236,8 @@ def test_the_workers_can_be_looked_after() -> None:
     first = pipe._py_pool.pids()
     assert len(first) == 2
     pipe.build()
-    assert pipe._py_pool.pids() == first
+    assert pipe._py_pool.pids() == pipe._py_pool.pool.pids() == first
+    assert not pipe._py_pool.pool._observer.thread.is_alive()
     pipe.close()
     assert not pipe._py_pool_started
 

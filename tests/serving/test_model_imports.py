@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pickle
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from penstock.errors import SerializationError
-from penstock.serving.model_imports import import_file
+from penstock.serving.model_imports import Imports, import_file
 
 
 def written(folder: Path, **files: str) -> Path:
@@ -82,3 +83,24 @@ def test_modules_can_be_found_by_their_names(tmp_path: Path) -> None:
 def test_what_goes_wrong_is_told_with_its_line(tmp_path: Path, files: dict[str, str], text: str) -> None:
     with pytest.raises(SerializationError, match=text):
         module_of(tmp_path, **files)
+
+
+def test_models_are_loaded_at_the_same_time(tmp_path: Path) -> None:
+    # Each load has Python forget which entries of its path are none, and threads that forget the same one fail.
+    for number in range(8):
+        (tmp_path / f"model_{number}.py").write_text(f"number = {number}\n")
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+
+    def load(number: int) -> int:
+        sys.path_importer_cache |= {f"/nowhere/{number}/{entry}": None for entry in range(500)}
+        with Imports() as imports:
+            found: int = import_file(tmp_path / f"model_{number % 8}.py").number
+        imports.forget()
+        return found
+
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            assert list(pool.map(load, range(64))) == [number % 8 for number in range(64)]
+    finally:
+        sys.setswitchinterval(before)

@@ -367,7 +367,7 @@ def command(
             )
         if memory is not None:
             summary["resident_mib"] = {
-                f"{share:.0%}": round(memory.around(share), 1) for share in (0.05, 0.25, 0.5, 0.75, 1)
+                f"{share:.0%}": round(memory.around(share), 1) for share in (0.05, 0.1, 0.25, 0.5, 0.75, 1)
             }
     text = json.dumps(summary, indent=2)
     print(text)

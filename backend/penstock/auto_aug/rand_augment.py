@@ -39,12 +39,12 @@ def rand_augment(
         n: how many.
         m: the magnitude bin, from 0 to ``num_magnitude_bins - 1``.
         num_magnitude_bins: how many magnitudes each range is divided into.
-        shape: height and width of the images (numbers or a node); then offsets are parts of them.
+        shape: height and width of the images (numbers or a node); offsets are then fractions of them.
         fill_value, interp_type: of warped images.
-        max_translate_abs, max_translate_rel: the greatest offset, in pixels (by default 100) or, with ``shape``, as a part
-            of the extent (by default 100 / 224).
+        max_translate_abs, max_translate_rel: the largest offset, in pixels (by default 100) or, with ``shape``, as a
+            fraction of the extent (by default 100 / 224).
         seed: of the draws.
-        monotonic_mag: a greater bin is a stronger augmentation; False: as in the paper.
+        monotonic_mag: a larger bin is a stronger augmentation; False: as in the paper.
         excluded: names of augmentations to leave out.
 
     >>> images = rand_augment(images, n=3, m=17)  # doctest: +SKIP
@@ -111,7 +111,7 @@ def get_rand_augment_suite(
     max_translate_abs: float | Sequence[float] | None = None,
     max_translate_rel: float | Sequence[float] | None = None,
 ) -> list[Augmentation]:
-    """The augmentations, with ranges in which a greater bin is a stronger augmentation."""
+    """The augmentations, with ranges in which a larger bin is a stronger augmentation."""
     return [
         *translations(use_shape, _TRANSLATE_ABS, _TRANSLATE_REL, max_translate_abs, max_translate_rel),
         a.shear_x,

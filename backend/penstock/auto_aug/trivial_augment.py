@@ -23,15 +23,15 @@ def trivial_augment_wide(
     seed: int | None = None,
     excluded: Sequence[str] | None = None,
 ) -> DataNode:
-    """Applies one augmentation to each sample, with a magnitude that is drawn, too.
+    """Applies one augmentation to each sample, with a random magnitude.
 
     Args:
         data: uint8 images, HWC.
         num_magnitude_bins: how many magnitudes each range is divided into.
-        shape: height and width of the images (numbers or a node); then offsets are parts of them.
+        shape: height and width of the images (numbers or a node); offsets are then fractions of them.
         fill_value, interp_type: of warped images.
-        max_translate_abs, max_translate_rel: the greatest offset, in pixels (by default 32) or, with ``shape``, as a part of
-            the extent (by default all of it).
+        max_translate_abs, max_translate_rel: the largest offset, in pixels (by default 32) or, with ``shape``, as a
+            fraction of the extent (by default 1).
         seed: of the draws.
         excluded: names of augmentations to leave out.
 

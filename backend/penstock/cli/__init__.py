@@ -1,4 +1,4 @@
-"""The command ``penstock``: each module of this folder is one of its commands, loaded when it is asked for."""
+"""The command ``penstock``: each module of this folder is one of its commands, imported on demand."""
 
 from __future__ import annotations
 

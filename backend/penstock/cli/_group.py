@@ -1,4 +1,4 @@
-"""The command group, which finds its commands by looking into this folder."""
+"""The command group, which finds its commands in this folder."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from penstock.errors import did_you_mean
 
 
 class LazyGroup(click.Group):
-    """Takes each public module of :mod:`penstock.cli` as a command of the same name, in its variable ``command``."""
+    """Makes each public module of :mod:`penstock.cli` a command of the same name: its variable ``command``."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names of the commands."""
@@ -24,13 +24,13 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that is meant; an unknown one is told with the nearest that there is."""
+        """The requested command; for an unknown one, fails and suggests the nearest."""
         if args[0] not in self.list_commands(ctx):
             ctx.fail(f"No such command '{args[0]}'.{did_you_mean(args[0], self.list_commands(ctx))}")
         return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """One command, imported now."""
+        """One command, imported on demand."""
         if cmd_name not in self.list_commands(ctx):
             return None
         command: click.Command = importlib.import_module(f"penstock.cli.{cmd_name}").command

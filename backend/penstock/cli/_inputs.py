@@ -1,4 +1,4 @@
-"""Files as a pipeline's inputs: as they are given on the command line, and what a batch holds of them."""
+"""Files as a pipeline's inputs: from command-line arguments to batches."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from penstock.tensors import TensorListCPU
 
 
 class InputError(PenstockError, ValueError):
-    """The files do not suit the pipeline's inputs."""
+    """The files don't fit the pipeline's inputs."""
 
 
 def read_inputs(pipeline: Pipeline, given: Sequence[str]) -> dict[str, TensorListCPU]:
@@ -26,15 +26,15 @@ def read_inputs(pipeline: Pipeline, given: Sequence[str]) -> dict[str, TensorLis
 
 
 class InputFiles:
-    """The samples in files, in memory, as batches for a pipeline.
+    """Batches for a pipeline, read from files into memory.
 
     Args:
         pipeline: not run yet.
         given: files and folders, each as ``PATH`` or ``NAME=PATH``.
-        most: the number of samples to read at most.
+        most: the largest number of samples to read.
 
     Raises:
-        InputError: a file does not exist, is not what its input takes, or is for an input that the pipeline does not have.
+        InputError: a file does not exist, doesn't fit its input, or is for an input that the pipeline doesn't have.
     """
 
     def __init__(self, pipeline: Pipeline, given: Sequence[str], most: int) -> None:
@@ -59,7 +59,7 @@ class InputFiles:
         return list(self._samples)
 
     def batches(self, cycle: bool) -> Iterator[dict[str, TensorListCPU]]:
-        """Batches by input; with ``cycle`` without end, all of them full."""
+        """Batches by input; with ``cycle``, endless and always full."""
         if not self._samples:
             return
         order: Iterator[int] = itertools.cycle(range(self.count)) if cycle else iter(range(self.count))
@@ -71,13 +71,13 @@ class InputFiles:
 
 
 def fed_by_hand(pipeline: Pipeline) -> list[str]:
-    """The inputs of a pipeline that have no callback to ask."""
+    """The pipeline's inputs without a callback."""
     return [op.name for op in source_steps(pipeline) if not isinstance(op.payload, Source)]
 
 
 def _named(text: str, inputs: Collection[str]) -> tuple[str, Path]:
     name, equals, path = text.partition("=")
-    # A path may hold the sign as well.
+    # A path may contain the sign as well.
     if equals and not Path(text).exists():
         if name not in inputs:
             known = ", ".join(inputs) or "none"
@@ -104,7 +104,8 @@ def _files(path: Path) -> list[Path]:
 
 
 def _read(path: Path, info: TensorInfo) -> np.ndarray:
-    """The sample in a file: an array (NPY); the file's bytes, for an input of encoded data; or the pixels of an image."""
+    """The sample in a file: an array (NPY), the file's bytes for an input of encoded data, or the pixels of an
+    image."""
     if path.suffix == ".npy":
         sample: np.ndarray = np.load(path, allow_pickle=False)
         return sample

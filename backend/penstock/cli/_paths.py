@@ -11,10 +11,10 @@ from penstock.errors import did_you_mean
 
 
 class ExistingPath(click.Path):
-    """A file or folder; one that is not there is told with the nearest name in its folder.
+    """A file or folder that exists; for others the error suggests the nearest name in the folder.
 
     Args:
-        dir_okay: whether folders are taken.
+        dir_okay: whether folders are accepted.
     """
 
     def __init__(self, dir_okay: bool = True) -> None:
@@ -23,7 +23,7 @@ class ExistingPath(click.Path):
     def convert(
         self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None
     ) -> str | bytes | os.PathLike[str]:
-        """The path; fails where there is none."""
+        """The path; fails if it doesn't exist."""
         path = Path(value)
         if not path.exists() and path.parent.is_dir():
             near = did_you_mean(path.name, os.listdir(path.parent))

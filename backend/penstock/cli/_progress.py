@@ -1,4 +1,4 @@
-"""Progress bars on stderr, for commands that take long."""
+"""Progress bars on stderr, for slow commands."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from time import perf_counter
 
 @contextmanager
 def measuring(description: str) -> Iterator[Callable[[int, float], None]]:
-    """A bar with samples per second; yields what to call after each batch, with its samples and the share done."""
+    """A bar with samples per second; yields a function to call after each batch, with its samples and the fraction
+    done."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 

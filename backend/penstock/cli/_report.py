@@ -1,4 +1,4 @@
-"""What ``penstock inspect --html`` writes: one file with all that it shows."""
+"""The page that ``penstock inspect --html`` writes: a single self-contained file."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def report(heading: str, graph: Graph, applied: Sequence[Applied], trial: Trial 
     """The page.
 
     Args:
-        heading: what was looked at.
-        graph: as it was written.
-        applied: what each pass did.
-        trial: what came of given data, if any was given.
+        heading: what was inspected.
+        graph: as written.
+        applied: the effect of each pass.
+        trial: the results of a run, if data was given.
     """
     links = {op.name: f"#{_anchor(op)}" for op in graph.operators} if trial else {}
     parts = [

@@ -21,19 +21,19 @@ if TYPE_CHECKING:
     from penstock.tensors import TensorListCPU
 
 MOST_FILES = 1024
-"""More files than these are not read into memory."""
+"""At most this many files are read into memory."""
 
 _WARM_UP = 3
 
 
 @dataclass
 class Measurement:
-    """What a run took.
+    """The measurements of a run.
 
     Attributes:
         samples: number of samples returned.
         seconds: from the first batch to the last.
-        cpu: seconds of CPU of all threads.
+        cpu: CPU seconds, summed over all threads.
         waits: seconds the consumer waited for each batch.
     """
 
@@ -44,7 +44,7 @@ class Measurement:
 
     @property
     def rate(self) -> float:
-        """Samples in a second."""
+        """Samples per second."""
         return self.samples / self.seconds if self.seconds else 0.0
 
     def wait(self, percentile: float) -> float:
@@ -53,7 +53,7 @@ class Measurement:
 
 
 def opened(file: Path, batch_size: int | None, num_threads: int | None, trace: bool = False) -> Pipeline:
-    """The pipeline in a file, with other settings where they are given; all cores are the default."""
+    """The pipeline in a file, with settings overridden if given; threads default to all cores."""
     pipeline = load_pipeline(file)
     settings = pipeline.settings
     settings.batch_size = batch_size or settings.batch_size
@@ -65,7 +65,7 @@ def opened(file: Path, batch_size: int | None, num_threads: int | None, trace: b
 
 @contextmanager
 def bad_data(option: str) -> Iterator[None]:
-    """Reports files that do not suit the pipeline as a bad value of an option."""
+    """Reports files that don't fit the pipeline as a bad value of an option."""
     try:
         yield
     except InputError as error:
@@ -73,23 +73,23 @@ def bad_data(option: str) -> Iterator[None]:
 
 
 def measure(pipeline: Pipeline, given: Sequence[str], seconds: float, ran: Callable[[int, float], None]) -> Measurement:
-    """Runs a pipeline again and again, at first a few times unmeasured: kernels are compiled then.
+    """Runs a pipeline repeatedly, after some unmeasured batches of warm-up, in which kernels are compiled.
 
     Args:
         pipeline: not run yet.
-        given: its inputs: see :class:`~penstock.cli._inputs.InputFiles`.
+        given: its inputs; see :class:`~penstock.cli._inputs.InputFiles`.
         seconds: how long to measure, at least one batch.
-        ran: called after each batch with its number of samples and the share of the time that is over.
+        ran: called after each batch with its number of samples and the fraction of the time that has passed.
 
     Raises:
-        InputError: the files do not suit the pipeline.
+        InputError: the files don't fit the pipeline.
         OperatorError: an operator failed.
     """
     if multi_run_sources(pipeline):
         raise InputError("A sample of this pipeline's input lasts for several runs, which cannot be measured")
     files = InputFiles(pipeline, given, MOST_FILES)
     batches = files.batches(cycle=True)
-    # One is fed before each run; the queue takes more at first.
+    # One batch is fed before each run; at first the prefetch queue takes more.
     for _ in range(max(map(pipeline.input_feed_count, files.names), default=1) - 1):
         _feed(pipeline, batches)
     for _ in range(_WARM_UP):

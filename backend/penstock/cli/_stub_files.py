@@ -1,7 +1,7 @@
-"""Type stubs of `fn` and `ops`: what editors and type checkers read instead of the functions made at import.
+"""Type stubs of `fn` and `ops`: editors and type checkers read them in place of the functions generated at import.
 
-The stubs are packages, ``fn/__init__.pyi`` and so on, beside the modules ``fn.py`` and ``ops.py``. Python itself does
-not see them, for folders without an ``__init__.py`` count for less than modules; editors and mypy take them first.
+The stubs are packages, ``fn/__init__.pyi`` and so on, beside the modules ``fn.py`` and ``ops.py``. Python ignores them,
+as a module takes precedence over a folder without ``__init__.py``; editors and mypy prefer them.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def stub_files() -> dict[Path, str]:
 
 
 def stale_stubs(package: Path) -> list[Path]:
-    """The stubs in the folder of the package that are missing, differ from what they should be, or belong to nothing."""
+    """The stubs in the package's folder that are missing, outdated or orphaned."""
     wanted = {package / path: text for path, text in stub_files().items()}
     found = {path for name in _NAMESPACES for path in (package / name.rpartition(".")[2]).rglob("*.pyi")}
     return sorted(
@@ -64,7 +64,7 @@ def stale_stubs(package: Path) -> list[Path]:
 
 
 def write_stubs(package: Path) -> list[Path]:
-    """Brings the stubs in the folder of the package up to date; tells which changed."""
+    """Updates the stubs in the package's folder; returns those that changed."""
     files = stub_files()
     stale = stale_stubs(package)
     for path in stale:
@@ -78,7 +78,7 @@ def write_stubs(package: Path) -> list[Path]:
 
 
 def _entries(face: ModuleType) -> dict[tuple[str, ...], dict[str, tuple[Schema, object]]]:
-    """The operators of a face by submodule and name, each with its declaration and what stands for it in the face."""
+    """The operators in a namespace by submodule and name, each with its declaration and the object of that name."""
     modules: dict[tuple[str, ...], dict[str, tuple[Schema, object]]] = defaultdict(dict)
     modules[()] = {}
     for schema in all_schemas():
@@ -113,7 +113,7 @@ def _submodules(face: ModuleType, path: tuple[str, ...]) -> list[str]:
 
 
 def _own_code(face: ModuleType) -> tuple[list[str], list[str]]:
-    """What the module's file itself spells out: its functions and classes without bodies, and the imports they need."""
+    """The hand-written part of the module: its functions and classes without bodies, and the imports they need."""
     tree = ast.parse(inspect.getsource(face))
     definitions = [
         _BodyStripper().visit(node)
@@ -134,7 +134,7 @@ def _own_code(face: ModuleType) -> tuple[list[str], list[str]]:
 
 
 class _BodyStripper(ast.NodeTransformer):
-    """Leaves the docstring of each function, and drops what it does."""
+    """Keeps each function's docstring, and drops the rest of its body."""
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
         has_doc = ast.get_docstring(node) is not None
@@ -162,7 +162,7 @@ def _function_text(name: str, schema: Schema) -> str:
 
 
 def _overloads(name: str, schema: Schema, own: inspect.Signature, first: list[str], document: str) -> str:
-    """The function; where it has inputs, as two overloads, the second of which takes several sets of them."""
+    """The function; with inputs it has two overloads, the second for several input sets."""
     one, several = _result_types(schema)
     single = _definition(name, first + _parameters(schema, own, sets=False), one, document)
     if not schema.inputs or one == several:
@@ -172,7 +172,7 @@ def _overloads(name: str, schema: Schema, own: inspect.Signature, first: list[st
 
 
 def _result_types(schema: Schema) -> tuple[str, str]:
-    """What the function returns for one set of inputs, and for several."""
+    """The return types for one input set, and for several."""
     if schema.output_per_input or callable(schema.outputs):
         return "Any", "Any"
     if schema.outputs == 1:
@@ -192,7 +192,8 @@ def _class_text(name: str, schema: Schema) -> str:
 
 
 def _parameters(schema: Schema, own: inspect.Signature, sets: bool) -> list[str]:
-    """The parameters of the function; with ``sets`` the first input is a list of nodes, and the others may be."""
+    """The parameters of the function; with ``sets`` the first input is a list of nodes, and the others may be lists,
+    too."""
     accepted = "list[DataNode] | DataNode | _TensorLike" if sets else "DataNode | _TensorLike"
     parameters: list[str] = []
     for parameter in own.parameters.values():

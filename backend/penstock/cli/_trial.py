@@ -1,4 +1,4 @@
-"""A pipeline tried on given files: what each operator makes of them, and how fused operators came by their results."""
+"""Runs a pipeline on given files, recording each operator's outputs and how fused operators ran."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 @dataclass
 class Trial:
-    """What came of a run.
+    """The results of a run.
 
     Attributes:
-        outputs: of each operator as it was written, by its name.
-        seconds: that each operator took, by its name.
+        outputs: of each operator as written, by name.
+        seconds: taken by each operator, by name.
         failures: errors by sample.
-        counts: of each fused operator, by its name: how many samples it computed at once, and how many step by step and why.
+        counts: for each fused operator, by name: how many samples ran at once, and how many step by step, by reason.
     """
 
     outputs: dict[str, list[TensorList]] = field(default_factory=dict)
@@ -39,7 +39,7 @@ class Trial:
     counts: dict[str, Counter[str]] = field(default_factory=dict)
 
     def how_computed(self, name: str) -> str:
-        """How the fused operator of that name came by its results."""
+        """A description of how the fused operator with that name ran."""
         in_turn = {reason: count for reason, count in self.counts[name].items() if reason != AT_ONCE}
         if not in_turn:
             return "all samples at once"
@@ -51,7 +51,7 @@ class Trial:
 
 
 class _Watch:
-    """Follows a run operator by operator."""
+    """Observes a run operator by operator."""
 
     def __init__(self, ran: Callable[[str, float], None]) -> None:
         self._ran = ran
@@ -69,14 +69,14 @@ def try_out(
     """Runs a pipeline on files, or on the data that it reads itself.
 
     Args:
-        load: makes the pipeline, as often as it is run.
+        load: makes the pipeline; called for each run.
         given: see :class:`~penstock.cli._inputs.InputFiles`.
-        each_step: runs it once more, without the passes, to have what each operator gives.
-        ran: is told of each operator that has run.
+        each_step: run once more without the passes, to get every operator's outputs.
+        ran: called with the name of each operator that has run.
 
     Raises:
         InputError: see :class:`~penstock.cli._inputs.InputFiles`.
-        OperatorError: the pipeline cannot run, or refuses the batch as a whole.
+        OperatorError: the pipeline can't run, or rejects the batch as a whole.
     """
     trial = Trial()
     _with(load, lambda pipeline: _run_improved(pipeline, given, trial, ran))
@@ -115,7 +115,7 @@ def _run_each_step(pipeline: Pipeline, given: Sequence[str], trial: Trial, ran: 
 
     result = _run(pipeline, given, note)
     if given and not _has_callbacks(pipeline):
-        # Once more, now that what compiles itself is compiled: these times are to be told.
+        # Once more, after kernels were compiled: these are the times to report.
         result = _run(pipeline, given, note)
     trial.failures = result.failures
     batches = iter(result.outputs)
@@ -140,7 +140,7 @@ def _has_callbacks(pipeline: Pipeline) -> bool:
 
 
 def _run_with_callbacks(pipeline: Pipeline, batches: Mapping[str, TensorListCPU]) -> Result:
-    """One batch, of which callbacks give a part: not one more is asked of them."""
+    """One batch with some inputs from callbacks, which are not called for more than that."""
     settings = pipeline.settings
     settings.exec_pipelined = settings.exec_async = False
     for name, batch in batches.items():

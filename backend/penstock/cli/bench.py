@@ -38,7 +38,8 @@ def command(
 ) -> None:
     """Measure the throughput of a pipeline.
 
-    The pipeline runs for some seconds, and nothing but waits for its batches. Files are in memory; readers read.
+    The pipeline runs for some seconds, with a consumer that does nothing but wait for batches. Files are read into
+    memory first; readers read while the pipeline runs.
 
     PATH is a file (Python, json, or DALI's wire format), or a model or version folder of a repository.
 

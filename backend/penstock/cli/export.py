@@ -23,22 +23,32 @@ from penstock.cli._paths import ExistingPath
 )
 @click.option("--batch-size", type=int, help="Largest batch; by default the pipeline's own.")
 @click.option("--version", type=int, default=1, show_default=True, help="The model version to write.")
+@click.option("--preset", "is_preset", is_flag=True, help="PIPELINE is a model's own preprocessor_config.json.")
 @click.option("--uint8", is_flag=True, help="Take encoded data as UINT8 arrays; by default as BYTES.")
 def command(
-    pipeline: Path, model: Path, form: str | None, device: str, batch_size: int | None, version: int, uint8: bool
+    pipeline: Path,
+    model: Path,
+    form: str | None,
+    device: str,
+    batch_size: int | None,
+    version: int,
+    is_preset: bool,
+    uint8: bool,
 ) -> None:
     """Write the model folder MODEL from PIPELINE: a Python file, or a pipeline saved in either format.
 
-    A definition that takes an argument `device` is exported as Python by default, so that it runs on what the server
-    has; any other as json.
+    A definition that takes an argument `device` is exported as Python by default, so that it runs on the server's
+    device; any other as json.
 
     \b
     Example:
       penstock export pipelines/imagenet_preprocess.py model_repository/imagenet_preprocess
+      penstock export --preset models/clip/preprocessor_config.json model_repository/clip_preprocess
     """
-    from penstock.serving.export import export_model
+    from penstock.serving.export import export_model, export_preset
 
-    written = export_model(
+    export = export_preset if is_preset else export_model
+    written = export(
         pipeline, model, form=form, device=device, batch_size=batch_size, version=version, as_bytes=not uint8
     )
     for path in written:

@@ -1,4 +1,4 @@
-"""``penstock index``: where the records of a data set begin."""
+"""``penstock index``: writes the index of a data set's records."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import click
 
 from penstock.cli._paths import ExistingPath
 
-# By the ending of a file's name.
+# By file extension.
 _FORMATS = {".tar": "webdataset", ".rec": "mxnet", ".tfrecord": "tfrecord", ".tfrecords": "tfrecord"}
 
 
@@ -19,10 +19,10 @@ _FORMATS = {".tar": "webdataset", ".rec": "mxnet", ".tfrecord": "tfrecord", ".tf
     "--format", "kind", type=click.Choice(sorted(set(_FORMATS.values()))), help="Default: by the file's name."
 )
 def command(file: Path, index: Path | None, kind: str | None) -> None:
-    """Write the index that a reader of a data set takes as `index_path`.
+    """Write the index that a data set's reader takes as `index_path`.
 
     FILE is a tar archive (`fn.readers.webdataset`), a TFRecord file (`fn.readers.tfrecord`), or a RecordIO file
-    (`fn.readers.mxnet`). INDEX is FILE with the ending .idx, unless it is given.
+    (`fn.readers.mxnet`). INDEX defaults to FILE with the extension .idx.
 
     \b
       penstock index train-0001.tar

@@ -1,4 +1,4 @@
-"""``penstock info``: what this machine has."""
+"""``penstock info``: describes this machine."""
 
 from __future__ import annotations
 

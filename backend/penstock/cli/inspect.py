@@ -1,4 +1,4 @@
-"""``penstock inspect``: what the passes make of a pipeline."""
+"""``penstock inspect``: shows what the passes do to a pipeline."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ if TYPE_CHECKING:
 def command(path: Path, names: str | None, page: Path | None, given: tuple[str, ...]) -> None:
     """Show what is done to a pipeline's graph before it runs.
 
-    For each pass, in order: how many operators there were before and after, and which it pruned, shared, folded or fused,
-    and for which data fused operators run step by step all the same. With an input, the pipeline is run, and how many samples
-    were computed at once, and how many step by step and why, is counted. A pipeline that reads its data itself needs no input
-    for a page.
+    For each pass, in order: the number of operators before and after, which ones it pruned, shared, folded or fused,
+    and for which data fused operators still run step by step. With an input, the pipeline is run, and samples are
+    counted: how many were computed at once, and how many step by step and why. A pipeline that reads its own data needs
+    no input for a page.
 
-    `penstock show` shows the graph as it was written.
+    `penstock show` shows the graph as written.
 
     PATH is a file (Python, json, or DALI's wire format), or a model or version folder of a repository.
 
@@ -90,7 +90,7 @@ def command(path: Path, names: str | None, page: Path | None, given: tuple[str, 
     except PenstockError as error:
         if given:
             raise
-        # Nobody asked for a run: its data may be elsewhere.
+        # Nobody asked for a run, and its data may not be on this machine.
         console.print(f"not run: {error}\n", soft_wrap=True, markup=False)
     _print(console, graph, applied, trial)
     if page is not None:
@@ -132,7 +132,7 @@ def _tried(load: Callable[[], Pipeline], given: Sequence[str], operators: int, e
 
 @contextmanager
 def _progress(operators: int) -> Iterator[Callable[[str], None]]:
-    """A bar on the terminal while the pipeline runs, and what tells it of an operator that has run."""
+    """A progress bar while the pipeline runs; yields the function to call for each operator that has run."""
     from rich.console import Console
     from rich.progress import Progress
 

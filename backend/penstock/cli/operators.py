@@ -1,4 +1,4 @@
-"""``penstock operators``: what there is, and what of DALI's there is not."""
+"""``penstock operators``: lists the operators, and which of DALI's are missing."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from penstock.errors import did_you_mean
 def command(words: tuple[str, ...], missing: bool) -> None:
     """Show the operators by family, and where each runs.
 
-    WORDS choose operators whose family or name contains one of them: `penstock operators audio resize`.
+    WORDS select operators whose family or name contains one of them: `penstock operators audio resize`.
 
-    In the column GPU, "kernels" run once a batch on the device; "by host" computes on the CPU and copies.
+    In the column GPU, "kernels" are launched once per batch on the device; "by host" computes on the CPU and copies.
     """
     from penstock.schema.registry import load_package
 
@@ -76,7 +76,7 @@ def _show_missing() -> None:
 
 
 def absent_operators() -> Iterator[tuple[str, str]]:
-    """DALI's operators that are not here: the name of the schema, and the reason."""
+    """DALI's operators that are missing: the name of the schema, and the reason."""
     from penstock.schema.registry import all_schemas
 
     here = {schema.name: schema for schema in all_schemas()}
@@ -88,7 +88,7 @@ def absent_operators() -> Iterator[tuple[str, str]]:
 
 
 def absent_arguments() -> Iterator[tuple[str, list[str]]]:
-    """DALI's operators that are here without some of its arguments or devices: the name, and what is lacking."""
+    """DALI's operators that lack some of its arguments or devices: the name, and what is missing."""
     from penstock.schema.registry import all_schemas
 
     here = {schema.name: schema for schema in all_schemas()}

@@ -1,4 +1,4 @@
-"""``penstock serve``: Triton with the backend ``penstock``, in one command."""
+"""``penstock serve``: starts Triton with the backend ``penstock`` in one command."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _SETTINGS = {
     "max_frames": "N|none",
     "isolate_decoders": "auto|all|none",
 }
-"""The settings of all models that have an option here, and what they are shown to take."""
+"""The settings of all models that are options here, with their metavars."""
 
 
 def _setting_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Adds the options for settings, which are handed over as they are written."""
+    """Adds the options for settings, which are passed on as text."""
     for item in reversed(list(declared())):  # what is added last is shown first
         if item.name in _SETTINGS:
             default = "none" if (value := getattr(Settings(), item.name)) is None else value
@@ -95,8 +95,8 @@ def command(
 ) -> None:
     """Serve the models of REPOSITORY with Triton, until Ctrl-C.
 
-    A model whose process dies is loaded again while the others go on; a Triton that dies is started again. What
-    follows REPOSITORY and is no option of this command goes to Triton.
+    A model whose process dies is reloaded while the others go on; a Triton that dies is restarted. Arguments after
+    REPOSITORY that are no options of this command go to Triton.
 
     \b
     penstock serve models                                   all models of the folder
@@ -110,12 +110,11 @@ def command(
     penstock serve models --max-pixels 50000000 --backend-config=penstock,num_threads=4
                                                             settings of all models; their own parameters go first
 
-    Only in the mode explicit can clients load models, since one that can do that can run code here.
+    Clients can load models only in the mode explicit, as that lets them run code here.
 
     Triton is the `tritonserver` of this machine, or the one inside the nvidia-pytriton wheel of the serving
     environment, which `penstock setup` makes. The serving environment is --python-env, else $PENSTOCK_SERVE_ENV, else
-    the current one, else `.venv-serve` or `.venv` here, else the one that `penstock setup` makes when no folder is
-    named.
+    the current one, else `.venv-serve` or `.venv` here, else the one that `penstock setup` makes by default.
     """
     from penstock.serving.installation import BACKEND
     from penstock.serving.server import LocalServer
@@ -146,7 +145,7 @@ def command(
 
 
 def _tell(server: LocalServer) -> None:
-    """Prints where the server is and what it serves."""
+    """Prints the server's address and its models."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in ("model", "version", "state"):
         table.add_column(column)
@@ -175,7 +174,7 @@ def _report(line: str) -> None:
 
 
 def _end_in_order() -> None:
-    """Lets the signals that end a program stop the server as Ctrl-C does."""
+    """Makes the signals that end a program stop the server as Ctrl-C does."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
             signal.signal(number, _interrupt)

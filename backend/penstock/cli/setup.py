@@ -1,4 +1,4 @@
-"""``penstock setup``: what serving needs beside penstock itself."""
+"""``penstock setup``: prepares an environment for serving."""
 
 from __future__ import annotations
 
@@ -18,17 +18,19 @@ import click
     "--with", "packages", multiple=True, metavar="PACKAGE", help="What else its models need; may be repeated."
 )
 def command(folder: Path | None, stub: bool, python: Path | None, gpu: bool | None, packages: tuple[str, ...]) -> None:
-    """Make this environment one that models are served from.
+    """Prepare this environment for serving models.
 
-    Installs Triton (the nvidia-pytriton wheel), compiles the library by which Triton hosts this Python (with the
-    machine's C++ compiler, or the one in the ziglang wheel), and the kernels that most images need.
+    Installs Triton (the nvidia-pytriton wheel), and compiles the library with which Triton hosts this Python (using the
+    machine's C++ compiler, or the one in the ziglang wheel) and the kernels that most images need. If this machine has a
+    Triton of its own, that gets the backend instead: a plain `tritonserver` serves models with it, too.
 
-    With --stub, an environment of its own is made for Triton's Python stub, with numpy 1.26, which the stub of Triton
-    24.10 needs: in FOLDER, or in the cache (~/.cache/penstock/serve). It is used where Triton cannot host Python itself,
-    and with `penstock serve --backend stub`. Python 3.10 to 3.12 is best for it; with 3.13 alone, numpy 1.26 is built
-    from source, which takes a C compiler and some minutes.
+    With --stub, makes a separate environment for Triton's Python stub, with numpy 1.26, which the stub of Triton 24.10
+    needs: in FOLDER, or in the cache (~/.cache/penstock/serve). It is used if Triton cannot host Python itself, and
+    with `penstock serve --backend stub`. Use Python 3.10 to 3.12 if possible; if there is only 3.13, numpy 1.26 is
+    built from source, which takes a C compiler and some minutes.
     """
     from penstock.serving.environment import complete_environment, create_environment, default_folder
+    from penstock.serving.installation import install_backend
 
     if folder is not None and not stub:
         raise click.UsageError("a FOLDER is for --stub; without it, the environment of this command is set up")
@@ -38,4 +40,7 @@ def command(folder: Path | None, stub: bool, python: Path | None, gpu: bool | No
         )
     else:
         made = complete_environment(click.echo)
+        backends = install_backend(made)
+        if backends is not None:
+            click.echo(f"the backend is in '{backends}'")
     click.echo(f"ready: {made.python.parent.parent} (numpy {made.numpy})")

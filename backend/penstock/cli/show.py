@@ -1,4 +1,4 @@
-"""``penstock show``: what is in a pipeline."""
+"""``penstock show``: shows a pipeline's operators, inputs and outputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``penstock stubs``: the type stubs of `fn` and `ops`."""
+"""``penstock stubs``: writes the type stubs of `fn` and `ops`."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import click
 @click.option("--check", is_flag=True, help="Write nothing; exit with 1 if a stub is not what would be written.")
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path), required=False)
 def command(check: bool, folder: Path | None) -> None:
-    """Write the type stubs from which editors complete `fn` and `ops`, as an installation does.
+    """Write the type stubs with which editors complete `fn` and `ops`; an installation does the same.
 
-    They go into FOLDER, by default that of the installed package.
+    They go to FOLDER, by default that of the installed package.
     """
     import penstock
     from penstock.cli._stub_files import stale_stubs, write_stubs

@@ -1,4 +1,4 @@
-"""``penstock trace``: where a pipeline's time goes."""
+"""``penstock trace``: shows where a pipeline spends its time."""
 
 from __future__ import annotations
 
@@ -41,10 +41,11 @@ def command(
 ) -> None:
     """Show where the time of a pipeline goes, and what to change.
 
-    The pipeline runs for some seconds, and nothing but waits for its batches. For each operator: time from start to end, CPU
-    time on all threads, and time on the GPU, for a batch; for each thread, how busy it was; who waited for whom.
+    The pipeline runs for some seconds, with a consumer that does nothing but wait for batches. Per batch, for each
+    operator: time from start to end, CPU time on all threads, and GPU time; for each thread, how busy it was; and who
+    waited for whom.
 
-    In a program, `Pipeline(trace=True)` records the same beside the real consumer: see `pipeline.trace`.
+    In a program, `Pipeline(trace=True)` records the same with the real consumer: see `pipeline.trace`.
 
     PATH is a file (Python, json, or DALI's wire format), or a model or version folder of a repository.
 

@@ -25,9 +25,11 @@ _REDIRECTS = {
     f"{_ROOT}.backend_impl": "penstock.compat.backend",
     f"{_ROOT}.data_node": "penstock.compat.data_node",
     f"{_ROOT}.experimental": "penstock.compat.experimental",
+    f"{_ROOT}.pickling": "penstock.compat.pickling",
     f"{_ROOT}.plugin_manager": "penstock.compat.plugin_manager",
     f"{_ROOT}.python_function_plugin": "penstock.compat.python_function_plugin",
     f"{_ROOT}.plugin.jax.iterator": "penstock.plugin.jax.iterators",
+    f"{_ROOT}.plugin.pytorch.loader_evaluator.loader": "penstock.plugin.pytorch.loader_evaluator",
     f"{_ROOT}.plugin.pytorch.torch_utils": "penstock.plugin.pytorch.tensors",
 }
 # Modules without a counterpart, and the reason, which importing them raises.

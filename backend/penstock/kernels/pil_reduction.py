@@ -1,4 +1,4 @@
-"""Images made smaller by whole factors, as Pillow does before it resizes with a `reducing_gap` (`Reduce.c`)."""
+"""Reduction of images by integer factors, which Pillow does before resizing with a `reducing_gap` (`Reduce.c`)."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import numpy as np
 
 from penstock.kernels.resize_shapes import AxisPlan
 
-# How far filters reach, in samples.
+# Supports of the filters, in samples.
 _SUPPORT = {"box": 0.5, "bilinear": 1.0, "hamming": 1.0, "bicubic": 2.0, "lanczos": 3.0}
 
 
 @dataclass(frozen=True)
 class Reduction:
-    """How one axis is reduced.
+    """How to reduce one axis.
 
     Attributes:
-        factor: so many samples become one.
-        start, stop: the part of the axis that is reduced.
+        factor: number of samples that become one.
+        start, stop: the part of the axis to reduce.
     """
 
     factor: int
@@ -27,7 +27,7 @@ class Reduction:
     stop: int
 
     def rest(self, plan: AxisPlan) -> AxisPlan:
-        """What is left to be done of ``plan`` after it."""
+        """The rest of ``plan`` after the reduction."""
         size = -(-(self.stop - self.start) // self.factor)
         start, end = (plan.start - self.start) / self.factor, (plan.end - self.start) / self.factor
         return AxisPlan(size, plan.size_out, start, end)

@@ -1,4 +1,4 @@
-"""Filters as other libraries make them: to the last bit, so that what is resampled with them equals what those give.
+"""Other libraries' filters, bit for bit, so that results equal theirs.
 
 Sources: Pillow's `Resample.c` and `Geometry.c`; PyTorch's `UpSampleKernel.cpp`, which torchvision calls for tensors.
 """
@@ -22,8 +22,8 @@ class ReferenceTaps(NamedTuple):
 
     Attributes:
         starts: first input position of each output position, int32 of shape (size_out,).
-        weights: of shape (size_out, taps): int32 for uint8, of which 1 << bits is one; float32 or float64 for float32.
-        bits: 0 for weights that are no integers.
+        weights: of shape (size_out, taps): int32 for uint8, where 1 << bits is 1.0; float32 or float64 for float32.
+        bits: fractional bits of integer weights; 0 for others.
     """
 
     starts: np.ndarray
@@ -33,7 +33,7 @@ class ReferenceTaps(NamedTuple):
 
 @dataclass(frozen=True)
 class ReferenceAxis:
-    """What the filter of one axis is made of.
+    """The parameters of the filter of one axis.
 
     Attributes:
         size_in, size_out: extents in samples.
@@ -41,7 +41,7 @@ class ReferenceAxis:
         filter: its name in the library.
         antialias: whether the filter widens when the axis shrinks.
         whole: whether weights are integers.
-        small: whether the output's extents are at most :data:`TORCH_SMALL` together: PyTorch has other kernels then.
+        small: whether the output's extents add up to at most :data:`TORCH_SMALL`, for which PyTorch has other kernels.
     """
 
     size_in: int
@@ -90,7 +90,7 @@ def torch_taps(axis: ReferenceAxis) -> ReferenceTaps:
 
 
 def _torch_bits(most: float) -> int:
-    """The most fractional bits with which the largest weight is below the limit of int16."""
+    """The largest number of fractional bits with which all weights fit int16."""
     return next(
         bits for bits in range(_TORCH_BITS + 1) if bits == _TORCH_BITS or int(0.5 + most * (2 << bits)) >= _TORCH_LIMIT
     )
@@ -102,7 +102,7 @@ def _torch_nearest(axis: ReferenceAxis) -> ReferenceTaps:
     if axis.filter == "nearest-exact":
         centres = (places + 0.5) * np.float64(scale)
         if not axis.small:
-            # Rounded where the centre of the first pixel is 0, and once more where it is 0.5.
+            # Rounded with the first pixel's centre at 0, and again with it at 0.5.
             centres = (centres - 0.5).astype(np.float32) + np.float64(0.5)
         return _nearest(np.floor(centres.astype(np.float32)).astype(np.int64), axis)
     if axis.size_out == axis.size_in:

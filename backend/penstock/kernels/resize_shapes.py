@@ -1,4 +1,4 @@
-"""Sizes and regions of resizing: from what the user asks for to what each axis is resampled from and to."""
+"""Sizes and regions for resizing: from the user's request to each axis's input region and output size."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import numpy as np
 MODES = ("default", "stretch", "not_larger", "not_smaller")
 ROUNDINGS = ("round", "truncate", "ceil")
 _NO_LIMITS = np.empty(0)
-# No rows; and the middles of as many axes as there may be.
+# No rows; and centres for the largest number of axes.
 _NONE, _MIDDLES = np.empty((0, 0)), np.full((1, 32), 0.5)
 
 
 @dataclass(frozen=True)
 class AxisPlan:
-    """How one axis is resampled.
+    """How to resample one axis.
 
     Attributes:
         size_in, size_out: extents in samples.
@@ -32,15 +32,15 @@ class AxisPlan:
 
 @dataclass
 class AxisPlans:
-    """How one axis of many images is resampled, as arrays of one entry an image.
+    """How to resample one axis of many images: arrays with an entry for each image.
 
     Attributes:
         size_in, size_out: extents in samples, int64.
         start, end: the region of the input that the output covers, float64; reversed: mirrored.
         kinds: the filters, as numbers.
         antialias: whether filters widen when an axis shrinks.
-        first, count: which output positions are wanted, int64.
-        mirrored: whether these are made from the last one to the first.
+        first, count: the range of output positions to compute, int64.
+        mirrored: whether their order is reversed.
     """
 
     size_in: np.ndarray
@@ -54,7 +54,7 @@ class AxisPlans:
     mirrored: np.ndarray
 
     def window(self, first: np.ndarray, count: np.ndarray, mirrored: np.ndarray) -> AxisPlans:
-        """The plans that make a part of what these, which make all, do."""
+        """The plans for a window of the outputs of these plans, which must compute all of them."""
         return replace(self, first=first, count=count, mirrored=mirrored)
 
 
@@ -75,23 +75,27 @@ def plan_axes(
     alignment: np.ndarray | None = None,
     keeps_empty: bool = False,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The output's extents (int64), and the starts and ends (float64) of the region that they cover, in rows like ``shapes``.
+    """The output's extents (int64), and the starts and ends (float64) of the region that they cover; rows like those of
+    ``shapes``.
 
     Args:
-        shapes: the images' extents, int64, in rows.
-        requested: wanted extents; 0: follows from the others as ``mode`` says; negative: mirrored. In rows, or one row.
+        shapes: the images' extents, int64, one row for each.
+        requested: requested extents; 0: follows from the others according to ``mode``; negative: mirrored. One row for
+            each image, or one for all.
         mode: one of :data:`MODES`.
-        most: the most that each axis may have, or nothing.
-        region: start and end of the region to resize, in rows, or one row for all; None: all of the images. An axis whose
-            start lies behind its end is mirrored, unless ``mode`` is ``default`` or ``stretch`` and its extent is not given.
-        relative: the region is in parts of the extents, not in pixels.
-        subpixel_scale: when an extent was rounded, adjust the region so that the true scale is kept.
-        rounding: how a real extent becomes whole: one of :data:`ROUNDINGS`.
-        alignment: the point of each region that stays when the region is adjusted: 0 its start, 1 its end; None: middles.
-        keeps_empty: of images without pixels, empty axes stay empty, and the others get their own size alone.
+        most: the maximum extent of each axis, or empty.
+        region: start and end of the region to resize, one row for each image, or one for all; None: the whole images.
+            An axis whose start is greater than its end is mirrored, unless ``mode`` is ``default`` or ``stretch`` and
+            its extent is not given.
+        relative: the region is given as fractions of the extents, not in pixels.
+        subpixel_scale: adjust the region to keep the true scale when an extent is rounded.
+        rounding: how real-valued extents are rounded: one of :data:`ROUNDINGS`.
+        alignment: the point of each region that stays fixed when it is adjusted: 0 for its start, 1 for its end; None:
+            the centre.
+        keeps_empty: in images without pixels, empty axes stay empty, and the others get the size requested for them.
 
     Raises:
-        OverflowError, ValueError: an extent is no number, or infinite.
+        OverflowError, ValueError: an extent is infinite or NaN.
     """
     from penstock.kernels.cpu.axis_plans import fill_axis_plans
 
@@ -119,13 +123,13 @@ def plan_axes(
 
 
 def torchvision_sizes(extents: np.ndarray, requested: np.ndarray, mode: str, most: Sequence[float]) -> np.ndarray:
-    """The extents (height, width) of images of which one side is asked for, with the other cut off as torchvision does.
+    """The extents (height, width) for a requested length of one side, truncating the other like torchvision.
 
     Args:
-        extents: of the images, float64, in rows.
-        requested: the extent of the side that is given, twice in each row, or in one row for all.
+        extents: of the images, float64, one row for each.
+        requested: the requested length, twice in each row; one row for each image, or one for all.
         mode: `not_smaller`, the shorter side is given; `not_larger`, the longer one.
-        most: the most that the longer side may have, or nothing.
+        most: the maximum length of the longer side, or empty.
     """
     short, long = np.maximum(extents.min(axis=1), 1), np.maximum(extents.max(axis=1), 1)
     given = np.broadcast_to(requested[:, 0], len(extents))
@@ -151,9 +155,9 @@ def window_axes(
     starts: np.ndarray,
     ends: np.ndarray,
 ) -> None:
-    """Changes what :func:`plan_axes` gives of images to what gives windows of the images' outputs, mirrored.
+    """Narrows the result of :func:`plan_axes` to windows of the outputs, possibly mirrored.
 
-    The windows may reach outside: there the image goes on as its edge does.
+    The windows may reach outside, where the edge is repeated.
     """
     from penstock.kernels.cpu.axis_plans import fill_windows
 

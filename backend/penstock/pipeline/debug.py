@@ -62,7 +62,7 @@ class DebugPipeline(Pipeline):
     """A pipeline whose function is called for each batch, and whose operators run as they are called.
 
     Operators keep their state, such as a position in a data set, from batch to batch. An operator is identified by the
-    line that calls it, and by how often that line has called it in the same batch. Random operators draw the same
+    line that calls it, and by how many times that line has called it in this batch. Random operators draw the same
     numbers as in an ordinary pipeline with the same seed, if called in the order of its graph.
 
     Args:

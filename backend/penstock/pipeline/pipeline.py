@@ -172,7 +172,7 @@ class Pipeline:
         self._definition = Definition()
         self._session = Session(self.settings)
 
-    # -- what it was made with -----------------------------------------------------------------------------------
+    # -- settings ------------------------------------------------------------------------------------------------
 
     @property
     def batch_size(self) -> int | None:
@@ -277,12 +277,12 @@ class Pipeline:
 
     @property
     def cpu_queue_size(self) -> int:
-        """The number of batches prefetched on CPU."""
+        """The number of batches prefetched on the CPU."""
         return self.settings.depths[0]
 
     @property
     def gpu_queue_size(self) -> int:
-        """The number of batches prefetched on GPU."""
+        """The number of batches prefetched on the GPU."""
         return self.settings.depths[1]
 
     @property
@@ -501,7 +501,7 @@ class Pipeline:
 
         Args:
             data_node: the external source's name or node.
-            data: an array whose first dimension is the batch, a list of samples, or a tensor list; on CPU or GPU.
+            data: an array whose first dimension is the batch, a list of samples, or a tensor list; on the CPU or GPU.
             layout: of a sample.
             cuda_stream: the stream of the GPU data.
 
@@ -813,7 +813,7 @@ CONSTRUCTOR = tuple(name for name in inspect.signature(Pipeline.__init__).parame
 
 
 def check_settings(settings: Iterable[str]) -> None:
-    """Raises TypeError for what is no argument of a pipeline, as the call would, which knows no similar ones."""
+    """Raises TypeError for unknown arguments of a pipeline, suggesting similar ones."""
     for name in settings:
         if name not in CONSTRUCTOR:
             raise TypeError(f"Pipeline has no argument '{name}'.{did_you_mean(name, CONSTRUCTOR)}")

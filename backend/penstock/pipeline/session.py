@@ -1,8 +1,9 @@
-"""The running state of a pipeline: what feeds its executor, and the consumer's position."""
+"""The running state of a pipeline: its executor, the sources that feed it, and the consumer's position."""
 
 from __future__ import annotations
 
 import contextlib
+import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -37,7 +38,7 @@ class Session:
         epoch: of the started batches.
         exhausted: a source is at its end.
         failed: a batch of the epoch raised an error.
-        position: of the consumer: prefetching is ahead of it.
+        position: of the consumer; prefetching runs ahead of it.
         iterator_state: the state of an iterator in the checkpoint from which the pipeline continues.
         restored: whether it continues from a checkpoint.
     """
@@ -87,7 +88,7 @@ class Session:
             step.operator.keep_checkpoints()
 
     def close(self, timeout: float | None = None) -> None:
-        """Ends the threads and worker processes; waits so many seconds for the current batch."""
+        """Ends the threads and worker processes; waits up to ``timeout`` seconds for the current batch."""
         executor, self.executor = self.executor, None
         if executor is not None:
             executor.close(timeout)
@@ -124,12 +125,10 @@ class Session:
                     if name in self.feeds:
                         feed(executor, self.feeds[name], data, layout, copy=not source.no_copy)
 
-    def _has_data(self) -> bool:
-        """Whether every source that the user feeds has data for one more batch."""
+    def _depth_at_first(self) -> int:
+        """The number of batches to prefetch at first: one, and more as far as all sources that the user feeds have data."""
         fed = (step for step in self.feeds.values() if not isinstance(step.node.payload, Source))
-        return all(
-            step.operator.pending_batch_size() is not None or step.node.arguments.get("blocking") for step in fed
-        )
+        return max(1, int(min([max(self.settings.depths), *map(_batches_of, fed)])))
 
     # -- running ---------------------------------------------------------------------------------------------------
 
@@ -139,9 +138,8 @@ class Session:
             self._schedule_one(executor, before_batch)
             return
         self._first_iteration = False
-        for number in range(max(self.settings.depths)):
-            if number and not self._has_data():
-                break
+        # Counted before any of them runs: the prefetching thread takes fed data while others are scheduled.
+        for _ in range(self._depth_at_first()):
             self._schedule_one(executor, before_batch)
 
     def _schedule_one(self, executor: Executor, before_batch: Callable[[], None]) -> None:
@@ -179,7 +177,7 @@ class Session:
             else:
                 from penstock.tensors.tensor import as_cupy_stream
 
-                # The default stream is that of the current device.
+                # The default stream depends on the current device.
                 with require_cupy().cuda.Device(executor.device_id):
                     as_cupy_stream(cuda_stream).wait_event(result.ready)
         self.check_outputs(result.outputs)
@@ -292,6 +290,15 @@ class Session:
         for source in self.sources:
             source.skip(self.position.iteration, executor.max_batch_size)
         self.restored = True
+
+
+def _batches_of(step: Any) -> float:
+    """The number of batches for which a fed operator has data; infinity if it waits for more, or repeats the last."""
+    arguments, operator = step.node.arguments, step.operator
+    if arguments.get("blocking") or (arguments.get("repeat_last") and operator.has_data()):
+        return math.inf
+    count: int = operator.waiting
+    return count
 
 
 def feed(executor: Executor, step: Any, data: object, layout: str | None, copy: bool) -> None:

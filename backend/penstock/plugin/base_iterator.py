@@ -83,7 +83,7 @@ class Epoch:
         return None
 
     def kept(self) -> list[int] | None:
-        """Like :meth:`within`, if the others are to be cut off."""
+        """Like :meth:`within`, if the other samples must be removed."""
         return None
 
     def begin_next(self) -> None:
@@ -91,7 +91,7 @@ class Epoch:
         self.counter = 0
 
     def begin_anew(self) -> None:
-        """Advances to the next epoch, of which nothing was read ahead, from wherever the pipelines are in this one."""
+        """Advances from any position to the next epoch, of which nothing was read ahead."""
         self.counter = 0
 
     def __len__(self) -> int:
@@ -244,7 +244,7 @@ class ReaderEpoch(Epoch):
             self._turn()
         self.size = self._whole_batches(max(size - ahead for size, ahead in zip(self._current_sizes, self._ahead)))
         if self.size == 0:
-            # All of the epoch has been read already: it is skipped.
+            # The whole epoch has been read already, so it is skipped.
             self._ahead = [0] * self._shards
             self.counter = 0
             self._turn()
@@ -361,14 +361,15 @@ class BaseIterator:
             return SizedEpoch(size, self.batch_size, len(self._pipes), policy, padded)
         return Epoch()
 
-    # -- what a framework fills in ---------------------------------------------------------------------------------
+    # -- implemented by each framework -----------------------------------------------------------------------------
 
     def _converted(self, outputs: list[tuple[object, ...]]) -> object:
         """Converts the pipelines' outputs."""
         raise NotImplementedError
 
     def _trimmed(self, batch: Any, kept: Sequence[int]) -> Any:
-        """The converted batch with only the first samples of each pipeline; pipelines past the end of ``kept`` give nothing."""
+        """The converted batch with only the first samples of each pipeline; pipelines past the end of ``kept``
+        contribute nothing."""
         raise NotImplementedError
 
     # -- batches ---------------------------------------------------------------------------------------------------
@@ -479,7 +480,7 @@ class BaseIterator:
             self._begin_pipelines()
             return
         if epoch.next_is_short and not epoch.over:
-            # By the iterator's length the epoch is over, but its last batch, which is dropped, has not been taken yet.
+            # By the iterator's length the epoch is over, but its last batch, which is to be dropped, was not taken yet.
             self._get_outputs()
             self._schedule_runs()
             epoch.advance()

@@ -12,7 +12,8 @@ Batch = dict[str, Any]
 
 
 class NamedOutputsIterator(BaseIterator):
-    """Gives batches as a list with one ``{name: data}`` for each pipeline; the frameworks' iterators say what the data are.
+    """Returns batches as a list with one ``{name: data}`` for each pipeline; the frameworks' iterators convert the
+    data.
 
     Args:
         pipelines: one, or a list (one per GPU), with equal batch sizes.
@@ -52,7 +53,7 @@ class NamedOutputsIterator(BaseIterator):
             prepare_first_batch,
         )
 
-    # -- what a framework fills in ---------------------------------------------------------------------------------
+    # -- implemented by each framework -----------------------------------------------------------------------------
 
     def _names(self, output_map: Sequence[Any]) -> list[str]:
         """The names of the outputs, from the user's arguments."""
@@ -66,7 +67,7 @@ class NamedOutputsIterator(BaseIterator):
         """The first samples of a converted output."""
         return data[:count]
 
-    # -- what is the same for all ------------------------------------------------------------------------------------
+    # -- shared by all frameworks ------------------------------------------------------------------------------------
 
     def _converted(self, outputs: list[tuple[object, ...]]) -> list[Batch]:
         return [self._batch(pipe, of_pipe) for pipe, of_pipe in zip(self._pipes, outputs)]

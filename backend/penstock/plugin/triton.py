@@ -11,7 +11,7 @@ _AUTOSERIALIZE = "_is_autoserialize"
 
 
 def autoserialize(dali_pipeline: Callable[..., object]) -> Callable[..., Any]:
-    """Decorator: marks the one pipeline of a file that the `penstock` backend is to serve.
+    """Decorator: marks the pipeline of a file that the `penstock` backend should serve.
 
     Args:
         dali_pipeline: a function decorated with :func:`penstock.pipeline_def`.

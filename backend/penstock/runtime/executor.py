@@ -37,7 +37,7 @@ class Result:
         failures: errors by sample, if the run isolates them: an ``OperatorError``, or ``CancelledError``.
         ready: the CUDA event after which GPU outputs are valid.
         states: of the operators after this run, if checkpoints are enabled.
-        kept: where samples that failed were skipped or replaced: for each sample of the outputs, its position in the batch.
+        kept: if failed samples were skipped or replaced: for each sample of the outputs, its position in the batch.
         taken: for each input operator, the ticket of the batch it returned.
         stopped: all samples were cancelled: there are no outputs, and some sources may not have run.
     """
@@ -53,17 +53,17 @@ class Result:
 
 @dataclass
 class _Batch:
-    """A batch on its way.
+    """A batch in flight.
 
     Attributes:
         size: number of samples.
         iteration: its index.
-        isolate, watch: as :meth:`Executor.run_once` is told.
-        tolerant: what readers and decoders fail on is skipped or replaced, as they say.
+        isolate, watch: see :meth:`Executor.run_once`.
+        tolerant: whether samples that fail in readers and decoders are skipped or replaced, as these specify.
         slots: the data so far.
-        tolerated: for the samples that failed, what becomes of them.
-        begun: the workspaces of operators that are at work already, by their steps' nodes.
-        result: what comes of it.
+        tolerated: for each failed sample, its policy.
+        begun: the workspaces of operators that were started early, by node name.
+        result: the result so far.
     """
 
     size: int
@@ -88,14 +88,14 @@ class Watch(Protocol):
 
 
 class _Event(Enum):
-    """What the prefetching thread is told."""
+    """A message to the prefetching thread."""
 
     SCHEDULED = auto()
     WANTED = auto()
     ENDED = auto()
 
 
-# For so long the prefetching thread waits for the next batch to begin before it completes those that are begun.
+# How long the prefetching thread waits for the next batch to be scheduled before it completes those in flight.
 _IDLE_SECONDS = 0.002
 
 _NOTHING = contextlib.nullcontext()
@@ -131,15 +131,15 @@ class Executor:
     """Runs a plan, batch after batch.
 
     Args:
-        plan: what to run.
+        plan: the plan to run.
         max_batch_size: the largest batch, and the batch size if no source sets one.
         num_threads: CPU threads.
         device_id: the GPU to use, or None.
         depth: batches prefetched by a thread, ahead of the consumer; 0: each runs when scheduled. A plan that runs
             entirely on the GPU needs no thread: its work is asynchronous.
         affinity: CPU cores to bind threads to.
-        on_error: what becomes of samples that a reader or decoder fails on which does not say so itself.
-        skipped: where they are listed.
+        on_error: the policy for samples that fail in readers and decoders without a policy of their own.
+        skipped: the list of skipped samples.
     """
 
     def __init__(
@@ -166,7 +166,7 @@ class Executor:
         self._is_threaded = depth > 0 and not plan.is_cheap_on_host
         self._stream: Any = None
         self._events: queue.SimpleQueue[_Event] = queue.SimpleQueue()
-        # Of the prefetching thread: batches that it completed, and that were asked for.
+        # Counts of batches that the prefetching thread has completed, and that the consumer has requested.
         self._completed = self._wanted = 0
         self._results: queue.SimpleQueue[Result | BaseException] = queue.SimpleQueue()
         self._begun: deque[_Batch | BaseException] = deque()
@@ -188,7 +188,7 @@ class Executor:
         If another thread has closed this executor meanwhile, the batch fails.
         """
         if not self._is_threaded and self._depth and self.plan.early:
-            # What can be begun early shows with the first batches.
+            # The first batches show what can be started early.
             self._is_threaded = not self.plan.is_cheap_on_host
         if not self._is_threaded:
             try:
@@ -215,9 +215,10 @@ class Executor:
             self._release()
 
     def _next_event(self) -> bool:
-        """Begins the batch that is scheduled next, or completes one: a begun batch waits for the next one's beginning.
+        """Starts the batch that is scheduled next, or completes one: each is only completed once the next one is
+        started.
 
-        False where the thread is to end.
+        Returns False when the thread should end.
         """
         try:
             with self.span("consumer", Kind.NO_DEMAND):
@@ -227,7 +228,7 @@ class Executor:
             return True
         if event is _Event.SCHEDULED:
             if self._begun and not self._is_fed():
-                # Who is to feed may wait for what was begun.
+                # The feeding thread may be waiting for the batch in flight.
                 self._complete_begun()
             try:
                 self._begun.append(self._begin_when_ready())
@@ -256,7 +257,7 @@ class Executor:
         return all(operator.has_data() for operator in self.input_operators.values())
 
     def _begin_when_ready(self) -> _Batch:
-        """Begins the next batch, as soon as the sources that are to be waited for have one."""
+        """Starts the next batch as soon as the blocking sources have data."""
         for name, operator in self.input_operators.items():
             with self.span(name, Kind.NO_INPUT):
                 operator.wait_for_data(lambda: self._finishing)
@@ -273,7 +274,7 @@ class Executor:
         return {step.node.name: step.operator for step in steps if isinstance(step.operator, InputOperator)}
 
     def next_result(self) -> Result:
-        """The oldest scheduled batch, waited for; raises what its run raised."""
+        """The oldest scheduled batch; waits for it, and raises what its run raised."""
         if self.trace is not None:
             self.trace.consumed(self._results.qsize())
         if not self._is_threaded:
@@ -291,7 +292,7 @@ class Executor:
         return result
 
     def close(self, timeout: float | None = None) -> None:
-        """Ends the threads for good; batches that were not taken are dropped.
+        """Ends the threads; batches that were not taken are dropped.
 
         Args:
             timeout: how long to wait for a batch in flight, in seconds; afterwards its thread ends by itself.
@@ -318,7 +319,7 @@ class Executor:
         if thread is None:
             return
         self._events.put(_Event.ENDED)
-        # On the thread itself, the garbage collection may come upon its pipeline.
+        # Garbage collection may close the pipeline on this very thread.
         if thread is not threading.current_thread():
             thread.join(timeout)
             if not thread.is_alive():
@@ -337,7 +338,7 @@ class Executor:
         return self._complete(self._begin(isolate, watch))
 
     def _begin(self, isolate: bool = False, watch: Watch | None = None, tolerant: bool = False) -> _Batch:
-        """Runs the steps that need nothing of what is begun early, and begins that."""
+        """Runs the steps that don't depend on operators started early, then starts those."""
         slots = [None] * self.plan.num_slots
         batch = _Batch(self._batch_size(), self.iteration, isolate or tolerant, watch, slots, tolerant)
         with self.run_context(), self.on_device():
@@ -345,18 +346,18 @@ class Executor:
             for step in () if batch.result.stopped else self.plan.early:
                 self._begin_operator(step, batch)
         if not self.plan.early:
-            # Now, as what is submitted until the batch is taken is of later ones.
+            # Now, as work submitted before the batch is taken belongs to later batches.
             self._mark_ready(batch.result)
         if not batch.result.stopped:
             batch.result.taken = {name: operator.taken for name, operator in self.input_operators.items()}
         self.iteration += 1
         if self.keep_states:
-            # What is begun early is in its next state, as it is for the batch after.
+            # Operators started early are already in the state that follows this batch.
             batch.result.states = self.plan.states([*self.plan.steps[: self.plan.num_prepared], *self.plan.early])
         return batch
 
     def _complete(self, begun: _Batch | BaseException) -> Result:
-        """Runs the steps that are left of a batch, or raises what its beginning raised."""
+        """Runs the remaining steps of a batch, or raises the error with which its start failed."""
         if isinstance(begun, BaseException):
             try:
                 raise begun
@@ -381,7 +382,7 @@ class Executor:
         return result
 
     def on_device(self) -> AbstractContextManager[None]:
-        """Makes the pipeline's device and stream the current ones; does nothing on CPU."""
+        """Makes the pipeline's device and stream the current ones; does nothing on the CPU."""
         return _NOTHING if self.device_id is None else self._on_gpu(self.device_id)
 
     @contextlib.contextmanager
@@ -394,11 +395,11 @@ class Executor:
                 yield
 
     def _mark_ready(self, result: Result) -> None:
-        """A result is ready when all is done that was submitted to the pipeline's stream so far."""
+        """Marks a result as ready once all work submitted to the pipeline's stream so far is done."""
         if self.device_id is None:
             return
         with self.on_device():
-            # Who waits for it on another thread leaves the driver to this one.
+            # A thread that waits for the event should sleep, and leave the driver to this thread.
             event = require_cupy().cuda.Event(block=self._thread is not None, disable_timing=True)
             result.ready = self._stream.record(event)
 
@@ -411,7 +412,7 @@ class Executor:
         return self._stream
 
     def _run_steps(self, batch: _Batch, steps: Sequence[Step | Transfer]) -> None:
-        """Runs steps in order, unless nobody wants any of the samples any more."""
+        """Runs steps in order, until all samples are cancelled or have failed."""
         slots, watch = batch.slots, batch.watch
         for step in steps:
             if watch is not None and _nothing_left(batch.result.failures, watch.cancelled(), batch.size):
@@ -453,7 +454,7 @@ class Executor:
             self._run_operator(step, _Batch(batch_size, self.iteration, False, None, slots))
 
     def _workspace(self, step: Step, batch: _Batch) -> Workspace:
-        """What an operator is given for a batch."""
+        """The workspace of an operator for a batch."""
         inputs = [batch.slots[slot] for slot in step.inputs]
         arguments = {name: batch.slots[slot] for name, slot in step.arguments.items()}
         first = inputs[0] if inputs and not step.node.schema.merges else next(iter(arguments.values()), None)
@@ -503,7 +504,7 @@ class Executor:
         self._note_failures(step, workspace, batch)
 
     def _attempt(self, step: Step, workspace: Workspace, action: Callable[[Workspace], None]) -> None:
-        """Has an operator do something; what it raises tells which one that was, on which sample."""
+        """Calls an operator; errors name it and the sample."""
         failure: tuple[BaseException, int | None] | None = None
         try:
             if not step.node.schema.merges:
@@ -531,7 +532,7 @@ class Executor:
         return self.trace.operator(step.node.name, None if step.node.device == "cpu" else self.stream)
 
     def _note_failures(self, step: Step, workspace: Workspace, batch: _Batch) -> None:
-        """Puts the samples that failed in an operator aside, with errors that name it."""
+        """Sets the samples that failed in an operator aside, with errors that name it."""
         positions = workspace.positions
         for index, cause in workspace.failures.items():
             position = index if positions is None else positions[index]
@@ -542,7 +543,8 @@ class Executor:
                     self._tolerate(step, batch, position, next(filter(None, sources), ""))
 
     def _tolerate(self, step: Step, batch: _Batch, position: int, source: str) -> None:
-        """Notes a sample that is to be skipped or replaced; raises its error where it is neither, or one too many."""
+        """Records that a sample is skipped or replaced; raises its error if neither applies, or if there are too
+        many."""
         error = batch.result.failures[position]
         policy = batch.tolerated[position] = policy_for(step.node, error, self._on_error)
         if policy == RAISE or not isinstance(error, OperatorError):

@@ -443,11 +443,27 @@ class _Pickled:
         return _single_argument(Source(self.loads(self.data), self.cycle))
 
 
+class _Observer:
+    """What DALI's thread would be that looks after its workers: here none is needed, and none runs."""
+
+    def __init__(self) -> None:
+        self.thread = threading.Thread(name="penstock-no-observer")
+
+
 class RunningWorkers:
     """The worker processes of a pipeline's sources."""
 
     def __init__(self, sources: Sequence[Source]) -> None:
         self._sources = [source for source in sources if isinstance(source, ParallelSource)]
+
+    @property
+    def pool(self) -> RunningWorkers:
+        """DALI has an object of its own for the processes; programs look through it at these, and for who observes them."""
+        return self
+
+    @functools.cached_property
+    def _observer(self) -> _Observer:
+        return _Observer()
 
     def pids(self) -> list[int]:
         """Their process ids."""
@@ -466,8 +482,9 @@ def check_workers(sources: Sequence[Source], workers: object) -> None:
         return
     if not isinstance(workers, int) or workers <= 0:
         raise RuntimeError(
-            "The pipeline contains `fn.external_source` with `parallel` argument specified to True, but the `py_num_workers` was "
-            f"set to `{workers}`: it must be a positive integer."
+            "The external source cannot run in parallel mode without Python workers pool. The pipeline contains "
+            "`fn.external_source` with `parallel` argument specified to True, but the `py_num_workers` was set to "
+            f"`{workers}`: it must be a positive integer."
         )
     if workers > len(parallel) and all(source.is_iterable for source in parallel):
         warnings.warn(

@@ -69,8 +69,8 @@ def _accepted_positional(function: Callable[..., object]) -> int:
     found = _forbidden(parameters)
     if found:
         raise TypeError(
-            "The `source` callable must accept either 0 or 1 positional arguments, and no others: it gets what tells the batch or "
-            f"the sample, if anything. Found {found} allowed. {function!r} takes ({', '.join(map(str, parameters))})."
+            "The `source` callable must accept either 0 or 1 positional arguments to indicate whether it accepts the batch or "
+            f"sample indexing information. Found {found} allowed. {function!r} takes ({', '.join(map(str, parameters))})."
         )
     return len(parameters)
 
@@ -79,7 +79,11 @@ def _forbidden(parameters: Sequence[Parameter]) -> str:
     """What of a callback's parameters cannot be given; empty if all can."""
     for parameter in parameters:
         if parameter.kind not in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD):
-            return f"{parameter.kind.description.replace('variadic ', 'var-')} argument `{parameter}` which is not"
+            stars = "*" * (parameter.kind == Parameter.VAR_POSITIONAL) + "**" * (
+                parameter.kind == Parameter.VAR_KEYWORD
+            )
+            kind = parameter.kind.description.replace("variadic ", "var-")
+            return f"{kind} argument `{stars}{parameter.name}` which is not"
     return "more than one positional argument, which is not" if len(parameters) > 1 else ""
 
 
@@ -130,7 +134,7 @@ class Source:
             return iter(source() if is_generator_function(source) else source)
         if inspect.isgenerator(source):
             raise TypeError(
-                "Cannot cycle through a generator, which ends for good. If it comes from a function, pass that function instead as "
+                "Cannot cycle through a generator - it ends for good. If it comes from a function, pass that function instead as "
                 "`source`."
             )
         begin = source if is_generator_function(source) else lambda: iter(source)

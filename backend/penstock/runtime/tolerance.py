@@ -1,4 +1,4 @@
-"""Batches of which some samples failed in a reader or decoder, where that is tolerated."""
+"""Batches with tolerated failures of samples in readers or decoders."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _MOST_LISTED: Final = 1000
 
 @dataclass(frozen=True)
 class SkippedSample:
-    """A sample that is not in its batch, or is replaced there.
+    """A sample that was left out of its batch, or replaced.
 
     Attributes:
-        source: the file, and the place in it where it holds several samples; empty where nothing is known of that.
+        source: the file, with the position in it if it holds several samples; empty if unknown.
         reason: what was wrong with it.
-        operator: which could not read it, e.g. ``penstock.fn.decoders.image``.
+        operator: the operator that could not read it, e.g. ``penstock.fn.decoders.image``.
         iteration: index of the batch, since the pipeline was built.
         sample: its position in the batch.
-        replaced: whether another one stands in its place.
+        replaced: whether another sample takes its place.
     """
 
     source: str
@@ -39,13 +39,13 @@ class SkippedSample:
 
 
 class SkippedSamples:
-    """The samples that a pipeline went on without; iterating gives the latest thousand of them.
+    """The samples that a pipeline skipped or replaced; iterating yields the latest thousand.
 
     Args:
-        most: so many are tolerated; None: any number.
+        most: the largest number tolerated; None: any number.
 
     Attributes:
-        count: how many there were.
+        count: the number so far.
     """
 
     def __init__(self, most: int | None = None) -> None:
@@ -60,7 +60,7 @@ class SkippedSamples:
         return self.count
 
     def add(self, sample: SkippedSample) -> None:
-        """Counts a sample; raises TooManyErrorsError where there are more than are tolerated."""
+        """Counts a sample; raises TooManyErrorsError if there are more than are tolerated."""
         self.count += 1
         self._latest.append(sample)
         _log.warning(
@@ -76,20 +76,21 @@ class SkippedSamples:
 
 
 def policy_of(node: OpNode, default: str) -> str:
-    """What becomes of samples that fail in an operator."""
+    """The policy for samples that fail in an operator."""
     if ON_ERROR.name not in node.schema.all_arguments:
         return RAISE
     return str(node.arguments.get(ON_ERROR.name) or default)
 
 
 def tolerated(nodes: Iterator[OpNode], default: str) -> bool:
-    """Whether failures of some of the operators, or of what they are fused of, are tolerated."""
+    """Whether failures in any of the operators, or of those fused in them, are tolerated."""
     written = chain.from_iterable((node, *node.steps) for node in nodes)
     return any(policy_of(node, default) != RAISE for node in written)
 
 
 def policy_for(node: OpNode, error: PenstockError, default: str) -> str:
-    """What becomes of a sample that failed with this error: as the operator says that raised it, be it fused."""
+    """The policy for a sample that failed with this error: that of the operator that raised it, even if that was
+    fused."""
     if not isinstance(error, OperatorError):
         return RAISE
     for step in node.steps:
@@ -99,9 +100,10 @@ def policy_for(node: OpNode, error: PenstockError, default: str) -> str:
 
 
 def kept_samples(size: int, failed: dict[int, str]) -> list[int]:
-    """For each sample of what is given out, its position in the batch; failed positions have their policy.
+    """The samples of a batch to return, by position; ``failed``: the policies of failed positions.
 
-    A sample to be replaced has the good one before it, or else the first good one, in its place; without any it is skipped.
+    A sample to replace becomes the last good one before it, or else the first good one; if there is none, it is
+    skipped.
     """
     good = [position for position in range(size) if position not in failed]
     kept: list[int] = []

@@ -1,4 +1,4 @@
-"""Where a pipeline's time goes: spans of work and of waiting on each thread, summed up and written for Perfetto."""
+"""A pipeline's time: spans of work and of waiting on each thread, summarized, and written for Perfetto."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Kind(Enum):
-    """What a thread does during a span."""
+    """What a thread is doing during a span."""
 
     OPERATOR = "operator"
     SAMPLE = "sample"
@@ -62,7 +62,7 @@ class OperatorTimes:
         batches: number of runs.
         wall: from start to end, on the thread that runs the pipeline.
         cpu: on all threads.
-        gpu: between its first and last work on the GPU; None on CPU.
+        gpu: between its first and last work on the GPU; None on the CPU.
     """
 
     name: str
@@ -81,14 +81,14 @@ class Summary:
         operators: the times of each operator, the longest first.
         threads: the CPU time of each thread.
         num_threads: the pipeline's CPU threads.
-        cores: those this process may use.
-        source: spent in the callbacks of external sources.
-        starved: the pipeline's wait for input data.
+        cores: the CPU cores this process may use.
+        source: time spent in the callbacks of external sources.
+        starved: time that the pipeline waited for input data.
         blocked: the consumer's wait for batches.
         idle: the pipeline's wait for the consumer, its queue full.
         queue_fill: mean number of finished batches when the consumer asked for one.
-        depth: of the queue; 0: there is none.
-        batches: that the consumer took.
+        depth: of the queue; 0: none.
+        batches: number of batches that the consumer took.
     """
 
     elapsed: float
@@ -163,7 +163,7 @@ class Trace:
     Args:
         num_threads: the pipeline's CPU threads.
         depth: of its prefetch queue.
-        titles: what to call operators, by their nodes' names.
+        titles: operators' display names, by node name.
 
     >>> from penstock import fn, pipeline_def
     >>> @pipeline_def(batch_size=2, num_threads=1, trace=True)
@@ -181,7 +181,7 @@ class Trace:
         self._num_threads = num_threads
         self._depth = depth
         self._fills: list[int] = []
-        # Of each operator, the events around its work on the GPU.
+        # For each run of a GPU operator, the events around its work.
         self._events: list[tuple[str, object, object]] = []
 
     # -- recording -------------------------------------------------------------------------------------------------
@@ -199,7 +199,7 @@ class Trace:
 
     @contextmanager
     def operator(self, name: str, stream: object | None) -> Iterator[None]:
-        """Records one run of an operator; ``stream`` is that of its work on the GPU."""
+        """Records one run of an operator; ``stream``: the stream of its GPU work, if any."""
         if stream is None:
             with self.span(name, Kind.OPERATOR):
                 yield
@@ -214,7 +214,7 @@ class Trace:
             self._events.append((self._titles[name], first, last))
 
     def parallel(self, parallel: Parallel, name: str) -> Parallel:
-        """A way of running tasks in parallel that records each of them as a sample of the operator ``name``."""
+        """A wrapper of ``parallel`` that records each task as a sample of the operator ``name``."""
 
         def recorded(task: Callable[[int], None], count: int, costs: Sequence[int] | None = None) -> None:
             def run(index: int) -> None:
@@ -226,11 +226,11 @@ class Trace:
         return recorded
 
     def consumed(self, fill: int) -> None:
-        """Notes that the consumer asks for a batch while so many are finished."""
+        """Records that the consumer requested a batch while ``fill`` finished ones were queued."""
         self._fills.append(fill)
 
     def clear(self) -> None:
-        """Forgets everything recorded, say after the first batches, which compile kernels."""
+        """Discards everything recorded, for instance after the warm-up batches, which compile kernels."""
         self.spans.clear()
         self._fills.clear()
         self._events.clear()
@@ -280,7 +280,7 @@ class Trace:
         return sorted(found.values(), key=lambda times: max(times.wall, times.gpu or 0.0), reverse=True)
 
     def write(self, path: str | Path) -> None:
-        """Writes the trace in Chrome's format (JSON), which https://ui.perfetto.dev and chrome://tracing show."""
+        """Writes the trace in Chrome's format (JSON), for https://ui.perfetto.dev and chrome://tracing."""
         spans = list(self.spans)
         numbers = {name: number for number, name in enumerate(dict.fromkeys(one.thread for one in spans))}
         begin = min((one.start for one in spans), default=0.0)
@@ -305,13 +305,13 @@ class Trace:
 
 
 def titles(operators: Sequence[OpNode]) -> dict[str, str]:
-    """What to call operators, by their names: as they were called, with the name where that is not enough."""
+    """Display names of operators by node name: as called, plus the node's name if that is ambiguous."""
     count = Counter(map(title, operators))
     return {op.name: title(op) if count[title(op)] == 1 else f"{title(op)} '{op.name}'" for op in operators}
 
 
 def _outermost(spans: Sequence[Span]) -> Iterator[Span]:
-    """The spans that are not within another one of their thread."""
+    """The spans that are not inside another one of their thread."""
     ends: dict[str, float] = {}
     for one in sorted(spans, key=lambda span: (span.start, -span.wall)):
         if one.start >= ends.get(one.thread, float("-inf")):

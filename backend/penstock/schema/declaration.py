@@ -74,7 +74,7 @@ class Schema:
 
     Args:
         name: the name in files, ``__`` between modules: ``decoders__Image``, ``Resize``.
-        devices: where it runs: of ``cpu``, ``gpu`` and ``mixed`` (input on CPU, output on GPU).
+        devices: where it runs: of ``cpu``, ``gpu`` and ``mixed`` (input on the CPU, output on the GPU).
         inputs: the positional inputs in order; those past ``min_inputs`` are optional.
         min_inputs: default: all of ``inputs``.
         variadic: accepts any number of further inputs like the last one.

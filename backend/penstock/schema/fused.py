@@ -22,6 +22,8 @@ from penstock.schema.plans import Plan, Plans, State
 from penstock.schema.workspace import OutputSpec, SampleFailure, Shape, Workspace
 from penstock.tensors import TensorList, TensorListCPU, TensorListGPU
 
+_OF_WORKSPACE = tuple(field.name for field in fields(Workspace))
+
 AT_ONCE = "fused"
 """The key under which samples that were computed at once are counted."""
 
@@ -95,7 +97,7 @@ class FusedOperator(Operator):
     """The base of fused operators.
 
     Concrete ones decide whether a batch can be computed at once (``check_batch``), and compute it (``compute_fused``
-    for a sample on CPU, ``compute_fused_batch`` on GPU), from the steps' samples, which hold each step's plan.
+    for a sample on the CPU, ``compute_fused_batch`` on the GPU), from the steps' samples, which hold each step's plan.
 
     Attributes:
         counts: the number of samples computed at once (``AT_ONCE``), and step by step, by reason.
@@ -138,7 +140,7 @@ class FusedOperator(Operator):
         """Raises NotFusable if this batch, whose shapes are inferred, cannot be computed at once."""
 
     def compute_fused(self, samples: Sequence[Sample]) -> None:
-        """Computes the last step's output of one sample, on CPU.
+        """Computes the last step's output of one sample, on the CPU.
 
         Raises:
             FirstStepFailed: with the first step's error. After any other error, the steps run one by one.
@@ -299,7 +301,7 @@ class FusedOperator(Operator):
     def _step(self, workspace: Workspace, position: int) -> _Step:
         """The workspace as one of the operators sees it, without its inputs yet."""
         prefix = fused_argument(position, "")
-        step = _Step(**{field.name: getattr(workspace, field.name) for field in fields(Workspace)})
+        step = _Step(**{name: getattr(workspace, name) for name in _OF_WORKSPACE})
         step.node = self.nodes[position]
         given = {
             name.removeprefix(prefix): batch for name, batch in workspace.arguments.items() if name.startswith(prefix)

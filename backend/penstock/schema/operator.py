@@ -41,9 +41,9 @@ _MAX_PLANS = 256
 # After `_MAX_MISSES` batches without a known sample, only every `_RETRY_INTERVAL`-th batch is looked up.
 _MAX_MISSES, _RETRY_INTERVAL = 4, 16
 # For each :meth:`Sample.key`, the shapes of the outputs, and the holder of the plan.
-_Known = dict[Any, tuple[list[Shape], OwnPlan[Plan] | PlanRow[Plan] | None]]
+_Known = dict[Any, tuple[Sequence[Shape], OwnPlan[Plan] | PlanRow[Plan] | None]]
 # The shapes of each sample's outputs; None for those that failed.
-_Inferred = list[list[Shape] | None]
+_Inferred = list[Sequence[Shape] | None]
 
 
 class Operator(Generic[State, Plan, Plans]):
@@ -132,7 +132,8 @@ class Operator(Generic[State, Plan, Plans]):
 
         Returns one array, or one for each output. If it raises, all samples that it hasn't isolated itself
         (``workspace.fail``) are inferred one by one: so only those at fault fail, and samples that can't share an array
-        still work."""
+        still work.
+        """
         raise NotImplementedError(f"{type(self).__name__} infers sample by sample")
 
     def compute(self, sample: Sample[State, Plan, Plans]) -> None:
@@ -355,7 +356,7 @@ class Operator(Generic[State, Plan, Plans]):
         columns = [outputs] if isinstance(outputs, np.ndarray) else outputs
         rows = zip(*(map(tuple, column.tolist()) for column in columns))
         for row, (index, shapes) in enumerate(zip(indices, rows)):
-            inferred[index] = list(shapes)
+            inferred[index] = shapes
             sample = workspace.samples[index]
             assert sample is not None
             sample.held = PlanRow(plans, row)

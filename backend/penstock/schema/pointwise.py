@@ -29,7 +29,7 @@ class PointwiseOperator(ChainOperator[State, Plan, Plans]):
         return ElementMap(self, sample.shapes[0])
 
     def compute_elements(self, sample: Sample[State, Plan, Plans], source: np.ndarray, target: np.ndarray) -> None:
-        """Computes, on CPU, the result of :meth:`compute` for some elements: contiguous arrays of shape (n,).
+        """Computes, on the CPU, the result of :meth:`compute` for some elements: contiguous arrays of shape (n,).
 
         Args:
             sample: with inferred shapes; its data may be absent.

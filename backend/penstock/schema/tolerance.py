@@ -1,4 +1,4 @@
-"""What becomes of samples that cannot be read or decoded: an argument of readers and decoders, and its values."""
+"""The argument `on_error` of readers and decoders: how to handle samples that cannot be read or decoded."""
 
 from __future__ import annotations
 

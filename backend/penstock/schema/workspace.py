@@ -240,6 +240,9 @@ class Samples(Generic[State, Plan, Plans]):
     def shapes(self, number: int = 0) -> np.ndarray:
         """The shapes of an input, int64 of shape (samples, dimensions)."""
         batch = self.workspace.inputs[number]
+        if self.are_all:
+            shapes: np.ndarray = batch.shape_array()
+            return shapes
         return np.array(self.of(batch.shapes), np.int64).reshape(len(self), -1)
 
     def given(self, name: str) -> bool:

@@ -14,7 +14,7 @@ from penstock.serialize.rebuilding import Defined, Rebuilder, SavedOperator, ToD
 
 _UNDECLARED = -1
 _RUNTIME_ONLY = ("bytes_per_sample_hint",)
-# The first of three bits each, among the executor's flags.
+# Positions of two 3-bit fields in the executor's flags.
 _CONCURRENCY, _STREAM_POLICY = 1, 4
 _PIPELINED, _ASYNC, _SEPARATED, _DYNAMIC = 1, 2, 4, 8
 

@@ -1,4 +1,4 @@
-"""What is noted of a model's executions: counted for its metrics, and told in the log."""
+"""Accounts of a model's executions: counts for its metrics, and lines for its log."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LEVELS = {"info": logging.INFO, "warning": logging.WARNING, "error": logging.ER
 
 
 class Named(Protocol):
-    """A request, as far as the log knows it."""
+    """A request, as the log needs it."""
 
     @property
     def id(self) -> str:
@@ -32,8 +32,8 @@ class Accounts:
     """The accounts of one model.
 
     Args:
-        model, version: whose they are.
-        settings: what is to be logged.
+        model, version: of the accounts.
+        settings: what to log.
 
     Attributes:
         tally: the counts.
@@ -52,30 +52,30 @@ class Accounts:
         self._totals: defaultdict[Metric, float] = defaultdict(float)
 
     def begin(self) -> None:
-        """An execution begins."""
+        """Starts an execution."""
         self._began = perf_counter()
         self._batches.clear()
         self._operators.clear()
         self._fused.clear()
 
     def ran(self, samples: int) -> None:
-        """A batch is run."""
+        """Records a batch."""
         self._batches.append(samples)
 
     def operator_ran(self, step: Step, seconds: float) -> None:
-        """An operator of it was run."""
+        """Records an operator's run."""
         self._operators[step.node.display_name, step.node.device] += seconds
         if isinstance(step.operator, FusedOperator):
             for how, samples in step.operator.take_counts().items():
                 self._fused[step.node.display_name, how] += samples
 
     def end(self, requests: Sequence[Named], answers: Mapping[int, object], readings: Mapping[Metric, float]) -> None:
-        """The execution is over.
+        """Ends the execution.
 
         Args:
-            requests: all that it was to answer.
-            answers: by their places; a ``Refusal`` is a failure.
-            readings: what the pipeline itself counts: gauges, and counters' totals since it was built.
+            requests: all requests of the execution.
+            answers: by position; a ``Refusal`` is a failure.
+            readings: values that the pipeline counts itself: gauges, and totals of counters since it was built.
         """
         seconds = perf_counter() - self._began
         failed = {place: answer for place, answer in answers.items() if isinstance(answer, Refusal)}
@@ -106,7 +106,7 @@ class Accounts:
             if metric.value.kind == "GAUGE":
                 changes.gauges[metric] = value
             elif value != self._totals[metric]:
-                # A pipeline that was built anew counts from 0.
+                # A rebuilt pipeline counts from 0 again.
                 before = self._totals[metric] if value > self._totals[metric] else 0
                 changes.counts[metric, ()] += value - before
                 self._totals[metric] = value

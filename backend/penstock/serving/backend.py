@@ -1,4 +1,4 @@
-"""The backend `penstock` in a process of its own: what Triton's Python backend instantiates for each model instance."""
+"""The backend `penstock` in a process of its own: Triton's Python backend instantiates it for each model instance."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def _pb_utils() -> Any:
 
 
 class TritonPythonModel:
-    """One instance of a model, as Triton's stub calls it."""
+    """One instance of a model, as called by Triton's stub."""
 
     @staticmethod
     def auto_complete_config(auto_complete_model_config: Any) -> Any:
-        """Fills in the inputs, outputs, batch size and batching that the configuration does not tell."""
+        """Fills in inputs, outputs, batch size and batching if the configuration lacks them."""
         log_to_server(_log)
-        # Completed in place: what the stub's own calls for that do not allow is kept as well.
+        # Completed in place, which also keeps what the stub's own methods for that don't allow.
         completed(auto_complete_model_config.as_dict(), Path(_pb_utils().get_model_dir()))
         return auto_complete_model_config
 
@@ -50,7 +50,7 @@ class TritonPythonModel:
         )
 
     def execute(self, requests: list[object]) -> list[Any] | None:
-        """Answers each request; those of a decoupled model through the senders that they bring."""
+        """Answers each request; for a decoupled model, through the requests' own senders."""
         asked = [_StubRequest(request) for request in requests]
         self._instance.execute(asked)
         return None if self._instance.decoupled else [request.response for request in asked]
@@ -61,7 +61,7 @@ class TritonPythonModel:
 
 
 class _StubRequest:
-    """A request of the stub's, as a model sees it."""
+    """A request from the stub, in the form that models take."""
 
     def __init__(self, request: Any) -> None:
         self.response: object = None
@@ -122,7 +122,7 @@ def _tensor(name: str, array: Any) -> Any:
 
 
 class _SeriesOfStub:
-    """Makes series on Triton's page of metrics through the stub."""
+    """Creates series on Triton's metrics page through the stub."""
 
     def __init__(self) -> None:
         self._families: dict[str, Any] = {}
@@ -149,12 +149,12 @@ def _log(level: int, text: str) -> None:
 
 
 def _check_stub(pb_utils: Any) -> None:
-    """Refuses a numpy with which this server's stub is known to exchange wrong data."""
+    """Rejects a NumPy with which this server's stub is known to exchange wrong data."""
     if int(np.__version__.split(".")[0]) < 2:
         return
     sent = np.arange(1, 4, dtype=np.float32)
-    # A stub built before numpy 2 reads wrong values without an error; with byte strings it would crash. Through DLPack,
-    # because a tensor that was made of an array gives that very array back.
+    # A stub built for NumPy 1 silently reads wrong values, and would crash on byte strings. Through DLPack, since a
+    # tensor made from an array would return that same array.
     received = pb_utils.Tensor.from_dlpack("probe", sent).as_numpy()
     if received.shape != sent.shape or not np.array_equal(received, sent):
         raise ConfigurationError(

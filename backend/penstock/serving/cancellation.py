@@ -1,4 +1,4 @@
-"""Which requests were cancelled, polled as often as that costs next to nothing."""
+"""Which requests were cancelled, polled only as often as is nearly free."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from time import perf_counter
 from typing import Protocol
 
-# Triton takes 40 to 100 microseconds per request to tell. This is the share of time that polling may take, saved up to
-# so many seconds.
+# Polling costs Triton 40 to 100 microseconds per request. This is the fraction of time that polling may take; unused
+# time is saved up to this many seconds.
 _SHARE = 0.02
 _SAVED = 0.005
 
@@ -16,7 +16,7 @@ class Cancellable(Protocol):
     """Something that can be cancelled."""
 
     def is_cancelled(self) -> bool:
-        """Whether the answer is not wanted any longer."""
+        """Whether the answer is no longer wanted."""
 
 
 class CancellationWatch:

@@ -43,7 +43,7 @@ class TensorConfiguration:
 
 @dataclass(frozen=True)
 class ModelConfiguration:
-    """What a pipeline requires of its model's configuration."""
+    """The configuration that a pipeline requires of its model."""
 
     max_batch_size: int
     inputs: tuple[TensorConfiguration, ...]
@@ -98,13 +98,13 @@ def _numbers_of(text: str) -> list[tuple[str, str]]:
 
 
 def complete_configuration(config: dict[str, object], pipeline: Pipeline, settings: Settings, batched: bool) -> None:
-    """Fills in what a configuration does not tell: whole inputs and outputs, parts of them, batch size, batching.
+    """Fills in missing parts of a configuration: whole inputs and outputs, parts of them, batch size, batching.
 
     Args:
         config: from Triton; modified.
         pipeline: of the model; run if it does not declare its outputs.
         settings: of the model.
-        batched: whether Triton is to batch the requests.
+        batched: whether Triton should batch the requests.
 
     Raises:
         ConfigurationError: the configuration contradicts what the pipeline declares, or too little is known.
@@ -112,7 +112,7 @@ def complete_configuration(config: dict[str, object], pipeline: Pipeline, settin
     config["max_batch_size"] = (config.get("max_batch_size") or pipeline.max_batch_size or 1) if batched else 0
     _complete_inputs(config, pipeline, settings)
     _complete_outputs(config, pipeline, settings)
-    # Inputs that last for several runs are run one by one, best with several instances.
+    # Inputs that last for several runs are processed one at a time, best by several instances.
     if batched and not streams(pipeline) and "dynamic_batching" not in config and "sequence_batching" not in config:
         config["dynamic_batching"] = {}
 
@@ -203,7 +203,8 @@ def _known_outputs(declared: Sequence[TensorInfo], seen: Sequence[TensorInfo] | 
 
 
 def _name_nameless(entries: Sequence[dict[str, object]], names: Sequence[str], kind: str) -> None:
-    """Names entries without a name after what the pipeline has in their place, or has and nobody names."""
+    """Names entries that lack a name: after the pipeline's node at the same position, or after one that no entry
+    names."""
     taken = {entry["name"] for entry in entries if entry.get("name")}
     free = [name for name in names if name not in taken]
     for index, entry in enumerate(entries):

@@ -10,7 +10,7 @@ _TOKEN = re.compile(
 
 
 def tokens_of(config: str) -> list[str]:
-    """All of a text in order: names, values, brackets, punctuation, comments and what is between them.
+    """All tokens of a text in order: names, values, brackets, punctuation, comments and whitespace.
 
     >>> tokens_of('backend: "penstock" # ours')
     ['backend', ':', ' ', '"penstock"', ' ', '# ours']
@@ -19,5 +19,5 @@ def tokens_of(config: str) -> list[str]:
 
 
 def is_word(token: str) -> bool:
-    """It is a name, a value or a bracket."""
+    """Whether it is a name, a value or a bracket."""
     return not token.isspace() and token[0] not in "#:,;"

@@ -1,4 +1,4 @@
-"""Checks a model's Triton configuration against its pipeline, and derives how requests and answers look."""
+"""Checks a model's Triton configuration against its pipeline, and derives the formats of requests and answers."""
 
 from __future__ import annotations
 
@@ -75,12 +75,12 @@ def warn_of_differences(
 
 
 def output_order(configured: Sequence[Mapping[str, object]], pipeline: Pipeline) -> list[int]:
-    """For each configured output, which of the pipeline's it is: by name where all names are known, else by position."""
+    """For each configured output, the index of the pipeline's: by name if all names are known, else by position."""
     return full_output_order(configured, [node.name for node in pipeline.graph.outputs])[: len(configured)]
 
 
 def full_output_order(configured: Sequence[Mapping[str, object]], names: Sequence[str]) -> list[int]:
-    """The order of the configured outputs, and behind them the others."""
+    """The order of the configured outputs, followed by the others."""
     wanted = [entry.get("name") for entry in configured]
     if any(name not in names for name in wanted) or len(set(wanted)) < len(wanted):
         return list(range(len(names)))
@@ -91,10 +91,11 @@ def full_output_order(configured: Sequence[Mapping[str, object]], names: Sequenc
 def split_outputs(
     settings: Settings, configured: Sequence[Mapping[str, object]], outputs: Sequence[TensorInfo], order: Sequence[int]
 ) -> list[bool]:
-    """Whether each configured output is split along its samples' outer axis; it may be named as here or as in the pipeline.
+    """Whether each configured output is split along its samples' outer axis; the setting may use its name here or in
+    the pipeline.
 
     Raises:
-        ConfigurationError: the parameter names something else.
+        ConfigurationError: the setting names something else.
     """
     names = [{entry["name"], outputs[index].name} for entry, index in zip(configured, order)]
     unknown = set(settings.split_along_outer_axis).difference(*names)
@@ -158,7 +159,7 @@ def configured_inputs(config: Mapping[str, Any]) -> dict[str, TensorInfo]:
 
 
 def check_input_names(entries: Sequence[Mapping[str, Any]], declared: Sequence[TensorInfo]) -> None:
-    """Raises ConfigurationError for inputs that the pipeline does not have."""
+    """Raises ConfigurationError for inputs that the pipeline doesn't have."""
     names = [info.name for info in declared]
     for entry in entries:
         if entry["name"] not in names:
@@ -169,7 +170,7 @@ def check_input_names(entries: Sequence[Mapping[str, Any]], declared: Sequence[T
 
 
 def check_not_too_many(entries: Sequence[object], outputs: Sequence[TensorInfo]) -> None:
-    """Raises ConfigurationError where there are more outputs than the pipeline has."""
+    """Raises ConfigurationError if there are more outputs than the pipeline has."""
     if len(entries) > len(outputs):
         raise _other_number(entries, outputs)
 
@@ -183,7 +184,7 @@ def _other_number(entries: Sequence[object], outputs: Sequence[TensorInfo]) -> C
 
 
 def _check_entry(entry: Mapping[str, object], info: TensorInfo, batched: bool) -> None:
-    """Raises ConfigurationError where an entry contradicts what is known of its tensor."""
+    """Raises ConfigurationError if an entry contradicts what is known about its tensor."""
     name, data_type = entry["name"], data_type_of(entry)
     if data_type == BYTES and info.dtype in (None, UINT8) and (info.dims is None or len(info.dims) == 1):
         return

@@ -37,12 +37,12 @@ class ModelState:
 
     @property
     def ready(self) -> bool:
-        """The model answers requests."""
+        """Whether the model answers requests."""
         return self.state == "READY"
 
     @property
     def failed(self) -> bool:
-        """The model failed to load."""
+        """Whether the model failed to load."""
         return self.state == "UNAVAILABLE" and self.reason not in ("", "unloaded")
 
 
@@ -59,7 +59,7 @@ class Control:
         self._headers = dict(headers)
 
     def live(self) -> bool:
-        """The server answers."""
+        """Whether the server answers."""
         try:
             self._ask("GET", "/v2/health/live", patience=10)
         except ServerError:

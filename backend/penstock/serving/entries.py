@@ -39,7 +39,7 @@ TRITON_TYPES = {
     FLOAT64: "TYPE_FP64",
 }
 BYTES = "TYPE_STRING"
-UNKNOWN_TYPE = "TYPE_INVALID"  # Triton's way of saying that an entry has none
+UNKNOWN_TYPE = "TYPE_INVALID"  # Triton's value for a missing type
 
 
 def triton_type(name: str, dtype: DALIDataType) -> str:

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from penstock.errors import PenstockError
-from penstock.serving.shim import has_compiler, shim
+from penstock.serving.shim import has_compiler, is_built, shim
 
 VARIABLE = "PENSTOCK_SERVE_ENV"
 """Names the folder of the serving environment, or its Python."""
@@ -75,7 +75,7 @@ class Environment:
         return name if self.libraries is None else str(self.libraries / name)
 
     def has_library(self) -> bool:
-        """Its Python has a shared library, as needed for hosting it."""
+        """Whether its Python has a shared library, which hosting needs."""
         if self.libraries is not None:
             return True
         try:
@@ -86,14 +86,14 @@ class Environment:
 
     @property
     def exchanges_with_stub(self) -> bool:
-        """Its numpy is one that the wheel's stub was built for."""
+        """Whether its NumPy is one that the wheel's stub was built for."""
         return self.numpy is not None and int(self.numpy.split(".")[0]) < 2
 
     def problems(self, native: bool = False) -> list[str]:
         """Why models cannot be served from here with the wheel's Triton; empty if they can.
 
         Args:
-            native: Triton hosts this Python itself, without the stub.
+            native: whether Triton hosts this Python itself, without the stub.
         """
         found = []
         if self.version not in SUPPORTED:
@@ -183,7 +183,7 @@ def find_environment(explicit: str | Path | None = None, native: bool = False) -
 
     Args:
         explicit: its folder, or its Python.
-        native: Triton hosts its Python itself, without the stub.
+        native: whether Triton hosts its Python itself, without the stub.
 
     Searched in this order: ``explicit``; the variable ``PENSTOCK_SERVE_ENV``; the current interpreter's environment;
     ``.venv-serve`` and ``.venv`` in the working folder; the one that :func:`create_environment` makes in the cache. It
@@ -237,7 +237,7 @@ def complete_environment(report: Report = print) -> Environment:
     """
     if describe(sys.executable).triton is None and not installed_triton():
         _install_triton(Path(sys.prefix), report)
-    if not has_compiler():
+    if not is_built() and not has_compiler():
         report("installing a C++ compiler (the ziglang wheel)")
         _install(Path(sys.prefix), ["ziglang"])
     environment = describe(sys.executable)
@@ -295,7 +295,7 @@ def create_environment(
 
 def _install_triton(folder: Path, report: Report) -> None:
     report("installing Triton (the nvidia-pytriton wheel)")
-    # Without its requirements: they include another numpy, and libraries that only its Python interface needs.
+    # Without its requirements, which include another NumPy, and libraries that only its Python interface needs.
     _install(folder, ["--no-deps", "nvidia-pytriton>=0.7,<0.8"])
 
 
@@ -376,7 +376,7 @@ def _interpreters() -> Iterator[Path]:
 
 
 def _fetch_with_uv(report: Report) -> Environment | None:
-    """A Python 3.12 that ``uv``, if installed, has or fetches."""
+    """A Python 3.12 that ``uv``, if installed, has or downloads."""
     uv = shutil.which("uv", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]))
     if uv is None:
         return None
@@ -394,7 +394,7 @@ def _fetch_with_uv(report: Report) -> Environment | None:
 
 
 def _penstock_requirement(extras: Sequence[str]) -> list[str]:
-    """The requirement for pip that installs this very penstock."""
+    """The pip requirement that installs this copy of penstock."""
     suffix = f"[{','.join(extras)}]"
     checkout = Path(__file__).resolve().parents[3]
     if (checkout / "pyproject.toml").is_file():

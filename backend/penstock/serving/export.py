@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import inspect
 import shutil
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 
 from penstock.errors import PenstockError
+from penstock.presets import preset
 from penstock.serving.completion import ModelConfiguration, TensorConfiguration, expected_configuration
 from penstock.serving.entries import BYTES
 from penstock.serving.installation import BACKEND
@@ -15,6 +17,7 @@ from penstock.serving.model_files import CANDIDATES, ModelFolder, find_definitio
 
 FILES = {"json": "model.json", "dali": "model.dali", "python": "pipeline.py"}
 """The file names under which the backend finds each form of a pipeline."""
+_PRESET_BATCH = 32
 
 
 class ExportError(PenstockError):
@@ -38,17 +41,17 @@ def export_model(
         model: the folder to write, e.g. ``model_repository/preprocess``; its name is the model's.
         form: ``json``, ``dali`` or ``python`` (a copy of the source). By default a definition with an argument
             ``device`` is copied, so that the server's device decides, and anything else becomes json.
-        device: for such a definition if it is not copied.
+        device: the device for such a definition if it is not copied.
         batch_size: the model's largest batch; by default the pipeline's own.
         version: of the model.
         as_bytes: encoded data, that is 1-D UINT8 of any length, is declared as BYTES, so that one request can hold
             several of different lengths.
 
     Returns:
-        What was written.
+        The files written.
 
     Raises:
-        ExportError: the form does not suit the source, or the pipeline has no batch size.
+        ExportError: the form doesn't fit the source, or the pipeline has no batch size.
         SerializationError: the source holds no pipeline, or one that cannot be saved.
 
     Example:
@@ -59,7 +62,7 @@ def export_model(
     if form == "python" and source.suffix != ".py":
         raise ExportError(f"'{source}' is no Python source, so it cannot be exported as one")
     saved, size = _saved(source, form, device, batch_size)
-    # Another one to try out: the threads that it runs with here are not to be saved.
+    # A second pipeline to run, as the number of threads used here must not be saved.
     pipeline = load_pipeline(source, device=device, batch_size=size, num_threads=1, prefetch_queue_depth=1)
     try:
         configuration = expected_configuration(pipeline, size)
@@ -68,7 +71,7 @@ def export_model(
     folder = model / str(version)
     folder.mkdir(parents=True, exist_ok=True)
     for other in CANDIDATES:
-        # One of these would be taken instead of the new file, or linger beside it.
+        # Another form's file would be loaded instead of the new one, or linger beside it.
         if other != FILES[form]:
             (folder / other).unlink(missing_ok=True)
     path = folder / FILES[form]
@@ -81,8 +84,32 @@ def export_model(
     return [path, config]
 
 
+def export_preset(
+    configuration: str | Path,
+    model: str | Path,
+    *,
+    form: str | None = None,
+    device: str = "cpu",
+    batch_size: int | None = None,
+    version: int = 1,
+    as_bytes: bool = True,
+) -> list[Path]:
+    """Writes a model folder from a model's own `preprocessor_config.json`; arguments and results as of :func:`export_model`.
+
+    Raises:
+        PresetError: no preset follows the configuration.
+        ExportError: the device is a GPU: presets run on the CPU.
+    """
+    if device != "cpu":
+        raise ExportError(f"Presets run on the CPU, not on '{device}'")
+    with tempfile.TemporaryDirectory() as folder:
+        saved = Path(folder) / FILES["json"]
+        preset(configuration, batch_size=batch_size or _PRESET_BATCH).save(str(saved))
+        return export_model(saved, model, form=form, batch_size=batch_size, version=version, as_bytes=as_bytes)
+
+
 def model_file(path: str | Path) -> Path:
-    """The pipeline's file, given itself, a version folder, or a model folder (whose latest version is taken).
+    """The pipeline's file, given the file itself, a version folder, or a model folder (using its latest version).
 
     Raises:
         FileNotFoundError: the folder holds none.
@@ -121,7 +148,7 @@ def _suitable_form(source: Path) -> str:
 
 
 def _saved(source: Path, form: str, device: str, batch_size: int | None) -> tuple[bytes | None, int]:
-    """The content of the model's file, None where it is the source itself; and the model's batch size."""
+    """The content of the model's file, or None if it is the source itself; and the model's batch size."""
     pipeline = load_pipeline(source, device=device, batch_size=batch_size)
     try:
         size = pipeline.max_batch_size

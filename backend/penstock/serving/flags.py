@@ -1,8 +1,8 @@
-"""Triton's command line: what a user's flags ask for, and what is made of them.
+"""Triton's command line: parses a user's flags, and translates them for Triton.
 
-Triton reloads a model only in the mode "explicit", so that is what it is always started in. What the modes "none" and
-"poll" mean to a user is kept: all models are loaded at the start, and clients can load and unload none, because there
-Triton's interface for it wants a key that the server's owner alone has.
+Triton reloads a model only in the mode "explicit", so it is always started in that. The modes "none" and "poll" keep
+their meaning for users: all models are loaded at the start, and clients can't load or unload any, because Triton's
+interface for that requires a key that only the server's owner has.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ _HTTP_RESTRICTED = "--http-restricted-api"
 _GRPC_RESTRICTED = "--grpc-restricted-protocol"
 _MODEL_CONTROL = "model-repository"
 _REPEATED = {*_REPOSITORIES, _BACKEND, _HTTP_RESTRICTED, _GRPC_RESTRICTED, "--cache-config", "--load-model"}
-"""Flags that add up where they are given more than once."""
+"""Flags whose values accumulate when given more than once."""
 
 
 @dataclass(frozen=True)
 class Flags:
-    """A user's flags for Triton, understood.
+    """A user's flags for Triton, parsed.
 
     Attributes:
         given: the flags, as ``--name=value`` or ``--name``.
@@ -41,10 +41,10 @@ class Flags:
 
     @classmethod
     def parse(cls, words: Sequence[str]) -> Flags:
-        """The flags in the words of a command line, where ``--name value`` is as good as ``--name=value``.
+        """Parses the words of a command line, where ``--name value`` is equivalent to ``--name=value``.
 
         Raises:
-            ServerError: a flag asks for what cannot be had here.
+            ServerError: a flag asks for something that is not supported here.
         """
         joined: list[str] = []
         for word in words:
@@ -72,12 +72,12 @@ class Flags:
 
     @property
     def poll_interval(self) -> int:
-        """Seconds between two looks at the repositories, in the mode ``poll``."""
+        """Seconds between two scans of the repositories, in the mode ``poll``."""
         return int(self._last(_POLL_INTERVAL_FLAG, "15"))
 
     @property
     def models(self) -> tuple[str, ...]:
-        """The models to load at the start; :data:`ALL_MODELS` for those of the repositories."""
+        """The models to load at the start; :data:`ALL_MODELS` for all of the repositories."""
         return tuple(self._all(_LOAD)) if self.mode == "explicit" else (ALL_MODELS,)
 
     @property
@@ -87,7 +87,7 @@ class Flags:
 
     @property
     def headers(self) -> dict[str, str]:
-        """What Triton wants to see in each request to the interfaces that these flags restrict."""
+        """The headers that Triton requires on the interfaces that these flags restrict."""
         wanted = dict(value.split(":", 1)[1].split("=", 1) for value in self._all(_HTTP_RESTRICTED) if "=" in value)
         return wanted | ({} if self._open else {_KEY_HEADER: self._key})
 
@@ -102,11 +102,11 @@ class Flags:
         return found
 
     def command_line(self, own: Mapping[str, str | Sequence[str]], models: Sequence[str]) -> list[str]:
-        """All flags to start Triton with.
+        """The complete command line for Triton.
 
         Args:
-            own: flags that are set unless the user's say otherwise, or added to those that add up.
-            models: what to load at the start.
+            own: defaults, overridden by the user's flags, or added to those that accumulate.
+            models: the models to load at the start.
         """
         control: dict[str, str | Sequence[str]] = {_MODE: "explicit", _LOAD: models}
         if not self._open:
@@ -126,7 +126,7 @@ class Flags:
 
     @property
     def _open(self) -> bool:
-        """Clients may load and unload models."""
+        """Whether clients may load and unload models."""
         return self.mode == "explicit"
 
     def _restricts_control(self, flag: str) -> bool:

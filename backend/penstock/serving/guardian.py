@@ -33,10 +33,10 @@ def main() -> None:
 
 
 def _listen(owner: int) -> bytes:
-    """Everything the owner has written when it ended, or closed its end."""
+    """Everything the owner wrote before it ended, or closed its end."""
     os.set_blocking(0, False)
     watched = [0]
-    # A forked child of the owner keeps the pipe open, too: so the owner itself is watched if the kernel supports that.
+    # A forked child of the owner keeps the pipe open, too, so the owner itself is watched if the kernel supports that.
     with contextlib.suppress(OSError):
         watched.append(os.pidfd_open(owner))
     if os.getppid() != owner:

@@ -1,4 +1,5 @@
-"""The backend `penstock` inside Triton's own process: what the shim of `backend/native` calls in the Python that it hosts.
+"""The backend `penstock` inside Triton's own process: called by the shim of `backend/native` in the Python that it
+hosts.
 
 All models of the server share this interpreter, so none may affect the others: anything a model raises, even
 SystemExit, is returned to the shim as that model's error.
@@ -67,27 +68,28 @@ _CODES = {Fault.INTERNAL: 1, Fault.CANCELLED: 7}
 _INVALID_ARGUMENT = 3
 _LEVELS = ((logging.ERROR, 2), (logging.WARNING, 1), (logging.INFO, 0))
 _VERBOSE = 3
-# How long a thread may run Python while another one waits: CPython's 5 ms are as long as an answer takes, or longer.
+# How long a thread may run Python while another waits: CPython's default of 5 ms is as long as a whole answer, or
+# longer.
 _SWITCH_SECONDS = 0.0005
-# From a refusal to the collection of garbage.
+# Seconds between a refusal and the garbage collection.
 _PAUSE_SECONDS = 0.1
-# The part of the time that may go into collections, however many requests are refused.
+# The fraction of time that collections may take, however many requests are refused.
 _COLLECTING = 0.05
 _KINDS = {"COUNTER": 0, "GAUGE": 1, "HISTOGRAM": 2}
 
 
 class Memory(Protocol):
-    """A part of an input's memory, which lives as long as this; readable as a buffer if it is in host memory."""
+    """A part of an input's memory, valid as long as this object lives; readable as a buffer if in host memory."""
 
     def place(self) -> tuple[int, int, int]:
-        """Its address and size, and its GPU, or -1."""
+        """Its address and size, and the number of its GPU, or -1."""
 
     def __buffer__(self, flags: int, /) -> memoryview:
         """Its contents."""
 
 
 Output = tuple[str, int, tuple[int, ...], Any] | tuple[str, int, tuple[int, ...], Any, int, int, int]
-"""Name, type, shape and memory of an output; of one on a GPU also its address, size and GPU, where that memory is only kept."""
+"""Name, type, shape and memory of an output; on a GPU also address, size and GPU, and the memory is only kept alive."""
 
 
 class TritonRequest(Protocol):
@@ -115,7 +117,7 @@ class TritonRequest(Protocol):
         """Sets an error instead."""
 
     def flush(self) -> None:
-        """Sends what was set at once; more may follow."""
+        """Sends the answers set so far; more may follow."""
 
 
 class Shim(Protocol):
@@ -127,10 +129,10 @@ class Shim(Protocol):
     def metric(
         self, kind: int, name: str, doc: str, labels: list[tuple[str, str]], bounds: list[float]
     ) -> SeriesOnPage:
-        """Makes a series on its metrics page."""
+        """Creates a series on its metrics page."""
 
     def elements(self, data: Any) -> list[int]:
-        """The start and end of each byte string in a tensor, one number after the other."""
+        """The start and end of each byte string in a tensor, as a flat list."""
 
 
 _shim: Shim
@@ -139,8 +141,8 @@ _shim: Shim
 class _Collector:
     """Runs the garbage collector after requests were refused.
 
-    An error refers to the functions that it has left, these to the batch that failed, and that one to the error: a cycle, which
-    holds the memory of requests. Triton unloads no model before it has that memory back.
+    An error refers to the stack frames it passed through, these to the failed batch, and that to the error: a cycle
+    that holds the memory of requests. Triton doesn't unload a model until it has that memory back.
     """
 
     def __init__(self) -> None:
@@ -148,7 +150,7 @@ class _Collector:
         threading.Thread(target=self._collect_when_wanted, name="penstock-collector", daemon=True).start()
 
     def want(self) -> None:
-        """Has garbage collected soon."""
+        """Schedules a garbage collection."""
         self._wanted.set()
 
     def _collect_when_wanted(self) -> None:
@@ -165,7 +167,7 @@ _collector: _Collector
 
 
 def _guarded(function: Callable[P, R]) -> Callable[P, R]:
-    """Logs where an error came from, unless it speaks for itself; what would end a program becomes an ordinary error."""
+    """Logs the origin of unexpected errors, and turns those that would end a program into ordinary ones."""
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -182,11 +184,11 @@ def _guarded(function: Callable[P, R]) -> Callable[P, R]:
     return call
 
 
-# -- what the shim calls -----------------------------------------------------------------------------------------------
+# -- called by the shim ------------------------------------------------------------------------------------------------
 
 
 def start(shim: Shim, backend: str, config: str) -> None:
-    """Makes the interpreter ready for models.
+    """Prepares the interpreter for models.
 
     Args:
         shim: the server's services.
@@ -198,7 +200,7 @@ def start(shim: Shim, backend: str, config: str) -> None:
     log_to_server(_log)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            # Unbuffered, as the server's log is not a terminal.
+            # Line-buffered, as the server's log is not a terminal.
             stream.reconfigure(line_buffering=True)
     sys.setswitchinterval(_SWITCH_SECONDS)
     for name in ("fork", "forkpty"):
@@ -221,7 +223,7 @@ def load(config: str, model_folder: str, version: int, name: str, device_id: int
 
 
 def _hosted_here(text: str) -> dict[str, Any]:
-    """A model's configuration, unless it asks for a process of its own."""
+    """A model's configuration; raises ConfigurationError if it asks for a process of its own."""
     config: dict[str, Any] = json.loads(text)
     if settings_of(config).isolation == OWN_PROCESS:
         raise ConfigurationError(
@@ -240,7 +242,7 @@ def tidy() -> None:
 
 
 def end() -> None:
-    """Runs what Python runs at exit, without exiting: foreign threads may still be running."""
+    """Runs Python's exit functions without exiting: foreign threads may still be running."""
     atexit._run_exitfuncs()  # private: atexit has no public way to run its functions early
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
@@ -256,7 +258,7 @@ class HostedInstance:
 
     @_guarded
     def execute(self, requests: Sequence[TritonRequest]) -> None:
-        """Answers requests: sets each one's answer, which the shim sends."""
+        """Answers requests: sets each one's answer, which the shim then sends."""
         self._instance.execute([_Request(request, self._device_id) for request in requests])
 
     @_guarded
@@ -269,11 +271,11 @@ class HostedInstance:
 
 
 class _Request:
-    """A request, as a model sees it.
+    """A request from the shim, in the form that models take.
 
     Args:
         request: the shim's.
-        device_id: the model's GPU, where inputs on GPUs are wanted; None: on the host.
+        device_id: the model's GPU, if inputs are to stay on GPUs; None: on the host.
     """
 
     __slots__ = ("_device_id", "_request")
@@ -301,11 +303,17 @@ class _Request:
         data_type, shape, memory = given
         if data_type == _BYTES:
             return _byte_strings(name, shape, _joined(memory))
+        dtype = _NUMPY_TYPES[data_type]
+        if len(memory) == 1:
+            try:
+                return np.frombuffer(memoryview(memory[0]), dtype).reshape(shape)
+            except (BufferError, ValueError):
+                pass  # it is on a GPU, or empty
         if self._device_id is not None and memory and all(piece.place()[2] >= 0 for piece in memory):
             elements = _joined_on_gpu(memory, self._device_id)
         else:
             elements = _joined(memory)
-        return elements.view(_NUMPY_TYPES[data_type]).reshape(shape)
+        return elements.view(dtype).reshape(shape)
 
     def is_cancelled(self) -> bool:
         return self._request.is_cancelled()
@@ -321,7 +329,7 @@ class _Request:
         for answer in answers:
             self.answer(answer)
             self._request.flush()
-        self._request.flush()  # also tells that these were all, if there is no answer
+        self._request.flush()  # also marks the end, if there is no answer
 
 
 def _joined(memory: Sequence[Memory]) -> np.ndarray:
@@ -351,7 +359,7 @@ def _joined_on_gpu(memory: Sequence[Memory], device_id: int) -> Any:
     with cupy.cuda.Device(device_id):
         pieces = [_on_gpu(piece, device_id) for piece in memory]
         joined = pieces[0] if len(pieces) == 1 else cupy.concatenate(pieces)
-        # Pipelines have streams of their own, which do not wait for this one.
+        # Pipelines have their own streams, which don't wait for this one.
         cupy.cuda.get_current_stream().synchronize()
         return joined
 
@@ -397,7 +405,7 @@ def _gpu_output(name: str, array: Any) -> Output:
     cupy = require_cupy("outputs on the GPU")
     with array.device:
         array = cupy.ascontiguousarray(array)
-        # It is copied on another stream.
+        # The copy runs on another stream.
         cupy.cuda.get_current_stream().synchronize()
     return name, _TYPE_NUMBERS[array.dtype], array.shape, array, array.data.ptr, array.nbytes, array.device.id
 
@@ -408,7 +416,7 @@ _known_series: dict[tuple[str, tuple[tuple[str, str], ...]], SeriesOnPage] = {}
 
 
 def _series(family: Family, labels: Mapping[str, str]) -> SeriesOnPage:
-    """The series of these labels: there is one for good, whoever counts, so that counters go on when a model is loaded again."""
+    """The series with these labels. It is never dropped, so that counters continue when a model is reloaded."""
     key = family.name, tuple(labels.items())
     if key not in _known_series:
         _known_series[key] = _shim.metric(
@@ -422,7 +430,7 @@ def _log(level: int, text: str) -> None:
 
 
 def _take_settings(backend: str, given: Mapping[str, str]) -> None:
-    """Adds the settings of Triton's command line to those of the environment, which `penstock serve` sets."""
+    """Merges the settings of Triton's command line into the environment's, which `penstock serve` sets."""
     known = {item.name for item in declared()}
     sections = json.loads(os.environ.get(SERVER_SETTINGS) or "{}")
     own = {name: text for name, text in given.items() if name in known}

@@ -1,4 +1,4 @@
-"""The Triton installed on this machine, and the backend directory that it is started with."""
+"""The Triton installed on this machine, and the backend directory to start it with."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pathlib import Path
 from penstock.errors import PenstockError
 from penstock.serving.environment import Environment
 from penstock.serving.isolation import stub_backend
+from penstock.serving.shim import shim
 
 BACKEND = "penstock"
 """The backend's name in configurations."""
@@ -37,7 +38,7 @@ class Installation:
         binary: the program ``tritonserver``.
         backends: its own backend directory.
         stub: the program that runs Python models, for the serving environment's version of Python.
-        from_wheel: it is from the ``nvidia-pytriton`` wheel, which has only the Python backend.
+        from_wheel: whether it is from the ``nvidia-pytriton`` wheel, which has only the Python backend.
     """
 
     binary: Path
@@ -52,20 +53,20 @@ class Installation:
         return folder if folder.is_dir() else None
 
     def with_stub_for(self, environment: Environment) -> Installation:
-        """The same, to run Python models from this environment.
+        """The same server with the stub for this environment.
 
         Raises:
-            InstallationError: it cannot.
+            InstallationError: it has no usable one.
         """
         return _checked(replace(self, stub=_stub_in(self.binary, environment)) if self.from_wheel else self)
 
 
 @dataclass(frozen=True)
 class Hosted:
-    """What Triton needs to host Python itself.
+    """The parts that Triton needs to host Python itself.
 
     Attributes:
-        shim: the library that does it.
+        shim: the library that hosts it.
         library: the shared library of Python: a path, or a name for the system's loader.
         python: the interpreter whose environment to use.
     """
@@ -80,7 +81,7 @@ def find_installation(environment: Environment | None, native: bool = False) -> 
 
     Args:
         environment: the serving environment; None if there is none.
-        native: Triton hosts Python itself, without the stub.
+        native: whether Triton hosts Python itself, without the stub.
 
     Raises:
         InstallationError: there is none, or it cannot run Python backends.
@@ -137,17 +138,17 @@ def lay_out(
 ) -> Path:
     """The backend directory to start Triton with: its Python backend and ours.
 
-    Triton from a wheel gets its own directory in ``folder``. An installed Triton has other backends, so ours is added
-    to its directory, where a symbolic link would be rejected, too.
+    A Triton from a wheel gets its own directory in ``folder``. An installed Triton has other backends, so ours is added
+    to its directory; it would reject a symbolic link there.
 
     Args:
         installation: of Triton.
         folder: for files of this server only.
         names: of our backend in models' configurations.
-        hosted: the Python that Triton is to host itself; None: models run in the stub.
+        hosted: the Python for Triton to host; None: models run in the stub.
 
     Raises:
-        InstallationError: the directory cannot be written, or has another backend with such a name.
+        InstallationError: the directory can't be written, or has another backend with such a name.
     """
     target = folder / "backends" if installation.from_wheel else installation.backends
     try:
@@ -165,11 +166,30 @@ def lay_out(
     return target
 
 
+def install_backend(environment: Environment) -> Path | None:
+    """Puts our backend into a Triton that is installed on this machine; returns its backend directory, None if there is none.
+
+    For a ``tritonserver`` that is not started by `penstock serve`, and for users who may not write there.
+
+    Args:
+        environment: that Triton is to host.
+
+    Raises:
+        InstallationError: the directory cannot be written, or has another backend of our name.
+        ShimError: the library that hosts Python cannot be built.
+    """
+    installation = find_installation(environment, native=True)
+    if installation.from_wheel:
+        return None
+    hosted = Hosted(shim(), environment.library, environment.python)
+    return lay_out(installation, installation.backends, hosted=hosted)
+
+
 def _lay_out_python(installation: Installation, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    # Triton refuses a link that leads out of the directory for the library it loads ...
+    # Triton rejects a link out of the directory for the library that it loads ...
     shutil.copyfile(installation.backends / "python" / _LIBRARY, folder / _LIBRARY)
-    # ... while the stub finds its libraries relative to where it really lies.
+    # ... while the stub finds its libraries relative to its real location.
     for source in (installation.stub, installation.backends / "python" / _HELPERS):
         link = folder / source.name
         link.unlink(missing_ok=True)
@@ -179,13 +199,13 @@ def _lay_out_python(installation: Installation, folder: Path) -> None:
 def _lay_out_ours(folder: Path, hosted: Hosted | None) -> None:
     library, python = folder / f"libtriton_{folder.name}.so", folder / _PYTHON
     if library.exists() and not python.exists():
-        # Triton would use it, and so intends whoever put it there.
+        # Triton would load it, and whoever put it there expects that.
         raise InstallationError(
             f"'{folder}' is another backend of that name: move it out of '{folder.parent}' for Penstock to take its place"
         )
     folder.mkdir(parents=True, exist_ok=True)
     if hosted is None:
-        # Triton prefers a library to anything else.
+        # Triton prefers a library to any other kind of backend.
         library.unlink(missing_ok=True)
         python.unlink(missing_ok=True)
         entry = Path(__file__).parents[1] / "model.py"
@@ -196,9 +216,9 @@ def _lay_out_ours(folder: Path, hosted: Hosted | None) -> None:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Writes a file unless it exists: the folder may be read-only."""
+    """Writes a file unless it is up to date: the folder may be read-only."""
     if not path.is_file() or path.read_bytes() != content:
-        # Written beside and moved: a running server may have the old one mapped.
+        # Replaced atomically: a running server may have the old one mapped.
         beside = path.with_name(f"{path.name}.{os.getpid()}")
         beside.write_bytes(content)
         beside.replace(path)

@@ -21,10 +21,10 @@ class Asked(Request, Protocol):
     """A request together with the means to answer it."""
 
     def answer(self, answer: Answer) -> None:
-        """Sets the one answer; it is sent when the execution is over."""
+        """Sets the only answer, which is sent when the execution is over."""
 
     def stream(self, answers: Iterable[Answer]) -> None:
-        """Sends a decoupled model's answers, each as soon as it is ready, and the end of them."""
+        """Sends a decoupled model's answers, each as soon as it is ready, then the end marker."""
 
 
 class ModelInstance:
@@ -34,12 +34,12 @@ class ModelInstance:
         config: of the model, complete.
         version_folder: e.g. ``model_repository/preprocess/1``.
         name: of the instance, e.g. ``preprocess_0_1``.
-        device_id: the GPU that it runs on; None: CPU.
-        make_series: of the server's page of metrics.
+        device_id: the GPU to run on; None: the CPU.
+        make_series: creates series on the server's metrics page.
 
     Attributes:
-        batched: a request holds a batch of samples.
-        decoupled: a request may have any number of answers.
+        batched: whether a request holds a batch of samples.
+        decoupled: whether a request may have any number of answers.
 
     Raises:
         ConfigurationError: the configuration is invalid, or does not match the pipeline.
@@ -80,7 +80,7 @@ def completed(config: dict[str, Any], version_folder: Path) -> dict[str, Any]:
     """Completes a model's configuration: inputs, outputs, batch size and batching; modifies it in place.
 
     Raises:
-        ConfigurationError: it contradicts what the pipeline declares, or too little is known.
+        ConfigurationError: it contradicts the pipeline's declarations, or too little is known.
     """
     settings = settings_of(config)
     with Imports() as imports:
@@ -119,7 +119,7 @@ class LogHandler(logging.Handler):
 
 
 def log_to_server(write: Callable[[int, str], None]) -> None:
-    """Sends Penstock's log to the server's from now on."""
+    """Forwards Penstock's log to the server's from now on."""
     package = logging.getLogger("penstock")
     if not any(isinstance(handler, LogHandler) for handler in package.handlers):
         package.addHandler(LogHandler(write))

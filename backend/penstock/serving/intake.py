@@ -1,4 +1,4 @@
-"""`Intake`: the samples of a request's inputs, including omitted ones."""
+"""`Intake`: extracts the samples of a request's inputs, and supplies omitted ones."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from penstock.serving.requests import InputSpec, Request, RequestError, sample_o
 
 
 class Intake:
-    """Takes the samples out of a model's requests.
+    """Extracts samples from a model's requests.
 
     An optional input that a request omits is taken from its parameter of that name; otherwise from the input's default;
     otherwise, if the pipeline's source says ``repeat_last``, from the last request that had the input.
 
-    An input whose sample lasts for several runs has only one; other inputs then hold one for all samples made from it,
-    or one for each in a batch of those.
+    An input whose sample lasts for several runs has just one; other inputs then hold either one sample for all those
+    runs, or one for each sample in a batch of them.
 
     Args:
         inputs: of the model.
         limit: the largest number of samples in a request.
-        copies: return copies, since samples may be kept: a request's memory is freed with it.
+        copies: return copies, for samples that outlive the request, whose memory is freed with it.
     """
 
     def __init__(self, inputs: Sequence[InputSpec], limit: int, copies: bool = False) -> None:
@@ -34,12 +34,13 @@ class Intake:
         """The samples of each input, as views of the request's memory unless they may be kept.
 
         Raises:
-            RequestError: something is missing, of the wrong rank, or too large.
+            RequestError: an input is missing, of the wrong rank, or too large.
         """
-        tensors = {spec.name: request.tensor(spec.name) for spec in self._inputs}
-        given = {
-            spec.name: samples_of(tensors[spec.name], spec) for spec in self._inputs if tensors[spec.name] is not None
-        }
+        given: dict[str, list[Any]] = {}
+        for spec in self._inputs:
+            tensor = request.tensor(spec.name)
+            if tensor is not None:
+                given[spec.name] = samples_of(tensor, spec)
         if self._copies:
             given = {name: [sample.copy() for sample in samples] for name, samples in given.items()}
         count = self._count(given)

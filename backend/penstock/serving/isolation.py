@@ -1,7 +1,8 @@
 """Models that run in a process of their own, Triton's Python stub, beside those that Triton hosts itself.
 
-Which they are, their parameter ``isolation`` tells. Triton goes by the name of the backend in their configuration, so there
-is one more for each of ours. (One folder with both, and the field ``runtime``, will not do: Triton takes either for the other.)
+The parameter ``isolation`` selects them. Triton decides by the name of the backend in a configuration, so there is a
+second name for each of ours. (A single folder with both, and the field ``runtime``, doesn't work: Triton confuses the
+two.)
 """
 
 from __future__ import annotations
@@ -13,16 +14,16 @@ from pathlib import Path
 from penstock.serving.config_text import is_word, tokens_of
 
 OWN_PROCESS = "process"
-"""The value of the parameter that asks for one."""
+"""The value of the parameter that requests such a process."""
 
 
 def stub_backend(backend: str) -> str:
-    """The name of a backend of ours where it runs models in the stub whatever the others do."""
+    """The name under which a backend of ours always runs models in the stub."""
     return f"{backend}_stub"
 
 
 class Isolation:
-    """Which models are to run in processes of their own.
+    """Decides which models run in processes of their own.
 
     Args:
         default: the server's setting ``isolation``, for models without the parameter.
@@ -34,7 +35,7 @@ class Isolation:
         self._backends = backends
 
     def isolated_models(self, repositories: Sequence[Path]) -> list[str]:
-        """The names of those in these repositories."""
+        """The names of such models in these repositories."""
         return sorted(
             {
                 path.parent.name
@@ -45,7 +46,7 @@ class Isolation:
         )
 
     def applies_to(self, config: str) -> bool:
-        """Whether a configuration asks for it: by its parameter, otherwise by default.
+        """Whether a configuration requests isolation: by its parameter, otherwise by default.
 
         >>> isolation = Isolation("none", ["penstock"])
         >>> isolation.applies_to('backend: "penstock" parameters { key: "isolation" value { string_value: "process" } }')
@@ -57,7 +58,7 @@ class Isolation:
         return next(_parameters(words, "isolation"), self._default) == OWN_PROCESS
 
     def amend(self, config: str) -> str:
-        """A configuration by which Triton runs the model as it asks.
+        """A configuration with which Triton runs the model as requested.
 
         >>> isolation = Isolation("process", ["penstock"])
         >>> isolation.amend('backend: "penstock"')
@@ -73,12 +74,13 @@ class Isolation:
 
 
 def _values(words: Sequence[str], field: str) -> Iterator[str]:
-    """The texts that a field has, wherever it stands."""
+    """The values of a field, wherever it occurs."""
     return (_plain(value) for name, value in pairwise(words) if name == field)
 
 
 def _parameters(words: Sequence[str], key: str) -> Iterator[str]:
-    """The texts of a model's parameter. One in unusual order is not found; the backend then refuses the model."""
+    """The values of a model's parameter. Fields in unusual order are not recognized; the backend then rejects the
+    model."""
     for place in range(len(words) - 5):
         name, text, value, opening, kind, given = words[place : place + 6]
         if (name, _plain(text), value, kind) == ("key", key, "value", "string_value") and opening in "{<":

@@ -1,4 +1,5 @@
-"""What a served model counts. Triton itself counts a request that its Python backend answered with an error as a success."""
+"""The metrics of a served model. Triton's own count requests that its Python backend answered with an error as
+successes."""
 
 from __future__ import annotations
 
@@ -10,14 +11,14 @@ from enum import Enum
 
 @dataclass(frozen=True)
 class Family:
-    """A metric of all models; each has a series of its own, with the labels ``model`` and ``version``.
+    """A metric of all models; each model has its own series, with the labels ``model`` and ``version``.
 
     Attributes:
-        name: as Prometheus knows it, the unit included.
+        name: for Prometheus, unit included.
         kind: ``COUNTER``, ``GAUGE`` or ``HISTOGRAM``.
-        doc: what it tells.
-        labels: further ones.
-        buckets: upper bounds, of a histogram.
+        doc: its description.
+        labels: further labels.
+        buckets: upper bounds, for a histogram.
     """
 
     name: str
@@ -30,7 +31,7 @@ class Family:
 class Metric(Enum):
     """Each metric, declared once."""
 
-    # Members are compared by identity; an Enum's own hash, of its name, costs more than all else that is counted.
+    # Members are compared by identity: Enum's own hash, of the name, would cost more than the rest of the counting.
     __hash__ = object.__hash__
 
     REQUESTS = Family("penstock_requests_total", "COUNTER", "Requests, failed ones included.")
@@ -91,12 +92,12 @@ Series = tuple[Metric, tuple[str, ...]]
 
 @dataclass
 class Changes:
-    """What has happened in a while.
+    """Changes to the metrics over a while.
 
     Attributes:
-        counts: by how much counters were raised.
-        observed: how often histograms got which value.
-        gauges: what they stand at.
+        counts: increments of counters.
+        observed: how often histograms observed each value.
+        gauges: current values.
     """
 
     counts: defaultdict[Series, float] = field(default_factory=lambda: defaultdict(float))
@@ -105,14 +106,14 @@ class Changes:
 
 
 class Tally:
-    """What has happened since it was last asked; any thread may add to it.
+    """Collects changes until they are taken; any thread may add to it.
 
     >>> tally = Tally()
     >>> with tally as changes:
     ...     changes.counts[Metric.SAMPLES, ()] += 8
 
     Attributes:
-        changed: set while there is something to take.
+        changed: set while there are changes to take.
     """
 
     def __init__(self) -> None:
@@ -130,7 +131,7 @@ class Tally:
         self._lock.release()
 
     def take(self) -> Changes:
-        """What has happened since the last time."""
+        """The changes since the last call."""
         with self._lock:
             self.changed.clear()
             changes, self._changes = self._changes, Changes()

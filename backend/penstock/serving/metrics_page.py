@@ -22,17 +22,17 @@ class SeriesOnPage(Protocol):
     """A series on the page; its kind decides which of these it accepts."""
 
     def increment(self, value: float) -> None:
-        """Raises a counter."""
+        """Increments a counter."""
 
     def set(self, value: float) -> None:
         """Sets a gauge."""
 
     def observe(self, value: float) -> None:
-        """Adds a value to a histogram."""
+        """Adds an observation to a histogram."""
 
 
 MakeSeries = Callable[[Family, Mapping[str, str]], SeriesOnPage]
-"""Makes a series of a family with these labels, or returns the existing one."""
+"""Creates a series of a family with these labels, or returns the existing one."""
 
 
 class MetricsPage:
@@ -42,7 +42,7 @@ class MetricsPage:
     continues when the model is reloaded.
 
     Args:
-        make: makes series.
+        make: creates series.
         model, version: the labels of all series.
         instance: the label of gauges, which each instance has separately.
     """
@@ -94,7 +94,7 @@ class MetricsWriter:
         self._thread.start()
 
     def close(self) -> None:
-        """Sends what is left, and resets the gauges."""
+        """Writes the remaining changes, and resets the gauges."""
         self._closed.set()
         self._tally.changed.set()
         self._thread.join()

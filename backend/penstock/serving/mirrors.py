@@ -1,4 +1,4 @@
-"""Mirrors of repositories, in which configurations tell Triton something else than in the originals.
+"""Mirrors of repositories, with amended configurations for Triton.
 
 A mirror has the same files as its repository, as links, and amended configurations; it follows the repository's changes.
 """
@@ -15,10 +15,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 MIRRORS = "PENSTOCK_MIRRORS"
-"""The environment variable that tells models their original repositories: JSON, a repository for each mirror."""
+"""The environment variable that tells models their original repositories: JSON, from mirror to repository."""
 
 Amendment = Callable[[str], str]
-"""Makes another configuration of a model's."""
+"""Amends a model's configuration."""
 
 _EVERY = 0.5
 
@@ -29,7 +29,7 @@ class Mirrors:
     Args:
         repositories: what to mirror.
         folder: for the mirrors.
-        amendments: of each configuration, one after the other.
+        amendments: applied in order to each configuration.
     """
 
     def __init__(self, repositories: Sequence[Path], folder: Path, amendments: Sequence[Amendment]) -> None:
@@ -62,7 +62,7 @@ class Mirrors:
 
     def _follow(self) -> None:
         while not self._over.wait(_EVERY):
-            # A file that disappears meanwhile is gone in the next update as well.
+            # A file that disappears in the meantime is gone in the next update as well.
             with contextlib.suppress(OSError):
                 self.refresh()
 
@@ -111,6 +111,6 @@ def _entries(folder: Path) -> Iterator[tuple[Path, Path]]:
 
 
 def _is_configuration(path: Path) -> bool:
-    """A path in a repository is a model's configuration, or one of those to choose from with ``--model-config-name``."""
+    """Whether a path in a repository is a model's configuration, or an alternative one for ``--model-config-name``."""
     inside = path.parts[1:]
     return inside == ("config.pbtxt",) or (len(inside) == 2 and inside[0] == "configs" and path.suffix == ".pbtxt")

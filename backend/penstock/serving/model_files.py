@@ -66,7 +66,7 @@ class ModelFolder:
         raise FileNotFoundError(f"'{self.version}' holds no pipeline: put {' or '.join(names)} there{wanted}")
 
     def load(self, device: str = "cpu", **settings: object) -> Pipeline:
-        """The pipeline, not built yet: of the first file, or of ``dali.py`` where that one holds none.
+        """The pipeline, not built yet: from the first file, or from ``dali.py`` if that one holds none.
 
         Args:
             device: where it will run; passed to Python definitions with an argument ``device``.
@@ -91,7 +91,7 @@ class ModelFolder:
         return load_pipeline(path, self.allowed_modules, device, self.as_dali, **settings)
 
     def _roots(self) -> list[str]:
-        """What a confined pipeline may read; relative paths start from the version's folder."""
+        """The paths that a confined pipeline may read; relative paths start from the version's folder."""
         more = [path if is_remote(path) else os.path.join(self.version, path) for path in self.allowed_paths]
         return [str(self.version), str(self.version.parent), *more]
 

@@ -16,6 +16,7 @@ import importlib.util
 import inspect
 import itertools
 import sys
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType, TracebackType
@@ -25,6 +26,8 @@ from penstock.errors import SerializationError
 
 _PREFIX = "penstock_model_"
 _loads = itertools.count()
+# Two threads in `importlib.invalidate_caches()` delete the same entries, one of them in vain.
+_invalidating = threading.Lock()
 _noting: contextvars.ContextVar[Imports | None] = contextvars.ContextVar("penstock_noting", default=None)
 
 
@@ -63,10 +66,10 @@ class Imports:
 
 
 def import_file(path: Path) -> ModuleType:
-    """The module of a model's Python file, freshly loaded, as are the modules beside it.
+    """The module of a model's Python file, freshly loaded, like the modules beside it.
 
     Raises:
-        SerializationError: it raises, or a module that it imports does; the message has the line.
+        SerializationError: it, or a module that it imports, raises; the message has the line.
     """
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())
@@ -76,7 +79,8 @@ def import_file(path: Path) -> ModuleType:
     noting = _noting.get()
     if noting is not None:
         noting.note(package.__name__)
-    importlib.invalidate_caches()
+    with _invalidating:
+        importlib.invalidate_caches()
     loader = _Loader(f"{package.__name__}.{path.stem}", str(path))
     spec = importlib.machinery.ModuleSpec(loader.name, loader, origin=str(path))
     spec.has_location = True
@@ -110,7 +114,7 @@ class _Loader(importlib.machinery.SourceFileLoader):
         fromlist: Sequence[str] | None = (),
         level: int = 0,
     ) -> object:
-        """As the built-in function does, but that plain names of modules in the model's folder are theirs."""
+        """Like the built-in function, except that plain names of modules in the model's folder refer to those."""
         package = self.name.partition(".")[0]
         if level or not _is_beside(package, name.partition(".")[0]):
             return builtins.__import__(name, globals, locals, fromlist or (), level)

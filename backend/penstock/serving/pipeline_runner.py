@@ -74,12 +74,13 @@ class PipelineRunner:
     def stream(
         self, batches: Mapping[str, TensorList], watching: Callable[[int], Watch] | None = None
     ) -> Generator[Result, None, None]:
-        """The pipeline's results for a sample that lasts for several runs, run after run, until it is used up.
+        """The pipeline's results for a sample that lasts for several runs, one result per run, until it is used up.
 
         Args:
-            batches: one sample for each source; those that do not last apply to all samples made from the one that
-                does, or, if there are several, each to one in a batch of those.
-            watching: makes the observer of a run of so many samples; it may stop it, and the stream with it.
+            batches: one sample for each source; samples that don't last either apply to all samples made from the one
+                that does, or, if there are several, each to one in a batch of those.
+            watching: makes the observer of a run, given its number of samples; it may stop the run, and the stream with
+                it.
 
         Raises:
             MixUpError, OperatorError: see :meth:`run`.
@@ -132,12 +133,12 @@ class PipelineRunner:
         for source in sources.values():
             source.drop()
         if any(source.has_data() for source in sources.values()):
-            # A source that keeps its data would return it in the next batch: the next run makes new ones.
+            # A source that keeps its data would return it in the next batch, so the next run creates new sources.
             self._pipeline.close()
 
 
 def _beside(batch: TensorList, count: int) -> TensorList:
-    """A batch of one sample repeated in the same memory; of a larger batch, the first samples."""
+    """A batch of one sample repeated in the same memory; from a larger batch, the first samples."""
     samples = list(batch.samples)
     return type(batch).of_samples(samples * count if len(samples) == 1 else samples[:count], batch.layout())
 

@@ -17,7 +17,7 @@ class Changes:
     Attributes:
         edited: new models, and models with changed files.
         removed: models whose folders are gone.
-        under_way: there are more, which may still be being written.
+        under_way: whether there are more, which may still be being written.
     """
 
     edited: list[str]
@@ -38,7 +38,8 @@ class Repositories:
         self._known = dict(self._last)
 
     def changes(self) -> Changes:
-        """The changes since the last report that are older than the last scan: a model half written is ignored."""
+        """The changes since the last report that are older than the last scan, so that half-written models are
+        ignored."""
         last, self._last = self._last, self._look()
         names = sorted(self._last.keys() | self._known.keys())
         changed = [name for name in names if self._last.get(name) != self._known.get(name)]

@@ -1,4 +1,4 @@
-"""A pipeline's inputs and outputs: as declared, and as found by running it on small made-up inputs of two sizes."""
+"""A pipeline's inputs and outputs: as declared, and as found by running it on small synthetic inputs of two sizes."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def source_steps(pipeline: Pipeline) -> Iterator[OpNode]:
 
 
 def streams(pipeline: Pipeline) -> bool:
-    """Whether a request's data lasts for several runs, as a video does that is returned in sequences."""
+    """Whether a request's data lasts for several runs, like a video returned in sequences."""
     return bool(multi_run_sources(pipeline))
 
 
@@ -65,7 +65,7 @@ def declared_inputs(pipeline: Pipeline) -> list[TensorInfo]:
 
 def _declared_input(op: OpNode) -> TensorInfo:
     if "dtype" not in op.schema.all_arguments:
-        # It is fixed: the contents of a file.
+        # Its type is fixed: the contents of a file.
         return TensorInfo(op.name, UINT8, (-1,))
     dtype, ndim, layout = (op.arguments.get(key) for key in ("dtype", "ndim", "layout"))
     if ndim is None and layout:
@@ -83,7 +83,7 @@ def declared_outputs(pipeline: Pipeline) -> list[TensorInfo]:
 
 
 def probe(pipeline: Pipeline, configured: Mapping[str, TensorInfo] | None = None) -> list[TensorInfo] | None:
-    """The outputs of a pipeline for made-up inputs; None if it accepts none of them, which is logged.
+    """The outputs of a pipeline for synthetic inputs; None if it accepts none of them, which is logged.
 
     Runs the pipeline, so that its kernels are compiled before the first request; encoded images are JPEGs, whose
     decoding has the most kernels. This changes the pipeline's state, so it must not serve afterwards.
@@ -110,7 +110,7 @@ def probe(pipeline: Pipeline, configured: Mapping[str, TensorInfo] | None = None
             for node, batch, other in zip(pipeline.graph.outputs, small, large)
         ]
     lacking = [error for error in errors.values() if isinstance(error.__cause__, ImportError)]
-    # If the input could not be made up, nothing is known about the pipeline.
+    # If no input could be synthesized, nothing is known about the pipeline.
     if lacking and all(error in lacking or isinstance(error, ImportError) for error in errors.values()):
         raise ConfigurationError(_in_one_line(lacking[0]))
     why = "; ".join(f"{kind}: {_in_one_line(error)}" if kind else _in_one_line(error) for kind, error in errors.items())
@@ -176,7 +176,7 @@ def _wav(scale: int) -> bytes:
 
 
 def _clip(scale: int) -> bytes:
-    """A video with this number of frames: its sequences have equal lengths only if they are padded."""
+    """A video with this number of frames, so that its sequences have equal lengths only if they are padded."""
     import av
 
     buffer = io.BytesIO()

@@ -1,4 +1,4 @@
-"""Why a request gets no answer: what its sender is told, what is logged of it and counted."""
+"""Why a request gets no answer: the message for its client, and what is logged and counted."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from penstock.serving.requests import RequestError
 
 
 class Fault(Enum):
-    """What a request failed of, as metrics and log lines call it."""
+    """The reason why a request failed, as named in metrics and log lines."""
 
     REQUEST = "bad_request"
     LIMIT = "limit"
@@ -22,7 +22,7 @@ class Fault(Enum):
     INTERNAL = "internal"
 
 
-# The first that fits tells the fault; what fits none is an error of ours.
+# The first match gives the fault; anything else is an internal error.
 _FAULTS: tuple[tuple[type[BaseException], Fault], ...] = (
     (CancelledError, Fault.CANCELLED),
     (LimitError, Fault.LIMIT),
@@ -37,11 +37,11 @@ class Refusal:
     """The answer to a request that could not be served.
 
     Attributes:
-        fault: what was wrong.
+        fault: the reason.
         message: for the client.
-        operator: the one that failed, as the user wrote it, e.g. ``penstock.fn.crop``; or empty.
-        sample: index of the failing sample in its request, where one is at fault.
-        traceback: of an error that is not the request's own, for the log.
+        operator: the operator that failed, as the user wrote it, e.g. ``penstock.fn.crop``; or empty.
+        sample: index of the failing sample in its request, if a sample is at fault.
+        traceback: of an internal error, for the log.
     """
 
     fault: Fault
@@ -52,20 +52,21 @@ class Refusal:
 
 
 def refusal_of(error: BaseException, start: int = 0) -> Refusal:
-    """The answer to a request that is at fault (or, for other errors, that could not be answered).
+    """The answer to a request for which ``error`` was raised.
 
     Args:
-        error: why.
-        start: the request's first sample in its batch.
+        error: the reason.
+        start: index of the request's first sample in its batch.
     """
     fault = next((fault for kind, fault in _FAULTS if isinstance(error, kind)), Fault.INTERNAL)
     if isinstance(error, OperatorError):
         sample = None if error.sample is None else error.sample - start
         place = "" if sample is None else f" (sample {sample} of this request)"
-        # Some operators name the sample as the batch counts it, which is nothing to a client whose neighbours are in it.
+        # Some operators name the sample by its index in the batch, which means nothing to a client that shares the
+        # batch.
         reason = error.reason if sample is None else re.sub(rf"#{error.sample}\b", f"#{sample}", error.reason)
         return Refusal(fault, f"{error.operator}: {reason}{place}", error.operator, sample)
-    # As text: the error itself would refer to the frames that hold the refusal, and keep the request's memory with them.
+    # As text: the error itself would refer to the frames that hold the refusal, and keep the request's memory alive.
     trace = "".join(traceback.format_exception(error)) if fault is Fault.INTERNAL else ""
     text = str(error) if isinstance(error, (PenstockError, RequestError)) else f"{type(error).__name__}: {error}"
     return Refusal(fault, text, traceback=trace)

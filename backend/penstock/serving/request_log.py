@@ -1,4 +1,4 @@
-"""Log lines for tracing requests: one for each that failed, one for each slow execution.
+"""Log lines for tracing requests: one for each failed request, and one for each slow execution.
 
 A line is an event and fields::
 
@@ -21,7 +21,7 @@ _PLAIN = "!#$&'()*+-./:;<>?@[]^_`{|}~"
 
 
 def failed_request(model: str, version: str, request: str, refusal: Refusal) -> str:
-    """The line for a request that got an error."""
+    """The line for a failed request."""
     fields = {
         "model": model,
         "version": version,
@@ -39,10 +39,10 @@ def slow_execution(
     """The line for a slow execution.
 
     Args:
-        model, version: whose.
-        requests: their ids; those without are omitted.
-        samples: their number.
-        seconds: in total.
+        model, version: of the execution.
+        requests: their ids; empty ones are omitted.
+        samples: number of samples.
+        seconds: total time.
         operators: seconds taken by each.
     """
     slowest = max(operators, key=operators.__getitem__, default="")

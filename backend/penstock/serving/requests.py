@@ -1,4 +1,4 @@
-"""What a request is; from its tensors to batches, and from batches to the tensors of answers."""
+"""Requests: from their tensors to batches, and from batches to the tensors of answers."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from penstock.tensors.tensor import device_view
 
 
 class RequestError(ValueError):
-    """A request is at fault."""
+    """A request is invalid."""
 
 
 class Request(Protocol):
-    """What a model is asked, whoever brings it."""
+    """A request to a model, however it was received."""
 
     @property
     def id(self) -> str:
@@ -27,33 +27,33 @@ class Request(Protocol):
 
     @property
     def parameters(self) -> Mapping[str, Any]:
-        """What the client sent along: texts, numbers and booleans by name."""
+        """Parameters sent with the request: strings, numbers and booleans by name."""
 
     @property
     def wanted(self) -> Collection[str]:
-        """The names of the outputs that are asked for."""
+        """The names of the requested outputs."""
 
     def tensor(self, name: str) -> Any:
-        """The array of an input (byte strings as objects, or as a list of arrays); None where the request leaves it out."""
+        """The array of an input (byte strings as objects, or as a list of arrays); None if the request omits it."""
 
     def is_cancelled(self) -> bool:
-        """Whether nobody waits for the answer any more."""
+        """Whether the answer is no longer wanted."""
 
 
 @dataclass(frozen=True)
 class InputSpec:
-    """How the tensors of one input become samples.
+    """How to convert an input's tensors to samples.
 
     Attributes:
         name: of the input.
-        is_bytes: elements are byte strings, each of which is a sample.
-        dtype: of the elements, where it is known.
-        ndim: of a sample, where the pipeline declares it.
+        is_bytes: whether elements are byte strings, each of which is a sample.
+        dtype: of the elements, if known.
+        ndim: of a sample, if the pipeline declares it.
         layout: of a sample, or empty.
-        optional: a request may leave it out.
-        default: the sample to take then, or None.
-        repeats: the samples of the last request that had the input may be taken then.
-        multi_run: a sample may last for several runs of the pipeline, as a video does that is given in sequences.
+        optional: whether a request may omit it.
+        default: the sample used then, or None.
+        repeats: whether the samples of the last request with the input may be used then.
+        multi_run: whether a sample may last for several runs of the pipeline, like a video returned in sequences.
     """
 
     name: str
@@ -71,11 +71,12 @@ def samples_of(tensor: Any, spec: InputSpec) -> list[Any]:
     """The samples of one request's tensor, as views of its memory.
 
     Args:
-        tensor: an array of shape (samples, ...), on CPU or GPU; byte strings also as a list, of ``bytes`` or of arrays of them.
-        spec: what it is.
+        tensor: an array of shape (samples, ...), on the CPU or GPU; byte strings also as a list of ``bytes`` or of
+            arrays.
+        spec: of the input.
 
     Raises:
-        RequestError: it is no batch of such samples.
+        RequestError: the tensor is not a batch of such samples.
     """
     if spec.is_bytes:
         items = tensor if isinstance(tensor, list) else tensor.reshape(-1)
@@ -93,12 +94,12 @@ def samples_of(tensor: Any, spec: InputSpec) -> list[Any]:
 
 
 def sample_of(value: object, spec: InputSpec) -> np.ndarray:
-    """One sample that is given as a plain value: a number, a list of numbers, or a text.
+    """A sample given as a plain value: a number, a list of numbers, or a string.
 
-    A text is itself where the input takes bytes, else the JSON of a value: Triton knows no other parameters.
+    A string is the sample itself if the input takes bytes, otherwise JSON: Triton's parameters have no lists.
 
     Raises:
-        ValueError: it is no sample of this input.
+        ValueError: the value is not a sample of this input.
     """
     sample = _checked_value(value, spec)
     if spec.ndim is not None and sample.ndim < spec.ndim:
@@ -133,7 +134,7 @@ def _bytes_of(item: object, name: str) -> np.ndarray:
 
 
 def to_batch(samples: Sequence[Any], spec: InputSpec) -> TensorList:
-    """All requests' samples of one input as a batch that shares their memory; on CPU if some are there."""
+    """All requests' samples of one input as a batch that shares their memory; on the CPU if any of them is there."""
     on_cpu = [isinstance(sample, np.ndarray) for sample in samples]
     if not any(on_cpu):
         return TensorListGPU.of_samples([device_view(sample) for sample in samples], spec.layout)
@@ -143,13 +144,13 @@ def to_batch(samples: Sequence[Any], spec: InputSpec) -> TensorList:
 
 @dataclass(frozen=True)
 class OutputSpec:
-    """How one output of the pipeline becomes a response's tensor.
+    """How to convert an output of the pipeline to a response's tensor.
 
     Attributes:
-        name: as clients call it.
-        is_bytes: each sample, a row of bytes, becomes one element.
-        split: the parts of a sample along its outer dimension become samples.
-        ndim: of the tensor, which tells whether numbers have a dimension of their own.
+        name: for clients.
+        is_bytes: whether each sample, a row of bytes, becomes one element.
+        split: whether the slices of a sample along its outer dimension become samples.
+        ndim: of the tensor, which tells whether scalars have a dimension of their own.
     """
 
     name: str
@@ -159,7 +160,8 @@ class OutputSpec:
 
 
 def part_of(batch: TensorList, start: int, stop: int, spec: OutputSpec) -> Any:
-    """The samples from ``start`` to ``stop`` as one array whose first dimension counts them; without a copy where possible.
+    """The samples from ``start`` to ``stop`` as one array, with a leading dimension for them; without a copy if
+    possible.
 
     Raises:
         RequestError: their shapes differ.
@@ -186,13 +188,13 @@ def part_of(batch: TensorList, start: int, stop: int, spec: OutputSpec) -> Any:
 
 
 def _joined(batch: TensorList, start: int, stop: int) -> Any:
-    """The elements of the samples from ``start`` to ``stop``, one sample behind the other."""
+    """The elements of the samples from ``start`` to ``stop``, concatenated."""
     samples = batch.samples[start:stop]
     if stop - start == 1:
         return samples[0]
     elements = batch.elements
     if elements is not None:
-        # The samples lie one behind the other: find where the first begins.
+        # The samples are contiguous: find where the first begins.
         begin = sum(math.prod(shape) for shape in batch.shapes[:start])
         return elements[begin : begin + sum(math.prod(shape) for shape in batch.shapes[start:stop])]
     if isinstance(batch, TensorListCPU):

@@ -1,4 +1,4 @@
-"""`ServedModel`: one pipeline that answers requests, and what a request means; it knows nothing of who brings them."""
+"""`ServedModel`: one pipeline that answers requests, independent of how they are received."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _NEVER_PREFETCHED: dict[str, object] = {"prefetch_queue_depth": 1, "exec_async":
 
 @dataclass(frozen=True)
 class Outputs:
-    """The answer to a request: its part of the batch, as arrays by output name, on CPU or GPU."""
+    """The answer to a request: its part of the batch, as arrays by output name, on the CPU or GPU."""
 
     tensors: dict[str, Any]
 
@@ -60,57 +60,58 @@ class _Accepted:
     """A request that takes part in a batch.
 
     Attributes:
-        number: its place among those of the execution.
-        request: itself.
+        number: its position in the execution.
+        request: the request itself.
         samples: of each input.
+        count: how many samples of the batch are its own.
     """
 
     number: int
     request: Request
     samples: list[list[Any]]
-
-    @property
-    def count(self) -> int:
-        """How many samples of the batch are its own."""
-        return len(self.samples[0])
+    count: int
 
 
 class _Watch:
-    """Watches over a batch while it runs: times its operators, and knows which samples nobody wants any more.
+    """Observes a batch while it runs: times its operators, and knows which samples are no longer wanted.
 
     Args:
-        shares: who has so many of its samples, in order.
-        cancellation: asks them.
-        accounts: where times are noted.
+        shares: the requests, in order, with their numbers of samples.
+        cancellation: polls them.
+        accounts: records the times.
     """
 
     def __init__(
         self, shares: Sequence[tuple[Request, int]], cancellation: CancellationWatch, accounts: Accounts
     ) -> None:
+        self._shares = shares
         self._requests = [request for request, _ in shares]
-        self._owners = [place for place, (_, count) in enumerate(shares) for _ in range(count)]
         self._cancellation = cancellation
         self.operator_ran = accounts.operator_ran
-        accounts.ran(len(self._owners))
+        accounts.ran(sum(count for _, count in shares))
 
     def cancelled(self) -> list[int]:
-        """The samples of requests that were cancelled, as far as that is known."""
+        """The samples of requests known to be cancelled."""
         cancelled = self._cancellation.among(self._requests)
-        return [sample for sample, owner in enumerate(self._owners) if owner in cancelled] if cancelled else []
+        if not cancelled:
+            return []
+        owners = (place for place, (_, count) in enumerate(self._shares) for _ in range(count))
+        return [sample for sample, owner in enumerate(owners) if owner in cancelled]
 
 
 class ServedModel:
-    """A pipeline that answers requests, many of them as one batch; what is wrong with one is that one's error alone.
+    """A pipeline that answers requests, many of them as one batch; what is wrong with one affects no other.
 
     Args:
         pipeline: never run before, so that its first batch is the first request's.
         config: of the model, complete.
         settings: of the model.
-        accounts: where it is noted what happens.
+        accounts: records executions.
 
     Attributes:
         accounts: the same.
-        streams: a request has many answers, for what it brings lasts for several runs of the pipeline, as a video does.
+        streams: whether a request has many answers, because its data lasts for several runs of the pipeline, like a
+            video.
     """
 
     def __init__(self, pipeline: Pipeline, config: Mapping[str, Any], settings: Settings, accounts: Accounts) -> None:
@@ -127,24 +128,24 @@ class ServedModel:
 
     @classmethod
     def load(cls, version_folder: Path, config: Mapping[str, Any], device_id: int | None) -> ServedModel:
-        """The model of a version folder, held against its configuration.
+        """The model of a version folder, checked against its configuration.
 
         Args:
             version_folder: e.g. ``model_repository/preprocess/1``.
             config: of the model, complete.
-            device_id: the GPU that it runs on; None: CPU.
+            device_id: the GPU to run on; None: the CPU.
 
         Raises:
-            ConfigurationError: the configuration is wrong, or does not fit the pipeline.
+            ConfigurationError: the configuration is invalid, or doesn't match the pipeline.
         """
         settings = settings_of(config)
         warn_of_unknown(config)
-        # Another one is probed: what serves must not have seen made-up data, nor used up random numbers.
+        # A second pipeline is probed: the serving one must not see synthetic data, nor draw random numbers for it.
         probed = pipeline_of(version_folder, config, settings.without_limits(), device_id)
         try:
             check_libraries(probed)
             check_configuration(config, probed, settings)
-            # What its operators refuse already, they refuse at each request; a probe only tries.
+            # Operators that fail to build would fail for every request; a probe may fail.
             probed.build()
             seen = probe(probed, configured_inputs(config))
             if seen is not None:
@@ -155,7 +156,8 @@ class ServedModel:
         return cls(pipeline_of(version_folder, config, settings, device_id), config, settings, accounts)
 
     def answer(self, requests: Sequence[Request]) -> list[Answer]:
-        """The answer to each request; they run as one batch, but for those that have many answers: these are joined to one."""
+        """The answer to each request. They run as one batch, except those with many answers, which are joined to
+        one."""
         if self.streams:
             return [joined(list(self.stream(request))) for request in requests]
         self.accounts.begin()
@@ -165,7 +167,7 @@ class ServedModel:
         for number, request in enumerate(requests):
             refusal, samples = self._accept(request, number in cancelled)
             if refusal is None:
-                accepted.append(_Accepted(number, request, samples))
+                accepted.append(_Accepted(number, request, samples, len(samples[0])))
             else:
                 answers[number] = refusal
         for batch in self._batches(accepted):
@@ -174,7 +176,7 @@ class ServedModel:
         return [answers[number] for number in range(len(requests))]
 
     def stream(self, request: Request) -> Generator[Answer, None, None]:
-        """The answers to one request, as they are made, until all that it brought was given; a refusal is the last one."""
+        """The answers to one request as they are made, until its data is used up; a refusal is the last one."""
         self.accounts.begin()
         refusals: dict[int, Answer] = {}
         try:
@@ -192,10 +194,10 @@ class ServedModel:
         """Ends the pipeline's threads."""
         self._pipeline.close()
 
-    # -- what joins a batch ----------------------------------------------------------------------------------------
+    # -- joining a batch -------------------------------------------------------------------------------------------
 
     def _accept(self, request: Request, cancelled: bool) -> tuple[Refusal | None, list[list[object]]]:
-        """The samples of each input of a request, or why it takes no part in the batch."""
+        """The samples of each input of a request, or the reason why it can't take part in the batch."""
         if cancelled:
             return Refusal(Fault.CANCELLED, "the request was cancelled before it was run"), []
         try:
@@ -204,7 +206,8 @@ class ServedModel:
             return refusal_of(error), []
 
     def _batches(self, accepted: Sequence[_Accepted]) -> Iterator[list[_Accepted]]:
-        """The accepted requests in batches that the pipeline takes: one, if Triton keeps to the model's batch size."""
+        """The accepted requests in batches that the pipeline accepts: a single one if Triton respects the model's batch
+        size."""
         batch: list[_Accepted] = []
         size = 0
         for one in accepted:
@@ -226,7 +229,7 @@ class ServedModel:
             if len(accepted) == 1 or isinstance(error, MixUpError):
                 answers.update((one.number, refusal_of(error)) for one in accepted)
                 return
-            # The batch as a whole was refused: find out by whom.
+            # The batch as a whole was rejected: find out because of which request.
             for one in accepted:
                 self._answer_batch([one], answers)
             return
@@ -240,8 +243,8 @@ class ServedModel:
             spec.name: to_batch([sample for one in accepted for sample in one.samples[index]], spec)
             for index, spec in enumerate(self._inputs)
         }
-        watch = self._watch([(one.request, one.count) for one in accepted])
-        return self._runner.run(batches, sum(one.count for one in accepted), watch)
+        shares = [(one.request, one.count) for one in accepted]
+        return self._runner.run(batches, sum(count for _, count in shares), self._watch(shares))
 
     def _watch(self, shares: Sequence[tuple[Request, int]]) -> _Watch:
         return _Watch(shares, self._cancellation, self.accounts)
@@ -256,7 +259,7 @@ class ServedModel:
         given = 0
         try:
             batches = {spec.name: to_batch(one, spec) for spec, one in zip(self._inputs, samples)}
-            # What is left of it must be gone before the next one begins, also where nobody takes all of the answers.
+            # The rest of it must be gone before the next one begins, even if nobody takes all answers.
             with closing(self._runner.stream(batches, lambda count: self._watch([(request, count)]))) as results:
                 for result in results:
                     if result.failures:
@@ -269,10 +272,11 @@ class ServedModel:
             yield refusal_of(error, -given)
 
     def _part(self, request: Request, result: Result, start: int, stop: int) -> Answer:
-        """The answer to the request whose samples are those from ``start`` to ``stop``."""
-        failed = [result.failures[index] for index in range(start, stop) if index in result.failures]
-        if failed:
-            return refusal_of(failed[0], start)
+        """The answer to the request with the samples from ``start`` to ``stop``."""
+        if result.failures:
+            failed = [result.failures[index] for index in range(start, stop) if index in result.failures]
+            if failed:
+                return refusal_of(failed[0], start)
         wanted = set(request.wanted)
         try:
             return Outputs(
@@ -286,7 +290,7 @@ class ServedModel:
             return refusal_of(error)
 
     def _readings(self) -> dict[Metric, float]:
-        """What the pipeline counts itself: bytes held, decodes in processes of their own."""
+        """Values that the pipeline counts itself: bytes in use, decodes in worker processes."""
         executor = self._pipeline.executor
         readings: dict[Metric, float] = {Metric.HOST_BYTES: executor.host_pool.reserved}
         pool = executor.plan.decoding.pool
@@ -300,7 +304,7 @@ class ServedModel:
 
 
 def joined(answers: Sequence[Answer]) -> Answer:
-    """The answers of a stream as one: with all of their samples, or the refusal that ended it."""
+    """The answers of a stream as one: all of their samples, or the refusal that ended it."""
     parts = [answer.tensors for answer in answers if isinstance(answer, Outputs)]
     if len(parts) < len(answers):
         return next(answer for answer in answers if isinstance(answer, Refusal))
@@ -326,7 +330,7 @@ def _concatenated(name: str, arrays: Sequence[Any]) -> object:
 
 
 def _uniform_runs(result: Result, outputs: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Where to cut a batch, so that the samples between two cuts are of one shape: a video's last sequence may be shorter."""
+    """Ranges of samples with equal shapes, to cut a batch into: a video's last sequence may be shorter."""
     shapes = list(zip(*(result.outputs[index].shapes for index in outputs)))
     cuts = [place for place in range(1, len(shapes)) if shapes[place] != shapes[place - 1]]
     return zip([0, *cuts], [*cuts, len(shapes)])
@@ -335,13 +339,13 @@ def _uniform_runs(result: Result, outputs: Sequence[int]) -> Iterator[tuple[int,
 def pipeline_of(
     version_folder: Path, config: Mapping[str, Any], settings: Settings, device_id: int | None = None
 ) -> Pipeline:
-    """A new pipeline of a model, set up for serving and not built yet.
+    """A new pipeline of a model, configured for serving but not built yet.
 
     Args:
         version_folder: e.g. ``model_repository/preprocess/1``.
         config: of the model.
         settings: of the model.
-        device_id: the GPU that it runs on; None: CPU.
+        device_id: the GPU to run on; None: the CPU.
 
     Raises:
         FileNotFoundError: the folder holds no pipeline.

@@ -42,16 +42,17 @@ __all__ = ["LocalServer", "ModelState", "ServerError"]
 _log = logging.getLogger("penstock.serving")
 
 _GPU_POOL_BYTES = 1 << 30
-"""For outputs on the GPU: what does not fit is served wrong, and Triton's own 64 MB hold no batch of photographs."""
+"""For outputs on the GPU: those that don't fit are served wrong, and Triton's default of 64 MB is less than a batch of
+photos."""
 
 WAYS = ("native", "stub")
 """How models run: in Triton's own process, or each instance in a process of its own, Triton's Python stub."""
 
 WAY = "PENSTOCK_BACKEND"
-"""The environment variable that selects one of them by default."""
+"""The environment variable that selects the default."""
 
 _STARTS = 3
-"""Attempts to start on ports chosen here: another program may take one before Triton does."""
+"""Attempts to start on automatically chosen ports: another program may take one before Triton does."""
 
 
 class LocalServer:
@@ -139,12 +140,12 @@ class LocalServer:
         self._folder: Path | None = None
         self._reader: threading.Thread | None = None
         self._stopping = threading.Event()
-        # Names the shared memory of this server's stubs, so that it can be found when they are gone.
+        # Prefix of the shared memory of this server's stubs, to find it when they are gone.
         self.shared_memory = f"penstock_{uuid.uuid4().hex[:12]}_"
         self.ports: dict[str, int] = {}
         self.log: Path | None = None
 
-    # -- what users do with it -------------------------------------------------------------------------------------
+    # -- public interface ------------------------------------------------------------------------------------------
 
     def __enter__(self) -> LocalServer:
         return self.start()
@@ -295,11 +296,11 @@ class LocalServer:
     # -- starting --------------------------------------------------------------------------------------------------
 
     def _choose_way(self) -> tuple[Environment, Installation]:
-        """What to serve from, and with, in the requested way; otherwise the first possible way."""
+        """The environment and Triton to serve with: in the requested way, or in the first possible one."""
         if self._asked_way is not None:
             return self._find()
         refusals: list[PenstockError] = []
-        # Natively, tensors on a GPU are copied through the host so far; the stub exchanges them on the GPU.
+        # Natively, tensors on a GPU are still copied through the host; the stub exchanges them on the GPU.
         for self.way in reversed(WAYS) if count_gpus() else WAYS:
             try:
                 found = self._find()
@@ -319,8 +320,9 @@ class LocalServer:
         elif not installed_triton():
             environment = find_environment(self._environment, self._native)
         else:
-            # An installed Triton brings the Python that its stub was built for: the machine's.
-            environment = describe(self._environment or shutil.which("python3") or "python3")
+            # An installed Triton has a stub for the machine's Python alone, and can host any.
+            default = sys.executable if self._native else shutil.which("python3") or "python3"
+            environment = describe(self._environment or default)
             if self._native and not environment.has_library():
                 raise ServerError(
                     f"'{environment.python}' has no shared library ({environment.library}) that Triton could load"
@@ -343,10 +345,10 @@ class LocalServer:
         return isolated
 
     def _prepare_stub(self, environment: Environment, isolated: Sequence[str]) -> Environment:
-        """The environment for models in the stub, beside others that are hosted: the same, if its numpy allows that.
+        """The environment for models in the stub, beside hosted ones: the same if its NumPy allows that.
 
         Raises:
-            ServerError: there is none.
+            ServerError: there is no such environment.
         """
         assert self._installation is not None
         try:
@@ -360,7 +362,7 @@ class LocalServer:
         return environment
 
     def _warn_of_wrong_data(self, environment: Environment) -> None:
-        """Reports plain Python models, which run in the stub nevertheless, if that exchanges wrong data with them."""
+        """Reports plain Python models, which always run in the stub, if it exchanges wrong data with them."""
         assert self._installation is not None
         if not self._installation.from_wheel or environment.exchanges_with_stub:
             return
@@ -394,7 +396,7 @@ class LocalServer:
         """Starts the process that cleans up if this one is killed."""
         assert self._folder is not None
         self._guardian = subprocess.Popen(
-            # Plain Python without any package, so that it is ready at once and small.
+            # Plain Python without packages, so that it is small and ready at once.
             [sys.executable, "-I", "-S", guardian.__file__, str(os.getpid()), self.shared_memory, str(self._folder)],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
@@ -433,7 +435,7 @@ class LocalServer:
         for use, port in self._given_ports.items():
             if port is not None:
                 _check_free(self.host, port, use)
-        # All held open until every port is chosen, so that they differ.
+        # All are held open until every port is chosen, so that they differ.
         held = []
         for use, port in self._given_ports.items():
             if port is None:
@@ -452,8 +454,8 @@ class LocalServer:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            # A process group of its own: Ctrl-C in the terminal must reach only us, so that we stop the server in
-            # order.
+            # A separate process group: Ctrl-C in the terminal must reach only us, so that we can stop the server
+            # properly.
             start_new_session=True,
         )
         self._stubs = Stubs(self._process.pid)
@@ -478,7 +480,7 @@ class LocalServer:
             "--grpc-port": str(self.ports["gRPC"]),
             "--metrics-address": self.host,
             "--metrics-port": str(self.ports["metrics"]),
-            # We report all models that cannot be loaded, by name.
+            # We report models that fail to load ourselves, by name.
             "--exit-on-error": "false",
             "--exit-timeout-secs": "10",
             "--backend-config": f"python,shm-region-prefix-name={self.shared_memory}",
@@ -509,7 +511,7 @@ class LocalServer:
             raise ServerError(f"the server was not ready after {self._timeout:.0f} s: {self._explanation()}")
 
     def _refuse_failures(self) -> None:
-        """Raises ServerError if expected models are missing."""
+        """Raises ServerError if models that should be loaded are not."""
         models = self.models()
         names = {model.name for model in models}
         asked = names if ALL_MODELS in self._flags.models else set(self._flags.models)
@@ -533,7 +535,7 @@ class LocalServer:
     # -- ending ----------------------------------------------------------------------------------------------------
 
     def _end(self, patience: float) -> None:
-        """Ends the server's processes and frees the memory that they leave behind."""
+        """Ends the server's processes and frees the memory they leave behind."""
         process, self._process = self._process, None
         if process is None:
             return
@@ -559,10 +561,10 @@ class LocalServer:
         return {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(self.host, self.host)
 
 
-# glibc's malloc otherwise keeps what many threads have freed, each in an arena of its own, and raises the size from which
-# memory goes back to the system with the largest block that it has seen. Where models run in the server, tensors of answers
-# are made there, too: up to 4 MiB they come from memory that is kept, whose pages need not be cleared for each anew.
-_ALLOCATORS = {
+# By default, glibc's malloc keeps memory that many threads have freed, each in its own arena, and raises the size from
+# which memory returns to the system to that of the largest block seen. If models run inside the server, the tensors of
+# answers are allocated there, too: up to 4 MiB they come from retained memory, whose pages need not be cleared again.
+ALLOCATORS = {
     "stub": {"MALLOC_ARENA_MAX": "2", "MALLOC_MMAP_THRESHOLD_": str(128 << 10)},
     "native": {
         "MALLOC_ARENA_MAX": "2",
@@ -574,7 +576,7 @@ _ALLOCATORS = {
 
 def _variables(environment: Environment, way: str) -> dict[str, str]:
     """The environment variables of a server that uses an environment's Python."""
-    variables = _ALLOCATORS[way] | dict(os.environ)
+    variables = ALLOCATORS[way] | dict(os.environ)
     for name in ("PYTHONHOME", "PYTHONPATH", "__PYVENV_LAUNCHER__", "PYENV_VERSION"):
         variables.pop(name, None)
     variables["PATH"] = os.pathsep.join([str(environment.programs), variables.get("PATH", os.defpath)])
@@ -592,7 +594,7 @@ def _name_of(flag: str) -> str:
 def _bound(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
-    # As servers do: connections of an earlier server that are still closing do not matter.
+    # Like servers do: lingering connections of an earlier server don't matter.
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))
@@ -622,11 +624,12 @@ def _copy_log(source: BinaryIO, file: BinaryIO, echo: bool) -> None:
 
 
 def _wait_for_end(process: subprocess.Popen[bytes], stubs: Stubs, patience: float) -> None:
-    """Waits until the server has ended, or only has requests left that will never end."""
+    """Waits until the server has ended, or has only requests left that will never finish."""
     deadline = time.monotonic() + patience
     idle_since = None
     while process.poll() is None and time.monotonic() < deadline:
-        # It would wait forever for a model that died while handling a request: that process is gone, so are the others.
+        # It would wait forever for a model that died while handling a request; then that process and all others are
+        # gone.
         idle = not stubs.running() and stubs.any_dead()
         idle_since = (idle_since or time.monotonic()) if idle else None
         if idle_since is not None and time.monotonic() - idle_since > 1.0:

@@ -16,7 +16,7 @@ from penstock.serving.isolation import OWN_PROCESS
 logger = logging.getLogger(__name__)
 
 SERVER_SETTINGS = "PENSTOCK_BACKEND_CONFIG"
-"""The environment variable with the server's settings: JSON, one section per backend name, strings by setting."""
+"""The environment variable with the server's settings: JSON, one section per backend name, with values as text."""
 
 _SECTIONS = ("dali", "penstock")  # the later one wins
 ISOLATION = ("auto", "all", "none")
@@ -180,10 +180,10 @@ def settings_of(config: Mapping[str, Any], environment: Mapping[str, str] | None
 
 
 def warn_of_unknown(config: Mapping[str, object], environment: Mapping[str, str] | None = None) -> None:
-    """Logs a model's parameters that are not settings, with the nearest one: Triton allows any parameter."""
+    """Logs parameters of a model that are not settings, suggesting the nearest: Triton accepts any parameter."""
     known = [item.name for item in declared()]
     for name, (_, called) in _given(config, environment).items():
-        # Triton's Python backend has some of its own, in capitals.
+        # Triton's Python backend has parameters of its own, in capitals.
         if name not in known and not name.isupper():
             logger.warning("%s has no effect: it is no setting of Penstock's.%s", called, did_you_mean(name, known))
 

@@ -1,7 +1,7 @@
-"""The shim: the library by which Triton hosts Python in its own process, compiled on the serving machine.
+"""The shim: the library with which Triton hosts Python in its own process, compiled on the serving machine.
 
 It uses only stable interfaces of CPython and Triton, without their headers: one build serves every Python from 3.10 and
-every Triton from 2.51. So it is cached by its sources.
+every Triton from 2.51, so it is cached by its sources alone.
 """
 
 from __future__ import annotations
@@ -33,14 +33,15 @@ def shim() -> Path:
     Raises:
         ShimError: there is no C++ compiler, or it fails.
     """
-    brought = Path(__file__).parents[1] / "native" / _NAME
-    if brought.is_file():
-        return brought
-    sources = _sources()
-    library = _cache() / _fingerprint(sources) / _NAME
+    library = _place()
     if not library.is_file():
-        _compile(sources, library)
+        _compile(_sources(), library)
     return library
+
+
+def is_built() -> bool:
+    """Whether :func:`shim` has nothing to compile."""
+    return _place().is_file()
 
 
 def has_compiler() -> bool:
@@ -59,6 +60,12 @@ def compile_to(folder: Path) -> None:
         ShimError: there is no C++ compiler, or it fails.
     """
     _compile(_sources(), folder / _NAME)
+
+
+def _place() -> Path:
+    """Where the library is or will be: in the package if that brought it, otherwise in the cache."""
+    brought = Path(__file__).parents[1] / "native" / _NAME
+    return brought if brought.is_file() else _cache() / _fingerprint(_sources()) / _NAME
 
 
 def _sources() -> list[Path]:
@@ -85,7 +92,7 @@ def _fingerprint(sources: Sequence[Path]) -> str:
 def _compile(sources: Sequence[Path], library: Path) -> None:
     compiler = _compiler()
     library.parent.mkdir(parents=True, exist_ok=True)
-    # Written beside and moved: concurrent builds do not see each other's partial file.
+    # Replaced atomically, so that concurrent builds don't see each other's partial file.
     with tempfile.TemporaryDirectory(dir=library.parent) as folder:
         made = Path(folder) / _NAME
         files = [str(path) for path in sources if path.suffix == ".cc"]

@@ -17,7 +17,7 @@ class Stub:
 
     Attributes:
         pid: of the process.
-        started: when, on the kernel's clock: a later process with the same pid is another one.
+        started: when, on the kernel's clock, since pids are reused.
         instance: Triton's name of the instance, e.g. ``resize_0_1``.
         model_file: the file it runs, ``<repository>/<model>/<version>/model.py``.
     """
@@ -34,7 +34,7 @@ class Stub:
 
     @property
     def model_folder(self) -> Path:
-        """The folder of the model, with that of its version in it."""
+        """The model's folder, which contains the version's."""
         return next((Path(folder.parent) for folder in self.model_file.parents if folder.name.isdigit()), Path())
 
     def running(self) -> bool:
@@ -72,18 +72,18 @@ class Stubs:
 
     def __init__(self, server: int) -> None:
         self._server = server
-        # Other processes never become stubs: each is read only once, so frequent scans are cheap.
+        # Other processes never become stubs: each is read only once, so that frequent scans are cheap.
         self._foreign_pids: set[int] = set()
 
     def running(self) -> list[Stub]:
-        """Those that run models, or are about to."""
+        """The stubs that run models, or are about to."""
         found = []
         for pid, stat in self._children():
             if stat.state in "ZX":
                 continue
             try:
                 words = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="surrogateescape").split("\0")
-                # Its program, the model's file, four arguments about shared memory and its parent, two more, its name.
+                # Arguments: program, model file, four about shared memory and the parent, two more, instance name.
                 found.append(Stub(pid, stat.started, words[8], PurePath(words[1])))
             except (OSError, IndexError):
                 continue

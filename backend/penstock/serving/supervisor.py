@@ -37,7 +37,7 @@ _GRACE = 30.0
 
 
 class Supervised(Protocol):
-    """What a supervisor needs from a server."""
+    """The part of a server that a supervisor needs."""
 
     repositories: list[Path]
 

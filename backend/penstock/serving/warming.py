@@ -1,7 +1,7 @@
 """``python -m penstock.serving.warming``: compiles the kernels that most served images need.
 
 numba caches compiled kernels beside the package, or in the user's cache. After this has run in an environment, its
-first server need not spend some twenty seconds on them before its models are ready.
+first server doesn't spend some twenty seconds on them before its models are ready.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ import numpy as np
 
 from penstock.errors import ConfinedPathError
 from penstock.storage import local, remote
+from penstock.storage.local import Allocate, fresh_memory
 from penstock.storage.paths import is_below, is_remote, join, without_file_protocol
 
 
@@ -39,7 +40,7 @@ class Files:
         """The path to open a file or folder by; if access is confined, absolute and with links resolved.
 
         Raises:
-            ConfinedPathError: it is outside of the folders.
+            ConfinedPathError: it is outside the folders.
         """
         if self._roots is None:
             return path
@@ -62,31 +63,35 @@ class Files:
             if is_remote(path) or os.path.isabs(path):
                 self.path(path)
 
-    def read(self, path: str) -> np.ndarray:
+    def read(self, path: str, allocate: Allocate = fresh_memory) -> np.ndarray:
         """The contents of a file, uint8 of shape (n,).
+
+        Args:
+            path: of the file.
+            allocate: gives memory for so many bytes of a local file.
 
         Raises:
             OSError: it cannot be read.
-            ConfinedPathError: it is outside of the folders.
+            ConfinedPathError: it is outside the folders.
 
         >>> ANYWHERE.read("photo.jpg").shape  # doctest: +SKIP
         (257113,)
         """
         path = self.path(path)
-        return _store(path).read(path)
+        return _store(path).read(path, allocate)
 
     def read_text(self, path: str) -> str:
         """The contents of a text file (UTF-8)."""
         return self.read(path).tobytes().decode("utf-8", "surrogateescape")
 
-    def read_range(self, path: str, start: int, size: int) -> np.ndarray:
-        """``size`` bytes of a file from ``start`` on, uint8 of shape (size,).
+    def read_range(self, path: str, start: int, size: int, allocate: Allocate = fresh_memory) -> np.ndarray:
+        """``size`` bytes of a file from ``start`` on, uint8 of shape (size,); ``allocate`` as in :meth:`read`.
 
         Raises:
             OSError: the file cannot be read, or is shorter.
         """
         path = self.path(path)
-        part = _store(path).read_range(path, start, size)
+        part = _store(path).read_range(path, start, size, allocate)
         if part.size != size:
             raise OSError(f"'{path}' ends before byte {start + size}")
         return part
@@ -112,8 +117,8 @@ class Files:
 class _Store(Protocol):
     """The common interface of :mod:`penstock.storage.local` and :mod:`penstock.storage.remote`."""
 
-    def read(self, path: str) -> np.ndarray: ...
-    def read_range(self, path: str, start: int, size: int) -> np.ndarray: ...
+    def read(self, path: str, allocate: Allocate) -> np.ndarray: ...
+    def read_range(self, path: str, start: int, size: int, allocate: Allocate) -> np.ndarray: ...
     def size(self, path: str) -> int: ...
     def open_file(self, path: str) -> BinaryIO: ...
     def list_folder(self, path: str) -> list[tuple[str, bool]]: ...

@@ -82,7 +82,7 @@ def configure(retries: Retries) -> None:
     _retries = retries
 
 
-def read(path: str) -> np.ndarray:
+def read(path: str, allocate: object = None) -> np.ndarray:
     """The contents of an object, uint8 of shape (n,), which may be written to."""
     pieces = [_first_piece(path)]
     while len(pieces[-1]) == _PIECE:
@@ -90,7 +90,7 @@ def read(path: str) -> np.ndarray:
     return np.frombuffer(bytearray(b"").join(pieces), np.uint8)
 
 
-def read_range(path: str, start: int, size: int) -> np.ndarray:
+def read_range(path: str, start: int, size: int, allocate: object = None) -> np.ndarray:
     """``size`` bytes of an object from ``start`` on; fewer at its end."""
     return np.frombuffer(bytearray(_cat(path, start, size)), np.uint8)
 

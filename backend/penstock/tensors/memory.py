@@ -30,6 +30,33 @@ def _size_class(size: int) -> int:
     return -(-size // step) * step
 
 
+class BatchMemory:
+    """Memory for the samples of a batch whose sizes show one by one: parts of one block from a pool."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._block = np.empty(0, np.uint8)
+        # Bytes that were asked for since the batch began.
+        self._asked = 0
+
+    def begin(self, pool: HostPool | None) -> None:
+        """Begins a batch, which is expected to take somewhat more than the one before."""
+        wanted, self._asked = self._asked + self._asked // 8, 0
+        self._block = np.empty(0, np.uint8) if pool is None else pool.take(wanted)
+
+    def end(self) -> None:
+        """Leaves the block to the batch's samples."""
+        self._block = np.empty(0, np.uint8)
+
+    def take(self, size: int) -> np.ndarray:
+        """A 1-D uint8 array of ``size`` bytes, uninitialized, and aligned to 64 bytes where it is a part of the block."""
+        with self._lock:
+            start = self._asked
+            self._asked += -(-size // _ALIGNMENT) * _ALIGNMENT
+        part = self._block[start : start + size]
+        return part if part.size == size else np.empty(size, np.uint8)
+
+
 class HostPool:
     """Blocks of host memory for the buffers of one pipeline.
 

@@ -57,6 +57,8 @@ class TensorList:
         self._ndim = 0
         self._layout = ""
         self.shapes: list[Shape] = []
+        # The shapes that were made an array, and that array.
+        self._shape_rows: tuple[list[Shape], np.ndarray] | None = None
         self.source_infos: list[str] = []
         self.positions: list[int] | None = None
         self._samples: list[Any] | None = []
@@ -203,8 +205,12 @@ class TensorList:
         return list(self.shapes)
 
     def shape_array(self) -> np.ndarray:
-        """The samples' shapes as int64 of shape (batch, ndim)."""
-        return np.array(self.shapes, np.int64).reshape(len(self), self._ndim)
+        """The samples' shapes as int64 of shape (batch, ndim), an array of the caller's own."""
+        known = self._shape_rows
+        if known is None or known[0] is not self.shapes:
+            rows = np.array(self.shapes, np.int64).reshape(len(self), -1 if self.shapes else self._ndim)
+            known = self._shape_rows = self.shapes, rows
+        return known[1].copy()
 
     def __len__(self) -> int:
         return len(self.shapes)
@@ -622,9 +628,9 @@ class TensorListGPU(TensorList):
     def pointers(self) -> np.ndarray:
         """Device addresses of the samples, uint64 of shape (batch,)."""
         if self.elements is not None and self._dtype != DALIDataType.NO_TYPE:
-            sizes = np.array(_volumes(self.shapes), np.uint64) * np.uint64(numpy_dtype(self._dtype).itemsize)
-            starts = np.concatenate([np.zeros(1, np.uint64), np.cumsum(sizes)])[: len(sizes)].astype(np.uint64)
-            return np.uint64(self.elements.data.ptr) + starts
+            sizes = np.array(_volumes(self.shapes), np.int64) * numpy_dtype(self._dtype).itemsize
+            starts = np.cumsum(sizes) - sizes + self.elements.data.ptr
+            return starts.astype(np.uint64)
         return np.array([sample.data.ptr for sample in self.samples], np.uint64)
 
     def contiguous_elements(self) -> Any:

@@ -106,9 +106,7 @@ def write_models(folder: Path, dali: Environment | None) -> list[Candidate]:
     _write_python(folder / "identity_numbers", "identity.py", NUMBERS_CONFIG)
     candidates = [Candidate("penstock", OURS)]
     if dali is not None:
-        place = dali.programs.parent
-        parameter = f'parameters {{ key: "EXECUTION_ENV_PATH" value {{ string_value: "{place}" }} }}\n'
-        _write_python(folder / "dali", "dali.py", IMAGE_CONFIG + parameter)
+        write_dali(folder / "dali", dali)
         candidates.append(Candidate("DALI", "dali"))
     return [
         *candidates,
@@ -116,6 +114,14 @@ def write_models(folder: Path, dali: Environment | None) -> list[Candidate]:
         Candidate(f"Pillow, {CORES} processes", "pillow_parallel"),
         Candidate("floor", "identity"),
     ]
+
+
+def write_dali(folder: Path, environment: Environment) -> None:
+    """Writes a plain Python model that runs DALI, from an environment of its own."""
+    parameter = (
+        f'parameters {{ key: "EXECUTION_ENV_PATH" value {{ string_value: "{environment.programs.parent}" }} }}\n'
+    )
+    _write_python(folder, "dali.py", IMAGE_CONFIG + parameter)
 
 
 def _write_python(folder: Path, source: str, config: str) -> None:

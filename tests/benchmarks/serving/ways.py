@@ -1,9 +1,10 @@
 """Models in Triton's own process beside models in its Python stub: speed, processor time, memory, start.
 
-    python tests/benchmarks/serving/ways.py
+    python tests/benchmarks/serving/ways.py [--dali-env ENVIRONMENT]
 
 Both servers run from the same environment, both are up all the time, and take turns; each number is the median of the
-rounds. Memory and start are those of a server of its own.
+rounds. Memory and start are those of a server of its own. Real DALI in a plain Python model, which runs in a stub in both
+servers, has rows of its own.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
 
-from bench import CORES, HERE, OURS, ROOT, encoded_images
+from bench import CORES, HERE, OURS, ROOT, encoded_images, write_dali
 from load import image_request, numbers_request, put_load
 from processes import cpu_seconds, resident_bytes
 from rich.console import Console
 from rich.table import Table
 
-from penstock.serving.environment import find_environment
+from penstock.serving.environment import describe, find_environment
 from penstock.serving.export import export_model
 from penstock.serving.server import WAYS, LocalServer
 
@@ -73,14 +74,16 @@ def write_models(folder: Path) -> None:
             config.write('parameters { key: "num_threads" value { string_value: "1" } }\n')
 
 
-def cases(images: Sequence[bytes]) -> list[Case]:
+def cases(images: Sequence[bytes], with_dali: bool) -> list[Case]:
     """What is asked."""
+    dali = [image_request("dali", image) for image in images] if with_dali else []
     half = [bytes(150_000)]
     return [
         Case("150 kB in, 0.6 MB out", "blank", [image_request("blank", half[0])], 16),
         Case("four numbers", "passing", [numbers_request("passing")], 16),
         Case("four numbers", "passing", [numbers_request("passing")], 1),
         *(Case("photographs", OURS, [image_request(OURS, image) for image in images], clients) for clients in (1, 16)),
+        *(Case("photographs, real DALI", "dali", dali, clients) for clients in (1, 16) if dali),
         *(
             Case(f"photographs, {name}", model, [image_request(model, image) for image in images], 16)
             for model, name in (("alone", "one instance, one thread"), ("two", "two such instances"))
@@ -127,7 +130,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=2.0)
-    parser.add_argument("--grow", type=int, default=0, help="requests of four numbers after which to look at memory")
+    parser.add_argument("--dali-env", type=Path, help="with nvidia-dali and numpy 1.26")
+    parser.add_argument(
+        "--grow",
+        type=int,
+        default=0,
+        help="requests of four numbers, and a tenth of them photographs, to look at memory",
+    )
     options = parser.parse_args()
     images, source = encoded_images(None)
     environment = find_environment()
@@ -135,9 +144,11 @@ def main() -> None:
     console.print(f"with      numpy {environment.numpy}; {source}\n")
     with tempfile.TemporaryDirectory() as folder:
         write_models(Path(folder))
+        if options.dali_env:
+            write_dali(Path(folder) / "dali", describe(options.dali_env))
         with ExitStack() as stack:
             servers = {way: stack.enter_context(LocalServer(folder, way=way)) for way in WAYS}
-            found = cases(images)
+            found = cases(images, bool(options.dali_env))
             for case in found:
                 for server in servers.values():
                     put_load(server.http_url, case.requests, case.clients, 0.5)
@@ -146,7 +157,8 @@ def main() -> None:
                         case.measure(way, server, options.seconds)
             show(found)
             if options.grow:
-                grow(servers["native"], options.grow)
+                grow(servers["native"], [numbers_request("passing")], options.grow)
+                grow(servers["native"], [image_request(OURS, image) for image in images], options.grow // 10)
     for way in WAYS:
         # The first start fills what is kept from start to start.
         started(ROOT / "model_repository", way)
@@ -154,11 +166,11 @@ def main() -> None:
         console.print(f"model_repository, {way:6}: ready after {seconds:.1f} s, {megabytes:.0f} MB resident")
 
 
-def grow(server: LocalServer, count: int) -> None:
+def grow(server: LocalServer, requests: Sequence[bytes], count: int) -> None:
     """Prints how memory grew."""
     first = 0
     for done in (count // 10, count):
-        put_load(server.http_url, [numbers_request("passing")], 16, count=done - first)
+        put_load(server.http_url, requests, 16, count=done - first)
         first = done
         console.print(f"native, resident after {done:6} requests: {resident_bytes(server.pid) / 1e6:.1f} MB")
 

@@ -26,6 +26,7 @@ for name, source, phrase in (
     ("any number", lambda *args: [np.zeros(1)] * 3, "Found var-positional argument `*args` which is not allowed"),
     ("one and any", lambda i, *args: [np.zeros(1)] * 3, "Found var-positional argument `*args` which is not allowed"),
     ("by keyword", lambda **kwargs: [np.zeros(1)] * 3, "Found var-keyword argument `**kwargs` which is not allowed"),
+    ("a keyword", lambda *, given=1: [np.zeros(1)] * 3, "Found keyword-only argument `given` which is not allowed."),
     ("two", lambda i, j: [np.zeros(1)] * 3, "Found more than one positional argument, which is not allowed."),
 ):
     FAMILY.add(f"source with {name}", sourced(source), phrase=phrase)

@@ -18,7 +18,7 @@ from penstock.kernels.codecs.image_codec import decode
 from penstock.kernels.codecs.image_header import read_header
 from penstock.kernels.codecs.libraries import nvimgcodec
 from penstock.kernels.codecs.nvimgcodec import library
-from penstock.kernels.codecs.nvimgcodec.decoder import BGR, GRAY, RGB, BatchDecoder, EncodedImage, PixelFormat
+from penstock.kernels.codecs.nvimgcodec.decoder import BGR, GRAY, RGB, BatchDecoder, EncodedImages, PixelFormat
 from penstock.kernels.codecs.nvimgcodec.library import Backend, Share
 
 STRUCTURES = {
@@ -48,20 +48,34 @@ def jpeg(height: int, width: int, **options: object) -> np.ndarray:
     return np.frombuffer(buffer.getvalue(), np.uint8)
 
 
+Region = tuple[int, int, int, int]
+
+
+def images(
+    files: Sequence[np.ndarray],
+    sizes: Sequence[tuple[int, int]],
+    outputs: Sequence[np.ndarray],
+    region: Region | None = None,
+) -> EncodedImages:
+    """Files with the sizes that they are said to have, and what they are decoded to."""
+    addresses = np.array([output.ctypes.data for output in outputs], np.int64)
+    return EncodedImages(files, np.array(sizes), np.array([region or (0, 0, 0, 0)] * len(files)), addresses)
+
+
 def decoded(
     decoder: BatchDecoder,
     files: Sequence[np.ndarray],
     pixels: PixelFormat = RGB,
-    region: tuple[int, int, int, int] | None = None,
+    region: Region | None = None,
 ) -> tuple[list[int], list[np.ndarray]]:
     """What became of each file, and its pixels."""
-    images, outputs = [], []
+    sizes, outputs = [], []
     for file in files:
         header = read_header(file)
         top, left, bottom, right = region or (0, 0, header.height, header.width)
         outputs.append(np.zeros((bottom - top, right - left, pixels.channels), np.uint8))
-        images.append(EncodedImage(file, header.height, header.width, region, outputs[-1].ctypes.data))
-    return decoder.decode(images, pixels, keep=outputs).wait(), outputs
+        sizes.append((header.height, header.width))
+    return decoder.decode(images(files, sizes, outputs, region), pixels, keep=outputs).wait(), outputs
 
 
 def by_library(file: np.ndarray, kind: DALIImageType) -> np.ndarray:
@@ -136,12 +150,8 @@ def test_what_is_not_as_announced_is_left_alone(decoder: BatchDecoder) -> None:
     broken = file.copy()
     broken[2:] = 7
     output = np.zeros((3, 60, 60, 3), np.uint8)
-    images = [
-        EncodedImage(file, 40, 50, None, output[0].ctypes.data),
-        EncodedImage(file, 60, 50, None, output[1].ctypes.data),
-        EncodedImage(broken, 40, 50, None, output[2].ctypes.data),
-    ]
-    assert decoder.decode(images, RGB, keep=output).wait() == [1, 0, 0]
+    batch = images([file, file, broken], [(40, 50), (60, 50), (40, 50)], output)
+    assert decoder.decode(batch, RGB, keep=output).wait() == [1, 0, 0]
     assert output[0].any()
     assert not output[1:].any()
 
@@ -150,9 +160,8 @@ def test_a_second_decoder_is_made_for_what_the_first_refuses() -> None:
     files = [jpeg(40, 50), jpeg(50, 40)]
     decoder = BatchDecoder(None, 1, [Share(Backend.CPU_ONLY)], [Share(Backend.CPU_ONLY)])
     output = np.zeros((2, 60, 60, 3), np.uint8)
-    wrong = EncodedImage(files[0], 41, 50, None, output[0].ctypes.data)
-    right = EncodedImage(files[0], 40, 50, None, output[1].ctypes.data)
-    assert decoder.decode([wrong, right], RGB, keep=output).wait() == [0, 1]
+    batch = images([files[0]] * 2, [(41, 50), (40, 50)], output)
+    assert decoder.decode(batch, RGB, keep=output).wait() == [0, 1]
     # From now on there is a second one, which leaves what the first takes alone.
     states, outputs = decoded(decoder, files)
     assert states == [1, 1]
@@ -195,9 +204,7 @@ def test_batches_that_were_on_their_way_get_the_second_decoder_too() -> None:
     output = np.zeros((3, 60, 60, 3), np.uint8)
     decoder = BatchDecoder(None, 1, [Share(Backend.CPU_ONLY)], [Share(Backend.CPU_ONLY)])
     # The first takes nothing of this size; the library would be asked once more for each batch.
-    batches = [
-        decoder.decode([EncodedImage(file, 41, 50, None, part.ctypes.data)], RGB, keep=output) for part in output
-    ]
+    batches = [decoder.decode(images([file], [(41, 50)], [part]), RGB, keep=output) for part in output]
     assert [batch.wait() for batch in batches] == [[0], [0], [0]]
     assert all(batch.had_second for batch in batches)
     decoder.close()

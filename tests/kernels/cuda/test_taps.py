@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from penstock.kernels.cuda.launch import Located
-from penstock.kernels.cuda.taps import Tables, fill_tables
+from penstock.kernels.cuda.taps import fill_tables
 from penstock.kernels.filters import Taps, nearest, taps
 from penstock.kernels.resize_shapes import AxisPlan, AxisPlans
 from penstock.types import INTERP_NN, DALIInterpType
@@ -49,8 +49,8 @@ def memory(located: Located) -> np.ndarray:
     return np.asarray(located.owner).view(np.ndarray)
 
 
-def found(starts: np.ndarray, weights: np.ndarray, tables: Tables, index: int, count: int, last: bool) -> Taps:
-    first, place, width = (int(array[index]) for array in (tables.starts, tables.weights, tables.taps))
+def found(starts: np.ndarray, weights: np.ndarray, tables: np.ndarray, index: int, count: int, last: bool) -> Taps:
+    first, place, width = (int(tables[name][index]) for name in ("starts", "weights", "used"))
     values = weights[place : place + count * width]
     return Taps(starts[first : first + count], values.reshape(width, count).T if last else values.reshape(count, width))
 
@@ -81,5 +81,5 @@ def test_images_that_are_alike_share_their_tables() -> None:
         )
     )
     _, weights, (own, _) = fill_tables(three, three, np.zeros(0, np.float32))
-    assert own.weights.tolist() == [0, 0, 0]
-    assert weights.size == 2 * own.taps[0] * one.count[0]
+    assert own["weights"].tolist() == [0]
+    assert weights.size == 2 * own["used"][0] * one.count[0]

@@ -35,7 +35,7 @@ class SignedBin:
         return 2 * self.bin + self.sign if isinstance(self.bin, DataNode) else self.sign
 
     def __getitem__(self, stage: int) -> SignedBin:
-        """The bin of one of several augmentations that follow one another."""
+        """The bin for one of several consecutive augmentations."""
         return SignedBin(self.bin[stage] if isinstance(self.bin, DataNode) else self.bin, self.sign[stage])
 
 
@@ -64,7 +64,7 @@ def signed_bin(
 
 
 class Augmentation:
-    """An operation on samples that is steered by a magnitude; made by :func:`augmentation`.
+    """An operation on samples whose strength is given by a magnitude; made by :func:`augmentation`.
 
     Args:
         op: called with the samples and the parameter, and with keyword arguments.
@@ -72,7 +72,7 @@ class Augmentation:
             parameter is None.
         randomly_negate: half of the samples get the negative magnitude.
         mag_to_param: the parameter (a number or array) for a magnitude; by default the magnitude itself.
-        param_device: where the parameter is wanted: ``cpu``, ``gpu``, or ``auto``: where the samples are.
+        param_device: the parameter's device: ``cpu``, ``gpu``, or ``auto``, the samples' device.
         name: by default that of ``op``.
     """
 
@@ -116,7 +116,7 @@ class Augmentation:
 
     @property
     def mag_to_param(self) -> Callable[[float], ArrayLike]:
-        """Makes the parameter of a magnitude."""
+        """Converts a magnitude to the parameter."""
         return self._given["mag_to_param"] or np.asarray  # type: ignore[return-value]
 
     @property
@@ -126,7 +126,7 @@ class Augmentation:
 
     @property
     def param_device(self) -> str:
-        """Where the parameter is wanted."""
+        """The parameter's device."""
         return self._given["param_device"] or "cpu"  # type: ignore[return-value]
 
     @property
@@ -143,7 +143,7 @@ class Augmentation:
             data: the samples.
             magnitude_bin: which of the magnitudes: a number, a node of INT32, or a :func:`signed_bin`.
             num_magnitude_bins: how many magnitudes the range is divided into.
-            kwargs: for the operation; those that it does not take are ignored.
+            kwargs: for the operation; those that it does not accept are ignored.
 
         Raises:
             MissingArgException: the operation needs a keyword argument that is not given.
@@ -256,7 +256,7 @@ class Augmentation:
         return np.array(parameter)
 
     def _map_mags_to_params(self, magnitudes: Sequence[float] | np.ndarray) -> np.ndarray:
-        """The parameters for several magnitudes, which must be alike, as one array."""
+        """The parameters for several magnitudes, which must have equal shapes and types, as one array."""
         parameters = [self._map_mag_to_param(magnitude) for magnitude in magnitudes]
         first = parameters[0]
         for parameter, magnitude in zip(parameters, magnitudes):

@@ -9,10 +9,10 @@ from penstock.graph.branching import ternary
 
 
 def select(ops: Sequence[Callable[..., object]], selected_op_idx: object, *op_args: object, **op_kwargs: object) -> Any:
-    """What the chosen operation gives for each sample.
+    """The result of the selected operation for each sample.
 
-    The batch is split in halves of the operations again and again, so that each operation runs once, on those samples
-    that chose it. The pipeline must be defined with ``enable_conditionals=True``.
+    The batch is split recursively, by halves of the operations, so that each operation runs once, on the samples that
+    selected it. The pipeline must be defined with ``enable_conditionals=True``.
 
     Args:
         ops: functions of nodes.

@@ -16,11 +16,11 @@ class Policy:
     Args:
         name: of the policy.
         num_magnitude_bins: how many magnitudes each augmentation's range is divided into.
-        sub_policies: sequences of (augmentation, probability that it is applied, magnitude bin); the bin may be None
-            where the augmentation has no magnitudes.
+        sub_policies: sequences of (augmentation, probability that it is applied, magnitude bin); the bin may be None if
+            the augmentation has no magnitudes.
 
     Raises:
-        ValueError, TypeError: something is out of range, or not of these forms.
+        ValueError, TypeError: a value is out of range, or not of this form.
 
     >>> from penstock.auto_aug.augmentations import equalize, rotate
     >>> policy = Policy("turned", 11, [[(rotate, 0.7, 5), (equalize, 0.3, None)], [(rotate, 0.2, 9)]])

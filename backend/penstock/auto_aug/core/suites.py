@@ -1,4 +1,4 @@
-"""What the published policies share: translations, and choosing from a suite."""
+"""Shared by the published policies: translations, and selection from a suite."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ def max_offsets(
     default_translate_abs: float = 250,
     default_translate_rel: float = 1.0,
 ) -> tuple[Any, Any]:
-    """The greatest offsets along height and width.
+    """The largest offsets along height and width.
 
     Args:
-        use_shape: offsets are parts of the samples' extents rather than pixels.
-        max_translate_abs, max_translate_rel: the greatest offset: one, or those of height and width.
-        default_translate_abs, default_translate_rel: the greatest offset where none is given.
+        use_shape: offsets are fractions of the samples' extents rather than pixels.
+        max_translate_abs, max_translate_rel: the largest offset: one for both, or one each for height and width.
+        default_translate_abs, default_translate_rel: the largest offset by default.
 
     Raises:
-        TypeError: ``use_shape`` is no flag.
+        TypeError: ``use_shape`` is not a bool.
         ValueError: the limit is given in the other unit.
     """
     if not isinstance(use_shape, bool):
@@ -64,7 +64,7 @@ def translations(
 
 
 def picked(suite: Sequence[Augmentation], excluded: Sequence[str] | None) -> list[Augmentation]:
-    """The suite without the augmentations of those names; raises ValueError where there is none of a name."""
+    """The suite without the augmentations with these names; raises ValueError for an unknown name."""
     names = [augmentation.name for augmentation in suite]
     unknown = [name for name in excluded or () if name not in names]
     if unknown:
@@ -75,6 +75,6 @@ def picked(suite: Sequence[Augmentation], excluded: Sequence[str] | None) -> lis
 
 
 def taken_by(chosen: Iterable[Augmentation], **keywords: object) -> dict[str, object]:
-    """Those of the keyword arguments that are given and that any of the augmentations takes."""
+    """The given keyword arguments (those that are not None) that any of the augmentations accepts."""
     given = {name: value for name, value in keywords.items() if value is not None}
     return {name: value for one in chosen for name, value in _args.accepted(one.op, given).items()}

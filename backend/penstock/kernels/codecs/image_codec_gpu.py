@@ -9,8 +9,6 @@ Source: nvImageCodec's Python API, version 0.9 (``Decoder``, ``DecodeParams``, `
 
 from __future__ import annotations
 
-import itertools
-import math
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -32,7 +30,7 @@ from penstock.kernels.codecs.image_codec import (
 )
 from penstock.kernels.codecs.image_description import UPRIGHT, ImageHeader
 from penstock.kernels.codecs.libraries import nvimgcodec
-from penstock.kernels.codecs.nvimgcodec.decoder import BGR, GRAY, RGB, BatchDecoder, Decoded, EncodedImage
+from penstock.kernels.codecs.nvimgcodec.decoder import BGR, GRAY, RGB, BatchDecoder, Decoded, EncodedImages
 from penstock.kernels.codecs.nvimgcodec.library import Backend, Policy, Share, library
 from penstock.kernels.colour import TO_YCBCR, YCBCR_OFFSET
 from penstock.kernels.cuda.launch import Located
@@ -70,6 +68,34 @@ class Job:
     name: str = ""
 
 
+@dataclass(slots=True)
+class Jobs:
+    """Images to decode, in columns of :class:`Job`'s fields.
+
+    Attributes:
+        regions: anchors and extents, int64 of shape (images, 2); None: all images are decoded whole.
+        names: none where no result may be kept.
+    """
+
+    encoded: Sequence[np.ndarray] = ()
+    headers: Sequence[ImageHeader] = ()
+    regions: tuple[np.ndarray, np.ndarray] | None = None
+    shapes: Sequence[tuple[int, ...]] = ()
+    names: Sequence[str] = ()
+
+    def __len__(self) -> int:
+        return len(self.encoded)
+
+    def __getitem__(self, index: int) -> Job:
+        region = None
+        if self.regions is not None:
+            anchors, extents = self.regions
+            region = Region(tuple(anchors[index].tolist()), tuple(extents[index].tolist()))
+        height, width, channels = self.shapes[index]
+        name = self.names[index] if self.names else ""
+        return Job(self.encoded[index], self.headers[index], region, (height, width, channels), name)
+
+
 _END_OF_JPEG = b"\xff\xd9"
 # How much of a file's end is searched for what is not padding, before all of it is.
 _PADDING_SEARCHED = 256
@@ -87,7 +113,7 @@ class Begun:
         streams: in whose order they are decoded, and in whose they are used.
     """
 
-    jobs: Sequence[Job]
+    jobs: Jobs
     results: list[Any]
     batch: Decoded | None = None
     places: dict[int, Located] = field(default_factory=dict)
@@ -132,11 +158,11 @@ class GpuImageDecoder:
         """What stands for an image that failed."""
         return self._cupy.empty((0, 0, 0), numpy_dtype(dtype))
 
-    def begin(self, jobs: Sequence[Job]) -> Begun:
+    def begin(self, jobs: Jobs) -> Begun:
         """Begins to decode images, in the order of CuPy's current stream."""
-        begun = Begun(jobs, [self._cache.find(job.name) for job in jobs])
+        begun = Begun(jobs, [self._cache.find(name) for name in jobs.names] or [None] * len(jobs))
         missing = [index for index, result in enumerate(begun.results) if result is None]
-        taken = [index for index in missing if self._decodes_early(jobs[index])]
+        taken = self._decoded_early(jobs, missing)
         self.takes_all = self.takes_all and len(taken) == len(missing)
         if taken:
             self._begin_batch(begun, taken)
@@ -157,58 +183,70 @@ class GpuImageDecoder:
         missing = [index for index, result in enumerate(results) if result is None]
         for (index, place), state in zip(begun.places.items(), begun.join()):
             if state:
-                results[index] = self._finished(jobs[index], place, _BYTE_DEPTH)
+                results[index] = self._finished(jobs.headers[index], jobs.shapes[index], place, _BYTE_DEPTH)
         self._decode_others(begun)
         self._decode_on_cpu(jobs, results, parallel, decoding)
         for index in missing if self._cache.capacity else ():
             if not isinstance(results[index], Exception):
                 # A copy: the image itself lies in the memory of its batch.
                 results[index] = as_array(results[index]).copy()
-                self._cache.offer(jobs[index].name, results[index])
+                self._cache.offer(jobs.names[index], results[index])
         return results
 
     # -- by the C API ------------------------------------------------------------------------------------------------
 
-    def _decodes_early(self, job: Job) -> bool:
-        """Whether a job is one for the thread that needs no GIL."""
-        header = job.header
-        return (
-            self._turns is not None
-            and header.format == "jpeg"
+    def _decoded_early(self, jobs: Jobs, missing: Sequence[int]) -> list[int]:
+        """The jobs that the thread without the GIL can take."""
+        if self._turns is None or self._output_type not in _FORMATS:
+            return []
+        headers, shapes, files = jobs.headers, jobs.shapes, jobs.encoded
+        return [
+            index
+            for index in missing
+            if (header := headers[index]).format == "jpeg"
             and header.channels in (1, 3)
-            and self._output_type in _FORMATS
             and not header.isolated
-            and math.prod(job.shape) > 0
-            and _is_whole(job)
-        )
+            and all(shapes[index])
+            and _is_whole(header, files[index])
+        ]
 
     def _begin_batch(self, begun: Begun, taken: Sequence[int]) -> None:
         assert self._turns is not None
         pixels = _FORMATS[self._output_type]
-        jobs = [begun.jobs[index] for index in taken]
-        regions = [self._stored_region(job) for job in jobs]
-        shapes = [
-            (*(region.extents if region else (job.header.height, job.header.width)), pixels.channels)
-            for job, region in zip(jobs, regions)
-        ]
-        ends = list(itertools.accumulate(-(-math.prod(shape) // _ALIGNMENT) * _ALIGNMENT for shape in shapes))
-        decoder, own = self._turns.next(len(shapes) <= _FEW or ends[-1] <= _SMALL * len(shapes))
+        files, headers = begun.jobs.encoded, begun.jobs.headers
+        sizes = np.array([(headers[index].height, headers[index].width) for index in taken], np.int64)
+        regions = self._stored_regions(begun.jobs, taken)
+        extents = sizes if begun.jobs.regions is None else regions[:, 2:] - regions[:, :2]
+        room = -(-extents.prod(axis=1) * pixels.channels // _ALIGNMENT) * _ALIGNMENT
+        total = int(room.sum())
+        decoder, own = self._turns.next(len(taken) <= _FEW or total <= _SMALL * len(taken))
         stream = self._cupy.cuda.get_current_stream()
         _follow(own, stream)
         begun.streams = own, stream
         # Taken and given back in the order of the stream that writes to it.
         with own:
-            memory = self._cupy.empty(_size_class(ends[-1]), np.uint8)
-        addresses = [memory.data.ptr + start for start in (0, *ends[:-1])]
-        images = [
-            EncodedImage(job.encoded, job.header.height, job.header.width, corners(region) if region else None, address)
-            for job, region, address in zip(jobs, regions, addresses)
-        ]
+            memory = self._cupy.empty(_size_class(total), np.uint8)
+        outputs = memory.data.ptr + np.cumsum(room) - room
+        images = EncodedImages([files[index] for index in taken], sizes, regions, outputs)
+        channels, dtype = pixels.channels, np.dtype(np.uint8)
         begun.places = {
-            index: Located(address, shape, np.dtype(np.uint8), memory)
-            for index, address, shape in zip(taken, addresses, shapes)
+            index: Located(address, (height, width, channels), dtype, memory)
+            for index, address, (height, width) in zip(taken, outputs.tolist(), extents.tolist())
         }
         begun.batch = decoder.decode(images, pixels, own.ptr, memory)
+
+    def _stored_regions(self, jobs: Jobs, taken: Sequence[int]) -> np.ndarray:
+        """What of images is decoded, as :class:`EncodedImages` has it."""
+        if jobs.regions is None:
+            return np.zeros((len(taken), 4), np.int64)
+        anchors, extents = (column[taken] for column in jobs.regions)
+        regions = np.concatenate([anchors, anchors + extents], axis=1)
+        for row, index in enumerate(taken):
+            if jobs.headers[index].placed(self._adjust) is not UPRIGHT:
+                stored = self._stored_region(jobs[index])
+                assert stored is not None
+                regions[row] = corners(stored)
+        return regions
 
     def _stored_region(self, job: Job) -> Region | None:
         if job.region is None:
@@ -222,26 +260,30 @@ class GpuImageDecoder:
         """Decodes what the C API was not asked for and the GPU takes."""
         taken = [
             index
-            for index, (job, result) in enumerate(zip(begun.jobs, begun.results))
-            if result is None and index not in begun.places and self._on_gpu(job.header) and _is_whole(job)
+            for index, (header, result) in enumerate(zip(begun.jobs.headers, begun.results))
+            if result is None
+            and index not in begun.places
+            and self._on_gpu(header)
+            and _is_whole(header, begun.jobs.encoded[index])
         ]
-        regions = [(begun.jobs[index].encoded, self._stored_region(begun.jobs[index])) for index in taken]
+        regions = [(begun.jobs.encoded[index], self._stored_region(begun.jobs[index])) for index in taken]
         images = self._others.decode(regions, self._output_type, self._cupy.cuda.get_current_stream().ptr)
         for index, image in zip(taken, images):
             if image is not None:
-                begun.results[index] = self._finished(begun.jobs[index], self._place(image), image.precision)
+                header, shape = begun.jobs.headers[index], begun.jobs.shapes[index]
+                begun.results[index] = self._finished(header, shape, self._place(image), image.precision)
 
     def _on_gpu(self, header: ImageHeader) -> bool:
         if header.isolated or gray_via_rgb(header, self._output_type):
             return False
         return taken_by_nvimgcodec(header, self._output_type)
 
-    def _finished(self, job: Job, place: Any, precision: int) -> Any:
-        """The image turned upright and converted; None where it is not what the header announced."""
+    def _finished(self, header: ImageHeader, shape: tuple[int, ...], place: Any, precision: int) -> Any:
+        """The image turned upright and converted; None where it is not of the shape that the header announced."""
         cupy = self._cupy
-        orientation = job.header.placed(self._adjust)
+        orientation = header.placed(self._adjust)
         if self._upright_bytes and orientation is UPRIGHT and place.dtype == np.uint8:
-            return place if place.shape == job.shape else None
+            return place if place.shape == shape else None
         pixels = as_array(place)
         maximum = full_intensity(pixels.dtype, precision)
         if self._output_type == DALIImageType.YCbCr:
@@ -249,7 +291,7 @@ class GpuImageDecoder:
             pixels, maximum = _ycbcr(cupy, pixels, maximum, matrix, self._dtype)
         pixels = _converted(cupy, pixels, maximum, self._dtype)
         pixels = cupy.ascontiguousarray(orientation.upright(pixels))
-        return pixels if pixels.shape == job.shape else None
+        return pixels if pixels.shape == shape else None
 
     def _place(self, image: Any) -> Any:
         """Where an image of the Python API lies."""
@@ -261,9 +303,7 @@ class GpuImageDecoder:
             return self._cupy.ascontiguousarray(self._cupy.from_dlpack(image))
         return Located(interface["data"][0], interface["shape"], np.dtype(interface["typestr"]), image)
 
-    def _decode_on_cpu(
-        self, jobs: Sequence[Job], results: list[Any], parallel: Callable[..., None], decoding: Decoding
-    ) -> None:
+    def _decode_on_cpu(self, jobs: Jobs, results: list[Any], parallel: Callable[..., None], decoding: Decoding) -> None:
         """Decodes on the CPU what is missing in ``results``, and uploads it."""
         missing = [index for index, result in enumerate(results) if result is None]
         if not missing:
@@ -280,7 +320,7 @@ class GpuImageDecoder:
             except Exception as error:
                 hosts[position] = error
 
-        parallel(task, len(missing), [jobs[index].encoded.size for index in missing])
+        parallel(task, len(missing), [jobs.encoded[index].size for index in missing])
         for index, host in zip(missing, hosts):
             results[index] = host if isinstance(host, Exception) else self._cupy.asarray(host)
 
@@ -382,16 +422,16 @@ def _size_class(size: int) -> int:
     return -(-size // step) * step
 
 
-def _is_whole(job: Job) -> bool:
+def _is_whole(header: ImageHeader, encoded: np.ndarray) -> bool:
     """Whether a JPEG has its end; nvJPEG fills in what is missing, so damaged ones are judged by the CPU's decoder."""
-    if job.header.format != "jpeg" or job.encoded.data[-2:] == _END_OF_JPEG:
+    if header.format != "jpeg" or encoded.data[-2:] == _END_OF_JPEG:
         return True
-    filled = np.flatnonzero(job.encoded[-_PADDING_SEARCHED:])
+    filled = np.flatnonzero(encoded[-_PADDING_SEARCHED:])
     if not filled.size:
-        filled = np.flatnonzero(job.encoded)
-        return filled.size > 1 and bytes(job.encoded[filled[-1] - 1 : filled[-1] + 1]) == _END_OF_JPEG
-    end = max(job.encoded.size - _PADDING_SEARCHED, 0) + int(filled[-1]) + 1
-    return bytes(job.encoded[max(end - 2, 0) : end]) == _END_OF_JPEG
+        filled = np.flatnonzero(encoded)
+        return filled.size > 1 and bytes(encoded[filled[-1] - 1 : filled[-1] + 1]) == _END_OF_JPEG
+    end = max(encoded.size - _PADDING_SEARCHED, 0) + int(filled[-1]) + 1
+    return bytes(encoded[max(end - 2, 0) : end]) == _END_OF_JPEG
 
 
 def _options(arguments: dict[str, Any]) -> list[str]:

@@ -6,6 +6,7 @@ import functools
 import io
 import math
 import struct
+from typing import NamedTuple
 
 import numpy as np
 
@@ -33,56 +34,77 @@ def view_npy(encoded: np.ndarray, whole: bool = False) -> np.ndarray:
 
     >>> view_npy(np.fromfile("a.npy", np.uint8)).shape  # doctest: +SKIP
     """
+    header = read_npy_header(encoded, encoded.size)
+    end = header.start + header.size
+    if whole and encoded.size > end:
+        raise ValueError(f"Expected data numpy size {end} bytes does not match the actual size {encoded.size} bytes.")
+    values = encoded[header.start : end].view(header.dtype)
+    return values.reshape(header.shape, order="F" if header.fortran_order else "C")
+
+
+class NpyHeader(NamedTuple):
+    """The header of an NPY file.
+
+    Attributes:
+        shape: of the array.
+        fortran_order: columns come first.
+        dtype: of the values.
+        start: the position of the values.
+    """
+
+    shape: tuple[int, ...]
+    fortran_order: bool
+    dtype: np.dtype
+    start: int
+
+    @property
+    def size(self) -> int:
+        """The bytes of the values."""
+        return math.prod(self.shape) * self.dtype.itemsize
+
+
+def read_npy_header(encoded: np.ndarray, available: int) -> NpyHeader:
+    """The header that a file of ``available`` bytes begins with; raises ValueError as :func:`view_npy` does."""
     if encoded.size == 0:
         raise ValueError("Expected an NPY file, got no data (0 bytes)")
-    shape, fortran_order, dtype, start = _read_header(encoded)
+    header = _parsed(_header_bytes(encoded, available), available)
+    if available < header.start + header.size:
+        raise ValueError(
+            f"Truncated NPY file. Expected data numpy size {header.start + header.size} bytes does not match the actual size "
+            f"{available} bytes."
+        )
+    return header
+
+
+def _header_bytes(encoded: np.ndarray, available: int) -> bytes:
+    """The magic, the version and the header."""
+    start = encoded[:_SHORTEST].tobytes()
+    if not start.startswith(_MAGIC):
+        raise ValueError(
+            f"File is not a numpy file. Got bad magic string for numpy header: it begins with {start[:6]!r} instead of {_MAGIC!r}"
+        )
+    if encoded.size < _SHORTEST:
+        raise ValueError(f"Truncated NPY file: its header cannot be read ({available} bytes)")
+    length = 10 + struct.unpack_from("<H", start, 8)[0] if start[6] == 1 else 12 + struct.unpack_from("<I", start, 8)[0]
+    return encoded[:length].tobytes()
+
+
+@functools.lru_cache(maxsize=256)
+def _parsed(content: bytes, available: int) -> NpyHeader:
+    """The header; the arrays of a data set tend to have one in common."""
+    try:
+        header = io.BytesIO(content)
+        version = np.lib.format.read_magic(header)
+        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, fortran_order, dtype = read(header)
+    except Exception as error:
+        # Damaged headers make numpy, and Python's parser in it, raise errors of almost any type.
+        what = "Truncated" if len(content) == available else "Damaged"
+        raise ValueError(f"{what} NPY file: its header cannot be read ({available} bytes)") from error
     if dtype.kind not in "biuf" or dtype.itemsize > _LARGEST_NUMBER:
         raise ValueError(
             f"Unknown Numpy type string: {dtype.str[1:]}. Arrays of {dtype} cannot be read: use booleans or real numbers"
         )
     if len(shape) > _MAX_DIMENSIONS or any(type(n) is not int or not 0 <= n <= _LARGEST_EXTENT for n in shape):
         raise ValueError(f"Damaged NPY file: its shape is {shape}")
-    size = math.prod(shape) * dtype.itemsize
-    if encoded.size < start + size:
-        raise ValueError(
-            f"Truncated NPY file. Expected data numpy size {start + size} bytes does not match the actual size "
-            f"{encoded.size} bytes."
-        )
-    if whole and encoded.size > start + size:
-        raise ValueError(
-            f"Expected data numpy size {start + size} bytes does not match the actual size {encoded.size} bytes."
-        )
-    values = encoded[start : start + size].view(dtype)
-    return values.reshape(shape, order="F" if fortran_order else "C")
-
-
-def _read_header(encoded: np.ndarray) -> tuple[tuple[int, ...], bool, np.dtype, int]:
-    """The shape, whether columns come first, the dtype, and the position of the values."""
-    start = encoded[:12].tobytes()
-    if not start.startswith(_MAGIC):
-        raise ValueError(
-            f"File is not a numpy file. Got bad magic string for numpy header: it begins with {start[:6]!r} instead of {_MAGIC!r}"
-        )
-    if encoded.size < _SHORTEST:
-        raise ValueError(f"Truncated NPY file: its header cannot be read ({encoded.size} bytes)")
-    if start[6] == 1:
-        length = 10 + struct.unpack_from("<H", start, 8)[0]
-    else:
-        length = 12 + struct.unpack_from("<I", start, 8)[0]
-    try:
-        return _parsed(encoded[:length].tobytes())
-    except Exception as error:
-        # Damaged headers make numpy, and Python's parser in it, raise errors of almost any type.
-        what = "Truncated" if length > encoded.size else "Damaged"
-        raise ValueError(f"{what} NPY file: its header cannot be read ({encoded.size} bytes)") from error
-
-
-# A data set has few different headers, and reading one takes most of the time of a small file. numpy refuses those of more than
-# 10,000 bytes, so that little is kept.
-@functools.lru_cache(maxsize=64)
-def _parsed(begin: bytes) -> tuple[tuple[int, ...], bool, np.dtype, int]:
-    header = io.BytesIO(begin)
-    version = np.lib.format.read_magic(header)
-    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    shape, fortran_order, dtype = read(header)
-    return shape, fortran_order, dtype, header.tell()
+    return NpyHeader(shape, fortran_order, dtype, header.tell())

@@ -1,6 +1,6 @@
-"""Protobuf messages of other programs' formats: each format is declared in Python, its classes are made at first use.
+"""Protobuf messages of other programs' formats, declared in Python; their classes are created on first use.
 
-No generated module is needed, and protobuf is imported only where a message is read or written.
+No generated modules are needed, and protobuf is imported only when a message is read or written.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Messages:
     """The messages of one format.
 
     Args:
-        package: a name of our own for them, under which no other user of protobuf in the process has its messages.
+        package: a name for them that no other user of protobuf in the process has.
         fields: of each message, by its name.
     """
 
@@ -44,7 +44,7 @@ class Messages:
         """The message in ``data``; fields that are not declared are ignored, required ones may be absent.
 
         Raises:
-            ValueError: the bytes are no such message.
+            ValueError: the bytes are not such a message.
             ImportError: protobuf is not installed.
         """
         message = self.new(name)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -64,6 +65,11 @@ class Feature:
     def dtype(self) -> np.dtype:
         return _DTYPES[self.kind]
 
+    @cached_property
+    def count(self) -> int:
+        """The number of values of a feature of fixed length."""
+        return math.prod(self.shape or ())
+
     @property
     def ndim(self) -> int:
         """The rank of the result."""
@@ -81,7 +87,7 @@ def record_data(record: np.ndarray) -> memoryview:
 
 
 def parse_example(message: memoryview) -> dict[str, Message]:
-    """The nonempty features of a ``tf.train.Example``, by name.
+    """The features of a ``tf.train.Example``, by name.
 
     Raises:
         ValueError: the message is damaged.
@@ -89,7 +95,7 @@ def parse_example(message: memoryview) -> dict[str, Message]:
     """
     try:
         example = _MESSAGES.parse("Example", message)
-        return {entry.key.decode(): entry.value for entry in example.features.feature if _kind(entry.value) is not None}
+        return {entry.key.decode(): entry.value for entry in example.features.feature}
     except ValueError as error:
         raise ValueError(f"Damaged TFRecord: its {len(message)} bytes are not a tf.train.Example") from error
 
@@ -102,6 +108,12 @@ def _kind(feature: Message) -> int | None:
     return kinds[0] if kinds else None
 
 
+def has_values(feature: Feature, name: str, found: Mapping[str, Message]) -> bool:
+    """Whether a record has the feature, be it of another kind."""
+    held = found.get(name)
+    return held is not None and (held.HasField(_LISTS[feature.kind][1]) or _kind(held) is not None)
+
+
 def take(feature: Feature, name: str, found: Mapping[str, Message]) -> np.ndarray:
     """The array of one feature.
 
@@ -111,11 +123,12 @@ def take(feature: Feature, name: str, found: Mapping[str, Message]) -> np.ndarra
         ValueError: the record holds values of another type, or more than fit the shape.
     """
     held = found[name] if name in found else _MESSAGES.new("Feature")
-    kind = _kind(held)
-    if kind not in (None, feature.kind):
-        raise ValueError(f"The feature '{name}' holds {_LISTS[kind][0]}, not {_LISTS[feature.kind][0]}")
+    if not held.HasField(_LISTS[feature.kind][1]):
+        kind = _kind(held)
+        if kind is not None:
+            raise ValueError(f"The feature '{name}' holds {_LISTS[kind][0]}, not {_LISTS[feature.kind][0]}")
     if feature.kind == STRING:
-        if feature.shape is None or math.prod(feature.shape) > 1:
+        if feature.shape is None or feature.count > 1:
             raise ValueError(
                 f"Tensors of strings are not supported: the feature '{name}' must be a single string (shape ())"
             )
@@ -129,7 +142,7 @@ def take(feature: Feature, name: str, found: Mapping[str, Message]) -> np.ndarra
             raise ValueError(
                 f"Feature size not matching partial shape: '{name}' has {numbers.size} values for {feature.partial_shape}"
             ) from error
-    count = math.prod(feature.shape)
+    count = feature.count
     if numbers.size > count:
         raise ValueError(
             f"Output tensor shape is too small: {list(feature.shape)}. Expected at least {numbers.size} elements, which the "

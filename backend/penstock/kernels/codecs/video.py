@@ -1,4 +1,4 @@
-"""Decodes frames of video files with FFmpeg (PyAV) on CPU, in this process or in a worker."""
+"""Decodes frames of video files with FFmpeg (PyAV) on the CPU, in this process or in a worker."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def open_video(encoded: np.ndarray, decoding: Decoding = FREELY) -> Clip:
 
     Args:
         encoded: the file's bytes, uint8 of shape (n,).
-        decoding: with which limits, and where.
+        decoding: the limits to apply, and where to decode.
 
     Raises:
         CorruptVideoError: it is not a video, or FFmpeg cannot decode it.
@@ -180,7 +180,7 @@ class _Isolated:
 
     def __init__(self, encoded: np.ndarray, limits: Limits, pool: DecoderPool) -> None:
         self._encoded, self._pool = encoded, pool
-        # Tells a worker whether it has this video open.
+        # Lets a worker recognize a video that it has open.
         self._arguments = {"token": next(self._tokens), "pixels": limits.pixels}
         facts = pool.run("open_video", "this video", encoded, self._arguments)
         try:
@@ -266,9 +266,9 @@ def _doubled(planes: np.ndarray, axis: int) -> np.ndarray:
     return np.moveaxis(result, 0, axis)
 
 
-# -- frames outside of a video ----------------------------------------------------------------------------------------
+# -- frames outside a video ----------------------------------------------------------------------------------------
 
-# Stands for a frame of the fill value.
+# The number of a frame filled with the fill value.
 _FILL = -1
 
 

@@ -10,9 +10,9 @@ from penstock.kernels.cpu.options import OPTIONS
 
 @njit(**OPTIONS)
 def block_means(image: np.ndarray, rows: int, columns: int, result: np.ndarray) -> None:
-    """The mean of each block of ``rows`` by ``columns`` pixels; blocks at the end have those that are left.
+    """The mean of each block of ``rows`` by ``columns`` pixels; blocks at the end may be smaller.
 
-    Sums are multiplied by the reciprocal of their number, in 24 bits, which decides about halves.
+    Sums are multiplied by the reciprocal of the number of pixels, in 24 bits, which determines how halves are rounded.
     """
     height, width, channels = image.shape
     for y in range(result.shape[0]):

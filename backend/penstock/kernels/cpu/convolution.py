@@ -1,4 +1,4 @@
-"""Convolution along one axis on CPU, reflecting at the border without repeating the edge."""
+"""Convolution along one axis on the CPU, reflecting at the border without repeating the edge."""
 
 from __future__ import annotations
 

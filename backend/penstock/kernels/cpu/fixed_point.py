@@ -1,7 +1,7 @@
-"""Separable resampling of uint8 in fixed point on CPU: integer weights, and each pass rounded to uint8.
+"""Separable resampling of uint8 in fixed point on the CPU: integer weights, and each pass rounded to uint8.
 
-Along rows, values lie side by side and are summed in vectors as they are. Along columns they do not: blocks of rows are
-turned, so that a vector holds one value of each of several rows, summed, and turned back.
+The vertical pass sums whole rows as vectors. The horizontal pass transposes blocks of rows, so that a vector holds one
+value from each of several rows, sums, and transposes the result back.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from penstock.kernels.cpu.simd import at
 from penstock.kernels.cpu.simd_integers import load, nothing, store_rows, transpose_block, widened
 from penstock.kernels.reference_filters import ReferenceTaps
 
-# Rows and columns that are turned at once; images are at least so large, if need be by what nobody reads.
+# Rows and columns that are transposed at a time; smaller images are padded to this size.
 _BLOCK = 16
 
 
@@ -87,7 +87,7 @@ def _sum_turned(
 
 @njit(**OPTIONS)
 def _turn(flat: np.ndarray, place: int, stride: int, columns: np.ndarray, count: int) -> None:
-    """``count`` columns of a block of rows, at least as many as a block has: (block, n) -> (n, block)."""
+    """Transposes ``count`` columns, at least a block's, of a block of rows: (block, n) -> (n, block)."""
     x = 0
     while x < count:
         x = min(x, count - 16)
@@ -131,13 +131,13 @@ def resample_image(
     target: np.ndarray,
     columns_first: bool = True,
 ) -> None:
-    """Resamples an image in two passes, each of which gives uint8.
+    """Resamples an image in two passes, each with a uint8 result.
 
     Args:
         source: contiguous, of shape (H, W, C), of uint8.
         vertical, horizontal: filters of the axes, or of a window of them; their weights are integers.
         target: contiguous, of shape (h, w, C), of uint8.
-        columns_first: the horizontal pass is the first.
+        columns_first: do the horizontal pass first.
     """
     rows, channels = source.reshape(source.shape[0], -1), source.shape[2]
     lines = target.reshape(target.shape[0], -1)
@@ -174,7 +174,7 @@ def _resample_columns(rows: np.ndarray, channels: int, taps: ReferenceTaps, line
 
 
 def _padded(rows: np.ndarray, least: int) -> np.ndarray:
-    """The rows, at least so many, and as wide as a block."""
+    """The rows, padded to the given number of rows and to the width of a block."""
     height, width = rows.shape
     padded = np.zeros((max(height, least), max(width, _BLOCK)), np.uint8)
     padded[:height, :width] = rows

@@ -10,7 +10,7 @@ from numba import njit
 from penstock.kernels.cpu.options import OPTIONS
 
 _BOX, _LINEAR, _HAMMING, _CUBIC, _LANCZOS, _TORCH_CUBIC, _TORCH_SHARP_CUBIC = range(7)
-# Of each filter its number and its support, in samples.
+# The number and the support, in samples, of each filter.
 PIL_FILTERS = {
     "box": (_BOX, 0.5),
     "bilinear": (_LINEAR, 1.0),
@@ -76,7 +76,7 @@ def antialiased(
 
     Args:
         size: of the input.
-        outputs: how many there are.
+        outputs: number of output positions.
         start, scale: of the region in the input, and from one output position to the next.
         number: of the filter.
         support: of the filter, in samples.
@@ -102,7 +102,8 @@ def antialiased(
 
 @njit(**OPTIONS)
 def interpolated(size: int, outputs: int, number: int, support: float) -> tuple[np.ndarray, np.ndarray]:
-    """The same for a filter between neighbours, as PyTorch's: taps beyond the edges are added to those at the edges."""
+    """The same for interpolation between neighbours, like PyTorch's: taps beyond the edges are added to those at the
+    edges."""
     scale, reach = size / outputs, int(support)
     count = 2 * reach
     starts, weights = np.empty(outputs, np.int64), np.zeros((outputs, count))
@@ -128,7 +129,8 @@ def interpolated(size: int, outputs: int, number: int, support: float) -> tuple[
 
 @njit(**OPTIONS)
 def tighten(starts: np.ndarray, weights: np.ndarray, size: int) -> int:
-    """Leaves zeros at both ends out, and lets all taps lie in the input; the number of columns of ``weights`` in use."""
+    """Trims zeros at both ends, and moves all taps inside the input; returns the number of columns of ``weights`` in
+    use."""
     outputs, count = weights.shape
     used = 1
     for i in range(outputs):

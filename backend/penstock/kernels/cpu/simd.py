@@ -1,7 +1,7 @@
-"""Vectors, of floats mostly, inside of numba kernels, for loops that LLVM does not vectorize on its own.
+"""SIMD vectors, mostly of floats, in numba kernels, for loops that LLVM does not vectorize on its own.
 
-A vector has a number of lanes that is fixed when the kernel is compiled; LLVM splits it into registers of whatever width
-the machine has. Nothing checks bounds, and indices are not wrapped: a kernel answers for those it uses.
+A vector's number of lanes is fixed when the kernel is compiled; LLVM splits it into registers of the machine's width.
+Bounds are not checked, and indices don't wrap around: kernels are responsible for those they use.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class _FloatVectorModel(models.PrimitiveModel):
 def element_pointer(
     context: TargetContext, builder: IRBuilder, array: types.Array | types.CPointer, value: Value, index: Value
 ) -> Value:
-    """A pointer to ``array[index]``, of a contiguous array or what :func:`pointer` gives."""
+    """A pointer to ``array[index]``, for a contiguous array or a result of :func:`pointer`."""
     if isinstance(array, types.CPointer):
         return builder.gep(value, [index])
     data = cgutils.create_struct_proxy(array)(context, builder, value=value).data
@@ -75,7 +75,7 @@ def spread_lanes(builder: IRBuilder, number: Value, kind: ir.VectorType) -> Valu
 
 
 def _picked(builder: IRBuilder, values: Value, lanes: list[int]) -> Value:
-    """A vector of the lanes of ``values`` that are named."""
+    """A vector of the selected lanes of ``values``."""
     mask = ir.Constant(ir.VectorType(_INT32, len(lanes)), lanes)
     return builder.shuffle_vector(values, ir.Constant(values.type, ir.Undefined), mask)
 
@@ -89,7 +89,7 @@ def _as_floats(builder: IRBuilder, values: Value, element: Number) -> Value:
 
 
 def interleaved(builder: IRBuilder, planes: list[Value]) -> Value:
-    """One vector of the lanes of two or three: the first of each, the second of each, and so on."""
+    """The lanes of two or three vectors, interleaved."""
     lanes = planes[0].type.count
     joined = _picked_of_two(builder, planes[0], planes[1], list(range(2 * lanes)))
     rest = planes[2] if len(planes) > 2 else planes[1]
@@ -98,12 +98,12 @@ def interleaved(builder: IRBuilder, planes: list[Value]) -> Value:
 
 
 def _picked_of_two(builder: IRBuilder, first: Value, second: Value, lanes: list[int]) -> Value:
-    """A vector of the named lanes of two vectors, those of the second after those of the first."""
+    """A vector of the selected lanes of two vectors; lanes of the second are numbered after those of the first."""
     return builder.shuffle_vector(first, second, ir.Constant(ir.VectorType(_INT32, len(lanes)), lanes))
 
 
 def _define_arithmetic(function: Callable[[object, object], object], instruction: str) -> None:
-    """Typed and lowered as numba's own operators are: an overload would be compiled anew wherever it is used."""
+    """Typed and lowered like numba's own operators: an overload would be compiled again at each use."""
 
     @type_callable(function)
     def _typed(_context: TypingContext) -> Callable[[types.Type, types.Type], types.Type | None]:
@@ -131,7 +131,7 @@ for _function, _instruction in ((operator.add, "fadd"), (operator.sub, "fsub"), 
 
 @intrinsic
 def pointer(_context: TypingContext, array: types.Array) -> Intrinsic:
-    """Where a contiguous array's elements are. Who holds it holds no reference, which numba would count in every loop."""
+    """The address of a contiguous array's elements; not a reference, which numba would count in every loop."""
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         return cgutils.create_struct_proxy(array)(context, builder, value=args[0]).data
@@ -141,7 +141,7 @@ def pointer(_context: TypingContext, array: types.Array) -> Intrinsic:
 
 @intrinsic
 def at(_context: TypingContext, array: types.Array, index: types.Integer) -> Intrinsic:
-    """``array[index]`` of a contiguous array or what :func:`pointer` gives."""
+    """``array[index]`` of a contiguous array or a result of :func:`pointer`."""
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         place = context.cast(builder, args[1], index, types.intp)
@@ -386,7 +386,7 @@ def fused(_context: TypingContext, left: types.Float, right: types.Float, rest: 
 
 @intrinsic
 def larger(_context: TypingContext, values: FloatVector, others: FloatVector) -> Intrinsic:
-    """The larger of each two lanes; that of ``others`` where one is NaN."""
+    """The larger of each pair of lanes; the lane of ``others`` if either is NaN."""
 
     def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         return builder.select(builder.fcmp_ordered(">", *args), *args)
@@ -395,9 +395,9 @@ def larger(_context: TypingContext, values: FloatVector, others: FloatVector) ->
 
 
 def transposed_vectors(builder: IRBuilder, vectors: list[Value]) -> list[Value]:
-    """As many vectors as each has lanes, a power of two: lane ``i`` of vector ``k`` is lane ``k`` of vector ``i``.
+    """Transposes n vectors of n lanes, a power of two: lane ``i`` of vector ``k`` becomes lane ``k`` of vector ``i``.
 
-    In each step, elements whose row and column differ in one bit change places, for the greatest bit first.
+    Each step swaps elements whose row and column differ in one bit, from the highest bit to the lowest.
     """
     vectors, count = list(vectors), len(vectors)
     lanes, distance = range(count), count // 2
@@ -424,7 +424,7 @@ def transposed(_context: TypingContext, rows: types.UniTuple) -> Intrinsic:
 
 @intrinsic
 def rounded(_context: TypingContext, values: FloatVector, like: types.Type) -> Intrinsic:
-    """The values as the type of ``like`` holds them, as :func:`~penstock.kernels.cpu.convert.converted` rounds them.
+    """The values rounded and saturated to the type of ``like``, like :func:`~penstock.kernels.cpu.convert.converted`.
 
     ``like`` is a float32, or an integer of at most 16 bits.
     """
@@ -460,7 +460,8 @@ def rounded(_context: TypingContext, values: FloatVector, like: types.Type) -> I
 
 @intrinsic
 def store(_context: TypingContext, array: types.Array, index: types.Integer, values: FloatVector) -> Intrinsic:
-    """``array[index : index + lanes] = values`` of a contiguous array of float32, or of uint8, for which they are cut off."""
+    """``array[index : index + lanes] = values`` of a contiguous array of float32, or of uint8, to which they are
+    truncated."""
     element = element_of(array)
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
@@ -477,7 +478,7 @@ def store(_context: TypingContext, array: types.Array, index: types.Integer, val
 
 @intrinsic
 def total(_context: TypingContext, values: FloatVector) -> Intrinsic:
-    """The sum of the lanes, of which there are a power of two: those of each half are added, until one is left."""
+    """The sum of the lanes, a power of two of them: halves are added until one lane is left."""
 
     def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         left = args[0]

@@ -1,6 +1,6 @@
-"""Vectors of integers inside of numba kernels, beside those of floats in ``simd.py``, and words of bytes.
+"""SIMD vectors of integers in numba kernels, complementing those of floats in ``simd.py``, and words of bytes.
 
-Nothing checks bounds, and indices are not wrapped: a kernel answers for those it uses.
+Bounds are not checked, and indices don't wrap around: kernels are responsible for those they use.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _BYTE, _INT32, _INT64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 
 
 class IntVector(types.Type):
-    """An integer of 16 or 32 bits, ``lanes`` times.
+    """A vector of ``lanes`` copies of a 16-bit or 32-bit integer.
 
-    Vectors and numbers are added, subtracted, multiplied, shifted and joined as in Python, but for what overflows.
+    Vectors and numbers support Python's arithmetic, shift and bitwise operators, but wrap around on overflow.
     """
 
     def __init__(self, lanes: int, bits: int) -> None:
@@ -52,7 +52,7 @@ class _IntVectorModel(models.PrimitiveModel):
 
 
 def _define_arithmetic(function: Callable[[object, object], object], instruction: str) -> None:
-    """Typed and lowered as numba's own operators are: an overload would be compiled anew wherever it is used."""
+    """Typed and lowered like numba's own operators: an overload would be compiled again at each use."""
 
     @type_callable(function)
     def _typed(_context: TypingContext) -> Callable[[types.Type, types.Type], types.Type | None]:
@@ -130,7 +130,7 @@ def narrowed(_context: TypingContext, values: IntVector) -> Intrinsic:
 
 @intrinsic
 def high_product(_context: TypingContext, values: IntVector, factor: types.Integer) -> Intrinsic:
-    """``values * factor >> 16`` of int16, with all bits of the product."""
+    """``values * factor >> 16`` of int16, with a 32-bit product."""
 
     def generate(context: TargetContext, builder: IRBuilder, signature: Signature, args: Sequence[Value]) -> Value:
         wide = ir.VectorType(_INT32, values.lanes)
@@ -142,7 +142,7 @@ def high_product(_context: TypingContext, values: IntVector, factor: types.Integ
 
 
 def _as_bytes(builder: IRBuilder, values: Value) -> Value:
-    """Integers as uint8; what does not fit becomes 0 or 255."""
+    """Integers saturated to uint8."""
     low, high = (ir.Constant(values.type, [limit] * values.type.count) for limit in (0, 255))
     values = builder.select(builder.icmp_signed(">", values, low), values, low)
     values = builder.select(builder.icmp_signed("<", values, high), values, high)
@@ -157,7 +157,7 @@ def _store(builder: IRBuilder, pointer: Value, values: Value) -> None:
 def store_rows(
     _context: TypingContext, array: types.Array, index: types.Integer, stride: types.Integer, rows: types.UniTuple
 ) -> Intrinsic:
-    """Stores vectors into a contiguous array of uint8, each ``stride`` behind the one before; cut to 0 to 255."""
+    """Stores vectors, saturated, in a contiguous array of uint8, ``stride`` elements apart."""
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         pointer = element_pointer(context, builder, array, args[0], args[1])
@@ -173,7 +173,7 @@ def store_rows(
 def store_pixels(
     _context: TypingContext, array: types.Array, index: types.Integer, channels: types.UniTuple
 ) -> Intrinsic:
-    """Stores pixels whose channels are a tuple of vectors, cut to 0 to 255, into a contiguous array of uint8."""
+    """Stores pixels, given as a tuple of vectors for the channels, saturated, in a contiguous array of uint8."""
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         pointer = element_pointer(context, builder, array, args[0], args[1])
@@ -264,7 +264,7 @@ def any_lane(_context: TypingContext, values: IntVector) -> Intrinsic:
 
 @intrinsic
 def load_word(_context: TypingContext, array: types.Array, index: types.Integer) -> Intrinsic:
-    """The eight bytes from ``array[index]`` on, of a contiguous array of uint8, as one number: the first is the highest."""
+    """The eight bytes from ``array[index]`` on, of a contiguous array of uint8, as one big-endian number."""
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         pointer = element_pointer(context, builder, array, args[0], args[1])
@@ -276,7 +276,7 @@ def load_word(_context: TypingContext, array: types.Array, index: types.Integer)
 
 @intrinsic
 def put(_context: TypingContext, array: types.Array, index: types.Integer, value: types.Integer) -> Intrinsic:
-    """``array[index] = value`` of a contiguous array of integers; higher bits are cut off."""
+    """``array[index] = value`` of a contiguous array of integers; higher bits are dropped."""
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         pointer = element_pointer(context, builder, array, args[0], args[1])

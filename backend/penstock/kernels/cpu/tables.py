@@ -25,49 +25,98 @@ def gaussian_window(start: float, step: float, width: float) -> tuple[np.float32
 
 
 @njit(**OPTIONS)
-def fill_tables_plans(
-    size_in: np.ndarray,
-    size_out: np.ndarray,
-    start: np.ndarray,
-    end: np.ndarray,
-    kinds: np.ndarray,
-    antialias: bool,
+def _fill_axis(
+    rows: np.ndarray,
     last: bool,
-    supports: np.ndarray,
-    entries: np.ndarray,
+    plans: tuple[np.ndarray, ...],
+    antialias: bool,
+    filters: np.ndarray,
     max_support: float,
-    reals: np.ndarray,
-    singles: np.ndarray,
-    taps: np.ndarray,
-    modes: np.ndarray,
 ) -> None:
-    """Computes each image's filter.
-
-    Args:
-        size_in, size_out, start, end, kinds, antialias: see `resize_shapes.AxisPlans`.
-        last: whether it is the width.
-        supports, entries: for each kind of filter; those without entries are triangles.
-        max_support: the widest radius.
-        reals: output, of shape (4, images): start, step, width and radius.
-        singles: output, of shape (2, images): origin and step in single precision.
-        taps, modes: output: the number of taps, and how the first is chosen.
-    """
-    for i in range(len(size_in)):
-        kind = kinds[i]
-        support = supports[kind]
+    """Fills the descriptors of one axis, without the offsets of its tables; ``last``: this axis is the width."""
+    size_in, size_out, start, end, kinds, first, count, mirrored = plans
+    for i in range(len(kinds)):
+        row, own = rows[i], filters[kinds[i]]
         step = (end[i] - start[i]) / size_out[i]
         width = max(abs(step), 1.0) if antialias else 1.0
-        width = min(width, max_support / support)
-        reals[0, i], reals[1, i], reals[2, i], reals[3, i] = start[i], step, width, support * width
-        singles[0, i] = singles[1, i] = 0
-        if kind == _NEAREST:
-            modes[i], taps[i] = NEAREST_COLUMN if last else NEAREST_ROW, 1
-            singles[0, i] = np.float32(start[i])
-            singles[1, i] = (np.float32(end[i]) - np.float32(start[i])) / np.float32(size_out[i])
-        elif kind == _GAUSSIAN:
-            modes[i] = FROM_ORIGIN
-            singles[0, i], singles[1, i], taps[i] = gaussian_window(start[i], step, width)
+        width = min(width, max_support / own.support)
+        row.start, row.step, row.width, row.radius = start[i], step, width, own.support * width
+        row.origin = row.single_step = np.float32(0)
+        if kinds[i] == _NEAREST:
+            row.kind, row.taps = NEAREST_COLUMN if last else NEAREST_ROW, 1
+            row.origin = np.float32(start[i])
+            row.single_step = (np.float32(end[i]) - np.float32(start[i])) / np.float32(size_out[i])
+        elif kinds[i] == _GAUSSIAN:
+            row.kind = FROM_ORIGIN
+            row.origin, row.single_step, row.taps = gaussian_window(start[i], step, width)
         else:
-            modes[i] = WITHIN_RADIUS
+            row.kind = WITHIN_RADIUS
             # For a triangle exactly two samples wide, the third tap is zero.
-            taps[i] = 2 if entries[kind] == 0 and width == 1.0 else math.floor(2 * support * width) + 1
+            row.taps = 2 if own.entries == 0 and width == 1.0 else math.floor(2 * own.support * width) + 1
+        row.size, row.outputs = size_in[i], count[i]
+        row.first, row.direction = first[i], 1
+        if mirrored[i]:
+            row.first, row.direction = first[i] + count[i] - 1, -1
+        row.used = min(np.int64(row.taps), size_in[i])
+        row.output_stride, row.tap_stride = (1, count[i]) if last else (row.used, 1)
+        row.values, row.entries = own.values, own.entries
+
+
+@njit(**OPTIONS)
+def _are_alike(rows: np.ndarray) -> bool:
+    """Whether all have the same tables."""
+    one = rows[0]
+    for i in range(1, len(rows)):
+        row = rows[i]
+        if row.start != one.start or row.step != one.step or row.width != one.width or row.kind != one.kind:
+            return False
+        if row.origin != one.origin or row.single_step != one.single_step or row.entries != one.entries:
+            return False
+        if row.size != one.size or row.outputs != one.outputs or row.values != one.values:
+            return False
+        if row.first != one.first or row.direction != one.direction:
+            return False
+    return True
+
+
+@njit(**OPTIONS)
+def _place(rows: np.ndarray, starts: int, weights: int) -> tuple[int, int]:
+    """Sets the offsets of consecutive tables; returns those of the next one."""
+    for i in range(len(rows)):
+        rows[i].starts, rows[i].weights = starts, weights
+        starts += rows[i].outputs
+        weights += rows[i].outputs * rows[i].used
+    return starts, weights
+
+
+@njit(**OPTIONS)
+def plan_tables(
+    rows: np.ndarray,
+    vertical: tuple[np.ndarray, ...],
+    horizontal: tuple[np.ndarray, ...],
+    antialias: tuple[bool, bool],
+    filters: np.ndarray,
+    max_support: float,
+    copied: int,
+) -> tuple[int, int, int, int]:
+    """Fills the descriptors of both axes' tables. If all images are alike along an axis, they share one table.
+
+    Args:
+        rows: to fill: the descriptors of the heights' tables, then those of the widths'; room for two per image.
+        vertical, horizontal: size_in, size_out, start, end, kinds, first, count and mirrored of `resize_shapes.AxisPlans`.
+        antialias: of both.
+        filters: ``support``, ``entries`` and ``values`` of each filter; those without entries are triangles.
+        max_support: the widest radius.
+        copied: floats before the weights.
+
+    Returns:
+        The numbers of tables of heights, of tables of widths, of starts, and of weights.
+    """
+    count = len(vertical[0])
+    _fill_axis(rows[:count], False, vertical, antialias[0], filters, max_support)
+    down = 1 if _are_alike(rows[:count]) else count
+    starts, weights = _place(rows[:down], 0, copied)
+    _fill_axis(rows[down : down + count], True, horizontal, antialias[1], filters, max_support)
+    across = 1 if _are_alike(rows[down : down + count]) else count
+    starts, weights = _place(rows[down : down + across], starts, weights)
+    return down, across, starts, weights

@@ -1,7 +1,7 @@
-"""Resampling of float32 as PyTorch's kernels round it, on machines with FMA.
+"""Resampling of float32 with the rounding of PyTorch's kernels on machines with FMA.
 
-Which sums are rounded once and which twice, and in what order they are made, is what the compiler has made of PyTorch's loops:
-found by comparing results, and kept here.
+The order of operations, and which of them are fused, are those that the compiler chose for PyTorch's loops, determined
+by comparing results.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def widened_taps(size: int, outputs: int, cubic: bool) -> tuple[np.ndarray, np.n
 
 @njit(**OPTIONS)
 def neighbour_taps(size: int, outputs: int, cubic: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Without: the positions of the two or four neighbours, and their weights."""
+    """Without antialiasing: the positions of the two or four neighbours, and their weights."""
     count = 4 if cubic else 2
     scale = np.float32(np.float32(size) / np.float32(outputs))
     positions, weights = np.empty((outputs, count), np.int64), np.empty((outputs, count), np.float32)
@@ -97,7 +97,7 @@ def neighbour_taps(size: int, outputs: int, cubic: bool) -> tuple[np.ndarray, np
 
 @njit(**OPTIONS)
 def _sum_widened(flat: np.ndarray, place: int, step: int, weights: np.ndarray, first: int, count: int) -> np.float32:
-    """Taps after the first are multiplied and added four at a time, and what is left of them in one step each."""
+    """Taps after the first are multiplied, then added, in groups of four; the remaining ones are fused."""
     total = at(flat, place) * at(weights, first)
     apart = 1 + (count - 1) // 4 * 4
     for k in range(1, apart):
@@ -159,7 +159,8 @@ def resample_four(
 
 
 def resample_image(source: np.ndarray, target: np.ndarray, cubic: bool, antialias: bool, all_channels: int) -> None:
-    """Resamples a contiguous image (H, W, C) of float32, which has ``all_channels`` with those not here, to (h, w, C)."""
+    """Resamples a contiguous float32 image (H, W, C) to (h, w, C); ``all_channels``: the whole image's number of
+    channels."""
     height, width, channels = source.shape
     h, w = target.shape[:2]
     between = np.empty((height, w, channels), np.float32)
@@ -169,7 +170,7 @@ def resample_image(source: np.ndarray, target: np.ndarray, cubic: bool, antialia
         resample_widened(lines, *widened_taps(height, h, cubic), result)
         return
     rows, columns = neighbour_taps(height, h, cubic), neighbour_taps(width, w, cubic)
-    # Small images, and those of three channels, are interpolated along both axes at once.
+    # Small images, and those with three channels, are interpolated along both axes in one step.
     if not cubic and (all_channels == 3 or h + w <= TORCH_SMALL):
         resample_four(source, *rows, *columns, target)
         return

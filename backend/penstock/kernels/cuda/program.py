@@ -1,7 +1,8 @@
-"""What an operator launches for a batch, worked out once and repeated for batches that differ in their addresses alone.
+"""The launches of an operator for one kind of batch, recorded once and repeated for batches that differ only in
+addresses.
 
-To work out descriptors in Python takes much longer than to launch a kernel. They follow from shapes, types and arguments,
-but for the addresses in them, which are filled in where :mod:`penstock.kernels.cuda.recording` found them to go.
+Working out descriptors in Python takes much longer than launching a kernel. They depend only on shapes, types and
+arguments, apart from the addresses in them, whose positions :mod:`penstock.kernels.cuda.recording` has found.
 """
 
 from __future__ import annotations
@@ -22,27 +23,30 @@ from penstock.kernels.cuda.sources import THREADS, Kernel
 from penstock.tensors import TensorList, TensorListGPU
 from penstock.tensors.cuda import require_cupy
 
-# Batches come and go at the same few addresses, again and again: the descriptors of so many are kept on the device.
+# Batches recur at the same few addresses: the descriptors for this many sets of addresses are kept on the device.
 _MAX_PLACEMENTS = 8
 _MAX_PROGRAMS = 16
-# To record takes longer than to launch, so it is done for what comes again while its program would still be known.
+# Recording takes longer than launching, so only kinds of batches that recur while their program would still be known
+# qualify.
 _MAX_SEEN = _MAX_PROGRAMS
+# After `_MAX_MISSES` batches of unknown kinds, only every `_RETRY_INTERVAL`-th batch is looked up.
+_MAX_MISSES, _RETRY_INTERVAL = 64, 8
 _MAX_VALUE_BYTES = 1 << 16
 
-# Launches one kernel, with what differs from run to run.
+# Launches one kernel, given the values that differ from run to run.
 _Run = Callable[[Mapping[str, np.generic]], None]
-# An argument, or the address that it is.
+# An argument, or the address that replaces it.
 _Placed = np.generic | RunValue | int
 RunValues = Callable[[], Mapping[str, np.generic]]
 
 
 class Batch(Protocol):
-    """One run on one batch, as far as its launches are concerned.
+    """The part of a workspace that launches depend on.
 
     Attributes:
-        kind: what the batch has in common with those for which the same is launched; None: nothing is known of that.
+        kind: key shared by batches with the same launches; None: unknown.
         batch_size: number of samples.
-        inputs, outputs: the batches that are read and filled.
+        inputs, outputs: the batches to read and to fill.
     """
 
     kind: Any
@@ -52,7 +56,7 @@ class Batch(Protocol):
 
     @property
     def arguments(self) -> Mapping[str, TensorList]:
-        """Batches given for arguments, on the CPU."""
+        """Tensor arguments by name, on the CPU."""
 
     @property
     def failures(self) -> Mapping[int, BaseException]:
@@ -64,7 +68,7 @@ AnyBatch = TypeVar("AnyBatch", bound=Batch)
 
 @dataclass
 class _Output:
-    """What is needed to allocate an output."""
+    """The description needed to allocate an output."""
 
     shapes: list[tuple[int, ...]]
     dtype: Any
@@ -84,11 +88,11 @@ class _Output:
 
 
 class Program:
-    """What was recorded for one kind of batch, ready to run on the current stream.
+    """The recorded launches for one kind of batch, ready to run on the current stream.
 
     Args:
-        recording: what is launched.
-        outputs: what outputs are like.
+        recording: the launches.
+        outputs: examples of the outputs.
     """
 
     def __init__(self, recording: Recording, outputs: Sequence[TensorListGPU]) -> None:
@@ -105,15 +109,15 @@ class Program:
             _bound(one.function, one.grid, _placed_arguments(one, self._fixed_bases(0)), one.shared)({})
 
     def _fixed_bases(self, scratch: int) -> list[int]:
-        """The bases that are no batch's; the first is of one run."""
+        """The bases that don't belong to batches; the first is new in each run."""
         return [scratch, self._tables[1][0], 0 if self._kept is None else self._kept.data.ptr]
 
     def allocate(self) -> list[TensorListGPU]:
-        """Outputs of undefined contents."""
+        """Uninitialized outputs."""
         return [output.allocate() for output in self._outputs]
 
     def run(self, inputs: Sequence[Any], outputs: Sequence[Any], values: RunValues) -> None:
-        """Launches all on the current stream; ``values`` gives what differs from the batches before."""
+        """Makes all launches on the current stream; ``values`` gives the arguments that differ from earlier batches."""
         scratch = require_cupy().empty(self._scratch_bytes, np.uint8) if self._scratch_bytes else None
         bases = self._fixed_bases(0 if scratch is None else scratch.data.ptr)
         for batch in (*inputs, *outputs):
@@ -130,7 +134,8 @@ class Program:
             run(own)
 
     def _placed(self, bases: list[int]) -> tuple[object, list[_Run]]:
-        """The descriptors for these addresses, uploaded, and the launches with all their arguments."""
+        """Uploads the descriptors for these addresses; returns the buffer, and the launches with all their
+        arguments."""
         words = self._descriptors.copy()
         words[self._places] = np.array(bases, np.int64)[self._which] + self._offsets
         buffer, (address,) = launch.staging().upload([words]) if words.size else (None, [0])
@@ -158,32 +163,36 @@ def _bound(function: Kernel, grid: tuple[int], arguments: tuple[_Placed, ...], s
 
 
 class Programs:
-    """What one operator launches for the kinds of batches that it has seen."""
+    """The programs of one operator, by kind of batch."""
 
     def __init__(self) -> None:
         self._known: OrderedDict[Any, Program] = OrderedDict()
         self._seen: OrderedDict[int, None] = OrderedDict()
         self._recordable = True
+        self._misses = 0
 
     def run(self, workspace: Batch, values: RunValues, varying: Collection[str] = ()) -> bool:
-        """Launches what was recorded for a batch of this kind, and sets the outputs; tells whether there was such.
+        """Repeats the launches recorded for this kind of batch, and sets the outputs; returns whether there were any.
 
         Args:
             workspace: of the batch.
-            values: what differs between batches of one kind.
-            varying: names of the arguments of which these follow, and nothing else.
+            values: the values that differ between batches of one kind.
+            varying: names of the arguments that only affect these values.
         """
-        workspace.kind = _kind(workspace, varying) if self._recordable else None
+        seldom = self._misses >= _MAX_MISSES and self._misses % _RETRY_INTERVAL
+        workspace.kind = None if seldom or not self._recordable else _kind(workspace, varying)
         program = self._known.get(workspace.kind)
         if program is None:
+            self._misses += 1
             return False
+        self._misses = 0
         self._known.move_to_end(workspace.kind)
         workspace.outputs = program.allocate()
         program.run(workspace.inputs, workspace.outputs, values)
         return True
 
     def record(self, workspace: AnyBatch, compute_batch: Callable[[AnyBatch], None], values: RunValues) -> bool:
-        """Records what ``compute_batch`` launches, and launches it; tells whether that could be done."""
+        """Records the launches of ``compute_batch``, and makes them; returns whether that was possible."""
         if workspace.kind is None or not self._recordable or not self._recurs(workspace.kind):
             return False
         try:
@@ -191,16 +200,17 @@ class Programs:
         except CannotRecord:
             self._recordable = False
             return False
-        # The next batch of this kind must be found to fail, too.
+        # A kind of batch with failures is not kept, as later batches must fail as well.
         if not workspace.failures:
             self._known[workspace.kind] = program
+            self._misses = 0
         if len(self._known) > _MAX_PROGRAMS:
             self._known.popitem(last=False)
         program.run(workspace.inputs, workspace.outputs, values)
         return True
 
     def _recurs(self, kind: object) -> bool:
-        """Whether a batch of this kind was there before; those of random shapes or arguments never come again."""
+        """Whether a batch of this kind was seen before; those of random shapes or arguments never recur."""
         key = hash(kind)
         if key in self._seen:
             return True
@@ -211,10 +221,10 @@ class Programs:
 
 
 def _recorded(workspace: AnyBatch, compute_batch: Callable[[AnyBatch], None]) -> Program:
-    """What ``compute_batch`` launches for batches like those of the workspace; nothing runs.
+    """The launches of ``compute_batch`` for batches like the workspace's; nothing runs.
 
     Raises:
-        CannotRecord: it does more than to launch, or does not fill the outputs by it.
+        CannotRecord: it does more than launch kernels, or doesn't fill the outputs with them.
     """
     recorder = Recorder()
     inputs, outputs = workspace.inputs, workspace.outputs
@@ -231,7 +241,7 @@ def _recorded(workspace: AnyBatch, compute_batch: Callable[[AnyBatch], None]) ->
 
 
 def _bases_of(batch: TensorListGPU) -> list[int]:
-    """The addresses that those of the samples follow from: of all of them, or of each."""
+    """The base addresses of a batch: one if it is contiguous, otherwise one for each sample."""
     if batch.elements is not None:
         return [batch.elements.data.ptr]
     if batch.located is not None:
@@ -240,7 +250,7 @@ def _bases_of(batch: TensorListGPU) -> list[int]:
 
 
 def _kind(workspace: Batch, varying: Collection[str]) -> object:
-    """Equal for batches for which an operator launches the same; None where that is not known."""
+    """A key that is equal for batches with the same launches; None if unknown."""
     parts: list[Any] = [require_cupy().cuda.get_current_stream().ptr, workspace.batch_size]
     for batch in workspace.inputs:
         parts.append(_described(batch) if isinstance(batch, TensorListGPU) else _value(batch))
@@ -250,18 +260,18 @@ def _kind(workspace: Batch, varying: Collection[str]) -> object:
 
 
 def _described(batch: TensorListGPU) -> Any:
-    """The types and shapes of a batch on GPU; None for one whose samples lie as stand-ins never do."""
+    """The types and shapes of a batch on the GPU; None if its samples are not laid out like the placeholders'."""
     scattered = batch.elements is None
     if scattered and batch.located is None and not all(sample.flags.c_contiguous for sample in batch.samples):
         return None
-    # Kernels read several elements at a time where addresses are multiples of so many bytes, as made-up ones are.
+    # Kernels read several elements at a time from addresses with this alignment, which made-up addresses have.
     if functools.reduce(operator.or_, _bases_of(batch), 0) % ALIGNMENT:
         return None
     return batch.dtype, batch.layout(), tuple(batch.shapes), scattered
 
 
 def _value(batch: TensorList) -> Any:
-    """The types, shapes and contents of a batch on CPU; None where there is too much of it."""
+    """The types, shapes and contents of a batch on the CPU; None if it is too large."""
     samples = batch.samples
     if sum(sample.nbytes for sample in samples) > _MAX_VALUE_BYTES:
         return None

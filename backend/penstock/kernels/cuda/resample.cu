@@ -9,11 +9,37 @@ template <typename T> struct MayBeNoNumber { static const bool value = false; };
 template <> struct MayBeNoNumber<float> { static const bool value = true; };
 template <> struct MayBeNoNumber<float16> { static const bool value = true; };
 
+// N neighbouring elements, read at once, as floats.
+template <int N, typename In>
+struct Elements {
+    struct alignas(N * sizeof(In)) Whole { In values[N]; };
+    static __device__ inline void read(const In *at, float *floats) {
+        Whole whole = *reinterpret_cast<const Whole *>(at);
+        for (int i = 0; i < N; i++) floats[i] = to_float(whole.values[i]);
+    }
+};
+#ifdef __CUDACC__
+// A byte put into the last bits of 2^23 is a float at once; instructions that convert are a quarter as fast.
+template <int N>
+struct Elements<N, uint8> {
+    static __device__ inline void read(const uint8 *at, float *floats) {
+        if (N < 4) {
+            floats[0] = float(*at);
+            return;
+        }
+        struct alignas(N < 4 ? 4 : N) Words { uint32 values[N < 4 ? 1 : N / 4]; };
+        Words words = *reinterpret_cast<const Words *>(at);
+#pragma unroll
+        for (int i = 0; i < N; i++)
+            floats[i] = __uint_as_float(__byte_perm(words.values[i / 4], 0x4B000000, 0x7440 + i % 4)) - 8388608.0f;
+    }
+};
+#endif
+
 // Sums of the vertical taps of `count` neighbouring elements, N at a time; rows are `stride` elements apart.
 template <int N, typename In>
 __device__ inline void sum_rows(const In *top, int64 stride, const float *weights, int taps, int count, float *row) {
-    struct alignas(N * sizeof(In)) Elements { In values[N]; };
-    struct alignas(N * sizeof(float)) Sums { float values[N]; };
+    struct alignas(N * sizeof(float) < 16 ? N * sizeof(float) : 16) Sums { float values[N]; };
     for (int i = N * threadIdx.x; i < count; i += N * blockDim.x) {
         const In *column = top + i;
         Sums sums;
@@ -22,8 +48,9 @@ __device__ inline void sum_rows(const In *top, int64 stride, const float *weight
         for (int k = 0; k < taps; k++) {
             float weight = weights[k];
             if (MayBeNoNumber<In>::value && weight == 0.0f) continue;
-            Elements elements = *reinterpret_cast<const Elements *>(column + k * stride);
-            for (int j = 0; j < N; j++) sums.values[j] = fmaf(weight, to_float(elements.values[j]), sums.values[j]);
+            float elements[N];
+            Elements<N, In>::read(column + k * stride, elements);
+            for (int j = 0; j < N; j++) sums.values[j] = fmaf(weight, elements[j], sums.values[j]);
         }
         *reinterpret_cast<Sums *>(row + i) = sums;
     }
@@ -42,7 +69,7 @@ __device__ inline void finish(const Resample &p, const float *mean, Out *target,
 
 // `Channels` is the number of channels of all images, or 0 where that is not known here.
 template <typename In, typename Between, typename Out, int Channels>
-__global__ void __launch_bounds__(256, 5) resample(const int64 *__restrict__ first_blocks, const Resample *__restrict__ plans, int samples,
+__global__ void __launch_bounds__(256, 8) resample(const int64 *__restrict__ first_blocks, const Resample *__restrict__ plans, int samples,
                          const int32 *__restrict__ starts, const float *__restrict__ tables, int capacity) {
     extern __shared__ __align__(16) float row[];
     float *sums = row + capacity;
@@ -67,16 +94,15 @@ __global__ void __launch_bounds__(256, 5) resample(const int64 *__restrict__ fir
     int64 stride = int64(p.width) * C;
     int begin = min(h_starts[0], h_starts[columns - 1]) * C;
     int end = (max(h_starts[0], h_starts[columns - 1]) + p.h_taps) * C;
-    if (p.aligned) {
-        begin &= ~3;
-        end = (end + 3) & ~3;
-    }
+    begin &= ~(p.together - 1);
+    end = (end + p.together - 1) & ~(p.together - 1);
     const In *top = reinterpret_cast<const In *>(p.source) + plane * p.source_plane + starts[p.v_starts + y] * stride;
 
     for (int chunk = begin; chunk < end; chunk += capacity) {
         int count = min(capacity, end - chunk);
         if (chunk != begin) __syncthreads();
-        if (p.aligned) sum_rows<4>(top + chunk, stride, v_weights, v_taps, count, row);
+        if (sizeof(In) == 1 && p.together == 8) sum_rows<sizeof(In) == 1 ? 8 : 4>(top + chunk, stride, v_weights, v_taps, count, row);
+        else if (p.together == 4) sum_rows<4>(top + chunk, stride, v_weights, v_taps, count, row);
         else sum_rows<1>(top + chunk, stride, v_weights, v_taps, count, row);
         __syncthreads();
         bool last = chunk + count == end;

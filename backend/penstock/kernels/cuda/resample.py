@@ -9,6 +9,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
+from penstock.kernels.cpu.resampling_plans import plan_resampling
 from penstock.kernels.cuda.launch import (
     Located,
     OnGpu,
@@ -30,6 +31,9 @@ _ROW = 8192
 # With fewer rows than this, rows are cut into more segments, to keep every multiprocessor busy.
 _MANY_ROWS = 2048
 _FEW_COLUMNS = 16
+# Bytes are read in aligned groups of eight, other elements in groups of four.
+_MOST_TOGETHER = 8
+_ROUNDING = 2 * (_MOST_TOGETHER - 1)
 # Numbers of channels that have kernels of their own.
 _KNOWN_CHANNELS = (1, 3)
 
@@ -46,7 +50,7 @@ class _Resample(NamedTuple):
         h_starts, h_weights, h_taps: the same for the horizontal ones.
         segment, segments: output columns per block, and blocks per row.
         planar: CHW output.
-        aligned: rows begin where four elements may be read at once.
+        together: elements that can be read at once: 1, 4 or 8.
         normalize: subtract and scale.
         normalization: offset of each channel's mean and then its factor.
     """
@@ -70,7 +74,7 @@ class _Resample(NamedTuple):
     segment: Int32
     segments: Int32
     planar: Int32
-    aligned: Int32
+    together: Int32
     normalize: Int32
     normalization: Int32
     shift: Float
@@ -185,7 +189,7 @@ def _resample(
         job_places = (places[number], places[len(pairs) + number], real_places[2 * len(pairs) + number])
         entries.append(_entry(job, source, target, job_places, segment, segments))
         counts.append(rows[number] * segments)
-    capacity = -(-capacity // 4) * 4
+    capacity = -(-capacity // _MOST_TOGETHER) * _MOST_TOGETHER
     middle = "float" if between is None else cuda_type(between)
     numbers = {source.shape[-1] for _, source, _ in pairs}
     channels = numbers.pop() if len(numbers) == 1 else 0
@@ -193,7 +197,8 @@ def _resample(
     addresses = addresses_of(sources)
     descriptors = records(_Resample, entries).take(np.array(kinds))
     descriptors["source"], descriptors["target"] = addresses, addresses_of(targets)
-    descriptors["aligned"] &= addresses % np.uint64(4 * sources[0].dtype.itemsize) == 0
+    rows_of = descriptors["width"].astype(np.int64) * descriptors["channels"]
+    descriptors["together"] = _together(rows_of, addresses, sources[0].dtype)
     launch(
         SOURCE.kernel(f"resample<{', '.join(types)}, {channels if channels in _KNOWN_CHANNELS else 0}>"),
         descriptors,
@@ -262,52 +267,34 @@ def resample_planned(
         after: what follows the resampling.
     """
     after = after or Normalized()
-    planes, height, width, channels = sources.shapes.T
     scaled = after.mean is not None and after.factor is not None
     normalization = np.concatenate([after.mean, after.factor]) if scaled else np.zeros(0, np.float32)
-    starts, weights, (rows, columns) = fill_tables(vertical, horizontal, normalization)
-    lines = vertical.count * planes
-    room = _ROW if int(lines.sum()) >= _MANY_ROWS else _ROW // 4
-    segment, widest = _segments_planned(horizontal, columns.taps, channels, room)
-    segments = -(-horizontal.count // segment)
-    capacity = -(-max(4, min(int(widest.max()), room)) // 4) * 4
-    sums = int((segment * channels)[widest > room].max(initial=0))
-    descriptors = blank_records(_Resample, len(lines))
-    out_channels = channels if after.channels is None else after.channels
-    fields = {
-        "source": sources.addresses,
-        "target": targets,
-        "source_plane": height * width * channels,
-        "target_plane": vertical.count * horizontal.count * out_channels,
-        "height": height,
-        "width": width,
-        "channels": channels,
-        "out_height": vertical.count,
-        "out_width": horizontal.count,
-        "out_channels": out_channels,
-        "v_starts": rows.starts,
-        "v_weights": rows.weights,
-        "v_taps": rows.taps,
-        "h_starts": columns.starts,
-        "h_weights": columns.weights,
-        "h_taps": columns.taps,
-        "segment": segment,
-        "segments": segments,
-        "planar": after.planar,
-        "aligned": (width * channels % 4 == 0) & (sources.addresses % np.uint64(4 * sources.dtype.itemsize) == 0),
-        "normalize": scaled,
-        "shift": after.shift,
-        "fill": after.fill,
-    }
-    for name, values in fields.items():
-        descriptors[name] = values
+    starts, weights, (down, across) = fill_tables(vertical, horizontal, normalization)
+    descriptors = blank_records(_Resample, len(sources.addresses))
+    blocks = np.empty(len(descriptors), np.int64)
+    capacity, sums, channels = plan_resampling(
+        descriptors.rows,
+        blocks,
+        sources.addresses,
+        targets,
+        sources.shapes,
+        down,
+        across,
+        after.channels or 0,
+        sources.dtype.itemsize,
+        _most_together(sources.dtype),
+        _ROW,
+        _MANY_ROWS,
+        _FEW_COLUMNS,
+    )
+    descriptors["planar"], descriptors["normalize"] = after.planar, scaled
+    descriptors["shift"], descriptors["fill"] = after.shift, after.fill
     middle = "float" if after.between is None else cuda_type(after.between)
     types = (cuda_type(sources.dtype), middle, cuda_type(dtype))
-    one = int(channels[0]) if (channels == channels[0]).all() else 0
     launch(
-        SOURCE.kernel(f"resample<{', '.join(types)}, {one if one in _KNOWN_CHANNELS else 0}>"),
+        SOURCE.kernel(f"resample<{', '.join(types)}, {channels if channels in _KNOWN_CHANNELS else 0}>"),
         descriptors,
-        lines * segments,
+        blocks,
         starts,
         weights,
         np.int32(capacity),
@@ -315,26 +302,17 @@ def resample_planned(
     )
 
 
-def _segments_planned(
-    plans: AxisPlans, taps: np.ndarray, channels: np.ndarray, room: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Like :func:`_segments`, for all images, with an upper bound of what a block needs."""
-    step = np.abs(plans.end - plans.start) / plans.size_out
-    # The starts of columns are rounded, at worst in single precision.
-    slack = taps + 2 + (plans.size_in >> 20)
+def _most_together(dtype: np.dtype) -> int:
+    """The most elements of a type that are read at once."""
+    return _MOST_TOGETHER if dtype.itemsize == 1 else 4
 
-    def needed(columns: np.ndarray) -> np.ndarray:
-        reach = np.minimum(np.ceil(step * (columns - 1)).astype(np.int64) + slack, plans.size_in)
-        return reach * channels + 6
 
-    whole = needed(plans.count)
-    if (whole <= room).all():
-        return plans.count, whole
-    overlap = taps * channels + 6
-    parts = np.maximum(plans.count // -(-whole // np.maximum(room - overlap, 1)), 1)
-    parts = np.where(overlap > room // 2, _FEW_COLUMNS, parts)
-    segment = np.where(whole <= room, plans.count, parts)
-    return segment, needed(segment)
+def _together(row: np.ndarray, addresses: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Elements of each image that can be read at once, from the elements of its rows and its address."""
+    together = np.ones_like(row)
+    for count in (4, _most_together(dtype)):
+        together[(row % count == 0) & (addresses % np.uint64(count * dtype.itemsize) == 0)] = count
+    return together
 
 
 def _width(job: ImageResampling, target: Located) -> int:
@@ -344,12 +322,10 @@ def _width(job: ImageResampling, target: Located) -> int:
 def _segments(taps: Taps, channels: int, room: int) -> tuple[int, int]:
     """Output columns per block, and the most floats of a row that any block needs."""
     starts, width = taps.starts, taps.weights.shape[1]
-    # Rows are read in aligned groups of four.
-    rounding = 6
-    whole = (abs(int(starts[-1]) - int(starts[0])) + width) * channels + rounding
+    whole = (abs(int(starts[-1]) - int(starts[0])) + width) * channels + _ROUNDING
     if whole <= room:
         return len(starts), whole
-    overlap = width * channels + rounding
+    overlap = width * channels + _ROUNDING
     if overlap > room // 2:
         # The taps of a few columns fill the row: it is refilled for every few columns.
         segment = _FEW_COLUMNS
@@ -357,7 +333,7 @@ def _segments(taps: Taps, channels: int, room: int) -> tuple[int, int]:
         segment = max(1, len(starts) // -(-whole // (room - overlap)))
     firsts = starts[::segment].astype(np.int64)
     lasts = starts[np.minimum(np.arange(0, len(starts), segment) + segment, len(starts)) - 1].astype(np.int64)
-    return segment, int(np.abs(lasts - firsts).max() + width) * channels + rounding
+    return segment, int(np.abs(lasts - firsts).max() + width) * channels + _ROUNDING
 
 
 def _mean_and_factor(job: ImageResampling) -> np.ndarray:
@@ -395,7 +371,7 @@ def _entry(
         segment,
         segments,
         job.planar,
-        width * channels % 4 == 0,
+        1,
         job.mean is not None,
         normalization,
         job.shift,

@@ -4,16 +4,15 @@ slow."""
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from penstock.data_types import DALIInterpType
-from penstock.kernels.cpu.tables import FROM_ORIGIN, NEAREST_COLUMN, NEAREST_ROW, WITHIN_RADIUS, fill_tables_plans
+from penstock.kernels.cpu.tables import FROM_ORIGIN, NEAREST_COLUMN, NEAREST_ROW, WITHIN_RADIUS, plan_tables
 from penstock.kernels.cuda.launch import Located, launch, scratch
 from penstock.kernels.cuda.sources import THREADS, KernelSource
-from penstock.kernels.cuda.structs import Double, Float, Int32, Records, blank_records
+from penstock.kernels.cuda.structs import Double, Float, Int32, Records, layout_of
 from penstock.kernels.filters import MAX_SUPPORT, SUPPORT, TABULATED, tabulated
 from penstock.kernels.resize_shapes import AxisPlans
 
@@ -62,37 +61,23 @@ SOURCE = KernelSource(
 )
 
 
-@dataclass(slots=True)
-class Tables:
-    """Filters along one axis, for many images.
-
-    Attributes:
-        starts, weights: offset of each image's tables in the shared memory.
-        taps: taps for each output position.
-    """
-
-    starts: np.ndarray
-    weights: np.ndarray
-    taps: np.ndarray
-
-
 @functools.cache
-def _filters() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """The tabulated values of all filters, concatenated; and, by filter number, their offset, count and support."""
-    count = max(int(kind) for kind in DALIInterpType) + 1
-    places, entries, supports = np.zeros(count, np.int32), np.zeros(count, np.int32), np.ones(count)
+def _filters() -> tuple[np.ndarray, np.ndarray]:
+    """The tabulated values of all filters, concatenated; and, by filter number, their support, offset and count."""
+    kinds = [("support", np.float64), ("values", np.int32), ("entries", np.int32)]
+    known = np.zeros(max(int(kind) for kind in DALIInterpType) + 1, np.dtype(kinds, align=True))
+    known["support"] = 1
     parts: list[np.ndarray] = []
     for kind in DALIInterpType:
-        supports[int(kind)] = SUPPORT.get(kind, 1.0)
-        if kind in TABULATED:
-            places[int(kind)], entries[int(kind)] = sum(part.size for part in parts), tabulated(kind).size
-            parts.append(tabulated(kind))
-    return np.concatenate(parts), places, entries, supports
+        own = tabulated(kind) if kind in TABULATED else np.zeros(0)
+        known[int(kind)] = SUPPORT.get(kind, 1.0), sum(part.size for part in parts), own.size
+        parts.append(own)
+    return np.concatenate(parts), known
 
 
 def fill_tables(
     vertical: AxisPlans, horizontal: AxisPlans, copied: np.ndarray
-) -> tuple[Located, Located, list[Tables]]:
+) -> tuple[Located, Located, list[np.ndarray]]:
     """Computes the tables of both axes on the GPU. Weights are stored row by row for the height, and column by column
     for the width.
 
@@ -101,75 +86,47 @@ def fill_tables(
         copied: floats to put before the weights.
 
     Returns:
-        The memory of the starts, that of the weights, and the offsets of each image's tables for both axes.
+        The memory of the starts, that of the weights, and the descriptors of each axis, with the offsets of the tables: one
+        for each image, or a single one if all images are alike.
     """
-    axes = [_rows(vertical, False), _rows(horizontal, True)]
-    count = len(axes[0])
-    # If all images are alike, they share their tables.
-    parts = [axis[:1] if _all_equal(axis) else axis for axis in axes]
-    descriptors = Records(_Taps, np.concatenate(parts))
-    outputs = descriptors["outputs"].astype(np.int64)
-    sizes = outputs * descriptors["used"]
-    start_ends, weight_ends = np.cumsum(outputs), np.cumsum(sizes) + len(copied)
-    descriptors["starts"], descriptors["weights"] = start_ends - outputs, weight_ends - sizes
-    (starts,) = scratch([(int(start_ends[-1]),)], np.int32, kept=True)
-    (weights,) = scratch([(int(weight_ends[-1]),)], np.float32, kept=True)
+    values, filters = _filters()
+    rows = np.empty(2 * len(vertical.kinds), layout_of(_Taps).dtype)
+    down, across, num_starts, num_weights = plan_tables(
+        rows,
+        _columns(vertical),
+        _columns(horizontal),
+        (vertical.antialias, horizontal.antialias),
+        filters,
+        MAX_SUPPORT,
+        len(copied),
+    )
+    rows = rows[: down + across]
+    (starts,) = scratch([(num_starts,)], np.int32, kept=True)
+    (weights,) = scratch([(num_weights,)], np.float32, kept=True)
     launch(
         SOURCE.kernel("fill_taps"),
-        descriptors,
-        -(-outputs // THREADS),
-        _filters()[0],
+        Records(_Taps, rows),
+        (rows["outputs"] + (THREADS - 1)) // THREADS,
+        values,
         copied if len(copied) else np.zeros(1, np.float32),
         np.int32(len(copied)),
         starts,
         weights,
         once=True,
     )
-    vertical_part, horizontal_part = np.split(descriptors.rows, [len(parts[0])])
-    return starts, weights, [_tables(vertical_part, count), _tables(horizontal_part, count)]
+    return starts, weights, [rows[:down], rows[down:]]
 
 
-def _tables(rows: np.ndarray, count: int) -> Tables:
-    columns = [rows[name] for name in ("starts", "weights", "used")]
-    return Tables(*(columns if len(rows) == count else (column.repeat(count) for column in columns)))
-
-
-def _all_equal(axis: np.ndarray) -> bool:
-    rows = axis.view(np.uint8).reshape(len(axis), -1)
-    return bool((rows == rows[0]).all())
-
-
-def _rows(plans: AxisPlans, last: bool) -> np.ndarray:
-    """The descriptors of each image's axis, without the offsets of its tables; ``last``: this axis is the width."""
-    _, values, entries, supports = _filters()
-    kinds, count = plans.kinds, len(plans.kinds)
-    reals, singles = np.empty((4, count)), np.empty((2, count), np.float32)
-    taps, modes = np.empty((2, count), np.int64)
-    fill_tables_plans(
+def _columns(plans: AxisPlans) -> tuple[np.ndarray, ...]:
+    """The plans as contiguous arrays, so that one compiled function takes them all."""
+    columns = (
         plans.size_in,
         plans.size_out,
         plans.start,
         plans.end,
-        kinds,
-        plans.antialias,
-        last,
-        supports,
-        entries,
-        MAX_SUPPORT,
-        reals,
-        singles,
-        taps,
-        modes,
+        plans.kinds,
+        plans.first,
+        plans.count,
+        plans.mirrored,
     )
-    descriptors = blank_records(_Taps, count)
-    for name, column in zip(_Taps._fields, (*reals, *singles)):
-        descriptors[name] = column
-    used = np.minimum(taps, plans.size_in)
-    descriptors["size"], descriptors["outputs"] = plans.size_in, plans.count
-    descriptors["first"] = plans.first + plans.mirrored * (plans.count - 1)
-    descriptors["direction"] = 1 - 2 * plans.mirrored.astype(np.int32)
-    descriptors["kind"], descriptors["taps"], descriptors["used"] = modes, taps, used
-    descriptors["output_stride"] = 1 if last else used
-    descriptors["tap_stride"] = plans.count if last else 1
-    descriptors["values"], descriptors["entries"] = values[kinds], entries[kinds]
-    return descriptors.rows
+    return tuple(map(np.ascontiguousarray, columns))

@@ -1,4 +1,4 @@
-"""Conversion to decibels on GPU."""
+"""Conversion to decibels on the GPU."""
 
 from __future__ import annotations
 

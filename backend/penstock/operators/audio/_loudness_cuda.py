@@ -1,4 +1,4 @@
-"""Detection of the loud part of signals on GPU."""
+"""Detection of the loud part of signals on the GPU."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class _Signal(NamedTuple):
     """One signal.
 
     Attributes:
-        power, peaks: of each element, and the highest of each tile.
+        power, peaks: the mean square at each element, and the highest in each tile.
         begin, length: int32 each.
         size, tiles, tile: elements, tiles, and the elements of a tile, a multiple of ``_STEP``.
     """
@@ -35,7 +35,8 @@ class _Signal(NamedTuple):
 # Elements that a thread sums one after the other.
 _RUN = 8
 SOURCE = KernelSource(__file__, _Signal, RUN=_RUN)
-# What a block takes at a time; a tile is as many of these as its window is worth, which it reads first.
+# Elements that a block processes at a time; tiles are multiples of it, long enough to make up for reading the window
+# first.
 _STEP = THREADS * _RUN
 
 

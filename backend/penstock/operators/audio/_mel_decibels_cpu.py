@@ -15,7 +15,7 @@ from penstock.kernels.cpu.moments import Standard, standardize_row
 from penstock.kernels.cpu.options import OPTIONS
 from penstock.kernels.cpu.simd import load, store
 
-# Those of a `Logarithm` and of a `Standard`.
+# The fields of a `Logarithm` and of a `Standard`.
 _LogarithmFields = tuple[bool, np.float32, np.float32, np.float32]
 _StandardFields = tuple[int, float, np.float32, np.float32]
 

@@ -1,4 +1,4 @@
-"""The preemphasis filter on GPU."""
+"""The preemphasis filter on the GPU."""
 
 from __future__ import annotations
 

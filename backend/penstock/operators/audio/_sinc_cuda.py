@@ -1,4 +1,4 @@
-"""Resampling of audio on GPU."""
+"""Resampling of audio on the GPU."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class _Resampling(NamedTuple):
 
 
 class _Levels(NamedTuple):
-    """How numbers between -1 and 1 (of unsigned types: 0 and 1) lie in the types of input and output.
+    """How input and output types represent numbers between -1 and 1 (for unsigned types, 0 and 1).
 
     Attributes:
         change: 1: from signed to unsigned; -1: from unsigned to signed.

@@ -1,4 +1,4 @@
-"""Power spectra of a signal's frames on GPU, with Fourier transforms of any size."""
+"""Power spectra of a signal's frames on the GPU, with Fourier transforms of any size."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class _Signal(NamedTuple):
 
 
 class _Transform(NamedTuple):
-    """What is the same for all signals.
+    """The parameters that all signals share.
 
     Attributes:
-        step, start: from frame to frame; where the first one begins in the signal.
+        step, start: elements from one frame to the next; start of the first one in the signal.
         window, points: elements of a frame, and of its real transform.
         size, lanes: elements of the complex transform; frames of a block.
     """

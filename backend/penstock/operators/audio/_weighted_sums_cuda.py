@@ -1,4 +1,4 @@
-"""Weighted sums along one axis on GPU."""
+"""Weighted sums along one axis on the GPU."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class _WeightedSums(NamedTuple):
 
     Attributes:
         size, rows: of the axis, in the source and in the target.
-        starts, weights: where the tables have this sample's bands.
-        width: weights of each.
+        starts, weights: offsets of this sample's bands in the tables.
+        width: number of weights of each band.
     """
 
     source: Pointer

@@ -1,4 +1,5 @@
-"""`spectrogram` and `mel_filter_bank` fused, so that spectra never reach memory; and what often follows them."""
+"""`spectrogram` and `mel_filter_bank` fused, so that spectra never reach memory, optionally with the steps that usually
+follow."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ _DECIBELS = (*_BANDS, ("ToDecibels",))
 
 
 class _Decibels(Protocol):
-    """What is used of the decibels step."""
+    """The part of the decibels step that is used here."""
 
     @property
     def logarithm(self) -> Logarithm:
@@ -31,10 +32,10 @@ class _Decibels(Protocol):
 
 
 class _Normalize(Protocol):
-    """What is used of the normalization step."""
+    """The part of the normalization step that is used here."""
 
     def standard_of_rows(self, sample: Sample, data: np.ndarray) -> Standard | None:
-        """How to normalize each row of a matrix by itself; None if it is to be normalized otherwise."""
+        """How to normalize each row of a matrix separately; None if rows are not normalized separately."""
 
     def compute_array(self, sample: Sample, source: np.ndarray, target: np.ndarray) -> None:
         """Normalizes ``source`` into ``target``."""

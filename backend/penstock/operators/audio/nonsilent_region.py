@@ -1,4 +1,4 @@
-"""`nonsilent_region`: where a recording is not silent."""
+"""`nonsilent_region`: the part of a recording that is not silent."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The operators behind conditionals."""
+"""The operators that implement conditionals."""

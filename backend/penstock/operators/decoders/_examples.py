@@ -44,7 +44,7 @@ def encoded_videos(layout: str = "") -> ExampleSamples:
     return ExampleSamples(_encoded_video, bad=_NOT_A_FILE)
 
 
-# x264 does not give the same bytes each time.
+# x264's output differs from run to run.
 @cache
 def _encoded_video(index: int) -> np.ndarray:
     import av

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from penstock.data_types import (
+    ANY_DATA,
     FLOAT,
     INT8,
     INT16,
@@ -24,7 +26,7 @@ from penstock.data_types import (
 )
 from penstock.errors import PenstockError
 from penstock.kernels.codecs.image_codec import decode, decode_to_scratch
-from penstock.kernels.codecs.image_description import ImageHeader
+from penstock.kernels.codecs.image_description import ImageHeader, output_channels
 from penstock.kernels.codecs.image_errors import CorruptImageError
 from penstock.kernels.codecs.image_header import read_header, read_jpeg_headers
 from penstock.kernels.codecs.jpeg_regions import decodes_alone
@@ -123,6 +125,8 @@ def _spans(window: Region) -> str:
 _WORTH_CUTTING = 0.8
 
 
+_SIZES = attrgetter("height", "width", "channels")
+
 # By the position of the sample in its batch.
 Headers = dict[int, ImageHeader]
 
@@ -176,13 +180,23 @@ class ImageDecoder(PixelSource[Headers, DecodePlan, DecodePlans]):
 
     def infer_batch(self, samples: Samples[Headers, DecodePlan, DecodePlans]) -> tuple[np.ndarray, DecodePlans]:
         headers = self._headers(samples)
-        shapes = np.array([header.shape(self.output_type, self.args["adjust_orientation"]) for header in headers])
+        shapes = self._shapes_of(headers)
         windows = self.windows(samples, shapes[:, :2])
         if windows is not None:
             if not windows.are_inside(shapes[:, :2]):
                 self._check_inside(windows, shapes)
             shapes[:, :2] = windows.extents
         return shapes, DecodePlans(headers, windows)
+
+    def _shapes_of(self, headers: Sequence[ImageHeader]) -> np.ndarray:
+        """The shapes (H, W, C) of images, in rows."""
+        shapes = np.array(list(map(_SIZES, headers)))
+        if self.args["adjust_orientation"]:
+            turned = [row for row, header in enumerate(headers) if header.orientation.transposed]
+            shapes[turned, :2] = shapes[turned, 1::-1]
+        if self.output_type != ANY_DATA:
+            shapes[:, 2] = output_channels(self.output_type, 0)
+        return shapes
 
     def _headers(self, samples: Samples[Headers, DecodePlan, DecodePlans]) -> list[ImageHeader]:
         """The headers of images; those without one are put aside, so that a file that ends what reads it is read once.
@@ -309,19 +323,23 @@ class ImageDecoder(PixelSource[Headers, DecodePlan, DecodePlans]):
 
     def begin(self, workspace: Workspace) -> None:
         """Like the first half of :meth:`run_batch`, but nothing is allocated ahead: each image stays where it is decoded."""
-        from penstock.kernels.codecs.image_codec_gpu import GpuImageDecoder, Job
+        from penstock.kernels.codecs.image_codec_gpu import GpuImageDecoder, Jobs
 
         self.describe(workspace)
         (shapes,) = self.infer_samples(workspace, 1)
         if self._gpu is None:
             self._gpu = GpuImageDecoder(self.args, self.given("hw_decoder_load"), workspace.num_threads)
-        infos = workspace.inputs[0].source_infos
-        jobs = []
-        for sample in workspace.live:
-            header, region = sample.plan
-            name = infos[sample.index] if infos and region is None else ""
-            height, width, channels = shapes[sample.index]
-            jobs.append(Job(encoded_bytes(sample), header, region, (height, width, channels), name))
+        jobs, indices = Jobs(), [sample.index for sample in workspace.live]
+        if indices:
+            files, infos = workspace.inputs[0].samples, workspace.inputs[0].source_infos
+            headers, windows = workspace.plans.headers, workspace.plans.windows
+            jobs = Jobs(
+                [_bytes_of(files[index]) for index in indices],
+                headers,
+                None if windows is None else (windows.anchors, windows.extents),
+                [shapes[index] for index in indices],
+                [infos[index] for index in indices] if infos and windows is None else (),
+            )
         workspace.begun = self._gpu.begin(jobs)
 
     def _run_on_gpu(self, workspace: Workspace) -> None:

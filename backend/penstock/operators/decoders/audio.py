@@ -84,7 +84,7 @@ class AudioDecoder(Operator[None, _Request]):
         recording = open_recording(np.ascontiguousarray(sample.inputs[0]), decoding)
         wanted = sample["sample_rate"]
         scale = wanted / recording.rate if wanted > 0 else 1.0
-        # A requested rate of 0 is also returned, though the recording keeps its own.
+        # A requested rate of 0 is returned, too, although the recording keeps its own.
         sample.plan = _Request(recording, scale, wanted if self.given("sample_rate") else recording.rate)
         length = math.ceil(recording.frames * scale)
         check_length(max(length, recording.frames), recording.channels, recording.rate, sample.shapes[0][0])

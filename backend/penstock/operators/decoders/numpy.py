@@ -44,8 +44,8 @@ _OUTPUT_TYPES = (BOOL, UINT8, UINT16, UINT32, UINT64, INT8, INT16, INT32, INT64,
 class Numpy(Operator[list[np.ndarray | None]]):
     """Reads arrays in numpy's file format.
 
-    All arrays must have as many dimensions as the first one, and its type unless ``dtype`` is given. If failures are
-    isolated, as in a server, this applies to each batch by itself.
+    All arrays must have the same number of dimensions as the first one, and its type unless ``dtype`` is given. If
+    failures are isolated, as in a server, this applies to each batch separately.
 
     >>> arrays = fn.decoders.numpy(encoded)  # doctest: +SKIP
     """
@@ -72,7 +72,7 @@ class Numpy(Operator[list[np.ndarray | None]]):
         if len(batch) and batch.dtype not in (UINT8, INT8):
             raise ValueError(f"NPY files are bytes (uint8), got {dtype_name(batch.dtype)}")
         if workspace.isolate:
-            # One client's data must not decide what others may send.
+            # One client's data must not restrict what others may send.
             self._dtype, self._ndim = self.args["dtype"], None
         workspace.state = [self._view(workspace, index, data) for index, data in enumerate(batch.samples)]
         for array in workspace.state:
@@ -81,7 +81,7 @@ class Numpy(Operator[list[np.ndarray | None]]):
         return [OutputSpec(UINT8 if self._dtype is None else self._dtype, "", self._ndim)]
 
     def _settle(self, array: np.ndarray) -> None:
-        """The first array decides."""
+        """Fixes type and rank by the first array."""
         stored = from_numpy_dtype(array.dtype.newbyteorder("="))
         if self._ndim is None:
             self._ndim = array.ndim

@@ -105,7 +105,7 @@ class VideoDecoder(Operator[None, _Request]):
             )
         if isinstance(wanted, range) and PADDINGS[mode] is None:
             wanted = range(wanted.start, min(wanted.stop, len(video)), wanted.step)
-        # Before any list of them is made, as their number may come from an untrusted request.
+        # Before the list of frames is built, as their number may come from an untrusted request.
         decoding.limits.check_video(len(wanted), video.shape)
         sample.plan = _Request(video, padded(wanted, len(video), mode))
         return len(sample.plan.frames), *video.shape

@@ -1,4 +1,4 @@
-"""Which types cast operators convert into which."""
+"""The conversions that cast operators support."""
 
 from __future__ import annotations
 

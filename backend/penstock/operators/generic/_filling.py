@@ -34,7 +34,7 @@ class ShapedFilling(Operator[State, Plan, Plans]):
     """The base of operators whose output shape and layout are given by arguments."""
 
     def shaped(self, workspace: Workspace, dtype: DALIDataType) -> OutputSpec:
-        """The output's type; its rank is that of the argument `shape`."""
+        """The output's type; its rank follows from the argument `shape`."""
         layout = self.args["layout"] or ""
         ndim = len(self.args["shape"] or ())
         computed = workspace.arguments.get("shape")
@@ -56,7 +56,7 @@ DTYPE_LIKE = Argument("dtype", "DALIDataType", None, "Type of the output; by def
 
 
 class FillingLike(Operator):
-    """The base of operators that fill the shape of their input with one value, for which they have a class attribute."""
+    """The base of operators that fill the shape of their input with one value, given by a class attribute."""
 
     value: ClassVar[int]
 

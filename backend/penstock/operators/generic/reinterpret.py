@@ -57,7 +57,7 @@ class Reinterpret(Operator):
         workspace.outputs = [output]
 
     def _view(self, workspace: Workspace, index: int, kind: np.dtype) -> np.ndarray | None:
-        """The sample as it is read now; None where it failed."""
+        """The sample in its new type; None if it failed."""
         if index in workspace.failures:
             return None
         try:
@@ -89,7 +89,7 @@ class Reinterpret(Operator):
 
     @staticmethod
     def _nothing(batch: TensorList, dtype: DALIDataType, ndim: int) -> np.ndarray:
-        """What stands in for a sample that failed."""
+        """The placeholder for a sample that failed."""
         empty: np.ndarray = batch.emptied(range(len(batch))).samples[0].view(numpy_dtype(dtype))
         return empty.reshape((0,) * max(ndim, 1))
 

@@ -78,7 +78,7 @@ class Reshape(Operator):
         return self.given("src_dims") and not self.given("rel_shape") and not self.given("shape")
 
     def _shape(self, workspace: Workspace, index: int) -> tuple[int, ...]:
-        """The new shape; of samples that fail, that of none."""
+        """The new shape; an empty one for samples that fail."""
         shape = workspace.inputs[0].shapes[index]
         if index in workspace.failures:
             return ()

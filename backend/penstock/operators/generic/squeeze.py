@@ -29,7 +29,7 @@ class Squeeze(Operator):
     def setup(self) -> None:
         if "axes" in self.explicit and self.given("axis_names"):
             raise RuntimeError("Provided both ``axes`` and ``axis_names`` arguments")
-        # As in DALI, `axes` given as data are accepted beside `axis_names`, and ignored.
+        # As in DALI, a tensor argument `axes` is accepted together with `axis_names`, and ignored.
         if "axes" not in self.explicit and not self.given("axis_names"):
             raise RuntimeError("Missing argument ``axes`` or ``axis_names``.")
 

@@ -7,7 +7,7 @@ from penstock.schema import Alias, Argument, Input, Operator, Schema, Workspace,
 
 @register_operator
 class SubscriptDimCheck(Operator):
-    """Passes data through after a check that it has as many dimensions as were indexed."""
+    """Passes data through after checking that it has the number of dimensions that were indexed."""
 
     schema = Schema(
         name="_SubscriptDimCheck",

@@ -98,7 +98,7 @@ class TensorSubscript(Operator):
 
     @staticmethod
     def _make_contiguous(parts: list[Any], dtype: DALIDataType) -> None:
-        """Copies the slices on GPU that are not contiguous, in one launch."""
+        """Copies the slices on the GPU that are not contiguous, in one launch."""
         from penstock.kernels.cuda.window import copy_views
 
         spread = [index for index, part in enumerate(parts) if not part.flags.c_contiguous]

@@ -53,7 +53,7 @@ class DisplacementOperator(Operator[None, bool]):
         return sample.shapes[0]
 
     def displace(self, source: np.ndarray, linear: bool, target: np.ndarray, fill: float) -> None:
-        """Fills the displaced image, on CPU."""
+        """Fills the displaced image, on the CPU."""
         raise NotImplementedError
 
     def waves(self, height: int, width: int) -> tuple[np.ndarray, np.ndarray] | None:

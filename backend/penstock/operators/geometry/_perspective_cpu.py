@@ -1,4 +1,4 @@
-"""Perspective warping on CPU."""
+"""Perspective warping on the CPU."""
 
 from __future__ import annotations
 

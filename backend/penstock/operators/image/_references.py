@@ -1,4 +1,4 @@
-"""Resizing with another library's arithmetic: the same bytes that Pillow, torchvision or OpenCV give."""
+"""Resizing with another library's arithmetic: exactly the same bytes as Pillow, torchvision or OpenCV."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from penstock.schema.image_chain import NotFusable
 from penstock.schema.operator import Operator
 
 _DALI = "dali"
-# Of each library, what it calls its filters, and which of them is meant by ours.
+# For each library, the names of its filters, and our filter that selects each.
 _NAMES: dict[str, dict[str, DALIInterpType | None]] = {
     "pil": {
         "nearest": INTERP_NN,
@@ -63,7 +63,7 @@ _NAMES: dict[str, dict[str, DALIInterpType | None]] = {
     },
 }
 _OPENCV_FLAGS = {name: f"INTER_{name.upper().replace('-', '_')}" for name in _NAMES["opencv"]}
-# The types that are resized as by a library; of one that is not named, those that it takes.
+# The types that each library's arithmetic supports; libraries not listed support those that they accept.
 _TYPES = {"pil": (UINT8,), "torchvision": (UINT8, FLOAT)}
 # Libraries that leave no choice.
 _ANTIALIASES = {"pil": True, "opencv": False}
@@ -98,12 +98,13 @@ REFERENCE_ARGUMENTS = (
 
 @dataclass(frozen=True)
 class Reference:
-    """A library, and how it is asked to resize.
+    """A library, and its parameters for resizing.
 
     Attributes:
         library: `pil`, `torchvision` or `opencv`.
-        interpolation: the filter's name; empty: the one that is meant by ours.
-        reducing_gap: by which factor a filter of Pillow's has to shrink at least; 0: any.
+        interpolation: the filter's name; empty: the one that corresponds to ours.
+        reducing_gap: Pillow's: first reduce the image by integer factors, to no less than this many times the output's
+            size; 0: don't.
     """
 
     library: str
@@ -111,7 +112,7 @@ class Reference:
     reducing_gap: float
 
     def plan_of(self, dtype: DALIDataType) -> type[ReferencePlan]:
-        """The kind of the plans for images of this type."""
+        """The class of the plans for images of this type."""
         if self.library == "opencv":
             return OpencvPlan
         if dtype == FLOAT:
@@ -119,7 +120,7 @@ class Reference:
         return ReducingPlan if self.reducing_gap else ReferencePlan
 
     def filter_of(self, kind: DALIInterpType) -> str:
-        """The filter's name in the library, where ``kind`` is what is asked for.
+        """The library's name for the filter ``kind``.
 
         Raises:
             ValueError: the library has no such filter.
@@ -139,7 +140,7 @@ class Reference:
 
 @dataclass(frozen=True)
 class ReferencePlan(ResamplePlan):
-    """How one sample, of so many ``channels``, is resampled with the arithmetic of ``reference``."""
+    """How to resample one sample of ``channels`` channels with the arithmetic of ``reference``."""
 
     reference: Reference
     channels: int
@@ -198,7 +199,7 @@ class ReferencePlan(ResamplePlan):
         return self.reference.library == "pil" and image.shape[2] in (2, 4)
 
     def resample_opaque(self, source: np.ndarray, target: np.ndarray, tables: Sequence[AnyTaps]) -> None:
-        """Resamples each channel by itself."""
+        """Resamples each channel separately."""
         from penstock.kernels.cpu.fixed_point import resample_image
 
         vertical, horizontal = tables
@@ -209,7 +210,8 @@ class ReferencePlan(ResamplePlan):
 
 @dataclass(frozen=True)
 class ReducingPlan(ReferencePlan):
-    """How one sample is resampled as by Pillow with a ``reducing_gap``: first by whole factors, then the rest."""
+    """How to resample one sample like Pillow with a ``reducing_gap``: first reduced by integer factors, then
+    resampled."""
 
     @functools.cached_property
     def tables(self) -> tuple[AnyTaps, ...]:
@@ -261,7 +263,7 @@ class FloatPlan(ReferencePlan):
 
 @dataclass(frozen=True)
 class OpencvPlan(ReferencePlan):
-    """How one sample is resized by OpenCV itself: it is used for other things as well, and holds no GIL."""
+    """How to resize one sample with OpenCV itself, which is a dependency anyway, and releases the GIL."""
 
     @functools.cached_property
     def tables(self) -> tuple[AnyTaps, ...]:
@@ -280,11 +282,11 @@ class OpencvPlan(ReferencePlan):
 
 @dataclass(eq=False)
 class ReferencePlans(ResamplePlans):
-    """How many samples are resampled with the arithmetic of ``reference``.
+    """How to resample many samples with the arithmetic of ``reference``.
 
     Attributes:
-        channels: of each.
-        kind: of the plans of single ones.
+        channels: of each sample.
+        kind: the class of a single sample's plan.
     """
 
     reference: Reference
@@ -293,7 +295,7 @@ class ReferencePlans(ResamplePlans):
 
     def row(self, number: int) -> ReferencePlan:
         plan = super().row(number)
-        # Reversed regions are resized as they lie, and read backwards.
+        # Reversed regions are resized forwards, and the result is mirrored.
         axes = [replace(axis, start=min(axis.start, axis.end), end=max(axis.start, axis.end)) for axis in plan.axes]
         windows = [Window(0, axis.size_out, axis.start > axis.end) for axis in plan.axes]
         return self.kind(
@@ -302,7 +304,7 @@ class ReferencePlans(ResamplePlans):
 
 
 class ReferenceResizing(ResizingOperator):
-    """The base of operators that resize as other libraries do, if they are asked to (:data:`REFERENCE_ARGUMENTS`)."""
+    """Base of the operators that can resize exactly like other libraries (:data:`REFERENCE_ARGUMENTS`)."""
 
     def setup(self) -> None:
         super().setup()

@@ -1,4 +1,4 @@
-"""What the operators that resize have in common: arguments to plans, and plans to pixels."""
+"""Base of the operators that resize: from arguments to plans, and from plans to pixels."""
 
 from __future__ import annotations
 
@@ -122,11 +122,11 @@ AnyTaps = Taps | ReferenceTaps
 
 @dataclass(frozen=True)
 class Window:
-    """The part of the resized extents that is kept.
+    """The part of a resized axis that is kept.
 
     Attributes:
         start, stop: positions in the resized axis.
-        mirrored: read backwards.
+        mirrored: whether it is reversed.
     """
 
     start: int
@@ -134,7 +134,7 @@ class Window:
     mirrored: bool = False
 
     def part(self, inner: Window) -> Window:
-        """The window of this window's result, as a window of the axis."""
+        """A window of this window, as a window of the axis."""
         if self.mirrored:
             return Window(self.stop - inner.stop, self.stop - inner.start, not inner.mirrored)
         return Window(self.start + inner.start, self.start + inner.stop, inner.mirrored)
@@ -142,13 +142,13 @@ class Window:
 
 @dataclass(frozen=True)
 class ResamplePlan:
-    """How one sample is resampled.
+    """How to resample one sample.
 
     Attributes:
         axes: the plan of each spatial axis.
         filters: the filter of each spatial axis.
         antialias: whether filters widen when an axis shrinks.
-        windows: what is kept of each spatial axis.
+        windows: the part of each spatial axis that is kept.
     """
 
     axes: tuple[AxisPlan, ...]
@@ -156,7 +156,7 @@ class ResamplePlan:
     antialias: bool
     windows: tuple[Window, ...]
 
-    # Whether it can be joined with what normalizes the image.
+    # Whether it can be fused with normalization.
     normalizes: ClassVar[bool] = True
 
     @property
@@ -171,12 +171,12 @@ class ResamplePlan:
         return vertical.size_out > abs(vertical.end - vertical.start)
 
     def cropped(self, windows: Sequence[Window]) -> ResamplePlan:
-        """The plan that gives the parts ``windows`` of each axis of this plan's output."""
+        """The plan for the given window of each axis of this plan's output."""
         composed = tuple(outer.part(inner) for outer, inner in zip(self.windows, windows))
         return replace(self, windows=composed)
 
     def taps_of(self, axis: int) -> Taps:
-        """The filter of one axis, as far as its window reaches."""
+        """The filter of one axis, for the positions in its window."""
         plan, window = self.axes[axis], self.windows[axis]
         outputs = range(window.start, window.stop)
         if self.filters[axis] == INTERP_NN:
@@ -198,7 +198,7 @@ class ResamplePlan:
 
     @functools.cached_property
     def tables(self) -> tuple[AnyTaps, ...]:
-        """The filters of all axes, as far as the windows reach."""
+        """The filters of all axes, for the positions in the windows."""
         return tuple(self.taps_of(axis) for axis in range(len(self.axes)))
 
     @functools.cached_property
@@ -209,7 +209,7 @@ class ResamplePlan:
 
 
 def _span(table: AnyTaps) -> tuple[int, int]:
-    """From where to where a filter's taps reach; they go on in one direction."""
+    """The range of positions that a filter reads; its starts are monotonic."""
     if not table.starts.size:
         return 0, 0
     ends = int(table.starts[0]), int(table.starts[-1])
@@ -218,7 +218,7 @@ def _span(table: AnyTaps) -> tuple[int, int]:
 
 @dataclass(eq=False)
 class ResamplePlans(PlanColumns[ResamplePlan]):
-    """How many samples are resampled: arrays of shape (samples, spatial axes).
+    """How to resample many samples: arrays of shape (samples, spatial axes).
 
     Attributes:
         size_in, size_out: extents, int64.
@@ -263,7 +263,7 @@ class ResamplePlans(PlanColumns[ResamplePlan]):
 
 @dataclass
 class ImagePlans:
-    """How all images of a batch are resampled on GPU.
+    """How to resample all images of a batch on the GPU.
 
     Attributes:
         shapes: of the samples as stacks of images (n, H, W, C), int64 of shape (samples, 4).
@@ -276,7 +276,7 @@ class ImagePlans:
 
 
 class Spatial(NamedTuple):
-    """Which dimensions are resized: so many ``axes``, from ``first`` on."""
+    """The dimensions to resize: a number of ``axes``, from ``first`` on."""
 
     first: int
     axes: int
@@ -291,7 +291,7 @@ class ResizingOperator(ChainOperator[Spatial, ResamplePlan, ResamplePlans]):
     """The base of operators that resize the D, H and W dimensions of images."""
 
     def setup(self) -> None:
-        # On GPU, all samples are planned at once: their plans are not looked at one by one.
+        # On the GPU all samples are planned at once, and no sample's own plan is needed.
         self.plans_by_shape = self.device == "cpu"
         if self.args.get("mode", "default") not in MODES:
             raise RuntimeError(f"Invalid resize mode: {self.args['mode']}. Use one of {', '.join(MODES)}.")
@@ -342,12 +342,12 @@ class ResizingOperator(ChainOperator[Spatial, ResamplePlan, ResamplePlans]):
         plans = ResamplePlans(
             extents, sizes, starts, ends, self._filters(samples, sizes, starts, ends), self.args["antialias"]
         )
-        # Of nothing comes nothing: an empty dimension stays empty.
+        # An empty dimension stays empty.
         shapes[:, spatial] = sizes * (extents > 0)
         return [shapes], plans
 
     def plan_axes(self, samples: Samples, extents: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The sizes and regions that the arguments ask for, as :func:`kernels.resize_shapes.plan_axes` gives them."""
+        """The sizes and regions given by the arguments; see :func:`kernels.resize_shapes.plan_axes`."""
         count = extents.shape[1]
         requested, mode = samples.derived(_SIZE_NAMES, ("size", count), lambda: self._requested(samples, count))
         region, relative = self._region(samples, count), self.args["roi_relative"]
@@ -358,7 +358,8 @@ class ResizingOperator(ChainOperator[Spatial, ResamplePlan, ResamplePlans]):
     def plan_reference(
         self, samples: Samples, extents: np.ndarray, library: str
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The same for the arithmetic of another library: regions as they are given, and sizes as torchvision rounds them."""
+        """The same for another library's arithmetic: regions are not adjusted, and sizes are rounded like
+        torchvision's."""
         count = extents.shape[1]
         requested, mode = samples.derived(_SIZE_NAMES, ("size", count), lambda: self._requested(samples, count))
         region, relative = self._region(samples, count), self.args["roi_relative"]
@@ -420,7 +421,7 @@ class ResizingOperator(ChainOperator[Spatial, ResamplePlan, ResamplePlans]):
 
     @staticmethod
     def _roi_corner(samples: Samples, name: str, count: int) -> np.ndarray:
-        """One corner of the region; a single constant, or a scalar from the graph, is meant for all axes."""
+        """One corner of the region; a single constant, or a scalar tensor argument, applies to all axes."""
         values, computed = samples.values(name), samples.tensors(name)
         if values.shape[1] == 1 and (computed is None or computed.ndim == 1):
             values = values.repeat(count, axis=1)
@@ -456,7 +457,7 @@ class Resampling(Sampling):
 
     Attributes:
         plan: of the spatial axes.
-        first: the first of them among all dimensions.
+        first: the first spatial dimension.
         shape_in: of the input.
         dtype: of the output.
     """
@@ -530,7 +531,8 @@ class Resampling(Sampling):
 
 
 def rows_at(source: Pixels, read: Region, first: int) -> tuple[np.ndarray, tuple[int, ...]]:
-    """A contiguous array of what is read and where its dimensions H and W, the first of which is ``first``, begin."""
+    """A contiguous array of what is read, and the origin of its dimensions H and W, which begin at dimension
+    ``first``."""
     behind = first + 2
     if not first and source.array.flags.c_contiguous and source.array.shape[behind:] == read.extents[behind:]:
         return source.array, source.origin[:2]
@@ -550,8 +552,8 @@ class ResampledStore(Stage):
 
     Attributes:
         plan: of the part that is kept.
-        resampling, store: the stages that it does.
-        place: where the part lies in H and W of the output.
+        resampling, store: the stages that it combines.
+        place: the part's position in H and W of the output.
     """
 
     plan: ResamplePlan
@@ -567,7 +569,7 @@ class ResampledStore(Stage):
 
     @property
     def is_inside(self) -> bool:
-        """Whether nothing of the output is filled but added channels."""
+        """Whether nothing in the output is filled except added channels."""
         return self.store.is_inside
 
     def covers(self, window: Region) -> Region:
@@ -595,7 +597,7 @@ class ResampledStore(Stage):
 
 
 def image_plans(workspace: Workspace[Spatial, ResamplePlan, ResamplePlans]) -> ImagePlans | None:
-    """How all samples are resized, as the kernel that works out its own tables takes it; None where that does not do."""
+    """The plans for the kernel that computes its own tables; None if it doesn't support the batch."""
     (first, count), plans, batch = workspace.state, workspace.plans, workspace.inputs[0]
     whole = numpy_dtype(batch.dtype).kind in "iu"
     if count != 2 or not whole or workspace.failures or not len(batch) or plans.size_out.max() >= _MAX_EXTENT:
@@ -605,7 +607,7 @@ def image_plans(workspace: Workspace[Spatial, ResamplePlan, ResamplePlans]) -> I
 
 
 def resample_batch(workspace: Workspace[Spatial, ResamplePlan, ResamplePlans]) -> None:
-    """Resamples the spatial axes of all samples on the GPU, as their plans say."""
+    """Resamples the spatial axes of all samples on the GPU, by their plans."""
     from penstock.kernels.cuda.launch import locate_all, scratch
     from penstock.kernels.cuda.resample import ImageResampling, resample_axes, resample_grouped
 
@@ -637,7 +639,7 @@ def resample_batch(workspace: Workspace[Spatial, ResamplePlan, ResamplePlans]) -
 def resample_images_planned(
     sources: TensorListGPU, targets: TensorListGPU, plans: ImagePlans, after: Normalized | None = None
 ) -> None:
-    """Resamples all samples of a batch on the GPU, with what comes ``after``."""
+    """Resamples all samples of a batch on the GPU; ``after``: the normalization that follows."""
     from penstock.kernels.cuda.launch import places_of
     from penstock.kernels.cuda.resample import ImageStacks, resample_planned
 
@@ -658,12 +660,12 @@ def _stack_shapes(shapes: np.ndarray, first: int) -> np.ndarray:
 
 
 def _image_stack(shape: Sequence[int], first: int) -> tuple[int, int, int, int]:
-    """A shape, whose dimensions H and W begin at ``first``, as that of a stack of images with channels last."""
+    """A shape with H and W from dimension ``first`` on, as that of a stack of images with channels last."""
     return (math.prod(shape[:first]), shape[first], shape[first + 1], math.prod(shape[first + 2 :]))
 
 
 def resample(source: np.ndarray, target: np.ndarray, first: int, plan: ResamplePlan) -> None:
-    """Resamples the spatial axes, which begin at dimension ``first``, of a contiguous array."""
+    """Resamples the spatial axes of a contiguous array, from dimension ``first`` on."""
     from penstock.kernels.cpu import resample as kernels
 
     if not target.size:
@@ -682,7 +684,7 @@ def resample(source: np.ndarray, target: np.ndarray, first: int, plan: ResampleP
 def resample_planes(
     source: np.ndarray, target: np.ndarray, first: int, plan: ResamplePlan, tables: Sequence[AnyTaps]
 ) -> None:
-    """Resamples H and W, which begin at dimension ``first``, of a contiguous array by these tables of the plan."""
+    """Resamples H and W of a contiguous array, from dimension ``first`` on, with these tables of the plan."""
     for plane, result in zip(_planes(source, first), _planes(target, first)):
         plan.resample(plane, result, tables)
 
@@ -697,8 +699,8 @@ def resample_and_normalize(
 ) -> None:
     """Resizes, crops, mirrors, normalizes, converts and transposes images in one pass.
 
-    Only the rows and columns that ``plan.windows`` keep are computed. The result is bit for bit that of
-    :func:`resample` into an array of dtype ``between`` with what follows done after it.
+    Only the rows and columns in ``plan.windows`` are computed. The result is bit for bit that of :func:`resample` into
+    an array of dtype ``between``, followed by the normalization.
 
     Args:
         source: contiguous, of shape (..., H, W, C), of uint8, int16, uint16 or float32.
@@ -707,7 +709,7 @@ def resample_and_normalize(
         plan: of two axes.
         between: the type that the resized images would have: the source's, or float32.
         normalization: what follows.
-        origin: where ``source``, which may be a part of the image, begins in it.
+        origin: the position of ``source`` in the image, if it is only a part of it.
     """
     from penstock.kernels.cpu import resample as kernels
 
@@ -726,5 +728,5 @@ def _shifted(table: AnyTaps, by: int) -> AnyTaps:
 
 
 def _planes(array: np.ndarray, first: int) -> np.ndarray:
-    """A stack of images (n, H, W, rest), of which H is dimension ``first``."""
+    """The array as a stack of images (n, H, W, rest); H is dimension ``first``."""
     return array.reshape(math.prod(array.shape[:first]), *array.shape[first : first + 2], -1)

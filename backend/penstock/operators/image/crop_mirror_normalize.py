@@ -130,7 +130,8 @@ class CropMirrorNormalize(ChainOperator[StoredAs, CmnPlan, CmnPlans]):
     def _values_of(self, samples: Samples, channels: Sequence[int]) -> list[ChannelValues]:
         """The per-channel values of each sample; computed only once if mean and std are constant."""
         if self.tensor_arguments.isdisjoint(("mean", "std")):
-            return [self._constant_values(samples, count) for count in channels]
+            known = {count: self._constant_values(samples, count) for count in set(channels)}
+            return [known[count] for count in channels]
         means, stds = (samples.values(name).astype(np.float32) for name in ("mean", "std"))
         rows = enumerate(channels)
         return [self._channel_values(count, means[row % len(means)], stds[row % len(stds)]) for row, count in rows]

@@ -38,8 +38,8 @@ from penstock.schema.example_data import Example, on_photo
 class Resize(ReferenceResizing):
     """Resamples images to another size with a separable filter.
 
-    The middle of output pixel j lies at ``(j + 0.5) * scale - 0.5`` in the input; beyond the border the nearest pixel
-    is taken.
+    The centre of output pixel j lies at ``(j + 0.5) * scale - 0.5`` in the input; beyond the border the edge is
+    repeated.
     """
 
     schema = Schema(

@@ -1,4 +1,4 @@
-"""A resize and its `crop_mirror_normalize` in one launch on GPU."""
+"""A resize and its `crop_mirror_normalize` in one launch on the GPU."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from penstock.operators.image._resizing import (
     resample_images_planned,
 )
 from penstock.operators.image._stores import ChannelValues, CmnPlan, CmnPlans, NormalizingStore, StoredAs
-from penstock.schema import Operator, Sample, Schema, Workspace, register_operator
+from penstock.schema import Operator, Sample, Samples, Schema, Workspace, register_operator
 from penstock.schema.fused import FusedOperator
 from penstock.schema.image_chain import NotFusable
 
@@ -28,17 +28,17 @@ if TYPE_CHECKING:
 
 
 class _Resize(Protocol):
-    """What of the first step is asked for here."""
+    """The part of the first step that is used here."""
 
     def stage(self, sample: Sample[Spatial, ResamplePlan]) -> Resampling:
         """How one sample is resized."""
 
 
 class _Normalize(Protocol):
-    """What of the second step is asked for here."""
+    """The part of the second step that is used here."""
 
     def stage(self, sample: Sample[StoredAs, CmnPlan]) -> NormalizingStore:
-        """What happens to one sample."""
+        """The work for one sample."""
 
 
 _First = Workspace[Spatial, ResamplePlan, ResamplePlans]
@@ -75,7 +75,7 @@ class ResizeNormalize(FusedOperator):
             raise NotFusable("layouts other than those of images")
         if first.state.axes != 2:
             raise NotFusable("volumes")
-        shapes = np.array([sample.shapes[0] for sample in second.live])
+        shapes = Samples(self.operators[1], second, [sample.index for sample in second.live]).shapes()
         if not regions.are_inside(shapes) or not regions.are_whole(shapes, kept.layout.index("H")):
             raise NotFusable("windows that reach outside")
 
@@ -94,7 +94,7 @@ class ResizeNormalize(FusedOperator):
             _resample_planned(first, second, images, values)
             return
         befores, samples = first.samples, second.live
-        # Samples whose plans for both steps are the same have the same pair.
+        # Samples that share both steps' plans share the pair.
         pairs: dict[tuple[int, int], tuple[Sample, Sample]] = {}
         jobs = []
         for sample in samples:
@@ -123,7 +123,7 @@ class ResizeNormalize(FusedOperator):
 
 
 def _resample_planned(first: _First, second: _Second, images: ImagePlans, values: ChannelValues) -> None:
-    """Computes a batch whose samples are resized as images, and alike in what happens to their channels."""
+    """Computes a batch of images that share their per-channel values."""
     from penstock.kernels.cuda.resample import Normalized
 
     axes, kept, regions, mirror = [], second.state, second.plans.regions, second.plans.mirror

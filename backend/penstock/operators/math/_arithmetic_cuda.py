@@ -1,4 +1,4 @@
-"""The functions of arithmetic expressions in CUDA C++, with the same results as on CPU."""
+"""The functions of arithmetic expressions in CUDA C++, with the same results as on the CPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Normalization by mean and standard deviation on GPU."""
+"""Normalization by mean and standard deviation on the GPU."""
 
 from __future__ import annotations
 

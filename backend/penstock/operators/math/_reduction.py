@@ -37,8 +37,9 @@ class Reduction(Operator[tuple[int, ...]]):
     """The base of operators that reduce dimensions to one number.
 
     Attributes:
-        merge: on GPU, how two numbers are combined: ``Add``, ``Least`` or ``Greatest``.
-        squares, divides, root: on GPU, whether elements (minus the mean, if any) are squared first, whether the sum is
+        merge: on the GPU, how two numbers are combined: ``Add``, ``Least`` or ``Greatest``.
+        squares, divides, root: on the GPU, whether elements (minus the mean, if any) are squared first, whether the sum
+            is
             divided by their count, and whether the square root is taken.
     """
 
@@ -105,7 +106,7 @@ class Reduction(Operator[tuple[int, ...]]):
             if self.divides:
                 divisor = reduced_count(source.shape, axes) - self.args.get("ddof", 0)
             if mean is not None and source.shape and not axes:
-                # As on CPU, the deviation of a single element is zero.
+                # As on the CPU, the deviation of a single element is zero.
                 divisor = math.inf
             jobs.append(reduction.Reduction(source, target, axes, mean, divisor))
         kind = numpy_dtype(workspace.outputs[0].dtype)

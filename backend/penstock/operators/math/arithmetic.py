@@ -1,4 +1,4 @@
-"""`_arithmetic_generic_op`: one arithmetic function, behind Python's operators and `penstock.math`."""
+"""`_arithmetic_generic_op`: one arithmetic function, used by Python's operators and `penstock.math`."""
 
 from __future__ import annotations
 

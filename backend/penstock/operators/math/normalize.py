@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from penstock.kernels.cpu.moments import Standard
 
 _TYPES = (INT8, UINT8, INT16, UINT16, INT32, UINT32, FLOAT)
-# Elements whose differences are computed at a time.
+# Elements processed at a time.
 _BLOCK = 1 << 16
 
 
@@ -138,7 +138,8 @@ class Normalize(ArrayOperator[tuple[int, ...]]):
             moments.standardize(source, volumes, self._standard, target)
 
     def standard_of_rows(self, sample: Sample[tuple[int, ...]], data: np.ndarray) -> Standard | None:
-        """How each row of a float32 matrix like ``data`` is normalized by itself; None where it is not to be so."""
+        """How to normalize each row of a float32 matrix like ``data`` separately; None if rows are not normalized
+        separately."""
         from penstock.kernels.cpu import moments
 
         if sample.workspace.state != (1,) or self.given("mean") or self.given("stddev"):

@@ -20,7 +20,7 @@ def python_schema(name: str, batch_processing: bool, *further: Argument) -> Sche
     Args:
         name: of the operator.
         batch_processing: the default of that argument.
-        further: arguments beside those that all of these operators have.
+        further: arguments in addition to those that all of these operators have.
     """
     return Schema(
         name=name,

@@ -126,7 +126,7 @@ class NumbaFunction(Operator):
         from numba import cuda
 
         cupy = require_cupy()
-        # Numba has a current device of its own.
+        # Numba keeps its own current device.
         with cuda.gpus[cupy.cuda.Device().id]:
             stream = cuda.external_stream(cupy.cuda.get_current_stream().ptr)
             launch = self._function[tuple(self.args["blocks"]), tuple(self.args["threads_per_block"]), stream]
@@ -145,7 +145,7 @@ def compiled(function: Any, arguments: dict[str, Any], device: str) -> Any:
     return _compiled(getattr(function, "py_func", function), types, ranks, arguments["batch_processing"], device)
 
 
-# Kept, as it is compiled at the call, where errors should show, and needed again at the build.
+# Cached: it is compiled at the call, where errors should show, and needed again when the pipeline is built.
 @functools.lru_cache(maxsize=64)
 def _compiled(function: Any, types: tuple[Any, ...], ranks: tuple[int, ...], batches: bool, device: str) -> object:
     import numba

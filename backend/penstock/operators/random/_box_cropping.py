@@ -120,7 +120,7 @@ class BoxCroppingOperator(RandomOperator[None, BoxWindow]):
         if self.args["output_bbox_indices"]:
             outputs[-1][...] = window.indices
 
-    # -- what the coordinates mean -----------------------------------------------------------------------------
+    # -- coordinates -------------------------------------------------------------------------------------------
 
     def _layout(self, ndim: int) -> str:
         layout = self.args["bbox_layout"]

@@ -1,4 +1,4 @@
-"""The search for a window that suits the boxes in it, free of the GIL."""
+"""The search for a window that fits the boxes in it, without the GIL."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _HALF: Final = np.float32(0.5)
 
 
 class Rules(NamedTuple):
-    """What a window must be like.
+    """The conditions for a window.
 
     Attributes:
         thresholds: overlaps, one of which is drawn in each round; float32.
@@ -58,13 +58,13 @@ def search(
 
     Args:
         boxes: float32 of shape (n, 2 * ndim): starts, then ends, in fractions of the image.
-        rules: what the window must be like.
+        rules: the conditions for the window.
         ratios: ranges of the aspect ratios of all pairs of axes, float32 of shape (pairs, 2).
         crop: the window's extents in pixels; empty to draw them.
-        size: the image's extents in pixels; may be empty where ``crop`` is.
+        size: the image's extents in pixels; may be empty if ``crop`` is.
         key, stream, start: the random stream.
-        window: float32 of 2 * ndim, zeros: becomes the window, or the best where none overlaps enough.
-        kept: bool of n, False: becomes which boxes lie in it.
+        window: float32 of 2 * ndim, zeros; output: the window, or the best one if none overlaps enough.
+        kept: bool of n, False; output: which boxes lie in it.
     """
     n, tries = start, 0
     best = np.float32(-1)
@@ -201,7 +201,7 @@ def share_inside(boxes: np.ndarray, i: int, window: np.ndarray) -> np.float32:
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def overlap_with(boxes: np.ndarray, window: np.ndarray, union: bool, every: bool) -> np.float32:
-    """By how much the window overlaps the boxes: the least, or the most where one box is enough; 1 without boxes."""
+    """The overlap of the window with the boxes: the smallest, or the largest if one box is enough; 1 without boxes."""
     if len(boxes) == 0:
         return np.float32(1)
     least, most = np.float32(np.inf), np.float32(-np.inf)

@@ -61,7 +61,7 @@ _SMALL_DRAW = 1024
 class Draw(RandomOperator[Sample | None]):
     """Fills a tensor with numbers of some distribution, the same on CPU and GPU up to rounding.
 
-    Its state is one of the samples, where all are alike.
+    Its state is one of the samples if they all have the same arguments.
     """
 
     default_dtype: ClassVar[DALIDataType] = DALIDataType.FLOAT
@@ -75,7 +75,7 @@ class Draw(RandomOperator[Sample | None]):
         self.fill_batch(sample, out[None], self.streams(sample.workspace, [sample.index]))
 
     def fill_batch(self, sample: Sample, out: np.ndarray, streams: Streams) -> None:
-        """Draws the numbers of samples with the same arguments; or else :meth:`fill` does, for one.
+        """Draws the numbers of several samples with the same arguments; optional, as :meth:`fill` draws one sample's.
 
         Args:
             sample: any of them.
@@ -101,7 +101,7 @@ class Draw(RandomOperator[Sample | None]):
         try:
             shape = None if first is None else self.infer(first)
         except Exception:
-            # The error recurs when samples are computed one by one, which tells the failing ones.
+            # The error recurs when samples are computed one by one, which identifies the failing ones.
             shape = None
         if shape is None or math.prod(shape) > _SMALL_DRAW:
             return super().infer_samples(workspace, num_outputs)

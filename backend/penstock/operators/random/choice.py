@@ -60,7 +60,7 @@ class Choice(RandomOperator):
         return [OutputSpec(pool.dtype, self._layout(workspace))]
 
     def _layout(self, workspace: Workspace) -> str:
-        """The array's layout if it still applies: to slices picked one by one, or in one row."""
+        """The array's layout if it still applies: to a single slice, or to slices picked in a row."""
         layout = workspace.inputs[0].layout()
         if len(workspace.inputs) > 1:
             picked = workspace.inputs[1].ndim()

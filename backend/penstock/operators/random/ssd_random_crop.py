@@ -99,7 +99,7 @@ def _is_whole(window: BoxWindow) -> bool:
 
 
 def _inside(window: BoxWindow, height: int, width: int) -> tuple[slice, slice]:
-    """The rows and columns of an image that a window takes."""
+    """The rows and columns of an image that a window covers."""
     extents = np.array([width, height], np.float32)
     left, top = (round_half_away(float(edge)) for edge in window.anchor * extents)
     right, bottom = (round_half_away(float(edge)) for edge in (window.anchor + window.shape) * extents)

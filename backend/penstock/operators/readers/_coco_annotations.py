@@ -98,7 +98,7 @@ def _inside(counts: bytes, size: int) -> np.ndarray:
 
     Runs alternate between outside and inside. From the third on, a length is stored as the difference from the last but
     one, in 5 bits per character, lowest first; the sixth bit marks continuation. Source: cocoapi's ``rleFrString``.
-    (pycocotools decodes, too, but warns with numpy 2.)
+    (pycocotools decodes it as well, but warns with NumPy 2.)
     """
     lengths: list[int] = []
     position = 0

@@ -34,7 +34,7 @@ VIDEO_ARGUMENTS = (
 
 
 def count_outputs(arguments: dict[str, object]) -> int:
-    """Frames, and the further outputs asked for."""
+    """The number of outputs: frames, and any further ones requested."""
     labels = arguments.get("labels") is not None or bool(arguments.get("file_list") or arguments.get("file_root"))
     numbers = str(arguments.get("enable_frame_num") or "none") not in ("none", "False")
     return 1 + labels + numbers + bool(arguments.get("enable_timestamps"))

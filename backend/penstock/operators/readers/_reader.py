@@ -17,6 +17,7 @@ from penstock.schema import Argument, Operator, OutputSpec, Sample, Workspace
 from penstock.schema.tolerance import ON_ERROR
 from penstock.storage import is_remote
 from penstock.tensors import TensorListCPU, TensorListGPU
+from penstock.tensors.memory import BatchMemory
 
 READER_ARGUMENTS = (
     Argument("dont_use_mmap", "bool", False, "Accepted for compatibility."),
@@ -54,11 +55,12 @@ class Reader(Operator):
     """The base of readers.
 
     Attributes:
-        items: everything there is to read, in order; listed when first needed.
+        items: all items of the data set, in order; listed when first needed.
         shuffles_list: `random_shuffle` also shuffles the whole list once.
         shuffles_both_ways: `random_shuffle` and `shuffle_after_epoch` may be combined.
-        nothing_to_read: what is said of a data set without samples.
-        decodes: to read a sample takes so much work, beside the wait for the file, that threads share it.
+        nothing_to_read: the error message for a data set without samples.
+        memory: for what is read of the batch.
+        decodes: whether reading a sample takes enough CPU time for threads to share the work.
     """
 
     decodes: ClassVar[bool] = False
@@ -94,6 +96,7 @@ class Reader(Operator):
         self._items: Sequence[object] | None = None
         self._order: ReadingOrder | None = None
         self._keeps_checkpoints = False
+        self.memory = BatchMemory()
         if not args["lazy_init"]:
             self._open()
 
@@ -103,7 +106,7 @@ class Reader(Operator):
             value = self.args[name]
             yield from [value] if isinstance(value, str) else value or ()
 
-    # -- what concrete readers fill in -------------------------------------------------------------------------
+    # -- implemented by concrete readers -----------------------------------------------------------------------
 
     @abstractmethod
     def list_items(self) -> Sequence[Any]:
@@ -197,7 +200,7 @@ class Reader(Operator):
         return settings.padded_shard_size * settings.num_shards if settings.pad_last_batch else settings.size
 
     def end_epoch(self) -> None:
-        """Leaves out what is left of the epoch: the next sample is the first one of the next."""
+        """Skips the rest of the epoch: the next sample is the first one of the next epoch."""
         self._open().end_epoch()
 
     def state(self) -> Any:
@@ -212,6 +215,7 @@ class Reader(Operator):
         order = self._open()
         items = [self.items[order.next(first_of_batch=i == 0)] for i in range(workspace.batch_size)]
         samples: list[Any] = [None] * len(items)
+        self.memory.begin(workspace.pool)
 
         def task(index: int) -> None:
             try:
@@ -222,6 +226,7 @@ class Reader(Operator):
         # Threads wait for remote files side by side; local ones come quicker than threads wake.
         shared = self.decodes or self._is_remote
         workspace.parallel(task, len(items), None if shared else [1] * len(items))
+        self.memory.end()
         for number, spec in enumerate(self.output_specs()):
             column = self.aligned([None if sample is None else sample[number] for sample in samples], number)
             infos = [self.source_info(item, number) for item in items]

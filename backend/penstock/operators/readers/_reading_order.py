@@ -25,7 +25,7 @@ DEFAULT_SHUFFLE_SEED = 524287
 
 @dataclass(frozen=True)
 class OrderSettings:
-    """How a reader goes through its samples.
+    """How a reader traverses its samples.
 
     Attributes:
         size: number of samples of all shards.
@@ -90,7 +90,7 @@ class ReadingOrder:
         self._begin_shard(settings.shard_id)
 
     def _begin_shard(self, shard: int) -> None:
-        """Begins a shard, with nothing read ahead but of it."""
+        """Begins a shard, discarding anything read ahead."""
         self._cursor = self.settings.start(shard)
         self._shard = shard
         self._read_of_shard = 0
@@ -102,7 +102,7 @@ class ReadingOrder:
             self._buffer[position] = self._read_ahead()
 
     def end_epoch(self) -> None:
-        """Leaves out what is left of the epoch: the next index is the first one of the next epoch."""
+        """Skips the rest of the epoch: the next index is the first one of the next epoch."""
         if self.settings.keeps_shard:
             self._begin_epoch()
             self._begin_shard(self.settings.shard_id)

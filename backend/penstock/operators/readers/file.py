@@ -140,7 +140,7 @@ class File(Reader):
         return [OutputSpec(UINT8, "", 1), OutputSpec(INT32, "", 1)]
 
     def read(self, item: _Item) -> tuple[np.ndarray, np.ndarray]:
-        return self.files.read(join(self._root, item.path)), np.array([item.label], np.int32)
+        return self.files.read(join(self._root, item.path), self.memory.take), np.array([item.label], np.int32)
 
     def source_info(self, item: _Item, output: int) -> str:
         return item.path if output == 0 else ""

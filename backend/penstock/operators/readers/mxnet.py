@@ -99,7 +99,7 @@ class MXNet(Reader):
         return [OutputSpec(UINT8, "", 1), OutputSpec(FLOAT, "", 1)]
 
     def read(self, item: Record) -> tuple[np.ndarray, np.ndarray]:
-        record = self.files.read_range(item.path, item.start, item.size)
+        record = self.files.read_range(item.path, item.start, item.size, self.memory.take)
         magic, length = _FRAME.unpack_from(record.data) if record.size >= _FRAME.size else (0, 0)
         # The upper 3 bits say whether a record is split into parts.
         if magic != _MAGIC or length >> 29 or _FRAME.size + length > record.size:

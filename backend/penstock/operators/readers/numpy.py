@@ -7,14 +7,18 @@ from typing import Any
 import numpy as np
 
 from penstock.data_types import NO_TYPE
-from penstock.kernels.codecs.npy import view_npy
-from penstock.kernels.windows import apply_policy, check_policy
+from penstock.kernels.codecs.npy import NpyHeader, read_npy_header, view_npy
+from penstock.kernels.thread_buffers import ThreadBuffers
+from penstock.kernels.windows import Region, apply_policy, check_policy
 from penstock.operators.image._boxes import argument_boxes
 from penstock.operators.image._windows import copy_region
 from penstock.operators.readers._paths import PathReader, path_arguments
 from penstock.operators.readers._reader import EPOCH_SHUFFLE_ARGUMENTS, READER_ARGUMENTS
 from penstock.schema import Alias, Argument, OutputSpec, Sample, Schema, register_operator
 
+# In bytes; that of an array of numbers has some hundred.
+_LONG_HEADER = 4096
+_buffers = ThreadBuffers()
 _STARTS = ("roi_start", "rel_roi_start")
 _ENDS = ("roi_end", "rel_roi_end", "roi_shape", "rel_roi_shape")
 
@@ -68,6 +72,8 @@ class Numpy(PathReader):
             if sum(self._has(name) for name in names) > 1:
                 raise ValueError(f"{', '.join(f'`{name}`' for name in names)} arguments are mutually exclusive")
         check_policy(self.args["out_of_bounds_policy"])
+        # Of constant regions, by the arrays' shapes.
+        self._regions: dict[tuple[int, ...], Region] = {}
         self._has_region = any(self._has(name) for name in _STARTS + _ENDS)
         super().setup()
 
@@ -79,21 +85,69 @@ class Numpy(PathReader):
         return [OutputSpec(NO_TYPE)]
 
     def read(self, item: str) -> tuple[np.ndarray]:
-        return (_native(view_npy(self.files.read(self.path(item)))),)
+        return (_native(self._array(self.path(item))),)
+
+    def _array(self, path: str) -> np.ndarray:
+        return view_npy(self.files.read(path, self.memory.take))
 
     def read_sample(self, item: str, sample: Sample) -> tuple[np.ndarray]:
-        array = view_npy(self.files.read(self.path(item)))
-        sample.workspace.decoding.limits.check_bytes(array.nbytes, "The array")
+        limits, path = sample.workspace.decoding.limits, self.path(item)
         if not self._has_region:
+            array = self._array(path)
+            limits.check_bytes(array.nbytes, "The array")
             return (_native(array),)
-        axes = self.args["roi_axes"] or range(array.ndim)
-        shapes = np.array([array.shape], np.int64)
-        regions = argument_boxes(_RegionOfInterest(sample, list(axes)), shapes, "")
-        apply_policy(shapes, regions.anchors, regions.extents, self.args["out_of_bounds_policy"])
-        region = regions.row(0)
+        header = self._header(path)
+        limits.check_bytes(header.size, "The array")
+        region = self._region(header.shape, sample)
+        array, region = self._part(path, header, region)
         target = np.empty(region.extents, array.dtype.newbyteorder("="))
         copy_region(array, region, [_as_held(self.args["fill_value"], array.dtype)], None, target)
         return (target,)
+
+    def _header(self, path: str) -> NpyHeader:
+        size = self.files.size(path)
+        beginning = self.files.read_range(path, 0, min(size, _LONG_HEADER), _scratch)
+        try:
+            return read_npy_header(beginning, size)
+        except ValueError:
+            # It is longer than any that is written, or wrong.
+            return read_npy_header(self.files.read(path), size)
+
+    def _region(self, shape: tuple[int, ...], sample: Sample) -> Region:
+        """The region of an array of this shape that the sample wants."""
+        constant = not sample.workspace.arguments
+        if constant and shape in self._regions:
+            return self._regions[shape]
+        shapes = np.array([shape], np.int64)
+        axes = self.args["roi_axes"] or range(len(shape))
+        regions = argument_boxes(_RegionOfInterest(sample, list(axes)), shapes, "")
+        apply_policy(shapes, regions.anchors, regions.extents, self.args["out_of_bounds_policy"])
+        region = regions.row(0)
+        if constant:
+            self._regions[shape] = region
+        return region
+
+    def _part(self, path: str, header: NpyHeader, region: Region) -> tuple[np.ndarray, Region]:
+        """The rows of an array (of one stored by columns, the columns) that a region lies in, and the region there."""
+        shape = list(header.shape)
+        if not shape:
+            return self._array(path), region
+        axis = len(shape) - 1 if header.fortran_order else 0
+        first = min(max(region.anchor[axis], 0), shape[axis])
+        last = min(max(region.anchor[axis] + region.extents[axis], first), shape[axis])
+        row = header.size // max(shape[axis], 1)
+        data = self.files.read_range(path, header.start + first * row, (last - first) * row, _scratch)
+        shape[axis] = last - first
+        anchor = list(region.anchor)
+        anchor[axis] -= first
+        values = data.view(header.dtype)
+        part = values.reshape(shape, order="F") if header.fortran_order else values.reshape(shape)
+        return part, Region(tuple(anchor), region.extents)
+
+
+def _scratch(size: int) -> np.ndarray:
+    """Memory that this thread's next call gives again."""
+    return _buffers.array((size,), np.dtype(np.uint8))
 
 
 def _native(array: np.ndarray) -> np.ndarray:

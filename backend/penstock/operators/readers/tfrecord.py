@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from penstock.data_types import from_numpy_dtype
-from penstock.kernels.codecs.tfrecord import STRING, Feature, parse_example, record_data, take
+from penstock.kernels.codecs.tfrecord import STRING, Feature, has_values, parse_example, record_data, take
 from penstock.operators.readers._reader import EPOCH_SHUFFLE_ARGUMENTS, READER_ARGUMENTS, Reader
 from penstock.operators.readers._records import Record
 from penstock.schema import Alias, Argument, OutputSpec, Schema, register_operator
@@ -29,7 +29,7 @@ def read_index(files: Files, path: str, index_path: str) -> list[Record]:
 
 
 def index_lines(files: Files, path: str) -> Iterator[str]:
-    """The lines of a file's index, as :func:`read_index` takes them.
+    """The lines of a file's index in the format of :func:`read_index`.
 
     Source: TensorFlow's record format: length, checksum, data, checksum.
 
@@ -126,9 +126,11 @@ class TFRecord(Reader):
         return [OutputSpec(from_numpy_dtype(feature.dtype), "", feature.ndim) for _, feature in self._features]
 
     def read(self, item: Record) -> list[np.ndarray]:
-        found = parse_example(record_data(self.files.read_range(item.path, item.start, item.size)))
+        record = self.files.read_range(item.path, item.start, item.size, self.memory.take)
+        found = parse_example(record_data(record))
         return [
-            take(feature, name, found) if name in found else _placeholder(feature) for name, feature in self._features
+            take(feature, name, found) if has_values(feature, name, found) else _placeholder(feature)
+            for name, feature in self._features
         ]
 
     def aligned(self, column: list[np.ndarray | None], output: int) -> list[np.ndarray | None]:

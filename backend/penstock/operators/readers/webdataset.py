@@ -50,6 +50,8 @@ class Component(NamedTuple):
 
 
 Sample = tuple["Component | None", ...]
+# In bytes: files of a sample that are not asked for are read along with the others if they are small.
+_MOST_BETWEEN = 1 << 14
 
 
 def list_archive(files: Files, path: str) -> Iterator[list[Component]]:
@@ -100,7 +102,7 @@ def read_index(files: Files, path: str, index_path: str) -> Iterator[list[Compon
 
 
 def index_lines(files: Files, path: str) -> Iterator[str]:
-    """The lines of an archive's index, as :func:`read_index` takes them, version 1.2.
+    """The lines of an archive's index in the format of :func:`read_index`, version 1.2.
 
     Raises:
         ValueError: the archive is corrupt, holds no samples, or holds a file with a space in its name.
@@ -233,6 +235,7 @@ class Webdataset(Reader):
                 "The number of index files, if any, must match the number of archives in the dataset: "
                 f"{len(args['index_paths'])} and {len(args['paths'])}"
             )
+        self._numpy_dtypes = list(map(numpy_dtype, self._dtypes))
         self._wanted = [self._spelling(entry).split(";") for entry in args["ext"]]
         super().setup()
 
@@ -274,14 +277,24 @@ class Webdataset(Reader):
         return [OutputSpec(dtype, "", 1) for dtype in self._dtypes]
 
     def read(self, item: Sample) -> list[np.ndarray]:
-        return [_contents(self.files, component, numpy_dtype(dtype)) for component, dtype in zip(item, self._dtypes)]
+        found = [component for component in item if component is not None]
+        if not found:
+            return [np.empty(0, dtype) for dtype in self._numpy_dtypes]
+        # The files of a sample lie one after the other.
+        archive, first = found[0].archive, min(component.start for component in found)
+        last = max(component.start + component.size for component in found)
+        if last - first > sum(component.size for component in found) + _MOST_BETWEEN:
+            return [self._contents(component, dtype) for component, dtype in zip(item, self._numpy_dtypes)]
+        span = self.files.read_range(archive, first, last - first, self.memory.take)
+        empty = span[:0]
+        parts = [empty if c is None else span[c.start - first : c.start - first + c.size] for c in item]
+        return [part if dtype == np.uint8 else part.view(dtype) for part, dtype in zip(parts, self._numpy_dtypes)]
+
+    def _contents(self, component: Component | None, dtype: np.dtype) -> np.ndarray:
+        if component is None:
+            return np.empty(0, dtype)
+        return self.files.read_range(component.archive, component.start, component.size, self.memory.take).view(dtype)
 
     def source_info(self, item: Sample, output: int) -> str:
         component = item[output]
         return "" if component is None else f"{component.archive}:{component.start}:{component.name}"
-
-
-def _contents(files: Files, component: Component | None, dtype: np.dtype) -> np.ndarray:
-    if component is None:
-        return np.empty(0, dtype)
-    return files.read_range(component.archive, component.start, component.size).view(dtype)

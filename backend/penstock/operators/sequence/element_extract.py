@@ -1,4 +1,4 @@
-"""`element_extract`: single frames of a sequence, each as an output."""
+"""`element_extract`: single frames of a sequence, one per output."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ class SequenceRearrange(Operator[None, np.ndarray]):
         return (len(order), *shape[1:])
 
     def compute(self, sample: Sample[None, np.ndarray]) -> None:
-        # The indices are valid; with numpy's own check there would be another copy.
+        # The indices are valid; NumPy's own check would cost another copy.
         np.take(sample.inputs[0], sample.plan, axis=0, out=sample.outputs[0], mode="clip")
 
     def compute_batch(self, workspace: Workspace[None, np.ndarray]) -> None:

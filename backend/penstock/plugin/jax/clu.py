@@ -41,7 +41,7 @@ class DALIGenericPeekableIterator(DALIGenericIterator):
         super().__init__(*arguments, **keywords)
         self._lock = threading.RLock()
 
-    # For whoever asks how it is called.
+    # For tools that inspect the signature.
     functools.update_wrapper(__init__, DALIGenericIterator.__init__)
 
     def __next__(self) -> dict[str, jax.Array]:
@@ -83,7 +83,8 @@ class DALIGenericPeekableIterator(DALIGenericIterator):
 
     @property
     def is_nonpadding(self) -> Any:
-        """For each sample of the last batch whether it belongs to the epoch rather than filling the batch: bool of shape (batch,)."""
+        """Whether each sample of the last batch belongs to the epoch, rather than padding the batch: bool of shape
+        (batch,)."""
         kept = self._epoch.within() or [self.batch_size] * self._num_gpus
         flags = np.concatenate([np.arange(self.batch_size) < count for count in kept])
         return flags if self._sharding is None else jax.device_put(jnp.asarray(flags), self._sharding)

@@ -14,7 +14,7 @@ class _Lease:
     """Holds an array of a pipeline while PyTorch uses its memory.
 
     A pipeline computes its batches on its own stream, and reuses memory as soon as nothing refers to it. PyTorch's
-    queued work on it must finish first: so the stream waits for PyTorch's.
+    queued work on it must finish first, so the pipeline's stream waits for PyTorch's.
     """
 
     def __init__(self, array: Any, producer: Any, consumer: Any) -> None:
@@ -36,7 +36,7 @@ def from_device(array: Any, producer: Any = None) -> torch.Tensor:
 
     Args:
         array: C-contiguous.
-        producer: the CuPy stream on which its memory is used again afterwards.
+        producer: the CuPy stream on which its memory will be reused.
     """
     cupy = require_cupy()
     if producer is None or not array.size:
@@ -46,7 +46,7 @@ def from_device(array: Any, producer: Any = None) -> torch.Tensor:
     lease = _Lease(array, producer, consumer)
     memory = cupy.cuda.UnownedMemory(array.data.ptr, array.nbytes, lease, array.device.id)
     view = cupy.ndarray(array.shape, array.dtype, cupy.cuda.MemoryPointer(memory, 0))
-    # Streams are current for a device: else that of the device which is current would be taken.
+    # Each device has its own current stream: otherwise that of the wrong device would be used.
     with array.device, stream_at(consumer.cuda_stream, array.device.id):
         return torch.from_dlpack(view)
 
@@ -74,7 +74,7 @@ def feed_ndarray(dali_tensor: Any, arr: torch.Tensor, cuda_stream: object = None
     Args:
         dali_tensor: on either device.
         arr: contiguous, where to copy to.
-        cuda_stream: the copy is ordered by it; by default it is waited for.
+        cuda_stream: the stream to copy on; by default the call waits for the copy.
 
     Raises:
         AssertionError: shapes or types differ.

@@ -46,21 +46,34 @@ class PixelFormat:
 RGB, BGR, GRAY = PixelFormat(1, 8, 3), PixelFormat(1, 10, 3), PixelFormat(2, 4, 1)
 
 
-class EncodedImage(NamedTuple):
-    """An image to decode.
+class EncodedImages(NamedTuple):
+    """Images to decode, in columns.
 
     Attributes:
-        data: the file's bytes, uint8 of shape (n,), contiguous.
-        height, width: as stored.
-        region: top, left, bottom and right of the region to decode, as stored; None: the whole image.
-        output: address to decode to.
+        files: their bytes, uint8 of shape (n,), contiguous.
+        sizes: heights and widths as stored, int64 of shape (images, 2).
+        regions: top, left, bottom and right of the regions to decode, as stored, int64 of shape (images, 4); zeros: the
+            whole image.
+        outputs: addresses to decode to, int64 of shape (images,).
     """
 
-    data: np.ndarray
-    height: int
-    width: int
-    region: tuple[int, int, int, int] | None
-    output: int
+    files: Sequence[np.ndarray]
+    sizes: np.ndarray
+    regions: np.ndarray
+    outputs: np.ndarray
+
+    def table(self, channels: int) -> np.ndarray:
+        """The table that compiled code reads, a row for each image; ``channels``: of the results."""
+        from penstock.kernels.codecs.nvimgcodec import loop
+
+        table = np.zeros((len(self.files), loop.IMAGE_WORDS), np.int64)
+        table[:, loop.DATA] = [file.__array_interface__["data"][0] for file in self.files]
+        table[:, loop.LENGTH] = [file.size for file in self.files]
+        table[:, loop.OUTPUT] = self.outputs
+        table[:, [loop.HEIGHT, loop.WIDTH]] = self.sizes
+        table[:, loop.CHANNELS] = channels
+        table[:, [loop.TOP, loop.LEFT, loop.BOTTOM, loop.RIGHT]] = self.regions
+        return table
 
 
 class Templates:
@@ -101,15 +114,16 @@ class Batch:
         words: the arguments of the compiled loop.
     """
 
-    def __init__(self, images: Sequence[EncodedImage], channels: int, templates: Templates) -> None:
+    def __init__(self, images: EncodedImages, channels: int, templates: Templates) -> None:
         from penstock.kernels.codecs.nvimgcodec import loop
 
         # Compiled code reads these until the job is done, so they must not move.
-        self._table = np.array([_row(image, channels) for image in images], np.int64)
-        self._work = np.empty(loop.work_words(len(images)), np.int64)
+        count = len(images.files)
+        self._table = images.table(channels)
+        self._work = np.empty(loop.work_words(count), np.int64)
         self._templates = templates
         self.words = np.zeros(loop.BATCH_WORDS, np.int64)
-        self.words[loop.COUNT] = len(images)
+        self.words[loop.COUNT] = count
         self.words[loop.TABLE], self.words[loop.WORK] = self._table.ctypes.data, self._work.ctypes.data
         self.words[loop.INFO], self.words[loop.SEEN] = templates.info, templates.seen
         self.words[loop.VIEW], self.words[loop.PARAMS] = templates.view, templates.params
@@ -192,9 +206,7 @@ class BatchDecoder:
         self._templates: dict[tuple[PixelFormat, int], Templates] = {}
         self.close = weakref.finalize(self, _close, self._thread, self._instance)
 
-    def decode(
-        self, images: Sequence[EncodedImage], pixels: PixelFormat, stream: int = 0, keep: object = None
-    ) -> Decoded:
+    def decode(self, images: EncodedImages, pixels: PixelFormat, stream: int = 0, keep: object = None) -> Decoded:
         """Starts decoding a batch.
 
         Args:
@@ -234,21 +246,6 @@ class BatchDecoder:
 def _close(thread: BackgroundThread, instance: Instance) -> None:
     thread.close()
     instance.close()
-
-
-def _row(image: EncodedImage, channels: int) -> tuple[int, ...]:
-    """An image's row in the table."""
-    place = image.data.__array_interface__["data"][0]
-    return (
-        place,
-        image.data.size,
-        image.output,
-        image.height,
-        image.width,
-        channels,
-        *(image.region or (0, 0, 0, 0)),
-        0,
-    )
 
 
 @functools.cache

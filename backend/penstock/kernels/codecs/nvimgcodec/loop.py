@@ -1,7 +1,8 @@
 """The compiled loop over a batch: from encoded bytes to decoded images without the GIL.
 
 Images that the first decoder rejects go to the second, so which one decodes an image does not depend on the rest of the
-batch."""
+batch.
+"""
 
 from __future__ import annotations
 

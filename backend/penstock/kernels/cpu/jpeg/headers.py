@@ -1,7 +1,8 @@
 """Reads the headers of many ordinary JPEGs at once.
 
 Results equal those of :func:`penstock.kernels.codecs.headers.jpeg.check_jpeg`; any file that it might reject is left to
-it."""
+it.
+"""
 
 from __future__ import annotations
 

@@ -1,0 +1,163 @@
+"""`rescale_normalize`: the last step of models' own preprocessors, with the arithmetic of the library that they use."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from penstock.data_types import FLOAT, UINT8, dtype_name
+from penstock.kernels.windows import Region
+from penstock.schema import (
+    Argument,
+    Equivalent,
+    Input,
+    OutputSpec,
+    Sample,
+    Schema,
+    Workspace,
+    register_operator,
+)
+from penstock.schema.example_data import Example, on_photo
+from penstock.schema.image_chain import ChainOperator, Pixels, Store
+from penstock.schema.operator import Shape
+
+_LAYOUTS = {"CHW": (2, 0, 1), "HWC": (0, 1, 2)}
+
+
+def table_of(reference: str, divisor: float, mean: Sequence[float], std: Sequence[float]) -> np.ndarray:
+    """What each of the 256 values becomes in each channel, or in all: float32 of shape (C, 256).
+
+    Args:
+        reference: `torchvision`: mean and deviation are multiplied by the divisor, in single precision, where there are any.
+            `numpy`: values are divided in double precision, and then normalized in single precision.
+        divisor: values are multiplied with its reciprocal.
+        mean, std: one for each channel, or one for all; none: values are not normalized.
+    """
+    values = np.arange(256, dtype=np.float32)[None]
+    offset, spread = (np.array(numbers, np.float32)[:, None] for numbers in (mean, std))
+    if not len(mean):
+        scale = 1.0 / divisor
+        return (
+            values * np.float32(scale)
+            if reference == "torchvision"
+            else (values.astype(np.float64) * scale).astype(np.float32)
+        )
+    if reference == "torchvision":
+        return (values - offset * np.float32(divisor)) / (spread * np.float32(divisor))
+    return ((values.astype(np.float64) * (1.0 / divisor)).astype(np.float32) - offset) / spread
+
+
+@dataclass(frozen=True)
+class LookupStore(Store):
+    """Images of uint8 stored in another order, by a table of each channel's values.
+
+    Attributes:
+        table: float32 of shape (C, 256).
+        permutation: of HWC.
+        shape: of the output.
+    """
+
+    table: np.ndarray
+    permutation: tuple[int, ...]
+    shape: Shape
+
+    writes_views = True
+
+    def covers(self, window: Region) -> Region:
+        place = self.permutation.index(2)
+        anchor, extents = list(window.anchor), list(window.extents)
+        anchor[place], extents[place] = 0, self.shape[place]
+        return Region(tuple(anchor), tuple(extents))
+
+    def reads(self, window: Region) -> Region:
+        order = [self.permutation.index(axis) for axis in range(3)]
+        return Region(tuple(window.anchor[k] for k in order), tuple(window.extents[k] for k in order))
+
+    def compute(self, sample: Sample, source: Pixels, window: Region, target: np.ndarray) -> None:
+        look_up(source.part(self.reads(window)), self.table, target, self.permutation)
+
+
+def look_up(image: np.ndarray, table: np.ndarray, target: np.ndarray, permutation: tuple[int, ...]) -> None:
+    """Fills ``target`` with the values of an image (H, W, C)."""
+    from penstock.operators.image._rescale_normalize_cpu import look_up_pixels
+
+    order = [permutation.index(axis) for axis in range(3)]
+    look_up_pixels(image, table, target.transpose(order))
+
+
+@register_operator
+class RescaleNormalize(ChainOperator):
+    """Computes ``(x / divisor - mean) / std`` of images of uint8, to the bit as torchvision or numpy do, and transposes them.
+
+    This is what the image processors of `transformers` do last. `crop_mirror_normalize` does it with other roundings.
+
+    >>> tensors = fn.rescale_normalize(images, mean=[0.5] * 3, std=[0.5] * 3)  # doctest: +SKIP
+    """
+
+    schema = Schema(
+        name="RescaleNormalize",
+        inputs=(Input("input", ("HWC", "FHWC"), doc="Images of uint8."),),
+        arguments=(
+            Argument("divisor", "float", 255.0, "Values are divided by it; 1: they are not."),
+            Argument("mean", "float[]", [], "Subtracted from each channel, or from all; none: not normalized."),
+            Argument("output_layout", "layout", "CHW", "Layout of the output: CHW or HWC.", example="HWC"),
+            Argument(
+                "reference",
+                "string",
+                "torchvision",
+                "Whose arithmetic: `torchvision`, of tensors, with the divisor in mean and deviation; or `numpy`, one after "
+                "the other.",
+                choices=("torchvision", "numpy"),
+            ),
+            Argument("std", "float[]", [], "Each channel, or all, are divided by it."),
+        ),
+        sequences=True,
+        examples=(Example({"mean": [0.5, 0.4, 0.3], "std": [0.2, 0.25, 0.3]}),),
+        shown=(on_photo(mean=[0.485, 0.456, 0.406], std=[0.229, 0.224, 0.225], output_layout="HWC"),),
+        equivalents=(
+            Equivalent(
+                "torchvision.transforms.v2.Normalize", "Of uint8 as it is, with mean and deviation 255 times as large."
+            ),
+        ),
+    )
+
+    plans_by_shape = True
+
+    def setup(self) -> None:
+        arguments = self.args
+        if arguments["output_layout"] not in _LAYOUTS:
+            raise ValueError(f"`output_layout` is CHW or HWC. Got: {arguments['output_layout']}")
+        if len(arguments["mean"]) != len(arguments["std"]):
+            raise ValueError(
+                f"`mean` and `std` have as many values: got {len(arguments['mean'])} and {len(arguments['std'])}"
+            )
+        if not arguments["divisor"] or 0.0 in arguments["std"]:
+            raise ValueError("`divisor` and `std` are not 0: values are divided by them")
+        if arguments["reference"] not in ("torchvision", "numpy"):
+            raise ValueError(f"`reference` is torchvision or numpy. Got: {arguments['reference']!r}")
+        self._table = table_of(arguments["reference"], arguments["divisor"], arguments["mean"], arguments["std"])
+
+    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+        batch = workspace.inputs[0]
+        if batch.dtype != UINT8:
+            raise RuntimeError(f"Images must be of uint8. Got: {dtype_name(batch.dtype)}")
+        return [OutputSpec(FLOAT, self.args["output_layout"], batch.ndim())]
+
+    def infer(self, sample: Sample) -> Shape:
+        shape, channels = sample.shapes[0], len(self._table)
+        if channels not in (1, shape[2]):
+            raise RuntimeError(f"`mean` and `std` have {channels} values, but the image has {shape[2]} channels")
+        return tuple(shape[axis] for axis in self._permutation)
+
+    @property
+    def _permutation(self) -> tuple[int, ...]:
+        return _LAYOUTS[self.args["output_layout"]]
+
+    def compute(self, sample: Sample) -> None:
+        look_up(sample.inputs[0], self._table, sample.outputs[0], self._permutation)
+
+    def stage(self, sample: Sample) -> LookupStore:
+        shape = sample.shapes[0]
+        return LookupStore(self._table, self._permutation, tuple(shape[axis] for axis in self._permutation))

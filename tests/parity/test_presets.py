@@ -1,0 +1,101 @@
+"""Presets give what the image processors of `transformers` gave (`record.py`); `make parity` asks them about more."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from penstock import Pipeline, presets
+from penstock.cli._group import penstock as cli
+from penstock.plugin.transformers import ImageProcessor
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from processors import BACKENDS, CONFIGURATIONS, SMALL, pictures
+from record import PICTURE_MOST, PICTURES, PROCESSED
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_equal_what_transformers_gave(backend: str) -> None:
+    given = [picture.file for picture in pictures(PICTURES, PICTURE_MOST)]
+    with np.load(PROCESSED) as recorded:
+        for name in SMALL:
+            pipeline = presets.preset(CONFIGURATIONS[name], batch_size=PICTURES, backend=backend)
+            for number, values in enumerate(pipeline.run(images=given)[0]):
+                np.testing.assert_array_equal(np.array(values), recorded[f"{name} {backend} {number}"], name)
+            pipeline.close()
+
+
+def test_processors_are_called_as_those_of_transformers(tmp_path: Path) -> None:
+    (tmp_path / "preprocessor_config.json").write_text(json.dumps(CONFIGURATIONS["clip-old"]))
+    processor = ImageProcessor.from_pretrained(tmp_path)
+    images = [picture.image for picture in pictures(PICTURES, PICTURE_MOST)]
+    features = processor(images, return_tensors="np")
+    with np.load(PROCESSED) as recorded:
+        expected = np.stack([recorded[f"clip-old torchvision {number}"] for number in range(PICTURES)])
+    np.testing.assert_array_equal(features.pixel_values, expected)
+    arrays = [np.asarray(image) for image in images]
+    np.testing.assert_array_equal(np.stack(processor(arrays)["pixel_values"]), expected)
+    np.testing.assert_array_equal(processor.preprocess(arrays[0].transpose(2, 0, 1))["pixel_values"][0], expected[0])
+
+
+@pytest.mark.parametrize(
+    ("image", "told"),
+    [(np.zeros((4, 4, 3), np.float32), "Got float32"), (np.zeros((4, 4), np.uint8), r"Got uint8 of shape \(4, 4\)")],
+)
+def test_what_processors_refuse(image: Any, told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        ImageProcessor(CONFIGURATIONS["vit"])([image])
+
+
+def test_images_that_keep_their_sizes_fit_into_no_tensor() -> None:
+    processor = ImageProcessor({"image_processor_type": "ViTImageProcessor", "do_resize": False})
+    images = [np.zeros((4, 5, 3), np.uint8), np.zeros((7, 5, 3), np.uint8)]
+    assert [values.shape for values in processor(images)["pixel_values"]] == [(3, 4, 5), (3, 7, 5)]
+    with pytest.raises(ValueError, match="do not fit into one tensor"):
+        processor(images, return_tensors="np")
+
+
+@pytest.mark.parametrize(
+    ("configuration", "told"),
+    [
+        ({"image_processor_type": "CLIPImageProcesor"}, "Did you mean 'CLIPImageProcessor'"),
+        ({"size": 224}, "names no class"),
+        ({"image_processor_type": "ViTImageProcessor", "do_flip_channel_order": True}, "`do_flip_channel_order`"),
+        ({"image_processor_type": "ViTImageProcessor", "do_pad": True}, "`do_pad`"),
+        ({"image_processor_type": "ViTImageProcessor", "resample": 5}, "the filter hamming"),
+        ({"image_processor_type": "ViTImageProcessor", "size": {"longest_edge": 3}}, "`size` is a number, or has"),
+        ({"image_processor_type": "ViTImageProcessor", "rescale_factor": 0.1234567}, "only one over a number"),
+    ],
+)
+def test_configurations_that_no_preset_follows(configuration: dict[str, object], told: str) -> None:
+    with pytest.raises(presets.PresetError, match=told):
+        presets.preset(configuration)
+
+
+def test_crops_that_libraries_place_differently_are_refused() -> None:
+    larger = {"image_processor_type": "CLIPImageProcessor", "size": 20, "crop_size": 33}
+    presets.preset(larger)
+    with pytest.raises(presets.PresetError, match="crops more"):
+        presets.preset(larger, backend="pil")
+
+
+def test_presets_become_models(tmp_path: Path) -> None:
+    configuration = tmp_path / "preprocessor_config.json"
+    configuration.write_text(json.dumps(CONFIGURATIONS["dinov2-small"]))
+    arguments = ["export", "--preset", str(configuration), str(tmp_path / "models" / "dino"), "--batch-size", "4"]
+    result = CliRunner().invoke(cli, arguments, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    assert "dims: [3, 33, 32]" in (tmp_path / "models" / "dino" / "config.pbtxt").read_text()
+    given = [picture.file for picture in pictures(PICTURES, PICTURE_MOST)]
+    exported = Pipeline.load(str(tmp_path / "models" / "dino" / "1" / "model.json"), prefetch_queue_depth=1)
+    with np.load(PROCESSED) as recorded:
+        for number, values in enumerate(exported.run(images=given)[0]):
+            np.testing.assert_array_equal(np.array(values), recorded[f"dinov2-small torchvision {number}"])
