@@ -114,6 +114,14 @@ def test_what_has_no_counterpart_says_why(installed: None, name: str) -> None:
         importlib.import_module(f"nvidia.dali.{name}")
 
 
+def test_dynamic_mode(installed: None) -> None:
+    ndd = importlib.import_module("nvidia.dali.experimental.dynamic")
+    assert importlib.import_module("nvidia.dali.experimental").dynamic is ndd is penstock.dynamic
+    assert importlib.import_module("nvidia.dali.experimental.dynamic.random").uniform is ndd.random.uniform
+    result = ndd.resize(ndd.zeros(shape=(4, 6, 3), dtype=ndd.uint8), size=[2, 2])
+    assert isinstance(result._storage, importlib.import_module("nvidia.dali.backend").TensorCPU)
+
+
 def test_schemas_are_asked_as_in_dali(installed: None) -> None:
     backend = importlib.import_module("nvidia.dali.backend")
     resize, reader = backend.GetSchema("Resize"), backend.GetSchema("readers__File")

@@ -33,7 +33,6 @@ from penstock.tensors import TensorCPU, TensorList, TensorListCPU
 
 # Larger tensors are not compared from step to step: calls with them run on their own.
 _MOST_COMPARED = 1 << 16
-_PLAIN = frozenset({int, float, bool, str})
 
 
 class Root(Protocol):
@@ -348,8 +347,6 @@ class Loop:
     def _part(self, value: object) -> Hashable:
         """A key of an input or an argument; raises TypeError if it cannot be the same in the next step."""
         kind = type(value)
-        if kind in _PLAIN:
-            return kind, value
         if kind is CapturedBatch:
             assert isinstance(value, CapturedBatch)
             reference = value.reference_in(self)

@@ -425,9 +425,7 @@ def _belongs(schema: Schema) -> bool:
         if version <= _FIRST_VERSION:
             return False
     own = operator_class(schema.name)
-    if issubclass(own, (FusedOperator, InputOperator)) or own.bind is not RunningOperator.bind:
-        return False
-    return not schema.hidden or schema.class_name.startswith("_") or schema.name.startswith("_")
+    return not issubclass(own, (FusedOperator, InputOperator)) and own.bind is RunningOperator.bind
 
 
 def _is_reader(schema: Schema) -> bool:
