@@ -100,18 +100,17 @@ def parse_example(message: memoryview) -> dict[str, Message]:
         raise ValueError(f"Damaged TFRecord: its {len(message)} bytes are not a tf.train.Example") from error
 
 
-def _kind(feature: Message) -> int | None:
+def _kind(name: str, held: Message) -> int | None:
     """The kind of a feature's values, None if it is empty; raises ValueError if it has several."""
-    kinds = [kind for kind, (_, name) in _LISTS.items() if feature.HasField(name)]
+    kinds = [kind for kind, (_, field) in _LISTS.items() if held.HasField(field)]
     if len(kinds) > 1:
-        raise ValueError(f"a feature is of {len(kinds)} kinds")
+        raise ValueError(f"Damaged TFRecord: the feature '{name}' is of {len(kinds)} kinds")
     return kinds[0] if kinds else None
 
 
-def has_values(feature: Feature, name: str, found: Mapping[str, Message]) -> bool:
+def has_values(name: str, found: Mapping[str, Message]) -> bool:
     """Whether a record has the feature, be it of another kind."""
-    held = found.get(name)
-    return held is not None and (held.HasField(_LISTS[feature.kind][1]) or _kind(held) is not None)
+    return name in found and _kind(name, found[name]) is not None
 
 
 def take(feature: Feature, name: str, found: Mapping[str, Message]) -> np.ndarray:
@@ -120,13 +119,12 @@ def take(feature: Feature, name: str, found: Mapping[str, Message]) -> np.ndarra
     Strings are vectors of bytes: the first one if there are several. Missing values are the default.
 
     Raises:
-        ValueError: the record holds values of another type, or more than fit the shape.
+        ValueError: the record holds values of another type or of several, or more than fit the shape.
     """
     held = found[name] if name in found else _MESSAGES.new("Feature")
-    if not held.HasField(_LISTS[feature.kind][1]):
-        kind = _kind(held)
-        if kind is not None:
-            raise ValueError(f"The feature '{name}' holds {_LISTS[kind][0]}, not {_LISTS[feature.kind][0]}")
+    kind = _kind(name, held)
+    if kind not in (None, feature.kind):
+        raise ValueError(f"The feature '{name}' holds {_LISTS[kind][0]}, not {_LISTS[feature.kind][0]}")
     if feature.kind == STRING:
         if feature.shape is None or feature.count > 1:
             raise ValueError(

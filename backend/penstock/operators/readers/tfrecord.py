@@ -129,7 +129,7 @@ class TFRecord(Reader):
         record = self.files.read_range(item.path, item.start, item.size, self.memory.take)
         found = parse_example(record_data(record))
         return [
-            take(feature, name, found) if has_values(feature, name, found) else _placeholder(feature)
+            take(feature, name, found) if has_values(name, found) else _placeholder(feature)
             for name, feature in self._features
         ]
 
