@@ -39,6 +39,9 @@ def test_reads_spans(root: str) -> None:
     assert part.flags.writeable
     with pytest.raises(OSError, match="ends before byte 12"):
         ANYWHERE.read_range(path, 8, 4)
+    for start, size in ((-1, 3), (3, -1)):
+        with pytest.raises(OSError, match=f"has no {size} bytes from byte {start} on"):
+            ANYWHERE.read_range(path, start, size)
 
 
 def test_files_that_are_written_anew_are_read_anew(tmp_path: Path) -> None:

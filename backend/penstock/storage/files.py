@@ -88,9 +88,11 @@ class Files:
         """``size`` bytes of a file from ``start`` on, uint8 of shape (size,); ``allocate`` as in :meth:`read`.
 
         Raises:
-            OSError: the file cannot be read, or is shorter.
+            OSError: the file cannot be read, or is shorter; or there is no such range, as a damaged index may claim.
         """
         path = self.path(path)
+        if min(start, size) < 0:
+            raise OSError(f"'{path}' has no {size} bytes from byte {start} on")
         part = _store(path).read_range(path, start, size, allocate)
         if part.size != size:
             raise OSError(f"'{path}' ends before byte {start + size}")
