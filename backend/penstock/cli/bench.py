@@ -6,19 +6,13 @@ from pathlib import Path
 
 import click
 
+from penstock.cli import _options
 from penstock.cli._paths import ExistingPath
 
 
 @click.command()
 @click.argument("path", type=ExistingPath())
-@click.option(
-    "--data",
-    "given",
-    metavar="[NAME=]PATH",
-    multiple=True,
-    help="A file, or a folder of files, for the pipeline's input NAME: images, recordings and the like as they are, arrays as "
-    ".npy. They are used again and again. Not needed for a pipeline that reads its data itself.",
-)
+@_options.data
 @click.option("--seconds", default=5.0, show_default=True, type=click.FloatRange(min=0), help="How long to run each.")
 @click.option(
     "--batch-size",

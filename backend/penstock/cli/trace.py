@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from penstock.cli import _options
 from penstock.cli._paths import ExistingPath
 
 if TYPE_CHECKING:
@@ -19,14 +20,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("path", type=ExistingPath())
-@click.option(
-    "--data",
-    "given",
-    metavar="[NAME=]PATH",
-    multiple=True,
-    help="A file, or a folder of files, for the pipeline's input NAME: images, recordings and the like as they are, arrays as "
-    ".npy. They are used again and again. Not needed for a pipeline that reads its data itself.",
-)
+@_options.data
 @click.option("--seconds", default=5.0, show_default=True, type=click.FloatRange(min=0), help="How long to run.")
 @click.option("--batch-size", type=click.IntRange(min=1), help="Samples in a batch.  [default: the pipeline's, or 32]")
 @click.option("--threads", type=click.IntRange(min=1), help="CPU threads.  [default: the pipeline's, or all cores]")

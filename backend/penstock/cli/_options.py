@@ -1,0 +1,14 @@
+"""Options that several commands take."""
+
+from __future__ import annotations
+
+import click
+
+data = click.option(
+    "--data",
+    "given",
+    metavar="[NAME=]PATH",
+    multiple=True,
+    help="A file, or a folder of files, for the pipeline's input NAME: images, recordings and the like as they are, arrays as "
+    ".npy. They are used again and again. Not needed for a pipeline that reads its data itself.",
+)
