@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 
 from penstock import dynamic
-
-torch = pytest.importorskip("torch")
+from penstock.dynamic.pytorch import nodes
 
 
 def test_tensors_share_memory() -> None:
@@ -34,9 +34,6 @@ def test_batches() -> None:
 
 
 def test_nodes(tmp_path: Path) -> None:
-    pytest.importorskip("torchdata.nodes")
-    from penstock.dynamic.pytorch import nodes
-
     for number in range(5):
         (tmp_path / str(number % 2)).mkdir(exist_ok=True)
         Image.new("RGB", (8, 6), (number, 0, 0)).save(tmp_path / str(number % 2) / f"{number}.png")

@@ -47,7 +47,6 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def bucket(local: Path) -> Iterator[str]:
     """The same in a bucket."""
-    pytest.importorskip("s3fs")
     import fsspec
 
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
