@@ -36,13 +36,16 @@ demo: setup  ## Start Triton, send held-out digits over HTTP and gRPC, show pred
 # Models run both ways in the tests, and plain Python models beside them, which only an old numpy suits.
 test test-all bench-serving: export PENSTOCK_SERVE_ENV := $(CURDIR)/$(SERVE)
 
+# A file's tests stay in one process: they share servers and compiled kernels.
+PARALLEL := -n auto --maxprocesses 8 --dist loadfile
+
 .PHONY: test
 test: setup stub  ## The tests, but for those that take long (make test ARGS="-k resize" for some)
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest $(PARALLEL) $(ARGS)
 
 .PHONY: test-all
 test-all: setup stub  ## All tests, as continuous integration runs them
-	$(BIN)/python -m pytest --exhaustive $(ARGS)
+	$(BIN)/python -m pytest --exhaustive $(PARALLEL) $(ARGS)
 
 # The kernels of JPEG once more with the bounds of arrays checked, and memory between pages that nobody may touch.
 .PHONY: fuzz

@@ -3,11 +3,14 @@
 By rule: of a test with many cases the default run takes some, evenly spread. `@pytest.mark.cases(n)` takes n of them, or n of
 each group that `by` tells from a case's identifier; `@pytest.mark.every_case` takes all. What takes long, such as a server
 that is killed and comes back, is `@pytest.mark.exhaustive`.
+
+Files about other people's frameworks are collected where those are installed, e.g. by `penstock[pytorch]`.
 """
 
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import itertools
 import sys
 from collections.abc import Callable, Iterator
@@ -20,6 +23,14 @@ from penstock.tensors.cuda import device_count
 sys.path.insert(0, str(Path(__file__).parent / "kernels" / "cuda"))
 
 CASES = 6
+_FRAMEWORKS = {"test_pytorch": ("torch", "torchdata"), "test_jax": ("jax",), "test_paddle": ("paddle",)}
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    for start, modules in _FRAMEWORKS.items():
+        if collection_path.name.startswith(start):
+            return not all(map(importlib.util.find_spec, modules)) or None
+    return None
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -55,12 +55,6 @@ def test_foreign_data_are_batches(batch: Any) -> None:
     np.testing.assert_array_equal(output.as_array(), np.ones((2, 3)))
 
 
-def test_torch_tensors_are_batches() -> None:
-    torch = pytest.importorskip("torch")
-    (output,) = run(lambda: fn.cast(torch.ones(2, 3), dtype=types.INT32))
-    assert output.as_array().shape == (2, 3)
-
-
 def test_what_operators_gave_can_be_given_again() -> None:
     def define() -> Any:
         node = fn.external_source(lambda: SAMPLES)

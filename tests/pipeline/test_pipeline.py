@@ -230,7 +230,9 @@ def test_settings_that_are_no_integers_are_refused(setting: dict[str, Any]) -> N
         pipeline.build()
 
 
-@pytest.mark.parametrize("output", ["a", {"a": 1}, None, [fn.random.uniform]], ids=str)
+@pytest.mark.parametrize(
+    "output", ["a", {"a": 1}, None, [fn.random.uniform]], ids=["text", "dictionary", "none", "function"]
+)
 def test_outputs_are_refused_when_the_pipeline_is_built(output: object) -> None:
     pipe = Pipeline(**SETTINGS)
     pipe.set_outputs(output)

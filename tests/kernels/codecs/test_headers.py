@@ -343,6 +343,7 @@ def put(data: bytes, place: int, contents: bytes) -> bytes:
         (put(recording("OGG"), 28 + 11, b"\0"), "0 channels"),
         (recording("OGG")[:20], "cut short"),
     ],
+    ids=lambda value: value if isinstance(value, str) else "recording",
 )
 def test_hostile_recordings_are_refused(data: bytes, message: str) -> None:
     with pytest.raises(CorruptRecordingError, match=message):

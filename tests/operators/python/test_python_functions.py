@@ -155,18 +155,6 @@ def test_capsules() -> None:
         run(lambda: fn.dl_tensor_python_function(source(), function=lambda batch: [1, 2, 3]))
 
 
-def test_torch() -> None:
-    torch = pytest.importorskip("torch")
-    (out,) = run(lambda: fn.torch_python_function(source(), function=lambda x: torch.nn.functional.relu(x - 1)))
-    assert out.as_array()[:, 0, 0].tolist() == [0, 0, 1]
-    (out,) = run(
-        lambda: fn.torch_python_function(source(), function=lambda xs: [x.sum() for x in xs], batch_processing=True)
-    )
-    assert out.as_array().tolist() == [0, 6, 12]
-    with pytest.raises(RuntimeError, match="PyTorch"):
-        run(lambda: fn.torch_python_function(source(), function=lambda x: x.numpy()))
-
-
 def test_classes() -> None:
     (out,) = run(lambda: ops.PythonFunction(function=doubled)(source()))
     assert out.as_array()[:, 0, 0].tolist() == [0, 2, 4]
