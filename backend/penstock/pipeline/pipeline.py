@@ -533,12 +533,11 @@ class Pipeline:
                 "to 1 (for both devices) or `exec_pipelined` shall be set to False. Received: "
                 f"prefetch_queue_depth={self.settings.prefetch_queue_depth}, exec_pipelined={self.settings.exec_pipelined}."
             )
-        self.build()
+        # The same executor throughout: another thread may close the pipeline meanwhile.
+        executor = self.executor
         for name, data in pipeline_inputs.items():
             self.feed_input(name, data)
-        with self.running_through(PipelineAPIType.BASIC):
-            # The same executor throughout: another thread may close the pipeline meanwhile.
-            executor = self.executor
+        with self._session.running_through(PipelineAPIType.BASIC):
             self._session.schedule(executor, self.iter_setup)
             return self._session.take(executor, cuda_stream)
 
@@ -582,7 +581,7 @@ class Pipeline:
 
     def enable_api_check(self, enable: bool) -> None:
         """Whether mixing :meth:`run` with :meth:`schedule_run` is rejected."""
-        self._session.enable_api_check(enable)
+        self._session.api_check = enable
 
     def output_stream(self) -> Any:
         """The CUDA stream (as an address holder) on which outputs are made; None for CPU pipelines."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -41,6 +41,7 @@ class Session:
         position: of the consumer; prefetching runs ahead of it.
         iterator_state: the state of an iterator in the checkpoint from which the pipeline continues.
         restored: whether it continues from a checkpoint.
+        api_check: whether mixing the APIs for running a pipeline is rejected.
     """
 
     def __init__(self, settings: PipelineSettings) -> None:
@@ -59,8 +60,8 @@ class Session:
         self.restored = False
         self._first_iteration = True
         self._to_consume = 0
+        self.api_check = True
         self._api: PipelineAPIType | None = None
-        self._api_check = True
 
     # -- beginning and end -----------------------------------------------------------------------------------------
 
@@ -186,6 +187,8 @@ class Session:
     def check_outputs(self, outputs: Sequence[Any]) -> None:
         """Raises RuntimeError for outputs that are not as declared."""
         settings, count = self.settings, len(outputs)
+        if settings.output_dtype is None and settings.output_ndim is None and settings.output_layout is None:
+            return
         declared = zip(
             outputs, settings.output_dtypes(count), settings.output_ndims(count), settings.output_layouts(count)
         )
@@ -201,25 +204,13 @@ class Session:
                         f"{what} in the output_idx={index} does not match. Expected: {names[0]}. Received: {names[1]}."
                     )
 
-    @contextlib.contextmanager
-    def _unchecked(self) -> Iterator[None]:
-        checked, self._api_check = self._api_check, False
-        try:
-            yield
-        finally:
-            self._api_check = checked
-
     def running_through(self, api: PipelineAPIType) -> AbstractContextManager[None]:
         """Rejects mixing the APIs for running a pipeline; calls inside are not checked."""
-        if self._api_check:
+        if self.api_check:
             self._api = self._api or api
             if self._api != api:
                 raise RuntimeError(f"Mixing pipeline API type. Currently used: {self._api}, but trying to use {api}")
-        return self._unchecked()
-
-    def enable_api_check(self, enable: bool) -> None:
-        """Whether mixing the APIs for running a pipeline is rejected."""
-        self._api_check = enable
+        return _ApiUnchecked(self)
 
     def end_epoch(self) -> None:
         """Gives up what is left of the epoch, in flight and to be read."""
@@ -290,6 +281,21 @@ class Session:
         for source in self.sources:
             source.skip(self.position.iteration, executor.max_batch_size)
         self.restored = True
+
+
+class _ApiUnchecked(contextlib.AbstractContextManager[None]):
+    """Calls inside may use any API for running the pipeline."""
+
+    __slots__ = ("_checked", "_session")
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def __enter__(self) -> None:
+        self._checked, self._session.api_check = self._session.api_check, False
+
+    def __exit__(self, *_: object) -> None:
+        self._session.api_check = self._checked
 
 
 def _batches_of(step: Any) -> float:
