@@ -47,6 +47,11 @@ test: setup stub  ## The tests, but for those that take long (make test ARGS="-k
 test-all: setup stub  ## All tests, as continuous integration runs them
 	$(BIN)/python -m pytest --exhaustive $(PARALLEL) $(ARGS)
 
+# Tests about frameworks are collected where these are installed. PyTorch's version is the one the tests were written with.
+.PHONY: frameworks
+frameworks: setup  ## PyTorch and JAX into .venv, for the tests of their plugins
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch==2.13.0 torchdata jax
+
 # The kernels of JPEG once more with the bounds of arrays checked, and memory between pages that nobody may touch.
 .PHONY: fuzz
 fuzz: setup  ## Mutated files through all decoders as they are served (make fuzz ARGS="--cases 1000000")
