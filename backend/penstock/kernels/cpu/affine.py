@@ -6,14 +6,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
-from penstock.kernels.cpu.options import OPTIONS
+from penstock.kernels.cpu.options import inner, kernel
 
 _TO_RADIANS = np.float32(math.pi / 180)
 
 
-@njit(**OPTIONS)
+@inner
 def _cosine_sine(radians: float) -> tuple[float, float]:
     """The cosine and sine; NaN for infinite angles."""
     if not np.isfinite(radians):
@@ -21,7 +20,7 @@ def _cosine_sine(radians: float) -> tuple[float, float]:
     return math.cos(radians), math.sin(radians)
 
 
-@njit(**OPTIONS)
+@kernel
 def fill_rotations_2d(angles: np.ndarray, rotations: np.ndarray) -> None:
     """Fills matrices that map output to input coordinates (x right, y down) for counter-clockwise rotations in
     degrees."""
@@ -30,7 +29,7 @@ def fill_rotations_2d(angles: np.ndarray, rotations: np.ndarray) -> None:
         rotations[row, 0, 0], rotations[row, 0, 1], rotations[row, 1, 0], rotations[row, 1, 1] = c, -s, s, c
 
 
-@njit(**OPTIONS)
+@kernel
 def fill_rotations_3d(angles: np.ndarray, axes: np.ndarray, rotations: np.ndarray) -> None:
     """Like :func:`fill_rotations_2d`, about unit vectors (x, y, z); Rodrigues' formula."""
     for row in range(len(rotations)):
@@ -44,7 +43,7 @@ def fill_rotations_3d(angles: np.ndarray, axes: np.ndarray, rotations: np.ndarra
                 rotations[row, i, j] = own + (1 - c) * (axis[i] * axis[j])
 
 
-@njit(**OPTIONS)
+@kernel
 def fill_canvases(sizes: np.ndarray, rotations: np.ndarray, enclosing: np.ndarray, canvases: np.ndarray) -> bool:
     """Fills the least extents that hold the rotated images, and the canvases; returns whether all rotations are finite.
 
@@ -69,7 +68,7 @@ def fill_canvases(sizes: np.ndarray, rotations: np.ndarray, enclosing: np.ndarra
     return True
 
 
-@njit(**OPTIONS)
+@kernel
 def fill_about_centres(linear: np.ndarray, sizes_in: np.ndarray, sizes_out: np.ndarray, matrices: np.ndarray) -> None:
     """Fills the matrices [R|t], float32, that map the centres of outputs to the centres of inputs."""
     half = np.float32(0.5)

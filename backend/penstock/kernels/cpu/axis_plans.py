@@ -6,9 +6,8 @@ Written as scalar loops: the shorter NumPy equivalents take numba seconds to com
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from penstock.kernels.cpu.options import OPTIONS
+from penstock.kernels.cpu.options import inner, kernel
 
 # Smaller sizes use the scale of this one: the true scale would exceed single precision.
 _MIN_SIZE = 1e-3
@@ -19,18 +18,18 @@ _TOO_LARGE = 2.0**62
 HALF_AWAY, TRUNCATED, CEILED = range(3)
 
 
-@njit(**OPTIONS)
+@kernel
 def _single(value: float) -> np.float64:
     """The value in single precision, which decides ties: halving a size, the nearest pixel."""
     return np.float64(np.float32(value))
 
 
-@njit(**OPTIONS)
+@inner
 def _scale(size: float, extent: float) -> np.float64:
     return np.float64(np.float32(size) / np.float32(extent))
 
 
-@njit(**OPTIONS)
+@inner
 def _fill_extents(extents: np.ndarray, requested: np.ndarray, mode: int, most: np.ndarray, sizes: np.ndarray) -> None:
     """The real-valued output extents of one image; ``requested`` may be negative; 0: not given."""
     axes = extents.size
@@ -70,7 +69,7 @@ def _fill_extents(extents: np.ndarray, requested: np.ndarray, mode: int, most: n
             sizes[axis] = min(sizes[axis], most[axis])
 
 
-@njit(**OPTIONS)
+@kernel
 def _region(
     row: int, axis: int, size: int, region_starts: np.ndarray, region_ends: np.ndarray, relative: bool
 ) -> tuple[float, float]:
@@ -84,7 +83,7 @@ def _region(
     return start, end
 
 
-@njit(**OPTIONS)
+@inner
 def _is_empty(shape: np.ndarray) -> bool:
     """Whether an image has no pixels."""
     product = 1
@@ -93,7 +92,7 @@ def _is_empty(shape: np.ndarray) -> bool:
     return product == 0
 
 
-@njit(**OPTIONS)
+@inner
 def _fill_empty(
     extents: np.ndarray, requested: np.ndarray, starts: np.ndarray, ends: np.ndarray, sizes: np.ndarray
 ) -> None:
@@ -107,7 +106,7 @@ def _fill_empty(
         starts[axis], ends[axis], sizes[axis] = 0.0, np.float64(extents[axis]), np.int64(size)
 
 
-@njit(**OPTIONS)
+@kernel
 def fill_axis_plans(
     shapes: np.ndarray,
     requested: np.ndarray,
@@ -181,7 +180,7 @@ def fill_axis_plans(
     return 0.0
 
 
-@njit(**OPTIONS)
+@kernel
 def fill_filters(
     sizes: np.ndarray,
     starts: np.ndarray,
@@ -200,7 +199,7 @@ def fill_filters(
             filters[image, axis] = kinds[min(image, len(kinds) - 1), 0]
 
 
-@njit(**OPTIONS)
+@kernel
 def fill_windows(
     anchors: np.ndarray,
     extents: np.ndarray,

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from penstock.kernels.cpu.options import OPTIONS
+from penstock.kernels.cpu.options import kernel
 
 
-@njit(**OPTIONS)
+@kernel
 def block_means(image: np.ndarray, rows: int, columns: int, result: np.ndarray) -> None:
     """The mean of each block of ``rows`` by ``columns`` pixels; blocks at the end may be smaller.
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from penstock.kernels.cpu.convert import converted
-from penstock.kernels.cpu.options import OPTIONS
+from penstock.kernels.cpu.options import kernel
 from penstock.kernels.cpu.simd import mix_pixels
 
 
-@njit(**OPTIONS)
+@kernel
 def _scale_add(
     source: np.ndarray, factor: np.float32, offset: np.float32, target: np.ndarray, like: np.generic
 ) -> None:
@@ -18,7 +17,7 @@ def _scale_add(
         target[i] = converted(np.float32(source[i]) * factor + offset, like)
 
 
-@njit(**OPTIONS)
+@kernel
 def _mix(source: np.ndarray, matrix: np.ndarray, offset: np.ndarray, target: np.ndarray, like: np.generic) -> None:
     """source (pixels, 3) -> target (pixels, 1), matrix (1, 3)."""
     a, b, c, d = matrix[0, 0], matrix[0, 1], matrix[0, 2], offset[0]
@@ -27,7 +26,7 @@ def _mix(source: np.ndarray, matrix: np.ndarray, offset: np.ndarray, target: np.
         target[p, 0] = converted(value, like)
 
 
-@njit(**OPTIONS)
+@kernel
 def _transform(
     source: np.ndarray, matrix: np.ndarray, offset: np.ndarray, target: np.ndarray, like: np.generic
 ) -> None:
@@ -48,7 +47,7 @@ _LANES = 16
 _WEIGHT_BITS = 15
 
 
-@njit(**OPTIONS)
+@kernel
 def _to_grey(source: np.ndarray, weights: tuple[np.int32, ...], target: np.ndarray) -> None:
     """source (pixels * 3) -> target (pixels), both of uint8."""
     p = 0

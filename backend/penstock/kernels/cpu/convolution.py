@@ -6,14 +6,13 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numba import njit
 
 from penstock.kernels.cpu.convert import converted
 from penstock.kernels.cpu.halves import rounded_to_halves
-from penstock.kernels.cpu.options import OPTIONS
+from penstock.kernels.cpu.options import kernel
 
 
-@njit(**OPTIONS)
+@kernel
 def reflected(index: int, size: int) -> int:
     """The position inside ``[0, size)`` that ``index`` is mirrored to."""
     if size == 1:
@@ -23,7 +22,7 @@ def reflected(index: int, size: int) -> int:
     return index
 
 
-@njit(**OPTIONS)
+@kernel
 def _convolve(source: np.ndarray, window: np.ndarray, target: np.ndarray, like: np.generic) -> None:
     """The middle axis of source (outer, n, inner) -> target of the same shape."""
     outer, size, inner = source.shape
@@ -42,7 +41,7 @@ def _convolve(source: np.ndarray, window: np.ndarray, target: np.ndarray, like: 
                 out[j] = converted(line[j], like)
 
 
-@njit(**OPTIONS)
+@kernel
 def _convolve_rows(source: np.ndarray, window: np.ndarray, target: np.ndarray, like: np.generic) -> None:
     """Like ``_convolve``, for an inner extent so small that whole rows are processed at once."""
     outer, size, inner = source.shape

@@ -9,9 +9,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from penstock.kernels.cpu.options import OPTIONS
+from penstock.kernels.cpu.options import inner, kernel
 from penstock.kernels.cpu.simd import larger, load, store, zeros
 
 # Number of independent maxima.
@@ -23,17 +22,17 @@ _INFINITY = np.float32(np.inf)
 _SMALLEST_NORMAL, _UP, _UP_EXPONENT = np.float32(2.0**-126), np.float32(2.0**25), np.float32(25)
 
 
-@njit(**OPTIONS)
+@kernel
 def _bits(number: np.float32) -> np.int32:
     return np.float32(number).view(np.int32)
 
 
-@njit(**OPTIONS)
+@inner
 def _float_from_bits(bits: int) -> np.float32:
     return np.int32(bits).view(np.float32)
 
 
-@njit(**OPTIONS)
+@kernel
 def largest(source: np.ndarray) -> np.float32:
     """The maximum, or 0 if no element is positive."""
     maxima, last = zeros(_ABREAST), source.size - source.size % _ABREAST
@@ -50,14 +49,14 @@ def largest(source: np.ndarray) -> np.float32:
     return result
 
 
-@njit(**OPTIONS)
+@inner
 def inverse_unit(source: np.ndarray, relative: bool, reference: np.float32) -> np.float32:
     """The scale of values: from the reference or, if ``relative``, from the maximum of the source."""
     unit = largest(source) if relative else reference
     return np.float32(1) / (unit if unit != 0 or not relative else np.float32(1))
 
 
-@njit(**OPTIONS)
+@inner
 def scaled_decibels(
     source: np.ndarray, scale: np.float32, smallest: np.float32, factor: np.float32, out: np.ndarray
 ) -> None:
@@ -80,7 +79,7 @@ def scaled_decibels(
         out[i] = (ratio if ratio == _INFINITY else logarithm) * factor
 
 
-@njit(**OPTIONS)
+@kernel
 def _to_decibels(
     source: np.ndarray, relative: bool, reference: np.float32, smallest: np.float32, factor: np.float32, out: np.ndarray
 ) -> None:

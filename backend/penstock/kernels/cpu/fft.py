@@ -13,11 +13,10 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from penstock.kernels.cpu.audio import reflected, used_widths
 from penstock.kernels.cpu.code_generation import Vector
-from penstock.kernels.cpu.options import OPTIONS
+from penstock.kernels.cpu.options import inner, kernel
 from penstock.kernels.cpu.simd import (
     add_product,
     at,
@@ -92,7 +91,7 @@ TransformFields = tuple[np.ndarray, int, int, int, bool, bool, _Factors]
 _Bands = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
-@njit(**OPTIONS)
+@inner
 def _copy_frames(
     signal: np.ndarray, length: int, step: int, first: int, count: int, reflect: bool, size: int, out: np.ndarray
 ) -> None:
@@ -113,7 +112,7 @@ def _copy_frames(
                 out[place + k] = signal[reflected(index, signal.size)]
 
 
-@njit(**OPTIONS)
+@inner
 def _gather(source: np.ndarray, first: int, step: int, window: np.ndarray, work: np.ndarray) -> None:
     """Windowed frames, side by side: even elements are real parts, odd ones imaginary; then zeros.
 
@@ -150,7 +149,7 @@ def _gather(source: np.ndarray, first: int, step: int, window: np.ndarray, work:
         k += _LANES
 
 
-@njit(**OPTIONS)
+@inner
 def _halve(work: np.ndarray, twiddles: np.ndarray) -> None:
     """A step of radix 2."""
     half = work.size // 2
@@ -166,7 +165,7 @@ def _halve(work: np.ndarray, twiddles: np.ndarray) -> None:
         store(work, b + _LANES, add_product(dr * wi, wr, di))
 
 
-@njit(**OPTIONS)
+@inner
 def _quarter(work: np.ndarray, stride: int, twiddles: np.ndarray, t: int) -> int:
     """A step of radix 4 of transforms of ``stride`` elements each; their factors begin at ``t``."""
     quarter = stride // 4
@@ -206,7 +205,7 @@ def _quarter(work: np.ndarray, stride: int, twiddles: np.ndarray, t: int) -> int
     return t
 
 
-@njit(**OPTIONS)
+@inner
 def _even_results(work: np.ndarray, a: int) -> _FourVectors:
     """Results 0 and 2 of the last radix-4 step for the four complex numbers starting at ``a``."""
     b, c, d = a + _ROW, a + 2 * _ROW, a + 3 * _ROW
@@ -221,7 +220,7 @@ def _even_results(work: np.ndarray, a: int) -> _FourVectors:
     return pr + sr, pi + si, pr - sr, pi - si
 
 
-@njit(**OPTIONS)
+@inner
 def _odd_results(work: np.ndarray, a: int) -> _FourVectors:
     """Results 1 and 3 of the same step."""
     b, c, d = a + _ROW, a + 2 * _ROW, a + 3 * _ROW
@@ -236,7 +235,7 @@ def _odd_results(work: np.ndarray, a: int) -> _FourVectors:
     return mr + ti, mi - tr, mr - ti, mi + tr
 
 
-@njit(**OPTIONS)
+@kernel
 def _part(
     ar: Vector,
     ai: Vector,
@@ -264,7 +263,7 @@ def _part(
     store(out, mirrored * columns, add_product(re * re, im, im))
 
 
-@njit(**OPTIONS)
+@inner
 def _power(work: np.ndarray, places: np.ndarray, split_twiddles: np.ndarray, out: np.ndarray, columns: int) -> None:
     """The last step of the transform, and the power of the real frames: frequency ``k`` in row ``k`` of ``out``."""
     quarter = places.size
@@ -287,7 +286,7 @@ def _power(work: np.ndarray, places: np.ndarray, split_twiddles: np.ndarray, out
         _part(a3r, a3i, b0r, b0i, split_twiddles, t + 6, out, columns, size - k, k)
 
 
-@njit(**OPTIONS)
+@inner
 def _spectra(
     signal: np.ndarray,
     window: np.ndarray,
@@ -320,13 +319,13 @@ def _spectra(
     _power(work, places, split_twiddles, out, columns)
 
 
-@njit(**OPTIONS)
+@inner
 def _scratch(size: int, window: np.ndarray) -> _Scratch:
     """Work space for ``size`` complex numbers of 8 frames, and for copies of the frames."""
     return np.empty(size * _ROW, np.float32), np.empty(window.size * _LANES, np.float32)
 
 
-@njit(**OPTIONS)
+@inner
 def _store_rows(block: np.ndarray, rows: int, first: int, frames: int, out: np.ndarray) -> None:
     """``out[k, first + column] = block[k, column]``, for up to ``frames`` columns."""
     if first + TILE <= frames:
@@ -338,7 +337,7 @@ def _store_rows(block: np.ndarray, rows: int, first: int, frames: int, out: np.n
             out[k * frames + first + column] = block[k * TILE + column]
 
 
-@njit(**OPTIONS)
+@inner
 def _store_columns(block: np.ndarray, rows: int, first: int, frames: int, out: np.ndarray) -> None:
     """``out[first + column, k] = block[k, column]``, for up to ``frames`` columns."""
     count = min(TILE, frames - first)
@@ -372,13 +371,13 @@ def _store_columns(block: np.ndarray, rows: int, first: int, frames: int, out: n
             out[(first + column) * rows + k] = block[k * TILE + column]
 
 
-@njit(**OPTIONS)
+@inner
 def _to_magnitudes(powers: np.ndarray) -> None:
     for i in range(powers.size):
         powers[i] = np.sqrt(powers[i])
 
 
-@njit(**OPTIONS)
+@kernel
 def _power_spectra(
     signal: np.ndarray,
     window: np.ndarray,
@@ -406,7 +405,7 @@ def _power_spectra(
             _store_rows(block, bins, t, frames, out)
 
 
-@njit(**OPTIONS)
+@inner
 def _sum_bands(
     powers: np.ndarray, starts: np.ndarray, widths: np.ndarray, weights: np.ndarray, out: np.ndarray
 ) -> None:
@@ -420,7 +419,7 @@ def _sum_bands(
         store(out, m * TILE, sums)
 
 
-@njit(**OPTIONS)
+@inner
 def band_tile(
     signal: np.ndarray,
     transform: TransformFields,
@@ -452,7 +451,7 @@ def band_tile(
         _sum_bands(powers, starts, widths, weights, sums[column:])
 
 
-@njit(**OPTIONS)
+@inner
 def tile_scratch(transform: TransformFields) -> TileScratch:
     """The scratch memory of :func:`band_tile`."""
     window, factors = transform[0], transform[6]
@@ -460,7 +459,7 @@ def tile_scratch(transform: TransformFields) -> TileScratch:
     return _scratch(size, window), np.empty((size + 1) * _LANES, np.float32)
 
 
-@njit(**OPTIONS)
+@kernel
 def _band_power(
     signal: np.ndarray,
     transform: TransformFields,

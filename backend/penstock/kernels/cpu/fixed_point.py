@@ -7,9 +7,8 @@ value from each of several rows, sums, and transposes the result back.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from penstock.kernels.cpu.options import OPTIONS
+from penstock.kernels.cpu.options import inner, kernel
 from penstock.kernels.cpu.simd import at
 from penstock.kernels.cpu.simd_integers import load, nothing, store_rows, transpose_block, widened
 from penstock.kernels.reference_filters import ReferenceTaps
@@ -18,7 +17,7 @@ from penstock.kernels.reference_filters import ReferenceTaps
 _BLOCK = 16
 
 
-@njit(**OPTIONS)
+@inner
 def _sum_row(
     flat: np.ndarray, place: int, stride: int, weights: np.ndarray, bits: int, row: np.ndarray, count: int
 ) -> None:
@@ -44,7 +43,7 @@ def _sum_row(
             i += 64
 
 
-@njit(**OPTIONS)
+@kernel
 def _sum_rows(rows: np.ndarray, starts: np.ndarray, weights: np.ndarray, bits: int, lines: np.ndarray) -> None:
     """The vertical pass: rows (H, n) -> lines (h, n)."""
     flat, stride = rows.ravel(), rows.shape[1]
@@ -52,7 +51,7 @@ def _sum_rows(rows: np.ndarray, starts: np.ndarray, weights: np.ndarray, bits: i
         _sum_row(flat, starts[y] * stride, stride, weights[y], bits, lines[y], stride)
 
 
-@njit(**OPTIONS)
+@inner
 def _sum_turned(
     columns: np.ndarray,
     channels: int,
@@ -85,7 +84,7 @@ def _sum_turned(
                 store_rows(lines, end + c * 16, 0, (one >> bits,))
 
 
-@njit(**OPTIONS)
+@kernel
 def _turn(flat: np.ndarray, place: int, stride: int, columns: np.ndarray, count: int) -> None:
     """Transposes ``count`` columns, at least a block's, of a block of rows: (block, n) -> (n, block)."""
     x = 0
@@ -95,7 +94,7 @@ def _turn(flat: np.ndarray, place: int, stride: int, columns: np.ndarray, count:
         x += 16
 
 
-@njit(**OPTIONS)
+@inner
 def _turn_back(columns: np.ndarray, flat: np.ndarray, place: int, stride: int, count: int) -> None:
     """The reverse."""
     x = 0
@@ -105,7 +104,7 @@ def _turn_back(columns: np.ndarray, flat: np.ndarray, place: int, stride: int, c
         x += 16
 
 
-@njit(**OPTIONS)
+@kernel
 def _sum_columns(
     rows: np.ndarray, channels: int, starts: np.ndarray, weights: np.ndarray, bits: int, lines: np.ndarray
 ) -> None:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from penstock.kernels.cpu.options import OPTIONS
+from penstock.kernels.cpu.options import kernel
 
 
-@njit(**OPTIONS)
+@kernel
 def _round(bits: np.ndarray, target: np.ndarray) -> None:
     """From the bits of singles to those of the nearest halves. Branchless, so that the loop is vectorized."""
     for i in range(bits.size):

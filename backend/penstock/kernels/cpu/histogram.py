@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from penstock.kernels.cpu.audio import reflected
-from penstock.kernels.cpu.options import OPTIONS
+from penstock.kernels.cpu.options import inner, kernel
 from penstock.kernels.cpu.simd import at
 from penstock.kernels.cpu.simd_integers import load_word
 
@@ -14,7 +13,7 @@ from penstock.kernels.cpu.simd_integers import load_word
 _TURNS = 4
 
 
-@njit(**OPTIONS)
+@inner
 def _equalizing_table(counts: np.ndarray, total: int, table: np.ndarray) -> None:
     """Maps each value to the share of pixels not above it (without those of the minimum), scaled from 0 to 255."""
     least = 0
@@ -32,7 +31,7 @@ def _equalizing_table(counts: np.ndarray, total: int, table: np.ndarray) -> None
         table[value] = np.uint8(np.rint(np.float32(below) * scale))
 
 
-@njit(**OPTIONS)
+@kernel
 def _count(source: np.ndarray, channels: int, flat: np.ndarray) -> None:
     """Adds an image to counters of shape (channels, _TURNS, 256), flat."""
     step = _TURNS * 256
@@ -49,7 +48,7 @@ def _count(source: np.ndarray, channels: int, flat: np.ndarray) -> None:
             flat[channel * step + p % _TURNS * 256 + at(source, p * channels + channel)] += 1
 
 
-@njit(**OPTIONS)
+@inner
 def _look_up(source: np.ndarray, channels: int, table: np.ndarray, target: np.ndarray) -> None:
     """Looks each value up in its channel's table of 256, which are contiguous."""
     begin = 0
@@ -68,7 +67,7 @@ def _look_up(source: np.ndarray, channels: int, table: np.ndarray, target: np.nd
             target[place] = at(table, channel * 256 + at(source, place))
 
 
-@njit(**OPTIONS)
+@kernel
 def _equalize(source: np.ndarray, channels: int, target: np.ndarray) -> None:
     """Equalizes flat arrays of pixels with ``channels`` channels."""
     counts = np.zeros((channels, _TURNS, 256), np.int32)
@@ -88,7 +87,7 @@ def equalize(source: np.ndarray, target: np.ndarray) -> None:
     _equalize(source.reshape(-1), source.shape[-1], target.reshape(-1))
 
 
-@njit(**OPTIONS)
+@inner
 def _count_tile(source: np.ndarray, top: int, left: int, height: int, width: int, counts: np.ndarray) -> None:
     """Adds a tile (H, W) to counters of shape (_TURNS, 256); the image is reflected beyond its borders."""
     inside = min(width, source.shape[1] - left)
@@ -100,7 +99,7 @@ def _count_tile(source: np.ndarray, top: int, left: int, height: int, width: int
             counts[0, row[reflected(left + x, source.shape[1])]] += 1
 
 
-@njit(**OPTIONS)
+@inner
 def _limited_table(counts: np.ndarray, area: int, limit: int, table: np.ndarray) -> None:
     """Maps each value to the share of the tile's pixels not above it, counting none more often than ``limit``."""
     if limit > 0:
@@ -120,7 +119,7 @@ def _limited_table(counts: np.ndarray, area: int, limit: int, table: np.ndarray)
         table[value] = np.uint8(min(np.rint(np.float32(below) * scale), np.float32(255)))
 
 
-@njit(**OPTIONS)
+@inner
 def _between(place: int, extent: int, tiles: int) -> tuple[int, int, np.float32]:
     """The two tiles whose centres are around a pixel, and the weight of the second one."""
     position = np.float32(place) * (np.float32(1) / np.float32(extent)) - np.float32(0.5)
@@ -128,7 +127,7 @@ def _between(place: int, extent: int, tiles: int) -> tuple[int, int, np.float32]
     return max(first, 0), min(first + 1, tiles - 1), position - np.float32(first)
 
 
-@njit(**OPTIONS)
+@inner
 def _blend(
     source: np.ndarray,
     lefts: np.ndarray,
@@ -148,7 +147,7 @@ def _blend(
         target[x] = np.uint8(np.rint(above * (one - fy) + below * fy))
 
 
-@njit(**OPTIONS)
+@kernel
 def _equalize_tiles(
     source: np.ndarray, tiles: tuple[int, int], extents: tuple[int, int], limit: int, target: np.ndarray
 ) -> None:

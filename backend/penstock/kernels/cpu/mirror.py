@@ -5,16 +5,15 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
-from penstock.kernels.cpu.options import OPTIONS
+from penstock.kernels.cpu.options import kernel
 from penstock.kernels.cpu.simd import copy_mirrored
 
 # Pixels reversed at a time.
 _LANES = 16
 
 
-@njit(**OPTIONS)
+@kernel
 def _mirror_single(source: np.ndarray, target: np.ndarray) -> None:
     """target[r, x] = source[r, -1 - x], for rows of at least ``_LANES`` elements."""
     rows, width = source.shape
@@ -28,7 +27,7 @@ def _mirror_single(source: np.ndarray, target: np.ndarray) -> None:
             x += _LANES
 
 
-@njit(**OPTIONS)
+@kernel
 def _mirror_triple(source: np.ndarray, target: np.ndarray) -> None:
     """The same for pixels of three elements."""
     rows, elements = source.shape

@@ -12,10 +12,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from penstock.kernels.cpu.convert import converted
-from penstock.kernels.cpu.options import OPTIONS
+from penstock.kernels.cpu.options import inner, kernel
 from penstock.kernels.cpu.simd import load, store, total, widened, zeros
 
 # The smallest number of partial sums.
@@ -24,13 +23,13 @@ _ABREAST = 64
 _LANES = 16
 
 
-@njit(**OPTIONS)
+@kernel
 def _step(inner: int) -> int:
     """The number of partial sums of a row: whole groups of ``inner``."""
     return inner * ((_ABREAST + inner - 1) // inner)
 
 
-@njit(**OPTIONS)
+@inner
 def _fold(totals: np.ndarray, inner: int) -> None:
     """Adds groups of ``inner`` elements to the first one, pairwise in halves."""
     groups = totals.size // inner
@@ -42,7 +41,7 @@ def _fold(totals: np.ndarray, inner: int) -> None:
         groups = half
 
 
-@njit(**OPTIONS)
+@inner
 def _repeat(values: np.ndarray, inner: int) -> None:
     """Fills ``values`` with copies of its first ``inner`` elements."""
     for j in range(inner):
@@ -51,7 +50,7 @@ def _repeat(values: np.ndarray, inner: int) -> None:
             values[k] = value
 
 
-@njit(**OPTIONS)
+@inner
 def _row_sums(row: np.ndarray, inner: int, totals: np.ndarray) -> None:
     """Leaves the sums in the first elements of ``totals``."""
     step = totals.size
@@ -64,7 +63,7 @@ def _row_sums(row: np.ndarray, inner: int, totals: np.ndarray) -> None:
     _fold(totals, inner)
 
 
-@njit(**OPTIONS)
+@inner
 def _row_squared_deviations(row: np.ndarray, inner: int, means: np.ndarray, totals: np.ndarray) -> None:
     step = totals.size
     for j in range(step):
@@ -77,7 +76,7 @@ def _row_squared_deviations(row: np.ndarray, inner: int, means: np.ndarray, tota
     _fold(totals, inner)
 
 
-@njit(**OPTIONS)
+@inner
 def _normalize_row(
     row: np.ndarray, means: np.ndarray, factors: np.ndarray, shift: np.float32, out: np.ndarray, like: np.generic
 ) -> None:
@@ -88,7 +87,7 @@ def _normalize_row(
             place[j] = converted((np.float32(part[j]) - means[j]) * factors[j] + shift, like)
 
 
-@njit(**OPTIONS)
+@kernel
 def _sums(source: np.ndarray, outer: int, inner: int, out: np.ndarray) -> None:
     size, totals = source.size // outer, np.empty(_step(inner), np.float64)
     for o in range(outer):
@@ -97,7 +96,7 @@ def _sums(source: np.ndarray, outer: int, inner: int, out: np.ndarray) -> None:
             out[o, j] = totals[j]
 
 
-@njit(**OPTIONS)
+@kernel
 def _squared_deviations(source: np.ndarray, outer: int, inner: int, mean: np.ndarray, out: np.ndarray) -> None:
     size, step = source.size // outer, _step(inner)
     totals, means = np.empty(step, np.float64), np.empty(step, np.float32)
@@ -110,7 +109,7 @@ def _squared_deviations(source: np.ndarray, outer: int, inner: int, mean: np.nda
             out[o, j] = totals[j]
 
 
-@njit(**OPTIONS)
+@kernel
 def _normalize(
     source: np.ndarray,
     outer: int,
@@ -132,7 +131,7 @@ def _normalize(
         _normalize_row(source[begin:end], means, factors, shift, target[begin:end], like)
 
 
-@njit(**OPTIONS)
+@kernel
 def _standardize(
     source: np.ndarray,
     outer: int,
@@ -164,7 +163,7 @@ def _standardize(
         _normalize_row(row, means, factors, shift, target[begin:end], like)
 
 
-@njit(**OPTIONS)
+@inner
 def standardize_row(
     source: np.ndarray,
     begin: int,
@@ -201,7 +200,7 @@ def standardize_row(
         target[i] = (source[i] - mean) * factor + shift
 
 
-@njit(**OPTIONS)
+@kernel
 def _standardize_rows(
     source: np.ndarray,
     outer: int,

@@ -9,7 +9,7 @@ from numba import njit
 
 from penstock.kernels.cpu.convert import converted
 from penstock.kernels.cpu.halves import round_to_halves
-from penstock.kernels.cpu.options import OPTIONS
+from penstock.kernels.cpu.options import OPTIONS, kernel
 from penstock.kernels.cpu.simd import load, load_pixels, store
 
 
@@ -19,7 +19,7 @@ def normalized(value: float, mean: np.float32, factor: np.float32, shift: np.flo
     return (np.float32(value) - mean) * factor + shift
 
 
-@njit(**OPTIONS)
+@kernel
 def _to_planes(
     source: np.ndarray,
     mirror: bool,
@@ -48,7 +48,7 @@ def _to_planes(
 _LANES = 8
 
 
-@njit(**OPTIONS)
+@kernel
 def _pixels_to_planes(
     source: np.ndarray, mirror: bool, mean: np.ndarray, factor: np.ndarray, shift: np.float32, target: np.ndarray
 ) -> None:
@@ -73,7 +73,7 @@ def _pixels_to_planes(
             x += _LANES
 
 
-@njit(**OPTIONS)
+@kernel
 def _planes_to_planes(
     source: np.ndarray, mirror: bool, mean: np.ndarray, factor: np.ndarray, shift: np.float32, target: np.ndarray
 ) -> None:
@@ -94,7 +94,7 @@ def _planes_to_planes(
                 x += _LANES
 
 
-@njit(**OPTIONS)
+@kernel
 def _to_pixels(
     source: np.ndarray,
     mirror: bool,

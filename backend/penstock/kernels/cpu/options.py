@@ -1,8 +1,14 @@
-"""How kernels are compiled."""
+"""How kernels are compiled: without the GIL, once for each machine, with C's division by zero, which gives infinity."""
 
 from __future__ import annotations
 
-from typing import Literal, TypedDict
+from collections.abc import Callable
+from typing import Any, Literal, TypedDict, TypeVar
+
+from numba import njit
+from numba.core.dispatcher import Dispatcher
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class _Options(TypedDict):
@@ -11,5 +17,19 @@ class _Options(TypedDict):
     error_model: Literal["numpy"]
 
 
-# Kernels release the GIL, and division by zero gives infinity, as in C.
 OPTIONS: _Options = {"nogil": True, "cache": True, "error_model": "numpy"}
+_KERNEL: dict[str, Any] = {**OPTIONS, "no_cfunc_wrapper": True}
+_INNER: dict[str, Any] = {**_KERNEL, "no_cpython_wrapper": True}
+
+
+def kernel(function: F) -> Dispatcher[F]:
+    """Compiles a kernel, which Python and other kernels may call."""
+    return njit(**_KERNEL)(function)
+
+
+def inner(function: F) -> Dispatcher[F]:
+    """Compiles a function that only kernels may call; a call from Python ends the process.
+
+    Without an entry for Python it compiles faster.
+    """
+    return njit(**_INNER)(function)

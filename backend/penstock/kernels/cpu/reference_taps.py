@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
-from penstock.kernels.cpu.options import OPTIONS
+from penstock.kernels.cpu.options import inner, kernel
 
 _BOX, _LINEAR, _HAMMING, _CUBIC, _LANCZOS, _TORCH_CUBIC, _TORCH_SHARP_CUBIC = range(7)
 # The number and the support, in samples, of each filter.
@@ -29,7 +28,7 @@ TORCH_FILTERS = {
 _HAMMING_MEAN, _HAMMING_SWING = float(np.float32(0.54)), float(np.float32(0.46))
 
 
-@njit(**OPTIONS)
+@inner
 def _sinc(x: float) -> float:
     if x == 0.0:
         return 1.0
@@ -37,7 +36,7 @@ def _sinc(x: float) -> float:
     return math.sin(x) / x
 
 
-@njit(**OPTIONS)
+@kernel
 def _keys(x: float, a: float) -> float:
     """The cubic convolution, as PyTorch writes it."""
     if x < 1.0:
@@ -47,7 +46,7 @@ def _keys(x: float, a: float) -> float:
     return 0.0
 
 
-@njit(**OPTIONS)
+@inner
 def _filter(number: int, x: float) -> float:
     """The value of a filter at a distance."""
     if number == _BOX:
@@ -69,7 +68,7 @@ def _filter(number: int, x: float) -> float:
     return _keys(x, -0.5 if number == _TORCH_CUBIC else -0.75)
 
 
-@njit(**OPTIONS)
+@kernel
 def antialiased(
     size: int, outputs: int, start: float, scale: float, number: int, support: float
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -101,7 +100,7 @@ def antialiased(
     return starts, weights
 
 
-@njit(**OPTIONS)
+@kernel
 def interpolated(size: int, outputs: int, number: int, support: float) -> tuple[np.ndarray, np.ndarray]:
     """The same for interpolation between neighbours, like PyTorch's: taps beyond the edges are added to those at the
     edges."""
@@ -128,7 +127,7 @@ def interpolated(size: int, outputs: int, number: int, support: float) -> tuple[
     return starts, weights
 
 
-@njit(**OPTIONS)
+@kernel
 def tighten(starts: np.ndarray, weights: np.ndarray, size: int) -> int:
     """Trims zeros at both ends, and moves all taps inside the input; returns the number of columns of ``weights`` in
     use."""

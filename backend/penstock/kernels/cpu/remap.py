@@ -5,21 +5,20 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from penstock.kernels.cpu.convert import converted
-from penstock.kernels.cpu.options import OPTIONS
+from penstock.kernels.cpu.options import inner, kernel
 from penstock.kernels.cpu.simd import at
 
 
-@njit(**OPTIONS)
+@inner
 def _tap(source: np.ndarray, y: int, x: int, c: int, fill: np.float32) -> np.float32:
     if 0 <= y < source.shape[0] and 0 <= x < source.shape[1]:
         return np.float32(source[y, x, c])
     return fill
 
 
-@njit(**OPTIONS)
+@inner
 def _nearest_row(
     source: np.ndarray,
     xs: np.ndarray,
@@ -62,7 +61,7 @@ def _nearest_row(
                 out[place + c] = at(flat, pixel + c)
 
 
-@njit(**OPTIONS)
+@inner
 def _linear_row(
     source: np.ndarray,
     xs: np.ndarray,
@@ -89,7 +88,7 @@ def _linear_row(
             out[place + c] = converted(np.float32(top + (low - top) * fy), like)
 
 
-@njit(**OPTIONS)
+@inner
 def _take_row(
     source: np.ndarray,
     xs: np.ndarray,
@@ -110,7 +109,7 @@ def _take_row(
         _nearest_row(source, xs, ys, shift, fill, kept, rows, columns, out, like)
 
 
-@njit(**OPTIONS)
+@kernel
 def _remap(
     source: np.ndarray,
     mapx: np.ndarray,
@@ -128,7 +127,7 @@ def _remap(
         _take_row(source, mapx[y], mapy[y], shift, linear, fill, kept, rows, columns, out, like)
 
 
-@njit(**OPTIONS)
+@kernel
 def _waves(
     source: np.ndarray,
     across: np.ndarray,
@@ -151,7 +150,7 @@ def _waves(
         _take_row(source, xs, ys, shift, linear, fill, kept, rows, columns, target[y].ravel(), like)
 
 
-@njit(**OPTIONS)
+@kernel
 def _ball(
     source: np.ndarray,
     radius: float,

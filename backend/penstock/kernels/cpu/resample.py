@@ -11,12 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from penstock.kernels.cpu.convert import converted
 from penstock.kernels.cpu.halves import round_to_halves
 from penstock.kernels.cpu.normalize import converted_fill, normalized
-from penstock.kernels.cpu.options import OPTIONS
+from penstock.kernels.cpu.options import inner, kernel
 from penstock.kernels.cpu.simd import add_product, at, load, load_pixels, rounded, store, zeros
 from penstock.kernels.filters import Taps
 
@@ -45,7 +44,7 @@ class Normalization:
     place: tuple[int, int] = (0, 0)
 
 
-@njit(**OPTIONS)
+@inner
 def _sum_rows(flat: np.ndarray, first: int, stride: int, weights: np.ndarray, row: np.ndarray, count: int) -> None:
     """row[i] = sum over k of weights[k] * flat[first + k * stride + i], for i below count."""
     i = 0
@@ -70,7 +69,7 @@ def _sum_rows(flat: np.ndarray, first: int, stride: int, weights: np.ndarray, ro
             i += 32
 
 
-@njit(**OPTIONS)
+@inner
 def _sum_pixels(
     row: np.ndarray, first: int, channels: int, starts: np.ndarray, weights: np.ndarray, line: np.ndarray
 ) -> None:
@@ -104,7 +103,7 @@ def _sum_pixels(
         x += 4
 
 
-@njit(**OPTIONS)
+@inner
 def _sum_columns(
     row: np.ndarray, first: int, channels: int, starts: np.ndarray, weights: np.ndarray, line: np.ndarray
 ) -> None:
@@ -128,7 +127,7 @@ def _sum_columns(
             c += 4
 
 
-@njit(**OPTIONS)
+@kernel
 def _resampled_columns(
     source: np.ndarray, channels: int, starts: np.ndarray, weights: np.ndarray, first_row: int, rows: int
 ) -> np.ndarray:
@@ -145,7 +144,7 @@ def _resampled_columns(
     return lines
 
 
-@njit(**OPTIONS)
+@kernel
 def _buffers(
     channels: int, h_starts: np.ndarray, h_weights: np.ndarray, width: int
 ) -> tuple[int, int, np.ndarray, np.ndarray]:
@@ -157,7 +156,7 @@ def _buffers(
     return first, count, np.empty(count + _SPARE, np.float32), np.empty(width * channels + _SPARE, np.float32)
 
 
-@njit(**OPTIONS)
+@inner
 def _sum_line(
     flat: np.ndarray,
     stride: int,
@@ -179,7 +178,7 @@ def _sum_line(
         _sum_rows(flat, start * stride, stride, weights, line, count)
 
 
-@njit(**OPTIONS)
+@kernel
 def _resample_plane(
     source: np.ndarray,
     channels: int,
@@ -200,7 +199,7 @@ def _resample_plane(
             out[i] = converted(line[i], like)
 
 
-@njit(**OPTIONS)
+@kernel
 def _round(line: np.ndarray, like: np.generic) -> None:
     """Clamps and rounds values to the type of ``like``. A loop of its own, so that it is vectorized."""
     for i in range(line.size):
@@ -212,7 +211,7 @@ _Taps = tuple[np.ndarray, np.ndarray]
 _Scaling = tuple[np.ndarray, np.ndarray, np.float32]
 
 
-@njit(**OPTIONS)
+@kernel
 def _resample_to_planes(
     source: np.ndarray,
     channels: int,
@@ -246,7 +245,7 @@ def _resample_to_planes(
 _LANES = 8
 
 
-@njit(**OPTIONS)
+@kernel
 def _resample_to_three_planes(
     source: np.ndarray,
     channels: int,
@@ -278,7 +277,7 @@ def _resample_to_three_planes(
             x += _LANES
 
 
-@njit(**OPTIONS)
+@kernel
 def _resample_to_pixels(
     source: np.ndarray,
     channels: int,
@@ -304,7 +303,7 @@ def _resample_to_pixels(
                 out[left + x, c] = converted(normalized(at(line, x * channels + c), mean[c], factor[c], shift), like)
 
 
-@njit(**OPTIONS)
+@kernel
 def _resample_axis(
     source: np.ndarray, starts: np.ndarray, weights: np.ndarray, target: np.ndarray, like: np.generic
 ) -> None:
@@ -320,7 +319,7 @@ def _resample_axis(
                 out[i] = converted(row[i], like)
 
 
-@njit(**OPTIONS)
+@kernel
 def _gather_plane(
     source: np.ndarray, channels: int, rows: np.ndarray, columns: np.ndarray, target: np.ndarray, like: np.generic
 ) -> None:

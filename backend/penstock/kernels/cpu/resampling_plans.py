@@ -5,18 +5,17 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
-from penstock.kernels.cpu.options import OPTIONS
+from penstock.kernels.cpu.options import inner, kernel
 
 
-@njit(**OPTIONS)
+@inner
 def _needed(columns: int, step: float, slack: int, size: int, channels: int, rounding: int) -> int:
     """The most elements of an input row that neighbouring output columns depend on."""
     return min(np.int64(math.ceil(step * (columns - 1))) + slack, size) * channels + rounding
 
 
-@njit(**OPTIONS)
+@inner
 def _segment(
     count: int, step: float, taps: int, size: int, channels: int, room: int, rounding: int, few: int
 ) -> tuple[int, int]:
@@ -36,7 +35,7 @@ def _segment(
     return segment, _needed(segment, step, slack, size, channels, rounding)
 
 
-@njit(**OPTIONS)
+@inner
 def _together(row: int, address: int, itemsize: int, most: int) -> int:
     """Elements that can be read at once, from the elements of a row and the address of the first."""
     while most > 1 and (row % most != 0 or address % (most * itemsize) != 0):
@@ -44,7 +43,7 @@ def _together(row: int, address: int, itemsize: int, most: int) -> int:
     return most
 
 
-@njit(**OPTIONS)
+@kernel
 def plan_resampling(
     rows: np.ndarray,
     blocks: np.ndarray,

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from penstock.kernels.cpu.foreign import call
-from penstock.kernels.cpu.options import OPTIONS
+from penstock.kernels.cpu.options import kernel
 
 
-@njit(**OPTIONS)
+@kernel
 def serve(jobs: np.ndarray, waiting: int, room: int, sem_wait: int, sem_post: int) -> None:
     """Runs jobs until one has no function.
 

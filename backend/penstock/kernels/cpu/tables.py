@@ -5,16 +5,15 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
-from penstock.kernels.cpu.options import OPTIONS
+from penstock.kernels.cpu.options import inner, kernel
 
 # How the first tap of an output position is chosen.
 NEAREST_COLUMN, NEAREST_ROW, WITHIN_RADIUS, FROM_ORIGIN = range(4)
 _NEAREST, _GAUSSIAN = 0, 5
 
 
-@njit(**OPTIONS)
+@kernel
 def gaussian_window(start: float, step: float, width: float) -> tuple[np.float32, np.float32, int]:
     """The start of the window of output position 0, the step to the next one, and the number of taps."""
     deviation = np.float32(np.float64(np.float32(width) / np.float32(2)) / math.sqrt(2.0))
@@ -24,7 +23,7 @@ def gaussian_window(start: float, step: float, width: float) -> tuple[np.float32
     return np.float32(origin), single_step, math.ceil(extent)
 
 
-@njit(**OPTIONS)
+@inner
 def _fill_axis(
     rows: np.ndarray,
     last: bool,
@@ -62,7 +61,7 @@ def _fill_axis(
         row.values, row.entries = own.values, own.entries
 
 
-@njit(**OPTIONS)
+@inner
 def _are_alike(rows: np.ndarray) -> bool:
     """Whether all have the same tables."""
     one = rows[0]
@@ -79,7 +78,7 @@ def _are_alike(rows: np.ndarray) -> bool:
     return True
 
 
-@njit(**OPTIONS)
+@kernel
 def _place(rows: np.ndarray, starts: int, weights: int) -> tuple[int, int]:
     """Sets the offsets of consecutive tables; returns those of the next one."""
     for i in range(len(rows)):
@@ -89,7 +88,7 @@ def _place(rows: np.ndarray, starts: int, weights: int) -> tuple[int, int]:
     return starts, weights
 
 
-@njit(**OPTIONS)
+@kernel
 def plan_tables(
     rows: np.ndarray,
     vertical: tuple[np.ndarray, ...],

@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
-from penstock.kernels.cpu.options import OPTIONS
+from penstock.kernels.cpu.options import kernel
 
 
-@njit(**OPTIONS)
+@kernel
 def _value(distance: float, table: np.ndarray, per_unit: float) -> float:
     """The filter at a distance: a triangle if the table is empty, otherwise interpolated between its entries."""
     if not table.size:
@@ -20,7 +19,7 @@ def _value(distance: float, table: np.ndarray, per_unit: float) -> float:
     return table[index] + (position - index) * (table[index + 1] - table[index])
 
 
-@njit(**OPTIONS)
+@kernel
 def fill_taps(
     start: float,
     step: float,

@@ -9,22 +9,21 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
-from penstock.kernels.cpu.options import OPTIONS
+from penstock.kernels.cpu.options import inner, kernel
 from penstock.kernels.cpu.simd import at, fused
 from penstock.kernels.reference_filters import TORCH_SMALL
 
 _ONE, _HALF = np.float32(1.0), np.float32(0.5)
 
 
-@njit(**OPTIONS)
+@inner
 def _near(x: np.float32, a: np.float32) -> np.float32:
     """The cubic convolution up to a distance of one."""
     return fused(a + np.float32(2.0), x, -(a + np.float32(3.0))) * x * x + _ONE
 
 
-@njit(**OPTIONS)
+@inner
 def _widened_filter(x: np.float32, cubic: bool) -> np.float32:
     x = abs(x)
     if not cubic:
@@ -38,7 +37,7 @@ def _widened_filter(x: np.float32, cubic: bool) -> np.float32:
     return np.float32(0.0)
 
 
-@njit(**OPTIONS)
+@kernel
 def widened_taps(size: int, outputs: int, cubic: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """With antialiasing: where taps begin, how many there are, and their weights."""
     scale = np.float32(np.float32(size) / np.float32(outputs))
@@ -65,7 +64,7 @@ def widened_taps(size: int, outputs: int, cubic: bool) -> tuple[np.ndarray, np.n
     return starts, counts, weights
 
 
-@njit(**OPTIONS)
+@kernel
 def neighbour_taps(size: int, outputs: int, cubic: bool) -> tuple[np.ndarray, np.ndarray]:
     """Without antialiasing: the positions of the two or four neighbours, and their weights."""
     count = 4 if cubic else 2
@@ -95,7 +94,7 @@ def neighbour_taps(size: int, outputs: int, cubic: bool) -> tuple[np.ndarray, np
     return positions, weights
 
 
-@njit(**OPTIONS)
+@inner
 def _sum_widened(flat: np.ndarray, place: int, step: int, weights: np.ndarray, first: int, count: int) -> np.float32:
     """Taps after the first are multiplied, then added, in groups of four; the remaining ones are fused."""
     total = at(flat, place) * at(weights, first)
@@ -109,7 +108,7 @@ def _sum_widened(flat: np.ndarray, place: int, step: int, weights: np.ndarray, f
     return total
 
 
-@njit(**OPTIONS)
+@kernel
 def resample_widened(
     source: np.ndarray, starts: np.ndarray, counts: np.ndarray, weights: np.ndarray, target: np.ndarray
 ) -> None:
@@ -123,7 +122,7 @@ def resample_widened(
                 target[o, i, k] = _sum_widened(flat, place + k, inner, table, i * taps, counts[i])
 
 
-@njit(**OPTIONS)
+@kernel
 def resample_neighbours(source: np.ndarray, positions: np.ndarray, weights: np.ndarray, target: np.ndarray) -> None:
     """The same, of neighbours: the second one is multiplied first."""
     taps = positions.shape[1]
@@ -137,7 +136,7 @@ def resample_neighbours(source: np.ndarray, positions: np.ndarray, weights: np.n
                 target[o, i, k] = total
 
 
-@njit(**OPTIONS)
+@kernel
 def resample_four(
     source: np.ndarray,
     rows: np.ndarray,

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from penstock.kernels.cpu.options import OPTIONS
+from penstock.kernels.cpu.options import kernel
 
 
-@njit(**OPTIONS)
+@kernel
 def _premultiply(pixels: np.ndarray, result: np.ndarray) -> None:
     """Both (n, C); the last channel is how opaque the others are."""
     last = pixels.shape[1] - 1
@@ -20,7 +19,7 @@ def _premultiply(pixels: np.ndarray, result: np.ndarray) -> None:
         result[i, last] = alpha
 
 
-@njit(**OPTIONS)
+@kernel
 def _unmultiply(pixels: np.ndarray) -> None:
     last = pixels.shape[1] - 1
     for i in range(len(pixels)):

@@ -8,14 +8,14 @@ import numpy as np
 from numba import njit
 
 from penstock.kernels.cpu.convert import converted
-from penstock.kernels.cpu.options import OPTIONS
+from penstock.kernels.cpu.options import OPTIONS, inner, kernel
 
 # The input position is exact at the start of every tile of this many pixels, and advanced by addition within, as in
 # DALI.
 TILE = 256
 
 
-@njit(**OPTIONS)
+@inner
 def _start_2d(m: np.ndarray, x: int, y: int) -> tuple[np.float32, np.float32]:
     """Input coordinates of the centre of output pixel (x, y)."""
     half = np.float32(0.5)
@@ -24,7 +24,7 @@ def _start_2d(m: np.ndarray, x: int, y: int) -> tuple[np.float32, np.float32]:
     return (m[0, 2] + m[0, 0] * cx) + m[0, 1] * cy, (m[1, 2] + m[1, 0] * cx) + m[1, 1] * cy
 
 
-@njit(**OPTIONS)
+@kernel
 def _nearest_2d(
     source: np.ndarray,
     m: np.ndarray,
@@ -65,7 +65,7 @@ def between(
     return converted(top + (low - top) * fy, like)
 
 
-@njit(**OPTIONS)
+@kernel
 def _linear_2d(
     source: np.ndarray,
     m: np.ndarray,
@@ -117,7 +117,7 @@ def _linear_2d(
                 place += np.uint64(1)
 
 
-@njit(**OPTIONS)
+@inner
 def _tap_3d(source: np.ndarray, x: int, y: int, z: int, c: int, has_fill: bool, fill: np.float32) -> np.float32:
     depth, height, width, _ = source.shape
     if has_fill and not (0 <= x < width and 0 <= y < height and 0 <= z < depth):
@@ -128,14 +128,14 @@ def _tap_3d(source: np.ndarray, x: int, y: int, z: int, c: int, has_fill: bool, 
     return np.float32(source[z, y, x, c])
 
 
-@njit(**OPTIONS)
+@inner
 def _start_3d(m: np.ndarray, axis: int, x: int, y: int, z: int) -> np.float32:
     half = np.float32(0.5)
     cx, cy, cz = np.float32(x) + half, np.float32(y) + half, np.float32(z) + half
     return ((m[axis, 3] + m[axis, 0] * cx) + m[axis, 1] * cy) + m[axis, 2] * cz
 
 
-@njit(**OPTIONS)
+@kernel
 def _warp_3d(
     source: np.ndarray,
     m: np.ndarray,

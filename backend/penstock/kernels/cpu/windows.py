@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from penstock.kernels.cpu.options import OPTIONS
+from penstock.kernels.cpu.options import inner, kernel
 
 
-@njit(**OPTIONS)
+@kernel
 def fill_crops(
     shapes: np.ndarray,
     wanted: np.ndarray,
@@ -52,13 +51,13 @@ def fill_crops(
     return -1
 
 
-@njit(**OPTIONS)
+@inner
 def wanted_extent(extent: float) -> int:
     """The extent without its fraction; 0 if it doesn't fit 32 bits, as for infinity and NaN."""
     return np.int64(extent) if 0 <= extent < 2**31 else np.int64(0)
 
 
-@njit(**OPTIONS)
+@kernel
 def first_outside(shapes: np.ndarray, anchors: np.ndarray, extents: np.ndarray, trims: bool) -> int:
     """The first sample whose window reaches outside, or -1; with ``trims``, windows are clipped instead."""
     count, axes = shapes.shape
@@ -75,19 +74,19 @@ def first_outside(shapes: np.ndarray, anchors: np.ndarray, extents: np.ndarray, 
     return -1
 
 
-@njit(**OPTIONS)
+@kernel
 def _whole(value: float) -> float:
     """The nearest integer; halves are rounded away from zero."""
     return float(np.floor(value + 0.5) if value >= 0 else np.ceil(value - 0.5))
 
 
-@njit(**OPTIONS)
+@kernel
 def _part(fraction: float, size: float, in_single: bool) -> float:
     """A fraction of an extent, in single or double precision."""
     return float(np.float32(fraction) * np.float32(size)) if in_single else fraction * size
 
 
-@njit(**OPTIONS)
+@kernel
 def fill_boxes(
     shapes: np.ndarray,
     axes: np.ndarray,

@@ -6,13 +6,12 @@ Results equal those of the separate kernels.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from penstock.kernels.cpu.audio import used_widths
 from penstock.kernels.cpu.decibels import Logarithm, inverse_unit, scaled_decibels
 from penstock.kernels.cpu.fft import TILE, Transform, TransformFields, band_tile, tile_scratch
 from penstock.kernels.cpu.moments import Standard, standardize_row
-from penstock.kernels.cpu.options import OPTIONS
+from penstock.kernels.cpu.options import inner, kernel
 from penstock.kernels.cpu.simd import load, store
 
 # The fields of a `Logarithm` and of a `Standard`.
@@ -20,7 +19,7 @@ _LogarithmFields = tuple[bool, np.float32, np.float32, np.float32]
 _StandardFields = tuple[int, float, np.float32, np.float32]
 
 
-@njit(**OPTIONS)
+@inner
 def _fill_tiles(
     signal: np.ndarray,
     transform: TransformFields,
@@ -38,14 +37,14 @@ def _fill_tiles(
         band_tile(signal, transform, bands, t, min(TILE, frames - t), scratch, tiles[t * starts.size :])
 
 
-@njit(**OPTIONS)
+@inner
 def _gather_row(tiles: np.ndarray, band: int, bands: int, row: np.ndarray) -> None:
     """One band of all tiles."""
     for t in range(0, row.size, TILE):
         store(row, t, load(tiles, t * bands + band * TILE, TILE))
 
 
-@njit(**OPTIONS)
+@kernel
 def _decibels(
     signal: np.ndarray,
     transform: TransformFields,
@@ -64,7 +63,7 @@ def _decibels(
         scaled_decibels(row, scale, smallest, factor, out[band * frames : (band + 1) * frames])
 
 
-@njit(**OPTIONS)
+@kernel
 def _standardized(
     signal: np.ndarray,
     transform: TransformFields,

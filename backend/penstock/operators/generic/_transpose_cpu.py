@@ -7,16 +7,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numba import njit
 
-from penstock.kernels.cpu.options import OPTIONS
+from penstock.kernels.cpu.options import kernel
 from penstock.kernels.cpu.simd import copy_joined, copy_split
 
 # Pixels copied at a time.
 _LANES = 16
 
 
-@njit(**OPTIONS)
+@kernel
 def _split(source: np.ndarray, outer: int, pixels: int, stride: int, target: np.ndarray) -> None:
     """source (outer, pixels, 3) -> target (outer, 3, pixels), both flat, of at least ``_LANES`` pixels.
 
@@ -31,7 +30,7 @@ def _split(source: np.ndarray, outer: int, pixels: int, stride: int, target: np.
             p += _LANES
 
 
-@njit(**OPTIONS)
+@kernel
 def _join(source: np.ndarray, outer: int, pixels: int, stride: int, target: np.ndarray) -> None:
     """source (outer, 3, pixels) -> target (outer, pixels, 3), both flat, of at least ``_LANES`` pixels.
 

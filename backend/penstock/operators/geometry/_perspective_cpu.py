@@ -7,7 +7,7 @@ from numba import njit
 
 from penstock.kernels.borders import BORDERS
 from penstock.kernels.cpu.convert import converted
-from penstock.kernels.cpu.options import OPTIONS
+from penstock.kernels.cpu.options import OPTIONS, kernel
 from penstock.kernels.cpu.warp import between
 
 _CONSTANT, _REPLICATE, _REFLECT, _REFLECT_101, _WRAP = range(len(BORDERS))
@@ -15,7 +15,7 @@ _CONSTANT, _REPLICATE, _REFLECT, _REFLECT_101, _WRAP = range(len(BORDERS))
 _STEPS = 32
 
 
-@njit(**OPTIONS)
+@kernel
 def _inside(index: int, size: int, border: int) -> int:
     """The position in ``[0, size)`` of the value at ``index``; -1 for the constant beyond the border."""
     if 0 <= index < size:
@@ -72,7 +72,7 @@ def _weights(taps: int, sx: float, sy: float, wx: np.ndarray, wy: np.ndarray) ->
     return x - 1, y - 1
 
 
-@njit(**OPTIONS)
+@kernel
 def _warp(
     source: np.ndarray,
     m: np.ndarray,

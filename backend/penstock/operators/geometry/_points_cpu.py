@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from penstock.kernels.cpu.convert import converted
-from penstock.kernels.cpu.options import OPTIONS
+from penstock.kernels.cpu.options import kernel
 
 
-@njit(**OPTIONS)
+@kernel
 def _transform(
     points: np.ndarray, matrix: np.ndarray, offset: np.ndarray, target: np.ndarray, like: np.generic
 ) -> None:

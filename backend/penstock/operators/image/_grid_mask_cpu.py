@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from penstock.kernels.cpu.options import OPTIONS
+from penstock.kernels.cpu.options import kernel
 from penstock.operators.image._grids import Grid
 
 
-@njit(**OPTIONS)
+@kernel
 def _mask(
     source: np.ndarray,
     channels: int,

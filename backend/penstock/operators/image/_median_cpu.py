@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from penstock.kernels.cpu.opencv import opencv
-from penstock.kernels.cpu.options import OPTIONS
+from penstock.kernels.cpu.options import inner, kernel
 
 
-@njit(**OPTIONS)
+@inner
 def _middle(values: np.ndarray) -> np.generic:
     """The median of an odd number of values, which are reordered (Hoare's selection algorithm)."""
     low, high, middle = 0, values.size - 1, values.size // 2
@@ -32,7 +31,7 @@ def _middle(values: np.ndarray) -> np.generic:
     return values[middle]
 
 
-@njit(**OPTIONS)
+@kernel
 def _median(source: np.ndarray, width: int, height: int, target: np.ndarray) -> None:
     outer, rows, columns, channels = source.shape
     values = np.empty(width * height, source.dtype)

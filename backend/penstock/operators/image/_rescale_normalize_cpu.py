@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from penstock.kernels.cpu.options import OPTIONS
+from penstock.kernels.cpu.options import kernel
 
 
-@njit(**OPTIONS)
+@kernel
 def look_up_pixels(image: np.ndarray, table: np.ndarray, target: np.ndarray) -> None:
     """target[y, x, c] = table[c, image[y, x, c]], or table[0, ...] where there is one for all; of any strides."""
     height, width, channels = image.shape

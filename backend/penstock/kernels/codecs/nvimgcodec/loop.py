@@ -6,11 +6,11 @@ batch.
 
 from __future__ import annotations
 
-from numba import cfunc, njit, types
+from numba import cfunc, types
 
 from penstock.kernels.codecs.nvimgcodec.library import FUNCTIONS, CodeStreamView, ImageInfo, PlaneInfo, Region
 from penstock.kernels.cpu.foreign import call, set_int, set_word, word_at
-from penstock.kernels.cpu.options import OPTIONS
+from penstock.kernels.cpu.options import inner, kernel
 
 # The words of a batch: numbers, and addresses held by :class:`penstock.kernels.codecs.nvimgcodec.decoder.Batch`.
 COUNT, TABLE, INSTANCE, FIRST, SECOND, INFO, SEEN, VIEW, PARAMS, WORK, FUNCTION_TABLE, BATCH_WORDS = range(12)
@@ -50,18 +50,18 @@ def work_words(count: int) -> int:
     return count * _WORK_COLUMNS + _WORK_EXTRA
 
 
-@njit(**OPTIONS)
+@kernel
 def _function(batch: int, number: int) -> int:
     return word_at(word_at(batch + _WORD * FUNCTION_TABLE) + _WORD * number)
 
 
-@njit(**OPTIONS)
+@inner
 def _column(batch: int, column: int) -> int:
     """The address of a column of the work space."""
     return word_at(batch + _WORD * WORK) + _WORD * column * word_at(batch + _WORD * COUNT)
 
 
-@njit(**OPTIONS)
+@inner
 def _open_part(batch: int, image: int, whole: int, place: int) -> bool:
     """Stores the handle of a stream of the requested region at an address; returns whether that succeeded."""
     view = word_at(batch + _WORD * VIEW)
@@ -72,7 +72,7 @@ def _open_part(batch: int, image: int, whole: int, place: int) -> bool:
     return call(_function(batch, _GET_PART), (whole, place, view)) == 0
 
 
-@njit(**OPTIONS)
+@inner
 def _is_as_announced(batch: int, image: int, stream: int) -> bool:
     """Whether the library sees the same image size as we do: it writes as much as it believes there to be."""
     seen = word_at(batch + _WORD * SEEN)
@@ -82,7 +82,7 @@ def _is_as_announced(batch: int, image: int, stream: int) -> bool:
     return word_at(seen + _INFO_SIZE) == size and word_at(seen + _INFO_KIND) >> 32 == UINT8_SAMPLES
 
 
-@njit(**OPTIONS)
+@inner
 def _create_image(batch: int, image: int, place: int) -> bool:
     """Stores the handle of an image, in the memory to decode into, at an address; returns whether that succeeded."""
     info = word_at(batch + _WORD * INFO)
@@ -98,7 +98,7 @@ def _create_image(batch: int, image: int, place: int) -> bool:
     return call(_function(batch, _CREATE_IMAGE), (word_at(batch + _WORD * INSTANCE), place, info)) == 0
 
 
-@njit(**OPTIONS)
+@kernel
 def _open(batch: int, index: int) -> bool:
     """Creates the handles for decoding an image; returns False if it can't be decoded here."""
     image = word_at(batch + _WORD * TABLE) + _WORD * IMAGE_WORDS * index
@@ -120,14 +120,14 @@ def _open(batch: int, index: int) -> bool:
     return True
 
 
-@njit(**OPTIONS)
+@inner
 def _clear(batch: int) -> None:
     """Clears the handles of an earlier run."""
     for place in range(_WORK_COLUMNS * word_at(batch + _WORD * COUNT)):
         set_word(word_at(batch + _WORD * WORK) + _WORD * place, 0)
 
 
-@njit(**OPTIONS)
+@inner
 def _close(batch: int, index: int) -> None:
     image = word_at(_column(batch, _IMAGE) + _WORD * index)
     stream, whole = word_at(_column(batch, _STREAM) + _WORD * index), word_at(_column(batch, _WHOLE) + _WORD * index)
@@ -139,7 +139,7 @@ def _close(batch: int, index: int) -> None:
         call(_function(batch, _DESTROY_STREAM), (whole,))
 
 
-@njit(**OPTIONS)
+@inner
 def _try(batch: int, decoder: int, state: int, count: int) -> int:
     """Decodes the listed images; marks those that succeed, and lists the others again, returning their number."""
     which = _column(batch, _WHICH)
@@ -169,7 +169,7 @@ def _try(batch: int, decoder: int, state: int, count: int) -> int:
     return left
 
 
-@njit(**OPTIONS)
+@kernel
 def _decode_with(batch: int, decoder: int, state: int) -> int:
     """Decodes the images that no decoder has taken yet, with new handles."""
     left = 0

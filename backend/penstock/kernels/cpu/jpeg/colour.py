@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 
 from penstock.kernels.cpu.code_generation import Vector
-from penstock.kernels.cpu.options import OPTIONS
+from penstock.kernels.cpu.options import OPTIONS, inner
 from penstock.kernels.cpu.simd_integers import (
     high_product,
     load,
@@ -35,7 +35,7 @@ def _fixed(number: float) -> int:
 _RED_OF_CR, _GREEN_OF_CB, _GREEN_OF_CR, _BLUE_OF_CB = _fixed(1.402), _fixed(0.34414), _fixed(0.71414), _fixed(1.772)
 
 
-@njit(**OPTIONS)
+@inner
 def weigh_rows(plane: np.ndarray, near: int, far: int, width: int, sums: np.ndarray) -> None:
     """``sums[1 : width + 1]``: three times the row starting at ``near``, plus the one at ``far``; ends repeated."""
     for x in range(0, width, LANES):
@@ -43,7 +43,7 @@ def weigh_rows(plane: np.ndarray, near: int, far: int, width: int, sums: np.ndar
     _repeat_ends(sums, width)
 
 
-@njit(**OPTIONS)
+@inner
 def copy_row(plane: np.ndarray, start: int, width: int, sums: np.ndarray) -> None:
     """``sums[1 : width + 1]``: the row starting at ``start``; ends repeated."""
     for x in range(0, width, LANES):
@@ -57,7 +57,7 @@ def _repeat_ends(sums: np.ndarray, width: int) -> None:
     sums[1 + width] = sums[width]
 
 
-@njit(**OPTIONS)
+@inner
 def double_row(sums: np.ndarray, width: int, shift: int, even: int, odd: int, row: np.ndarray) -> None:
     """Fills ``row`` with two samples for each of the ``width`` sums, padded to whole vectors.
 
@@ -77,7 +77,7 @@ def _scaled(values: Vector, factor: int) -> Vector:
     return (high_product(values + values, factor) + 1) >> 1
 
 
-@njit(**OPTIONS)
+@inner
 def convert_row(
     luma: np.ndarray,
     y: int,

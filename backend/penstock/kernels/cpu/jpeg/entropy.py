@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, types
 
-from penstock.kernels.cpu.options import OPTIONS
+from penstock.kernels.cpu.options import OPTIONS, inner
 from penstock.kernels.cpu.simd import at
 from penstock.kernels.cpu.simd_integers import load_word, put
 
@@ -59,7 +59,7 @@ _INVALID = FULL << _STEPS | 17 << _LENGTH | 17
 _LONGEST_DC, _LONGEST_AC = 11, 10
 
 
-@njit(**OPTIONS)
+@inner
 def build_table(lengths: np.ndarray, symbols: np.ndarray, is_dc: bool, table: np.ndarray) -> bool:
     """Fills a code table; returns whether the codes are those of a baseline image.
 
@@ -103,7 +103,7 @@ def build_table(lengths: np.ndarray, symbols: np.ndarray, is_dc: bool, table: np
     return known == symbols.size
 
 
-@njit(**OPTIONS)
+@inner
 def _long_entry(table: types.CPointer, base: int, bits: np.uint64) -> np.uint32:
     """The entry of a code with more than ``_LOOKUP`` bits."""
     first = np.int64(bits >> np.uint64(48))

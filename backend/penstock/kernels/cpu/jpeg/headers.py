@@ -7,11 +7,10 @@ it.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from penstock.kernels.codecs.headers.jpeg import DENSEST, MAX_SMALL
 from penstock.kernels.cpu.foreign import byte_at
-from penstock.kernels.cpu.options import OPTIONS
+from penstock.kernels.cpu.options import inner, kernel
 
 HEIGHT, WIDTH, CHANNELS, EXIF_START, EXIF_STOP, COLUMNS = range(6)
 """The columns that describe a file. EXIF data begin and end at 0 if there are none."""
@@ -19,12 +18,12 @@ HEIGHT, WIDTH, CHANNELS, EXIF_START, EXIF_STOP, COLUMNS = range(6)
 _FRAME_BYTES, _COMPONENT_BYTES = 8, 3
 
 
-@njit(**OPTIONS)
+@kernel
 def _number(place: int) -> int:
     return byte_at(place) << 8 | byte_at(place + 1)
 
 
-@njit(**OPTIONS)
+@inner
 def _is_exif(place: int, length: int) -> bool:
     return length >= 8 and (
         byte_at(place) == 0x45
@@ -36,7 +35,7 @@ def _is_exif(place: int, length: int) -> bool:
     )
 
 
-@njit(**OPTIONS)
+@inner
 def _read_frame(place: int, length: int, size: int, found: np.ndarray) -> bool:
     """Reads a frame header after its length field; returns False if anything about it is unusual."""
     height, width, channels = _number(place + 1), _number(place + 3), byte_at(place + 5)
@@ -54,7 +53,7 @@ def _read_frame(place: int, length: int, size: int, found: np.ndarray) -> bool:
     return True
 
 
-@njit(**OPTIONS)
+@inner
 def _read_header(data: int, size: int, found: np.ndarray) -> bool:
     """Reads a file's segments up to the first scan; returns False if anything about them is unusual."""
     if size < 4 or byte_at(data) != 0xFF or byte_at(data + 1) != 0xD8:
@@ -79,7 +78,7 @@ def _read_header(data: int, size: int, found: np.ndarray) -> bool:
     return False
 
 
-@njit(**OPTIONS)
+@kernel
 def _read_headers(places: np.ndarray, sizes: np.ndarray, found: np.ndarray) -> None:
     for number in range(len(places)):
         if not _read_header(places[number], sizes[number], found[number]):

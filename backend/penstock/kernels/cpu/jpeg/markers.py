@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from penstock.kernels.cpu.options import OPTIONS
+from penstock.kernels.cpu.options import OPTIONS, kernel
 
 # Bytes scanned at a time: few enough that a byte can count them, which lets LLVM vectorize the loop.
 _BLOCK = 64
@@ -18,7 +18,7 @@ def _ends_scan(code: np.uint8) -> np.bool_:
     return (code != np.uint8(0)) & (code != _PREFIX) & (np.uint8(np.uint8(code) - np.uint8(0xD0)) > np.uint8(7))
 
 
-@njit(**OPTIONS)
+@kernel
 def count_markers(data: np.ndarray, marker: int) -> int:
     """The number of occurrences of the prefix followed by ``marker``, a uint8."""
     last = data.size - 1
@@ -35,7 +35,7 @@ def count_markers(data: np.ndarray, marker: int) -> int:
     return count
 
 
-@njit(**OPTIONS)
+@kernel
 def first_marker(scan: np.ndarray) -> np.int64:
     """The first marker that ends a scan's data; -1 if there is none."""
     last = scan.size - 1

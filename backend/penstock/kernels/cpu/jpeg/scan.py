@@ -13,7 +13,7 @@ from numba import njit
 from penstock.kernels.cpu.jpeg.colour import LANES, convert_row, copy_row, double_row, weigh_rows
 from penstock.kernels.cpu.jpeg.entropy import BLOCK, DROPPED, ENDED, FULL, KEPT, MARGIN, decode_block
 from penstock.kernels.cpu.jpeg.transform import SAFE, transform_block
-from penstock.kernels.cpu.options import OPTIONS
+from penstock.kernels.cpu.options import OPTIONS, inner, kernel
 from penstock.kernels.cpu.simd import pointer
 from penstock.kernels.cpu.simd_integers import any_lane, copy_chunk, nothing, put
 
@@ -22,7 +22,7 @@ _RESTART = 0xD0
 _CHUNK = 32
 
 
-@njit(**OPTIONS)
+@kernel
 def copy_scan(data: np.ndarray, start: int, scan: np.ndarray, ends: np.ndarray) -> bool:
     """Copies a scan's data without stuffing and markers, up to the end of the image.
 
@@ -152,7 +152,7 @@ class _Strip(NamedTuple):
     red: int
 
 
-@njit(**OPTIONS)
+@kernel
 def decode_scan(scan: Scan, memory: Memory, top: int, left: int, output: np.ndarray, reverse: bool) -> bool:
     """Decodes a region of an image from its scan; returns False for damaged data.
 
@@ -217,7 +217,7 @@ def _restart(scan: Scan, memory: Memory) -> bool:
     return True
 
 
-@njit(**OPTIONS)
+@inner
 def _decode_units(scan: Scan, memory: Memory, strip: _Strip, channels: int, wanted_row: bool) -> bool:
     """Decodes a row of units, and computes the samples of the strip's units; returns False for damaged data.
 
@@ -267,7 +267,7 @@ def _decode_units(scan: Scan, memory: Memory, strip: _Strip, channels: int, want
     return any_lane(sizes) >> (SAFE + 1) == 0
 
 
-@njit(**OPTIONS)
+@inner
 def _convert_row(
     scan: Scan,
     memory: Memory,

@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 
 from penstock.kernels.cpu.jpeg.entropy import NATURAL_ORDER, TABLE, build_table
-from penstock.kernels.cpu.options import OPTIONS
+from penstock.kernels.cpu.options import OPTIONS, kernel
 
 _PREFIX = 0xFF
 _FRAME, _FRAME_OF_ANY_TABLES, _TABLES, _QUANTIZERS, _INTERVAL, _SCAN = 0xC0, 0xC1, 0xC4, 0xDB, 0xDD, 0xDA
@@ -64,7 +64,7 @@ def memory_for_segments() -> Segments:
     )
 
 
-@njit(**OPTIONS)
+@kernel
 def read_segments(data: np.ndarray, segments: Segments) -> bool:
     """Reads a file's segments up to its first scan; returns False if it is not baseline, or damaged.
 
@@ -206,7 +206,7 @@ def _read_scan(body: np.ndarray, segments: Segments) -> bool:
 _NARROWEST = 6
 
 
-@njit(**OPTIONS)
+@kernel
 def find_sampling(segments: Segments, channels: int) -> tuple[int, int]:
     """The horizontal and vertical subsampling of chroma; 0, 0 if this is not decoded to ``channels``.
 

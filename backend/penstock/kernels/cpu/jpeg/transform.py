@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit, types
 
 from penstock.kernels.cpu.code_generation import Vector
-from penstock.kernels.cpu.options import OPTIONS
+from penstock.kernels.cpu.options import OPTIONS, inner
 from penstock.kernels.cpu.simd import at, transposed
 from penstock.kernels.cpu.simd_integers import load, nothing, store_rows, widened
 
@@ -103,7 +103,7 @@ def _coefficients(block: types.CPointer, start: int, quantizer: types.CPointer, 
     return widened(load(block, start, 8) * load(quantizer, base, 8))
 
 
-@njit(**OPTIONS)
+@inner
 def transform_block(
     block: types.CPointer,
     start: int,

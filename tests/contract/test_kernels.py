@@ -1,0 +1,68 @@
+"""Functions compiled for kernels alone have no entry for Python: a call from it would end the process."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from penstock.kernels.cpu import options
+
+BACKEND = Path(options.__file__).parents[3]
+FILES = sorted((BACKEND / "penstock").rglob("*.py"))
+Function = tuple[str, str]
+
+
+def module_of(path: Path) -> str:
+    return ".".join(path.relative_to(BACKEND).with_suffix("").parts)
+
+
+def decorators(node: ast.FunctionDef) -> list[str]:
+    return [ast.unparse(decorator) for decorator in node.decorator_list]
+
+
+def inner_functions() -> set[Function]:
+    return {
+        (module_of(path), node.name)
+        for path in FILES
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef) and "inner" in decorators(node)
+    }
+
+
+INNER = inner_functions()
+
+
+def used_by_python(node: ast.AST) -> Iterator[str]:
+    """The names that a module uses outside compiled functions."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.FunctionDef) and is_compiled(child):
+            continue
+        if isinstance(child, ast.Name):
+            yield child.id
+        yield from used_by_python(child)
+
+
+def is_compiled(node: ast.FunctionDef) -> bool:
+    return any(name.startswith(("kernel", "inner", "njit", "intrinsic", "overload")) for name in decorators(node))
+
+
+def test_there_are_some() -> None:
+    assert ("penstock.kernels.cpu.axis_plans", "_fill_extents") in INNER
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize("path", [path for path in FILES if "kernels.cpu" in path.read_text()], ids=module_of)
+def test_python_calls_none(path: Path) -> None:
+    tree = ast.parse(path.read_text())
+    own = {name: (module_of(path), name) for module, name in INNER if module == module_of(path)}
+    imported = {
+        alias.asname or alias.name: (node.module, alias.name)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module
+        for alias in node.names
+    }
+    known = own | imported
+    assert not [name for name in used_by_python(tree) if known.get(name) in INNER]
