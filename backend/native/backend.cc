@@ -105,6 +105,7 @@ class Execution {
     }
     Reference done(PyObject_CallMethod(state_->object, "execute", "(O)", list.get()));
     if (!done) error_ = take_error();
+    for (Request* request : requests_) settle(request);
     return true;
   }
 

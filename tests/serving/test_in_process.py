@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from multiprocessing.shared_memory import SharedMemory
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,36 @@ OPERATOR = """
 def operator():
     x = fn.external_source(name="x", dtype=types.FLOAT, ndim=1)
     return fn.python_function(x, function=work, name="y")
+"""
+KEEPS_OUTPUTS = """
+import numpy as np
+from penstock.schema import Input, Operator, OutputSpec, Schema, register_operator
+
+kept = []
+
+class Keeping(Operator):
+    schema = Schema(name="Keeping", inputs=(Input("input"),))
+
+    def describe(self, workspace):
+        return [OutputSpec(workspace.inputs[0].dtype, "", workspace.inputs[0].ndim())]
+
+    def infer(self, sample):
+        return sample.shapes[0]
+
+    def compute(self, sample):
+        np.copyto(sample.outputs[0], sample.inputs[0])
+        for value, output in kept:
+            if (output != value).any():
+                raise RuntimeError("what an operator keeps was written to")
+        kept.append((sample.inputs[0][0], sample.outputs[0]))
+
+# The file is run twice: for the configuration, and for the model.
+if not hasattr(fn, "keeping"):
+    register_operator(Keeping)
+
+@pipeline_def(batch_size=4)
+def keeping():
+    return fn.keeping(fn.external_source(name="x", dtype=types.FLOAT, ndim=1), name="y")
 """
 DECODES = """
 @pipeline_def(batch_size=4)
@@ -99,6 +130,7 @@ def server(tmp_path_factory: pytest.TempPathFactory, log: Path) -> Iterator[Loca
     for name, source in MISBEHAVING.items():
         add_model(repository, name, config, HEADER + source + OPERATOR)
     add_model(repository, "keeps", config, HEADER + KEEPS + OPERATOR)
+    add_model(repository, "keeps_outputs", config, HEADER + KEEPS_OUTPUTS)
     add_model(repository, "starts_threads", config, HEADER + STARTS_THREADS + PLAIN)
     add_model(repository, "decodes", config, HEADER + DECODES)
     add_model(repository, "spawns", config, HEADER + FORKS_WORKERS + OPERATOR)
@@ -162,6 +194,38 @@ def test_memory_that_a_model_keeps_stays_right(server: LocalServer, client: Any)
         time.sleep(0.05)
     server.control.load("keeps")
     assert sent(client, "keeps", 1, 0) == [2, 1]
+
+
+def test_outputs_that_an_operator_keeps_stay_right(client: Any) -> None:
+    for number in range(8):
+        x = np.full((2, 50_000), number, np.float32)
+        np.testing.assert_array_equal(ask(client, "keeps_outputs", x=x).as_numpy("y"), x)
+
+
+def test_answers_are_written_where_clients_want_them(client: Any) -> None:
+    x = np.random.default_rng(2).random((3, 50_000), np.float32)
+    size = x.nbytes
+    # One of the two begins where no float may.
+    with shared_memory(client, 2 * size + 2) as (name, memory):
+        tensor = tritonclient.http.InferInput("x", list(x.shape), "FP32")
+        tensor.set_data_from_numpy(x)
+        for start in (0, size + 2):
+            output = tritonclient.http.InferRequestedOutput("same")
+            output.set_shared_memory(name, size, start)
+            client.infer("plain", [tensor], outputs=[output])
+            assert bytes(memory[start : start + size]) == x.tobytes()
+
+
+@contextlib.contextmanager
+def shared_memory(client: Any, size: int) -> Iterator[tuple[str, memoryview]]:
+    memory = SharedMemory(create=True, size=size)
+    try:
+        client.register_system_shared_memory(memory.name, f"/{memory.name}", size)
+        yield memory.name, memory.buf
+        client.unregister_system_shared_memory(memory.name)
+    finally:
+        memory.close()
+        memory.unlink()
 
 
 def test_models_may_print_and_start_threads(client: Any, log: Path) -> None:

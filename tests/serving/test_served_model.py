@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -39,6 +39,15 @@ def sizes():
 """
 
 
+SCALED = """
+@pipeline_def(batch_size=8)
+def scaled():
+    x = fn.external_source(name="x", dtype=types.FLOAT, ndim=1)
+    scaled = x * 2 + 0.0
+    return scaled, fn.expand_dims(scaled, axes=0)
+"""
+
+
 @dataclass
 class Asked:
     """A request, as plain data."""
@@ -48,6 +57,13 @@ class Asked:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     wanted: tuple[str, ...] = ("sum", "a", "size")
     cancelled: bool = False
+    reserves: bool = False
+    reserved: dict[str, np.ndarray] = field(default_factory=dict)
+
+    def reserve(self, name: str, shape: Sequence[int], dtype: np.dtype) -> np.ndarray | None:
+        if self.reserves:
+            self.reserved[name] = np.full(shape, 77, dtype)
+        return self.reserved.get(name)
 
     def tensor(self, name: str) -> Any:
         return self.inputs.get(name)
@@ -239,3 +255,77 @@ def give_again(source: Any) -> None:
 def test_configurations_that_are_refused(load: Any, change: Mapping[str, Any], text: str) -> None:
     with pytest.raises(ConfigurationError, match=text):
         load(SUMS, SUMS_CONFIG | change)
+
+
+def scaled_config() -> dict[str, Any]:
+    return {
+        "name": "scaled",
+        "max_batch_size": 8,
+        "input": [entry("x", "TYPE_FP32", -1)],
+        "output": [entry("scaled", "TYPE_FP32", -1), entry("row", "TYPE_FP32", 1, -1)],
+    }
+
+
+def rows(first: float, samples: int, length: int = 10_000, **more: Any) -> Asked:
+    x = np.arange(first, first + samples, dtype=np.float32)[:, None] * np.ones((1, length), np.float32)
+    return Asked({"x": x}, wanted=("scaled", "row"), reserves=True, **more)
+
+
+def test_outputs_are_written_to_the_memory_of_their_answers(load: Any) -> None:
+    model = load(SCALED, scaled_config())
+    requests = [rows(1, 1), rows(2, 3, length=20_000), rows(5, 2, length=10)]
+    for request, answer in zip(requests, model.answer(requests)):
+        np.testing.assert_array_equal(answer.tensors["scaled"], request.inputs["x"] * 2)
+        np.testing.assert_array_equal(answer.tensors["row"], request.inputs["x"][:, None] * 2)
+    # What is small is copied, and what no operator has written as it is.
+    for request, answer in zip(requests[:2], model.answer(requests[:2])):
+        assert answer.tensors["scaled"] is request.reserved["scaled"]
+        assert set(request.reserved) == {"scaled"}
+    assert not requests[2].reserved
+
+
+def test_only_answers_with_memory_for_an_output_are_written_to(load: Any) -> None:
+    model = load(SCALED, scaled_config())
+    requests = [rows(1, 2), rows(3, 2), rows(5, 2)]
+    requests[0].wanted, requests[1].reserves = ("row",), False
+    answers = model.answer(requests)
+    assert list(answers[0].tensors) == ["row"]
+    assert not requests[0].reserved
+    assert not requests[1].reserved
+    assert answers[2].tensors["scaled"] is requests[2].reserved["scaled"]
+    for request, answer in zip(requests, answers):
+        np.testing.assert_array_equal(answer.tensors["row"], request.inputs["x"][:, None] * 2)
+
+
+CROPPED = """
+@pipeline_def(batch_size=8)
+def cropped():
+    x = fn.external_source(name="x", dtype=types.UINT8, ndim=3, layout="HWC")
+    end = fn.external_source(name="end", dtype=types.FLOAT, ndim=0)
+    return fn.copy(fn.slice(x, rel_start=[0.0], rel_end=end, axes=[0]), name="part")
+"""
+
+
+def test_reserved_memory_is_not_answered_where_a_sample_failed(load: Any) -> None:
+    config = {
+        "name": "cropped",
+        "max_batch_size": 8,
+        "input": [entry("x", "TYPE_UINT8", -1, -1, 3), entry("end", "TYPE_FP32", 1)],
+        "output": [entry("part", "TYPE_UINT8", -1, -1, 3)],
+    }
+    model = load(CROPPED, config)
+    x = np.random.default_rng(0).integers(0, 255, (2, 200, 200, 3), np.uint8)
+
+    def asked(*ends: float) -> Asked:
+        end = np.array(ends, np.float32)[:, None]
+        return Asked({"x": x[: len(ends)], "end": end}, wanted=("part",), reserves=True)
+
+    requests = [asked(1.0, 1.0), asked(1.0, 2.0), asked(0.5, 1.0), asked(0.5)]
+    whole, outside, unequal, half = model.answer(requests)
+    assert whole.tensors["part"] is requests[0].reserved["part"]
+    np.testing.assert_array_equal(whole.tensors["part"], x)
+    assert isinstance(outside, Refusal)
+    assert isinstance(unequal, Refusal)
+    assert "different shapes" in unequal.message
+    assert half.tensors["part"] is requests[3].reserved["part"]
+    np.testing.assert_array_equal(half.tensors["part"], x[:1, :100])

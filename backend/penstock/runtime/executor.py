@@ -9,7 +9,7 @@ import queue
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from enum import Enum, auto
@@ -23,7 +23,7 @@ from penstock.runtime.trace import Kind, Trace
 from penstock.runtime.workers import Parallel, WorkerPool
 from penstock.schema.input_operator import InputOperator
 from penstock.schema.tolerance import RAISE, REPLACE
-from penstock.schema.workspace import SampleFailure, Workspace
+from penstock.schema.workspace import Destination, SampleFailure, Workspace
 from penstock.tensors import HostPool, TensorList, TensorListGPU
 from penstock.tensors.cuda import require_cupy
 
@@ -61,6 +61,7 @@ class _Batch:
         isolate, watch: see :meth:`Executor.run_once`.
         tolerant: whether samples that fail in readers and decoders are skipped or replaced, as these specify.
         slots: the data so far.
+        destinations: of the pipeline's outputs, by slot.
         tolerated: for each failed sample, its policy.
         begun: the workspaces of operators that were started early, by node name.
         result: the result so far.
@@ -72,6 +73,7 @@ class _Batch:
     watch: Watch | None
     slots: list[Any]
     tolerant: bool = False
+    destinations: Mapping[int, Destination] = field(default_factory=dict)
     begun: dict[str, Workspace] = field(default_factory=dict)
     tolerated: dict[int, str] = field(default_factory=dict)
     result: Result = field(default_factory=Result)
@@ -327,20 +329,32 @@ class Executor:
 
     # -- one batch -------------------------------------------------------------------------------------------------
 
-    def run_once(self, isolate: bool = False, watch: Watch | None = None) -> Result:
+    def run_once(
+        self, isolate: bool = False, watch: Watch | None = None, destinations: Mapping[int, Destination] | None = None
+    ) -> Result:
         """Runs the plan on the sources' next batch, on the calling thread and the workers.
 
         Args:
             isolate: record the error of a failing sample and continue with the others.
             watch: notified of each operator. Samples it reports as cancelled fail with ``CancelledError``; if none is
                 left, the run stops, and sources that have not run yet keep their data.
+            destinations: where outputs on the CPU are to be written if their operators allow it, by their numbers.
         """
-        return self._complete(self._begin(isolate, watch))
+        slots = {self.plan.outputs[number]: destination for number, destination in (destinations or {}).items()}
+        return self._complete(self._begin(isolate, watch, destinations=slots))
 
-    def _begin(self, isolate: bool = False, watch: Watch | None = None, tolerant: bool = False) -> _Batch:
+    def _begin(
+        self,
+        isolate: bool = False,
+        watch: Watch | None = None,
+        tolerant: bool = False,
+        destinations: Mapping[int, Destination] | None = None,
+    ) -> _Batch:
         """Runs the steps that don't depend on operators started early, then starts those."""
         slots = [None] * self.plan.num_slots
-        batch = _Batch(self._batch_size(), self.iteration, isolate or tolerant, watch, slots, tolerant)
+        batch = _Batch(
+            self._batch_size(), self.iteration, isolate or tolerant, watch, slots, tolerant, destinations or {}
+        )
         with self.run_context(), self.on_device():
             self._run_steps(batch, self.plan.steps[: self.plan.num_prepared])
             for step in () if batch.result.stopped else self.plan.early:
@@ -472,6 +486,9 @@ class Executor:
             positions=first.positions if first is not None else None,
             decoding=self.plan.decoding,
         )
+        if batch.destinations and workspace.positions is None:
+            slots = enumerate(step.outputs)
+            workspace.destinations = {n: batch.destinations[slot] for n, slot in slots if slot in batch.destinations}
         if batch.result.failures:
             workspace.failures = _local_failures(batch.result.failures, workspace)
         return workspace

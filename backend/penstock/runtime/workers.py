@@ -46,12 +46,18 @@ class _Job:
     def wait(self) -> None:
         """Returns when all indices are processed; raises the error of the first one that failed."""
         self._done.wait()
+        # Other threads may refer to this job a little longer; what it has worked on is not to wait for them.
+        self._task = _nothing
         if self._errors:
             try:
                 raise min(self._errors, key=lambda pair: pair[0])[1]
             finally:
                 # The error's traceback refers to this frame, and would keep itself and the frames above alive.
                 self._errors.clear()
+
+
+def _nothing(_: int) -> None:
+    """The task of a job that is done."""
 
 
 class WorkerPool:

@@ -182,7 +182,7 @@ class FusedOperator(Operator):
         shapes, spec = self._infer_steps(steps)
         self.check_batch(steps)
         last = steps[-1]
-        outputs = last.outputs = [workspace.allocate(shapes, spec)]
+        outputs = last.outputs = [workspace.allocate(shapes, spec, 0)]
 
         def compute_batch(whole: Workspace) -> None:
             steps[0].inputs, last.outputs = whole.inputs, whole.outputs
@@ -303,6 +303,8 @@ class FusedOperator(Operator):
         prefix = fused_argument(position, "")
         step = _Step(**{name: getattr(workspace, name) for name in _OF_WORKSPACE})
         step.node = self.nodes[position]
+        if position + 1 < len(self.operators):
+            step.destinations = {}
         given = {
             name.removeprefix(prefix): batch for name, batch in workspace.arguments.items() if name.startswith(prefix)
         }

@@ -276,7 +276,9 @@ class Operator(Generic[State, Plan, Plans]):
             return
         specs = self.describe(workspace)
         shapes = self.infer_samples(workspace, len(specs))
-        workspace.outputs = [workspace.allocate(s, spec) for s, spec in zip(shapes, specs)]
+        workspace.outputs = [
+            workspace.allocate(own, spec, number) for number, (own, spec) in enumerate(zip(shapes, specs))
+        ]
         if workspace.device == "cpu":
             self.compute_samples(workspace, shapes[0] if shapes else [])
         elif workspace.live:

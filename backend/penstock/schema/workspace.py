@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -28,6 +28,13 @@ class OutputSpec:
     dtype: DALIDataType
     layout: str = ""
     ndim: int | None = None
+
+
+class Destination(Protocol):
+    """Memory of someone else's for a batch that a pipeline returns, so that it need not be copied there."""
+
+    def allocate(self, shapes: Sequence[Shape], dtype: DALIDataType, layout: str) -> TensorListCPU | None:
+        """An uninitialized batch in it; None if these shapes do not go there."""
 
 
 def run_in_order(task: Callable[[int], None], count: int, _costs: Sequence[int] | None = None) -> None:
@@ -60,6 +67,7 @@ class Workspace(Generic[State, Plan, Plans]):
             samples have their plans.
         begun: left by ``Operator.begin`` for the run; None if nothing was begun.
         decoding: limits for decoding encoded data, and where to decode.
+        destinations: for outputs on the CPU, by number: where their batches go.
     """
 
     inputs: Sequence[Any] = ()
@@ -82,13 +90,22 @@ class Workspace(Generic[State, Plan, Plans]):
     plans: Plans = _NOTHING
     begun: Any = None
     decoding: Decoding = FREELY
+    destinations: Mapping[int, Destination] = field(default_factory=dict)
 
-    def allocate(self, shapes: Sequence[Shape], spec: OutputSpec) -> Any:
-        """An uninitialized batch on the operator's device."""
+    def allocate(self, shapes: Sequence[Shape], spec: OutputSpec, output: int | None = None) -> Any:
+        """An uninitialized batch on the operator's device.
+
+        Args:
+            output: which of the operator's outputs it will be, if it will be one as it is.
+        """
         if not shapes:
             kind = TensorListCPU if self.device == "cpu" else TensorListGPU
             return kind.of_samples([], spec.layout, spec.dtype, spec.ndim)
         if self.device == "cpu":
+            if output in self.destinations:
+                batch = self.destinations[output].allocate(shapes, spec.dtype, spec.layout)
+                if batch is not None:
+                    return batch
             return TensorListCPU.allocate(shapes, spec.dtype, spec.layout, self.pool)
         return TensorListGPU.allocate(shapes, spec.dtype, spec.layout)
 

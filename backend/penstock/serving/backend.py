@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import logging
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +88,9 @@ class _StubRequest:
         from penstock.tensors.cuda import require_cupy
 
         return require_cupy("inputs on the GPU").from_dlpack(tensor.to_dlpack())
+
+    def reserve(self, name: str, shape: Sequence[int], dtype: np.dtype) -> None:
+        """Nothing: the stub copies what it is given."""
 
     def is_cancelled(self) -> bool:
         return self._request.is_cancelled()

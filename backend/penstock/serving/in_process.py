@@ -15,6 +15,7 @@ import gc
 import io
 import json
 import logging
+import math
 import os
 import sys
 import threading
@@ -110,8 +111,11 @@ class TritonRequest(Protocol):
     def input(self, name: str) -> tuple[int, tuple[int, ...], list[Memory]] | None:
         """An input's type, shape and memory; None if it is omitted."""
 
+    def reserve(self, name: str, data_type: int, shape: tuple[int, ...], size: int) -> Memory | None:
+        """Memory of the answer for an output, to be written; None if it isn't in host memory."""
+
     def answer(self, outputs: list[Output]) -> None:
-        """Sets the answer."""
+        """Sets the answer; outputs in reserved memory are not copied."""
 
     def refuse(self, code: int, message: str) -> None:
         """Sets an error instead."""
@@ -314,6 +318,11 @@ class _Request:
         else:
             elements = _joined(memory)
         return elements.view(dtype).reshape(shape)
+
+    def reserve(self, name: str, shape: Sequence[int], dtype: np.dtype) -> np.ndarray | None:
+        size = math.prod(shape) * dtype.itemsize
+        memory = self._request.reserve(name, _TYPE_NUMBERS[dtype], tuple(shape), size)
+        return None if memory is None else np.frombuffer(memoryview(memory), dtype).reshape(shape)
 
     def is_cancelled(self) -> bool:
         return self._request.is_cancelled()

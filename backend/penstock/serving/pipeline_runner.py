@@ -10,6 +10,7 @@ from penstock.errors import PenstockError
 from penstock.pipeline import Pipeline
 from penstock.runtime import Result, Watch
 from penstock.schema import InputOperator
+from penstock.schema.workspace import Destination
 from penstock.tensors import TensorList
 
 logger = logging.getLogger(__name__)
@@ -50,13 +51,20 @@ class PipelineRunner:
         """The pipeline's input operators, by name; without those that no output needs."""
         return self._pipeline.executor.input_operators
 
-    def run(self, batches: Mapping[str, TensorList], count: int, watch: Watch | None = None) -> Result:
+    def run(
+        self,
+        batches: Mapping[str, TensorList],
+        count: int,
+        watch: Watch | None = None,
+        destinations: Mapping[int, Destination] | None = None,
+    ) -> Result:
         """The pipeline's results for a batch; failed samples are among the result's failures.
 
         Args:
             batches: the data of each source; other names are ignored.
             count: of the samples.
             watch: observes the run; it may stop it.
+            destinations: where outputs are to be written, by their numbers, if their operators allow it.
 
         Raises:
             MixUpError: the outputs are not those of the batch.
@@ -67,7 +75,7 @@ class PipelineRunner:
         try:
             for name, source in sources.items():
                 source.feed(batches[name], tickets[name])
-            return self._run(tickets, count, watch)
+            return self._run(tickets, count, watch, destinations=destinations)
         finally:
             self._empty(sources)
 
@@ -114,10 +122,17 @@ class PipelineRunner:
         pending = [source.pending_batch_size() or 1 for source in multi_run]
         return min(*pending, self._pipeline.executor.max_batch_size)
 
-    def _run(self, tickets: Mapping[str, Ticket], count: int, watch: Watch | None, in_between: bool = False) -> Result:
+    def _run(
+        self,
+        tickets: Mapping[str, Ticket],
+        count: int,
+        watch: Watch | None,
+        in_between: bool = False,
+        destinations: Mapping[int, Destination] | None = None,
+    ) -> Result:
         """Runs the pipeline on the data its sources were fed, and checks the results."""
         try:
-            result = self._pipeline.executor.run_once(isolate=True, watch=watch)
+            result = self._pipeline.executor.run_once(isolate=True, watch=watch, destinations=destinations)
             if result.ready is not None:
                 result.ready.synchronize()
             if not result.stopped:

@@ -36,6 +36,10 @@ class Request(Protocol):
     def tensor(self, name: str) -> Any:
         """The array of an input (byte strings as objects, or as a list of arrays); None if the request omits it."""
 
+    def reserve(self, name: str, shape: Sequence[int], dtype: np.dtype) -> np.ndarray | None:
+        """Memory of the answer for an output, uninitialized, to be written and then given as the output; None if there
+        is none."""
+
     def is_cancelled(self) -> bool:
         """Whether the answer is no longer wanted."""
 
@@ -166,10 +170,19 @@ def part_of(batch: TensorList, start: int, stop: int, spec: OutputSpec) -> Any:
     Raises:
         RequestError: their shapes differ.
     """
-    shapes = batch.shapes[start:stop]
     if spec.is_bytes:
         values = [np.asarray(sample).tobytes() for sample in batch.samples[start:stop]]
         return np.array(values, dtype=np.object_).reshape(-1, *[1] * (spec.ndim - 1))
+    shape = shape_of_part(batch.shapes[start:stop], spec)
+    return _joined(batch, start, stop).reshape(shape)
+
+
+def shape_of_part(shapes: Sequence[tuple[int, ...]], spec: OutputSpec) -> tuple[int, ...]:
+    """The shape of a tensor with samples of these shapes.
+
+    Raises:
+        RequestError: they differ.
+    """
     if spec.split:
         if not shapes[0]:
             raise RequestError(
@@ -183,8 +196,7 @@ def part_of(batch: TensorList, start: int, stop: int, spec: OutputSpec) -> Any:
             f"the samples of this request have different shapes {sorted(set(shapes))} in output '{spec.name}', so they cannot "
             "be one tensor: send them in requests of one sample each, or pad or resize them in the pipeline"
         )
-    array = _joined(batch, start, stop).reshape(sum(lengths), *shapes[0])
-    return array.reshape(-1, 1) if array.ndim == 1 and spec.ndim == 2 else array
+    return (sum(lengths), *shapes[0]) if shapes[0] or spec.ndim != 2 else (sum(lengths), 1)
 
 
 def _joined(batch: TensorList, start: int, stop: int) -> Any:

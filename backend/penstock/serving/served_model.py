@@ -8,6 +8,7 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,7 @@ from penstock.serving.pipeline_runner import MixUpError, PipelineRunner
 from penstock.serving.probing import probe, streams
 from penstock.serving.refusals import Fault, Refusal, refusal_of
 from penstock.serving.requests import Request, RequestError, part_of, to_batch
+from penstock.serving.reserved import ReservedOutput
 from penstock.serving.settings import ConfigurationError, Settings, settings_of, warn_of_unknown
 from penstock.tensors import cuda
 from penstock.tensors.cuda import require_cupy
@@ -224,7 +226,7 @@ class ServedModel:
     def _answer_batch(self, accepted: Sequence[_Accepted], answers: dict[int, Answer]) -> None:
         """Runs the accepted requests as one batch and fills in their answers."""
         try:
-            result = self._run(accepted)
+            result, reserved = self._run(accepted)
         except Exception as error:
             if len(accepted) == 1 or isinstance(error, MixUpError):
                 answers.update((one.number, refusal_of(error)) for one in accepted)
@@ -235,16 +237,21 @@ class ServedModel:
             return
         start = 0
         for one in accepted:
-            answers[one.number] = self._part(one.request, result, start, start + one.count)
+            answers[one.number] = self._part(one.request, result, start, start + one.count, reserved)
             start += one.count
 
-    def _run(self, accepted: Sequence[_Accepted]) -> Result:
+    def _run(self, accepted: Sequence[_Accepted]) -> tuple[Result, Mapping[int, ReservedOutput]]:
         batches = {
             spec.name: to_batch([sample for one in accepted for sample in one.samples[index]], spec)
             for index, spec in enumerate(self._inputs)
         }
         shares = [(one.request, one.count) for one in accepted]
-        return self._runner.run(batches, sum(count for _, count in shares), self._watch(shares))
+        reserved = {
+            index: ReservedOutput(spec, shares)
+            for spec, index in zip(self._outputs, self._order)
+            if not (spec.is_bytes or spec.split)
+        }
+        return self._runner.run(batches, sum(count for _, count in shares), self._watch(shares), reserved), reserved
 
     def _watch(self, shares: Sequence[tuple[Request, int]]) -> _Watch:
         return _Watch(shares, self._cancellation, self.accounts)
@@ -271,7 +278,14 @@ class ServedModel:
         except Exception as error:
             yield refusal_of(error, -given)
 
-    def _part(self, request: Request, result: Result, start: int, stop: int) -> Answer:
+    def _part(
+        self,
+        request: Request,
+        result: Result,
+        start: int,
+        stop: int,
+        reserved: Mapping[int, ReservedOutput] = MappingProxyType({}),
+    ) -> Answer:
         """The answer to the request with the samples from ``start`` to ``stop``."""
         if result.failures:
             failed = [result.failures[index] for index in range(start, stop) if index in result.failures]
@@ -279,13 +293,13 @@ class ServedModel:
                 return refusal_of(failed[0], start)
         wanted = set(request.wanted)
         try:
-            return Outputs(
-                {
-                    spec.name: part_of(result.outputs[index], start, stop, spec)
-                    for spec, index in zip(self._outputs, self._order)
-                    if spec.name in wanted
-                }
-            )
+            tensors = {}
+            for spec, index in zip(self._outputs, self._order):
+                if spec.name in wanted:
+                    batch = result.outputs[index]
+                    tensor = reserved[index].part_of(batch, start) if index in reserved else None
+                    tensors[spec.name] = part_of(batch, start, stop, spec) if tensor is None else tensor
+            return Outputs(tensors)
         except Exception as error:
             return refusal_of(error)
 

@@ -8,26 +8,32 @@ import socket
 import struct
 import threading
 import time
+import urllib.request
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from multiprocessing.shared_memory import SharedMemory
 from typing import Any
 
 import numpy as np
 
 
-def http_request(model: str, tensor: dict[str, Any], data: bytes, output: str) -> bytes:
+def http_request(
+    model: str, tensor: dict[str, Any], data: bytes, output: str, answer: dict[str, Any] | None = None
+) -> bytes:
     """An inference request with binary tensors, ready to be sent.
 
     Args:
         model: which to ask.
-        tensor: name, datatype and shape of the input.
+        tensor: name, datatype and shape of the input, and parameters, if it does not come as ``data``.
         data: the input's binary content.
         output: the name of the output that is wanted.
+        answer: its parameters; by default it comes with the answer.
     """
     header = json.dumps(
         {
-            "inputs": [tensor | {"parameters": {"binary_data_size": len(data)}}],
-            "outputs": [{"name": output, "parameters": {"binary_data": True}}],
+            "inputs": [{"parameters": {"binary_data_size": len(data)}} | tensor],
+            "outputs": [{"name": output, "parameters": answer or {"binary_data": True}}],
         }
     ).encode()
     lines = (
@@ -43,6 +49,58 @@ def image_request(model: str, encoded: bytes) -> bytes:
     """A request for one encoded image to be preprocessed."""
     tensor = {"name": "encoded_image", "datatype": "BYTES", "shape": [1, 1]}
     return http_request(model, tensor, struct.pack("<I", len(encoded)) + encoded, "image")
+
+
+@contextmanager
+def image_requests_in_shared_memory(
+    address: str, model: str, images: Sequence[bytes], answer: int
+) -> Iterator[list[bytes]]:
+    """Requests for images whose bytes the server reads from shared memory, where it also writes the answers.
+
+    Neither clients nor Triton's HTTP server spend time on tensors then: what is measured is the model.
+
+    Args:
+        address: host:port of HTTP.
+        model: which to ask.
+        images: encoded.
+        answer: bytes of an answer.
+    """
+    framed = [struct.pack("<I", len(image)) + image for image in images]
+    given = SharedMemory(create=True, size=sum(map(len, framed)))
+    taken = SharedMemory(create=True, size=answer * len(images))
+    try:
+        given.buf[: sum(map(len, framed))] = b"".join(framed)
+        for memory in (given, taken):
+            _ask_json(
+                address, f"{memory.name}/register", {"key": f"/{memory.name}", "offset": 0, "byte_size": memory.size}
+            )
+        requests, start = [], 0
+        for number, one in enumerate(framed):
+            tensor = {
+                "name": "encoded_image",
+                "datatype": "BYTES",
+                "shape": [1, 1],
+                "parameters": _part(given, start, len(one)),
+            }
+            requests.append(http_request(model, tensor, b"", "image", _part(taken, number * answer, answer)))
+            start += len(one)
+        yield requests
+        for memory in (given, taken):
+            _ask_json(address, f"{memory.name}/unregister", {})
+    finally:
+        for memory in (given, taken):
+            memory.close()
+            memory.unlink()
+
+
+def _part(memory: SharedMemory, start: int, size: int) -> dict[str, Any]:
+    return {"shared_memory_region": memory.name, "shared_memory_offset": start, "shared_memory_byte_size": size}
+
+
+def _ask_json(address: str, what: str, content: dict[str, Any]) -> None:
+    url = f"http://{address}/v2/systemsharedmemory/region/{what}"
+    with urllib.request.urlopen(urllib.request.Request(url, json.dumps(content).encode()), timeout=10):
+        pass
 
 
 def numbers_request(model: str) -> bytes:

@@ -1,27 +1,32 @@
 """Models in Triton's own process beside models in its Python stub: speed, processor time, memory, start.
 
-    python tests/benchmarks/serving/ways.py [--dali-env ENVIRONMENT]
+    python tests/benchmarks/serving/ways.py [--dali-env ENVIRONMENT] [--gpu]
 
 Both servers run from the same environment, both are up all the time, and take turns; each number is the median of the
 rounds. Memory and start are those of a server of its own. Real DALI in a plain Python model, which runs in a stub in both
 servers, has rows of its own.
+
+One instance beside two tells whether instances wait for each other, for the GIL say. On two cores nothing else may take
+much of the second one then: requests and answers go by way of shared memory, so clients and Triton's HTTP server cost a
+tenth of a millisecond for each request, and no bytes are sent.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import statistics
 import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
 
 from bench import CORES, HERE, OURS, ROOT, encoded_images, write_dali
-from load import image_request, numbers_request, put_load
+from load import image_request, image_requests_in_shared_memory, numbers_request, put_load
 from processes import cpu_seconds, resident_bytes
 from rich.console import Console
 from rich.table import Table
@@ -31,6 +36,43 @@ from penstock.serving.export import export_model
 from penstock.serving.server import WAYS, LocalServer
 
 console = Console(width=150 if not sys.stdout.isatty() else None, highlight=False)
+
+IMAGE_BYTES = 4 * 3 * 224 * 224
+# What `imagenet_preprocess` does, in two models with the image on the GPU between them.
+STAGES = {
+    "pixels": """
+@autoserialize
+@pipeline_def(batch_size=64, output_dtype=types.UINT8, output_ndim=3)
+def pixels(device="gpu"):
+    encoded = fn.external_source(name="encoded_image", dtype=types.UINT8, ndim=1)
+    images = fn.resize(fn.decoders.image(encoded, device="mixed"), resize_shorter=256)
+    return fn.crop(images, crop=(224, 224), name="pixels")
+""",
+    "normalized": """
+@autoserialize
+@pipeline_def(batch_size=64, output_dtype=types.FLOAT, output_ndim=3)
+def normalized(device="gpu"):
+    pixels = fn.external_source(name="pixels", dtype=types.UINT8, ndim=3, layout="HWC", device="gpu")
+    mean, std = [0.485 * 255, 0.456 * 255, 0.406 * 255], [0.229 * 255, 0.224 * 255, 0.225 * 255]
+    return fn.crop_mirror_normalize(pixels, mean=mean, std=std, dtype=types.FLOAT, output_layout="CHW", name="image")
+""",
+}
+ON_GPU = """
+instance_group [ { kind: KIND_GPU } ]
+parameters { key: "FORCE_CPU_ONLY_INPUT_TENSORS" value: { string_value: "no" } }
+"""
+ENSEMBLE = """
+platform: "ensemble"
+max_batch_size: 64
+input [ { name: "encoded_image" data_type: TYPE_STRING dims: [ 1 ] } ]
+output [ { name: "image" data_type: TYPE_FP32 dims: [ 3, 224, 224 ] } ]
+ensemble_scheduling { step [
+  { model_name: "pixels" model_version: -1
+    input_map { key: "encoded_image" value: "encoded_image" } output_map { key: "pixels" value: "pixels" } },
+  { model_name: "normalized" model_version: -1
+    input_map { key: "pixels" value: "pixels" } output_map { key: "image" value: "image" } }
+] }
+"""
 
 
 @dataclass
@@ -42,6 +84,7 @@ class Case:
         model: who is asked.
         requests: what is sent, in turn.
         clients: how many are in flight.
+        images: sent and answered by way of shared memory, in place of ``requests``.
         rates, costs, medians: of each round, by way: requests/s, processor milliseconds for a request, p50 in milliseconds.
     """
 
@@ -49,17 +92,56 @@ class Case:
     model: str
     requests: Sequence[bytes]
     clients: int
+    images: Sequence[bytes] = ()
     rates: dict[str, list[float]] = field(default_factory=lambda: {way: [] for way in WAYS})
     costs: dict[str, list[float]] = field(default_factory=lambda: {way: [] for way in WAYS})
     medians: dict[str, list[float]] = field(default_factory=lambda: {way: [] for way in WAYS})
 
     def measure(self, way: str, server: LocalServer, seconds: float) -> None:
         """Adds a round."""
-        before = cpu_seconds(server.pid)
-        load = put_load(server.http_url, self.requests, self.clients, seconds)
-        self.costs[way].append(1e3 * (cpu_seconds(server.pid) - before) / len(load.latencies))
+        with self._ready(server) as requests:
+            before = cpu_seconds(server.pid)
+            load = put_load(server.http_url, requests, self.clients, seconds)
+            self.costs[way].append(1e3 * (cpu_seconds(server.pid) - before) / len(load.latencies))
         self.rates[way].append(load.throughput)
         self.medians[way].append(1e3 * load.percentile(50))
+
+    def warm_up(self, server: LocalServer) -> None:
+        """Sends some requests that do not count."""
+        with self._ready(server) as requests:
+            put_load(server.http_url, requests, self.clients, 0.5)
+
+    def _ready(self, server: LocalServer) -> AbstractContextManager[Sequence[bytes]]:
+        if not self.images:
+            return nullcontext(self.requests)
+        return image_requests_in_shared_memory(server.http_url, self.model, self.images, IMAGE_BYTES)
+
+
+def write_gpu_models(folder: Path) -> None:
+    """The repository that both ways serve on a GPU."""
+    export_model(ROOT / "pipelines" / f"{OURS}.py", folder / OURS)
+    with (folder / OURS / "config.pbtxt").open("a") as config:
+        config.write(ON_GPU)
+    for name, source in STAGES.items():
+        (folder / name / "1").mkdir(parents=True)
+        header = "from penstock import fn, pipeline_def, types\nfrom penstock.plugin.triton import autoserialize\n\n"
+        (folder / name / "1" / "pipeline.py").write_text(header + source)
+        (folder / name / "config.pbtxt").write_text('backend: "penstock"\nmax_batch_size: 64\n' + ON_GPU)
+    # Encoded images of different lengths come as byte strings.
+    with (folder / "pixels" / "config.pbtxt").open("a") as config:
+        config.write('input [ { name: "encoded_image" data_type: TYPE_STRING dims: [ 1 ] } ]\n')
+    (folder / "staged" / "1").mkdir(parents=True)
+    (folder / "staged" / "config.pbtxt").write_text(ENSEMBLE)
+
+
+def gpu_cases(images: Sequence[bytes]) -> list[Case]:
+    """What is asked on a GPU."""
+    models = ((OURS, "photographs"), ("staged", "the same in two models"))
+    return [
+        Case(name, model, [image_request(model, image) for image in images], clients)
+        for model, name in models
+        for clients in (1, 8, 32)
+    ]
 
 
 def write_models(folder: Path) -> None:
@@ -85,7 +167,7 @@ def cases(images: Sequence[bytes], with_dali: bool) -> list[Case]:
         *(Case("photographs", OURS, [image_request(OURS, image) for image in images], clients) for clients in (1, 16)),
         *(Case("photographs, real DALI", "dali", dali, clients) for clients in (1, 16) if dali),
         *(
-            Case(f"photographs, {name}", model, [image_request(model, image) for image in images], 16)
+            Case(f"photographs, {name}", model, [], 16, images)
             for model, name in (("alone", "one instance, one thread"), ("two", "two such instances"))
         ),
     ]
@@ -131,6 +213,12 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=2.0)
     parser.add_argument("--dali-env", type=Path, help="with nvidia-dali and numpy 1.26")
+    parser.add_argument("--gpu", action="store_true", help="models on a GPU instead, and nothing of memory and start")
+    parser.add_argument(
+        "--realtime",
+        action="store_true",
+        help="before all other programs of the machine, where that is allowed: for machines that are busy",
+    )
     parser.add_argument(
         "--grow",
         type=int,
@@ -138,20 +226,22 @@ def main() -> None:
         help="requests of four numbers, and a tenth of them photographs, to look at memory",
     )
     options = parser.parse_args()
+    if options.realtime:
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
     images, source = encoded_images(None)
     environment = find_environment()
     console.print(f"date      {datetime.now(timezone.utc):%Y-%m-%d %H:%M} UTC, {CORES} cores")
     console.print(f"with      numpy {environment.numpy}; {source}\n")
     with tempfile.TemporaryDirectory() as folder:
-        write_models(Path(folder))
+        (write_gpu_models if options.gpu else write_models)(Path(folder))
         if options.dali_env:
             write_dali(Path(folder) / "dali", describe(options.dali_env))
         with ExitStack() as stack:
             servers = {way: stack.enter_context(LocalServer(folder, way=way)) for way in WAYS}
-            found = cases(images, bool(options.dali_env))
+            found = gpu_cases(images) if options.gpu else cases(images, bool(options.dali_env))
             for case in found:
                 for server in servers.values():
-                    put_load(server.http_url, case.requests, case.clients, 0.5)
+                    case.warm_up(server)
                 for _ in range(options.rounds):
                     for way, server in servers.items():
                         case.measure(way, server, options.seconds)
@@ -159,7 +249,7 @@ def main() -> None:
             if options.grow:
                 grow(servers["native"], [numbers_request("passing")], options.grow)
                 grow(servers["native"], [image_request(OURS, image) for image in images], options.grow // 10)
-    for way in WAYS:
+    for way in () if options.gpu else WAYS:
         # The first start fills what is kept from start to start.
         started(ROOT / "model_repository", way)
         seconds, megabytes = started(ROOT / "model_repository", way)

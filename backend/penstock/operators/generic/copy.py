@@ -25,7 +25,7 @@ class Copy(Operator):
         output: TensorList
         if workspace.device == "cpu":
             source = batch.as_cpu()
-            output = workspace.allocate(source.shapes, OutputSpec(source.dtype, source.layout(), source.ndim()))
+            output = workspace.allocate(source.shapes, OutputSpec(source.dtype, source.layout(), source.ndim()), 0)
             for target, sample in zip(output.samples, source.samples):
                 np.copyto(target, sample)
         elif isinstance(batch, TensorListCPU):

@@ -1,0 +1,71 @@
+"""`ReservedOutput`: an output of a batch in the memory of the requests' answers, so that it is not copied there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from penstock.data_types import DALIDataType, numpy_dtype
+from penstock.serving.requests import OutputSpec, Request, shape_of_part
+from penstock.tensors import TensorList, TensorListCPU
+
+Shape = tuple[int, ...]
+
+_RESERVED_FROM = 1 << 15
+"""Bytes of a request's part from which reserving costs less than copying."""
+
+
+class ReservedOutput:
+    """The destination of one output: each request's samples lie in its own answer, one behind the other.
+
+    Args:
+        spec: of the output.
+        shares: the requests that want it or not, in the order of the batch, with their numbers of samples.
+    """
+
+    def __init__(self, spec: OutputSpec, shares: Sequence[tuple[Request, int]]) -> None:
+        self._spec = spec
+        self._shares = shares
+        self._batch: TensorListCPU | None = None
+        self._tensors: dict[int, np.ndarray] = {}
+
+    def allocate(self, shapes: Sequence[Shape], dtype: DALIDataType, layout: str) -> TensorListCPU | None:
+        """The batch that its operator fills; None if none of it goes to an answer."""
+        kind = np.dtype(numpy_dtype(dtype))
+        self._tensors.clear()
+        if sum(map(math.prod, shapes)) * kind.itemsize < _RESERVED_FROM:
+            return None
+        samples, start = list[Any](), 0
+        for request, count in self._shares:
+            own = shapes[start : start + count]
+            tensor = self._reserve(request, own, kind)
+            if tensor is None:
+                samples += [np.empty(shape, kind) for shape in own]
+            else:
+                self._tensors[start] = tensor
+                samples += list(tensor.reshape(count, *own[0]))
+            start += count
+        if not self._tensors:
+            return None
+        self._batch = TensorListCPU.of_samples(samples, layout, dtype)
+        if len(self._shares) == 1:
+            self._batch.elements = self._tensors[0].reshape(-1)
+        return self._batch
+
+    def part_of(self, batch: TensorList, start: int) -> np.ndarray | None:
+        """The tensor of the request whose samples begin at ``start``, if that is where they lie."""
+        tensor = self._tensors.get(start) if batch is self._batch else None
+        # Who wants a batch contiguous has it copied.
+        return tensor if tensor is not None and batch.samples[start].ctypes.data == tensor.ctypes.data else None
+
+    def _reserve(self, request: Request, shapes: Sequence[Shape], dtype: np.dtype) -> np.ndarray | None:
+        size = math.prod(shapes[0]) * len(shapes) * dtype.itemsize
+        if size < _RESERVED_FROM or any(shape != shapes[0] for shape in shapes):
+            return None
+        if self._spec.name not in request.wanted:
+            return None
+        tensor = request.reserve(self._spec.name, shape_of_part(shapes, self._spec), dtype)
+        return tensor if tensor is None or tensor.flags.aligned else None
