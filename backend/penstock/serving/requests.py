@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from penstock.data_types import numpy_dtype
 from penstock.tensors import TensorList, TensorListCPU, TensorListGPU
 from penstock.tensors.tensor import device_view
 
@@ -160,12 +161,15 @@ class OutputSpec:
 
 
 def part_of(batch: TensorList, start: int, stop: int, spec: OutputSpec) -> Any:
-    """The samples from ``start`` to ``stop`` as one array, with a leading dimension for them; without a copy if
-    possible.
+    """The samples from ``start`` to ``stop``, or the parts made of them, as one array, with a leading dimension for
+    them; without a copy if possible.
 
     Raises:
         RequestError: their shapes differ.
     """
+    start, stop = batch.made_of(start, stop)
+    if start == stop:
+        return _no_parts(batch, spec)
     shapes = batch.shapes[start:stop]
     if spec.is_bytes:
         values = [np.asarray(sample).tobytes() for sample in batch.samples[start:stop]]
@@ -185,6 +189,15 @@ def part_of(batch: TensorList, start: int, stop: int, spec: OutputSpec) -> Any:
         )
     array = _joined(batch, start, stop).reshape(sum(lengths), *shapes[0])
     return array.reshape(-1, 1) if array.ndim == 1 and spec.ndim == 2 else array
+
+
+def _no_parts(batch: TensorList, spec: OutputSpec) -> np.ndarray:
+    """The parts of samples that have none, on the CPU: there is nothing to share."""
+    if spec.is_bytes:
+        return np.empty((0, *[1] * (spec.ndim - 1)), np.object_)
+    extents = batch.shapes[0] if len(batch) else (0,) * batch.ndim()
+    empty = np.empty((0, *extents[spec.split :]), numpy_dtype(batch.dtype))
+    return empty.reshape(-1, 1) if empty.ndim == 1 and spec.ndim == 2 else empty
 
 
 def _joined(batch: TensorList, start: int, stop: int) -> Any:
