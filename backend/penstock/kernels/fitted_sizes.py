@@ -49,7 +49,10 @@ def fitted(rule: str, height: int, width: int, arguments: SizeArguments) -> Fit:
     """
     if min(height, width) < 1:
         raise ValueError(f"An image of {width} x {height} pixels has no pixel")
-    return RULES[rule](height, width, arguments)
+    fit = RULES[rule](height, width, arguments)
+    if min(fit) < 1:
+        raise ValueError(f"Of an image of {width} x {height} pixels, nothing would be left: {fit.width} x {fit.height} pixels")
+    return fit
 
 
 def _whole(height: int, width: int) -> Fit:

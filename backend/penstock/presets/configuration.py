@@ -42,7 +42,7 @@ _FAMILIES: dict[str, Family] = {
     "Idefics3": SplitFamily(size={"longest_edge": 4 * 364}, max_image_size={"longest_edge": 364}),
     "Llama4": LlamaFamily(),
     "LlavaNext": LLAVA_NEXT,
-    "LlavaOnevision": AnyresFamily(size={"height": 384, "width": 384}, image_grid_pinpoints=ONEVISION_PINPOINTS),
+    "LlavaOnevision": AnyresFamily(size={"height": 384, "width": 384}, image_grid_pinpoints=ONEVISION_PINPOINTS, counts_images=True),
     "PaddleOCRVL": PADDLEOCR_VL,
     "Pixtral": PixtralFamily(),
     "Qwen2VL": QWEN2_VL,

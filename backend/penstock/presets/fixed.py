@@ -70,6 +70,8 @@ class FixedFamily(ImageFamily):
 
     def check(self, backend: str) -> None:
         super().check(backend)
+        if self.tells_sizes and backend != "torchvision":
+            raise PresetError("SAM 2 has no variant of `pil`")
         if self.do_center_crop:
             self._check_crop(self.crop_size["height"], self.crop_size["width"], backend)
 

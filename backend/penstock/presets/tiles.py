@@ -55,6 +55,7 @@ class AnyresFamily(_TileFamily):
         image_grid_pinpoints: the canvases.
         do_pad: images have as many tiles as the one that has most, by tiles of zeros.
         crop_size: `height` and `width`; must be those of a tile.
+        counts_images: how many images each of a batch's prompts has is told, which is one (OneVision).
         do_center_crop: accepted; a tile is cropped to its own size.
     """
 
@@ -66,7 +67,9 @@ class AnyresFamily(_TileFamily):
     do_center_crop: bool = False
     crop_size: Mapping[str, int] = field(default_factory=dict)
     default_to_square: bool = False
+    counts_images: bool = False
 
+    hidden = frozenset({"counts_images"})
     names = (PIXELS, _SIZES)
     tells_by = ("patch_size",)
 
@@ -122,6 +125,7 @@ class AnyresFamily(_TileFamily):
         return {
             PIXELS: extended(values, (0,)) if self.do_pad else values,
             _SIZES: np.stack([image[_SIZES] for image in images]),
+            **({"batch_num_images": np.ones(len(images), np.int64)} if self.counts_images else {}),
         }
 
 
