@@ -5,10 +5,11 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from PIL import Image
+from PIL import Image, ImageOps
 
 # With sizes as models have them, and small, for what is recorded.
 CONFIGURATIONS: dict[str, Mapping[str, object]] = {
@@ -165,7 +166,21 @@ SMALL = (
     "deit",
     "convnext-small",
 )
+# What is recorded of these is digests.
+FAMILIES = tuple(
+    name for name in CONFIGURATIONS if name not in SMALL and name.endswith(("-small", "-whole", "-within", "-large"))
+) + ("got-ocr2",)
+# Where images differ in size, so that the class takes one at a time.
+APART = ("rt-detr-within",)
+# Of these classes there is no variant with PIL.
+TORCHVISION_ONLY = ("DINOv3ViTImageProcessor", "Llama4ImageProcessor", "Sam2ImageProcessor")
 BACKENDS = ("torchvision", "pil")
+
+
+def backends_of(name: str) -> tuple[str, ...]:
+    """Those for which the class of a configuration exists."""
+    kind = CONFIGURATIONS[name].get("image_processor_type")
+    return BACKENDS[:1] if kind in TORCHVISION_ONLY else BACKENDS
 
 
 @dataclass(frozen=True)
@@ -176,19 +191,58 @@ class Picture:
     image: Any
 
 
-def pictures(count: int, most: int, seed: int = 0) -> Iterator[Picture]:
-    """JPEGs and PNGs of noise upon a gradient, of sides from 20 to ``most`` pixels, some of them gray."""
+def pictures(count: int, most: int, seed: int = 0, slender: bool = False) -> Iterator[Picture]:
+    """JPEGs and PNGs of noise upon a gradient, of sides from 20 to ``most`` pixels, some of them gray.
+
+    With ``slender``, some have a side of 1 to 12 pixels.
+    """
     rng = np.random.default_rng(seed)
     for number in range(count):
         height, width = (int(extent) for extent in rng.integers(20, most, 2))
+        if slender and number % 5 == 4:
+            height, width = (1 + number % 12, width) if number % 2 else (height, 1 + number % 12)
         slope = np.add.outer(np.linspace(0, 160, height), np.linspace(0, 60, width))
         pixels = slope[:, :, None] + rng.integers(0, 36, (height, width, 3))
         image = Image.fromarray(pixels.astype(np.uint8))
         image = image.convert("L") if number % 7 == 3 else image
         held = io.BytesIO()
         image.save(held, "PNG" if number % 3 == 2 else "JPEG", quality=90)
-        data = held.getvalue()
-        yield Picture(np.frombuffer(data, np.uint8), Image.open(io.BytesIO(data)).convert("RGB"))
+        yield picture_of(held.getvalue())
+
+
+def picture_of(data: bytes) -> Picture:
+    """A file, and what `transformers.image_utils.load_image` makes of it."""
+    image = ImageOps.exif_transpose(Image.open(io.BytesIO(data)))
+    return Picture(np.frombuffer(data, np.uint8), image.convert("RGB"))
+
+
+def photographs(folder: Path) -> Iterator[Picture]:
+    """Those in a folder that are JPEGs or PNGs of 8 bits."""
+    for path in sorted(folder.rglob("*")):
+        if path.suffix.lower() in (".jpg", ".jpeg", ".png"):
+            with Image.open(path) as image:
+                plain = image.mode in ("RGB", "L") and max(image.size) <= 3000
+            if plain:
+                yield picture_of(path.read_bytes())
+
+
+def ours(pipeline: Any, family: Any, files: list[np.ndarray]) -> dict[str, Any]:
+    """What a preset gives of files, joined as its processor does."""
+    outputs = [list(map(np.array, batch)) for batch in pipeline.run(images=files)]
+    return family.joined([dict(zip(family.outputs, values)) for values in zip(*outputs)])
+
+
+def differing(expected: Mapping[str, Any], given: Mapping[str, Any]) -> list[str]:
+    """The outputs that are not equal, in type, shape and every value."""
+
+    def same(one: Any, other: Any) -> bool:
+        if isinstance(one, list) and isinstance(other, list) and one and isinstance(one[0], np.ndarray):
+            return len(one) == len(other) and all(map(same, one, other))
+        one, other = np.asarray(one), np.asarray(other)
+        return one.dtype == other.dtype and np.array_equal(one, other)
+
+    names = expected.keys() | given.keys()
+    return [name for name in names if name not in given or name not in expected or not same(expected[name], given[name])]
 
 
 def by_transformers(configuration: Mapping[str, object], backend: str, images: list[Any]) -> dict[str, Any]:
