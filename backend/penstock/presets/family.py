@@ -75,6 +75,8 @@ class Family:
     """The names of the outputs."""
     tells_by: ClassVar[tuple[str, ...]] = ()
     """What must be known of the model, beside the settings, to count an image's tokens."""
+    concatenated: ClassVar[tuple[str, ...]] = ()
+    """Outputs of which the processor joins those of several images along their first axis; another output tells them apart."""
     is_sound: ClassVar[bool] = False
     """The input is a signal, not an image."""
 
@@ -104,7 +106,10 @@ class Family:
 
     def joined(self, images: Sequence[Features]) -> dict[str, Any]:
         """What the processor gives of several images: one array for each name, or a list where their shapes differ."""
-        return {name: stacked([image[name] for image in images]) for name in self.outputs}
+        return {
+            name: (np.concatenate if name in self.concatenated else stacked)([image[name] for image in images])
+            for name in self.outputs
+        }
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -53,6 +53,7 @@ class PatchFamily(ImageFamily):
     flat: bool = True
 
     names = (PIXELS, _GRID)
+    concatenated = (PIXELS,)
     hidden = frozenset({"rule", "flat"})
 
     def converted(self, values: dict[str, Any]) -> dict[str, Any]:
@@ -103,12 +104,6 @@ class PatchFamily(ImageFamily):
     def tokens(self, height: int, width: int, model: Mapping[str, int]) -> int:
         fit = self.fit(height, width) if self.do_resize else Fit(height, width, height, width)
         return (fit.height // self._factor) * (fit.width // self._factor)
-
-    def joined(self, images: Sequence[Features]) -> dict[str, Any]:
-        return {
-            PIXELS: np.concatenate([image[PIXELS] for image in images]),
-            _GRID: np.stack([image[_GRID] for image in images]),
-        }
 
 
 QWEN2_VL = PatchFamily(size={"shortest_edge": 56 * 56, "longest_edge": 28 * 28 * 1280}, **OPENAI)

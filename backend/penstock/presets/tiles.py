@@ -157,6 +157,7 @@ class GridFamily(_TileFamily):
     max_patches: int = 12
 
     names = (PIXELS, "num_patches")
+    concatenated = (PIXELS,)
     tells_by = ("image_seq_length",)
 
     def converted(self, values: dict[str, Any]) -> dict[str, Any]:
@@ -192,10 +193,7 @@ class GridFamily(_TileFamily):
         return (tiles + (tiles > 1)) * model["image_seq_length"]
 
     def joined(self, images: Sequence[Features]) -> dict[str, Any]:
-        return {
-            PIXELS: np.concatenate([image[PIXELS] for image in images]),
-            "num_patches": [int(image["num_patches"]) for image in images],
-        }
+        return super().joined(images) | {"num_patches": [int(image["num_patches"]) for image in images]}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -272,6 +270,7 @@ class LlamaFamily(_TileFamily):
     resize_to_max_canvas: bool = False
 
     names = (PIXELS, "aspect_ratios")
+    concatenated = (PIXELS,)
     tells_by = ("patch_size", "pixel_shuffle_ratio_inverse")
 
     def converted(self, values: dict[str, Any]) -> dict[str, Any]:
@@ -310,9 +309,3 @@ class LlamaFamily(_TileFamily):
         tiles = (fit.canvas_height // self.tile[0]) * (fit.canvas_width // self.tile[1])
         side = self.tile[0] // model["patch_size"]
         return (tiles + (tiles > 1)) * math.ceil(side * side / model["pixel_shuffle_ratio_inverse"] ** 2)
-
-    def joined(self, images: Sequence[Features]) -> dict[str, Any]:
-        return {
-            PIXELS: np.concatenate([image[PIXELS] for image in images]),
-            "aspect_ratios": np.stack([image["aspect_ratios"] for image in images]),
-        }
