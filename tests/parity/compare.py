@@ -9,16 +9,27 @@ import argparse
 import json
 import warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from libraries import VERSIONED, versions
-from processors import BACKENDS, CONFIGURATIONS, by_transformers, pictures
+from processors import (
+    CONFIGURATIONS,
+    Picture,
+    backends_of,
+    by_transformers,
+    differing,
+    ours,
+    photographs,
+    pictures,
+)
 from resizing import INTERPOLATIONS, Case, cases, different
 
 from penstock.parity import FILE, Comparison, measured, table
-from penstock.presets import preset
+from penstock.presets import preset, read_configuration
 
 PAGE = Path(__file__).parents[2] / "docs" / "same-pixels.md"
 
@@ -29,6 +40,8 @@ def main() -> int:
     parser.add_argument("--cases", type=int, default=10_000, help="for all libraries that resize together")
     parser.add_argument("--most", type=int, default=4000, help="pixels of a side")
     parser.add_argument("--pictures", type=int, default=200, help="for each preset")
+    parser.add_argument("--photographs", type=Path, help="a folder: half of the pictures at the most are from there")
+    parser.add_argument("--only", default="", help="configurations whose name contains this")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--library", choices=tuple(VERSIONED), action="append")
     parser.add_argument("--write", action="store_true", help="keep the result, for what penstock.parity tells")
@@ -41,7 +54,7 @@ def main() -> int:
         rows = (
             _resized(library, count, options.most, options.seed)
             if library in INTERPOLATIONS
-            else _processed(options.pictures, options.seed)
+            else _processed(options.pictures, options.seed, options.photographs, options.only)
         )
         for row in rows:
             print(f"  {row.what:36} {row.cases:6} cases {row.values:14,} values {row.different:4} cases different")
@@ -76,22 +89,40 @@ def _what(case: Case) -> str:
     return ", ".join(parts)
 
 
-def _processed(count: int, seed: int) -> Iterator[Comparison]:
-    """Presets against the image processors that they stand for."""
+def _processed(count: int, seed: int, folder: Path | None, only: str) -> Iterator[Comparison]:
+    """Presets against the processors that they stand for."""
+    given = list(photographs(folder)) if folder else []
+    given = given[: count // 2]
     for name, configuration in CONFIGURATIONS.items():
-        for backend in BACKENDS:
-            pipeline = preset(configuration, batch_size=1, backend=backend)
-            values = wrong = 0
-            for picture in pictures(count, 900, seed):
-                expected = by_transformers(configuration, backend, picture.image)
-                got = np.array(pipeline.run(images=[picture.file])[0][0])
-                values += expected.size
-                wrong += not np.array_equal(got, expected)
-            pipeline.close()
-            kind = str(configuration.get("image_processor_type") or configuration["feature_extractor_type"])
-            yield Comparison(
-                "transformers", versions("transformers"), f"{kind} ({name}), {backend}", count, values, wrong
-            )
+        for backend in backends_of(name) if only in name else ():
+            yield _family(name, configuration, backend, count, seed, given)
+
+
+def _family(
+    name: str, configuration: Mapping[str, object], backend: str, count: int, seed: int, given: Sequence[Picture]
+) -> Comparison:
+    pipeline = preset(configuration, batch_size=2, backend=backend)
+    family = read_configuration(configuration)
+    values = wrong = 0
+    for picture in chain(given, pictures(count - len(given), 900, seed, slender=True)):
+        expected = _or_refused(lambda picture=picture: by_transformers(configuration, backend, [picture.image]))
+        got = _or_refused(lambda picture=picture: ours(pipeline, family, [picture.file]))
+        values += sum(np.size(value) for value in expected.values())
+        different = differing(expected, got)
+        wrong += bool(different)
+        if different:
+            print(f"DIFFERENT: {different} of {name}, {backend}: {picture.image.size}")
+    pipeline.close()
+    kind = str(configuration.get("image_processor_type") or configuration["feature_extractor_type"])
+    return Comparison("transformers", versions("transformers"), f"{kind} ({name}), {backend}", count, values, wrong)
+
+
+def _or_refused(compute: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """The result, or nothing if it is refused."""
+    try:
+        return compute()
+    except (ValueError, RuntimeError, ZeroDivisionError):
+        return {}
 
 
 def _keep(found: list[Comparison]) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from PIL import Image
+from PIL import Image, ImageOps
 
 # With sizes as models have them, and small, for what is recorded.
 CONFIGURATIONS: dict[str, Mapping[str, object]] = {
@@ -44,6 +45,115 @@ CONFIGURATIONS: dict[str, Mapping[str, object]] = {
     "convnext": {"image_processor_type": "ConvNextImageProcessor", "size": {"shortest_edge": 224}},
     "convnext-384": {"image_processor_type": "ConvNextImageProcessor", "size": {"shortest_edge": 384}},
     "convnext-small": {"image_processor_type": "ConvNextImageProcessor", "size": 33, "crop_pct": 0.9},
+    "qwen2-vl": {"image_processor_type": "Qwen2VLImageProcessor"},
+    "qwen3-vl": {
+        "image_processor_type": "Qwen2VLImageProcessorFast",
+        "size": {"longest_edge": 1 << 20, "shortest_edge": 65536},
+        "patch_size": 16,
+        "image_mean": [0.5, 0.5, 0.5],
+        "image_std": [0.5, 0.5, 0.5],
+    },
+    "qwen2-vl-small": {"image_processor_type": "Qwen2VLImageProcessor", "min_pixels": 64, "max_pixels": 1600, "patch_size": 4},
+    "glm4v": {"image_processor_type": "Glm4vImageProcessor"},
+    "glm4v-small": {
+        "image_processor_type": "Glm4vImageProcessor",
+        "size": {"shortest_edge": 64, "longest_edge": 3000},
+        "patch_size": 4,
+    },
+    "paddleocr-vl": {"image_processor_type": "PaddleOCRVLImageProcessor"},
+    "paddleocr-vl-small": {
+        "image_processor_type": "PaddleOCRVLImageProcessor",
+        "size": {"shortest_edge": 300, "longest_edge": 1600},
+        "patch_size": 5,
+    },
+    "siglip2": {"image_processor_type": "Siglip2ImageProcessor"},
+    "siglip2-small": {"image_processor_type": "Siglip2ImageProcessor", "patch_size": 5, "max_num_patches": 30},
+    "pixtral": {"image_processor_type": "PixtralImageProcessor"},
+    "pixtral-small": {
+        "image_processor_type": "PixtralImageProcessor",
+        "size": {"longest_edge": 50},
+        "patch_size": {"height": 7, "width": 7},
+    },
+    "llava-next": {
+        "image_processor_type": "LlavaNextImageProcessor",
+        "size": {"shortest_edge": 336},
+        "crop_size": {"height": 336, "width": 336},
+    },
+    "llava-next-small": {
+        "image_processor_type": "LlavaNextImageProcessor",
+        "size": {"shortest_edge": 12},
+        "crop_size": {"height": 12, "width": 12},
+        "image_grid_pinpoints": [[12, 24], [24, 12], [24, 24], [36, 12]],
+    },
+    "onevision": {"image_processor_type": "LlavaOnevisionImageProcessor"},
+    "onevision-small": {
+        "image_processor_type": "LlavaOnevisionImageProcessor",
+        "size": {"height": 10, "width": 10},
+        "image_grid_pinpoints": [[10, 10], [10, 20], [30, 10], [20, 20]],
+    },
+    "internvl": {
+        "image_processor_type": "GotOcr2ImageProcessor",
+        "size": {"height": 448, "width": 448},
+        "crop_to_patches": True,
+        "image_mean": [0.485, 0.456, 0.406],
+        "image_std": [0.229, 0.224, 0.225],
+    },
+    "internvl-small": {
+        "image_processor_type": "GotOcr2ImageProcessor",
+        "size": {"height": 14, "width": 14},
+        "crop_to_patches": True,
+        "max_patches": 6,
+    },
+    "got-ocr2": {"image_processor_type": "GotOcr2ImageProcessor", "size": {"height": 30, "width": 40}},
+    "idefics3": {"image_processor_type": "Idefics3ImageProcessor"},
+    "smolvlm": {
+        "image_processor_type": "SmolVLMImageProcessor",
+        "size": {"longest_edge": 1024},
+        "max_image_size": {"longest_edge": 512},
+    },
+    "smolvlm-small": {
+        "image_processor_type": "SmolVLMImageProcessor",
+        "size": {"longest_edge": 40},
+        "max_image_size": {"longest_edge": 18},
+    },
+    "idefics3-whole": {
+        "image_processor_type": "Idefics3ImageProcessor",
+        "size": {"longest_edge": 40},
+        "max_image_size": {"longest_edge": 25},
+        "do_image_splitting": False,
+    },
+    "llama4": {"image_processor_type": "Llama4ImageProcessor"},
+    "llama4-small": {
+        "image_processor_type": "Llama4ImageProcessor",
+        "size": {"height": 12, "width": 12},
+        "max_patches": 6,
+    },
+    "llama4-large": {
+        "image_processor_type": "Llama4ImageProcessor",
+        "size": {"height": 20, "width": 20},
+        "max_patches": 4,
+        "resize_to_max_canvas": True,
+    },
+    "detr": {"image_processor_type": "DetrImageProcessor"},
+    "detr-small": {"image_processor_type": "DetrImageProcessor", "size": {"shortest_edge": 30, "longest_edge": 50}},
+    "rt-detr": {"image_processor_type": "RTDetrImageProcessor"},
+    "rt-detr-small": {"image_processor_type": "RTDetrImageProcessor", "size": {"height": 31, "width": 37}},
+    "rt-detr-within": {
+        "image_processor_type": "RTDetrImageProcessor",
+        "size": {"max_height": 40, "max_width": 50},
+    },
+    "sam": {"image_processor_type": "SamImageProcessor"},
+    "sam-small": {
+        "image_processor_type": "SamImageProcessor",
+        "size": {"longest_edge": 32},
+        "pad_size": {"height": 32, "width": 36},
+    },
+    "sam2": {"image_processor_type": "Sam2ImageProcessor"},
+    "sam2-small": {"image_processor_type": "Sam2ImageProcessor", "size": {"height": 33, "width": 33}},
+    "gemma3": {"image_processor_type": "Gemma3ImageProcessor", "size": {"height": 896, "width": 896}},
+    "gemma3-small": {"image_processor_type": "Gemma3ImageProcessor", "size": {"height": 32, "width": 32}},
+    "dinov3": {"image_processor_type": "DINOv3ViTImageProcessor"},
+    "dinov3-small": {"image_processor_type": "DINOv3ViTImageProcessor", "size": {"height": 29, "width": 33}},
 }
 SMALL = (
     "clip-old",
@@ -56,7 +166,21 @@ SMALL = (
     "deit",
     "convnext-small",
 )
+# What is recorded of these is digests.
+FAMILIES = tuple(
+    name for name in CONFIGURATIONS if name not in SMALL and name.endswith(("-small", "-whole", "-within", "-large"))
+) + ("got-ocr2",)
+# Where images differ in size, so that the class takes one at a time.
+APART = ("rt-detr-within",)
+# Of these classes there is no variant with PIL.
+TORCHVISION_ONLY = ("DINOv3ViTImageProcessor", "Llama4ImageProcessor", "Sam2ImageProcessor")
 BACKENDS = ("torchvision", "pil")
+
+
+def backends_of(name: str) -> tuple[str, ...]:
+    """Those for which the class of a configuration exists."""
+    kind = CONFIGURATIONS[name].get("image_processor_type")
+    return BACKENDS[:1] if kind in TORCHVISION_ONLY else BACKENDS
 
 
 @dataclass(frozen=True)
@@ -67,31 +191,77 @@ class Picture:
     image: Any
 
 
-def pictures(count: int, most: int, seed: int = 0) -> Iterator[Picture]:
-    """JPEGs and PNGs of noise upon a gradient, of sides from 20 to ``most`` pixels, some of them gray."""
+def pictures(count: int, most: int, seed: int = 0, slender: bool = False) -> Iterator[Picture]:
+    """JPEGs and PNGs of noise upon a gradient, of sides from 20 to ``most`` pixels, some of them gray.
+
+    With ``slender``, some have a side of 1 to 12 pixels.
+    """
     rng = np.random.default_rng(seed)
     for number in range(count):
         height, width = (int(extent) for extent in rng.integers(20, most, 2))
+        if slender and number % 5 == 4:
+            height, width = (1 + number % 12, width) if number % 2 else (height, 1 + number % 12)
         slope = np.add.outer(np.linspace(0, 160, height), np.linspace(0, 60, width))
         pixels = slope[:, :, None] + rng.integers(0, 36, (height, width, 3))
         image = Image.fromarray(pixels.astype(np.uint8))
         image = image.convert("L") if number % 7 == 3 else image
         held = io.BytesIO()
         image.save(held, "PNG" if number % 3 == 2 else "JPEG", quality=90)
-        data = held.getvalue()
-        yield Picture(np.frombuffer(data, np.uint8), Image.open(io.BytesIO(data)).convert("RGB"))
+        yield picture_of(held.getvalue())
 
 
-def by_transformers(configuration: Mapping[str, object], backend: str, image: Any) -> np.ndarray:
-    """The `pixel_values` of one image."""
+def picture_of(data: bytes) -> Picture:
+    """A file, and what `transformers.image_utils.load_image` makes of it."""
+    image = ImageOps.exif_transpose(Image.open(io.BytesIO(data)))
+    return Picture(np.frombuffer(data, np.uint8), image.convert("RGB"))
+
+
+def photographs(folder: Path) -> Iterator[Picture]:
+    """Those in a folder that are JPEGs or PNGs of 8 bits."""
+    for path in sorted(folder.rglob("*")):
+        if path.suffix.lower() in (".jpg", ".jpeg", ".png"):
+            with Image.open(path) as image:
+                plain = image.mode in ("RGB", "L") and max(image.size) <= 3000
+            if plain:
+                yield picture_of(path.read_bytes())
+
+
+def ours(pipeline: Any, family: Any, files: list[np.ndarray]) -> dict[str, Any]:
+    """What a preset gives of files, joined as its processor does."""
+    outputs = [list(map(np.array, batch)) for batch in pipeline.run(images=files)]
+    return family.joined([dict(zip(family.outputs, values)) for values in zip(*outputs)])
+
+
+def differing(expected: Mapping[str, Any], given: Mapping[str, Any]) -> list[str]:
+    """The outputs that are not equal, in type, shape and every value."""
+
+    def same(one: Any, other: Any) -> bool:
+        if isinstance(one, list) and isinstance(other, list) and one and isinstance(one[0], np.ndarray):
+            return len(one) == len(other) and all(map(same, one, other))
+        one, other = np.asarray(one), np.asarray(other)
+        return one.dtype == other.dtype and np.array_equal(one, other)
+
+    names = expected.keys() | given.keys()
+    return [name for name in names if name not in given or name not in expected or not same(expected[name], given[name])]
+
+
+def by_transformers(configuration: Mapping[str, object], backend: str, images: list[Any]) -> dict[str, Any]:
+    """What the class gives of images in one call; bfloat16 as float32."""
     from libraries import torchvision_functional
 
     torchvision_functional()
+    import torch
     import transformers
 
     transformers.logging.set_verbosity_error()
     name = str(configuration.get("image_processor_type") or configuration["feature_extractor_type"])
-    name = name.replace("FeatureExtractor", "ImageProcessor") + ("Pil" if backend == "pil" else "")
+    name = name.replace("FeatureExtractor", "ImageProcessor").removesuffix("Fast") + ("Pil" if backend == "pil" else "")
     held = {key: value for key, value in configuration.items() if not key.endswith("_type")}
-    processor = getattr(transformers, name).from_dict(held)
-    return processor(image, return_tensors="np")["pixel_values"][0]
+    given = getattr(transformers, name).from_dict(held)(images, return_tensors="pt")
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, torch.Tensor):
+            return value.to(torch.float32).numpy() if value.dtype == torch.bfloat16 else value.numpy()
+        return [plain(each) for each in value] if isinstance(value, (list, tuple)) else value
+
+    return {key: plain(value) for key, value in given.items()}

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from libraries import versions
-from processors import BACKENDS, CONFIGURATIONS, SMALL, by_transformers, pictures
+from processors import APART, BACKENDS, CONFIGURATIONS, FAMILIES, SMALL, backends_of, by_transformers, pictures
 from resizing import cases, expected
 
 _FOLDER = Path(__file__).parent / "recorded"
+FAMILIES_RECORDED = _FOLDER / "families.json"
 RECORDED, PROCESSED = _FOLDER / "torchvision.npz", _FOLDER / "transformers.npz"
 CASES, MOST, SEED = 120, 48, 7
 PICTURES, PICTURE_MOST = 4, 90
@@ -22,13 +26,37 @@ def main() -> None:
     results = {str(k): expected(case, case.image()) for k, case in enumerate(cases("torchvision", CASES, MOST, SEED))}
     np.savez_compressed(RECORDED, versions=np.array(versions("torchvision")), **results)
     processed = {
-        f"{name} {backend} {number}": by_transformers(CONFIGURATIONS[name], backend, picture.image)
+        f"{name} {backend} {number}": by_transformers(CONFIGURATIONS[name], backend, [picture.image])["pixel_values"][0]
         for name in SMALL
         for backend in BACKENDS
         for number, picture in enumerate(pictures(PICTURES, PICTURE_MOST))
     }
     np.savez_compressed(PROCESSED, versions=np.array(versions("transformers")), **processed)
+    FAMILIES_RECORDED.write_text(json.dumps(_families(), indent=1) + "\n")
     print(f"{len(results)} results of {versions('torchvision')}, {len(processed)} of {versions('transformers')}")
+
+
+def digest_of(value: Any) -> dict[str, Any]:
+    """A result as it is recorded: type, shape, a digest of its bytes, and where it begins."""
+    array = np.ascontiguousarray(value)
+    begin = [float(number) for number in array.reshape(-1)[:4]]
+    digest = hashlib.blake2b(array.tobytes(), digest_size=12).hexdigest()
+    return {"dtype": str(array.dtype), "shape": list(array.shape), "digest": digest, "begin": begin}
+
+
+def _families() -> dict[str, Any]:
+    """For each configuration and library, what the class gives of all pictures in one call, or of each."""
+    given = [picture.image for picture in pictures(PICTURES, PICTURE_MOST, slender=True)]
+    recorded: dict[str, Any] = {"versions": versions("transformers")}
+    for name in FAMILIES:
+        for backend in backends_of(name):
+            results = [by_transformers(CONFIGURATIONS[name], backend, [image]) for image in given]
+            if name not in APART:
+                results.append(by_transformers(CONFIGURATIONS[name], backend, given))
+            recorded[f"{name} {backend}"] = [
+                {key: digest_of(value) for key, value in result.items()} for result in results
+            ]
+    return recorded
 
 
 if __name__ == "__main__":

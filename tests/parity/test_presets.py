@@ -17,8 +17,8 @@ from penstock.plugin.transformers import ImageProcessor
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from processors import BACKENDS, CONFIGURATIONS, SMALL, pictures
-from record import PICTURE_MOST, PICTURES, PROCESSED
+from processors import APART, BACKENDS, CONFIGURATIONS, FAMILIES, SMALL, backends_of, ours, pictures
+from record import FAMILIES_RECORDED, PICTURE_MOST, PICTURES, PROCESSED, digest_of
 
 
 @pytest.mark.every_case
@@ -31,6 +31,23 @@ def test_equal_what_transformers_gave(backend: str) -> None:
             for number, values in enumerate(pipeline.run(images=given)[0]):
                 np.testing.assert_array_equal(np.array(values), recorded[f"{name} {backend} {number}"], name)
             pipeline.close()
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize("name", FAMILIES)
+def test_families_equal_what_transformers_gave(name: str) -> None:
+    recorded = json.loads(FAMILIES_RECORDED.read_text())
+    given = list(pictures(PICTURES, PICTURE_MOST, slender=True))
+    for backend in backends_of(name):
+        pipeline = presets.preset(CONFIGURATIONS[name], batch_size=PICTURES, backend=backend)
+        family = presets.read_configuration(CONFIGURATIONS[name])
+        results = [ours(pipeline, family, [picture.file]) for picture in given]
+        pipeline.close()
+        if name not in APART:
+            results.append(dict(ImageProcessor(CONFIGURATIONS[name], backend=backend)([p.image for p in given])))
+        assert [
+            {key: digest_of(value) for key, value in result.items()} for result in results
+        ] == recorded[f"{name} {backend}"]
 
 
 def test_processors_are_called_as_those_of_transformers(tmp_path: Path) -> None:

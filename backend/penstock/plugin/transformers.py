@@ -1,4 +1,4 @@
-"""Image processors in the place of those of `transformers`: the same call, the same values, in parallel and without Python.
+"""Processors in the place of those of `transformers`: the same call, the same values, in parallel and without Python.
 
 >>> processor = ImageProcessor.from_pretrained("models/clip")  # doctest: +SKIP
 >>> inputs = processor(images, return_tensors="pt")  # doctest: +SKIP
@@ -9,12 +9,13 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from penstock.presets import preset
+from penstock.presets import PresetError, count_tokens, preset, read_configuration
 
-__all__ = ["Features", "ImageProcessor"]
+__all__ = ["FeatureExtractor", "Features", "ImageProcessor"]
 
 _BATCH = 32
 _CHANNELS = 3
@@ -30,14 +31,11 @@ class Features(dict[str, object]):
             raise AttributeError(f"There is no {name!r}, only {', '.join(self)}") from None
 
 
-class ImageProcessor:
-    """An image processor made from a model's own configuration; see :func:`penstock.presets.preset`.
+class _Processor:
+    """What processors of images and of sounds share."""
 
-    Args:
-        configuration: a folder that holds `preprocessor_config.json`, that file, or what it holds.
-        backend: whose arithmetic: `torchvision` or `pil`.
-        num_threads: how many images are processed at a time; by default, as many as there are processors.
-    """
+    _input = ""
+    _is_sound = False
 
     def __init__(
         self,
@@ -46,6 +44,11 @@ class ImageProcessor:
         backend: str = "torchvision",
         num_threads: int | None = None,
     ) -> None:
+        self._family = read_configuration(configuration)
+        if self._family.is_sound != self._is_sound:
+            other = "FeatureExtractor" if self._family.is_sound else "ImageProcessor"
+            raise PresetError(f"The configuration is that of a {other}: use that class")
+        self._configuration = configuration
         self._pipeline = preset(
             configuration,
             batch_size=_BATCH,
@@ -58,7 +61,7 @@ class ImageProcessor:
     @classmethod
     def from_pretrained(
         cls, folder: str | Path, *, backend: str = "torchvision", num_threads: int | None = None
-    ) -> ImageProcessor:
+    ) -> Any:
         """The processor of the model in a folder, which is not sought anywhere else.
 
         Raises:
@@ -66,44 +69,106 @@ class ImageProcessor:
         """
         return cls(folder, backend=backend, num_threads=num_threads)
 
+    def _features(self, samples: Sequence[np.ndarray], kind: str | None) -> Features:
+        """What the processor gives of samples, in one call."""
+        names = self._family.outputs
+        own: list[dict[str, np.ndarray]] = []
+        for start in range(0, len(samples), _BATCH):
+            outputs = self._pipeline.run(**{self._input: samples[start : start + _BATCH]})
+            own += [dict(zip(names, map(np.array, values))) for values in zip(*outputs)]
+        joined = self._family.joined(own)
+        return Features({name: _collected(name, value, kind) for name, value in joined.items()})
+
+
+class ImageProcessor(_Processor):
+    """An image processor made from a model's own configuration; see :func:`penstock.presets.preset`.
+
+    Args:
+        configuration: a folder that holds `preprocessor_config.json`, that file, or what it holds.
+        backend: whose arithmetic: `torchvision` or `pil`.
+        num_threads: how many images are processed at a time; by default, as many as there are processors.
+    """
+
+    _input = "images"
+
     def __call__(self, images: object, return_tensors: str | None = None) -> Features:
-        """The `pixel_values` of one image, or of several.
+        """What the model is given of one image, or of several: `pixel_values`, and what its family has beside them.
 
         Args:
             images: of PIL, or arrays or tensors of uint8, of shape (H, W, 3) or (3, H, W).
-            return_tensors: `np`: one array (images, 3, H, W); `pt`: one tensor; None: a list of arrays.
+            return_tensors: `np`: arrays; `pt`: tensors; None: arrays, or lists of them where images differ in shape.
 
         Raises:
             ValueError: an image has another type or shape, or tensors are asked for and images differ in size.
+            OperatorError: the processor refuses an image, as one whose sides are as 1 to 300.
         """
         given = list(images) if isinstance(images, (list, tuple)) else [images]
-        pixels = [_pixels(image, number) for number, image in enumerate(given)]
-        batches = (pixels[start : start + _BATCH] for start in range(0, len(pixels), _BATCH))
-        values = [np.array(sample) for batch in batches for sample in self._pipeline.run(images=batch)[0]]
-        return Features(pixel_values=_collected(values, return_tensors))
+        if not given:
+            raise ValueError("There is no image to process")
+        return self._features([_pixels(image, number) for number, image in enumerate(given)], return_tensors)
 
     preprocess = __call__
 
+    def count_tokens(self, sizes: Sequence[tuple[int, int]], **model: int) -> list[int]:
+        """How many vision tokens images of these heights and widths become: see :func:`penstock.presets.count_tokens`."""
+        return count_tokens(self._configuration, sizes, **model)
 
-def _collected(values: Sequence[np.ndarray], kind: str | None) -> object:
+
+class FeatureExtractor(_Processor):
+    """A feature extractor of speech made from a model's own configuration; arguments as for :class:`ImageProcessor`."""
+
+    _input = "audio"
+    _is_sound = True
+
+    def __call__(
+        self, raw_speech: object, sampling_rate: int | None = None, return_tensors: str | None = None
+    ) -> Features:
+        """What the model is given of one sound, or of several.
+
+        Args:
+            raw_speech: a sound, or a list of them: one-dimensional, of float.
+            sampling_rate: of the sounds in Hz; checked if it is given.
+            return_tensors: `np`, `pt` or None, as for images.
+
+        Raises:
+            ValueError: the sampling rate is not the model's, or a sound is empty or has several channels.
+        """
+        wanted = getattr(self._family, "sampling_rate", None)
+        if sampling_rate not in (None, wanted):
+            raise ValueError(f"The model takes sounds of {wanted} Hz, and these are of {sampling_rate} Hz")
+        several = isinstance(raw_speech, (list, tuple)) and len(raw_speech) and np.ndim(raw_speech[0])
+        given: Any = raw_speech if several or np.ndim(raw_speech) == 2 else [raw_speech]
+        sounds = [np.ascontiguousarray(sound, np.float32) for sound in given]
+        for number, sound in enumerate(sounds):
+            if sound.ndim != 1 or not sound.size:
+                raise ValueError(f"Sound {number}: expected one channel of samples. Got the shape {sound.shape}")
+        return self._features(sounds, return_tensors)
+
+
+def _collected(name: str, value: Any, kind: str | None) -> object:
     if kind is None:
-        return list(values)
+        return value
     if kind not in ("np", "pt"):
         raise ValueError(f"`return_tensors` is 'np', 'pt' or None. Got: {kind!r}")
-    shapes = {value.shape for value in values}
-    if len(shapes) > 1:
-        raise ValueError(f"Images of the sizes {sorted(shapes)} do not fit into one tensor: leave `return_tensors` out")
-    stacked = np.stack(values)
+    if isinstance(value, list):
+        if any(isinstance(each, np.ndarray) for each in value):
+            shapes = sorted({each.shape for each in value})
+            raise ValueError(
+                f"Images of the sizes {shapes} do not fit into one tensor of `{name}`: leave `return_tensors` out"
+            )
+        value = np.array(value)
     if kind == "np":
-        return stacked
+        return value
     import torch
 
-    return torch.from_numpy(stacked)
+    return torch.from_numpy(value)
 
 
-def _pixels(image: object, number: int) -> np.ndarray:
+def _pixels(image: Any, number: int) -> np.ndarray:
     """An image of uint8, contiguous, of shape (H, W, 3)."""
-    array = np.asarray(image.convert("RGB") if hasattr(image, "convert") else image)
+    if hasattr(image, "convert"):
+        return np.asarray(_opaque(image).convert("RGB"))
+    array = np.asarray(image)
     if array.dtype != np.uint8 or array.ndim != 3 or _CHANNELS not in (array.shape[0], array.shape[2]):
         raise ValueError(
             f"Image {number}: expected a PIL image, or uint8 of shape (H, W, 3) or (3, H, W). "
@@ -112,3 +177,12 @@ def _pixels(image: object, number: int) -> np.ndarray:
     # As `transformers` does it where both could be meant.
     planar = array.shape[0] == _CHANNELS
     return np.ascontiguousarray(array.transpose(1, 2, 0) if planar else array)
+
+
+def _opaque(image: Any) -> Any:
+    """An image of PIL upon white, if parts of it may be transparent."""
+    if "A" not in image.getbands() and image.info.get("transparency") is None:
+        return image
+    from PIL import Image
+
+    return Image.alpha_composite(Image.new("RGBA", image.size, "white"), image.convert("RGBA"))

@@ -1,9 +1,10 @@
-"""Pipelines made from a model's own `preprocessor_config.json`, which give what its image processor gives, to the bit.
+"""Pipelines made from a model's own `preprocessor_config.json`, which give what its processor gives, to the bit.
 
 >>> pipeline = presets.preset("models/clip", batch_size=32)  # doctest: +SKIP
 """
 
-from penstock.presets.configuration import ImageSettings, PresetError, families, read_configuration
-from penstock.presets.pipelines import preset
+from penstock.presets.configuration import families, read_configuration
+from penstock.presets.family import Family, PresetError
+from penstock.presets.pipelines import content_key, count_tokens, preset
 
-__all__ = ["ImageSettings", "PresetError", "families", "preset", "read_configuration"]
+__all__ = ["Family", "PresetError", "content_key", "count_tokens", "families", "preset", "read_configuration"]

@@ -1,124 +1,78 @@
-"""What a `preprocessor_config.json` says: the class of an image processor, and its settings."""
+"""What a `preprocessor_config.json` says: the class of a processor, and its settings."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
 from pathlib import Path
 
-import numpy as np
-
-from penstock.errors import PenstockError, did_you_mean
+from penstock.errors import did_you_mean
+from penstock.presets.detection import SAM, DetectionFamily
+from penstock.presets.family import Family, PresetError, settings_from
+from penstock.presets.fixed import CLIP, HALVES, IMAGENET, DinoFamily, FixedFamily
+from penstock.presets.patches import GLM4V, PADDLEOCR_VL, QWEN2_VL, PatchFamily, PixtralFamily, SigLIP2Family
+from penstock.presets.speech import WaveFamily, WhisperFamily
+from penstock.presets.tiles import (
+    LLAVA_NEXT,
+    ONEVISION_PINPOINTS,
+    AnyresFamily,
+    GridFamily,
+    LlamaFamily,
+    SplitFamily,
+)
 
 FILE = "preprocessor_config.json"
-_CLIP_MEAN, _CLIP_STD = (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)
-_HALVES = (0.5, 0.5, 0.5)
-# PIL's numbers for filters, and what its filters and those of torchvision are called.
-_PIL_FILTERS = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic", 4: "box", 5: "hamming"}
-_TORCHVISION_FILTERS = {0: "nearest-exact", 1: "lanczos", 2: "bilinear", 3: "bicubic"}
-# Settings that change no pixel of an RGB image; and those that would, if they had another value than these.
-_WITHOUT_EFFECT = frozenset(
-    {
-        "_valid_processor_keys",
-        "auto_map",
-        "data_format",
-        "device",
-        "disable_grouping",
-        "do_convert_rgb",
-        "feature_extractor_type",
-        "image_processor_type",
-        "image_seq_length",
-        "input_data_format",
-        "processor_class",
-        "return_tensors",
-    }
-)
-_ABSENT = ("do_pad", "pad_size", "do_reduce_labels", "do_random_cropping")
-
-
-class PresetError(PenstockError, ValueError):
-    """A configuration that no preset follows."""
-
-
-@dataclass(frozen=True)
-class ImageSettings:
-    """What an image processor does to an image: resize, crop, rescale, normalize.
-
-    Attributes:
-        do_resize, do_center_crop, do_rescale, do_normalize: which steps are made.
-        size: `height` and `width`, or `shortest_edge`.
-        resample: PIL's number of the filter.
-        crop_size: `height` and `width`.
-        rescale_factor: values are multiplied with it.
-        image_mean, image_std: of each channel.
-        default_to_square: a size that is one number means both sides, not the shorter one.
-        crop_pct: which part of the resized image ConvNeXT keeps.
-    """
-
-    size: Mapping[str, int]
-    image_mean: tuple[float, ...]
-    image_std: tuple[float, ...]
-    resample: int
-    do_resize: bool = True
-    do_center_crop: bool = False
-    do_rescale: bool = True
-    do_normalize: bool = True
-    crop_size: Mapping[str, int] = field(default_factory=dict)
-    rescale_factor: float = 1 / 255
-    default_to_square: bool = True
-    crop_pct: float | None = None
-
-    def filter_of(self, backend: str) -> str:
-        """The name of the filter in the library that resizes.
-
-        Raises:
-            PresetError: there is none.
-        """
-        names = _PIL_FILTERS if backend == "pil" else _TORCHVISION_FILTERS
-        if self.resample not in names:
-            raise PresetError(
-                f"`resample`: {backend} is not followed with the filter {_PIL_FILTERS.get(self.resample, self.resample)}. "
-                f"It is with {', '.join(names.values())}"
-            )
-        return names[self.resample]
-
-
-_CLIP = ImageSettings(
-    {"shortest_edge": 224},
-    _CLIP_MEAN,
-    _CLIP_STD,
-    3,
-    do_center_crop=True,
-    crop_size={"height": 224, "width": 224},
-    default_to_square=False,
-)
 # The classes of `transformers`, less their ending, with their own defaults.
-_FAMILIES = {
-    "Bit": _CLIP,
-    "CLIP": _CLIP,
-    "ConvNext": ImageSettings({"shortest_edge": 384}, _HALVES, _HALVES, 3, default_to_square=False, crop_pct=224 / 256),
-    "DeiT": ImageSettings(
-        {"height": 256, "width": 256},
-        _HALVES,
-        _HALVES,
-        3,
-        do_center_crop=True,
-        crop_size={"height": 224, "width": 224},
+_FAMILIES: dict[str, Family] = {
+    "Bit": CLIP,
+    "CLIP": CLIP,
+    "ConvNext": FixedFamily(size={"shortest_edge": 384}, resample=3, default_to_square=False, crop_pct=224 / 256),
+    "ConditionalDetr": DetectionFamily(),
+    "DINOv3ViT": DinoFamily(size={"height": 224, "width": 224}, **IMAGENET),
+    "DeformableDetr": DetectionFamily(),
+    "DeiT": FixedFamily(
+        size={"height": 256, "width": 256}, resample=3, do_center_crop=True, crop_size={"height": 224, "width": 224}
     ),
-    "Siglip": ImageSettings({"height": 224, "width": 224}, _HALVES, _HALVES, 3, default_to_square=False),
-    "ViT": ImageSettings({"height": 224, "width": 224}, _HALVES, _HALVES, 2),
+    "Detr": DetectionFamily(),
+    "Gemma3": FixedFamily(size={"height": 224, "width": 224}, counts_crops=True),
+    "Glm46V": GLM4V,
+    "Glm4v": GLM4V,
+    "GotOcr2": GridFamily(),
+    "GroundingDino": DetectionFamily(),
+    "Idefics3": SplitFamily(size={"longest_edge": 4 * 364}, max_image_size={"longest_edge": 364}),
+    "Llama4": LlamaFamily(),
+    "LlavaNext": LLAVA_NEXT,
+    "LlavaOnevision": AnyresFamily(size={"height": 384, "width": 384}, image_grid_pinpoints=ONEVISION_PINPOINTS, counts_images=True),
+    "PaddleOCRVL": PADDLEOCR_VL,
+    "Pixtral": PixtralFamily(),
+    "Qwen2VL": QWEN2_VL,
+    "Qwen2_5_VL": QWEN2_VL,
+    "Qwen3VL": QWEN2_VL,
+    "RTDetr": DetectionFamily(
+        size={"height": 640, "width": 640}, image_mean=IMAGENET["image_mean"], do_normalize=False, do_pad=False
+    ),
+    "Sam": SAM,
+    "Sam2": FixedFamily(size={"height": 1024, "width": 1024}, tells_sizes=True, **IMAGENET),
+    "Siglip": FixedFamily(size={"height": 224, "width": 224}, resample=3, default_to_square=False),
+    "Siglip2": SigLIP2Family(),
+    "SmolVLM": SplitFamily(size={"longest_edge": 4 * 364}, max_image_size={"longest_edge": 364}),
+    "ViT": FixedFamily(size={"height": 224, "width": 224}),
+    "Wav2Vec2": WaveFamily(),
+    "Whisper": WhisperFamily(),
 }
-_CHANNELS = 3
 _ENDINGS = ("ImageProcessorFast", "ImageProcessorPil", "ImageProcessor", "FeatureExtractor")
+_SOUND = (WaveFamily, WhisperFamily)
 
 
 def families() -> tuple[str, ...]:
-    """The image processors that presets follow, as `transformers` names them."""
-    return tuple(f"{name}ImageProcessor" for name in _FAMILIES)
+    """The processors that presets follow, as `transformers` names them."""
+    return tuple(
+        f"{name}{'FeatureExtractor' if isinstance(family, _SOUND) else 'ImageProcessor'}"
+        for name, family in _FAMILIES.items()
+    )
 
 
-def read_configuration(source: str | Path | Mapping[str, object]) -> ImageSettings:
+def read_configuration(source: str | Path | Mapping[str, object]) -> Family:
     """The settings of a configuration: a folder that holds `preprocessor_config.json`, that file, or what it holds.
 
     Raises:
@@ -131,7 +85,7 @@ def read_configuration(source: str | Path | Mapping[str, object]) -> ImageSettin
     if family not in _FAMILIES:
         told = f"No preset follows {name!r}" if name else "The configuration names no class (`image_processor_type`)"
         raise PresetError(f"{told}. There are: {', '.join(families())}{did_you_mean(name, families())}")
-    return _settings(_FAMILIES[family], given, f"{family}ImageProcessor")
+    return settings_from(_FAMILIES[family], given, name)
 
 
 def _read(path: Path) -> dict[str, object]:
@@ -143,31 +97,3 @@ def _read(path: Path) -> dict[str, object]:
     if not isinstance(held, dict):
         raise PresetError(f"'{path}' holds no object, but {type(held).__name__}")
     return held
-
-
-def _settings(defaults: ImageSettings, given: Mapping[str, object], name: str) -> ImageSettings:
-    known = {each.name for each in fields(ImageSettings)} - (set() if defaults.crop_pct else {"crop_pct"})
-    for key, value in given.items():
-        if key in _ABSENT and not value:
-            continue
-        if key not in known | _WITHOUT_EFFECT:
-            raise PresetError(
-                f"{name}: no preset follows the setting `{key}` ({value!r}){did_you_mean(key, sorted(known))}"
-            )
-    own = {each.name: getattr(defaults, each.name) for each in fields(ImageSettings)}
-    own |= {key: given[key] for key in known if given.get(key) is not None}
-    own["size"] = _size(own["size"], bool(own["default_to_square"]), f"{name}: `size`")
-    own["crop_size"] = _size(own["crop_size"], True, f"{name}: `crop_size`")
-    for key in ("image_mean", "image_std"):
-        own[key] = tuple(np.broadcast_to(np.asarray(own[key], np.float64), _CHANNELS).tolist())
-    return ImageSettings(**own)
-
-
-def _size(value: object, square: bool, what: str) -> dict[str, int]:
-    if isinstance(value, int):
-        return {"height": value, "width": value} if square else {"shortest_edge": value}
-    if isinstance(value, (list, tuple)) and len(value) == 2:
-        return {"height": int(value[0]), "width": int(value[1])}
-    if isinstance(value, Mapping) and set(value) in ({"height", "width"}, {"shortest_edge"}, set()):
-        return {key: int(number) for key, number in value.items()}
-    raise PresetError(f"{what} is a number, or has `height` and `width`, or `shortest_edge`. Got: {value!r}")

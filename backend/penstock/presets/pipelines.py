@@ -1,23 +1,26 @@
-"""Pipelines that do what image processors of `transformers` do."""
+"""Pipelines that do what processors of `transformers` do."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 from penstock import fn, types
 from penstock.graph import DataNode
 from penstock.pipeline import Pipeline, pipeline_def
-from penstock.presets.configuration import ImageSettings, PresetError, read_configuration
+from penstock.presets.configuration import read_configuration
+from penstock.presets.family import ARITHMETIC, Family, PresetError
 
-_OUTPUT = "pixel_values"
-_ARITHMETIC = {"torchvision": "torchvision", "pil": "numpy"}
-# Below this size, ConvNeXT crops what it has resized.
-_CONVNEXT_CROPS = 384
+# Raised when a preset gives other values than before: keys of caches change with it.
+_VERSION = 1
+Configuration = str | Path | Mapping[str, object]
 
 
 def preset(
-    configuration: str | Path | Mapping[str, object],
+    configuration: Configuration,
     *,
     batch_size: int = 8,
     backend: str = "torchvision",
@@ -25,15 +28,17 @@ def preset(
     num_threads: int = 1,
     prefetch_queue_depth: int = 1,
 ) -> Pipeline:
-    """A pipeline from a model's own configuration, whose output is, to the bit, the `pixel_values` of its image processor.
+    """A pipeline from a model's own configuration, which gives, to the bit, what its processor gives of each image.
 
-    Its input is called `images`, its output `pixel_values`, float32 of layout CHW.
+    Its input is called `images`, or `audio` for models of speech. Its outputs are called as the processor's, such as
+    `pixel_values`; what varies with an image, as the number of its patches or tiles, varies from sample to sample.
 
     Args:
         configuration: a folder that holds `preprocessor_config.json`, that file, or what it holds.
         batch_size: the most images at a time.
         backend: whose arithmetic: `torchvision`, which `transformers` takes where it is installed, or `pil`.
-        encoded: the input is files (JPEG, PNG and so on); else images of uint8, of layout HWC, in RGB.
+        encoded: the input is files (JPEG, PNG and so on; sounds as WAV, FLAC or OGG); else images of uint8, of layout
+            HWC, in RGB, or signals of float32 at the model's sampling rate.
         num_threads, prefetch_queue_depth: of the pipeline.
 
     Raises:
@@ -44,82 +49,92 @@ def preset(
         >>> pipeline.feed_input("images", photographs)  # doctest: +SKIP
         >>> (pixel_values,) = pipeline.run()  # doctest: +SKIP
     """
-    if backend not in _ARITHMETIC:
-        raise PresetError(f"`backend` is {' or '.join(_ARITHMETIC)}. Got: {backend!r}")
-    followed = read_configuration(configuration)
-    # Said now, and not when a batch comes.
-    followed.filter_of(backend)
-    _divisor(followed)
+    followed = checked(configuration, backend)
 
     @pipeline_def(
         batch_size=batch_size, num_threads=num_threads, prefetch_queue_depth=prefetch_queue_depth, device_id=None
     )
-    def preprocessing() -> DataNode:
-        if encoded:
-            images = fn.decoders.image(fn.external_source(name="images", dtype=types.UINT8, ndim=1), device="cpu")
-        else:
-            images = fn.external_source(name="images", dtype=types.UINT8, layout="HWC")
-        return processed(images, followed, backend)
+    def preprocessing() -> tuple[DataNode, ...]:
+        source = _sounds if followed.is_sound else _images
+        return followed.process(source(followed, encoded), backend)
 
     pipeline: Pipeline = preprocessing()
     return pipeline
 
 
-def processed(images: DataNode, settings: ImageSettings, backend: str) -> DataNode:
-    """What a processor with these settings makes of images of uint8, of layout HWC."""
-    if settings.do_resize:
-        images = _resized(images, settings, backend)
-    if settings.do_center_crop:
-        images = _cropped(images, (settings.crop_size["height"], settings.crop_size["width"]), settings, backend)
-    return _normalized(images, settings, backend)
-
-
-def _resized(images: DataNode, settings: ImageSettings, backend: str) -> DataNode:
-    name = settings.filter_of(backend)
-    if "shortest_edge" not in settings.size:
-        extents = [settings.size["height"], settings.size["width"]]
-        return fn.resize(images, size=extents, reference=backend, interpolation=name)
-    edge = settings.size["shortest_edge"]
-    if settings.crop_pct is None:
-        return fn.resize(images, resize_shorter=edge, reference=backend, interpolation=name)
-    if edge >= _CONVNEXT_CROPS:
-        return fn.resize(images, size=[edge, edge], reference=backend, interpolation=name)
-    shorter = int(edge / settings.crop_pct)
-    images = fn.resize(images, resize_shorter=shorter, reference=backend, interpolation=name)
-    return _cropped(images, (edge, edge), settings, backend)
-
-
-def _cropped(images: DataNode, extents: tuple[int, int], settings: ImageSettings, backend: str) -> DataNode:
-    """The middle; where it is larger than the image, there is black around it."""
-    size = settings.size
-    least = (size["shortest_edge"],) * 2 if "shortest_edge" in size else (size.get("height", 0), size.get("width", 0))
-    if backend == "pil" and (not settings.do_resize or any(have < want for have, want in zip(least, extents))):
-        # It puts an image whose distance to the border is odd elsewhere than torchvision.
-        raise PresetError(f"No preset of `pil` crops more ({extents}) than the resized image has for sure ({least})")
-    return fn.crop(images, crop=extents, rounding="truncate", out_of_bounds_policy="pad", fill_values=[0])
-
-
-def _divisor(settings: ImageSettings) -> float:
-    """What values are divided by.
+def checked(configuration: Configuration, backend: str) -> Family:
+    """The settings of a configuration, all of which can be followed.
 
     Raises:
-        PresetError: the factor is not, to the bit, the reciprocal of a number in single precision.
+        PresetError: one cannot.
     """
-    divisor = round(1 / settings.rescale_factor, 6) if settings.do_rescale else 1.0
-    if settings.do_rescale and 1 / divisor != settings.rescale_factor:
-        raise PresetError(f"`rescale_factor`: only one over a number is followed. Got: {settings.rescale_factor!r}")
-    return divisor
+    if backend not in ARITHMETIC:
+        raise PresetError(f"`backend` is {' or '.join(ARITHMETIC)}. Got: {backend!r}")
+    followed = read_configuration(configuration)
+    # Said now, and not when a batch comes.
+    followed.check(backend)
+    return followed
 
 
-def _normalized(images: DataNode, settings: ImageSettings, backend: str) -> DataNode:
-    if not (settings.do_rescale or settings.do_normalize):
-        return fn.transpose(images, perm=[2, 0, 1], name=_OUTPUT)
-    channels = (settings.image_mean, settings.image_std) if settings.do_normalize else ((), ())
-    return fn.rescale_normalize(
-        images,
-        divisor=_divisor(settings),
-        mean=list(channels[0]),
-        std=list(channels[1]),
-        reference=_ARITHMETIC[backend],
-        name=_OUTPUT,
-    )
+def _images(family: Family, encoded: bool) -> DataNode:
+    if encoded:
+        files = fn.external_source(name="images", dtype=types.UINT8, ndim=1)
+        return fn.decoders.on_white(fn.decoders.image(files, device="cpu"), files)
+    return fn.external_source(name="images", dtype=types.UINT8, layout="HWC")
+
+
+def _sounds(family: Family, encoded: bool) -> DataNode:
+    if encoded:
+        files = fn.external_source(name="audio", dtype=types.UINT8, ndim=1)
+        rate = family.sampling_rate  # type: ignore[attr-defined]
+        return fn.decoders.audio(files, sample_rate=float(rate), downmix=True)[0]
+    return fn.external_source(name="audio", dtype=types.FLOAT, ndim=1)
+
+
+def count_tokens(
+    configuration: Configuration, sizes: Sequence[tuple[int, int]], **model: int
+) -> list[int]:
+    """How many vision tokens images become, told by their sizes alone.
+
+    Args:
+        configuration: as for :func:`preset`.
+        sizes: height and width of each image.
+        model: what the count depends on beside these settings, as the model's own configuration has it: `patch_size`
+            (CLIP, LLaVA and others), `image_seq_length` of a tile (InternVL), `image_seq_len` (Idefics3, SmolVLM),
+            `spatial_merge_size` (Pixtral).
+
+    Raises:
+        PresetError: no preset follows the configuration, or the model's values are not those that are needed.
+        ValueError: the processor refuses an image of such a size.
+
+    Example:
+        >>> count_tokens({"image_processor_type": "Qwen2VLImageProcessor"}, [(853, 1280)])
+        [1276]
+    """
+    family = read_configuration(configuration)
+    if set(model) != set(family.tells_by):
+        told = ", ".join(f"`{name}`" for name in family.tells_by) or "nothing"
+        raise PresetError(f"To count tokens, {told} of the model must be known. Got: {', '.join(model) or 'nothing'}")
+    return [family.tokens(height, width, model) for height, width in sizes]
+
+
+def content_key(configuration: Configuration, data: bytes, backend: str = "torchvision") -> str:
+    """A key under which a cache may keep what a preset gives of a file: equal for equal settings and bytes.
+
+    Args:
+        configuration, backend: as for :func:`preset`.
+        data: the file.
+
+    Returns:
+        64 hexadecimal digits, which depend on nothing else but the presets' version.
+
+    Example:
+        >>> len(content_key({"image_processor_type": "ViTImageProcessor"}, b"..."))
+        64
+    """
+    family = checked(configuration, backend)
+    settings = json.dumps([_VERSION, type(family).__name__, backend, asdict(family)], sort_keys=True, default=list)
+    digest = hashlib.blake2b(settings.encode(), digest_size=32)
+    digest.update(b"\0")
+    digest.update(data)
+    return digest.hexdigest()

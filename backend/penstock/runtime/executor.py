@@ -388,7 +388,7 @@ class Executor:
             result.outputs = [begun.slots[slot] for slot in self.plan.outputs]
             if begun.tolerated:
                 result.kept = kept_samples(begun.size, begun.tolerated)
-                result.outputs = [batch.subset(result.kept) for batch in result.outputs]
+                result.outputs = [_kept_of(batch, result.kept) for batch in result.outputs]
         if result.ready is None:
             self._mark_ready(result)
         if result.states is not None:
@@ -529,7 +529,8 @@ class Executor:
             with self._operator_span(step):
                 action(workspace)
         except SampleFailure as error:
-            failure = error.cause, error.index
+            positions = workspace.positions
+            failure = error.cause, error.index if positions is None else positions[error.index]
         except Exception as error:
             failure = error, None
         if failure is not None:
@@ -556,7 +557,8 @@ class Executor:
             if position not in batch.result.failures:
                 batch.result.failures[position] = self._error(step, cause, position)
                 if batch.tolerant:
-                    sources = [outputs.source_infos[index] for outputs in workspace.outputs if outputs.source_infos]
+                    named = [each.source_infos for each in workspace.outputs if len(each) == workspace.batch_size]
+                    sources = [infos[index] for infos in named if infos]
                     self._tolerate(step, batch, position, next(filter(None, sources), ""))
 
     def _tolerate(self, step: Step, batch: _Batch, position: int, source: str) -> None:
@@ -593,7 +595,18 @@ def _closed_meanwhile() -> RuntimeError:
 def _check_batch_sizes(workspace: Workspace) -> None:
     sizes = {len(batch) for batch in [*workspace.inputs, *workspace.arguments.values()]}
     if len(sizes) > 1:
-        raise RuntimeError(f"Batch size clash: the inputs have {', '.join(map(str, sorted(sizes)))} samples")
+        parts = any(batch.positions is not None for batch in [*workspace.inputs, *workspace.arguments.values()])
+        advice = ". What belongs to a sample is given to its parts by `fn.spread`" if parts else ""
+        raise RuntimeError(f"Batch size clash: the inputs have {', '.join(map(str, sorted(sizes)))} samples{advice}")
+
+
+def _kept_of(batch: TensorList, kept: Sequence[int]) -> TensorList:
+    """The samples to return of an output, or their parts."""
+    ranges = [range(*batch.made_of(position, position + 1)) for position in kept]
+    part = batch.subset([index for own in ranges for index in own])
+    if batch.positions is not None:
+        part.positions = [place for place, own in enumerate(ranges) for _ in own]
+    return part
 
 
 def _nothing_left(failures: dict[int, PenstockError], cancelled: Collection[int], batch_size: int) -> bool:

@@ -43,17 +43,18 @@ class TensorConfiguration:
 
 @dataclass(frozen=True)
 class ModelConfiguration:
-    """The configuration that a pipeline requires of its model."""
+    """The configuration that a pipeline requires of its model; ``split``: outputs cut along their first dimension."""
 
     max_batch_size: int
     inputs: tuple[TensorConfiguration, ...]
     outputs: tuple[TensorConfiguration, ...]
+    split: tuple[str, ...] = ()
 
 
-def expected_configuration(pipeline: Pipeline, max_batch_size: int) -> ModelConfiguration:
+def expected_configuration(pipeline: Pipeline, max_batch_size: int, split: tuple[str, ...] = ()) -> ModelConfiguration:
     """The whole configuration of a pipeline's model; runs the pipeline to find its outputs."""
     config: dict[str, Any] = {"max_batch_size": max_batch_size, "input": [], "output": []}
-    complete_configuration(config, pipeline, Settings(), batched=True)
+    complete_configuration(config, pipeline, Settings(split_along_outer_axis=split), batched=True)
     inputs, outputs = (
         tuple(
             TensorConfiguration(
@@ -63,7 +64,7 @@ def expected_configuration(pipeline: Pipeline, max_batch_size: int) -> ModelConf
         )
         for kind in ("input", "output")
     )
-    return ModelConfiguration(max_batch_size, inputs, outputs)
+    return ModelConfiguration(max_batch_size, inputs, outputs, split)
 
 
 # -- batches -----------------------------------------------------------------------------------------------------------

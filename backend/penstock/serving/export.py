@@ -5,11 +5,14 @@ from __future__ import annotations
 import inspect
 import shutil
 import tempfile
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from penstock.errors import PenstockError
-from penstock.presets import preset
+from penstock.presets import preset, read_configuration
 from penstock.serving.completion import ModelConfiguration, TensorConfiguration, expected_configuration
 from penstock.serving.entries import BYTES
 from penstock.serving.installation import BACKEND
@@ -18,6 +21,8 @@ from penstock.serving.model_files import CANDIDATES, ModelFolder, find_definitio
 FILES = {"json": "model.json", "dali": "model.dali", "python": "pipeline.py"}
 """The file names under which the backend finds each form of a pipeline."""
 _PRESET_BATCH = 32
+# Heights and widths of images in which presets are tried: small and large, wide and high.
+_TRIED = ((224, 224), (300, 900), (900, 280), (1100, 1500), (64, 50))
 
 
 class ExportError(PenstockError):
@@ -57,15 +62,35 @@ def export_model(
     Example:
         >>> export_model("pipelines/imagenet_preprocess.py", "model_repository/imagenet_preprocess")
     """
-    source, model = Path(source), Path(model)
-    form = form or _suitable_form(source)
+    source = Path(source)
+    return _write_model(source, Path(model), form or _suitable_form(source), device, batch_size, version, as_bytes)
+
+
+def _write_model(
+    source: Path,
+    model: Path,
+    form: str,
+    device: str,
+    batch_size: int | None,
+    version: int,
+    as_bytes: bool,
+    split: tuple[str, ...] = (),
+    dims: Mapping[str, tuple[int, ...]] | None = None,
+) -> list[Path]:
+    """See :func:`export_model`.
+
+    Args:
+        split: outputs whose samples are cut along their first dimension, so that a request gets those of all its samples
+            in one tensor.
+        dims: of outputs' samples, where more is known than a trial shows.
+    """
     if form == "python" and source.suffix != ".py":
         raise ExportError(f"'{source}' is no Python source, so it cannot be exported as one")
     saved, size = _saved(source, form, device, batch_size)
     # A second pipeline to run, as the number of threads used here must not be saved.
     pipeline = load_pipeline(source, device=device, batch_size=size, num_threads=1, prefetch_queue_depth=1)
     try:
-        configuration = expected_configuration(pipeline, size)
+        configuration = _with_dims(expected_configuration(pipeline, size, split), dims or {})
     finally:
         pipeline.close()
     folder = model / str(version)
@@ -106,7 +131,36 @@ def export_preset(
     with tempfile.TemporaryDirectory() as folder:
         saved = Path(folder) / FILES["json"]
         preset(configuration, batch_size=batch_size or _PRESET_BATCH).save(str(saved))
-        return export_model(saved, model, form=form, batch_size=batch_size, version=version, as_bytes=as_bytes)
+        family = read_configuration(configuration)
+        dims = {} if family.is_sound else _preset_dims(configuration)
+        return _write_model(
+            saved, Path(model), form or "json", device, batch_size, version, as_bytes, family.concatenated, dims
+        )
+
+
+def _preset_dims(configuration: str | Path) -> dict[str, tuple[int, ...]]:
+    """The extents of a preset's outputs, -1 where they differ between images."""
+    pipeline = preset(configuration, batch_size=1, encoded=False)
+    try:
+        results = [pipeline.run(images=[np.zeros((*size, 3), np.uint8)]) for size in _TRIED]
+        shapes = [[batch.shapes[0] for batch in result] for result in results]
+    finally:
+        pipeline.close()
+    names = [node.name for node in pipeline.graph.outputs]
+    return {
+        name: tuple(extents[0] if len(set(extents)) == 1 else -1 for extents in zip(*seen))
+        for name, seen in zip(names, zip(*shapes))
+    }
+
+
+def _with_dims(configuration: ModelConfiguration, dims: Mapping[str, tuple[int, ...]]) -> ModelConfiguration:
+    """The configuration, with other extents of outputs."""
+
+    def known(tensor: TensorConfiguration) -> TensorConfiguration:
+        own = dims.get(tensor.name, ())[tensor.name in configuration.split :]
+        return replace(tensor, dims=own) if own else tensor
+
+    return replace(configuration, outputs=tuple(map(known, configuration.outputs)))
 
 
 def model_file(path: str | Path) -> Path:
@@ -134,6 +188,9 @@ def configuration_text(configuration: ModelConfiguration) -> str:
     lines = [f'backend: "{BACKEND}"', f"max_batch_size: {configuration.max_batch_size}"]
     for kind, tensors in (("input", configuration.inputs), ("output", configuration.outputs)):
         lines += [f"{kind} [ {_tensor_text(tensor)} ]" for tensor in tensors]
+    if configuration.split:
+        value = f'{{ string_value: "{":".join(configuration.split)}" }}'
+        lines.append(f'parameters [ {{ key: "split_along_outer_axis" value: {value} }} ]')
     return "\n".join([*lines, "dynamic_batching { }"]) + "\n"
 
 

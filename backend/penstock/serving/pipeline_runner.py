@@ -159,7 +159,8 @@ def _beside(batch: TensorList, count: int) -> TensorList:
 
 
 def _check(result: Result, tickets: Mapping[str, Ticket], sources: Mapping[str, InputOperator], count: int) -> None:
-    """Raises MixUpError unless each source returned what it was fed, and each output has a sample for each one fed.
+    """Raises MixUpError unless each source returned what it was fed, and each output has a sample, or parts, for each one
+    fed.
 
     Args:
         result: of the run.
@@ -176,7 +177,9 @@ def _check(result: Result, tickets: Mapping[str, Ticket], sources: Mapping[str, 
     # If every sample has failed, an operator that derives its output types from results has no output.
     all_failed = len(result.failures) == count
     for index, batch in enumerate(result.outputs):
-        if len(batch) != count and not all_failed:
+        # Parts of samples know which of them they are from.
+        stray = batch.made_of(0, count) != (0, len(batch))
+        if stray and not all_failed:
             raise MixUpError(
                 f"Output {index} has {len(batch)} samples where {count} were fed: nothing is answered with them."
             )

@@ -106,7 +106,7 @@ def probe(pipeline: Pipeline, configured: Mapping[str, TensorInfo] | None = None
             errors[kind] = error
             continue
         return [
-            TensorInfo(node.name, batch.dtype, _common(batch.shapes[0], other.shapes[0]), batch.layout())
+            TensorInfo(node.name, batch.dtype, _common(_shape_of(batch), _shape_of(other)), batch.layout())
             for node, batch, other in zip(pipeline.graph.outputs, small, large)
         ]
     lacking = [error for error in errors.values() if isinstance(error.__cause__, ImportError)]
@@ -196,6 +196,11 @@ _ENCODED: dict[str, Callable[[int], bytes]] = {
     "audio": _wav,
     "video": _clip,
 }
+
+
+def _shape_of(batch: Any) -> tuple[int, ...]:
+    """The extents of the first sample; none are known if there is none, as of an image without boxes."""
+    return batch.shapes[0] if len(batch) else (-1,) * batch.ndim()
 
 
 def _common(small: tuple[int, ...], large: tuple[int, ...]) -> tuple[int, ...]:

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from penstock.data_types import numpy_dtype
 from penstock.tensors import TensorList, TensorListCPU, TensorListGPU
 from penstock.tensors.tensor import device_view
 
@@ -164,12 +165,15 @@ class OutputSpec:
 
 
 def part_of(batch: TensorList, start: int, stop: int, spec: OutputSpec) -> Any:
-    """The samples from ``start`` to ``stop`` as one array, with a leading dimension for them; without a copy if
-    possible.
+    """The samples from ``start`` to ``stop``, or the parts made of them, as one array, with a leading dimension for
+    them; without a copy if possible.
 
     Raises:
         RequestError: their shapes differ.
     """
+    start, stop = batch.made_of(start, stop)
+    if start == stop:
+        return _no_parts(batch, spec)
     if spec.is_bytes:
         values = [np.asarray(sample).tobytes() for sample in batch.samples[start:stop]]
         return np.array(values, dtype=np.object_).reshape(-1, *[1] * (spec.ndim - 1))
@@ -197,6 +201,15 @@ def shape_of_part(shapes: Sequence[tuple[int, ...]], spec: OutputSpec) -> tuple[
             "be one tensor: send them in requests of one sample each, or pad or resize them in the pipeline"
         )
     return (sum(lengths), *shapes[0]) if shapes[0] or spec.ndim != 2 else (sum(lengths), 1)
+
+
+def _no_parts(batch: TensorList, spec: OutputSpec) -> np.ndarray:
+    """The parts of samples that have none, on the CPU: there is nothing to share."""
+    if spec.is_bytes:
+        return np.empty((0, *[1] * (spec.ndim - 1)), np.object_)
+    extents = batch.shapes[0] if len(batch) else (0,) * batch.ndim()
+    empty = np.empty((0, *extents[spec.split :]), numpy_dtype(batch.dtype))
+    return empty.reshape(-1, 1) if empty.ndim == 1 and spec.ndim == 2 else empty
 
 
 def _joined(batch: TensorList, start: int, stop: int) -> Any:

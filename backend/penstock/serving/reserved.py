@@ -36,6 +36,9 @@ class ReservedOutput:
         """The batch that its operator fills; None if none of it goes to an answer."""
         kind = np.dtype(numpy_dtype(dtype))
         self._tensors.clear()
+        # Parts of samples may be any number.
+        if len(shapes) != sum(count for _, count in self._shares):
+            return None
         if sum(map(math.prod, shapes)) * kind.itemsize < _RESERVED_FROM:
             return None
         samples, start = list[Any](), 0

@@ -274,7 +274,7 @@ class ServedModel:
                         return
                     for start, stop in _uniform_runs(result, self._order):
                         yield self._part(request, result, start, stop)
-                    given += len(result.outputs[0])
+                    given += _sample_count(result)
         except Exception as error:
             yield refusal_of(error, -given)
 
@@ -345,9 +345,18 @@ def _concatenated(name: str, arrays: Sequence[Any]) -> object:
 
 def _uniform_runs(result: Result, outputs: Sequence[int]) -> Iterator[tuple[int, int]]:
     """Ranges of samples with equal shapes, to cut a batch into: a video's last sequence may be shorter."""
+    if any(result.outputs[index].positions is not None for index in outputs):
+        # Parts of samples are told from one another by their counts, in one answer.
+        return iter([(0, _sample_count(result))])
     shapes = list(zip(*(result.outputs[index].shapes for index in outputs)))
     cuts = [place for place in range(1, len(shapes)) if shapes[place] != shapes[place - 1]]
     return zip([0, *cuts], [*cuts, len(shapes)])
+
+
+def _sample_count(result: Result) -> int:
+    """How many samples were fed for a result: its outputs may be of their parts."""
+    whole = [len(batch) for batch in result.outputs if batch.positions is None]
+    return whole[0] if whole else 1 + max((batch.positions[-1] for batch in result.outputs if len(batch)), default=0)
 
 
 def pipeline_of(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, ClassVar, TypeVar
 
@@ -44,7 +45,8 @@ class TensorList:
     Attributes:
         shapes: the samples' shapes.
         source_infos: the source of each sample (a file's path and the like), or empty.
-        positions: of the samples in the pipeline's batch, if conditionals have split it; otherwise None.
+        positions: of the samples in the pipeline's batch, ascending, if conditionals have split it, or if the samples are
+            parts of its samples; otherwise None.
     """
 
     device_type: ClassVar[str]
@@ -145,6 +147,12 @@ class TensorList:
         samples = self.samples
         infos = [self.source_infos[i] for i in indices] if self.source_infos else ()
         return type(self).of_samples([samples[i] for i in indices], self._layout, self._dtype, self._ndim, infos)
+
+    def made_of(self, start: int, stop: int) -> tuple[int, int]:
+        """The range of the samples that were made of those from ``start`` to ``stop`` of the pipeline's batch."""
+        if self.positions is None:
+            return start, stop
+        return bisect_left(self.positions, start), bisect_left(self.positions, stop)
 
     def emptied(self: _List, indices: Collection[int]) -> _List:
         """The batch with the samples at ``indices`` of size zero, the others sharing memory."""

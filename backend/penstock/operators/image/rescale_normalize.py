@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from penstock.data_types import FLOAT, UINT8, dtype_name
 from penstock.kernels.windows import Region
+from penstock.operators.image._normalizing import NORMALIZING_ARGUMENTS, checked_table
 from penstock.schema import (
     Argument,
     Equivalent,
@@ -24,29 +24,6 @@ from penstock.schema.image_chain import ChainOperator, Pixels, Store
 from penstock.schema.operator import Shape
 
 _LAYOUTS = {"CHW": (2, 0, 1), "HWC": (0, 1, 2)}
-
-
-def table_of(reference: str, divisor: float, mean: Sequence[float], std: Sequence[float]) -> np.ndarray:
-    """What each of the 256 values becomes in each channel, or in all: float32 of shape (C, 256).
-
-    Args:
-        reference: `torchvision`: mean and deviation are multiplied by the divisor, in single precision, where there are any.
-            `numpy`: values are divided in double precision, and then normalized in single precision.
-        divisor: values are multiplied with its reciprocal.
-        mean, std: one for each channel, or one for all; none: values are not normalized.
-    """
-    values = np.arange(256, dtype=np.float32)[None]
-    offset, spread = (np.array(numbers, np.float32)[:, None] for numbers in (mean, std))
-    if not len(mean):
-        scale = 1.0 / divisor
-        return (
-            values * np.float32(scale)
-            if reference == "torchvision"
-            else (values.astype(np.float64) * scale).astype(np.float32)
-        )
-    if reference == "torchvision":
-        return (values - offset * np.float32(divisor)) / (spread * np.float32(divisor))
-    return ((values.astype(np.float64) * (1.0 / divisor)).astype(np.float32) - offset) / spread
 
 
 @dataclass(frozen=True)
@@ -100,18 +77,8 @@ class RescaleNormalize(ChainOperator):
         name="RescaleNormalize",
         inputs=(Input("input", ("HWC", "FHWC"), doc="Images of uint8."),),
         arguments=(
-            Argument("divisor", "float", 255.0, "Values are divided by it; 1: they are not."),
-            Argument("mean", "float[]", [], "Subtracted from each channel, or from all; none: not normalized."),
+            *NORMALIZING_ARGUMENTS,
             Argument("output_layout", "layout", "CHW", "Layout of the output: CHW or HWC.", example="HWC"),
-            Argument(
-                "reference",
-                "string",
-                "torchvision",
-                "Whose arithmetic: `torchvision`, of tensors, with the divisor in mean and deviation; or `numpy`, one after "
-                "the other.",
-                choices=("torchvision", "numpy"),
-            ),
-            Argument("std", "float[]", [], "Each channel, or all, are divided by it."),
         ),
         sequences=True,
         examples=(Example({"mean": [0.5, 0.4, 0.3], "std": [0.2, 0.25, 0.3]}),),
@@ -129,15 +96,7 @@ class RescaleNormalize(ChainOperator):
         arguments = self.args
         if arguments["output_layout"] not in _LAYOUTS:
             raise ValueError(f"`output_layout` is CHW or HWC. Got: {arguments['output_layout']}")
-        if len(arguments["mean"]) != len(arguments["std"]):
-            raise ValueError(
-                f"`mean` and `std` have as many values: got {len(arguments['mean'])} and {len(arguments['std'])}"
-            )
-        if not arguments["divisor"] or 0.0 in arguments["std"]:
-            raise ValueError("`divisor` and `std` are not 0: values are divided by them")
-        if arguments["reference"] not in ("torchvision", "numpy"):
-            raise ValueError(f"`reference` is torchvision or numpy. Got: {arguments['reference']!r}")
-        self._table = table_of(arguments["reference"], arguments["divisor"], arguments["mean"], arguments["std"])
+        self._table = checked_table(arguments)
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         batch = workspace.inputs[0]

@@ -1,0 +1,300 @@
+"""How large models want their images, which depends on how large these are: one function for each way of telling.
+
+What each gives was found by asking the image processors of `transformers` 5.23, whose roundings are followed.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+_MAX_RATIO = 200
+# Idefics3 makes no image larger than this at first.
+_IDEFICS_MOST = 4096
+
+
+class Fit(NamedTuple):
+    """The size of an image, and that of the canvas that it lies on."""
+
+    height: int
+    width: int
+    canvas_height: int
+    canvas_width: int
+
+
+class SizeArguments(NamedTuple):
+    """What a rule goes by; which of them it reads is told beside it.
+
+    Attributes:
+        factor: extents are multiples of it.
+        least, most: bounds, of a side, of pixels, of patches or of tiles.
+        canvases: canvases to choose from: (height, width).
+        tile: extents of a tile: (height, width).
+    """
+
+    factor: int = 1
+    least: int = 0
+    most: int = 0
+    canvases: tuple[tuple[int, int], ...] = ()
+    tile: tuple[int, int] = (1, 1)
+
+
+def fitted(rule: str, height: int, width: int, arguments: SizeArguments) -> Fit:
+    """The size that a rule gives an image.
+
+    Raises:
+        ValueError: the image has no pixel, or the rule takes no image of such a shape.
+    """
+    if min(height, width) < 1:
+        raise ValueError(f"An image of {width} x {height} pixels has no pixel")
+    fit = RULES[rule](height, width, arguments)
+    if min(fit) < 1:
+        raise ValueError(f"Of an image of {width} x {height} pixels, nothing would be left: {fit.width} x {fit.height} pixels")
+    return fit
+
+
+def _whole(height: int, width: int) -> Fit:
+    return Fit(height, width, height, width)
+
+
+# -- whole patches -----------------------------------------------------------------------------------------------------
+
+
+def _area(height: float, width: float, arguments: SizeArguments, frames: int = 1) -> Fit:
+    """Multiples of `factor`, of which so many frames have from `least` to `most` pixels, and nearly the same ratio."""
+    if max(height, width) / min(height, width) > _MAX_RATIO:
+        raise ValueError(
+            f"The sides of an image of {width} x {height} pixels are as 1 to {max(height, width) / min(height, width):g}: "
+            f"up to {_MAX_RATIO} is taken"
+        )
+    factor = arguments.factor
+    rows, columns = (round(side / factor) * factor for side in (height, width))
+    if frames * rows * columns > arguments.most:
+        shrink = math.sqrt(frames * height * width / arguments.most)
+        rows, columns = (max(factor, math.floor(side / shrink / factor) * factor) for side in (height, width))
+    elif frames * rows * columns < arguments.least:
+        grow = math.sqrt(arguments.least / (frames * height * width))
+        rows, columns = (math.ceil(side * grow / factor) * factor for side in (height, width))
+    return _whole(rows, columns)
+
+
+def _qwen2_vl(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """`factor`, and `least` and `most` pixels."""
+    return _area(height, width, arguments)
+
+
+def _glm4v(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """`factor`, and `least` and `most` pixels of the two frames that an image stands for."""
+    if min(height, width) < arguments.factor:
+        scale = max(arguments.factor / height, arguments.factor / width)
+        height, width = int(height * scale), int(width * scale)
+    return _area(height, width, arguments, frames=2)
+
+
+def _paddleocr_vl(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """`factor`, and `least` and `most` pixels."""
+    factor = arguments.factor
+    if height < factor:
+        height, width = factor, round(width * factor / height)
+    if width < factor:
+        height, width = round(height * factor / width), factor
+    return _area(height, width, arguments)
+
+
+@functools.lru_cache(maxsize=1024)
+def _siglip2(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """Patches of `factor` pixels, of which there are at the `most` so many."""
+    patch = arguments.factor
+
+    def at(scale: float) -> tuple[int, int]:
+        rows, columns = (max(patch, math.ceil(side * scale / patch) * patch) for side in (height, width))
+        return rows, columns
+
+    lower, upper, within = 1e-6, 100.0, 1e-5
+    while upper - lower >= within:
+        middle = (lower + upper) / 2
+        rows, columns = at(middle)
+        if (rows / patch) * (columns / patch) <= arguments.most:
+            lower = middle
+        else:
+            upper = middle
+    return _whole(*at(lower))
+
+
+def _pixtral(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """Patches of `factor` pixels; sides are at the `most` so long."""
+    ratio = max(height / arguments.most, width / arguments.most)
+    if ratio > 1:
+        height, width = math.floor(height / ratio), math.floor(width / ratio)
+    patch = arguments.factor
+    return _whole(((height - 1) // patch + 1) * patch, ((width - 1) // patch + 1) * patch)
+
+
+# -- sides -------------------------------------------------------------------------------------------------------------
+
+
+def _detr(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """The shorter side is `least` long, unless the longer one were more than `most` then."""
+    shorter, longer = float(min(height, width)), float(max(height, width))
+    side, exact = arguments.least, float(arguments.least)
+    if longer / shorter * side > arguments.most:
+        exact = arguments.most * shorter / longer
+        side = round(exact)
+    if min(height, width) == side:
+        return _whole(height, width)
+    if width < height:
+        return _whole(int(exact * height / width), side)
+    return _whole(side, int(exact * width / height))
+
+
+def _longest(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """The longer side is `most` long; the other one is rounded."""
+    scale = arguments.most * 1.0 / max(height, width)
+    rows, columns = int(height * scale + 0.5), int(width * scale + 0.5)
+    return Fit(rows, columns, arguments.most, arguments.most)
+
+
+def _within(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """As large as the first canvas holds; sides are cut off."""
+    most_high, most_wide = arguments.canvases[0]
+    scale = min(most_high / height, most_wide / width)
+    return _whole(int(height * scale), int(width * scale))
+
+
+# -- tiles -------------------------------------------------------------------------------------------------------------
+
+
+def _llava_next(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """That of the `canvases` on which most of the image's pixels are kept, and of these the smallest."""
+    best, most_kept, least_wasted = arguments.canvases[0], 0, math.inf
+    for rows, columns in arguments.canvases:
+        scale = min(columns / width, rows / height)
+        kept = min(int(width * scale) * int(height * scale), width * height)
+        wasted = rows * columns - kept
+        if kept > most_kept or (kept == most_kept and wasted < least_wasted):
+            best, most_kept, least_wasted = (rows, columns), kept, wasted
+    return _on_canvas(height, width, *best)
+
+
+def _on_canvas(height: int, width: int, rows: int, columns: int) -> Fit:
+    """As large as it fits, rounded up."""
+    if columns / width < rows / height:
+        return Fit(min(math.ceil(height * (columns / width)), rows), columns, rows, columns)
+    return Fit(rows, min(math.ceil(width * (rows / height)), columns), rows, columns)
+
+
+@functools.lru_cache(maxsize=64)
+def _grids(least: int, most: int) -> list[tuple[int, int]]:
+    """Columns and rows of so many tiles, the fewest first."""
+    sides = range(1, most + 1)
+    grids = [(columns, rows) for columns in sides for rows in sides if least <= columns * rows <= most]
+    return sorted(grids, key=math.prod)
+
+
+@functools.lru_cache(maxsize=1024)
+def _internvl(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """The grid of from `least` to `most` tiles whose ratio is the nearest; of equal ones a large one for a large image."""
+    ratio, tile_area = width / height, math.prod(arguments.tile)
+    best, nearest = (1, 1), math.inf
+    for grid in _grids(arguments.least, arguments.most):
+        distance = abs(ratio - grid[0] / grid[1])
+        larger = distance == nearest and width * height > 0.5 * tile_area * grid[0] * grid[1]
+        if distance < nearest or larger:
+            best, nearest = grid, min(distance, nearest)
+    return _whole(arguments.tile[0] * best[1], arguments.tile[1] * best[0])
+
+
+def _idefics3(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """The longer side is `most` long, and the other one even; then none is more than 4096."""
+    ratio = width / height
+    if width >= height:
+        width, height = arguments.most, int(arguments.most / ratio)
+        height += height % 2
+    else:
+        height, width = arguments.most, int(arguments.most * ratio)
+        width += width % 2
+    height, width = max(height, 1), max(width, 1)
+    ratio = width / height
+    if width >= height and width > _IDEFICS_MOST:
+        width, height = _IDEFICS_MOST, int(_IDEFICS_MOST / ratio)
+    elif height > width and height > _IDEFICS_MOST:
+        height, width = _IDEFICS_MOST, int(_IDEFICS_MOST * ratio)
+    return _whole(max(height, 1), max(width, 1))
+
+
+def _idefics3_tiles(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """Whole tiles of `factor` pixels, the longer side first."""
+    tile, ratio = arguments.factor, width / height
+    if width >= height:
+        width = math.ceil(width / tile) * tile
+        height = math.ceil(int(width / ratio) / tile) * tile
+    else:
+        height = math.ceil(height / tile) * tile
+        width = math.ceil(int(height * ratio) / tile) * tile
+    return _whole(height, width)
+
+
+@functools.lru_cache(maxsize=64)
+def _llama4_canvases(most: int, tile: int) -> list[tuple[int, int]]:
+    """Canvases of up to so many tiles, in the order of the first one with their ratio."""
+    by_ratio: dict[float, list[tuple[int, int]]] = {}
+    for count in range(most, 0, -1):
+        for rows in range(1, count + 1):
+            if count % rows == 0:
+                by_ratio.setdefault(rows / (count // rows), []).append((rows * tile, count // rows * tile))
+    return [canvas for canvases in by_ratio.values() for canvas in canvases]
+
+
+def _llama4(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """The canvas of at the `most` so many tiles that enlarges the least, or shrinks the least; `least` 1: enlarges the
+    most."""
+    import numpy as np
+
+    canvases = _llama4_canvases(arguments.most, arguments.tile[0])
+    rows, columns = (np.array(side, np.float32) for side in zip(*canvases))
+    scales = np.minimum(rows / np.float32(height), columns / np.float32(width))
+    larger = scales[scales >= 1]
+    chosen = scales.max() if not len(larger) else larger.max() if arguments.least else larger.min()
+    fitting = [canvas for canvas, scale in zip(canvases, scales) if scale == chosen]
+    best = min(fitting, key=math.prod)
+    high, wide = best
+    if not arguments.least:
+        high, wide = (min(max(side, arguments.tile[0]), most) for side, most in zip((height, width), best))
+    if wide / width < high / height:
+        fit = min(math.floor(height * (wide / width)), high), wide
+    else:
+        fit = high, min(math.floor(width * (high / height)), wide)
+    return Fit(max(fit[0], 1), max(fit[1], 1), *best)
+
+
+def _letterbox(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """As large as the first canvas holds; sides are rounded."""
+    rows, columns = arguments.canvases[0]
+    scale = min(rows / height, columns / width)
+    return Fit(max(round(height * scale), 1), max(round(width * scale), 1), rows, columns)
+
+
+RULES: dict[str, Callable[[int, int, SizeArguments], Fit]] = {
+    "detr": _detr,
+    "glm4v": _glm4v,
+    "idefics3": _idefics3,
+    "idefics3-tiles": _idefics3_tiles,
+    "internvl": _internvl,
+    "letterbox": _letterbox,
+    "llama4": _llama4,
+    "llava-next": _llava_next,
+    "longest": _longest,
+    "paddleocr-vl": _paddleocr_vl,
+    "pixtral": _pixtral,
+    "qwen2-vl": _qwen2_vl,
+    "siglip2": _siglip2,
+    "within": _within,
+}
+"""The rules by name."""
+
+
+def pairs(numbers: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    """Heights and widths, as they follow each other."""
+    return tuple(zip(numbers[::2], numbers[1::2]))

@@ -1,0 +1,116 @@
+"""Images of uint8 as the patches or tiles of a model, their values looked up in tables, on CPU."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from penstock.kernels.cpu.options import OPTIONS
+from penstock.kernels.cpu.simd import load, store
+
+
+# Floats that are copied at a time.
+_LANES = 8
+
+
+@njit(**OPTIONS)
+def _look_up_row(row: np.ndarray, table: np.ndarray, channels: int, channels_last: bool, line: np.ndarray) -> None:
+    """The values of a row of pixels, in the order of the pixels or one channel after the other."""
+    width = row.size // channels
+    for c in range(channels):
+        values, source = table[c if len(table) > 1 else 0], row[c::channels]
+        target = line[c::channels] if channels_last else line[c * width : (c + 1) * width]
+        for x in range(width):
+            target[x] = values[source[x]]
+
+
+@njit(**OPTIONS)
+def _copy(source: np.ndarray, start: int, target: np.ndarray, place: int, count: int) -> None:
+    if count < _LANES:
+        for k in range(count):
+            target[place + k] = source[start + k]
+        return
+    k = 0
+    while k < count:
+        # The last vector overlaps the previous one, so that all have the same size.
+        k = min(k, count - _LANES)
+        store(target, place + k, load(source, start + k, _LANES))
+        k += _LANES
+
+
+@njit(**OPTIONS)
+def fill_patches(
+    frames: np.ndarray, table: np.ndarray, patch: int, merge: int, temporal: int, channels_last: bool, out: np.ndarray
+) -> None:
+    """Fills ``out`` with the patches of an image or of a video.
+
+    Args:
+        frames: uint8 of shape (T, H, W, C), contiguous.
+        table: float32 of shape (C, 256), or (1, 256) for all channels.
+        patch: extent of a patch.
+        merge: patches follow each other in squares of so many.
+        temporal: frames in a patch; where they do not suffice, the last one is repeated.
+        channels_last: a patch has the order (H, W, C), not (C, T, H, W).
+        out: float32, 1-D.
+    """
+    count, height, width, channels = frames.shape
+    rows, columns = height // patch, width // patch
+    # A patch consists of parts, planes in general, and these of runs that follow each other in a row of the image.
+    parts, run = (1, patch * channels) if channels_last else (channels, patch)
+    area, stride = patch * run, width * channels
+    size = parts * temporal * area
+    # The values of one row of patches.
+    lines = np.empty(patch * stride, np.float32)
+    for frame in range(count):
+        first = frame % temporal
+        # An incomplete patch is filled with the last frame.
+        last = temporal if frame == count - 1 else first + 1
+        for row in range(rows):
+            for y in range(patch):
+                line = lines[y * stride : (y + 1) * stride]
+                _look_up_row(frames[frame, row * patch + y].ravel(), table, channels, channels_last, line)
+            begin = (frame // temporal) * rows * columns + (row // merge) * merge * columns + (row % merge) * merge
+            for column in range(columns):
+                number = begin + (column // merge) * merge * merge + column % merge
+                for part in range(parts):
+                    source = part * width + column * run
+                    place = number * size + (part * temporal + first) * area
+                    for y in range(patch):
+                        _copy(lines, source + y * stride, out, place + y * run, run)
+                    for t in range(1, last - first):
+                        _copy(out, place, out, place + t * area, area)
+
+
+@njit(**OPTIONS)
+def fill_tiles(
+    image: np.ndarray, table: np.ndarray, top: int, left: int, columns: int, blank: np.ndarray, out: np.ndarray
+) -> None:
+    """Fills ``out`` with the tiles of a canvas on which an image lies.
+
+    Args:
+        image: uint8 of shape (H, W, C).
+        table: float32 of shape (C, 256), or (1, 256) for all channels.
+        top, left: where on the canvas the image begins.
+        columns: tiles in a row of the canvas.
+        blank: float32 of shape (C,): what there is beside the image.
+        out: float32 of shape (tiles, C, h, w), contiguous.
+    """
+    height, width, channels = image.shape
+    count, _, high, wide = out.shape
+    several = len(table) > 1
+    for number in range(count):
+        row, column = number // columns * high - top, number % columns * wide - left
+        begin, end = min(max(-column, 0), wide), max(min(width - column, wide), 0)
+        for c in range(channels):
+            values = table[c if several else 0]
+            for y in range(high):
+                target = out[number, c, y]
+                if row + y < 0 or row + y >= height or end <= begin:
+                    target[:] = blank[c]
+                    continue
+                target[:begin] = blank[c]
+                target[end:] = blank[c]
+                source = image[row + y, column + begin : column + end, c]
+                part = target[begin:end]
+                for x in range(end - begin):
+                    part[x] = values[source[x]]

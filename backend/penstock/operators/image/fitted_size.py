@@ -1,0 +1,85 @@
+"""`fitted_size`: how large a model wants each image."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.data_types import FLOAT, INT32
+from penstock.kernels.fitted_sizes import RULES, SizeArguments, fitted, pairs
+from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema.example_data import Example
+
+
+@register_operator
+class FittedSize(Operator):
+    """Tells how large a model's image processor makes each image, by its shape alone.
+
+    Returns height and width to resize to, FLOAT as `resize` takes them, and those of the canvas that the image then lies
+    on, INT32, which are the same where there is no padding.
+
+    >>> size, canvas = fn.fitted_size(images, rule="qwen2-vl", factor=28, least=56 * 56, most=28 * 28 * 1280)
+    >>> images = fn.resize(images, size=size)
+    """
+
+    schema = Schema(
+        name="FittedSize",
+        devices=("cpu",),
+        inputs=(Input("images", ("HWC",), doc="Images of any type."),),
+        arguments=(
+            Argument("canvases", "int32[]", [], "Heights and widths to choose from: `letterbox`, `llava-next`, `within`."),
+            Argument("factor", "int32", 1, "Extents are multiples of it: `qwen2-vl`, `siglip2` and others."),
+            Argument("least", "int32", 0, "Lower bound: of pixels, of the shorter side (`detr`), of tiles (`internvl`)."),
+            Argument("most", "int32", 0, "Upper bound: of pixels, patches, of the longer side, or of tiles."),
+            Argument(
+                "rule",
+                "string",
+                None,
+                "Whose sizes: " + ", ".join(f"`{name}`" for name in RULES) + ".",
+                required=True,
+                choices=tuple(RULES),
+                example="pixtral",
+            ),
+            Argument("tile", "int32[]", [1, 1], "Height and width of a tile: `internvl`, `llama4`."),
+        ),
+        outputs=2,
+        examples=(
+            Example({"rule": "pixtral", "factor": 4, "most": 20}),
+            Example({"rule": "qwen2-vl", "factor": 4, "least": 100, "most": 400}),
+            Example({"rule": "letterbox", "canvases": [32, 48]}),
+        ),
+    )
+
+    plans_by_shape = True
+
+    def setup(self) -> None:
+        arguments, rule = self.args, self.args["rule"]
+        if rule not in RULES:
+            raise ValueError(f"`rule` is one of {', '.join(RULES)}. Got: {rule!r}")
+        if len(arguments["tile"]) != 2 or len(arguments["canvases"]) % 2:
+            raise ValueError("`tile` has a height and a width, and `canvases` has a width for each height")
+        if rule in ("letterbox", "llava-next", "within") and not arguments["canvases"]:
+            raise ValueError(f"`rule='{rule}'` needs `canvases`")
+        if min([arguments["factor"], *arguments["tile"], *arguments["canvases"]]) < 1:
+            raise ValueError("`factor`, `tile` and `canvases` are positive")
+        self._arguments = SizeArguments(
+            arguments["factor"],
+            arguments["least"],
+            arguments["most"],
+            pairs(arguments["canvases"]),
+            (arguments["tile"][0], arguments["tile"][1]),
+        )
+        if rule not in ("idefics3-tiles", "letterbox", "llava-next", "within") and arguments["most"] < 1:
+            raise ValueError(f"`rule='{rule}'` needs `most`")
+
+    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+        return [OutputSpec(FLOAT, "", 1), OutputSpec(INT32, "", 1)]
+
+    def infer(self, sample: Sample) -> list[tuple[int, ...]]:
+        height, width, _ = sample.shapes[0]
+        sample.plan = fitted(self.args["rule"], height, width, self._arguments)
+        return [(2,), (2,)]
+
+    def compute(self, sample: Sample) -> None:
+        fit = sample.plan
+        sample.outputs[0][...] = np.array(fit[:2], np.float32)
+        sample.outputs[1][...] = np.array(fit[2:], np.int32)

@@ -1,0 +1,135 @@
+"""`image_tiles`: images as the tiles that a model takes, with pictures of the whole beside them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from penstock.data_types import FLOAT, UINT8, dtype_name
+from penstock.operators.image._normalizing import NORMALIZING_ARGUMENTS, checked_table
+from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema.example_data import Example, ExampleSamples, pictures
+
+_WHOLE = ("first", "last")
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """Of a sample.
+
+    Attributes:
+        canvas: extents.
+        corner: where on the canvas the image begins.
+        columns: tiles in a row.
+        tiles: their number.
+        whole: whether a picture of the whole is added.
+    """
+
+    canvas: tuple[int, int]
+    corner: tuple[int, int]
+    columns: int
+    tiles: int
+    whole: bool
+
+
+def _tiled(layout: str = "") -> ExampleSamples:
+    return pictures("HWC", H=(16, 8, 24), W=(24, 16, 8))
+
+
+def _single(layout: str = "") -> ExampleSamples:
+    return pictures("HWC", H=(8,), W=(8,))
+
+
+@register_operator
+class ImageTiles(Operator[None, _Layout]):
+    """Computes ``(x / divisor - mean) / std`` of images of uint8, and cuts them into tiles.
+
+    Returns float32 of shape (tiles, C, height, width). A second input, a picture of the whole in the size of a tile, becomes
+    one of them.
+
+    >>> tiles = fn.image_tiles(images, thumbnails, tile=[336, 336], canvas=canvas, mean=[0.5] * 3, std=[0.5] * 3)
+    """
+
+    schema = Schema(
+        name="ImageTiles",
+        devices=("cpu",),
+        inputs=(
+            Input("images", ("HWC",), doc="Images of uint8.", example=_tiled),
+            Input("whole", ("HWC",), doc="The same, of the size of a tile.", example=_single),
+        ),
+        min_inputs=1,
+        arguments=(
+            Argument("alone", "bool", True, "The whole is also added to a single tile."),
+            Argument(
+                "canvas",
+                "int32[]",
+                None,
+                "Height and width of what is cut, on which the image lies; by default those of the image, up to whole tiles.",
+                tensor=True,
+            ),
+            Argument("centred", "bool", False, "The image lies in the canvas's middle, not in its upper left corner."),
+            Argument(
+                "fill_value",
+                "float",
+                None,
+                "What there is beside the image; by default, what black has become.",
+                example=0.0,
+            ),
+            *NORMALIZING_ARGUMENTS,
+            Argument("tile", "int32[]", None, "Height and width of a tile.", required=True, example=[8, 8]),
+            Argument("whole_at", "string", "first", "Where the whole is: `first` or `last`.", choices=_WHOLE),
+        ),
+        examples=(
+            Example({"tile": [8, 8]}, (_tiled, _single)),
+            Example({"tile": [8, 8], "canvas": [24, 24], "centred": True, "mean": [0.5], "std": [0.25]}, (_tiled, _single)),
+            Example({"tile": [16, 16], "whole_at": "last", "alone": False}, (pictures,)),
+        ),
+    )
+
+    def setup(self) -> None:
+        if len(self.args["tile"]) != 2 or min(self.args["tile"]) < 1:
+            raise ValueError(f"`tile` has a positive height and width. Got: {self.args['tile']}")
+        if self.args["whole_at"] not in _WHOLE:
+            raise ValueError(f"`whole_at` is `first` or `last`. Got: {self.args['whole']!r}")
+        self._table = checked_table(self.args)
+
+    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+        for batch in workspace.inputs:
+            if batch.dtype != UINT8:
+                raise RuntimeError(f"Images must be of uint8. Got: {dtype_name(batch.dtype)}")
+        return [OutputSpec(FLOAT, "NCHW", 4)]
+
+    def infer(self, sample: Sample[None, _Layout]) -> tuple[int, ...]:
+        height, width, channels = sample.shapes[0]
+        high, wide = self.args["tile"]
+        if len(self._table) not in (1, channels):
+            raise ValueError(f"`mean` and `std` have {len(self._table)} values, but the image has {channels} channels")
+        canvas = sample["canvas"] or (-(-height // high) * high, -(-width // wide) * wide)
+        rows, columns = canvas[0] // high, canvas[1] // wide
+        if canvas[0] % high or canvas[1] % wide or not rows * columns:
+            raise ValueError(f"A canvas of {canvas[1]} x {canvas[0]} pixels is not of whole tiles of {wide} x {high}")
+        if height > canvas[0] or width > canvas[1]:
+            raise ValueError(
+                f"An image of {width} x {height} pixels does not fit on a canvas of {canvas[1]} x {canvas[0]}"
+            )
+        beside = canvas[0] - height, canvas[1] - width
+        corner = (beside[0] // 2, beside[1] // 2) if self.args["centred"] else (0, 0)
+        tiles = rows * columns
+        whole = len(sample.shapes) > 1 and (tiles > 1 or self.args["alone"])
+        if whole and sample.shapes[1] != (high, wide, channels):
+            raise ValueError(f"The whole has the shape {sample.shapes[1]}, and a tile {(high, wide, channels)}")
+        sample.plan = _Layout((canvas[0], canvas[1]), corner, columns, tiles, whole)
+        return tiles + whole, channels, high, wide
+
+    def compute(self, sample: Sample[None, _Layout]) -> None:
+        from penstock.operators.image._pieces_cpu import fill_tiles
+
+        plan, out, table = sample.plan, sample.outputs[0], self._table
+        fill = self.args["fill_value"]
+        blank = np.broadcast_to(table[:, 0] if fill is None else np.float32(fill), out.shape[1:2]).copy()
+        begin = int(plan.whole and self.args["whole_at"] == "first")
+        fill_tiles(sample.inputs[0], table, *plan.corner, plan.columns, blank, out[begin : begin + plan.tiles])
+        if plan.whole:
+            place = 0 if begin else plan.tiles
+            fill_tiles(sample.inputs[1], table, 0, 0, 1, blank, out[place : place + 1])

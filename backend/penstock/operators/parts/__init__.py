@@ -1,0 +1,1 @@
+"""One sample to many, and back: crops of boxes, tiles, frames."""

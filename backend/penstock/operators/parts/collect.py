@@ -1,0 +1,106 @@
+"""`collect`: the parts of each sample as one sample."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from penstock.operators.parts._parts import COUNTS, counts_of, parts_by_sample
+from penstock.schema import Argument, Input, Operator, Schema, Workspace, register_operator
+from penstock.schema.workspace import OutputSpec
+from penstock.tensors import TensorList
+from penstock.tensors.cuda import require_cupy
+
+
+@register_operator
+class Collect(Operator):
+    """Joins the parts that an operator like :func:`expand` or :func:`crop_boxes` made of each sample to one sample again.
+
+    A sample without parts becomes an empty one, of shape (0, ...): with the other extents of the other samples' parts, or
+    0 if there are none in the batch.
+
+    >>> crops, counts = fn.crop_boxes(images, boxes)
+    >>> crops = fn.collect(fn.resize(crops, size=[224, 224]), counts=counts)  # of each image, (boxes, 224, 224, 3)
+    """
+
+    schema = Schema(
+        name="Collect",
+        inputs=(Input("parts", doc="The parts of all samples, as they were made or processed since."),),
+        arguments=(
+            COUNTS,
+            Argument(
+                "join",
+                "string",
+                "stack",
+                "`stack`: along a new first dimension, for parts of one shape; `cat`: along their first dimension.",
+                choices=("stack", "cat"),
+            ),
+        ),
+        merges=True,
+        unswept="its input is a batch of another size",
+    )
+
+    def setup(self) -> None:
+        if self.args["join"] not in ("stack", "cat"):
+            raise ValueError(f"`join` is `stack` or `cat`. Got: {self.args['join']!r}")
+
+    def run(self, workspace: Workspace) -> None:
+        parts = workspace.inputs[0]
+        stacks = self.args["join"] == "stack"
+        groups = parts_by_sample(parts, counts_of(workspace))
+        if not stacks and len(parts) and not parts.ndim():
+            raise RuntimeError("Scalars cannot be joined with `cat`: use `stack`")
+        default = _default_shape(parts, stacks)
+        shapes = [
+            default if index in workspace.failures else self._shape(workspace, index, own, default, stacks)
+            for index, own in enumerate(groups)
+        ]
+        layout = parts.layout()
+        named = "N" + layout if stacks and layout and "N" not in layout else "" if stacks else layout
+        joined = workspace.allocate(shapes, OutputSpec(parts.dtype, named, parts.ndim() + stacks))
+        self._fill(workspace, groups, joined, stacks)
+        joined.positions = workspace.positions
+        workspace.outputs = [joined]
+
+    @staticmethod
+    def _shape(
+        workspace: Workspace, index: int, own: Sequence[Any], default: tuple[int, ...], stacks: bool
+    ) -> tuple[int, ...]:
+        if not own:
+            return default
+        first = 0 if stacks else 1
+        shapes = sorted({part.shape[first:] for part in own})
+        if len(shapes) > 1:
+            told = ", ".join(str(list(shape)) for shape in shapes)
+            workspace.fail(
+                index,
+                RuntimeError(
+                    f"The parts of a sample differ in shape ({told}), so they cannot be one tensor: resize or pad them first"
+                ),
+            )
+            return default
+        return (len(own) if stacks else sum(part.shape[0] for part in own), *shapes[0])
+
+    @staticmethod
+    def _fill(workspace: Workspace, groups: Sequence[Sequence[Any]], joined: TensorList, stacks: bool) -> None:
+        module: Any = np if workspace.device == "cpu" else require_cupy()
+        join = module.stack if stacks else module.concatenate
+
+        def fill(index: int) -> None:
+            if groups[index] and index not in workspace.failures:
+                join(groups[index], axis=0, out=joined.samples[index])
+
+        if workspace.device == "cpu":
+            sizes = [sum(part.nbytes for part in own) for own in groups]
+            workspace.parallel(fill, len(groups), sizes)
+        else:
+            for index in range(len(groups)):
+                fill(index)
+
+
+def _default_shape(parts: TensorList, stacks: bool) -> tuple[int, ...]:
+    """The shape of what is joined of no parts."""
+    first = parts.shapes[0] if len(parts) else (0,) * parts.ndim()
+    return (0, *first) if stacks else (0, *first[1:])

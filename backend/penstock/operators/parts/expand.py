@@ -1,0 +1,44 @@
+"""`expand`: a sample of each slice."""
+
+from __future__ import annotations
+
+from penstock.operators.parts._parts import mark_parts
+from penstock.schema import Input, Operator, Schema, Workspace, register_operator
+from penstock.schema.example_data import random_arrays
+
+
+@register_operator
+class Expand(Operator):
+    """Makes a sample of each slice along the first dimension, such as the frames of a video; without a copy.
+
+    The slices of all samples are one batch, which operators process as any other; :func:`collect` undoes it. Returns
+    the slices, and for each sample how many it has. If a slice fails, its sample fails.
+
+    >>> frames, counts = fn.expand(videos)
+    >>> videos = fn.collect(fn.resize(frames, size=[224, 224]), counts=counts)
+    """
+
+    schema = Schema(
+        name="Expand",
+        devices=("cpu",),
+        inputs=(
+            Input(
+                "input",
+                doc="Data of any type, with at least one dimension.",
+                example=random_arrays((2, 3, 4), (3, 2, 2), (1, 3, 3)),
+            ),
+        ),
+        outputs=2,
+        unswept="its first output is a batch of another size",
+    )
+
+    def run(self, workspace: Workspace) -> None:
+        batch = workspace.inputs[0]
+        if len(batch) and not batch.ndim():
+            raise RuntimeError("Scalars have no slices: `expand` takes samples with at least one dimension")
+        live = [index for index in range(len(batch)) if index not in workspace.failures]
+        counts = [0] * len(batch)
+        for index in live:
+            counts[index] = batch.shapes[index][0]
+        slices = (batch if len(live) == len(batch) else batch.subset(live)).unfolded()
+        workspace.outputs = [slices, mark_parts(workspace, slices, counts)]

@@ -1,0 +1,273 @@
+"""What the families of processors have in common: how their settings are read, and the steps that most of them make."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+
+from penstock import fn
+from penstock.errors import PenstockError, did_you_mean
+from penstock.graph import DataNode
+
+PIXELS = "pixel_values"
+CHANNELS = 3
+ARITHMETIC = {"torchvision": "torchvision", "pil": "numpy"}
+"""For each library that resizes, whose arithmetic normalizes."""
+# PIL's numbers for filters, and what its filters and those of torchvision are called.
+_PIL_FILTERS = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic", 4: "box", 5: "hamming"}
+_TORCHVISION_FILTERS = {0: "nearest-exact", 1: "lanczos", 2: "bilinear", 3: "bicubic"}
+# Settings that change no value of an RGB image; and those that would, if they had another value than these.
+_WITHOUT_EFFECT = frozenset(
+    {
+        "_valid_processor_keys",
+        "auto_map",
+        "data_format",
+        "device",
+        "disable_grouping",
+        "do_convert_annotations",
+        "do_convert_rgb",
+        "feature_extractor_type",
+        "format",
+        "image_processor_type",
+        "image_seq_length",
+        "input_data_format",
+        "mask_pad_size",
+        "mask_size",
+        "processor_class",
+        "return_tensors",
+    }
+)
+_ABSENT = frozenset(
+    {
+        "crop_size",
+        "do_center_crop",
+        "do_pad",
+        "do_pan_and_scan",
+        "do_random_cropping",
+        "do_reduce_labels",
+        "dither",
+        "pad_size",
+        "pan_and_scan_max_num_crops",
+        "pan_and_scan_min_crop_size",
+        "pan_and_scan_min_ratio_to_activate",
+        "return_row_col_info",
+        "size_divisor",
+    }
+)
+
+
+class PresetError(PenstockError, ValueError):
+    """A configuration that no preset follows."""
+
+
+Features = Mapping[str, np.ndarray]
+"""What a pipeline gives of one image, by the names of its outputs."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Family:
+    """A family of processors, and its settings."""
+
+    names: ClassVar[tuple[str, ...]] = (PIXELS,)
+    """The names of the outputs."""
+    tells_by: ClassVar[tuple[str, ...]] = ()
+    """What must be known of the model, beside the settings, to count an image's tokens."""
+    concatenated: ClassVar[tuple[str, ...]] = ()
+    """Outputs of which the processor joins those of several images along their first axis; another output tells them apart."""
+    is_sound: ClassVar[bool] = False
+    """The input is a signal, not an image."""
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """The names of the outputs."""
+        return self.names
+
+    def converted(self, values: dict[str, Any]) -> dict[str, Any]:
+        """The settings as this family holds them, from those of a configuration over its defaults.
+
+        Raises:
+            PresetError: one has a value that is not followed.
+        """
+        return values
+
+    def check(self, backend: str) -> None:
+        """Raises PresetError if the arithmetic of a library, `torchvision` or `pil`, is not followed with these settings."""
+
+    def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
+        """The outputs for images of uint8, of layout HWC, or for sounds."""
+        raise NotImplementedError
+
+    def tokens(self, height: int, width: int, model: Mapping[str, int]) -> int:
+        """How many vision tokens an image becomes; ``model``: the values that :attr:`tells_by` names."""
+        raise PresetError(f"{type(self).__name__} does not tell how many tokens an image becomes")
+
+    def joined(self, images: Sequence[Features]) -> dict[str, Any]:
+        """What the processor gives of several images: one array for each name, or a list where their shapes differ."""
+        return {
+            name: (np.concatenate if name in self.concatenated else stacked)([image[name] for image in images])
+            for name in self.outputs
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImageFamily(Family):
+    """Image processors that resize, rescale and normalize.
+
+    Attributes:
+        do_resize, do_rescale, do_normalize: which steps are made.
+        resample: PIL's number of the filter.
+        rescale_factor: values are multiplied with it.
+        image_mean, image_std: of each channel.
+    """
+
+    image_mean: tuple[float, ...] = (0.5, 0.5, 0.5)
+    image_std: tuple[float, ...] = (0.5, 0.5, 0.5)
+    resample: int = 2
+    do_resize: bool = True
+    do_rescale: bool = True
+    do_normalize: bool = True
+    rescale_factor: float = 1 / 255
+
+    def converted(self, values: dict[str, Any]) -> dict[str, Any]:
+        own = dict(values)
+        for key in ("image_mean", "image_std"):
+            try:
+                own[key] = tuple(np.broadcast_to(np.asarray(own[key], np.float64), CHANNELS).tolist())
+            except (TypeError, ValueError):
+                raise PresetError(f"`{key}` is a number, or one for each of {CHANNELS} channels. Got: {own[key]!r}") from None
+        return own
+
+    def check(self, backend: str) -> None:
+        self.filter_of(backend)
+        self.divisor()
+
+    def filter_of(self, backend: str) -> str:
+        """The name of the filter in the library that resizes.
+
+        Raises:
+            PresetError: there is none.
+        """
+        names = _PIL_FILTERS if backend == "pil" else _TORCHVISION_FILTERS
+        if self.resample not in names:
+            raise PresetError(
+                f"`resample`: {backend} is not followed with the filter {_PIL_FILTERS.get(self.resample, self.resample)}. "
+                f"It is with {', '.join(names.values())}"
+            )
+        return names[self.resample]
+
+    def divisor(self) -> float:
+        """What values are divided by.
+
+        Raises:
+            PresetError: the factor is not, to the bit, the reciprocal of a number in single precision.
+        """
+        divisor = round(1 / self.rescale_factor, 6) if self.do_rescale and self.rescale_factor else 1.0
+        if self.do_rescale and 1 / divisor != self.rescale_factor:
+            raise PresetError(f"`rescale_factor`: only one over a number is followed. Got: {self.rescale_factor!r}")
+        return divisor
+
+    def resized(self, images: DataNode, backend: str, size: object) -> DataNode:
+        """Images of another size: height and width, given or computed."""
+        return fn.resize(images, size=size, reference=backend, interpolation=self.filter_of(backend))
+
+    def normalizing(self, backend: str) -> dict[str, Any]:
+        """The arguments of the operators that rescale and normalize."""
+        mean, std = (self.image_mean, self.image_std) if self.do_normalize else ((), ())
+        return {"divisor": self.divisor(), "mean": list(mean), "std": list(std), "reference": ARITHMETIC[backend]}
+
+
+AnyFamily = TypeVar("AnyFamily", bound=Family)
+
+
+def settings_from(defaults: AnyFamily, given: Mapping[str, object], name: str) -> AnyFamily:
+    """The settings of a configuration, with the class's own defaults.
+
+    Raises:
+        PresetError: one is unknown, or has a value that is not followed.
+    """
+    own = {each.name: getattr(defaults, each.name) for each in fields(defaults)}
+    hidden = getattr(defaults, "hidden", frozenset())
+    known = own.keys() - hidden
+    for key, value in given.items():
+        if value is None or (key in _ABSENT - known and not value) or key in _WITHOUT_EFFECT - known:
+            continue
+        if key not in known:
+            raise PresetError(
+                f"{name}: no preset follows the setting `{key}` ({value!r}){did_you_mean(key, sorted(known))}"
+            )
+        own[key] = _of_type(value, own[key], f"{name}: `{key}`")
+    try:
+        return type(defaults)(**defaults.converted(own))
+    except PresetError as error:
+        raise PresetError(f"{name}: {error}") from None
+
+
+def _of_type(value: object, default: object, what: str) -> object:
+    """The value; raises PresetError where the default is a flag or a number and it is not."""
+    if isinstance(default, bool):
+        fits, wanted = isinstance(value, (bool, int)) and value in (0, 1), "true or false"
+        return bool(value) if fits else _refuse(value, what, wanted)
+    if isinstance(default, int):
+        fits = isinstance(value, (int, float)) and not isinstance(value, bool) and value == int(value)
+        return int(value) if fits else _refuse(value, what, "a whole number")  # type: ignore[call-overload]
+    if isinstance(default, float):
+        fits = isinstance(value, (int, float)) and not isinstance(value, bool)
+        return value if fits else _refuse(value, what, "a number")
+    return value
+
+
+def _refuse(value: object, what: str, wanted: str) -> object:
+    raise PresetError(f"{what} is {wanted}. Got: {value!r}")
+
+
+def size_of(value: object, square: bool, what: str, *forms: frozenset[str]) -> dict[str, int]:
+    """A size as a mapping: of a number, of two, or of a mapping with the keys of one of the forms.
+
+    Raises:
+        PresetError: it is something else, or not positive.
+    """
+    allowed = forms or (frozenset({"height", "width"}), frozenset({"shortest_edge"}), frozenset())
+    size: dict[str, int] | None = None
+    if isinstance(value, int) and not isinstance(value, bool):
+        size = {"height": value, "width": value} if square else {"shortest_edge": value}
+    elif isinstance(value, (list, tuple)) and len(value) == 2:
+        size = {"height": int(value[0]), "width": int(value[1])}
+    elif isinstance(value, Mapping):
+        size = {key: int(number) for key, number in value.items() if number is not None}
+    if size is None or set(size) not in allowed:
+        told = ", or ".join(" and ".join(f"`{key}`" for key in sorted(form)) for form in allowed if form)
+        raise PresetError(f"{what} is a number, or has {told}. Got: {value!r}")
+    if min(size.values(), default=1) < 1:
+        raise PresetError(f"{what} is positive. Got: {value!r}")
+    return size
+
+
+def named(node: DataNode, name: str, ndim: int) -> DataNode:
+    """The same data as an output of this name."""
+    return fn.reshape(node, src_dims=list(range(ndim)), name=name)
+
+
+def stacked(arrays: Sequence[np.ndarray]) -> Any:
+    """One array of all, or, where their shapes differ, a list of them."""
+    return np.stack(arrays) if len({array.shape for array in arrays}) == 1 else list(arrays)
+
+
+def extended(arrays: Sequence[np.ndarray], axes: Sequence[int]) -> np.ndarray:
+    """The arrays as one, each followed by zeros along some axes, up to the largest extent."""
+    most = [max(array.shape[axis] for array in arrays) for axis in axes]
+
+    def padded(array: np.ndarray) -> np.ndarray:
+        beyond = [(0, 0)] * array.ndim
+        for axis, extent in zip(axes, most):
+            beyond[axis] = 0, extent - array.shape[axis]
+        return np.pad(array, beyond)
+
+    return np.stack([padded(array) for array in arrays])
+
+
+def image_sizes(images: DataNode, name: str) -> DataNode:
+    """Height and width of images, INT64."""
+    return named(images.shape()[:2], name, 1)

@@ -1,0 +1,116 @@
+"""Presets beside the classes of transformers that they stand for, in one process and in turns.
+
+    make bench-presets [ARGS="--json FILE --only qwen"]
+
+From files to tensors: photographs of 1280 x 853 pixels as JPEG, a call with several of them, one thread. A figure is
+processor time for an image; the least of the rounds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import sys
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+from rich.console import Console
+from rich.table import Table
+from turns import Run, cpu_ms, headline, in_turns, keep
+
+from penstock.presets import preset
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "parity"))
+
+from libraries import torchvision_functional
+from processors import CONFIGURATIONS, FAMILIES, SMALL, backends_of
+
+COUNT = 4
+_SHAPE = (853, 1280, 3)
+
+
+def photographs(folder: Path | None) -> list[bytes]:
+    """Files 1280 wide from a folder, or made up: smooth, with some noise, as large as photographs are."""
+    found = []
+    for path in sorted(folder.rglob("*.jpg")) if folder else ():
+        with Image.open(path) as image:
+            if image.width == _SHAPE[1]:
+                found.append(path.read_bytes())
+    rng = np.random.default_rng(0)
+    while len(found) < COUNT:
+        places = np.indices(_SHAPE[:2]).sum(axis=0)[..., None] / (40 + len(found))
+        pixels = 127 + 90 * np.sin(places + np.arange(3)) + rng.normal(0, 9, _SHAPE)
+        file = io.BytesIO()
+        Image.fromarray(pixels.clip(0, 255).astype(np.uint8)).save(file, "JPEG", quality=90)
+        found.append(file.getvalue())
+    return found[:COUNT]
+
+
+def candidates(name: str, files: list[bytes]) -> dict[str, Run]:
+    """Ours, and the class by its libraries."""
+    configuration = CONFIGURATIONS[name]
+    pipeline = preset(configuration, batch_size=COUNT)
+    arrays = [np.frombuffer(file, np.uint8) for file in files]
+    runs: dict[str, Run] = {"Penstock": lambda: pipeline.run(images=arrays)}
+    for backend in backends_of(name):
+        runs[backend] = _class_of(configuration, backend, files)
+    return runs
+
+
+def _class_of(configuration: Mapping[str, object], backend: str, files: list[bytes]) -> Run:
+    import transformers
+
+    name = str(configuration["image_processor_type"]).removesuffix("Fast") + ("Pil" if backend == "pil" else "")
+    held = {key: value for key, value in configuration.items() if not key.endswith("_type")}
+    processor = getattr(transformers, name).from_dict(held)
+
+    def run() -> Any:
+        images = [Image.open(io.BytesIO(file)).convert("RGB") for file in files]
+        return [processor(image, return_tensors="pt") for image in images]
+
+    return run
+
+
+def main() -> None:
+    """Prints the table, the presets that are furthest behind first."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--only", default="", help="configurations whose name contains this")
+    parser.add_argument("--photographs", type=Path)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=0.3)
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    torchvision_functional()
+    import transformers
+
+    transformers.logging.set_verbosity_error()
+    files = photographs(options.photographs)
+    rows = []
+    for name in CONFIGURATIONS:
+        if name in (*SMALL, *FAMILIES) or options.only not in name:
+            continue
+        times = in_turns(candidates(name, files), cpu_ms, options.rounds, options.seconds, min)
+        rows.append({"preset": name, "ms": {who: took / COUNT for who, took in times.items()}})
+        print(rows[-1], file=sys.stderr, flush=True)
+    keep("presets", rows, options.json)
+    _show(rows)
+
+
+def _show(rows: list[dict[str, Any]]) -> None:
+    table = Table("preset", "Penstock, ms", "torchvision", "PIL", "ratio", "ratio to PIL")
+    for row in sorted(rows, key=lambda row: float(row["ms"]["torchvision"] / row["ms"]["Penstock"])):
+        ours, fast, slow = (row["ms"].get(who) for who in ("Penstock", "torchvision", "pil"))
+        cells = [f"{each:.2f}" if each else "" for each in (ours, fast, slow)]
+        table.add_row(row["preset"], *cells, f"{fast / ours:.2f}", f"{slow / ours:.2f}" if slow else "")
+    console = Console(width=100)
+    console.print(headline())
+    console.print(table)
+
+
+if __name__ == "__main__":
+    main()
