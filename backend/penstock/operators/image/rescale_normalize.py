@@ -24,6 +24,7 @@ from penstock.schema.image_chain import ChainOperator, Pixels, Store
 from penstock.schema.operator import Shape
 
 _LAYOUTS = {"CHW": (2, 0, 1), "HWC": (0, 1, 2)}
+_REFERENCES = ("torchvision", "numpy", "to_dtype", "to_tensor")
 
 
 def table_of(reference: str, divisor: float, mean: Sequence[float], std: Sequence[float]) -> np.ndarray:
@@ -32,11 +33,16 @@ def table_of(reference: str, divisor: float, mean: Sequence[float], std: Sequenc
     Args:
         reference: `torchvision`: mean and deviation are multiplied by the divisor, in single precision, where there are any.
             `numpy`: values are divided in double precision, and then normalized in single precision.
+            `to_dtype`, `to_tensor`: values are multiplied with the divisor's reciprocal, or divided by it, and then
+            normalized, all in single precision: torchvision's `ToDtype`, or `ToTensor`, and `Normalize`.
         divisor: values are multiplied with its reciprocal.
         mean, std: one for each channel, or one for all; none: values are not normalized.
     """
     values = np.arange(256, dtype=np.float32)[None]
     offset, spread = (np.array(numbers, np.float32)[:, None] for numbers in (mean, std))
+    if reference in ("to_dtype", "to_tensor"):
+        rescaled = values * np.float32(1.0 / divisor) if reference == "to_dtype" else values / np.float32(divisor)
+        return (rescaled - offset) / spread if len(mean) else rescaled
     if not len(mean):
         scale = 1.0 / divisor
         return (
@@ -107,9 +113,9 @@ class RescaleNormalize(ChainOperator):
                 "reference",
                 "string",
                 "torchvision",
-                "Whose arithmetic: `torchvision`, of tensors, with the divisor in mean and deviation; or `numpy`, one after "
-                "the other.",
-                choices=("torchvision", "numpy"),
+                "Whose arithmetic: `torchvision`, of tensors, with the divisor in mean and deviation; `numpy`, one after "
+                "the other; `to_dtype` or `to_tensor`, of torchvision's transforms of these names, then `Normalize`.",
+                choices=_REFERENCES,
             ),
             Argument("std", "float[]", [], "Each channel, or all, are divided by it."),
         ),
@@ -135,8 +141,8 @@ class RescaleNormalize(ChainOperator):
             )
         if not arguments["divisor"] or 0.0 in arguments["std"]:
             raise ValueError("`divisor` and `std` are not 0: values are divided by them")
-        if arguments["reference"] not in ("torchvision", "numpy"):
-            raise ValueError(f"`reference` is torchvision or numpy. Got: {arguments['reference']!r}")
+        if arguments["reference"] not in _REFERENCES:
+            raise ValueError(f"`reference` is one of {', '.join(_REFERENCES)}. Got: {arguments['reference']!r}")
         self._table = table_of(arguments["reference"], arguments["divisor"], arguments["mean"], arguments["std"])
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
