@@ -81,7 +81,7 @@ def shift_hue(pixels: np.ndarray, shift: int, result: np.ndarray) -> None:
 @njit(**OPTIONS)
 def _rounded(value: float) -> int:
     """Half away from zero, clipped."""
-    return min(max(int(math.floor(value + 0.5)), 0), 255)
+    return min(max(math.floor(value + 0.5), 0), 255)
 
 
 @njit(**OPTIONS)

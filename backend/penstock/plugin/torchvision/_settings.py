@@ -47,7 +47,7 @@ def pair_of(size: Any, name: str = "size") -> tuple[int, int]:
     """
     if isinstance(size, numbers.Number):
         return int(size), int(size)  # type: ignore[call-overload]
-    if isinstance(size, Sequence) and len(size) in (1, 2):
+    if isinstance(size, Sequence) and not isinstance(size, str) and len(size) in (1, 2):
         return size[0], size[-1]
     raise ValueError(f"`{name}` is a number, or height and width. Got: {size!r}")
 

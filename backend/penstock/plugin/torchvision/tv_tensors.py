@@ -13,10 +13,10 @@ from typing import Any
 
 from penstock.plugin.torchvision._random import torch
 
-__all__ = ["BoundingBoxFormat", "BoundingBoxes", "Image", "KeyPoints", "Mask", "TVTensor", "Video", "wrap"]
+_PUBLIC = ("BoundingBoxFormat", "BoundingBoxes", "Image", "KeyPoints", "Mask", "TVTensor", "Video", "wrap")
 
 
-class BoundingBoxFormat(enum.Enum):
+class _BoundingBoxFormat(enum.Enum):
     """What the numbers of a box are."""
 
     XYXY = "XYXY"
@@ -88,7 +88,7 @@ def _defined() -> ModuleType:
         _said = ("format", "canvas_size", "clamping_mode")
 
         def __new__(cls, data: Any, *, format: Any, canvas_size: Any, clamping_mode: str | None = "soft") -> Any:
-            kind = BoundingBoxFormat[format.upper()] if isinstance(format, str) else format
+            kind = _BoundingBoxFormat[format.upper()] if isinstance(format, str) else format
             rows = torch().as_tensor(data)
             rows = rows.unsqueeze(0) if rows.ndim == 1 else rows
             return cls.wrap(rows, None, format=kind, canvas_size=tuple(canvas_size), clamping_mode=clamping_mode)
@@ -98,8 +98,9 @@ def _defined() -> ModuleType:
         return type(like).wrap(wrappee, like, **said)
 
     module = ModuleType("penstock.plugin.torchvision.tv_tensors.defined")
-    for kind in (TVTensor, Image, Video, Mask, KeyPoints, BoundingBoxes, BoundingBoxFormat, wrap):
-        setattr(module, kind.__name__, kind)
+    defined = (_BoundingBoxFormat, BoundingBoxes, Image, KeyPoints, Mask, TVTensor, Video, wrap)
+    for name, kind in zip(_PUBLIC, defined):
+        setattr(module, name, kind)
     return module
 
 
@@ -109,6 +110,6 @@ def known() -> Any:
 
 
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
+    if name not in _PUBLIC:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(classes(), name)

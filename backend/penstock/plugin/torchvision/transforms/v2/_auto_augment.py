@@ -365,11 +365,13 @@ class AugMix(AutomaticAugmentation):
         for chain in range(self.mixture_width):
             result = batch
             for _ in range(self.chain_depth if self.chain_depth > 0 else numbers().below(1, 4)):
-                level = numbers().below
-                result = self.drawn(result, space, _PARAMETER_MAX, extents, lambda: level(0, self.severity))
+                result = self.drawn(result, space, _PARAMETER_MAX, extents, self._level)
             mixed.add_(shares[:, chain].reshape(ones) * result)
         whole = mixed.reshape(tensor.shape).to(tensor.dtype)
         if kind == "pixels":
             pixels = held(image).given(np.ascontiguousarray(whole.permute(1, 2, 0).numpy()))
             return pixels if isinstance(image, Pixels) else pixels.released()
         return whole if kind == "tensor" else tv_tensors.classes().wrap(whole, like=image)
+
+    def _level(self) -> int:
+        return numbers().below(0, self.severity)

@@ -64,8 +64,9 @@ class Resize(Applied):
     ) -> None:
         if size is None and not isinstance(max_size, int):
             raise ValueError(f"`max_size` is a number where `size` is None. Got: {max_size!r}")
-        if size is not None and not isinstance(size, int) and not (isinstance(size, Sequence) and len(size) in (1, 2)):
-            raise ValueError(f"`size` is a number, one or two, or None. Got: {size!r}")
+        is_list = isinstance(size, (list, tuple)) and len(size) in (1, 2)
+        if size is not None and not isinstance(size, int) and not is_list:
+            raise ValueError(f"`size` is a number, one or two in a list, or None. Got: {size!r}")
         self.size = [size] if isinstance(size, int) else None if size is None else list(size)
         self.interpolation = interpolation
         self.max_size = max_size
