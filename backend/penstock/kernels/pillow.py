@@ -45,8 +45,8 @@ def _blended(first: np.ndarray, second: np.ndarray, share: float) -> np.ndarray:
     if share in (0.0, 1.0):
         return (second if share else first).copy()
     result = np.empty(second.shape, np.uint8)
-    flat = (np.ascontiguousarray(image).reshape(-1) for image in (first, second))
-    blend(*flat, np.float32(share), result.reshape(-1))
+    before, after = (np.ascontiguousarray(image).reshape(-1) for image in (first, second))
+    blend(before, after, np.float32(share), result.reshape(-1))
     return result
 
 

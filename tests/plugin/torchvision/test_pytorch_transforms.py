@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 import zlib
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from PIL import Image
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "parity"))
-
-from libraries import torchvision_functional
-from transform_cases import AUTOMATIC, COLOURS, COMPOSED, GEOMETRY, WITH_TORCH, picture
-
-torchvision_functional()
-
 from torchvision import transforms, tv_tensors
 from torchvision.transforms import v2 as theirs
+from transform_cases import AUTOMATIC, COLOURS, COMPOSED, GEOMETRY, WITH_TORCH, picture
 
 from penstock.plugin.torchvision import _random
 from penstock.plugin.torchvision import tv_tensors as own_tensors
@@ -163,7 +154,9 @@ def test_conversions_of_types(dtype: torch.dtype) -> None:
     ]
     for source in sources:
         for scale in (False, True):
-            results = [_outcome(v, lambda v: v.ToDtype(dtype, scale=scale), source, 0) for v in (theirs, ours)]
+            results = [
+                _outcome(v, lambda v, scale=scale: v.ToDtype(dtype, scale=scale), source, 0) for v in (theirs, ours)
+            ]
             assert not _difference(*results)
 
 
@@ -210,7 +203,7 @@ def test_functions_of_boxes_refuse_the_same() -> None:
         lambda f: f.sanitize_bounding_boxes(boxes),
     ):
         for functional in (theirs.functional, ours.functional):
-            with pytest.raises(ValueError, match="."):
+            with pytest.raises(ValueError, match=r"format|canvas_size|passed|told"):
                 call(functional)
     rotated = tv_tensors.BoundingBoxes(torch.rand(2, 5), format="XYWHR", canvas_size=(9, 9))
     with pytest.raises(TypeError, match="rotated"):

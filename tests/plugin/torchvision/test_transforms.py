@@ -92,7 +92,7 @@ def test_samples_are_any_containers() -> None:
 @pytest.mark.parametrize(
     ("make", "error", "told"),
     [
-        (lambda: v2.Resize("8"), ValueError, "`size` is a number"),
+        (lambda: v2.Resize((1, 2, 3)), ValueError, "`size` is a number"),
         (lambda: v2.Resize(None), ValueError, "`max_size` is a number where"),
         (lambda: v2.CenterCrop((1, 2, 3)), ValueError, "height and width"),
         (lambda: v2.RandomHorizontalFlip(1.2), ValueError, "`p` is between 0 and 1"),
@@ -195,10 +195,11 @@ def test_tensors_of_pipelines() -> None:
     mean, std = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
     array = picture(5)
     levels = array.astype(np.float32)
-    for to_floats, scaled in (
+    endings: list[tuple[list[Any], np.ndarray]] = [
         ([v2.ToTensor()], levels / np.float32(255)),
         ([v2.ToImage(), v2.ToDtype("float32", scale=True)], levels * np.float32(1 / 255)),
-    ):
+    ]
+    for to_floats, scaled in endings:
         pipeline = plugin.pipeline(v2.Compose([*to_floats, v2.Normalize(mean, std)]), batch_size=1, encoded=False)
         (results,) = pipeline.run(images=[array])
         expected = (scaled - np.array(mean, np.float32)) / np.array(std, np.float32)
@@ -241,7 +242,9 @@ def test_numbers_without_torch(without_torch: None) -> None:
     numbers = _random.numbers()
     numbers.seed(3)
     # What PyTorch gives after `torch.manual_seed(3)`.
-    np.testing.assert_array_equal(numbers.fractions(3), np.float32([0.00426352024, 0.10556936264, 0.28584247827]))
+    np.testing.assert_array_equal(
+        numbers.fractions(3), np.array([0.00426352024, 0.10556936264, 0.28584247827], np.float32)
+    )
     assert [numbers.below(0, 1000) for _ in range(4)] == [667, 360, 280, 840]
     assert numbers.shuffled(6) == [5, 2, 0, 4, 1, 3]
     assert {numbers.choice([0.5, 0.0, 0.5]) for _ in range(50)} == {0, 2}

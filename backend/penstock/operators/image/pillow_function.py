@@ -58,6 +58,11 @@ def _of_numbers(function: Callable[..., np.ndarray], *names: str) -> _Function:
     return _Function(names, lambda image, asked: function(image, *asked.numbers))
 
 
+def _padded(image: np.ndarray, asked: _Asked) -> np.ndarray:
+    left, top, right, bottom = map(int, asked.numbers)
+    return pillow.pad(image, left, top, right, bottom, asked.fill, asked.padding_mode)
+
+
 def _padded_shape(shape: Shape, asked: _Asked) -> Shape:
     left, top, right, bottom = map(int, asked.numbers)
     return shape[0] + top + bottom, shape[1] + left + right, shape[2]
@@ -101,7 +106,7 @@ _FUNCTIONS = {
     ),
     "pad": _Function(
         ("left", "top", "right", "bottom"),
-        lambda image, asked: pillow.pad(image, *map(int, asked.numbers), asked.fill, asked.padding_mode),
+        _padded,
         _padded_shape,
     ),
 }

@@ -76,8 +76,8 @@ def _center_crop(transform: v2.CenterCrop, images: _Traced) -> _Traced:
     return images.through(cropped)
 
 
-def _flip(**axes: int) -> _Trace:
-    return lambda transform, images: images.through(fn.flip(images.node, **axes))
+def _flip(horizontal: int, vertical: int) -> _Trace:
+    return lambda transform, images: images.through(fn.flip(images.node, horizontal=horizontal, vertical=vertical))
 
 
 def _pad(transform: v2.Pad, images: _Traced) -> _Traced:
@@ -137,7 +137,7 @@ _TRACES: dict[type, _Trace] = {
     v2.Resize: _resize,
     v2.CenterCrop: _center_crop,
     v2.Pad: _pad,
-    v2.RandomHorizontalFlip: _flip(horizontal=1),
+    v2.RandomHorizontalFlip: _flip(horizontal=1, vertical=0),
     v2.RandomVerticalFlip: _flip(horizontal=0, vertical=1),
     v2.RandomRotation: _rotation,
     v2.Grayscale: _pillow("grayscale", lambda transform: transform.num_output_channels),

@@ -34,7 +34,7 @@ def _pixelwise(name: str, function: Callable[..., np.ndarray]) -> None:
         return image.given(function(image.array, *args, **kwargs))
 
 
-for _name, _function in {
+_ON_ARRAYS: dict[str, Callable[..., np.ndarray]] = {
     "adjust_brightness": lambda image, brightness_factor: pillow.adjust_brightness(image, brightness_factor),
     "adjust_contrast": lambda image, contrast_factor: pillow.adjust_contrast(image, contrast_factor),
     "adjust_saturation": lambda image, saturation_factor: pillow.adjust_saturation(image, saturation_factor),
@@ -48,7 +48,8 @@ for _name, _function in {
     "invert": pillow.invert,
     "rgb_to_grayscale": lambda image, num_output_channels=1: pillow.grey(image, num_output_channels),
     "permute_channels": lambda image, permutation: image[:, :, [int(channel) for channel in permutation]],
-}.items():
+}
+for _name, _function in _ON_ARRAYS.items():
     _pixelwise(_name, _function)
 
 

@@ -523,7 +523,8 @@ def _framed(image: Tensor, borders: tuple[int, int, int, int], values: Sequence[
         (slice(height - max(bottom, 0), height), slice(None)),
         (slice(None), slice(width - max(right, 0), width)),
     ):
-        result[(..., *place)] = colours
+        rows, columns = place
+        result[..., rows, columns] = colours
     return result
 
 

@@ -55,7 +55,7 @@ class Pixels:
         self._source = source
         self.plan = plan
         self._original = original
-        self._as_array = as_array
+        self.as_array = as_array
         self._flat = flat
 
     @property
@@ -91,7 +91,7 @@ class Pixels:
         return result
 
     def _made(self, source: np.ndarray, plan: ReferencePlan | None = None) -> Pixels:
-        return Pixels(source, plan, None, self._as_array, self._flat and source.shape[2] == 1)
+        return Pixels(source, plan, None, self.as_array, self._flat and source.shape[2] == 1)
 
     def given(self, array: np.ndarray) -> Pixels:
         """Another image that is given back as this one would be."""
@@ -128,7 +128,7 @@ class Pixels:
         """The image of PIL, or the array."""
         if self._original is not None:
             return self._original
-        if self._as_array:
+        if self.as_array:
             return self.array[:, :, 0] if self._flat else self.array
         from PIL import Image
 

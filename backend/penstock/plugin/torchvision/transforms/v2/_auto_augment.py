@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import functools
 import math
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -268,7 +269,7 @@ class AutoAugment(AutomaticAugmentation):
         for choice in self._pairs[numbers().below(0, len(self._pairs))]:
             if happens(choice.probability):
                 level = choice.magnitude or 0
-                magnitude = _magnitude(space[choice.name], _PARAMETER_MAX, extents, lambda level=level: level)
+                magnitude = _magnitude(space[choice.name], _PARAMETER_MAX, extents, functools.partial(int, level))
                 image = self.applied(image, choice.name, magnitude)
         return image
 

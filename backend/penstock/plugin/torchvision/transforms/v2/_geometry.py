@@ -347,8 +347,8 @@ class RandomAffine(_Warp):
             across, down = float(self.translate[0] * width), float(self.translate[1] * height)
             moved = round(numbers().between(-across, across)), round(numbers().between(-down, down))
         scale = 1.0 if self.scale is None else numbers().between(*self.scale)
-        for axis in range(0 if self.shear is None else len(self.shear) // 2):
-            shear[axis] = numbers().between(*self.shear[2 * axis : 2 * axis + 2])
+        for axis, place in enumerate(range(0, len(self.shear or ()), 2)):
+            shear[axis] = numbers().between(*(self.shear or ())[place : place + 2])
         return {"angle": angle, "translate": moved, "scale": scale, "shear": tuple(shear)}
 
     def arguments(self, inpt: Any, params: dict[str, Any]) -> dict[str, Any]:

@@ -137,7 +137,7 @@ def common_size(leaves: list[Any]) -> tuple[int, int]:
         TypeError: there are none.
         ValueError: they differ.
     """
-    found = {tuple(size_of(leaf)) for leaf in leaves if kind_of(leaf) is not None}
+    found = {size_of(leaf) for leaf in leaves if kind_of(leaf) is not None}
     if not found:
         raise TypeError("The sample holds no image, video, mask, boxes or points")
     if len(found) > 1:
@@ -153,7 +153,7 @@ def common_dimensions(leaves: list[Any]) -> tuple[int, int, int]:
         ValueError: they differ.
     """
     images = ("pixels", "tensor", "image", "video")
-    found = {tuple(dimensions_of(leaf)) for leaf in leaves if kind_of(leaf) in images}
+    found = {dimensions_of(leaf) for leaf in leaves if kind_of(leaf) in images}
     if not found:
         raise TypeError("The sample holds no image or video")
     if len(found) > 1:
