@@ -44,8 +44,12 @@ def check_policy(policy: str) -> str:
     return policy
 
 
+ROUNDINGS = ("round", "truncate", "torchvision")
+"""Halves away from zero; towards zero; halves to even, and towards zero where a window begins before the array."""
+
+
 def crop_regions(
-    shapes: np.ndarray, wanted: np.ndarray, positions: np.ndarray, truncates: bool
+    shapes: np.ndarray, wanted: np.ndarray, positions: np.ndarray, rounding: str
 ) -> tuple[np.ndarray, np.ndarray]:
     """The anchors and extents of crops, int64, one row for each array.
 
@@ -53,7 +57,7 @@ def crop_regions(
         shapes: of the arrays, int64, one row for each.
         wanted: integral extents, float64; below 1: the whole dimension. One row for each array, or one for all.
         positions: for each dimension, from 0 (at the start) to 1 (at the end). One row for each array, or one for all.
-        truncates: truncate anchors, rather than round halves away from zero.
+        rounding: of anchors: one of :data:`ROUNDINGS`.
 
     Raises:
         RuntimeError: a position is out of range.
@@ -61,7 +65,7 @@ def crop_regions(
     from penstock.kernels.cpu.windows import fill_crops
 
     anchors, extents = np.empty_like(shapes), np.empty_like(shapes)
-    bad = fill_crops(shapes, wanted, positions, truncates, anchors, extents)
+    bad = fill_crops(shapes, wanted, positions, ROUNDINGS.index(rounding), anchors, extents)
     if bad >= 0:
         row, axis = divmod(bad, shapes.shape[1])
         position = positions[min(row, len(positions) - 1), axis]

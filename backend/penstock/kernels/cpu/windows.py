@@ -12,7 +12,7 @@ def fill_crops(
     shapes: np.ndarray,
     wanted: np.ndarray,
     positions: np.ndarray,
-    truncates: bool,
+    rounding: int,
     anchors: np.ndarray,
     extents: np.ndarray,
 ) -> int:
@@ -23,7 +23,7 @@ def fill_crops(
         wanted: the extent in each dimension, truncated; below 1, or beyond 32 bits: the whole dimension. One row for
             each sample, or one for all.
         positions: in each dimension, from 0 to 1. One row for each sample, or one for all.
-        truncates: truncate anchors, rather than round halves away from zero.
+        rounding: of anchors: the place in :data:`penstock.kernels.windows.ROUNDINGS`.
         anchors, extents: output.
 
     Returns:
@@ -41,8 +41,10 @@ def fill_crops(
             if not 0 <= position <= 1:
                 return row * axes + axis
             anchor = position * np.float64(size - extent)
-            if truncates:
+            if rounding == 1 or (rounding == 2 and anchor < 0):
                 anchor = np.trunc(anchor)
+            elif rounding == 2:
+                anchor = np.rint(anchor)
             elif anchor >= 0:
                 anchor = np.floor(anchor + 0.5)
             else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from penstock.kernels.windows import ROUNDINGS
 from penstock.operators.decoders._examples import encoded_images
 from penstock.operators.decoders._images import DECODER_ARGUMENTS, ENCODED_DOC, ImageDecoder
 from penstock.operators.image._windows import Regions, check_crop_arguments, crop_regions
@@ -45,8 +46,8 @@ class ImageCrop(ImageDecoder):
                 "rounding",
                 "string",
                 "round",
-                "How the window's start is rounded: `round` or `truncate`.",
-                choices=("round", "truncate"),
+                "How the window's start is rounded: `round`, `truncate`, or as by `torchvision`: half to even.",
+                choices=ROUNDINGS,
             ),
         ),
         aliases=(Alias("ImageDecoderCrop", "1.0"), Alias("experimental__decoders__ImageCrop", "2.2")),

@@ -9,7 +9,7 @@ import numpy as np
 
 from penstock.schema import Argument
 
-REFERENCES = ("torchvision", "numpy", "bfloat16")
+REFERENCES = ("torchvision", "numpy", "bfloat16", "to_dtype", "to_tensor")
 NORMALIZING_ARGUMENTS = (
     Argument("divisor", "float", 255.0, "Values are divided by it; 1: they are not."),
     Argument("mean", "float[]", [], "Subtracted from each channel, or from all; none: not normalized."),
@@ -17,8 +17,10 @@ NORMALIZING_ARGUMENTS = (
         "reference",
         "string",
         "torchvision",
-        "Whose arithmetic: `torchvision`, of tensors, with the divisor in mean and deviation; `numpy`, one after the "
-        "other; or `bfloat16`, one after the other, each rounded to that type.",
+        "Whose arithmetic. `torchvision`: in single precision, with mean and deviation multiplied by the divisor. `numpy`: "
+        "divided in double precision, then normalized in single. `bfloat16`: divided, then normalized, each result rounded "
+        "to that type. `to_dtype`, `to_tensor`: multiplied with the divisor's reciprocal, or divided by it, then "
+        "normalized, all in single precision, as torchvision's `ToDtype` or `ToTensor` and `Normalize`.",
         choices=REFERENCES,
     ),
     Argument("std", "float[]", [], "Each channel, or all, are divided by it."),
@@ -45,29 +47,30 @@ def table_of(reference: str, divisor: float, mean: Sequence[float], std: Sequenc
     """What each of the 256 values becomes in each channel, or in all: float32 of shape (C, 256).
 
     Args:
-        reference: `torchvision`: mean and deviation are multiplied by the divisor, in single precision, where there are any.
-            `numpy`: values are divided in double precision, and then normalized in single precision. `bfloat16`: values
-            are divided and normalized, each result rounded to that type.
-        divisor: values are multiplied with its reciprocal.
+        reference: whose arithmetic, one of ``REFERENCES``.
+        divisor: values are divided by it.
         mean, std: one for each channel, or one for all; none: values are not normalized.
     """
     values = np.arange(256, dtype=np.float32)[None]
     offset, spread = (np.array(numbers, np.float32)[:, None] for numbers in (mean, std))
-    scale = 1.0 / divisor
-    if reference == "bfloat16":
-        scaled = _as_bfloat16(values * np.float32(scale))
-        if not len(mean):
-            return scaled
-        return _as_bfloat16(_as_bfloat16(scaled - _as_bfloat16(offset)) / _as_bfloat16(spread))
-    if not len(mean):
-        return (
-            values * np.float32(scale)
-            if reference == "torchvision"
-            else (values.astype(np.float64) * scale).astype(np.float32)
-        )
-    if reference == "torchvision":
+    if reference == "torchvision" and len(mean):
         return (values - offset * np.float32(divisor)) / (spread * np.float32(divisor))
-    return ((values.astype(np.float64) * scale).astype(np.float32) - offset) / spread
+    rescaled = _rescaled(reference, values, divisor)
+    if not len(mean):
+        return rescaled
+    if reference == "bfloat16":
+        return _as_bfloat16(_as_bfloat16(rescaled - _as_bfloat16(offset)) / _as_bfloat16(spread))
+    return (rescaled - offset) / spread
+
+
+def _rescaled(reference: str, values: np.ndarray, divisor: float) -> np.ndarray:
+    """The values divided by ``divisor``, float32."""
+    if reference == "numpy":
+        return (values.astype(np.float64) * (1.0 / divisor)).astype(np.float32)
+    if reference == "to_tensor":
+        return values / np.float32(divisor)
+    scaled = values * np.float32(1.0 / divisor)
+    return _as_bfloat16(scaled) if reference == "bfloat16" else scaled
 
 
 def _as_bfloat16(values: np.ndarray) -> np.ndarray:

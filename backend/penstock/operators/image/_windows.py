@@ -38,8 +38,9 @@ CROP_ARGUMENTS = (
         "rounding",
         "string",
         "round",
-        "How the window's start is made an integer: `round` (half away from zero) or `truncate`.",
-        choices=("round", "truncate"),
+        "How the window's start is made an integer: `round` (half away from zero), `truncate`, or as by `torchvision`: "
+        "half to even, and of windows larger than the image down.",
+        choices=windows.ROUNDINGS,
     ),
 )
 POLICY_ARGUMENTS = (
@@ -74,8 +75,9 @@ def check_crop_arguments(operator: Operator) -> None:
         raise RuntimeError("`crop_w` and `crop_h` arguments must be provided together")
     if operator.given("crop_d") and not operator.given("crop_h"):
         raise RuntimeError("`crop_d` argument must be provided together with `crop_w` and `crop_h`")
-    if operator.args["rounding"] not in ("round", "truncate"):
-        raise RuntimeError(f"Unknown rounding '{operator.args['rounding']}': use `round` or `truncate`")
+    if operator.args["rounding"] not in windows.ROUNDINGS:
+        known = ", ".join(windows.ROUNDINGS)
+        raise RuntimeError(f"Unknown rounding '{operator.args['rounding']}': use one of {known}")
 
 
 def window_type(operator: Operator, batch: Any) -> DALIDataType:
@@ -126,7 +128,7 @@ def crop_regions(samples: Samples, shapes: np.ndarray, layout: str, policy: str 
         RuntimeError: an argument is out of range, or a window reaches outside and ``policy`` forbids it.
     """
     extents, positions = samples.derived(_CROP_NAMES, ("crop", layout), lambda: _crop_columns(samples, layout))
-    anchors, extents = windows.crop_regions(shapes, extents, positions, samples.constant("rounding") == "truncate")
+    anchors, extents = windows.crop_regions(shapes, extents, positions, samples.constant("rounding"))
     apply_policy(shapes, anchors, extents, policy)
     return Regions(anchors, extents)
 

@@ -1,0 +1,237 @@
+"""Pillow's arithmetic for colours, a small filter and warps, to the bit, on the CPU.
+
+Sources: Pillow's `Convert.c`, `Blend.c`, `Filter.c` and `Geometry.c`. It is compiled without fused multiplication, and so
+are these.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from penstock.kernels.cpu.options import OPTIONS
+
+NEAREST, BILINEAR, BICUBIC = 0, 2, 3
+_ZERO, _MOST = np.float32(0.0), np.float32(255.0)
+# Coordinates of the fixed-point warp are below this.
+_FIXED = 32768.0
+
+
+@njit(**OPTIONS)
+def _clipped(value: np.float32) -> np.uint8:
+    return np.uint8(0) if value <= _ZERO else np.uint8(255) if value >= _MOST else np.uint8(value)
+
+
+@njit(**OPTIONS)
+def luma(pixels: np.ndarray, result: np.ndarray) -> None:
+    """Mode L of (n, 3 or more), to (n,)."""
+    for i in range(len(pixels)):
+        red, green, blue = np.uint32(pixels[i, 0]), np.uint32(pixels[i, 1]), np.uint32(pixels[i, 2])
+        total = red * np.uint32(19595) + green * np.uint32(38470) + blue * np.uint32(7471) + np.uint32(32768)
+        result[i] = total >> np.uint32(16)
+
+
+@njit(**OPTIONS)
+def blend(first: np.ndarray, second: np.ndarray, share: np.float32, result: np.ndarray) -> None:
+    """Contiguous arrays of one size: ``first`` where the share is 0, ``second`` where it is 1, and beyond."""
+    for i in range(result.size):
+        one = np.int32(first[i])
+        difference = np.float32(np.int32(second[i]) - one)
+        result[i] = _clipped(np.float32(one) + share * difference)
+
+
+@njit(**OPTIONS)
+def shift_hue(pixels: np.ndarray, shift: int, result: np.ndarray) -> None:
+    """Of (n, 3): to mode HSV, there the hue plus ``shift``, and back."""
+    for i in range(len(pixels)):
+        red, green, blue = np.int32(pixels[i, 0]), np.int32(pixels[i, 1]), np.int32(pixels[i, 2])
+        most, least = max(red, green, blue), min(red, green, blue)
+        hue, saturation = 0, 0
+        if most != least:
+            span = np.float32(most - least)
+            r, g, b = np.float32(most - red) / span, np.float32(most - green) / span, np.float32(most - blue) / span
+            if red == most:
+                turn = np.float32(b - g)
+            elif green == most:
+                turn = np.float32(2.0 + np.float64(r) - np.float64(b))
+            else:
+                turn = np.float32(4.0 + np.float64(g) - np.float64(r))
+            circles = np.float64(turn) / 6.0 + 1.0
+            turn = np.float32(circles - math.floor(circles))
+            hue = min(max(int(np.float64(turn) * 255.0), 0), 255)
+            saturation = min(max(int(np.float64(span / np.float32(most)) * 255.0), 0), 255)
+        hue = (hue + shift) & 255
+        if saturation == 0:
+            result[i, 0] = result[i, 1] = result[i, 2] = most
+            continue
+        sector = math.floor(np.float64(np.float32(hue)) * 6.0 / 255.0)
+        rest = np.float32(np.float64(np.float32(hue)) * 6.0 / 255.0 - np.float64(np.float32(sector)))
+        share, value = np.float32(np.float32(saturation) / 255.0), np.float64(np.float32(most))
+        p = _rounded(value * (1.0 - np.float64(share)))
+        q = _rounded(value * (1.0 - np.float64(share * rest)))
+        t = _rounded(value * (1.0 - np.float64(share) * (1.0 - np.float64(rest))))
+        sector = sector % 6
+        result[i, 0] = most if sector in (0, 5) else q if sector == 1 else t if sector == 4 else p
+        result[i, 1] = most if sector in (1, 2) else t if sector == 0 else q if sector == 3 else p
+        result[i, 2] = most if sector in (3, 4) else t if sector == 2 else q if sector == 5 else p
+
+
+@njit(**OPTIONS)
+def _rounded(value: float) -> int:
+    """Half away from zero, clipped."""
+    return min(max(math.floor(value + 0.5), 0), 255)
+
+
+@njit(**OPTIONS)
+def smooth(image: np.ndarray, result: np.ndarray) -> None:
+    """`ImageFilter.SMOOTH` of (H, W, C) of at least three rows and columns; the border stays."""
+    height, width, channels = image.shape
+    side, centre = np.float32(1.0) / np.float32(13.0), np.float32(5.0) / np.float32(13.0)
+    result[0], result[height - 1] = image[0], image[height - 1]
+    for y in range(1, height - 1):
+        result[y, 0], result[y, width - 1] = image[y, 0], image[y, width - 1]
+        for x in range(1, width - 1):
+            for c in range(channels):
+                total = np.float32(0.5)
+                for row in range(y + 1, y - 2, -1):
+                    middle = centre if row == y else side
+                    line = np.float32(image[row, x - 1, c]) * side + np.float32(image[row, x, c]) * middle
+                    total += line + np.float32(image[row, x + 1, c]) * side
+                result[y, x, c] = _clipped(total)
+
+
+@njit(**OPTIONS)
+def _cubic(a: float, b: float, c: float, d: float, place: float) -> float:
+    third = 2 * (a - b) + c - d
+    fourth = -a + b - c + d
+    return b + place * (-a + c + place * (third + place * fourth))
+
+
+@njit(**OPTIONS)
+def _bilinear(image: np.ndarray, x: int, y: int, dx: float, dy: float, c: int) -> float:
+    height, width, _ = image.shape
+    left, right = min(max(x, 0), width - 1), min(max(x + 1, 0), width - 1)
+    row = min(max(y, 0), height - 1)
+    first, second = float(image[row, left, c]), float(image[row, right, c])
+    upper = first + (second - first) * dx
+    if not 0 <= y + 1 < height:
+        return upper
+    first, second = float(image[y + 1, left, c]), float(image[y + 1, right, c])
+    lower = first + (second - first) * dx
+    return upper + (lower - upper) * dy
+
+
+@njit(**OPTIONS)
+def _bicubic(image: np.ndarray, x: int, y: int, dx: float, dy: float, c: int) -> float:
+    height, width, _ = image.shape
+    line = np.empty(4, np.float64)
+    for k in range(4):
+        row = y - 1 + k
+        if k and not 0 <= row < height:
+            line[k] = line[k - 1]
+            continue
+        row = min(max(row, 0), height - 1)
+        a, b = float(image[row, min(max(x - 1, 0), width - 1), c]), float(image[row, min(max(x, 0), width - 1), c])
+        e, d = float(image[row, min(max(x + 1, 0), width - 1), c]), float(image[row, min(max(x + 2, 0), width - 1), c])
+        line[k] = _cubic(a, b, e, d, dx)
+    return _cubic(line[0], line[1], line[2], line[3], dy)
+
+
+@njit(**OPTIONS)
+def _warp_general(image: np.ndarray, terms: np.ndarray, perspective: bool, kind: int, result: np.ndarray) -> None:
+    height, width, channels = image.shape
+    for y in range(result.shape[0]):
+        down = y + 0.5
+        for x in range(result.shape[1]):
+            across = x + 0.5
+            u = terms[0] * across + terms[1] * down + terms[2]
+            v = terms[3] * across + terms[4] * down + terms[5]
+            if perspective:
+                scale = terms[6] * across + terms[7] * down + 1
+                u, v = u / scale, v / scale
+            if not (0.0 <= u < width and 0.0 <= v < height):
+                continue
+            if kind == NEAREST:
+                result[y, x] = image[int(v), int(u)]
+                continue
+            u, v = u - 0.5, v - 0.5
+            column, row = math.floor(u), math.floor(v)
+            for c in range(channels):
+                if kind == BILINEAR:
+                    result[y, x, c] = np.uint8(_bilinear(image, column, row, u - column, v - row, c))
+                else:
+                    value = _bicubic(image, column, row, u - column, v - row, c)
+                    result[y, x, c] = np.uint8(min(max(value, 0.0), 255.0))
+
+
+@njit(**OPTIONS)
+def _fixed(value: float) -> int:
+    return math.floor(value * 65536.0 + 0.5)
+
+
+@njit(**OPTIONS)
+def _warp_fixed(image: np.ndarray, terms: np.ndarray, result: np.ndarray) -> None:
+    """The nearest pixels, found in 16 fractional bits."""
+    height, width, _ = image.shape
+    a, b, d, e = _fixed(terms[0]), _fixed(terms[1]), _fixed(terms[3]), _fixed(terms[4])
+    left = _fixed(terms[2] + terms[0] * 0.5 + terms[1] * 0.5)
+    top = _fixed(terms[5] + terms[3] * 0.5 + terms[4] * 0.5)
+    for y in range(result.shape[0]):
+        across, down = left, top
+        for x in range(result.shape[1]):
+            column, row = across >> 16, down >> 16
+            if 0 <= column < width and 0 <= row < height:
+                result[y, x] = image[row, column]
+            across += a
+            down += d
+        left += b
+        top += e
+
+
+@njit(**OPTIONS)
+def _warp_scaled(image: np.ndarray, terms: np.ndarray, result: np.ndarray) -> None:
+    """The nearest pixels where axes stay axes."""
+    height, width, _ = image.shape
+    columns = np.full(result.shape[1], -1, np.int64)
+    across = terms[2] + terms[0] * 0.5
+    for x in range(columns.size):
+        if 0.0 <= across < width:
+            columns[x] = int(across)
+        across += terms[0]
+    down = terms[5] + terms[4] * 0.5
+    for y in range(result.shape[0]):
+        if 0.0 <= down < height:
+            for x in range(columns.size):
+                if columns[x] >= 0:
+                    result[y, x] = image[int(down), columns[x]]
+        down += terms[4]
+
+
+def warp(image: np.ndarray, terms: np.ndarray, kind: int, result: np.ndarray) -> None:
+    """`Image.transform`: the pixels of ``result`` that come from inside the image are overwritten.
+
+    Args:
+        image: (H, W, C) of uint8.
+        terms: of AFFINE, six numbers, or PERSPECTIVE, eight, of float64.
+        kind: NEAREST, BILINEAR or BICUBIC.
+        result: (h, w, C) of uint8.
+    """
+    perspective = len(terms) > 6
+    if perspective or kind != NEAREST:
+        _warp_general(image, terms, perspective, kind, result)
+    elif terms[1] == 0 and terms[3] == 0:
+        _warp_scaled(image, terms, result)
+    elif _reaches(terms, *result.shape[:2]):
+        _warp_general(image, terms, False, kind, result)
+    else:
+        _warp_fixed(image, terms, result)
+
+
+def _reaches(terms: np.ndarray, height: int, width: int) -> bool:
+    """Whether a corner is beyond what the fixed-point numbers hold."""
+    corners = ((0, 0), (width, height), (0, height), (width, 0))
+    return any(
+        abs(x * a + y * b + c) >= _FIXED for x, y in corners for a, b, c in (terms[:3].tolist(), terms[3:6].tolist())
+    )

@@ -1,0 +1,287 @@
+"""Pipelines, and models of Triton, that give what a `Compose` gives."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from penstock import fn, types
+from penstock.errors import PenstockError
+from penstock.graph import DataNode
+from penstock.pipeline import Pipeline, pipeline_def
+from penstock.plugin.torchvision._pixels import joined_fill
+from penstock.plugin.torchvision._settings import borders_of, filter_name
+from penstock.plugin.torchvision.transforms import v2
+from penstock.plugin.torchvision.transforms.v2._finish import scaling_of
+from penstock.plugin.torchvision.transforms.v2._transform import RandomlyApplied
+
+INPUT, OUTPUT = "images", "output"
+_BATCH = 32
+
+
+class ExportError(PenstockError, ValueError):
+    """A transform cannot become part of a pipeline."""
+
+
+@dataclass(frozen=True)
+class _Traced:
+    """Images in a pipeline.
+
+    Attributes:
+        node: of uint8 (H, W, C), or of float (C, H, W).
+        stage: `pil`, `tensor` (of uint8) or `float`.
+    """
+
+    node: DataNode
+    stage: str = "pil"
+
+    def through(self, node: DataNode) -> _Traced:
+        """The same kind of images, after an operator."""
+        return replace(self, node=node)
+
+
+_Trace = Callable[[Any, _Traced], _Traced]
+
+
+def _resize(transform: v2.Resize, images: _Traced) -> _Traced:
+    reference = "pil" if images.stage == "pil" else "torchvision"
+    name = filter_name(transform.interpolation)
+    size: dict[str, Any] = {}
+    if transform.size is None:
+        size["resize_longer"] = transform.max_size
+    elif len(transform.size) == 2:
+        size["size"] = list(transform.size)
+    else:
+        size["resize_shorter"] = transform.size[0]
+        if transform.max_size is not None:
+            size["max_size"] = [transform.max_size] * 2
+    if images.stage == "pil":
+        name = "nearest" if name == "nearest-exact" else name
+    elif not name.startswith("nearest"):
+        size["antialias"] = bool(transform.antialias)
+    return images.through(fn.resize(images.node, reference=reference, interpolation=name, **size))
+
+
+def _center_crop(transform: v2.CenterCrop, images: _Traced) -> _Traced:
+    cropped = fn.crop(
+        images.node,
+        crop=list(transform.size),
+        rounding="torchvision",
+        out_of_bounds_policy="pad",
+        fill_values=[0],
+    )
+    return images.through(cropped)
+
+
+def _flip(horizontal: int, vertical: int) -> _Trace:
+    return lambda transform, images: images.through(fn.flip(images.node, horizontal=horizontal, vertical=vertical))
+
+
+def _pad(transform: v2.Pad, images: _Traced) -> _Traced:
+    if isinstance(transform.fill, dict):
+        raise ExportError("`Pad` with a `fill` for each type is not exported: images are all there is")
+    padded = fn.pillow_function(
+        images.node,
+        function="pad",
+        arguments=list(borders_of(transform.padding)),
+        fill=list(joined_fill(transform.fill)),
+        padding_mode=transform.padding_mode,
+    )
+    return images.through(padded)
+
+
+def _pillow(name: str, *numbers: Callable[[Any], float]) -> _Trace:
+    """A function of PIL's images, whose arguments are found in the transform."""
+
+    def trace(transform: Any, images: _Traced) -> _Traced:
+        if images.stage != "pil":
+            raise ExportError(
+                f"`{type(transform).__name__}` is exported for PIL's images, and not for tensors: put it before the "
+                "conversion to tensors"
+            )
+        arguments = [float(number(transform)) for number in numbers]
+        return images.through(fn.pillow_function(images.node, function=name, arguments=arguments))
+
+    return trace
+
+
+def _rotation(transform: v2.RandomRotation, images: _Traced) -> _Traced:
+    angle, other = transform.degrees
+    if angle != other or transform.center is not None or images.stage != "pil" or isinstance(transform.fill, dict):
+        raise ExportError("`RandomRotation` is exported for PIL's images, with one angle, about the middle")
+    # In single precision, as it is drawn.
+    rotated = fn.pillow_function(
+        images.node,
+        function="rotate",
+        arguments=[angle, float(transform.expand)],
+        interpolation=filter_name(transform.interpolation).replace("nearest-exact", "nearest"),
+        fill=list(joined_fill(transform.fill)),
+    )
+    return images.through(rotated)
+
+
+def _to_tensor(transform: object, images: _Traced) -> _Traced:
+    return replace(images, stage="tensor")
+
+
+def _unchanged(transform: object, images: _Traced) -> _Traced:
+    return images
+
+
+_TRACES: dict[type, _Trace] = {
+    v2.Identity: _unchanged,
+    v2.ToPureTensor: _unchanged,
+    v2.Resize: _resize,
+    v2.CenterCrop: _center_crop,
+    v2.Pad: _pad,
+    v2.RandomHorizontalFlip: _flip(horizontal=1, vertical=0),
+    v2.RandomVerticalFlip: _flip(horizontal=0, vertical=1),
+    v2.RandomRotation: _rotation,
+    v2.Grayscale: _pillow("grayscale", lambda transform: transform.num_output_channels),
+    v2.RandomInvert: _pillow("invert"),
+    v2.RandomEqualize: _pillow("equalize"),
+    v2.RandomAutocontrast: _pillow("autocontrast"),
+    v2.RandomPosterize: _pillow("posterize", lambda transform: transform.bits),
+    v2.RandomSolarize: _pillow("solarize", lambda transform: transform.threshold),
+    v2.RandomAdjustSharpness: _pillow("adjust_sharpness", lambda transform: transform.sharpness_factor),
+    v2.PILToTensor: _to_tensor,
+    v2.ToImage: _to_tensor,
+}
+
+
+def _flattened(transform: Any) -> list[Any]:
+    """The steps of nested `Compose`s."""
+    if isinstance(transform, v2.Compose):
+        return [step for part in transform.transforms for step in _flattened(part)]
+    return [transform]
+
+
+def traced(transform: Any, images: DataNode) -> DataNode:
+    """What a transform makes of images of uint8 (H, W, 3), in the definition of a pipeline.
+
+    Args:
+        transform: a `Compose`, or another transform of this package.
+        images: RGB, of layout HWC.
+
+    Returns:
+        Images (H, W, C) of uint8, or tensors (C, H, W) of uint8 or float, as the transform ends.
+
+    Raises:
+        ExportError: a transform is random, or no operator does the same.
+    """
+    steps, place, state = _flattened(transform), 0, _Traced(images)
+    while place < len(steps):
+        if state.stage == "float" and type(steps[place]) not in (v2.Identity, v2.ToPureTensor):
+            raise ExportError(f"`{type(steps[place]).__name__}` comes after the conversion to floats: put it before")
+        count = 1
+        if state.stage == "pil" and scaling_of(steps[place:]) is not None:
+            state, count = _scaled(state, steps[place:])
+        elif state.stage == "tensor" and scaling_of([v2.ToImage(), steps[place]]) is not None:
+            state, count = _scaled(state, [v2.ToImage(), *steps[place:]])
+            count -= 1
+        else:
+            state = _step(steps[place], state)
+        place += count
+    return fn.transpose(state.node, perm=[2, 0, 1]) if state.stage == "tensor" else state.node
+
+
+def _scaled(images: _Traced, steps: Sequence[Any]) -> tuple[_Traced, int]:
+    """Floats, by the first of the steps, and how many those are."""
+    found = scaling_of(list(steps))
+    assert found is not None
+    count, reference, _ = found
+    mean: list[float] = []
+    std: list[float] = []
+    if len(steps) > count and type(steps[count]) is v2.Normalize:
+        mean, std = steps[count].mean, steps[count].std
+        count += 1
+    node = fn.rescale_normalize(images.node, divisor=255.0, mean=mean, std=std, reference=reference)
+    return _Traced(node, "float"), count
+
+
+def _step(transform: Any, images: _Traced) -> _Traced:
+    name = type(transform).__name__
+    trace = _TRACES.get(type(transform))
+    if trace is None:
+        known = ", ".join(sorted(kind.__name__ for kind in _TRACES))
+        raise ExportError(
+            f"`{name}` is not exported: it is random, or none of {known}, ToDtype, ToTensor and Normalize"
+        )
+    if isinstance(transform, RandomlyApplied):
+        if transform.p not in (0.0, 1.0):
+            raise ExportError(f"`{name}` is random, with a probability of {transform.p:g}: a model's answers are not")
+        if not transform.p:
+            return images
+    return trace(transform, images)
+
+
+def pipeline(
+    transform: Any,
+    *,
+    batch_size: int = _BATCH,
+    encoded: bool = True,
+    orientation: bool = False,
+    num_threads: int = 1,
+    prefetch_queue_depth: int = 1,
+) -> Pipeline:
+    """A pipeline that gives what a transform gives for `PIL.Image.open(file).convert("RGB")`.
+
+    Its input is called `images`, its output `output`.
+
+    Args:
+        transform: a `Compose`, or another transform of this package.
+        batch_size: the most images at a time.
+        encoded: the input is files (JPEG, PNG and so on); else images of uint8, of layout HWC, in RGB.
+        orientation: files are turned upright as their Exif data says, which PIL leaves to `ImageOps.exif_transpose`.
+        num_threads, prefetch_queue_depth: of the pipeline.
+
+    Raises:
+        ExportError: a transform is random, or no operator does the same.
+    """
+
+    @pipeline_def(
+        batch_size=batch_size, num_threads=num_threads, prefetch_queue_depth=prefetch_queue_depth, device_id=None
+    )
+    def transforming() -> DataNode:
+        if encoded:
+            files = fn.external_source(name=INPUT, dtype=types.UINT8, ndim=1)
+            images = fn.decoders.image(files, device="cpu", adjust_orientation=orientation)
+        else:
+            images = fn.external_source(name=INPUT, dtype=types.UINT8, layout="HWC")
+        return fn.copy(traced(transform, images), name=OUTPUT)
+
+    made: Pipeline = transforming()
+    return made
+
+
+def export(
+    transform: Any, model: str | Path, *, batch_size: int = _BATCH, orientation: bool = False, version: int = 1
+) -> list[Path]:
+    """Writes a model for Triton that takes encoded images and answers with what a transform gives.
+
+    Args:
+        transform: a `Compose`, or another transform of this package.
+        model: the folder to write, e.g. ``model_repository/preprocess``; its name is the model's.
+        batch_size: the model's largest batch.
+        orientation: files are turned upright as their Exif data says.
+        version: of the model.
+
+    Returns:
+        The files written.
+
+    Raises:
+        ExportError: a transform is random, or no operator does the same.
+
+    Example:
+        >>> export(v2.Compose([v2.Resize(256), v2.CenterCrop(224), v2.ToTensor()]), "models/resized")  # doctest: +SKIP
+    """
+    from penstock.serving.export import FILES, export_model
+
+    made = pipeline(transform, batch_size=batch_size, orientation=orientation)
+    with tempfile.TemporaryDirectory() as folder:
+        saved = Path(folder) / FILES["json"]
+        made.save(str(saved))
+        return export_model(saved, model, batch_size=batch_size, version=version)

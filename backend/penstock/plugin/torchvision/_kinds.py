@@ -1,0 +1,188 @@
+"""What a sample holds, and which function is for which of it."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections import OrderedDict, defaultdict, deque
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from penstock.plugin.torchvision import tv_tensors
+from penstock.plugin.torchvision._pixels import Pixels, held, is_picture, is_pil
+
+Function = Callable[..., Any]
+_FUNCTIONS: dict[str, dict[str, Function]] = {}
+IMAGES = frozenset({"pixels", "tensor", "image", "video"})
+"""The kinds of images."""
+
+_NAMES = {"Image": "image", "Video": "video", "Mask": "mask", "BoundingBoxes": "boxes", "KeyPoints": "points"}
+
+
+def kind_of(value: object) -> str | None:
+    """`pixels` (of PIL, or an array), `tensor`, `image`, `video`, `mask`, `boxes` or `points`; None: something else."""
+    if isinstance(value, Pixels) or is_pil(value):
+        return "pixels"
+    if isinstance(value, np.ndarray):
+        return "pixels" if is_picture(value) else None
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(value, torch.Tensor):
+        return None
+    if type(value) is torch.Tensor:
+        return "tensor"
+    classes = tv_tensors.known()
+    for name, kind in _NAMES.items():
+        if isinstance(value, getattr(classes, name)):
+            return kind
+    return None if isinstance(value, classes.TVTensor) else "tensor"
+
+
+def function_for(name: str, *kinds: str) -> Callable[[Function], Function]:
+    """Declares that a function does what is called ``name`` for some kinds of values.
+
+    Of `boxes`, it takes the tensor, the format and the canvas, and returns tensor and canvas; of `points` the same without a
+    format; of `mask` at least three dimensions. `tensor` stands for images as well, and for `video` if that is said.
+    """
+
+    def declare(function: Function) -> Function:
+        for kind in kinds:
+            _FUNCTIONS.setdefault(name, {})[kind] = function
+        return function
+
+    return declare
+
+
+def call(name: str, value: Any, *args: Any, or_pass: bool = False, **kwargs: Any) -> Any:
+    """What the function ``name`` makes of a value.
+
+    Args:
+        name: of a function of `torchvision.transforms.v2.functional`.
+        value: an image, a tensor, or what else a sample holds.
+        or_pass: what there is no function for is returned as it is.
+
+    Raises:
+        TypeError: there is no function for it.
+    """
+    kind = kind_of(value)
+    function = _FUNCTIONS[name].get("tensor" if kind == "image" else kind or "")
+    if function is None:
+        if or_pass:
+            return value
+        raise TypeError(f"`{name}` takes {', '.join(_FUNCTIONS[name])}. Got: {type(value).__name__}")
+    if kind == "pixels":
+        result = function(held(value), *args, **kwargs)
+        return result if isinstance(value, Pixels) else released(result)
+    if kind == "tensor":
+        return function(value, *args, **kwargs)
+    return _typed(kind or "", function, value, args, kwargs)
+
+
+def _typed(kind: str, function: Function, value: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    wrap, plain = functools.partial(tv_tensors.classes().wrap, like=value), _plain(value)
+    if kind in ("image", "video"):
+        result = function(plain, *args, **kwargs)
+        return tuple(map(wrap, result)) if isinstance(result, tuple) else wrap(result)
+    if kind == "mask":
+        flat = plain.ndim < 3
+        result = function(plain.unsqueeze(0) if flat else plain, *args, **kwargs)
+        return wrap(result.squeeze(0) if flat else result)
+    if kind == "points":
+        result, canvas = function(plain, value.canvas_size, *args, **kwargs)
+        return wrap(result, canvas_size=canvas)
+    box = Boxes(value)
+    result, canvas = function(plain, box, *args, **kwargs)
+    return wrap(result, canvas_size=canvas)
+
+
+def _plain(value: Any) -> Any:
+    return value.as_subclass(sys.modules["torch"].Tensor)
+
+
+class Boxes:
+    """What bounding boxes say of themselves.
+
+    Attributes:
+        format: `XYXY`, `XYWH` or `CXCYWH`.
+        canvas: height and width of the image.
+        clamping: whether they are kept inside.
+
+    Raises:
+        TypeError: they are rotated.
+    """
+
+    def __init__(self, boxes: Any) -> None:
+        self.format = format_name(boxes.format)
+        self.canvas: tuple[int, int] = tuple(boxes.canvas_size)
+        self.clamping: str | None = boxes.clamping_mode
+
+
+def format_name(kind: Any) -> str:
+    """The name of a format of boxes.
+
+    Raises:
+        TypeError: boxes of this format are rotated.
+    """
+    name = str(getattr(kind, "value", kind)).upper()
+    if name not in ("XYXY", "XYWH", "CXCYWH"):
+        raise TypeError(f"Boxes are XYXY, XYWH or CXCYWH; those of {name}, which are rotated, are not supported")
+    return name
+
+
+def size_of(value: Any) -> tuple[int, int]:
+    """Height and width of an image, or of that which boxes and points belong to.
+
+    Raises:
+        TypeError: it has none.
+    """
+    return dimensions_of(value)[1:]
+
+
+def dimensions_of(value: Any) -> tuple[int, int, int]:
+    """Channels, height and width; see :func:`size_of`."""
+    kind = kind_of(value)
+    if kind == "pixels":
+        pixels = held(value)
+        return (pixels.channels, *pixels.size)
+    if kind in ("boxes", "points"):
+        return (0, *value.canvas_size)
+    if kind is None or value.ndim < 2:
+        raise TypeError(f"An image has height and width. Got: {getattr(value, 'shape', type(value).__name__)}")
+    channels = value.shape[-3] if value.ndim > 2 else 1
+    return int(channels), int(value.shape[-2]), int(value.shape[-1])
+
+
+def released(value: Any) -> Any:
+    """Pixels, or several, as what they were given as."""
+    if isinstance(value, tuple):
+        return tuple(map(released, value))
+    return value.released() if isinstance(value, Pixels) else value
+
+
+def leaves_of(sample: Any) -> tuple[list[Any], Callable[[list[Any]], Any]]:
+    """All values of a sample of nested containers, and a function that puts others in their places."""
+    leaves: list[Any] = []
+    rebuild = _walk(sample, leaves)
+
+    def rebuilt(values: list[Any]) -> Any:
+        return rebuild(iter(values))
+
+    return leaves, rebuilt
+
+
+def _walk(value: Any, leaves: list[Any]) -> Callable[[Any], Any]:
+    if isinstance(value, dict) and type(value) in (dict, OrderedDict, defaultdict):
+        keys, parts = list(value), [_walk(part, leaves) for part in value.values()]
+        if isinstance(value, defaultdict):
+            factory = value.default_factory
+            return lambda values: defaultdict(factory, ((key, part(values)) for key, part in zip(keys, parts)))
+        kind = type(value)
+        return lambda values: kind((key, part(values)) for key, part in zip(keys, parts))
+    if type(value) in (list, tuple, deque) or (isinstance(value, tuple) and hasattr(value, "_fields")):
+        kind, parts = type(value), [_walk(part, leaves) for part in value]
+        if hasattr(value, "_fields"):
+            return lambda values: kind(*(part(values) for part in parts))
+        return lambda values: kind(part(values) for part in parts)
+    leaves.append(value)
+    return next

@@ -1,0 +1,395 @@
+"""The functions, for bounding boxes and points."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from penstock.kernels import pillow
+from penstock.plugin.torchvision._kinds import Boxes, function_for
+from penstock.plugin.torchvision._on_pixels import perspective_terms, shears_of
+from penstock.plugin.torchvision._on_tensors import check_displacement, expanded_extents, relative_places
+from penstock.plugin.torchvision._random import torch
+from penstock.plugin.torchvision._settings import borders_of, crop_anchor, pair_of, resized_extents
+
+Tensor = Any
+Canvas = tuple[int, int]
+Moved = tuple[Tensor, Canvas]
+# The corners of a box, from the columns of XYXY.
+_CORNERS = [[0, 1], [2, 1], [2, 3], [0, 3]]
+
+
+def converted(boxes: Tensor, old: str, new: str) -> Tensor:
+    """Boxes (..., 4) of another format; integers are rounded as torchvision rounds them."""
+    if old == new:
+        return boxes
+    first, second, whole = boxes[..., :2], boxes[..., 2:], not boxes.is_floating_point()
+    rounding = "floor" if whole else None
+    if (old, new) == ("XYWH", "CXCYWH"):
+        return _joined(first + second.div(2, rounding_mode=rounding), second)
+    if old == "CXCYWH":
+        corner = first - second / 2
+        opposite = (second + corner).to(boxes.dtype)
+        corner = corner.to(boxes.dtype)
+        if new == "XYWH":
+            return _joined(corner, opposite - corner if whole else second)
+    else:
+        corner, opposite = first, second if old == "XYXY" else second + first
+    if new == "XYXY":
+        return _joined(corner, opposite)
+    extents = opposite - corner
+    if new == "XYWH":
+        return _joined(corner, extents)
+    return _joined((corner * 2 + extents).div(2, rounding_mode=rounding), extents)
+
+
+def _joined(first: Tensor, second: Tensor) -> Tensor:
+    return torch().cat([first, second], dim=-1)
+
+
+def clamped(boxes: Tensor, kind: str, canvas: Canvas, mode: str | None) -> Tensor:
+    """Boxes cut off at the image's borders, unless the mode is None."""
+    if mode is None:
+        return boxes.clone()
+    floats = boxes if boxes.is_floating_point() else boxes.float()
+    corners = converted(floats, kind, "XYXY").clone()
+    corners[..., 0::2].clamp_(min=0, max=canvas[1])
+    corners[..., 1::2].clamp_(min=0, max=canvas[0])
+    return converted(corners, "XYXY", kind).to(boxes.dtype)
+
+
+def clamped_points(points: Tensor, canvas: Canvas) -> Tensor:
+    """Points, moved to the nearest pixel of the image."""
+    result = points.clone() if points.is_floating_point() else points.float()
+    result[..., 0].clamp_(min=0, max=canvas[1] - 1)
+    result[..., 1].clamp_(min=0, max=canvas[0] - 1)
+    return result.to(points.dtype)
+
+
+@function_for("horizontal_flip", "boxes")
+def _mirrored(boxes: Tensor, told: Boxes) -> Moved:
+    return _flipped(boxes, told, 0), told.canvas
+
+
+@function_for("vertical_flip", "boxes")
+def _upside_down(boxes: Tensor, told: Boxes) -> Moved:
+    return _flipped(boxes, told, 1), told.canvas
+
+
+def _flipped(boxes: Tensor, told: Boxes, axis: int) -> Tensor:
+    extent, result = told.canvas[1 - axis], boxes.clone()
+    if told.format == "XYXY":
+        result[..., axis] = extent - boxes[..., axis + 2]
+        result[..., axis + 2] = extent - boxes[..., axis]
+    else:
+        end = boxes[..., axis] + boxes[..., axis + 2] if told.format == "XYWH" else boxes[..., axis]
+        result[..., axis] = -(end - extent)
+    return result
+
+
+@function_for("horizontal_flip", "points")
+def _mirrored_points(points: Tensor, canvas: Canvas) -> Moved:
+    result = points.clone()
+    result[..., 0] = -(points[..., 0] - (canvas[1] - 1))
+    return result, canvas
+
+
+@function_for("vertical_flip", "points")
+def _upside_down_points(points: Tensor, canvas: Canvas) -> Moved:
+    result = points.clone()
+    result[..., 1] = -(points[..., 1] - (canvas[0] - 1))
+    return result, canvas
+
+
+def _scaled(values: Tensor, canvas: Canvas, size: Any, most: int | None) -> Moved:
+    extents = resized_extents(canvas, size, most)
+    if extents == tuple(canvas):
+        return values, canvas
+    ratios = [extents[1] / canvas[1], extents[0] / canvas[0]]
+    scales = torch().tensor(ratios * (values.shape[-1] // 2), device=values.device)
+    return values.mul(scales).to(values.dtype), extents
+
+
+@function_for("resize", "boxes")
+def _resize(boxes: Tensor, told: Boxes, size: Any, max_size: int | None = None, **_unused: Any) -> Moved:
+    return _scaled(boxes, told.canvas, size, max_size)
+
+
+@function_for("resize", "points")
+def _resize_points(points: Tensor, canvas: Canvas, size: Any, max_size: int | None = None, **_unused: Any) -> Moved:
+    return _scaled(points, canvas, size, max_size)
+
+
+def _offset(values: Tensor, across: int, down: int, width: int) -> Tensor:
+    """What is added to the columns of boxes or points; extents stay."""
+    columns = [across, down] + ([across, down] if width == 4 else [0] * (values.shape[-1] - 2))
+    return torch().tensor(columns, dtype=values.dtype, device=values.device)
+
+
+def _shifted(boxes: Tensor, told: Boxes, across: int, down: int) -> Tensor:
+    return boxes + _offset(boxes, across, down, 4 if told.format == "XYXY" else 2)
+
+
+@function_for("crop", "boxes")
+def cropped(boxes: Tensor, told: Boxes, top: int, left: int, height: int, width: int) -> Moved:
+    """Boxes in a region of their image."""
+    canvas = height, width
+    return clamped(_shifted(boxes, told, -left, -top), told.format, canvas, told.clamping), canvas
+
+
+@function_for("crop", "points")
+def _crop_points(points: Tensor, canvas: Canvas, top: int, left: int, height: int, width: int) -> Moved:
+    return points + _offset(points, -left, -top, 2), (height, width)
+
+
+@function_for("center_crop", "boxes")
+def _middle(boxes: Tensor, told: Boxes, output_size: Any) -> Moved:
+    size = pair_of(output_size, "output_size")
+    return cropped(boxes, told, *crop_anchor(told.canvas, size), *size)
+
+
+@function_for("center_crop", "points")
+def _middle_points(points: Tensor, canvas: Canvas, output_size: Any) -> Moved:
+    size = pair_of(output_size, "output_size")
+    return _crop_points(points, canvas, *crop_anchor(canvas, size), *size)
+
+
+@function_for("resized_crop", "boxes")
+def _resized_crop(
+    boxes: Tensor, told: Boxes, top: int, left: int, height: int, width: int, size: Any, **_unused: Any
+) -> Moved:
+    part, canvas = cropped(boxes, told, top, left, height, width)
+    return _scaled(part, canvas, size, None)
+
+
+@function_for("resized_crop", "points")
+def _resized_crop_points(
+    points: Tensor, canvas: Canvas, top: int, left: int, height: int, width: int, size: Any, **_unused: Any
+) -> Moved:
+    part, region = _crop_points(points, canvas, top, left, height, width)
+    return _scaled(part, region, size, None)
+
+
+def _padded_canvas(canvas: Canvas, padding: Any, padding_mode: str) -> tuple[int, int, Canvas]:
+    if padding_mode != "constant":
+        raise ValueError(f"Boxes and points are padded with `padding_mode='constant'`. Got: {padding_mode!r}")
+    left, top, right, bottom = borders_of(padding)
+    return left, top, (canvas[0] + top + bottom, canvas[1] + left + right)
+
+
+@function_for("pad", "boxes")
+def _pad(boxes: Tensor, told: Boxes, padding: Any, fill: Any = None, padding_mode: str = "constant") -> Moved:
+    left, top, canvas = _padded_canvas(told.canvas, padding, padding_mode)
+    return clamped(_shifted(boxes, told, left, top), told.format, canvas, told.clamping), canvas
+
+
+@function_for("pad", "points")
+def _pad_points(
+    points: Tensor, canvas: Canvas, padding: Any, fill: Any = None, padding_mode: str = "constant"
+) -> Moved:
+    left, top, larger = _padded_canvas(canvas, padding, padding_mode)
+    return points + _offset(points, left, top, 2), larger
+
+
+def _around(points: Tensor) -> Tensor:
+    """The boxes that hold the corners (N, 4, 2)."""
+    return torch().cat(torch().aminmax(points, dim=1), dim=1)
+
+
+def _through_corners(
+    boxes: Tensor, told: Boxes, canvas: Canvas, move: Callable[[Tensor], Tensor], floats: bool
+) -> Tensor:
+    """Boxes around where their corners move to."""
+    values = boxes.float() if floats and not boxes.is_floating_point() else boxes
+    corners = converted(values, told.format, "XYXY").reshape(-1, 4)[:, _CORNERS].reshape(-1, 2)
+    result = _around(move(corners).reshape(-1, 4, 2))
+    result = clamped(result, "XYXY", canvas, told.clamping)
+    return converted(result, "XYXY", told.format).reshape(boxes.shape).to(boxes.dtype)
+
+
+def _with_one(points: Tensor) -> Tensor:
+    return torch().cat([points, torch().ones(len(points), 1, dtype=points.dtype, device=points.device)], dim=-1)
+
+
+class _Affine:
+    """How points move.
+
+    Args:
+        canvas: of the image.
+        angle, translate, scale, shear: as of `affine`.
+        center: x and y; None: the middle.
+        expand: the image grows, so that nothing is lost.
+    """
+
+    def __init__(
+        self,
+        canvas: Canvas,
+        angle: float,
+        translate: Sequence[float],
+        scale: float,
+        shear: Any,
+        center: Sequence[float] | None,
+        expand: bool = False,
+    ) -> None:
+        middle = [canvas[1] * 0.5, canvas[0] * 0.5] if center is None else [float(place) for place in center]
+        given = middle, float(angle), list(translate), scale, shears_of(shear)
+        self._terms, self._expand, self._before = pillow.forward_affine(*given), expand, canvas
+        self.canvas = canvas
+        if expand:
+            self.canvas = expanded_extents(pillow.inverse_affine(*given), canvas[1], canvas[0])
+
+    def __call__(self, points: Tensor) -> Tensor:
+        """The same points, floats (N, 2), in the new image."""
+        library = torch()
+        matrix = library.tensor(self._terms, dtype=points.dtype, device=points.device).reshape(2, 3).T
+        moved = _with_one(points).matmul(matrix)
+        if self._expand:
+            height, width = map(float, self._before)
+            corners = [[0.0, 0.0], [0.0, height], [width, height], [width, 0.0]]
+            edges = _with_one(library.tensor(corners, dtype=points.dtype, device=points.device)).matmul(matrix)
+            moved = moved - edges.amin(dim=0, keepdim=True)
+        return moved
+
+
+def _moved_boxes(boxes: Tensor, told: Boxes, move: _Affine) -> Moved:
+    if boxes.numel() == 0:
+        return boxes, told.canvas
+    return _through_corners(boxes, told, move.canvas, move, floats=True), move.canvas
+
+
+def _moved_points(points: Tensor, canvas: Canvas, move: _Affine) -> Moved:
+    if points.numel() == 0:
+        return points, canvas
+    floats = points if points.is_floating_point() else points.float()
+    return move(floats.reshape(-1, 2)).reshape(points.shape).to(points.dtype), move.canvas
+
+
+@function_for("affine", "boxes")
+def _affine(
+    boxes: Tensor,
+    told: Boxes,
+    angle: float,
+    translate: Sequence[float],
+    scale: float,
+    shear: Any,
+    center: Sequence[float] | None = None,
+    **_unused: Any,
+) -> Moved:
+    return _moved_boxes(boxes, told, _Affine(told.canvas, angle, translate, scale, shear, center))
+
+
+@function_for("affine", "points")
+def _affine_points(
+    points: Tensor,
+    canvas: Canvas,
+    angle: float,
+    translate: Sequence[float],
+    scale: float,
+    shear: Any,
+    center: Sequence[float] | None = None,
+    **_unused: Any,
+) -> Moved:
+    return _moved_points(points, canvas, _Affine(canvas, angle, translate, scale, shear, center))
+
+
+@function_for("rotate", "boxes")
+def _rotate(
+    boxes: Tensor, told: Boxes, angle: float, expand: bool = False, center: Any = None, **_unused: Any
+) -> Moved:
+    return _moved_boxes(boxes, told, _Affine(told.canvas, -angle, (0.0, 0.0), 1.0, (0.0, 0.0), center, expand))
+
+
+@function_for("rotate", "points")
+def _rotate_points(
+    points: Tensor, canvas: Canvas, angle: float, expand: bool = False, center: Any = None, **_unused: Any
+) -> Moved:
+    return _moved_points(points, canvas, _Affine(canvas, -angle, (0.0, 0.0), 1.0, (0.0, 0.0), center, expand))
+
+
+def _inverse_perspective(terms: Sequence[float], points: Tensor) -> Tensor:
+    """Points, which go the other way than pixels are looked up."""
+    a, b, c, d, e, f, g, h = terms
+    scale = a * e - b * d
+    if scale == 0:
+        raise RuntimeError(f"The perspective {list(terms)} cannot be inverted, which boxes and points need")
+    above = [(e - f * h) / scale, (-b + c * h) / scale, (b * f - c * e) / scale]
+    above += [(-d + f * g) / scale, (a - c * g) / scale, (-a * f + c * d) / scale]
+    below = [(-e * g + d * h) / scale, (-a * h + b * g) / scale, 1.0]
+    library = torch()
+    dtype = points.dtype if points.is_floating_point() else library.float32
+    numerators = library.tensor([above[:3], above[3:]], dtype=dtype, device=points.device)
+    denominators = library.tensor([below, below], dtype=dtype, device=points.device)
+    places = library.cat([points, library.ones(len(points), 1, device=points.device)], dim=-1)
+    return places.matmul(numerators.T) / places.matmul(denominators.T)
+
+
+@function_for("perspective", "boxes")
+def _perspective(
+    boxes: Tensor, told: Boxes, startpoints: Any, endpoints: Any, coefficients: Any = None, **_unused: Any
+) -> Moved:
+    if boxes.numel() == 0:
+        return boxes, told.canvas
+    terms = perspective_terms(startpoints, endpoints, coefficients)
+    moved = _through_corners(boxes, told, told.canvas, lambda points: _inverse_perspective(terms, points), floats=False)
+    return moved, told.canvas
+
+
+@function_for("perspective", "points")
+def _perspective_points(
+    points: Tensor, canvas: Canvas, startpoints: Any, endpoints: Any, coefficients: Any = None, **_unused: Any
+) -> Moved:
+    if points.numel() == 0:
+        return points, canvas
+    terms = perspective_terms(startpoints, endpoints, coefficients)
+    moved = _inverse_perspective(terms, points.reshape(-1, 2))
+    return moved.to(points.dtype).reshape(points.shape), canvas
+
+
+def _displaced(points: Tensor, canvas: Canvas, displacement: Tensor) -> Tensor:
+    """Points (N, 2) moved by what is at their pixels."""
+    library = torch()
+    places = relative_places(*canvas, points)
+    towards = places - displacement.to(places)
+    column, row = points.long().unbind(dim=-1)
+    column, row = column.clamp(0, canvas[1] - 1), row.clamp(0, canvas[0] - 1)
+    extents = library.tensor(canvas[::-1], dtype=places.dtype, device=places.device)
+    return (towards[0, row, column] + 1) * (0.5 * extents) - 0.5
+
+
+@function_for("elastic", "boxes")
+def _elastic(boxes: Tensor, told: Boxes, displacement: Tensor, **_unused: Any) -> Moved:
+    check_displacement(displacement, *told.canvas)
+    if boxes.numel() == 0:
+        return boxes, told.canvas
+
+    def move(points: Tensor) -> Tensor:
+        whole = points.ceil() if points.is_floating_point() else points
+        return _displaced(whole, told.canvas, displacement).to(boxes.dtype)
+
+    return _through_corners(boxes, told, told.canvas, move, floats=False), told.canvas
+
+
+@function_for("elastic", "points")
+def _elastic_points(points: Tensor, canvas: Canvas, displacement: Tensor, **_unused: Any) -> Moved:
+    check_displacement(displacement, *canvas)
+    if points.numel() == 0:
+        return points, canvas
+    moved = _displaced(points.reshape(-1, 2), canvas, displacement)
+    return moved.to(points.dtype).reshape(points.shape), canvas
+
+
+def sound(boxes: Tensor, kind: str, canvas: Canvas, least: float, area: float) -> Tensor:
+    """Which boxes are inside and not too small."""
+    corners = converted(boxes, kind, "XYXY")
+    width, height = corners[:, 2] - corners[:, 0], corners[:, 3] - corners[:, 1]
+    inside = (
+        (corners >= 0).all(dim=-1) & (corners[:, 0::2] <= canvas[1]).all(-1) & (corners[:, 1::2] <= canvas[0]).all(-1)
+    )
+    return inside & (width >= least) & (height >= least) & (width * height >= area)
+
+
+def sound_points(points: Tensor, canvas: Canvas) -> Tensor:
+    """Which points, or groups of points, are inside."""
+    x, y = points[..., 0], points[..., 1]
+    inside = (x >= 0) & (x < canvas[1]) & (y >= 0) & (y < canvas[0])
+    return inside.flatten(start_dim=1).all(dim=1) if inside.ndim > 1 else inside

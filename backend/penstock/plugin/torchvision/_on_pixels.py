@@ -1,0 +1,259 @@
+"""The functions, for PIL's images: Pillow's arithmetic."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from penstock.kernels import pillow
+from penstock.plugin.torchvision._kinds import function_for
+from penstock.plugin.torchvision._pixels import Pixels, joined_fill
+from penstock.plugin.torchvision._random import torch
+from penstock.plugin.torchvision._settings import (
+    borders_of,
+    crop_anchor,
+    crop_borders,
+    filter_name,
+    pair_of,
+    resized_extents,
+)
+
+# Pillow has one nearest, and torchvision takes it for both of its own.
+_NAMES = {"nearest-exact": "nearest"}
+_CORNERS = 4
+
+
+def _pixelwise(name: str, function: Callable[..., np.ndarray]) -> None:
+    """Declares a function of arrays."""
+
+    @function_for(name, "pixels")
+    def _(image: Pixels, *args: Any, **kwargs: Any) -> Pixels:
+        return image.given(function(image.array, *args, **kwargs))
+
+
+_ON_ARRAYS: dict[str, Callable[..., np.ndarray]] = {
+    "adjust_brightness": lambda image, brightness_factor: pillow.adjust_brightness(image, brightness_factor),
+    "adjust_contrast": lambda image, contrast_factor: pillow.adjust_contrast(image, contrast_factor),
+    "adjust_saturation": lambda image, saturation_factor: pillow.adjust_saturation(image, saturation_factor),
+    "adjust_sharpness": lambda image, sharpness_factor: pillow.adjust_sharpness(image, sharpness_factor),
+    "adjust_hue": lambda image, hue_factor: pillow.adjust_hue(image, hue_factor),
+    "adjust_gamma": lambda image, gamma, gain=1.0: pillow.adjust_gamma(image, gamma, gain),
+    "posterize": lambda image, bits: pillow.posterize(image, bits),
+    "solarize": lambda image, threshold: pillow.solarize(image, threshold),
+    "autocontrast": pillow.autocontrast,
+    "equalize": pillow.equalize,
+    "invert": pillow.invert,
+    "rgb_to_grayscale": lambda image, num_output_channels=1: pillow.grey(image, num_output_channels),
+    "permute_channels": lambda image, permutation: image[:, :, [int(channel) for channel in permutation]],
+}
+for _name, _function in _ON_ARRAYS.items():
+    _pixelwise(_name, _function)
+
+
+@function_for("grayscale_to_rgb", "pixels")
+def _coloured(image: Pixels) -> Pixels:
+    array = image.array
+    return image.given(array[:, :, :1].repeat(3, axis=2) if image.channels < 3 else array[:, :, :3])
+
+
+@function_for("horizontal_flip", "pixels")
+def _mirrored(image: Pixels) -> Pixels:
+    return image.mirrored()
+
+
+@function_for("vertical_flip", "pixels")
+def _upside_down(image: Pixels) -> Pixels:
+    return image.mirrored(vertically=True)
+
+
+@function_for("crop", "pixels")
+def _crop(image: Pixels, top: int, left: int, height: int, width: int) -> Pixels:
+    return image.cropped(top, left, height, width)
+
+
+@function_for("center_crop", "pixels")
+def _middle(image: Pixels, output_size: Any) -> Pixels:
+    size = pair_of(output_size, "output_size")
+    borders = crop_borders(image.size, size)
+    if any(borders):
+        image = image.given(pillow.pad(image.array, *borders))
+        if image.size == size:
+            return image
+    return image.cropped(*crop_anchor(image.size, size), *size)
+
+
+@function_for("resize", "pixels")
+def _resize(
+    image: Pixels,
+    size: Any,
+    interpolation: Any = "bilinear",
+    max_size: int | None = None,
+    antialias: bool | None = True,
+) -> Pixels:
+    if antialias is False:
+        warnings.warn("PIL's images are resized with antialiasing, whatever `antialias` says", stacklevel=4)
+    extents = resized_extents(image.size, size, max_size)
+    name = filter_name(interpolation)
+    return image if extents == image.size else image.resized(*extents, _NAMES.get(name, name))
+
+
+@function_for("resized_crop", "pixels")
+def _resized_crop(
+    image: Pixels,
+    top: int,
+    left: int,
+    height: int,
+    width: int,
+    size: Any,
+    interpolation: Any = "bilinear",
+    antialias: bool | None = True,
+) -> Pixels:
+    return _resize(image.cropped(top, left, height, width), size, interpolation, None, antialias)
+
+
+@function_for("pad", "pixels")
+def _pad(image: Pixels, padding: Any, fill: Any = None, padding_mode: str = "constant") -> Pixels:
+    return image.given(pillow.pad(image.array, *borders_of(padding), joined_fill(fill), padding_mode))
+
+
+def _warp_name(interpolation: Any) -> str:
+    name = filter_name(interpolation)
+    return _NAMES.get(name, name)
+
+
+@function_for("affine", "pixels")
+def _affine(
+    image: Pixels,
+    angle: float,
+    translate: Sequence[float],
+    scale: float,
+    shear: Any,
+    interpolation: Any = "nearest",
+    fill: Any = None,
+    center: Sequence[float] | None = None,
+) -> Pixels:
+    height, width = image.size
+    middle = [width * 0.5, height * 0.5] if center is None else [float(place) for place in center]
+    terms = pillow.inverse_affine(middle, float(angle), list(translate), scale, shears_of(shear))
+    return image.given(pillow.affine(image.array, terms, _warp_name(interpolation), joined_fill(fill)))
+
+
+def shears_of(shear: Any) -> list[float]:
+    """Along x and along y, of one number or two."""
+    if isinstance(shear, (int, float)):
+        return [float(shear), 0.0]
+    angles = [float(angle) for angle in shear]
+    return angles * 2 if len(angles) == 1 else angles
+
+
+@function_for("rotate", "pixels")
+def _rotate(
+    image: Pixels,
+    angle: float,
+    interpolation: Any = "nearest",
+    expand: bool = False,
+    center: Sequence[float] | None = None,
+    fill: Any = None,
+) -> Pixels:
+    rotated = pillow.rotate(image.array, angle, _warp_name(interpolation), expand, center, joined_fill(fill))
+    return image.given(rotated)
+
+
+@function_for("perspective", "pixels")
+def _perspective(
+    image: Pixels,
+    startpoints: Any,
+    endpoints: Any,
+    interpolation: Any = "bilinear",
+    fill: Any = None,
+    coefficients: Sequence[float] | None = None,
+) -> Pixels:
+    terms = perspective_terms(startpoints, endpoints, coefficients)
+    return image.given(pillow.affine(image.array, terms, _warp_name(interpolation), joined_fill(fill)))
+
+
+def perspective_terms(startpoints: Any, endpoints: Any, coefficients: Sequence[float] | None) -> list[float]:
+    """The eight terms of a perspective, given, or by which the ``endpoints`` come from the ``startpoints``.
+
+    Raises:
+        ValueError: both are given, or neither, or there are not so many.
+    """
+    if (coefficients is None) == (startpoints is None or endpoints is None):
+        raise ValueError("Either `coefficients` are given, or `startpoints` and `endpoints`")
+    if coefficients is not None:
+        if len(coefficients) != 8:
+            raise ValueError(f"`coefficients` are eight numbers. Got {len(coefficients)}")
+        return list(coefficients)
+    if len(startpoints) != _CORNERS or len(endpoints) != _CORNERS:
+        raise ValueError(f"There are four corners. Got {len(startpoints)} and {len(endpoints)}")
+    rows = []
+    for (x, y), (u, v) in zip(endpoints, startpoints):
+        rows.append([x, y, 1, 0, 0, 0, -u * x, -u * y])
+        rows.append([0, 0, 0, x, y, 1, -v * x, -v * y])
+    return _solved(np.array(rows, np.float64), np.array(startpoints, np.float64).reshape(-1))
+
+
+def _solved(matrix: np.ndarray, values: np.ndarray) -> list[float]:
+    """The least squares in double precision, rounded to single."""
+    try:
+        library = torch()
+    except ImportError:
+        return np.linalg.lstsq(matrix, values, rcond=None)[0].astype(np.float32).tolist()
+    found = library.linalg.lstsq(library.from_numpy(matrix), library.from_numpy(values), driver="gels").solution
+    return found.to(library.float32).tolist()
+
+
+@function_for("five_crop", "pixels")
+def _five(image: Pixels, size: Any) -> tuple[Pixels, ...]:
+    return tuple(image.cropped(*place) for place in five_places(image.size, size))
+
+
+def five_places(extents: tuple[int, int], size: Any) -> list[tuple[int, int, int, int]]:
+    """Top, left, height and width of the corners and the middle.
+
+    Raises:
+        ValueError: the image is smaller.
+    """
+    height, width = pair_of(size)
+    if height > extents[0] or width > extents[1]:
+        raise ValueError(f"Crops of {(height, width)} do not fit into an image of {tuple(extents)}")
+    bottom, right = extents[0] - height, extents[1] - width
+    anchors = [(0, 0), (0, right), (bottom, 0), (bottom, right), crop_anchor(extents, (height, width))]
+    return [(*anchor, height, width) for anchor in anchors]
+
+
+@function_for("ten_crop", "pixels")
+def _ten(image: Pixels, size: Any, vertical_flip: bool = False) -> tuple[Pixels, ...]:
+    return _five(image, size) + _five(image.mirrored(vertical_flip), size)
+
+
+@function_for("jpeg", "pixels")
+def _compressed(image: Pixels, quality: int) -> Pixels:
+    import io
+
+    from PIL import Image
+
+    file = io.BytesIO()
+    Pixels(image.array).released().save(file, "JPEG", quality=quality)
+    array = np.asarray(Image.open(file))
+    return image.given(array[:, :, None] if array.ndim == 2 else array)
+
+
+def tensor_of(image: Pixels) -> Any:
+    """A tensor (C, H, W) of uint8 of its own memory."""
+    array = image.array
+    # What is resized belongs to nobody else.
+    shared = image.plan is None
+    return torch().from_numpy(array.copy() if shared else array).permute(2, 0, 1)
+
+
+def through_tensor(name: str, function: Callable[..., Any]) -> None:
+    """Declares that images of PIL are tensors to a function, and images again afterwards."""
+
+    @function_for(name, "pixels")
+    def _(image: Pixels, *args: Any, **kwargs: Any) -> Pixels:
+        result = function(tensor_of(image), *args, **kwargs)
+        return image.given(result.permute(1, 2, 0).numpy())

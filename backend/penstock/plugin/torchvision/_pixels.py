@@ -1,0 +1,175 @@
+"""PIL's images, and arrays like them, as transforms hold them: pixels, resized when they are looked at."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from penstock.data_types import INTERP_LINEAR
+from penstock.kernels import pillow
+from penstock.kernels.resize_shapes import AxisPlan
+from penstock.operators.image._references import Reference, ReferencePlan
+from penstock.operators.image._resizing import Window
+
+_CHANNELS = {"L": 1, "LA": 2, "RGB": 3, "RGBA": 4}
+_MODES = {channels: mode for mode, channels in _CHANNELS.items()}
+
+
+@functools.lru_cache(maxsize=512)
+def _plan(rows: int, columns: int, height: int, width: int, kind: str, channels: int) -> ReferencePlan:
+    """How Pillow resizes an image of this size."""
+    axes = AxisPlan(rows, height, 0.0, rows), AxisPlan(columns, width, 0.0, columns)
+    windows = Window(0, height), Window(0, width)
+    return ReferencePlan(axes, (INTERP_LINEAR,) * 2, True, windows, Reference("pil", kind, 0.0), channels)
+
+
+@functools.lru_cache(maxsize=512)
+def _part_of(plan: ReferencePlan, windows: tuple[Window, ...]) -> ReferencePlan:
+    """A plan for a part of what another one gives: kept, since its filters are."""
+    return replace(plan, windows=tuple(outer.part(inner) for outer, inner in zip(plan.windows, windows)))
+
+
+class Pixels:
+    """An image of uint8; not to be written to.
+
+    Args:
+        source: (H, W, C), or what is resized to it; None: what ``original`` holds.
+        plan: how it is resized, if it is.
+        original: the image of PIL, if this is one as it was given.
+        as_array: it came as an array, and not as an image of PIL.
+        flat: it came as an array of two dimensions.
+    """
+
+    def __init__(
+        self,
+        source: np.ndarray | None,
+        plan: ReferencePlan | None = None,
+        original: Any = None,
+        as_array: bool = False,
+        flat: bool = False,
+    ) -> None:
+        self._source = source
+        self.plan = plan
+        self._original = original
+        self.as_array = as_array
+        self._flat = flat
+
+    @property
+    def source(self) -> np.ndarray:
+        """What it is made of."""
+        if self._source is None:
+            array = np.asarray(self._original)
+            self._source = array[:, :, None] if array.ndim == 2 else array
+        return self._source
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Height and width."""
+        if self.plan is not None:
+            height, width = self.plan.extents
+            return height, width
+        if self._original is not None:
+            return self._original.height, self._original.width
+        return self.source.shape[0], self.source.shape[1]
+
+    @property
+    def channels(self) -> int:
+        """1 (mode L), 2 (LA), 3 (RGB) or 4 (RGBA)."""
+        return _CHANNELS[self._original.mode] if self._original is not None else self.source.shape[2]
+
+    @functools.cached_property
+    def array(self) -> np.ndarray:
+        """(H, W, C)."""
+        if self.plan is None:
+            return self.source
+        result = np.empty((*self.size, self.channels), np.uint8)
+        self.plan.resample(np.ascontiguousarray(self.source), result, self.plan.tables)
+        return result
+
+    def _made(self, source: np.ndarray, plan: ReferencePlan | None = None) -> Pixels:
+        return Pixels(source, plan, None, self.as_array, self._flat and source.shape[2] == 1)
+
+    def given(self, array: np.ndarray) -> Pixels:
+        """Another image that is given back as this one would be."""
+        return self._made(array)
+
+    def resized(self, height: int, width: int, kind: str) -> Pixels:
+        """What `Image.resize` gives.
+
+        Args:
+            height, width: pixels.
+            kind: the name of a filter of Pillow's.
+        """
+        source = self.array
+        return self._made(source, _plan(source.shape[0], source.shape[1], height, width, kind, source.shape[2]))
+
+    def cropped(self, top: int, left: int, height: int, width: int) -> Pixels:
+        """A region, black beyond the image."""
+        rows, columns = self.size
+        inside = top >= 0 and left >= 0 and top + height <= rows and left + width <= columns
+        if self.plan is not None and inside:
+            windows = Window(top, top + height), Window(left, left + width)
+            return self._made(self.source, _part_of(self.plan, windows))
+        return self._made(pillow.crop(self.array, top, left, height, width))
+
+    def mirrored(self, vertically: bool = False) -> Pixels:
+        """Upside down, or left to right."""
+        if self.plan is not None:
+            height, width = self.size
+            windows = Window(0, height, vertically), Window(0, width, not vertically)
+            return self._made(self.source, _part_of(self.plan, windows))
+        return self._made(self.source[::-1] if vertically else self.source[:, ::-1])
+
+    def released(self) -> Any:
+        """The image of PIL, or the array."""
+        if self._original is not None:
+            return self._original
+        if self.as_array:
+            return self.array[:, :, 0] if self._flat else self.array
+        from PIL import Image
+
+        array = np.ascontiguousarray(self.array)
+        return Image.fromarray(array[:, :, 0] if self.channels == 1 else array)
+
+
+def is_pil(value: object) -> bool:
+    """Whether it is an image of PIL; which is not imported for it."""
+    return any(kind.__module__ == "PIL.Image" and kind.__name__ == "Image" for kind in type(value).__mro__)
+
+
+def is_picture(value: object) -> bool:
+    """Whether it is an array that could be an image: of uint8, (H, W) or (H, W, C)."""
+    return (
+        isinstance(value, np.ndarray)
+        and value.dtype == np.uint8
+        and (value.ndim == 2 or (value.ndim == 3 and value.shape[2] in _MODES))
+    )
+
+
+def held(value: Any) -> Pixels:
+    """An image of PIL, or an array of uint8, as pixels.
+
+    Raises:
+        TypeError: its mode is none of L, LA, RGB and RGBA.
+    """
+    if isinstance(value, Pixels):
+        return value
+    if isinstance(value, np.ndarray):
+        return Pixels(value[:, :, None] if value.ndim == 2 else value, as_array=True, flat=value.ndim == 2)
+    if value.mode not in _CHANNELS:
+        raise TypeError(
+            f"An image of PIL has the mode {value.mode}, but transforms take {', '.join(_CHANNELS)}: convert it, e.g. with "
+            "image.convert('RGB')"
+        )
+    return Pixels(None, original=value)
+
+
+def joined_fill(fill: Sequence[float] | float | None) -> Sequence[float]:
+    """Values for the channels, or one for all."""
+    if fill is None:
+        return (0,)
+    return (fill,) if isinstance(fill, (int, float)) else fill

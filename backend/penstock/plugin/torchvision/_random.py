@@ -1,0 +1,153 @@
+"""Random numbers as PyTorch's global generator draws them: by it where PyTorch is installed, or else by an equal one."""
+
+from __future__ import annotations
+
+import importlib.util
+from functools import cache
+from typing import Any, Protocol
+
+import numpy as np
+
+_MANTISSA = 24
+
+
+class Numbers(Protocol):
+    """The draws that transforms make."""
+
+    def seed(self, seed: int) -> None:
+        """Starts anew."""
+        ...
+
+    def fractions(self, count: int) -> np.ndarray:
+        """From [0, 1), float32 of shape (count,): `torch.rand`."""
+        ...
+
+    def between(self, low: float, high: float) -> float:
+        """From [low, high) in single precision: `torch.Tensor.uniform_`."""
+        ...
+
+    def below(self, low: int, high: int) -> int:
+        """From low, ..., high - 1: `torch.randint`."""
+        ...
+
+    def shuffled(self, count: int) -> list[int]:
+        """0, ..., count - 1 in any order: `torch.randperm`."""
+        ...
+
+    def choice(self, weights: list[float]) -> int:
+        """The number of a weight: `torch.multinomial`."""
+        ...
+
+    def exponential(self, low: float, high: float) -> float:
+        """e to the power of a number between the logarithms of two, in single precision."""
+        ...
+
+
+class _Torch:
+    """PyTorch's own."""
+
+    def __init__(self) -> None:
+        import torch
+
+        self._torch = torch
+
+    def seed(self, seed: int) -> None:
+        self._torch.manual_seed(seed)
+
+    def fractions(self, count: int) -> np.ndarray:
+        return self._torch.rand(count).numpy()
+
+    def between(self, low: float, high: float) -> float:
+        return float(self._torch.empty(1).uniform_(low, high).item())
+
+    def below(self, low: int, high: int) -> int:
+        return int(self._torch.randint(low, high, (1,)).item())
+
+    def shuffled(self, count: int) -> list[int]:
+        return [int(number) for number in self._torch.randperm(count)]
+
+    def choice(self, weights: list[float]) -> int:
+        return int(self._torch.multinomial(self._torch.tensor(weights), 1))
+
+    def exponential(self, low: float, high: float) -> float:
+        logarithms = self._torch.log(self._torch.tensor([low, high]))
+        drawn = self._torch.empty(1).uniform_(float(logarithms[0]), float(logarithms[1]))
+        return float(self._torch.exp(drawn).item())
+
+
+class _Twister:
+    """The same numbers from numpy's Mersenne Twister. `choice` draws by other means, and `exponential` may differ in its last
+    digit."""
+
+    def __init__(self) -> None:
+        self._state = np.random.RandomState()
+
+    def seed(self, seed: int) -> None:
+        self._state = np.random.RandomState(seed & 0xFFFFFFFF)
+
+    def _word(self) -> int:
+        return int(self._state.randint(0, 1 << 32, dtype=np.uint32))
+
+    def fractions(self, count: int) -> np.ndarray:
+        words = [self._word() & ((1 << _MANTISSA) - 1) for _ in range(count)]
+        return np.array(words, np.float32) * np.float32(2.0**-_MANTISSA)
+
+    def between(self, low: float, high: float) -> float:
+        first, span = np.float32(low), np.float32(high) - np.float32(low)
+        # One rounding, as of a fused multiplication.
+        return float(np.float32(np.float64(self.fractions(1)[0]) * np.float64(span) + np.float64(first)))
+
+    def below(self, low: int, high: int) -> int:
+        return low + self._word() % (high - low)
+
+    def shuffled(self, count: int) -> list[int]:
+        numbers = list(range(count))
+        for place in range(count - 1):
+            other = place + self._word() % (count - place)
+            numbers[place], numbers[other] = numbers[other], numbers[place]
+        return numbers
+
+    def choice(self, weights: list[float]) -> int:
+        shares = np.cumsum(weights) / np.sum(weights)
+        return min(int(np.searchsorted(shares, self.fractions(1)[0], side="right")), len(weights) - 1)
+
+    def exponential(self, low: float, high: float) -> float:
+        first, last = np.log(np.array([low, high], np.float32).astype(np.float64)).astype(np.float32)
+        return float(np.float32(np.exp(self.between(float(first), float(last)))))
+
+
+@cache
+def numbers() -> Numbers:
+    """The source of all random numbers."""
+    return _Torch() if importlib.util.find_spec("torch") else _Twister()
+
+
+def manual_seed(seed: int) -> None:
+    """Lets random transforms draw the same parameters again, with PyTorch or without: those after `torch.manual_seed`."""
+    numbers().seed(seed)
+
+
+def occurs(probability: float) -> bool:
+    """Whether what happens with this probability does, this time."""
+    return bool(numbers().fractions(1)[0] < np.float32(probability))
+
+
+def happens(probability: float) -> bool:
+    """The same, of automatic augmentations, which include the bound."""
+    return bool(numbers().fractions(1)[0] <= np.float32(probability))
+
+
+def torch() -> Any:
+    """PyTorch, which tensors need.
+
+    Raises:
+        ImportError: it is not installed.
+    """
+    try:
+        import torch
+    except ImportError as error:
+        raise ImportError(
+            "Tensors need PyTorch, which is not installed: `pip install 'penstock[pytorch]'`. Transforms of PIL's images "
+            "and of arrays do without it"
+        ) from error
+    return torch

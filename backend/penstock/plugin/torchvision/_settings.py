@@ -1,0 +1,183 @@
+"""Arguments that several transforms take, checked."""
+
+from __future__ import annotations
+
+import enum
+import numbers
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+_BY_NUMBER = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic", 4: "box", 5: "hamming"}
+
+
+class InterpolationMode(enum.Enum):
+    """The filters. Their values, or Pillow's numbers, will do as well."""
+
+    NEAREST = "nearest"
+    NEAREST_EXACT = "nearest-exact"
+    BILINEAR = "bilinear"
+    BICUBIC = "bicubic"
+    BOX = "box"
+    HAMMING = "hamming"
+    LANCZOS = "lanczos"
+
+
+_FILTERS = tuple(mode.value for mode in InterpolationMode)
+
+
+def filter_name(interpolation: Any) -> str:
+    """The name of a filter.
+
+    Raises:
+        ValueError: there is no such filter.
+    """
+    if isinstance(interpolation, int) and interpolation in _BY_NUMBER:
+        return _BY_NUMBER[interpolation]
+    name = getattr(interpolation, "value", interpolation)
+    if name in _FILTERS:
+        return str(name)
+    raise ValueError(f"`interpolation` is one of {', '.join(_FILTERS)}, or Pillow's number. Got: {interpolation!r}")
+
+
+def pair_of(size: Any, name: str = "size") -> tuple[int, int]:
+    """Height and width.
+
+    Raises:
+        ValueError: it is neither a number nor one or two.
+    """
+    if isinstance(size, numbers.Number):
+        return int(size), int(size)  # type: ignore[call-overload]
+    if isinstance(size, Sequence) and not isinstance(size, str) and len(size) in (1, 2):
+        return size[0], size[-1]
+    raise ValueError(f"`{name}` is a number, or height and width. Got: {size!r}")
+
+
+def range_of(value: Any, name: str) -> tuple[float, float]:
+    """Two numbers.
+
+    Raises:
+        TypeError, ValueError: it is neither one nor two of them.
+    """
+    if isinstance(value, (int, float)):
+        return float(value), float(value)
+    if not isinstance(value, Sequence):
+        raise TypeError(f"`{name}` is a number, or two. Got: {value!r}")
+    if len(value) not in (1, 2) or not all(isinstance(part, (int, float)) for part in value):
+        raise ValueError(f"`{name}` is a number, or two. Got: {value!r}")
+    return float(value[0]), float(value[-1])
+
+
+def angles_of(value: Any, name: str, counts: Sequence[int] = (2,)) -> list[float]:
+    """Degrees, from and to.
+
+    Raises:
+        TypeError, ValueError: it is neither a positive number, which stands for both directions, nor so many.
+    """
+    if isinstance(value, (int, float)):
+        if value < 0:
+            raise ValueError(f"`{name}`, if it is one number, is not negative. Got: {value:g}")
+        return [-float(value), float(value)]
+    return [float(angle) for angle in several(value, name, counts)]
+
+
+def several(value: Any, name: str, counts: Sequence[int] = (2,)) -> Sequence[Any]:
+    """A sequence of so many.
+
+    Raises:
+        TypeError, ValueError: it isn't.
+    """
+    wanted = " or ".join(map(str, counts))
+    if not isinstance(value, Sequence):
+        raise TypeError(f"`{name}` is a sequence of {wanted}. Got: {value!r}")
+    if len(value) not in counts:
+        raise ValueError(f"`{name}` is a sequence of {wanted}. Got {len(value)}: {value!r}")
+    return value
+
+
+def probability(value: float) -> float:
+    """A probability.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if not 0.0 <= value <= 1.0:
+        raise ValueError(f"`p` is between 0 and 1. Got: {value}")
+    return value
+
+
+def borders_of(padding: Any) -> tuple[int, int, int, int]:
+    """Left, top, right and bottom of `padding`: one number, two (across, down) or four.
+
+    Raises:
+        TypeError, ValueError: it is none of that.
+    """
+    if isinstance(padding, int):
+        return padding, padding, padding, padding
+    if not isinstance(padding, (list, tuple)):
+        raise TypeError(f"`padding` is a number, or a list of 1, 2 or 4. Got: {padding!r}")
+    if len(padding) not in (1, 2, 4) or not all(isinstance(border, int) for border in padding):
+        raise ValueError(f"`padding` is a number, or a list of 1, 2 or 4. Got: {padding!r}")
+    left, top, *rest = [*padding, *padding][:4] if len(padding) > 1 else [*padding] * 4
+    return left, top, rest[0], rest[1]
+
+
+def fills_of(fill: Any) -> Mapping[Any, Any]:
+    """What is filled in, by type; `others` for those that are not named.
+
+    Raises:
+        TypeError: it is neither a number, nor a sequence, nor a dictionary of them.
+    """
+    if isinstance(fill, dict):
+        return {kind: _fill(value) for kind, value in fill.items()}
+    return {"others": _fill(fill)}
+
+
+def _fill(fill: Any) -> Any:
+    if fill is None or isinstance(fill, (int, float)):
+        return fill
+    if isinstance(fill, (tuple, list)):
+        return [float(value) for value in fill]
+    raise TypeError(f"`fill` is a number, a sequence or a dictionary of them. Got: {fill!r}")
+
+
+def resized_extents(extents: tuple[int, int], size: Any, most: int | None) -> tuple[int, int]:
+    """The height and width that `Resize` gives an image.
+
+    Args:
+        extents: its height and width.
+        size: both, or the shorter side, or None: ``most`` is the longer side.
+        most: of the longer side.
+
+    Raises:
+        ValueError: they don't go together.
+    """
+    height, width = extents
+    short, long = min(height, width), max(height, width)
+    if size is None:
+        if not isinstance(most, int):
+            raise ValueError(f"`max_size` is a number where `size` is None. Got: {most!r}")
+        sides = int(most * short / long), most
+        return sides[::-1] if width <= height else sides
+    wanted = [size] if isinstance(size, int) else list(size)
+    if len(wanted) == 2:
+        if most is not None:
+            raise ValueError("`max_size` goes with the length of the shorter side, not with height and width")
+        return wanted[0], wanted[1]
+    sides = wanted[0], int(wanted[0] * long / short)
+    if most is not None:
+        if most <= wanted[0]:
+            raise ValueError(f"`max_size`, {most}, must be greater than the shorter side, {wanted[0]}")
+        if sides[1] > most:
+            sides = int(most * sides[0] / sides[1]), most
+    return sides[::-1] if width <= height else sides
+
+
+def crop_anchor(extents: tuple[int, int], size: tuple[int, int]) -> tuple[int, int]:
+    """Top and left of the middle: half a pixel is rounded to even."""
+    return round((extents[0] - size[0]) / 2.0), round((extents[1] - size[1]) / 2.0)
+
+
+def crop_borders(extents: tuple[int, int], size: tuple[int, int]) -> tuple[int, int, int, int]:
+    """What a smaller image is padded with before its middle is cropped: left, top, right, bottom."""
+    down, across = max(size[0] - extents[0], 0), max(size[1] - extents[1], 0)
+    return across // 2, down // 2, (across + 1) // 2, (down + 1) // 2

@@ -1,0 +1,6 @@
+"""Transforms of images and what belongs to them."""
+
+from penstock.plugin.torchvision.transforms import v2
+from penstock.plugin.torchvision.transforms.v2 import AutoAugmentPolicy, InterpolationMode
+
+__all__ = ["AutoAugmentPolicy", "InterpolationMode", "v2"]

@@ -1,0 +1,208 @@
+"""Transforms that erase, mix and compress."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from penstock.plugin.torchvision import tv_tensors
+from penstock.plugin.torchvision._kinds import kind_of, leaves_of
+from penstock.plugin.torchvision._random import numbers, torch
+from penstock.plugin.torchvision._settings import several
+from penstock.plugin.torchvision.transforms.v2._misc import labels_of
+from penstock.plugin.torchvision.transforms.v2._transform import (
+    Applied,
+    OwnTransform,
+    RandomlyApplied,
+    common_dimensions,
+    common_size,
+)
+
+_TRIALS = 10
+_IMAGES = ("tensor", "image", "video")
+
+
+class RandomErasing(RandomlyApplied):
+    """A random region overwritten, with a probability. It needs PyTorch.
+
+    Args:
+        p: the probability.
+        scale: the region's share of the area, from and to.
+        ratio: its height over its width, from and to.
+        value: one, one for each channel, or `random`: noise.
+        inplace: the tensor itself is changed.
+    """
+
+    function = "erase"
+
+    def __init__(
+        self,
+        p: float = 0.5,
+        scale: Sequence[float] = (0.02, 0.33),
+        ratio: Sequence[float] = (0.3, 3.3),
+        value: Any = 0.0,
+        inplace: bool = False,
+    ) -> None:
+        super().__init__(p)
+        if not isinstance(value, (int, float, str, tuple, list)):
+            raise TypeError(f"`value` is a number, a sequence or 'random'. Got: {value!r}")
+        if isinstance(value, str) and value != "random":
+            raise ValueError(f"`value`, if it is a string, is 'random'. Got: {value!r}")
+        for name, bounds in (("scale", scale), ("ratio", ratio)):
+            if not isinstance(bounds, Sequence):
+                raise TypeError(f"`{name}` is a sequence. Got: {bounds!r}")
+            if bounds[0] > bounds[1]:
+                warnings.warn(f"`{name}` goes from {bounds[0]} to {bounds[1]}, which is less", stacklevel=2)
+        if scale[0] < 0 or scale[1] > 1:
+            raise ValueError(f"`scale` is within 0 and 1. Got: {scale}")
+        self.scale, self.ratio, self.inplace = scale, ratio, inplace
+        self.value: list[float] | None = None
+        if not isinstance(value, str):
+            self.value = [float(number) for number in (value if isinstance(value, (tuple, list)) else [value])]
+
+    def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
+        channels, height, width = common_dimensions(flat_inputs)
+        if self.value is not None and len(self.value) not in (1, channels):
+            raise ValueError(f"`value` has {len(self.value)} values for {channels} channels")
+        for _ in range(_TRIALS):
+            area = height * width * numbers().between(*self.scale)
+            ratio = numbers().exponential(*self.ratio)
+            h, w = round(math.sqrt(area * ratio)), round(math.sqrt(area / ratio))
+            if h >= height or w >= width:
+                continue
+            if self.value is None:
+                values = torch().empty([channels, h, w]).normal_()
+            else:
+                values = torch().tensor(self.value)[:, None, None]
+            top = numbers().below(0, height - h + 1)
+            return {"i": top, "j": numbers().below(0, width - w + 1), "h": h, "w": w, "v": values}
+        return {}
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        return self.call("erase", inpt, **params, inplace=self.inplace) if params else inpt
+
+
+class _Mixing(OwnTransform):
+    """Mixes the images of a batch with their predecessors, and the labels accordingly. It needs PyTorch.
+
+    Args:
+        alpha: of the distribution of the shares.
+        num_classes: of labels that are numbers.
+        labels_getter: finds the labels in a sample.
+    """
+
+    kinds = frozenset(_IMAGES)
+
+    def __init__(self, *, alpha: float = 1.0, num_classes: int | None = None, labels_getter: Any = "default") -> None:
+        self.alpha = float(alpha)
+        self.num_classes = num_classes
+        self._labels_of = labels_of(labels_getter)
+
+    def _share(self) -> float:
+        library = torch()
+        return float(library.distributions.Beta(*[library.tensor([self.alpha])] * 2).sample(()))
+
+    def mixed(self, image: Any, params: dict[str, Any]) -> Any:
+        """A batch of images, mixed."""
+        raise NotImplementedError
+
+    def run(self, sample: Any) -> Any:
+        leaves, rebuilt = leaves_of(sample)
+        if any(kind_of(leaf) in ("pixels", "mask", "boxes", "points") for leaf in leaves):
+            raise ValueError(f"{type(self).__name__} is for tensors, and not for PIL's images, masks, boxes and points")
+        labels = self._labels_of(sample)
+        self._check(labels)
+        wanted = self.wanted(leaves)
+        params = self.make_params([leaf for leaf, want in zip(leaves, wanted) if want])
+        results = []
+        for leaf, want in zip(leaves, wanted):
+            if leaf is labels:
+                results.append(self._mixed_labels(leaf, params["share"]))
+            elif want:
+                results.append(self._checked(leaf, len(labels), params))
+            else:
+                results.append(leaf)
+        return rebuilt(results)
+
+    def _check(self, labels: Any) -> None:
+        if not isinstance(labels, torch().Tensor):
+            raise ValueError(f"Labels are a tensor. Got: {type(labels).__name__}")
+        if labels.ndim not in (1, 2):
+            raise ValueError(
+                f"Labels are numbers (N,) or probabilities (N, classes). Got the shape {tuple(labels.shape)}"
+            )
+        if labels.ndim == 1 and self.num_classes is None:
+            raise ValueError("`num_classes` is needed where labels are numbers")
+        if labels.ndim == 2 and self.num_classes not in (None, labels.shape[1]):
+            raise ValueError(f"`num_classes` is {self.num_classes}, but labels have {labels.shape[1]} probabilities")
+
+    def _checked(self, image: Any, count: int, params: dict[str, Any]) -> Any:
+        axes = 5 if kind_of(image) == "video" else 4
+        if image.ndim != axes or len(image) != count:
+            raise ValueError(
+                f"Expected {count} images, of {axes} dimensions together. Got the shape {tuple(image.shape)}"
+            )
+        result = self.mixed(image.as_subclass(torch().Tensor), params)
+        return result if kind_of(image) == "tensor" else tv_tensors.classes().wrap(result, like=image)
+
+    def _mixed_labels(self, labels: Any, share: float) -> Any:
+        if labels.ndim == 1:
+            labels = torch().nn.functional.one_hot(labels, num_classes=self.num_classes)
+        return _mixture(labels if labels.is_floating_point() else labels.float(), share)
+
+
+def _mixture(values: Any, share: float) -> Any:
+    return values.roll(1, 0).mul_(1.0 - share).add_(values.mul(share))
+
+
+class MixUp(_Mixing):
+    """Sums of images and their predecessors."""
+
+    def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
+        return {"share": self._share()}
+
+    def mixed(self, image: Any, params: dict[str, Any]) -> Any:
+        return _mixture(image, params["share"])
+
+
+class CutMix(_Mixing):
+    """Images with a region of their predecessors."""
+
+    def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
+        share = self._share()
+        height, width = common_size(flat_inputs)
+        x, y = numbers().below(0, width), numbers().below(0, height)
+        half = 0.5 * math.sqrt(1.0 - share)
+        across, down = int(half * width), int(half * height)
+        left, right = max(x - across, 0), min(x + across, width)
+        top, bottom = max(y - down, 0), min(y + down, height)
+        share = float(1.0 - (right - left) * (bottom - top) / (width * height))
+        return {"place": (slice(top, bottom), slice(left, right)), "share": share}
+
+    def mixed(self, image: Any, params: dict[str, Any]) -> Any:
+        result, place = image.clone(), (..., *params["place"])
+        result[place] = image.roll(1, 0)[place]
+        return result
+
+
+class JPEG(Applied):
+    """Compressed and decoded.
+
+    Args:
+        quality: from 1 to 100, or the range that it is drawn from.
+    """
+
+    function = "jpeg"
+
+    def __init__(self, quality: int | Sequence[int]) -> None:
+        bounds = [quality, quality] if isinstance(quality, int) else several(quality, "quality")
+        if any(not isinstance(bound, int) or isinstance(bound, bool) for bound in bounds):
+            raise TypeError(f"`quality` is a number, or two. Got: {quality!r}")
+        if not 1 <= bounds[0] <= bounds[1] <= 100:
+            raise ValueError(f"`quality` is from 1 to 100. Got: {quality!r}")
+        self.quality = bounds
+
+    def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
+        return {"quality": numbers().below(self.quality[0], self.quality[1] + 1)}

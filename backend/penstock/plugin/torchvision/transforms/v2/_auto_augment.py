@@ -1,0 +1,378 @@
+"""Automatic augmentation: AutoAugment, RandAugment, TrivialAugment and AugMix, from their papers, as torchvision draws."""
+
+from __future__ import annotations
+
+import enum
+import functools
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from penstock.plugin.torchvision import tv_tensors
+from penstock.plugin.torchvision._conversion import pil_to_tensor
+from penstock.plugin.torchvision._kinds import call, kind_of, leaves_of, size_of
+from penstock.plugin.torchvision._on_tensors import most_of
+from penstock.plugin.torchvision._pixels import Pixels, held
+from penstock.plugin.torchvision._random import happens, numbers, torch
+from penstock.plugin.torchvision._settings import fills_of
+from penstock.plugin.torchvision.transforms.v2._transform import OwnTransform, fill_for
+
+_PARAMETER_MAX = 10
+
+
+class AutoAugmentPolicy(enum.Enum):
+    """Which data a policy was found for."""
+
+    IMAGENET = "imagenet"
+    CIFAR10 = "cifar10"
+    SVHN = "svhn"
+
+
+# The pairs of each policy: what, its probability, its magnitude of ten (- : none).
+_POLICIES = {
+    "imagenet": """
+        Posterize .4 8, Rotate .6 9; Solarize .6 5, AutoContrast .6 -; Equalize .8 -, Equalize .6 -;
+        Posterize .6 7, Posterize .6 6; Equalize .4 -, Solarize .2 4; Equalize .4 -, Rotate .8 8;
+        Solarize .6 3, Equalize .6 -; Posterize .8 5, Equalize 1 -; Rotate .2 3, Solarize .6 8;
+        Equalize .6 -, Posterize .4 6; Rotate .8 8, Color .4 0; Rotate .4 9, Equalize .6 -; Equalize 0 -, Equalize .8 -;
+        Invert .6 -, Equalize 1 -; Color .6 4, Contrast 1 8; Rotate .8 8, Color 1 2; Color .8 8, Solarize .8 7;
+        Sharpness .4 7, Invert .6 -; ShearX .6 5, Equalize 1 -; Color .4 0, Equalize .6 -; Equalize .4 -, Solarize .2 4;
+        Solarize .6 5, AutoContrast .6 -; Invert .6 -, Equalize 1 -; Color .6 4, Contrast 1 8; Equalize .8 -, Equalize .6 -
+    """,
+    "cifar10": """
+        Invert .1 -, Contrast .2 6; Rotate .7 2, TranslateX .3 9; Sharpness .8 1, Sharpness .9 3;
+        ShearY .5 8, TranslateY .7 9; AutoContrast .5 -, Equalize .9 -; ShearY .2 7, Posterize .3 7;
+        Color .4 3, Brightness .6 7; Sharpness .3 9, Brightness .7 9; Equalize .6 -, Equalize .5 -;
+        Contrast .6 7, Sharpness .6 5; Color .7 7, TranslateX .5 8; Equalize .3 -, AutoContrast .4 -;
+        TranslateY .4 3, Sharpness .2 6; Brightness .9 6, Color .2 8; Solarize .5 2, Invert 0 -;
+        Equalize .2 -, AutoContrast .6 -; Equalize .2 -, Equalize .6 -; Color .9 9, Equalize .6 -;
+        AutoContrast .8 -, Solarize .2 8; Brightness .1 3, Color .7 0; Solarize .4 5, AutoContrast .9 -;
+        TranslateY .9 9, TranslateY .7 9; AutoContrast .9 -, Solarize .8 3; Equalize .8 -, Invert .1 -;
+        TranslateY .7 9, AutoContrast .9 -
+    """,
+    "svhn": """
+        ShearX .9 4, Invert .2 -; ShearY .9 8, Invert .7 -; Equalize .6 -, Solarize .6 6; Invert .9 -, Equalize .6 -;
+        Equalize .6 -, Rotate .9 3; ShearX .9 4, AutoContrast .8 -; ShearY .9 8, Invert .4 -; ShearY .9 5, Solarize .2 6;
+        Invert .9 -, AutoContrast .8 -; Equalize .6 -, Rotate .9 3; ShearX .9 4, Solarize .3 3; ShearY .8 8, Invert .7 -;
+        Equalize .9 -, TranslateY .6 6; Invert .9 -, Equalize .6 -; Contrast .3 3, Rotate .8 4; Invert .8 -, TranslateY 0 2;
+        ShearY .7 6, Solarize .4 8; Invert .6 -, Rotate .8 4; ShearY .3 7, TranslateX .9 3; ShearX .1 6, Invert .6 -;
+        Solarize .7 2, TranslateY .6 7; ShearY .8 4, Invert .8 -; ShearX .7 9, TranslateY .8 3; ShearY .8 5, AutoContrast .7 -;
+        ShearX .7 2, Invert .1 -
+    """,
+}
+
+
+class _Choice(NamedTuple):
+    """What is applied, with which probability and magnitude."""
+
+    name: str
+    probability: float
+    magnitude: int | None
+
+
+def _policy(text: str) -> list[list[_Choice]]:
+    def choice(words: str) -> _Choice:
+        name, probability, magnitude = words.split()
+        return _Choice(name, float(probability), None if magnitude == "-" else int(magnitude))
+
+    return [[choice(words) for words in pair.split(",")] for pair in text.split(";")]
+
+
+class _Range(NamedTuple):
+    """Magnitudes, from the first to the last.
+
+    Attributes:
+        first, last: of the magnitudes; of translations, in shares of the side if ``by_side`` is given.
+        signed: half of them are negative.
+        by_side: 0: relative to the height; 1: to the width.
+        drops: of `Posterize`: so many bits from the first on.
+    """
+
+    first: float
+    last: float
+    signed: bool = True
+    by_side: int | None = None
+    drops: float = 0.0
+
+    def values(self, bins: int, extents: tuple[int, int]) -> np.ndarray:
+        """So many magnitudes for an image, as `torch.linspace` rounds them."""
+        if self.drops:
+            steps = np.arange(bins).astype(np.float32) / np.float32((bins - 1) / self.drops)
+            return np.round(np.float32(self.first) - steps)
+        last = self.last if self.by_side is None else self.last * extents[self.by_side]
+        return levels(self.first, last, bins)
+
+
+def levels(first: float, last: float, count: int) -> np.ndarray:
+    """Equal steps in single precision, counted from the nearer end."""
+    low, high = np.float32(first), np.float32(last)
+    if count == 1:
+        return np.array([low], np.float32)
+    step = np.float64((high - low) / np.float32(count - 1))
+    places = np.arange(count)
+    up = np.float64(low) + step * places
+    down = np.float64(high) - step * (count - 1 - places)
+    return np.where(places < count // 2, up, down).astype(np.float32)
+
+
+_PLAIN = {"AutoContrast": None, "Equalize": None}
+_LOOKS = ("Brightness", "Color", "Contrast", "Sharpness")
+Space = Mapping[str, _Range | None]
+
+
+def _space(
+    shear: float, across: _Range, down: _Range, turn: float, look: float, bits: _Range
+) -> dict[str, _Range | None]:
+    return {
+        "ShearX": _Range(0.0, shear),
+        "ShearY": _Range(0.0, shear),
+        "TranslateX": across,
+        "TranslateY": down,
+        "Rotate": _Range(0.0, turn),
+        **{name: _Range(0.0, look) for name in _LOOKS},
+        "Posterize": bits,
+        "Solarize": _Range(1.0, 0.0, signed=False),
+        **_PLAIN,
+    }
+
+
+_SHARE = 150.0 / 331.0
+_OF_PAPER = _space(
+    0.3, _Range(0.0, _SHARE, by_side=1), _Range(0.0, _SHARE, by_side=0), 30.0, 0.9, _Range(8, 0, False, drops=4)
+)
+_WIDE = _space(0.99, _Range(0.0, 32.0), _Range(0.0, 32.0), 135.0, 0.99, _Range(8, 0, False, drops=6))
+_THIRD = 1.0 / 3.0
+# Without what brightens: the first nine of AugMix; the others follow.
+_MIXED = _space(
+    0.3, _Range(0.0, _THIRD, by_side=1), _Range(0.0, _THIRD, by_side=0), 30.0, 0.9, _Range(4, 0, False, drops=4)
+)
+_MIXED_FEW = {name: known for name, known in _MIXED.items() if name not in _LOOKS}
+_MIXED_ALL = {**_MIXED_FEW, **{name: _MIXED[name] for name in _LOOKS}}
+
+
+def _sheared(axis: int) -> Callable[..., Any]:
+    def shear(image: Any, magnitude: float, **how: Any) -> Any:
+        angles = [0.0, 0.0]
+        angles[axis] = math.degrees(math.atan(magnitude))
+        return call("affine", image, 0.0, [0, 0], 1.0, angles, center=[0, 0], **how)
+
+    return shear
+
+
+def _translated(axis: int) -> Callable[..., Any]:
+    def translate(image: Any, magnitude: float, **how: Any) -> Any:
+        distances = [0, 0]
+        distances[axis] = int(magnitude)
+        return call("affine", image, 0.0, distances, 1.0, [0.0, 0.0], **how)
+
+    return translate
+
+
+def _solarized(image: Any, magnitude: float, **_how: Any) -> Any:
+    white = 255.0 if kind_of(image) == "pixels" else most_of(image.dtype)
+    return call("solarize", image, threshold=white * magnitude)
+
+
+def _adjusted(name: str) -> Callable[..., Any]:
+    return lambda image, magnitude, **_how: call(f"adjust_{name}", image, 1.0 + magnitude)
+
+
+_AUGMENTATIONS: Mapping[str, Callable[..., Any]] = {
+    "Identity": lambda image, magnitude, **_how: image,
+    "ShearX": _sheared(0),
+    "ShearY": _sheared(1),
+    "TranslateX": _translated(0),
+    "TranslateY": _translated(1),
+    "Rotate": lambda image, magnitude, **how: call("rotate", image, magnitude, **how),
+    "Brightness": _adjusted("brightness"),
+    "Color": _adjusted("saturation"),
+    "Contrast": _adjusted("contrast"),
+    "Sharpness": _adjusted("sharpness"),
+    "Posterize": lambda image, magnitude, **_how: call("posterize", image, bits=int(magnitude)),
+    "Solarize": _solarized,
+    "AutoContrast": lambda image, magnitude, **_how: call("autocontrast", image),
+    "Equalize": lambda image, magnitude, **_how: call("equalize", image),
+    "Invert": lambda image, magnitude, **_how: call("invert", image),
+}
+
+
+class AutomaticAugmentation(OwnTransform):
+    """Augments the one image of a sample, without boxes, masks or points.
+
+    Args:
+        interpolation: `nearest`, `bilinear`, and of PIL's images `bicubic`.
+        fill: of what comes from outside; as of `Pad`.
+    """
+
+    def __init__(self, interpolation: Any = "nearest", fill: Any = None) -> None:
+        self.interpolation = interpolation
+        self.fill = fill
+        self._fill = fills_of(fill)
+
+    def augmented(self, image: Any, extents: tuple[int, int]) -> Any:
+        """An image, augmented."""
+        raise NotImplementedError
+
+    def run(self, sample: Any) -> Any:
+        leaves, rebuilt = leaves_of(sample)
+        wanted = self.wanted(leaves)
+        kinds = [kind_of(leaf) if want else None for leaf, want in zip(leaves, wanted)]
+        if set(kinds) & {"mask", "boxes", "points"}:
+            raise TypeError(f"{type(self).__name__} is for images, and not for masks, boxes and points")
+        places = [place for place, kind in enumerate(kinds) if kind is not None]
+        if len(places) != 1:
+            raise TypeError(f"{type(self).__name__} needs one image or video. The sample holds {len(places)}")
+        image = leaves[places[0]]
+        leaves[places[0]] = self.augmented(image, size_of(image))
+        return rebuilt(leaves)
+
+    def applied(self, image: Any, name: str, magnitude: float) -> Any:
+        """What one augmentation makes of an image."""
+        how = {"interpolation": self.interpolation, "fill": fill_for(self._fill, image)}
+        return _AUGMENTATIONS[name](image, magnitude, **how)
+
+    def drawn(self, image: Any, space: Space, bins: int, extents: tuple[int, int], level: Callable[[], int]) -> Any:
+        """What a random one makes of it, whose magnitude has the number that ``level`` gives."""
+        name = list(space)[numbers().below(0, len(space))]
+        return self.applied(image, name, _magnitude(space[name], bins, extents, level))
+
+
+def _magnitude(known: _Range | None, bins: int, extents: tuple[int, int], level: Callable[[], int]) -> float:
+    if known is None:
+        return 0.0
+    magnitude = float(known.values(bins, extents)[level()])
+    return -magnitude if known.signed and happens(0.5) else magnitude
+
+
+class AutoAugment(AutomaticAugmentation):
+    """A random pair of a learned policy.
+
+    Args:
+        policy: of `AutoAugmentPolicy`.
+        interpolation, fill: of warps.
+    """
+
+    def __init__(
+        self, policy: Any = AutoAugmentPolicy.IMAGENET, interpolation: Any = "nearest", fill: Any = None
+    ) -> None:
+        super().__init__(interpolation, fill)
+        name = getattr(policy, "value", policy)
+        if name not in _POLICIES:
+            raise ValueError(f"`policy` is one of {', '.join(_POLICIES)}. Got: {policy!r}")
+        self.policy = policy
+        self._pairs = _policy(_POLICIES[name])
+
+    def augmented(self, image: Any, extents: tuple[int, int]) -> Any:
+        space: Space = {**_OF_PAPER, "Invert": None}
+        for choice in self._pairs[numbers().below(0, len(self._pairs))]:
+            if happens(choice.probability):
+                level = choice.magnitude or 0
+                magnitude = _magnitude(space[choice.name], _PARAMETER_MAX, extents, functools.partial(int, level))
+                image = self.applied(image, choice.name, magnitude)
+        return image
+
+
+class RandAugment(AutomaticAugmentation):
+    """Some random augmentations of one magnitude.
+
+    Args:
+        num_ops: how many.
+        magnitude: the number of the magnitude.
+        num_magnitude_bins: how many there are.
+        interpolation, fill: of warps.
+    """
+
+    def __init__(
+        self,
+        num_ops: int = 2,
+        magnitude: int = 9,
+        num_magnitude_bins: int = 31,
+        interpolation: Any = "nearest",
+        fill: Any = None,
+    ) -> None:
+        super().__init__(interpolation, fill)
+        if not isinstance(num_ops, int) or num_ops < 0:
+            raise ValueError(f"`num_ops` is a number, not negative. Got: {num_ops!r}")
+        self.num_ops, self.magnitude, self.num_magnitude_bins = num_ops, magnitude, num_magnitude_bins
+
+    def augmented(self, image: Any, extents: tuple[int, int]) -> Any:
+        space: Space = {"Identity": None, **_OF_PAPER}
+        for _ in range(self.num_ops):
+            image = self.drawn(image, space, self.num_magnitude_bins, extents, lambda: self.magnitude)
+        return image
+
+
+class TrivialAugmentWide(AutomaticAugmentation):
+    """One random augmentation of a random magnitude.
+
+    Args:
+        num_magnitude_bins: how many there are.
+        interpolation, fill: of warps.
+    """
+
+    def __init__(self, num_magnitude_bins: int = 31, interpolation: Any = "nearest", fill: Any = None) -> None:
+        super().__init__(interpolation, fill)
+        self.num_magnitude_bins = num_magnitude_bins
+
+    def augmented(self, image: Any, extents: tuple[int, int]) -> Any:
+        bins = self.num_magnitude_bins
+        return self.drawn(image, {"Identity": None, **_WIDE}, bins, extents, lambda: numbers().below(0, bins))
+
+
+class AugMix(AutomaticAugmentation):
+    """Chains of random augmentations, mixed with each other and with the image. It needs PyTorch.
+
+    Args:
+        severity: the largest number of a magnitude, of 10.
+        mixture_width: how many chains.
+        chain_depth: how long; negative: 1 to 3, random.
+        alpha: of the distributions of the shares.
+        all_ops: also those that change brightness, colours, contrast and sharpness.
+        interpolation, fill: of warps.
+    """
+
+    def __init__(
+        self,
+        severity: int = 3,
+        mixture_width: int = 3,
+        chain_depth: int = -1,
+        alpha: float = 1.0,
+        all_ops: bool = True,
+        interpolation: Any = "bilinear",
+        fill: Any = None,
+    ) -> None:
+        super().__init__(interpolation, fill)
+        if not 1 <= severity <= _PARAMETER_MAX:
+            raise ValueError(f"`severity` is from 1 to {_PARAMETER_MAX}. Got: {severity}")
+        self.severity, self.mixture_width, self.chain_depth = severity, mixture_width, chain_depth
+        self.alpha, self.all_ops = alpha, all_ops
+
+    def augmented(self, image: Any, extents: tuple[int, int]) -> Any:
+        library = torch()
+        kind = kind_of(image)
+        tensor = pil_to_tensor(image) if kind == "pixels" else image.as_subclass(library.Tensor)
+        axes = 5 if kind == "video" else 4
+        batch = tensor.reshape([1] * max(axes - tensor.ndim, 0) + list(tensor.shape))
+        ones = [len(batch)] + [1] * (batch.ndim - 1)
+        both, shares = (
+            library._sample_dirichlet(library.tensor([self.alpha] * count).expand(len(batch), -1))
+            for count in (2, self.mixture_width)
+        )
+        shares = shares * both[:, 1:2]
+        space = _MIXED_ALL if self.all_ops else _MIXED_FEW
+        mixed = both[:, 0].reshape(ones) * batch
+        for chain in range(self.mixture_width):
+            result = batch
+            for _ in range(self.chain_depth if self.chain_depth > 0 else numbers().below(1, 4)):
+                result = self.drawn(result, space, _PARAMETER_MAX, extents, self._level)
+            mixed.add_(shares[:, chain].reshape(ones) * result)
+        whole = mixed.reshape(tensor.shape).to(tensor.dtype)
+        if kind == "pixels":
+            pixels = held(image).given(np.ascontiguousarray(whole.permute(1, 2, 0).numpy()))
+            return pixels if isinstance(image, Pixels) else pixels.released()
+        return whole if kind == "tensor" else tv_tensors.classes().wrap(whole, like=image)
+
+    def _level(self) -> int:
+        return numbers().below(0, self.severity)

@@ -1,0 +1,206 @@
+"""Transforms of colours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from penstock.plugin.torchvision._random import numbers, occurs
+from penstock.plugin.torchvision.transforms.v2._transform import (
+    Applied,
+    OwnTransform,
+    RandomlyApplied,
+    common_dimensions,
+)
+
+_FACTORS = ("brightness", "contrast", "saturation", "hue")
+
+
+class Grayscale(Applied):
+    """Images without colours.
+
+    Args:
+        num_output_channels: 1, or 3 equal ones.
+    """
+
+    function = "rgb_to_grayscale"
+
+    def __init__(self, num_output_channels: int = 1) -> None:
+        self.num_output_channels = num_output_channels
+
+    def arguments(self, inpt: Any, params: dict[str, Any]) -> dict[str, Any]:
+        return {"num_output_channels": self.num_output_channels}
+
+
+class RandomGrayscale(RandomlyApplied):
+    """Images without colours, of as many channels as before, with a probability."""
+
+    function = "rgb_to_grayscale"
+
+    def __init__(self, p: float = 0.1) -> None:
+        super().__init__(p)
+
+    def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
+        return {"num_output_channels": common_dimensions(flat_inputs)[0]}
+
+
+class RGB(Applied):
+    """Images of three channels."""
+
+    function = "grayscale_to_rgb"
+
+
+class ColorJitter(OwnTransform):
+    """Brightness, contrast, saturation and hue multiplied by random factors (the hue: turned), in any order.
+
+    Args:
+        brightness, contrast, saturation: a number x for factors from 1 - x to 1 + x, or the range.
+        hue: a number up to 0.5, a half circle, or a range within [-0.5, 0.5].
+    """
+
+    def __init__(self, brightness: Any = None, contrast: Any = None, saturation: Any = None, hue: Any = None) -> None:
+        self.brightness = _range(brightness, "brightness")
+        self.contrast = _range(contrast, "contrast")
+        self.saturation = _range(saturation, "saturation")
+        self.hue = _range(hue, "hue")
+
+    def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
+        order = numbers().shuffled(len(_FACTORS))
+        ranges = {name: getattr(self, name) for name in _FACTORS}
+        factors = {name: numbers().between(*bounds) if bounds else None for name, bounds in ranges.items()}
+        return {"order": [_FACTORS[place] for place in order], **factors}
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        for name in params["order"]:
+            if params[name] is not None:
+                inpt = self.call(f"adjust_{name}", inpt, **{f"{name}_factor": params[name]})
+        return inpt
+
+
+def _range(value: Any, name: str) -> tuple[float, float] | None:
+    """The factors; None: unchanged.
+
+    Raises:
+        TypeError, ValueError: it is none.
+    """
+    if value is None:
+        return None
+    centre, least, most = (0.0, -0.5, 0.5) if name == "hue" else (1.0, 0.0, float("inf"))
+    if isinstance(value, (int, float)):
+        if value < 0:
+            raise ValueError(f"`{name}`, if it is one number, is not negative. Got: {value}")
+        low, high = centre - value, centre + value
+        low = low if name == "hue" else max(low, 0.0)
+    elif isinstance(value, Sequence) and len(value) == 2:
+        low, high = float(value[0]), float(value[1])
+    else:
+        raise TypeError(f"`{name}` is a number, or two. Got: {value!r}")
+    if not least <= low <= high <= most:
+        raise ValueError(f"`{name}` is a range within {least:g} and {most:g}. Got: {low:g} to {high:g}")
+    return None if low == high == centre else (float(low), float(high))
+
+
+class RandomChannelPermutation(Applied):
+    """The channels in any order."""
+
+    function = "permute_channels"
+
+    def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
+        return {"permutation": numbers().shuffled(common_dimensions(flat_inputs)[0])}
+
+
+class RandomPhotometricDistort(OwnTransform):
+    """The distortions that the detector SSD was trained with, each with a probability.
+
+    Args:
+        brightness, contrast, saturation, hue: ranges of the factors.
+        p: the probability of each.
+    """
+
+    def __init__(
+        self,
+        brightness: tuple[float, float] = (0.875, 1.125),
+        contrast: tuple[float, float] = (0.5, 1.5),
+        saturation: tuple[float, float] = (0.5, 1.5),
+        hue: tuple[float, float] = (-0.05, 0.05),
+        p: float = 0.5,
+    ) -> None:
+        self.brightness, self.contrast, self.saturation, self.hue = brightness, contrast, saturation, hue
+        self.p = p
+
+    def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
+        channels = common_dimensions(flat_inputs)[0]
+        params: dict[str, Any] = {}
+        for name in _FACTORS:
+            params[name] = numbers().between(*getattr(self, name)) if occurs(self.p) else None
+        contrast_first = occurs(0.5)
+        params["order"] = ["brightness", "contrast", "saturation", "hue"]
+        if not contrast_first:
+            params["order"] = ["brightness", "saturation", "hue", "contrast"]
+        params["permutation"] = numbers().shuffled(channels) if occurs(self.p) else None
+        return params
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        for name in params["order"]:
+            if params[name] is not None:
+                inpt = self.call(f"adjust_{name}", inpt, **{f"{name}_factor": params[name]})
+        if params["permutation"] is not None:
+            inpt = self.call("permute_channels", inpt, permutation=params["permutation"])
+        return inpt
+
+
+class RandomEqualize(RandomlyApplied):
+    """Histograms levelled, with a probability."""
+
+    function = "equalize"
+
+
+class RandomInvert(RandomlyApplied):
+    """Negatives, with a probability."""
+
+    function = "invert"
+
+
+class RandomAutocontrast(RandomlyApplied):
+    """The range of each channel stretched, with a probability."""
+
+    function = "autocontrast"
+
+
+class RandomPosterize(RandomlyApplied):
+    """The upper ``bits`` alone, with a probability."""
+
+    function = "posterize"
+
+    def __init__(self, bits: int, p: float = 0.5) -> None:
+        super().__init__(p)
+        self.bits = bits
+
+    def arguments(self, inpt: Any, params: dict[str, Any]) -> dict[str, Any]:
+        return {"bits": self.bits}
+
+
+class RandomSolarize(RandomlyApplied):
+    """What is at least ``threshold``, inverted, with a probability."""
+
+    function = "solarize"
+
+    def __init__(self, threshold: float, p: float = 0.5) -> None:
+        super().__init__(p)
+        self.threshold = threshold
+
+    def arguments(self, inpt: Any, params: dict[str, Any]) -> dict[str, Any]:
+        return {"threshold": self.threshold}
+
+
+class RandomAdjustSharpness(RandomlyApplied):
+    """Sharper by a factor, or softer if it is below 1, with a probability."""
+
+    function = "adjust_sharpness"
+
+    def __init__(self, sharpness_factor: float, p: float = 0.5) -> None:
+        super().__init__(p)
+        self.sharpness_factor = sharpness_factor
+
+    def arguments(self, inpt: Any, params: dict[str, Any]) -> dict[str, Any]:
+        return {"sharpness_factor": self.sharpness_factor}

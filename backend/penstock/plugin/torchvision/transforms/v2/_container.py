@@ -1,0 +1,144 @@
+"""Transforms of transforms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from penstock.plugin.torchvision._kinds import leaves_of, released
+from penstock.plugin.torchvision._pixels import Pixels, held, is_picture, is_pil
+from penstock.plugin.torchvision._random import numbers, occurs
+from penstock.plugin.torchvision._settings import probability
+from penstock.plugin.torchvision.transforms.v2._finish import finishing
+from penstock.plugin.torchvision.transforms.v2._transform import OwnTransform, Transform
+
+Step = Callable[..., Any]
+
+
+def _holding(sample: Any) -> Any:
+    """A sample whose images of PIL are held as pixels; an array as well, if it is all."""
+    if is_pil(sample) or is_picture(sample):
+        return held(sample)
+    if isinstance(sample, (Pixels, np.ndarray)):
+        return sample
+    leaves, rebuilt = leaves_of(sample)
+    return rebuilt([held(leaf) if is_pil(leaf) else leaf for leaf in leaves])
+
+
+def _released(sample: Any) -> Any:
+    """The same with images as they were given."""
+    if isinstance(sample, Pixels):
+        return sample.released()
+    leaves, rebuilt = leaves_of(sample)
+    return rebuilt([released(leaf) for leaf in leaves])
+
+
+def _applied(step: Step, sample: Any, several: bool) -> Any:
+    """What a transform makes of a sample that is held."""
+    if isinstance(step, Transform) and step.takes_pixels:
+        return step.run(sample)
+    given = _released(sample)
+    return _holding(step(*given) if several else step(given))
+
+
+def _check_steps(transforms: Any) -> Sequence[Step]:
+    if not isinstance(transforms, Sequence) and not hasattr(transforms, "__getitem__"):
+        raise TypeError(f"`transforms` is a sequence of callables. Got: {type(transforms).__name__}")
+    if not len(transforms):
+        raise ValueError("`transforms` holds none: pass at least one")
+    return transforms
+
+
+class Container(OwnTransform):
+    """Holds other transforms."""
+
+    transforms: Sequence[Step]
+
+    def forward(self, *inputs: Any) -> Any:
+        sample = inputs if len(inputs) > 1 else inputs[0]
+        return _released(self.run(_holding(sample), len(inputs) > 1))
+
+    def run(self, sample: Any, several: bool = False) -> Any:
+        for step in self.chosen():
+            sample = _applied(step, sample, several)
+        return sample
+
+    def chosen(self) -> Sequence[Step]:
+        """What is applied this time, in order."""
+        raise NotImplementedError
+
+    def extra_repr(self) -> str:
+        return "\n" + "".join(f"    {step}\n" for step in self.transforms)
+
+
+class Compose(Container):
+    """One transform after another.
+
+    PIL's images stay arrays in between, what is cropped after it is resized is not computed elsewhere, and conversion to a
+    tensor with normalization is one table.
+
+    Args:
+        transforms: these, others of torchvision's, or any callables.
+
+    Example:
+        >>> from penstock.plugin.torchvision.transforms import v2
+        >>> transform = v2.Compose([v2.Resize(256), v2.CenterCrop(224)])
+    """
+
+    def __init__(self, transforms: Sequence[Step]) -> None:
+        self.transforms = _check_steps(transforms)
+        self._steps = finishing(list(transforms))
+
+    def chosen(self) -> Sequence[Step]:
+        return self._steps
+
+
+class RandomApply(Container):
+    """All of them, with a probability.
+
+    Args:
+        transforms: callables.
+        p: the probability.
+    """
+
+    def __init__(self, transforms: Sequence[Step], p: float = 0.5) -> None:
+        self.transforms = _check_steps(transforms)
+        self.p = probability(p)
+
+    def chosen(self) -> Sequence[Step]:
+        return self.transforms if occurs(self.p) else ()
+
+
+class RandomChoice(Container):
+    """One of them.
+
+    Args:
+        transforms: callables.
+        p: their weights; equal by default.
+    """
+
+    def __init__(self, transforms: Sequence[Step], p: Sequence[float] | None = None) -> None:
+        self.transforms = _check_steps(transforms)
+        weights = [1] * len(transforms) if p is None else list(p)
+        if len(weights) != len(transforms):
+            raise ValueError(f"`p` has {len(weights)} values for {len(transforms)} transforms")
+        self.p = [weight / sum(weights) for weight in weights]
+
+    def chosen(self) -> Sequence[Step]:
+        return [self.transforms[numbers().choice(self.p)]]
+
+
+class RandomOrder(Container):
+    """All of them, in any order.
+
+    Args:
+        transforms: callables.
+    """
+
+    def __init__(self, transforms: Sequence[Step]) -> None:
+        self.transforms = _check_steps(transforms)
+
+    def chosen(self) -> Sequence[Step]:
+        return [self.transforms[place] for place in numbers().shuffled(len(self.transforms))]

@@ -1,0 +1,84 @@
+"""The end of most pipelines, from pixels to a normalized tensor, in one step: 256 values have as many results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from penstock.plugin.torchvision import tv_tensors
+from penstock.plugin.torchvision._kinds import kind_of, leaves_of
+from penstock.plugin.torchvision._pixels import Pixels
+from penstock.plugin.torchvision._random import torch
+from penstock.plugin.torchvision.transforms.v2._misc import ConvertImageDtype, Normalize, ToDtype
+from penstock.plugin.torchvision.transforms.v2._transform import OwnTransform, Transform
+from penstock.plugin.torchvision.transforms.v2._type_conversion import PILToTensor, ToImage, ToTensor
+
+Step = Callable[..., Any]
+
+
+def scaling_of(steps: list[Step]) -> tuple[int, str, bool] | None:
+    """How many of the first ``steps`` make floats of an image of PIL, the `reference` of `fn.rescale_normalize` that does
+    it, and whether the result is a `tv_tensors.Image`; None: they don't."""
+    if steps and type(steps[0]) is ToTensor:
+        return 1, "to_tensor", False
+    if len(steps) < 2 or type(steps[0]) not in (ToImage, PILToTensor):
+        return None
+    second = steps[1]
+    if type(second) is ConvertImageDtype or (type(second) is ToDtype and second.scale):
+        return (2, "to_dtype", type(steps[0]) is ToImage) if str(second.dtype).endswith("float32") else None
+    return None
+
+
+class Finish(OwnTransform):
+    """Makes a normalized tensor of pixels.
+
+    Args:
+        steps: what it stands for, and what is done where a sample holds other things that are transformed.
+        reference: whose arithmetic, of `fn.rescale_normalize`.
+        as_image: the result is a `tv_tensors.Image`.
+        normalize: the last of the steps, if it is one.
+    """
+
+    def __init__(self, steps: list[Step], reference: str, as_image: bool, normalize: Normalize | None) -> None:
+        from penstock.operators.image.rescale_normalize import table_of
+
+        self._steps = steps
+        self._as_image = as_image
+        mean, std = (normalize.mean, normalize.std) if normalize is not None else ((), ())
+        self._table = table_of(reference, 255.0, mean, std)
+
+    def run(self, sample: Any) -> Any:
+        leaves, rebuilt = leaves_of(sample)
+        pixels = [place for place, leaf in enumerate(leaves) if isinstance(leaf, Pixels)]
+        transformed = [place for place, leaf in enumerate(leaves) if kind_of(leaf) is not None]
+        if pixels != transformed or len(pixels) != 1 or len(self._table) not in (1, leaves[pixels[0]].channels):
+            for step in self._steps:
+                assert isinstance(step, Transform)
+                sample = step.run(sample)
+            return sample
+        leaves[pixels[0]] = self._finished(leaves[pixels[0]])
+        return rebuilt(leaves)
+
+    def _finished(self, pixels: Pixels) -> Any:
+        from penstock.operators.image.rescale_normalize import look_up
+
+        result = np.empty((pixels.channels, *pixels.size), np.float32)
+        look_up(pixels.array, self._table, result, (2, 0, 1))
+        tensor = torch().from_numpy(result)
+        return tv_tensors.classes().Image(tensor) if self._as_image else tensor
+
+
+def finishing(steps: list[Step]) -> list[Step]:
+    """Steps of which those that make a normalized tensor are one."""
+    for place in range(len(steps)):
+        found = scaling_of(steps[place:])
+        if found is None:
+            continue
+        count, reference, as_image = found
+        following = steps[place + count] if place + count < len(steps) else None
+        normalize = following if type(following) is Normalize and all(following.std) else None
+        end = place + count + (normalize is not None)
+        return [*steps[:place], Finish(steps[place:end], reference, as_image, normalize), *steps[end:]]
+    return steps

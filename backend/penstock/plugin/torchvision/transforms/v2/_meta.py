@@ -1,0 +1,69 @@
+"""Transforms of boxes and points alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock.plugin.torchvision.transforms.v2 import functional
+from penstock.plugin.torchvision.transforms.v2._transform import OwnTransform
+
+
+class ConvertBoundingBoxFormat(OwnTransform):
+    """Boxes of another format.
+
+    Args:
+        format: `XYXY`, `XYWH` or `CXCYWH`, or a `BoundingBoxFormat`.
+    """
+
+    kinds = frozenset({"boxes"})
+
+    def __init__(self, format: Any) -> None:
+        self.format = format
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        return functional.convert_bounding_box_format(inpt, new_format=self.format)
+
+
+class ClampBoundingBoxes(OwnTransform):
+    """Boxes cut off at the borders.
+
+    Args:
+        clamping_mode: `soft` or `hard`, which are one for boxes that are not rotated, `auto`: the boxes' own, or None.
+    """
+
+    kinds = frozenset({"boxes"})
+
+    def __init__(self, clamping_mode: str | None = "auto") -> None:
+        self.clamping_mode = clamping_mode
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        return functional.clamp_bounding_boxes(inpt, clamping_mode=self.clamping_mode)
+
+
+class ClampKeyPoints(OwnTransform):
+    """Points moved into the image."""
+
+    kinds = frozenset({"points"})
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        return functional.clamp_keypoints(inpt)
+
+
+class SetClampingMode(OwnTransform):
+    """Boxes that later transforms clamp so.
+
+    Args:
+        clamping_mode: `soft`, `hard` or None.
+    """
+
+    kinds = frozenset({"boxes"})
+
+    def __init__(self, clamping_mode: str | None) -> None:
+        if clamping_mode not in (None, "soft", "hard"):
+            raise ValueError(f"`clamping_mode` is soft, hard or None. Got: {clamping_mode!r}")
+        self.clamping_mode = clamping_mode
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        result = inpt.clone()
+        result.clamping_mode = self.clamping_mode
+        return result

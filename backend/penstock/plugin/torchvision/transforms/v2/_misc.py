@@ -1,0 +1,324 @@
+"""Transforms of values, and of what belongs to an image."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from penstock.plugin.torchvision import tv_tensors
+from penstock.plugin.torchvision._kinds import Boxes, kind_of, leaves_of
+from penstock.plugin.torchvision._random import numbers, torch
+from penstock.plugin.torchvision._settings import pair_of, range_of
+from penstock.plugin.torchvision.transforms.v2._transform import Applied, OwnTransform, Transform
+
+_IMAGES = ("tensor", "image", "video")
+
+
+class Identity(OwnTransform):
+    """The sample as it is."""
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        return inpt
+
+
+class Lambda(Transform):
+    """A function of your own.
+
+    Args:
+        lambd: takes one value of the sample.
+        types: it is called for those alone.
+    """
+
+    def __init__(self, lambd: Callable[[Any], Any], *types: type) -> None:
+        self.lambd = lambd
+        self.types = types or (object,)
+
+    def wanted(self, leaves: list[Any]) -> list[bool]:
+        return [isinstance(leaf, self.types) for leaf in leaves]
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        return self.lambd(inpt)
+
+    def extra_repr(self) -> str:
+        name = getattr(self.lambd, "__name__", "")
+        return ", ".join(filter(None, [name, f"types={[kind.__name__ for kind in self.types]}"]))
+
+
+class LinearTransformation(OwnTransform):
+    """The values of an image as a vector, less a mean, times a matrix.
+
+    Args:
+        transformation_matrix: of n x n, where n is C * H * W.
+        mean_vector: of n.
+    """
+
+    kinds = frozenset(_IMAGES)
+
+    def __init__(self, transformation_matrix: Any, mean_vector: Any) -> None:
+        shape = tuple(transformation_matrix.shape)
+        if len(shape) != 2 or shape[0] != shape[1]:
+            raise ValueError(f"`transformation_matrix` is square. Got: {shape}")
+        if mean_vector.shape[0] != shape[0]:
+            raise ValueError(
+                f"`mean_vector` has {shape[0]} values, as the matrix has rows. Got: {mean_vector.shape[0]}"
+            )
+        if transformation_matrix.device != mean_vector.device or transformation_matrix.dtype != mean_vector.dtype:
+            raise ValueError("`transformation_matrix` and `mean_vector` are on one device and of one type")
+        self.transformation_matrix, self.mean_vector = transformation_matrix, mean_vector
+
+    def check_inputs(self, flat_inputs: list[Any]) -> None:
+        _refuse_pixels(self, flat_inputs)
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        count = len(self.mean_vector)
+        if inpt.shape[-3:].numel() != count:
+            raise ValueError(f"The matrix is for {count} values. Got an image of {tuple(inpt.shape[-3:])}")
+        rows = inpt.as_subclass(torch().Tensor).reshape(-1, count) - self.mean_vector
+        result = rows.mm(self.transformation_matrix.to(rows.dtype)).reshape(inpt.shape)
+        return result if kind_of(inpt) == "tensor" else tv_tensors.classes().wrap(result, like=inpt)
+
+
+def _refuse_pixels(transform: Transform, leaves: list[Any]) -> None:
+    if any(kind_of(leaf) == "pixels" and not isinstance(leaf, np.ndarray) for leaf in leaves):
+        raise TypeError(f"{type(transform).__name__} takes tensors, and not PIL's images: convert them with ToImage")
+
+
+class Normalize(Applied):
+    """``(x - mean) / std`` for each channel of floats.
+
+    Args:
+        mean, std: of each channel.
+        inplace: the tensor itself is changed.
+    """
+
+    function = "normalize"
+
+    def __init__(self, mean: Sequence[float], std: Sequence[float], inplace: bool = False) -> None:
+        self.mean, self.std = list(mean), list(std)
+        self.inplace = inplace
+
+    def check_inputs(self, flat_inputs: list[Any]) -> None:
+        _refuse_pixels(self, flat_inputs)
+
+    def arguments(self, inpt: Any, params: dict[str, Any]) -> dict[str, Any]:
+        return {"mean": self.mean, "std": self.std, "inplace": self.inplace}
+
+
+class GaussianBlur(Applied):
+    """A Gaussian filter. Of PIL's images it needs PyTorch.
+
+    Args:
+        kernel_size: odd; across and down, or both in one.
+        sigma: its deviation, or the range that it is drawn from.
+    """
+
+    function = "gaussian_blur"
+
+    def __init__(self, kernel_size: int | Sequence[int], sigma: Any = (0.1, 2.0)) -> None:
+        self.kernel_size = pair_of(kernel_size, "kernel_size")
+        if any(size <= 0 or size % 2 == 0 for size in self.kernel_size):
+            raise ValueError(f"`kernel_size` is odd and positive. Got: {kernel_size}")
+        self.sigma = range_of(sigma, "sigma")
+        if not 0.0 < self.sigma[0] <= self.sigma[1]:
+            raise ValueError(f"`sigma` is positive, from and to. Got: {sigma}")
+
+    def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
+        sigma = numbers().between(*self.sigma)
+        return {"kernel_size": list(self.kernel_size), "sigma": [sigma, sigma]}
+
+
+class GaussianNoise(Applied):
+    """Normally distributed noise.
+
+    Args:
+        mean, sigma: of the noise, where white is 1.
+        clip: values stay from black to white.
+    """
+
+    function = "gaussian_noise"
+
+    def __init__(self, mean: float = 0.0, sigma: float = 0.1, clip: bool = True) -> None:
+        self.mean, self.sigma, self.clip = mean, sigma, clip
+
+    def arguments(self, inpt: Any, params: dict[str, Any]) -> dict[str, Any]:
+        return {"mean": self.mean, "sigma": self.sigma, "clip": self.clip}
+
+
+class ToDtype(OwnTransform):
+    """Another type.
+
+    Args:
+        dtype: of images, e.g. `torch.float32` or "float32"; or a dictionary by type, `others` for those not named, None: as
+            they are.
+        scale: white stays white.
+    """
+
+    kinds = frozenset({"tensor", "image", "video", "mask", "boxes", "points"})
+
+    def __init__(self, dtype: Any, scale: bool = False) -> None:
+        named = type(dtype).__name__ == "dtype"
+        if not isinstance(dtype, (dict, str)) and not named:
+            raise ValueError(f"`dtype` is a type, its name, or a dictionary of them. Got: {dtype!r}")
+        self.dtype = dtype
+        self.scale = scale
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        dtype = self.dtype
+        if isinstance(dtype, dict):
+            if type(inpt) not in dtype and "others" not in dtype:
+                raise ValueError(f"`dtype` names none for {type(inpt).__name__}, and no `others`")
+            dtype = dtype.get(type(inpt), dtype.get("others"))
+        elif kind_of(inpt) not in _IMAGES:
+            return inpt
+        if dtype is None:
+            return inpt
+        dtype = getattr(torch(), dtype) if isinstance(dtype, str) else dtype
+        return self.call("to_dtype", inpt, dtype=dtype, scale=self.scale)
+
+
+class ConvertImageDtype(OwnTransform):
+    """Another type, where white stays white.
+
+    Args:
+        dtype: of PyTorch's, or its name; float32 by default.
+    """
+
+    kinds = frozenset({"tensor", "image", "video", "mask", "boxes", "points"})
+
+    def __init__(self, dtype: Any = "float32") -> None:
+        self.dtype = dtype
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        dtype = getattr(torch(), self.dtype) if isinstance(self.dtype, str) else self.dtype
+        return self.call("to_dtype", inpt, dtype=dtype, scale=True)
+
+
+def labels_of(getter: Any) -> Callable[[Any], Any]:
+    """A function that finds the labels in a sample.
+
+    Raises:
+        ValueError: it is neither `default`, a function nor None.
+    """
+    if getter == "default":
+        return _labels
+    if getter is None:
+        return lambda sample: None
+    if callable(getter):
+        return getter
+    raise ValueError(f"`labels_getter` is 'default', a function or None. Got: {getter!r}")
+
+
+def _labels(sample: Any) -> Any:
+    """What is called `labels`, or has `label` in its name, in a dictionary, or in the second of several."""
+    sample = sample[1] if isinstance(sample, (tuple, list)) else sample
+    if kind_of(sample) == "tensor":
+        return sample
+    if isinstance(sample, Mapping):
+        exact = [key for key in sample if str(key).lower() == "labels"]
+        for key in exact or [key for key in sample if "label" in str(key).lower()]:
+            return sample[key]
+    raise ValueError(
+        "No labels were found in the sample: tell with `labels_getter` where they are, or that there are none (None)"
+    )
+
+
+class _Sanitizing(OwnTransform):
+    """Leaves out what is not sound, and its labels."""
+
+    takes_pixels = True
+    kind = ""
+    also: tuple[str, ...] = ()
+
+    def __init__(self, labels_getter: Any) -> None:
+        self.labels_getter = labels_getter
+        self._labels_of = labels_of(labels_getter)
+
+    def sound(self, values: Any) -> Any:
+        """Which rows stay."""
+        raise NotImplementedError
+
+    def run(self, sample: Any) -> Any:
+        found = self._labels_of(sample)
+        labels = [] if found is None else list(found) if isinstance(found, (tuple, list)) else [found]
+        if not all(isinstance(label, torch().Tensor) for label in labels):
+            raise ValueError(f"Labels are tensors. Got: {[type(label).__name__ for label in labels]}")
+        leaves, rebuilt = leaves_of(sample)
+        values = next((leaf for leaf in leaves if kind_of(leaf) == self.kind), None)
+        if values is None:
+            raise ValueError(f"The sample holds no {self.kind}")
+        if any(len(label) != len(values) for label in labels):
+            raise ValueError(f"There are {len(values)} {self.kind}, and labels {[len(label) for label in labels]}")
+        stay = self.sound(values)
+        results = []
+        for leaf in leaves:
+            is_label = any(leaf is label for label in labels)
+            if not is_label and kind_of(leaf) not in (self.kind, *self.also):
+                results.append(leaf)
+                continue
+            if len(leaf) != len(stay) and not is_label:
+                results.append(leaf)
+                continue
+            kept = leaf.as_subclass(torch().Tensor)[stay]
+            results.append(kept if kind_of(leaf) == "tensor" else tv_tensors.classes().wrap(kept, like=leaf))
+        return rebuilt(results)
+
+
+class SanitizeBoundingBoxes(_Sanitizing):
+    """Leaves out boxes that are too small or beyond the image, and their labels and masks.
+
+    Args:
+        min_size, min_area: of sides and area, at least 1.
+        labels_getter: finds the labels, or tensors that belong to the boxes, in a sample; by default what is called so.
+    """
+
+    kind = "boxes"
+    also = ("mask",)
+
+    def __init__(self, min_size: float = 1.0, min_area: float = 1.0, labels_getter: Any = "default") -> None:
+        super().__init__(labels_getter)
+        for name, value in (("min_size", min_size), ("min_area", min_area)):
+            if value < 1:
+                raise ValueError(f"`{name}` is at least 1. Got: {value}")
+        self.min_size, self.min_area = min_size, min_area
+
+    def sound(self, values: Any) -> Any:
+        from penstock.plugin.torchvision._on_boxes import sound
+
+        told, plain = Boxes(values), values.as_subclass(torch().Tensor)
+        return sound(plain, told.format, told.canvas, self.min_size, self.min_area)
+
+
+class SanitizeKeyPoints(_Sanitizing):
+    """Leaves out points beyond the image, and their labels.
+
+    Args:
+        labels_getter: as of `SanitizeBoundingBoxes`.
+    """
+
+    kind = "points"
+
+    def __init__(self, labels_getter: Any = None) -> None:
+        super().__init__(labels_getter)
+
+    def sound(self, values: Any) -> Any:
+        from penstock.plugin.torchvision._on_boxes import sound_points
+
+        return sound_points(values.as_subclass(torch().Tensor), values.canvas_size)
+
+
+class UniformTemporalSubsample(Applied):
+    """So many frames of a video, at equal distances.
+
+    Args:
+        num_samples: how many.
+    """
+
+    function = "uniform_temporal_subsample"
+
+    def __init__(self, num_samples: int) -> None:
+        self.num_samples = num_samples
+
+    def arguments(self, inpt: Any, params: dict[str, Any]) -> dict[str, Any]:
+        return {"num_samples": self.num_samples}

@@ -1,0 +1,161 @@
+"""The base of transforms."""
+
+from __future__ import annotations
+
+import enum
+from typing import Any, ClassVar
+
+import numpy as np
+
+from penstock.plugin.torchvision._kinds import call, dimensions_of, kind_of, leaves_of, size_of
+from penstock.plugin.torchvision._pixels import Pixels
+from penstock.plugin.torchvision._random import occurs
+from penstock.plugin.torchvision._settings import probability
+
+EVERYTHING = frozenset({"pixels", "tensor", "image", "video", "mask", "boxes", "points"})
+
+
+class Transform:
+    """A transform of samples: an image alone, or any nested containers that hold some.
+
+    One of your own overrides :meth:`make_params` and :meth:`transform`. Without an image of PIL, or a `tv_tensors.Image` or
+    `Video`, the first tensor is the image; an array of uint8 (H, W, C) is one where it is the whole sample.
+    """
+
+    kinds: ClassVar[frozenset[str]] = EVERYTHING
+    """What it transforms; all else is handed on."""
+
+    takes_pixels: ClassVar[bool] = False
+    """Whether :meth:`transform` knows images as `Compose` holds them between its transforms."""
+
+    def check_inputs(self, flat_inputs: list[Any]) -> None:
+        """Raises an error if the sample is none for it."""
+
+    def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
+        """The parameters for one sample: what is random is drawn here."""
+        return {}
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        """What becomes of one value of the sample."""
+        raise NotImplementedError(f"{type(self).__name__} does not say what it does: it has no `transform`")
+
+    def __call__(self, *inputs: Any) -> Any:
+        """The sample, transformed: one argument, or several."""
+        return self.forward(*inputs)
+
+    def forward(self, *inputs: Any) -> Any:
+        """The same."""
+        return self.run(inputs if len(inputs) > 1 else inputs[0])
+
+    def run(self, sample: Any) -> Any:
+        """The same, of one object."""
+        leaves, rebuilt = leaves_of(sample)
+        self.check_inputs(leaves)
+        if not self.applies():
+            return sample
+        wanted = self.wanted(leaves)
+        params = self.make_params([leaf for leaf, want in zip(leaves, wanted) if want])
+        return rebuilt([self.transform(leaf, params) if want else leaf for leaf, want in zip(leaves, wanted)])
+
+    def applies(self) -> bool:
+        """Whether it does something this time."""
+        return True
+
+    def wanted(self, leaves: list[Any]) -> list[bool]:
+        """Which values of a sample it transforms."""
+        found = [kind_of(leaf) for leaf in leaves]
+        is_array = [isinstance(leaf, np.ndarray) for leaf in leaves]
+        has_image = any(
+            kind in ("image", "video") or (kind == "pixels" and not array) for kind, array in zip(found, is_array)
+        )
+        first = found.index("tensor") if "tensor" in found and not has_image else -1
+        return [
+            kind in self.kinds
+            and (place == first if kind == "tensor" else len(leaves) == 1 if is_array[place] else True)
+            for place, kind in enumerate(found)
+        ]
+
+    def call(self, name: str, inpt: Any, *args: Any, **kwargs: Any) -> Any:
+        """What a function of `functional` makes of a value; what it is not for is handed on."""
+        return call(name, inpt, *args, or_pass=True, **kwargs)
+
+    def extra_repr(self) -> str:
+        """Its settings."""
+        plain = (bool, int, float, str, tuple, list, enum.Enum)
+        public = {name: value for name, value in vars(self).items() if not name.startswith("_")}
+        return ", ".join(f"{name}={value}" for name, value in public.items() if isinstance(value, plain))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.extra_repr()})"
+
+
+class OwnTransform(Transform):
+    """A transform of this package."""
+
+    takes_pixels = True
+
+
+class Applied(OwnTransform):
+    """A transform of this package that says with :attr:`function` what it does."""
+
+    function: ClassVar[str] = ""
+
+    def arguments(self, inpt: Any, params: dict[str, Any]) -> dict[str, Any]:
+        """The function's arguments."""
+        return params
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        return self.call(self.function, inpt, **self.arguments(inpt, params))
+
+
+class RandomlyApplied(Applied):
+    """The same, with a probability.
+
+    Args:
+        p: of being applied.
+    """
+
+    def __init__(self, p: float = 0.5) -> None:
+        self.p = probability(p)
+
+    def applies(self) -> bool:
+        return occurs(self.p)
+
+
+def fill_for(fills: Any, inpt: Any) -> Any:
+    """What is filled in for a value of this type."""
+    kind = type(inpt)
+    if kind is Pixels:
+        kind = next((known for known in fills if getattr(known, "__module__", "") == "PIL.Image"), kind)
+    return fills.get(kind, fills.get("others"))
+
+
+def common_size(leaves: list[Any]) -> tuple[int, int]:
+    """The height and width of all images, masks and boxes of a sample.
+
+    Raises:
+        TypeError: there are none.
+        ValueError: they differ.
+    """
+    found = {size_of(leaf) for leaf in leaves if kind_of(leaf) is not None}
+    if not found:
+        raise TypeError("The sample holds no image, video, mask, boxes or points")
+    if len(found) > 1:
+        raise ValueError(f"Images, masks and boxes of a sample have one size. Got: {sorted(found)}")
+    return found.pop()
+
+
+def common_dimensions(leaves: list[Any]) -> tuple[int, int, int]:
+    """The channels, height and width of all images of a sample.
+
+    Raises:
+        TypeError: there are none.
+        ValueError: they differ.
+    """
+    images = ("pixels", "tensor", "image", "video")
+    found = {dimensions_of(leaf) for leaf in leaves if kind_of(leaf) in images}
+    if not found:
+        raise TypeError("The sample holds no image or video")
+    if len(found) > 1:
+        raise ValueError(f"Images of a sample have one size and number of channels. Got: {sorted(found)}")
+    return found.pop()

@@ -1,0 +1,78 @@
+"""From images to tensors, and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from penstock.plugin.torchvision._conversion import pil_to_tensor, to_image, to_pil_image, to_tensor
+from penstock.plugin.torchvision._kinds import kind_of
+from penstock.plugin.torchvision._pixels import Pixels
+from penstock.plugin.torchvision.transforms.v2._transform import OwnTransform
+
+
+class PILToTensor(OwnTransform):
+    """An image of PIL, as a tensor (C, H, W) of uint8."""
+
+    def wanted(self, leaves: list[Any]) -> list[bool]:
+        return [kind_of(leaf) == "pixels" and not isinstance(leaf, np.ndarray) for leaf in leaves]
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        return pil_to_tensor(inpt)
+
+
+class ToImage(OwnTransform):
+    """An image of PIL, an array (H, W, C) or a tensor, as a `tv_tensors.Image`."""
+
+    kinds = frozenset({"pixels", "tensor"})
+
+    def wanted(self, leaves: list[Any]) -> list[bool]:
+        return [want or isinstance(leaf, np.ndarray) for leaf, want in zip(leaves, super().wanted(leaves))]
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        return to_image(inpt)
+
+
+class ToTensor(OwnTransform):
+    """An image of PIL or an array (H, W, C), as a tensor (C, H, W) of floats up to 1."""
+
+    def wanted(self, leaves: list[Any]) -> list[bool]:
+        return [kind_of(leaf) == "pixels" or isinstance(leaf, np.ndarray) for leaf in leaves]
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        return to_tensor(inpt)
+
+
+class ToPILImage(OwnTransform):
+    """A tensor (C, H, W), or an array (H, W, C), as an image of PIL.
+
+    Args:
+        mode: of the image; by default as the number of channels suggests.
+    """
+
+    kinds = frozenset({"tensor", "image"})
+
+    def __init__(self, mode: str | None = None) -> None:
+        self.mode = mode
+
+    def wanted(self, leaves: list[Any]) -> list[bool]:
+        return [want or isinstance(leaf, np.ndarray) for leaf, want in zip(leaves, super().wanted(leaves))]
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        return to_pil_image(inpt, self.mode)
+
+    def run(self, sample: Any) -> Any:
+        # An array that is held alone becomes an image.
+        return super().run(sample.array if isinstance(sample, Pixels) and sample.as_array else sample)
+
+
+class ToPureTensor(OwnTransform):
+    """What says what it is, as a plain tensor."""
+
+    kinds = frozenset({"image", "video", "mask", "boxes", "points"})
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        import torch
+
+        return inpt.as_subclass(torch.Tensor)

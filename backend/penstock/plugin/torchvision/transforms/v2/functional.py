@@ -1,0 +1,442 @@
+"""What transforms do, as functions: `torchvision.transforms.v2.functional`.
+
+Each takes an image of PIL, an array of uint8 (H, W, C), a tensor (..., C, H, W), or a tensor that says what it is; what it
+does with images, it does with what belongs to them: boxes, points and masks.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from penstock.plugin.torchvision import (  # noqa: F401
+    _on_boxes,
+    _on_pixels,
+    _on_tensors,
+    tv_tensors,
+)
+from penstock.plugin.torchvision._conversion import pil_to_tensor, to_image, to_pil_image
+from penstock.plugin.torchvision._conversion import to_tensor as _to_tensor
+from penstock.plugin.torchvision._kinds import Boxes, call, dimensions_of, format_name, kind_of, size_of
+from penstock.plugin.torchvision._random import torch
+from penstock.plugin.torchvision._settings import InterpolationMode
+
+__all__ = [
+    "InterpolationMode",
+    "adjust_brightness",
+    "adjust_contrast",
+    "adjust_gamma",
+    "adjust_hue",
+    "adjust_saturation",
+    "adjust_sharpness",
+    "affine",
+    "autocontrast",
+    "center_crop",
+    "clamp_bounding_boxes",
+    "clamp_keypoints",
+    "convert_bounding_box_format",
+    "convert_image_dtype",
+    "crop",
+    "elastic",
+    "elastic_transform",
+    "equalize",
+    "erase",
+    "five_crop",
+    "gaussian_blur",
+    "gaussian_noise",
+    "get_dimensions",
+    "get_image_num_channels",
+    "get_image_size",
+    "get_num_channels",
+    "get_num_frames",
+    "get_size",
+    "grayscale_to_rgb",
+    "hflip",
+    "horizontal_flip",
+    "invert",
+    "is_pure_tensor",
+    "jpeg",
+    "normalize",
+    "pad",
+    "permute_channels",
+    "perspective",
+    "pil_to_tensor",
+    "posterize",
+    "resize",
+    "resized_crop",
+    "rgb_to_grayscale",
+    "rotate",
+    "sanitize_bounding_boxes",
+    "sanitize_keypoints",
+    "solarize",
+    "ten_crop",
+    "to_dtype",
+    "to_grayscale",
+    "to_image",
+    "to_pil_image",
+    "to_tensor",
+    "uniform_temporal_subsample",
+    "vertical_flip",
+    "vflip",
+]
+
+
+def adjust_brightness(inpt: Any, brightness_factor: float) -> Any:
+    """Brighter by a factor, or darker if it is below 1."""
+    return call("adjust_brightness", inpt, brightness_factor=brightness_factor)
+
+
+def adjust_contrast(inpt: Any, contrast_factor: float) -> Any:
+    """More contrast by a factor, or less if it is below 1."""
+    return call("adjust_contrast", inpt, contrast_factor=contrast_factor)
+
+
+def adjust_gamma(inpt: Any, gamma: float, gain: float = 1.0) -> Any:
+    """``gain * x ** gamma``, where white is 1."""
+    return call("adjust_gamma", inpt, gamma=gamma, gain=gain)
+
+
+def adjust_hue(inpt: Any, hue_factor: float) -> Any:
+    """The hue turned by a share of a circle, from -0.5 to 0.5."""
+    return call("adjust_hue", inpt, hue_factor=hue_factor)
+
+
+def adjust_saturation(inpt: Any, saturation_factor: float) -> Any:
+    """More colour by a factor; 0: none."""
+    return call("adjust_saturation", inpt, saturation_factor=saturation_factor)
+
+
+def adjust_sharpness(inpt: Any, sharpness_factor: float) -> Any:
+    """Sharper by a factor, or softer if it is below 1."""
+    return call("adjust_sharpness", inpt, sharpness_factor=sharpness_factor)
+
+
+def affine(
+    inpt: Any,
+    angle: float,
+    translate: Sequence[float],
+    scale: float,
+    shear: Any,
+    interpolation: Any = "nearest",
+    fill: Any = None,
+    center: Sequence[float] | None = None,
+) -> Any:
+    """A rotation, a shear and a scaling about the centre, and a translation; angles in degrees."""
+    return call(
+        "affine",
+        inpt,
+        angle=angle,
+        translate=translate,
+        scale=scale,
+        shear=shear,
+        interpolation=interpolation,
+        fill=fill,
+        center=center,
+    )
+
+
+def autocontrast(inpt: Any) -> Any:
+    """The range of each channel, stretched."""
+    return call("autocontrast", inpt)
+
+
+def center_crop(inpt: Any, output_size: Any) -> Any:
+    """The middle; a smaller image is padded with black."""
+    return call("center_crop", inpt, output_size=output_size)
+
+
+def crop(inpt: Any, top: int, left: int, height: int, width: int) -> Any:
+    """A region, black beyond the image."""
+    return call("crop", inpt, top=top, left=left, height=height, width=width)
+
+
+def elastic(inpt: Any, displacement: Any, interpolation: Any = "bilinear", fill: Any = None) -> Any:
+    """Each pixel moved by ``displacement`` (1, H, W, 2), in halves of the image."""
+    return call("elastic", inpt, displacement=displacement, interpolation=interpolation, fill=fill)
+
+
+def equalize(inpt: Any) -> Any:
+    """The histogram of each channel, levelled."""
+    return call("equalize", inpt)
+
+
+def erase(inpt: Any, i: int, j: int, h: int, w: int, v: Any, inplace: bool = False) -> Any:
+    """The region at row ``i`` and column ``j`` overwritten with ``v``."""
+    return call("erase", inpt, i=i, j=j, h=h, w=w, v=v, inplace=inplace)
+
+
+def five_crop(inpt: Any, size: Any) -> Any:
+    """The four corners and the middle."""
+    return call("five_crop", inpt, size=size)
+
+
+def gaussian_blur(inpt: Any, kernel_size: Any, sigma: Any = None) -> Any:
+    """A Gaussian filter."""
+    return call("gaussian_blur", inpt, kernel_size=kernel_size, sigma=sigma)
+
+
+def gaussian_noise(inpt: Any, mean: float = 0.0, sigma: float = 0.1, clip: bool = True) -> Any:
+    """Noise added, where white is 1."""
+    return call("gaussian_noise", inpt, mean=mean, sigma=sigma, clip=clip)
+
+
+def grayscale_to_rgb(inpt: Any) -> Any:
+    """Three channels."""
+    return call("grayscale_to_rgb", inpt)
+
+
+def horizontal_flip(inpt: Any) -> Any:
+    """Left to right."""
+    return call("horizontal_flip", inpt)
+
+
+def invert(inpt: Any) -> Any:
+    """The negative."""
+    return call("invert", inpt)
+
+
+def jpeg(inpt: Any, quality: int) -> Any:
+    """Compressed and decoded."""
+    return call("jpeg", inpt, quality=quality)
+
+
+def normalize(inpt: Any, mean: Sequence[float], std: Sequence[float], inplace: bool = False) -> Any:
+    """``(x - mean) / std`` for each channel."""
+    return call("normalize", inpt, mean=mean, std=std, inplace=inplace)
+
+
+def pad(inpt: Any, padding: Any, fill: Any = None, padding_mode: str = "constant") -> Any:
+    """A border on each side."""
+    return call("pad", inpt, padding=padding, fill=fill, padding_mode=padding_mode)
+
+
+def permute_channels(inpt: Any, permutation: Any) -> Any:
+    """The channels in another order."""
+    return call("permute_channels", inpt, permutation=permutation)
+
+
+def perspective(
+    inpt: Any,
+    startpoints: Any,
+    endpoints: Any,
+    interpolation: Any = "bilinear",
+    fill: Any = None,
+    coefficients: Sequence[float] | None = None,
+) -> Any:
+    """A perspective that moves four corners, or that has these coefficients."""
+    return call(
+        "perspective",
+        inpt,
+        startpoints=startpoints,
+        endpoints=endpoints,
+        interpolation=interpolation,
+        fill=fill,
+        coefficients=coefficients,
+    )
+
+
+def posterize(inpt: Any, bits: int) -> Any:
+    """The upper bits alone."""
+    return call("posterize", inpt, bits=bits)
+
+
+def resize(
+    inpt: Any, size: Any, interpolation: Any = "bilinear", max_size: int | None = None, antialias: bool | None = True
+) -> Any:
+    """Another size: see `Resize`."""
+    return call("resize", inpt, size=size, interpolation=interpolation, max_size=max_size, antialias=antialias)
+
+
+def resized_crop(
+    inpt: Any,
+    top: int,
+    left: int,
+    height: int,
+    width: int,
+    size: Any,
+    interpolation: Any = "bilinear",
+    antialias: bool | None = True,
+) -> Any:
+    """A region, resized."""
+    return call(
+        "resized_crop",
+        inpt,
+        top=top,
+        left=left,
+        height=height,
+        width=width,
+        size=size,
+        interpolation=interpolation,
+        antialias=antialias,
+    )
+
+
+def rgb_to_grayscale(inpt: Any, num_output_channels: int = 1) -> Any:
+    """Without colours."""
+    return call("rgb_to_grayscale", inpt, num_output_channels=num_output_channels)
+
+
+def rotate(
+    inpt: Any,
+    angle: float,
+    interpolation: Any = "nearest",
+    expand: bool = False,
+    center: Sequence[float] | None = None,
+    fill: Any = None,
+) -> Any:
+    """A rotation, counter-clockwise, in degrees."""
+    return call("rotate", inpt, angle=angle, interpolation=interpolation, expand=expand, center=center, fill=fill)
+
+
+def solarize(inpt: Any, threshold: float) -> Any:
+    """What is at least the threshold, inverted."""
+    return call("solarize", inpt, threshold=threshold)
+
+
+def ten_crop(inpt: Any, size: Any, vertical_flip: bool = False) -> Any:
+    """The four corners and the middle, and those of the mirrored image."""
+    return call("ten_crop", inpt, size=size, vertical_flip=vertical_flip)
+
+
+def to_dtype(inpt: Any, dtype: Any = None, scale: bool = False) -> Any:
+    """Another type, float32 by default; with ``scale`` white stays white."""
+    return call("to_dtype", inpt, dtype=dtype, scale=scale)
+
+
+def uniform_temporal_subsample(inpt: Any, num_samples: int) -> Any:
+    """So many frames of a video, at equal distances."""
+    return call("uniform_temporal_subsample", inpt, num_samples=num_samples)
+
+
+def vertical_flip(inpt: Any) -> Any:
+    """Upside down."""
+    return call("vertical_flip", inpt)
+
+
+to_grayscale = rgb_to_grayscale
+hflip = horizontal_flip
+vflip = vertical_flip
+elastic_transform = elastic
+
+
+def is_pure_tensor(inpt: Any) -> bool:
+    """Whether it is a tensor that does not say what it is."""
+    return kind_of(inpt) == "tensor"
+
+
+def get_size(inpt: Any) -> list[int]:
+    """Height and width."""
+    return list(size_of(inpt))
+
+
+def get_image_size(inpt: Any) -> list[int]:
+    """Width and height. Deprecated: `get_size` gives height and width."""
+    warnings.warn("`get_image_size` is deprecated: `get_size` gives height and width", stacklevel=2)
+    return list(size_of(inpt))[::-1]
+
+
+def get_dimensions(inpt: Any) -> list[int]:
+    """Channels, height and width."""
+    return list(dimensions_of(inpt))
+
+
+def get_num_channels(inpt: Any) -> int:
+    """The number of channels."""
+    return dimensions_of(inpt)[0]
+
+
+get_image_num_channels = get_num_channels
+
+
+def get_num_frames(inpt: Any) -> int:
+    """The number of frames of a video (..., T, C, H, W)."""
+    return int(inpt.shape[-4])
+
+
+def to_tensor(inpt: Any) -> Any:
+    """An image of PIL or an array, as floats up to 1. Deprecated: `to_image`, then `to_dtype(..., scale=True)`."""
+    warnings.warn("`to_tensor` is deprecated: use `to_image`, then `to_dtype(..., scale=True)`", stacklevel=2)
+    return _to_tensor(inpt)
+
+
+def convert_image_dtype(image: Any, dtype: Any = None) -> Any:
+    """Another type, float32 by default, where white stays white."""
+    return call("to_dtype", image, dtype=dtype, scale=True)
+
+
+def _said(inpt: Any, given: Sequence[Any], name: str) -> bool:
+    """Whether boxes or points say what they belong to; or else it is given.
+
+    Raises:
+        ValueError: both, or neither.
+        TypeError: it is no tensor.
+    """
+    kind = kind_of(inpt)
+    if kind not in ("tensor", "boxes", "points"):
+        raise TypeError(f"`{name}` takes a tensor. Got: {type(inpt).__name__}")
+    if kind == "tensor" and any(value is None for value in given):
+        raise ValueError(f"`{name}` of a plain tensor needs to be told its format and canvas")
+    if kind != "tensor" and any(value is not None for value in given):
+        raise ValueError(f"`{name}` of what says its format and canvas is not told them")
+    return kind != "tensor"
+
+
+def _wrapped(values: Any, like: Any, **said: Any) -> Any:
+    return tv_tensors.classes().wrap(values, like=like, **said)
+
+
+def convert_bounding_box_format(
+    inpt: Any, old_format: Any = None, new_format: Any = None, inplace: bool = False
+) -> Any:
+    """Boxes of another format."""
+    if new_format is None:
+        raise TypeError("`convert_bounding_box_format` needs a `new_format`")
+    if not _said(inpt, [old_format], "convert_bounding_box_format"):
+        result = _on_boxes.converted(inpt, format_name(old_format), format_name(new_format))
+        return inpt.copy_(result) if inplace else result
+    plain, name = inpt.as_subclass(torch().Tensor), format_name(new_format)
+    result = _on_boxes.converted(plain, format_name(inpt.format), name)
+    return _wrapped(plain.copy_(result) if inplace else result, inpt, format=type(inpt.format)[name])
+
+
+def clamp_bounding_boxes(
+    inpt: Any, format: Any = None, canvas_size: Any = None, clamping_mode: str | None = "auto"
+) -> Any:
+    """Boxes cut off at the image's borders."""
+    if clamping_mode not in (None, "soft", "hard", "auto"):
+        raise ValueError(f"`clamping_mode` is soft, hard, auto or None. Got: {clamping_mode!r}")
+    if not _said(inpt, [format, canvas_size], "clamp_bounding_boxes"):
+        if clamping_mode == "auto":
+            raise ValueError("`clamp_bounding_boxes` of a plain tensor needs a `clamping_mode`")
+        return _on_boxes.clamped(inpt, format_name(format), canvas_size, clamping_mode)
+    told = Boxes(inpt)
+    mode = told.clamping if clamping_mode == "auto" else clamping_mode
+    return _wrapped(_on_boxes.clamped(inpt.as_subclass(torch().Tensor), told.format, told.canvas, mode), inpt)
+
+
+def clamp_keypoints(inpt: Any, canvas_size: Any = None) -> Any:
+    """Points moved into the image."""
+    if not _said(inpt, [canvas_size], "clamp_keypoints"):
+        return _on_boxes.clamped_points(inpt, canvas_size)
+    return _wrapped(_on_boxes.clamped_points(inpt.as_subclass(torch().Tensor), inpt.canvas_size), inpt)
+
+
+def sanitize_bounding_boxes(
+    bounding_boxes: Any, format: Any = None, canvas_size: Any = None, min_size: float = 1.0, min_area: float = 1.0
+) -> tuple[Any, Any]:
+    """Boxes that are inside and not too small, and which those are."""
+    said = _said(bounding_boxes, [format, canvas_size], "sanitize_bounding_boxes")
+    if said:
+        format, canvas_size = bounding_boxes.format, bounding_boxes.canvas_size
+    plain = bounding_boxes.as_subclass(torch().Tensor)
+    valid = _on_boxes.sound(plain, format_name(format), canvas_size, min_size, min_area)
+    return _wrapped(plain[valid], bounding_boxes) if said else plain[valid], valid
+
+
+def sanitize_keypoints(key_points: Any, canvas_size: Any = None) -> tuple[Any, Any]:
+    """Points that are inside, and which those are."""
+    said = _said(key_points, [canvas_size], "sanitize_keypoints")
+    plain = key_points.as_subclass(torch().Tensor)
+    valid = _on_boxes.sound_points(plain, key_points.canvas_size if said else canvas_size)
+    return _wrapped(plain[valid], key_points) if said else plain[valid], valid

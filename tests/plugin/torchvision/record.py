@@ -1,0 +1,56 @@
+"""Writes what the installed torchvision gives for the cases that ordinary runs hold us to without it.
+
+PYTHONPATH=backend:tests/parity python tests/plugin/torchvision/record.py
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from transform_cases import AUTOMATIC, COLOURS, COMPOSED, GEOMETRY, Make, picture
+
+RECORDED = Path(__file__).parent / "recorded.json"
+ON_PIL = {**GEOMETRY, **COLOURS, **AUTOMATIC, **COMPOSED}
+SEEDS = (1, 2, 3)
+
+
+def digests(result: Any) -> list[str]:
+    """Shape and hash of an image of PIL, or of several."""
+    images = result if isinstance(result, tuple) else (result,)
+    arrays = [np.ascontiguousarray(np.asarray(image)) for image in images]
+    return [f"{array.shape} {hashlib.sha256(array.tobytes()).hexdigest()[:16]}" for array in arrays]
+
+
+def cases() -> Iterator[tuple[str, str, int, Make]]:
+    """A key, and the name, seed and transform of each case."""
+    for name, make in ON_PIL.items():
+        for seed in SEEDS:
+            yield f"{name} {seed}", name, seed, make
+
+
+def main() -> None:
+    """Writes the file anew."""
+    from libraries import torchvision_functional, versions
+    from PIL import Image
+
+    torchvision_functional()
+    import torch
+    from torchvision.transforms import AutoAugmentPolicy, v2
+
+    warnings.simplefilter("ignore")
+    v2.AutoAugmentPolicy = AutoAugmentPolicy
+    found: dict[str, Any] = {"versions": versions("torchvision")}
+    for key, _, seed, make in cases():
+        torch.manual_seed(seed)
+        found[key] = digests(make(v2)(Image.fromarray(picture(seed))))
+    RECORDED.write_text(json.dumps(found, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,253 @@
+"""Transforms give what torchvision gave (`record.py`), also where neither it nor PyTorch is installed."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+from record import RECORDED, cases, digests
+from transform_cases import picture
+
+from penstock.plugin import torchvision as plugin
+from penstock.plugin.torchvision import _random, manual_seed
+from penstock.plugin.torchvision._kinds import leaves_of
+from penstock.plugin.torchvision.transforms import v2
+from penstock.plugin.torchvision.transforms.v2 import functional
+
+_KNOWN = json.loads(RECORDED.read_text())
+
+
+@pytest.fixture
+def without_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Numbers come from our own generator."""
+    generator = _random._Twister()
+    monkeypatch.setattr(_random, "numbers", lambda: generator)
+
+
+@pytest.mark.filterwarnings("ignore:PIL's images are resized with antialiasing")
+def test_equal_what_torchvision_gave() -> None:
+    different = []
+    for key, name, seed, make in cases():
+        manual_seed(seed)
+        got = digests(make(v2)(Image.fromarray(picture(seed))))
+        different += [] if got == _KNOWN[key] else [f"{name}, seed {seed}: {got}, and not {_KNOWN[key]}"]
+    assert not different
+
+
+def test_arrays_are_images_of_pil() -> None:
+    array = picture(4)
+    compose = v2.Compose([v2.Resize(30), v2.RandomHorizontalFlip(1.0), v2.Grayscale(3), v2.RandomInvert(1.0)])
+    result = compose(array)
+    assert isinstance(result, np.ndarray)
+    np.testing.assert_array_equal(result, np.asarray(compose(Image.fromarray(array))))
+    assert v2.Resize(9)(array[:, :, 0]).ndim == 2
+    # Beside others, an array is a label.
+    sample = v2.Resize(9)({"image": Image.fromarray(array), "label": array})
+    assert sample["label"] is array
+    assert min(sample["image"].size) == 9
+
+
+def test_what_is_not_transformed_stays() -> None:
+    image = Image.fromarray(picture(1))
+    assert v2.RandomHorizontalFlip(0.0)(image) is image
+    assert v2.Compose([v2.RandomApply([v2.Resize(9)], p=0.0), v2.Identity()])(image) is image
+    assert v2.Resize(9)(["text", 3, None]) == ["text", 3, None]
+
+
+def test_steps_of_others_are_given_images() -> None:
+    seen = []
+
+    def look(image: Any) -> Any:
+        seen.append(image)
+        return image.rotate(90)
+
+    class Mine(v2.Transform):
+        def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+            seen.append(inpt)
+            return inpt
+
+    image = Image.fromarray(picture(2))
+    result = v2.Compose([v2.Resize((20, 30)), look, v2.Lambda(look, Image.Image), Mine(), v2.CenterCrop(10)])(image)
+    assert [type(each) for each in seen] == [Image.Image] * 3
+    expected = image.resize((30, 20), Image.Resampling.BILINEAR).rotate(180).crop((10, 5, 20, 15))
+    np.testing.assert_array_equal(np.asarray(result), np.asarray(expected))
+
+
+def test_samples_are_any_containers() -> None:
+    sample = {"a": [1, (2, {"b": 3})], "c": 4}
+    leaves, rebuilt = leaves_of(sample)
+    assert leaves == [1, 2, 3, 4]
+    assert rebuilt([5, 6, 7, 8]) == {"a": [5, (6, {"b": 7})], "c": 8}
+    image = Image.fromarray(picture(1))
+    resized, label = v2.Compose([v2.Resize(8), v2.Identity()])(image, 3)
+    assert (min(resized.size), label) == (8, 3)
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    ("make", "error", "told"),
+    [
+        (lambda: v2.Resize((1, 2, 3)), ValueError, "`size` is a number"),
+        (lambda: v2.Resize(None), ValueError, "`max_size` is a number where"),
+        (lambda: v2.CenterCrop((1, 2, 3)), ValueError, "height and width"),
+        (lambda: v2.RandomHorizontalFlip(1.2), ValueError, "`p` is between 0 and 1"),
+        (lambda: v2.Pad((1, 2, 3)), ValueError, "a list of 1, 2 or 4"),
+        (lambda: v2.Pad(1, padding_mode="wrap"), ValueError, "`padding_mode` is constant"),
+        (lambda: v2.Pad(1, fill="red"), TypeError, "`fill` is a number"),
+        (lambda: v2.ColorJitter(hue=0.7), ValueError, "`hue` is a range within -0.5"),
+        (lambda: v2.ColorJitter(brightness="x"), TypeError, "`brightness` is a number, or two"),
+        (lambda: v2.RandomRotation(-3), ValueError, "is not negative"),
+        (lambda: v2.RandomAffine(3, translate=(2, 0)), ValueError, "shares from 0 to 1"),
+        (lambda: v2.RandomAffine(3, scale=(0, 1)), ValueError, "positive factors"),
+        (lambda: v2.GaussianBlur(4), ValueError, "odd and positive"),
+        (lambda: v2.Compose([]), ValueError, "holds none"),
+        (lambda: v2.RandomChoice([v2.Identity()], p=[0.5, 0.5]), ValueError, "2 values for 1"),
+        (lambda: v2.AutoAugment("coco"), ValueError, "`policy` is one of imagenet"),
+        (lambda: v2.ToDtype(3), ValueError, "`dtype` is a type"),
+        (lambda: v2.JPEG((90, 10)), ValueError, "from 1 to 100"),
+        (lambda: v2.SanitizeBoundingBoxes(min_size=0), ValueError, "`min_size` is at least 1"),
+        (lambda: v2.RandomErasing(scale=(0.5, 1.5)), ValueError, "within 0 and 1"),
+    ],
+)
+def test_bad_settings(make: Any, error: type[Exception], told: str) -> None:
+    with pytest.raises(error, match=told):
+        make()
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    ("call", "error", "told"),
+    [
+        (lambda image: functional.resize(image.convert("P"), [3, 3]), TypeError, "has the mode P.*convert"),
+        (lambda image: functional.resize("image", [3, 3]), TypeError, "Got: str"),
+        (lambda image: functional.resize(image, [3, 3], "cubic"), ValueError, "`interpolation` is one of nearest"),
+        (lambda image: functional.posterize(image, 0), ValueError, "1 to 8 bits"),
+        (lambda image: functional.solarize(image.convert("RGBA"), 3), ValueError, "mode L or RGB. Got: RGBA"),
+        (lambda image: functional.adjust_hue(image, 0.6), ValueError, r"in \[-0.5, 0.5\]"),
+        (lambda image: functional.rotate(image, 3, "lanczos"), ValueError, "Warps of PIL's images are"),
+        (lambda image: functional.pad(image, 3, fill=(1, 2)), ValueError, "2 values, but the image 3 channels"),
+        (lambda image: functional.five_crop(image, 500), ValueError, "do not fit"),
+        (lambda image: functional.gaussian_noise(image), ValueError, "takes tensors"),
+        (lambda image: functional.perspective(image, None, None), ValueError, "Either `coefficients`"),
+        (lambda image: v2.RandomCrop(500)(image), ValueError, "does not fit into an image"),
+        (lambda image: v2.RandAugment()([image, image]), TypeError, "needs one image or video. The sample holds 2"),
+        (lambda image: v2.RandomIoUCrop()(image), TypeError, "needs an image and its bounding boxes"),
+        (lambda image: v2.Normalize([0.5], [0.5])(image), TypeError, "takes tensors, and not PIL's images"),
+        (lambda image: v2.RandomCrop(5)("text"), TypeError, "holds no image"),
+        (lambda image: v2.RandomCrop(5)([image, image.resize((3, 3))]), ValueError, "of a sample have one size"),
+        (lambda image: v2.Transform()(image), NotImplementedError, "has no `transform`"),
+    ],
+)
+def test_bad_samples(call: Any, error: type[Exception], told: str) -> None:
+    with pytest.raises(error, match=told):
+        call(Image.fromarray(picture(3)))
+
+
+def test_images_of_one_pixel() -> None:
+    image = Image.new("RGB", (1, 1), (10, 20, 30))
+    for transform in (
+        v2.Resize((3, 3)),
+        v2.Compose([v2.ColorJitter(0.5, 0.5, 0.5, 0.5), v2.RandomEqualize(1.0), v2.RandomAdjustSharpness(3, 1.0)]),
+        v2.RandomAffine(90, (0.5, 0.5), interpolation="bicubic"),
+    ):
+        assert transform(image).mode == "RGB"
+
+
+def _file(image: Image.Image, kind: str) -> np.ndarray:
+    held = io.BytesIO()
+    image.save(held, kind)
+    return np.frombuffer(held.getvalue(), np.uint8)
+
+
+DETERMINISTIC = {
+    "imagenet": lambda: v2.Compose([v2.Resize(40), v2.CenterCrop(33)]),
+    "padded": lambda: v2.Compose([v2.CenterCrop((90, 31)), v2.Pad((1, 2), padding_mode="reflect")]),
+    "longest": lambda: v2.Compose([v2.Resize(None, "lanczos", max_size=50), v2.RandomVerticalFlip(1.0)]),
+    "odd": lambda: v2.Compose([v2.Compose([v2.CenterCrop(size) for size in (61, 50, 33, 20)]), v2.Identity()]),
+    "looks": lambda: v2.Compose(
+        [v2.RandomAutocontrast(1.0), v2.RandomAdjustSharpness(2.0, 1.0), v2.RandomEqualize(1.0), v2.RandomInvert(0.0)]
+    ),
+    "levels": lambda: v2.Compose([v2.RandomPosterize(3, 1.0), v2.RandomSolarize(99, 1.0), v2.Grayscale(3)]),
+    "turned": lambda: v2.RandomRotation((30, 30), interpolation="bicubic", expand=True, fill=7),
+}
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize("name", DETERMINISTIC)
+def test_pipelines_give_what_transforms_give(name: str) -> None:
+    transform = DETERMINISTIC[name]()
+    images = [Image.fromarray(picture(number)) for number in range(6)]
+    files = [_file(image, "PNG" if number % 2 else "JPEG") for number, image in enumerate(images)]
+    pipeline = plugin.pipeline(transform, batch_size=6)
+    (results,) = pipeline.run(images=files)
+    for file, result in zip(files, results):
+        expected = transform(Image.open(io.BytesIO(file.tobytes())).convert("RGB"))
+        np.testing.assert_array_equal(np.array(result), np.asarray(expected))
+    pipeline.close()
+
+
+def test_tensors_of_pipelines() -> None:
+    mean, std = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
+    array = picture(5)
+    levels = array.astype(np.float32)
+    endings: list[tuple[list[Any], np.ndarray]] = [
+        ([v2.ToTensor()], levels / np.float32(255)),
+        ([v2.ToImage(), v2.ToDtype("float32", scale=True)], levels * np.float32(1 / 255)),
+    ]
+    for to_floats, scaled in endings:
+        pipeline = plugin.pipeline(v2.Compose([*to_floats, v2.Normalize(mean, std)]), batch_size=1, encoded=False)
+        (results,) = pipeline.run(images=[array])
+        expected = (scaled - np.array(mean, np.float32)) / np.array(std, np.float32)
+        np.testing.assert_array_equal(np.array(results[0]), expected.transpose(2, 0, 1))
+        pipeline.close()
+
+
+def test_files_are_not_turned_upright_unless_asked_for() -> None:
+    image = Image.fromarray(picture(5))
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    held = io.BytesIO()
+    image.save(held, "PNG", exif=exif)
+    for orientation, shape in ((False, (image.height, image.width)), (True, (image.width, image.height))):
+        pipeline = plugin.pipeline(v2.Identity(), batch_size=1, orientation=orientation)
+        (results,) = pipeline.run(images=[np.frombuffer(held.getvalue(), np.uint8)])
+        assert tuple(results[0].shape()[:2]) == shape
+        pipeline.close()
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    ("transform", "told"),
+    [
+        (v2.RandomCrop(3), "`RandomCrop` is not exported"),
+        (v2.RandomHorizontalFlip(), "is random, with a probability of 0.5"),
+        (v2.RandomRotation(30), "with one angle"),
+        (v2.Compose([v2.ToTensor(), v2.Resize(3)]), "comes after the conversion to floats"),
+        (v2.Compose([v2.ToImage(), v2.Grayscale()]), "put it before the conversion to tensors"),
+        (v2.Compose([v2.Lambda(abs)]), "`Lambda` is not exported"),
+    ],
+)
+def test_what_is_not_exported(transform: Any, told: str, tmp_path: Path) -> None:
+    with pytest.raises(plugin.ExportError, match=told):
+        plugin.export(transform, tmp_path / "model")
+    assert not (tmp_path / "model").exists()
+
+
+def test_numbers_without_torch(without_torch: None) -> None:
+    numbers = _random.numbers()
+    numbers.seed(3)
+    # What PyTorch gives after `torch.manual_seed(3)`.
+    np.testing.assert_array_equal(
+        numbers.fractions(3), np.array([0.00426352024, 0.10556936264, 0.28584247827], np.float32)
+    )
+    assert [numbers.below(0, 1000) for _ in range(4)] == [667, 360, 280, 840]
+    assert numbers.shuffled(6) == [5, 2, 0, 4, 1, 3]
+    assert {numbers.choice([0.5, 0.0, 0.5]) for _ in range(50)} == {0, 2}
+    drawn = [numbers.exponential(0.75, 4 / 3) for _ in range(200)]
+    assert min(drawn) >= 0.75 - 1e-6
+    assert max(drawn) <= 4 / 3 + 1e-6
