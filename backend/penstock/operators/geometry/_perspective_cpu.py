@@ -118,6 +118,7 @@ def _linear(
     wx, wy = np.empty(2, np.float32), np.empty(2, np.float32)
     columns, rows = np.empty(2, np.int64), np.empty(2, np.int64)
     xs, ys = np.empty(target.shape[1], m.dtype), np.empty(target.shape[1], m.dtype)
+    lefts, uppers = np.empty(xs.size, np.int32), np.empty(xs.size, np.int32)
     # Flat, with unsigned positions: for signed ones, numba would handle negative indices.
     pixels, out = source.reshape(-1), target.reshape(-1)
     stride, row = np.uint64(channels), np.uint64(channels * width)
@@ -126,11 +127,14 @@ def _linear(
     is_plain, blank = not fill.any(), converted(np.float32(0), like)
     for y in range(target.shape[0]):
         _positions(m, y, coarse, xs, ys)
+        for i in range(xs.size):
+            left, upper = np.floor(xs[i]), np.floor(ys[i])
+            lefts[i], uppers[i] = np.int32(left), np.int32(upper)
+            xs[i] -= left
+            ys[i] -= upper
         for x in range(target.shape[1]):
-            sx, sy = xs[x], ys[x]
-            left, upper = np.floor(sx), np.floor(sy)
-            fx, fy = np.float32(sx - left), np.float32(sy - upper)
-            x0, y0 = np.int64(left), np.int64(upper)
+            fx, fy = np.float32(xs[x]), np.float32(ys[x])
+            x0, y0 = np.int64(lefts[x]), np.int64(uppers[x])
             if x0 >= 0 and y0 >= 0 and x0 + 1 < width and y0 + 1 < height:
                 first = np.uint64(y0) * row + np.uint64(x0) * stride
                 if channels > 1 and first + spill <= pixels.size and place + np.uint64(4) <= out.size:
