@@ -62,7 +62,9 @@ class TensorSubscript(Operator):
 
     def _check_index(self, axis: int) -> None:
         if self.given(f"lo_{axis}") or self.given(f"hi_{axis}"):
-            raise RuntimeError(f"The subscript for dimension {axis} must not be specified both as an index and as a range")
+            raise RuntimeError(
+                f"The subscript for dimension {axis} must not be specified both as an index and as a range"
+            )
         if self.given(f"step_{axis}"):
             raise RuntimeError(f"The subscript for dimension {axis} was specified as index: it cannot have a step")
 

@@ -139,9 +139,7 @@ class RandomBBoxCrop(BoxCroppingOperator):
             specs.append(OutputSpec(INT32, "", labels.ndim()))
         return [*specs, OutputSpec(INT32, "", 1)] if self.args["output_bbox_indices"] else specs
 
-    def infer_batch(
-        self, samples: Samples[None, BoxWindow, BoxWindows]
-    ) -> tuple[Sequence[np.ndarray], BoxWindows]:
+    def infer_batch(self, samples: Samples[None, BoxWindow, BoxWindows]) -> tuple[Sequence[np.ndarray], BoxWindows]:
         shapes = samples.shapes()
         coordinates = int(shapes[0, 1])
         if coordinates not in (4, 6):
@@ -174,7 +172,7 @@ class RandomBBoxCrop(BoxCroppingOperator):
         return values[:, columns].astype(np.int64)
 
     def compute_samples(self, workspace: Workspace[None, BoxWindow, BoxWindows], shapes: Sequence[Shape]) -> None:
-        if workspace.failures:
+        if workspace.failures or not workspace.batch_size:
             super().compute_samples(workspace, shapes)
             return
         plans, outputs = workspace.plans, [batch.contiguous_elements() for batch in workspace.outputs]
