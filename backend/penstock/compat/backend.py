@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
+from importlib import metadata
 
 from penstock import ops, types
 from penstock.compat.memory import (
@@ -34,6 +35,7 @@ __all__ = [
     "GetHostBufferShrinkThreshold",
     "GetNppVersion",
     "GetNvjpegVersion",
+    "GetOpenCVVersion",
     "GetSchema",
     "IsDriverInitialized",
     "OpSchema",
@@ -101,6 +103,14 @@ def GetNppVersion() -> int:
 def GetCufftVersion() -> int:
     """-1: cuFFT is not used."""
     return -1
+
+
+def GetOpenCVVersion() -> str:
+    """The version of OpenCV; empty if it is not installed."""
+    try:
+        return metadata.version("opencv-python-headless")
+    except metadata.PackageNotFoundError:
+        return ""
 
 
 def CheckDLPackCapsule(obj: object) -> tuple[bool, bool]:

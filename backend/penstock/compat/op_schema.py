@@ -207,6 +207,10 @@ class OpSchema:
         """Whether the documentation omits it."""
         return self._schema.hidden
 
+    def IsDocPartiallyHidden(self) -> bool:
+        """Whether only its parts in ``ops`` or in ``fn`` are documented; never the case here."""
+        return False
+
     def IsStateful(self) -> bool:
         """Whether its results depend on earlier runs."""
         return self._schema.stateful

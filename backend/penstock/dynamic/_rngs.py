@@ -49,7 +49,7 @@ class RNG:
 
     def __init__(self, seed: int | None = None, state: object = None) -> None:
         if seed is not None and state is not None:
-            raise ValueError("Give either `seed` or `state`")
+            raise ValueError("Cannot specify both `seed` and `state`")
         self.draws = self.version = 0
         if state is None:
             self.seed = secrets.randbits(64) if seed is None else seed

@@ -818,11 +818,11 @@ class Batch(Value):
 
         Args:
             copy: True: always; False: never, and ValueError where it cannot be avoided; None: where it cannot.
-            pad: fill up smaller samples with zeros; else RuntimeError unless they have one shape.
+            pad: fill up smaller samples with zeros; else ValueError unless they have one shape.
         """
         require_torch("Batch.torch()")
         if not pad and len(set(self.shape)) > 1:
-            raise RuntimeError("Only a dense batch can be a tensor; these samples differ in shape: give `pad=True`")
+            raise ValueError("Only a dense batch can be a tensor; these samples differ in shape: give `pad=True`")
         if copy is False and self.storage.elements is None:
             raise ValueError("The samples of this batch are not one after the other in memory: that needs a copy")
         return as_tensor(self, pad=pad).torch(bool(copy))

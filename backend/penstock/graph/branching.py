@@ -170,7 +170,8 @@ def _divergent(name: str, true: object, false: object) -> ValueError:
         "Divergent data found in different branches of `if/else` control flow statement. Variables in all code paths are merged "
         "into common output batches. The values assigned to a given variable need to have the same nesting structure in every "
         f"code path (both `if` branches). For '{name}' the two structures don't have the same nested structure: {_structure(true)} "
-        f"in the `if` branch, {_structure(false)} in the `else` branch.{_keys(true, false)}"
+        f"in the `if` branch, {_structure(false)} in the `else` branch.{_keys(true, false)}\n"
+        f"'If' output structure: {_outline(true)}\n'Else' output structure: {_outline(false)}"
     )
 
 
@@ -187,6 +188,16 @@ def _structure(value: object) -> str:
     if isinstance(value, (tuple, list, dict)):
         return f"a {type(value).__name__} of {len(value)}"
     return "None" if value is None else "a single value"
+
+
+def _outline(value: Any) -> str:
+    """The structure of a value, with a dot for each node and constant."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key!r}: {_outline(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, (tuple, list)):
+        inner = ", ".join(map(_outline, value))
+        return f"[{inner}]" if isinstance(value, list) else f"({inner},)" if len(value) == 1 else f"({inner})"
+    return "None" if value is None else "."
 
 
 def _merge_nodes(branch: Branch, true: Any, false: Any) -> DataNode:

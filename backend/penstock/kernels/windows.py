@@ -8,6 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 POLICIES = ("error", "pad", "trim_to_shape")
+EXTENSIONS = ("clamp", "reflect", "reflect_101", "wrap")
+"""The policies that continue an array beyond its border: aa|abc, ba|abc, cb|abc, bc|abc."""
+_OTHER_NAMES = {"constant": "pad", "const": "pad", "edge": "clamp", "reflect_1001": "reflect"}
 
 
 @dataclass(frozen=True)
@@ -37,11 +40,38 @@ class Region:
         return tuple(source), tuple(target)
 
 
-def check_policy(policy: str) -> str:
-    """The policy; raises RuntimeError for an unknown one."""
-    if policy not in POLICIES:
-        raise RuntimeError(f"Not supported out_of_bounds_policy: {policy}. Use one of {', '.join(POLICIES)}")
-    return policy
+def check_policy(policy: str, extends: bool = False) -> str:
+    """The usual name of a policy; raises RuntimeError for an unknown one.
+
+    Args:
+        policy: in small or capital letters.
+        extends: whether :data:`EXTENSIONS` are possible.
+    """
+    supported = (*POLICIES, *EXTENSIONS) if extends else POLICIES
+    name = _OTHER_NAMES.get(policy.lower(), policy.lower())
+    if name not in supported:
+        raise RuntimeError(f"Not supported out_of_bounds_policy: {policy}. Use one of {', '.join(supported)}")
+    return name
+
+
+def extended_places(anchor: int, extent: int, size: int, policy: str) -> np.ndarray:
+    """Which elements of an array of ``size`` are at ``anchor`` and behind it, if the array is continued by a policy.
+
+    >>> extended_places(-2, 7, 3, "reflect_101").tolist()
+    [2, 1, 0, 1, 2, 1, 0]
+    """
+    if not size and extent:
+        raise RuntimeError(f"An empty dimension cannot be extended by out_of_bounds_policy='{policy}'")
+    places = np.arange(anchor, anchor + extent)
+    if policy == "clamp" or size < 2:
+        return places.clip(0, max(size - 1, 0))
+    if policy == "wrap":
+        return places % size
+    # Mirroring has a period of twice the size, minus the two edges if they are not repeated.
+    repeated = 1 if policy == "reflect" else 0
+    period = 2 * size - 2 + 2 * repeated
+    places %= period
+    return np.where(places < size, places, period - repeated - places)
 
 
 ROUNDINGS = ("round", "truncate", "torchvision")
@@ -78,7 +108,7 @@ def apply_policy(shapes: np.ndarray, anchors: np.ndarray, extents: np.ndarray, p
     RuntimeError if one reaches outside."""
     from penstock.kernels.cpu.windows import first_outside
 
-    if policy == "pad":
+    if policy == "pad" or policy in EXTENSIONS:
         return
     row = first_outside(shapes, anchors, extents, policy != "error")
     if row >= 0:

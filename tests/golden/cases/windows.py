@@ -172,3 +172,23 @@ STARTS = feed([np.int32(start) for start in ([3, 7], [11, 2], [0, 20])])
 FAMILY.each("slice", {"tall": TALL}, [{"start": STARTS, "rel_shape": PARTS, "axes": [0, 1]}], exact=True)
 FAMILY.each("slice", {"tall": TALL}, [{"rel_start": ANCHORS, "shape": STARTS, "axes": [0, 1]}], exact=True)
 FAMILY.each("slice", {"tall": TALL}, [{"rel_start": ANCHORS, "rel_end": PARTS, "axes": [0, 1]}], exact=True)
+# What continues an image beyond its border, far beyond it too, and the other names of policies.
+POLICIES = ("clamp", "edge", "reflect", "reflect_1001", "reflect_101", "wrap", "constant", "CONST")
+CONTINUED = [{"crop": [25, 40], "out_of_bounds_policy": policy} for policy in POLICIES]
+FAMILY.each("crop", {"pixels": PIXELS}, CONTINUED, exact=True)
+FAMILY.each("crop", {"planes": PLANES, "frames": FRAMES, "floats": FLOATS}, CONTINUED[2:6:3], exact=True)
+FAMILY.each("crop", {"pixels": PIXELS}, [CONTINUED[0] | {"dtype": "types.FLOAT"}], exact=True)
+FAMILY.each(
+    "slice",
+    {"pixels": PIXELS, "tall": TALL},
+    [
+        {"start": start, "end": end, "axes": [0, 1], "out_of_bounds_policy": policy}
+        for policy in POLICIES
+        for start, end in (([-2, -3], [12, 30]), ([-50, 30], [-40, 39]))
+    ],
+    exact=True,
+)
+# One element has no neighbours to mirror.
+SINGLE = feed([np.uint8([[[7]]])] * 3, "HWC")
+FAMILY.each("crop", {"one": SINGLE}, [{"crop": [3, 4], "out_of_bounds_policy": p} for p in POLICIES[:6]], exact=True)
+FAMILY.each("crop_mirror_normalize", {"pixels": PIXELS}, [CONTINUED[0], CONTINUED[6]])

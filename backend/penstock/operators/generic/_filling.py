@@ -41,7 +41,7 @@ class ShapedFilling(Operator[State, Plan, Plans]):
         if computed is not None and computed.shapes:
             ndim = int(np.prod(computed.shapes[0], dtype=np.int64))
         if layout and len(layout) != ndim:
-            raise RuntimeError(f"Layout '{layout}' names {len(layout)} dimensions, but the output shape has {ndim}")
+            raise RuntimeError(f"Layout '{layout}' has {len(layout)} dimensions but output shape has {ndim}")
         return OutputSpec(dtype, layout, ndim)
 
     def infer(self, sample: Sample) -> tuple[int, ...]:

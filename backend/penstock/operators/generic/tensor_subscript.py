@@ -51,12 +51,22 @@ class TensorSubscript(Operator):
         for axis in range(_MAX_SUBSCRIPTS):
             if self.args[f"step_{axis}"] == 0:
                 raise RuntimeError(f"The step of the range in dimension {axis} is zero")
+            if self.given_at[axis]:
+                self._check_index(axis)
         self.count = max(
             [
                 self.args["num_subscripts"],
                 *(a + 1 for a in range(_MAX_SUBSCRIPTS) if self.given_at[a] or self.ranges[a]),
             ]
         )
+
+    def _check_index(self, axis: int) -> None:
+        if self.given(f"lo_{axis}") or self.given(f"hi_{axis}"):
+            raise RuntimeError(
+                f"The subscript for dimension {axis} must not be specified both as an index and as a range"
+            )
+        if self.given(f"step_{axis}"):
+            raise RuntimeError(f"The subscript for dimension {axis} was specified as index: it cannot have a step")
 
     def run(self, workspace: Workspace) -> None:
         batch = workspace.inputs[0]

@@ -7,7 +7,8 @@ from numba import njit
 
 from penstock.kernels.borders import BORDERS
 from penstock.kernels.cpu.convert import converted
-from penstock.kernels.cpu.options import OPTIONS, kernel
+from penstock.kernels.cpu.options import OPTIONS
+from penstock.kernels.cpu.simd import load, rounded, store
 from penstock.kernels.cpu.warp import between
 
 _CONSTANT, _REPLICATE, _REFLECT, _REFLECT_101, _WRAP = range(len(BORDERS))
@@ -15,7 +16,7 @@ _CONSTANT, _REPLICATE, _REFLECT, _REFLECT_101, _WRAP = range(len(BORDERS))
 _STEPS = 32
 
 
-@kernel
+@njit(**OPTIONS)
 def _inside(index: int, size: int, border: int) -> int:
     """The position in ``[0, size)`` of the value at ``index``; -1 for the constant beyond the border."""
     if 0 <= index < size:
@@ -45,60 +46,105 @@ def _cubic_weights(f: float, weights: np.ndarray) -> None:
 
 
 @njit(inline="always", **OPTIONS)
-def _position(m: np.ndarray, x: float, y: float) -> tuple[float, float]:
-    """Input coordinates of the output pixel; far outside where the homography is undefined."""
-    w = m[2, 0] * x + m[2, 1] * y + m[2, 2]
-    far = m.dtype.type(1e9)
-    if w == 0:
-        return -far, -far
-    sx, sy = (m[0, 0] * x + m[0, 1] * y + m[0, 2]) / w, (m[1, 0] * x + m[1, 1] * y + m[1, 2]) / w
-    return min(max(sx, -far), far), min(max(sy, -far), far)
+def _positions(m: np.ndarray, y: int, coarse: bool, xs: np.ndarray, ys: np.ndarray) -> None:
+    """Input coordinates of the output pixels of row ``y``; far outside where the homography is undefined."""
+    # Selections instead of `min` and `max`, which mind NaN: so the loop is vectorized.
+    far, zero, row = m.dtype.type(1e9), m.dtype.type(0), m.dtype.type(y)
+    m00, m01, m02, m10, m11, m12 = m[0, 0], m[0, 1], m[0, 2], m[1, 0], m[1, 1], m[1, 2]
+    m20, m21, m22 = m[2, 0], m[2, 1], m[2, 2]
+    for i in range(xs.size):
+        column = m.dtype.type(np.int32(i))
+        w = m20 * column + m21 * row + m22
+        sx, sy = (m00 * column + m01 * row + m02) / w, (m10 * column + m11 * row + m12) / w
+        sx = sx if sx < far else far
+        sy = sy if sy < far else far
+        sx = sx if sx > -far else -far
+        sy = sy if sy > -far else -far
+        xs[i] = sx if w != zero else -far
+        ys[i] = sy if w != zero else -far
+    if coarse:
+        for i in range(xs.size):
+            xs[i], ys[i] = np.rint(xs[i] * _STEPS) / _STEPS, np.rint(ys[i] * _STEPS) / _STEPS
 
 
 @njit(inline="always", **OPTIONS)
-def _weights(taps: int, sx: float, sy: float, wx: np.ndarray, wy: np.ndarray) -> tuple[int, int]:
-    """Fills the weights of the taps around a position; returns the position of the first tap."""
-    if taps == 1:
-        wx[0] = wy[0] = 1
-        return np.int64(np.rint(sx)), np.int64(np.rint(sy))
-    left, upper = np.floor(sx), np.floor(sy)
-    fx, fy = np.float32(sx - left), np.float32(sy - upper)
-    x, y = np.int64(left), np.int64(upper)
-    if taps == 2:
-        wx[0], wx[1], wy[0], wy[1] = 1 - fx, fx, 1 - fy, fy
-        return x, y
-    _cubic_weights(fx, wx)
-    _cubic_weights(fy, wy)
-    return x - 1, y - 1
+def _places(start: int, taps: int, size: int, border: int, places: np.ndarray) -> None:
+    """The positions of a pixel's taps along an axis; -1 for the constant beyond the border."""
+    for i in range(taps):
+        places[i] = _inside(start + i, size, border)
 
 
-@kernel
-def _warp(
+@njit(inline="always", **OPTIONS)
+def _beyond(
     source: np.ndarray,
-    m: np.ndarray,
+    xs: np.ndarray,
+    ys: np.ndarray,
+    c: int,
     taps: int,
-    coarse: bool,
-    border: int,
-    fill: np.ndarray,
-    target: np.ndarray,
-    like: np.generic,
+    wx: np.ndarray,
+    wy: np.ndarray,
+    fill: np.float32,
+) -> np.float32:
+    """One channel where some taps are beyond the border."""
+    total = np.float32(0)
+    for j in range(taps):
+        for i in range(taps):
+            value = fill if xs[i] < 0 or ys[j] < 0 else np.float32(source[np.uint64(ys[j]), np.uint64(xs[i]), c])
+            total += wx[i] * wy[j] * value
+    return total
+
+
+@njit(**OPTIONS)
+def _nearest(
+    source: np.ndarray, m: np.ndarray, coarse: bool, border: int, fill: np.ndarray, target: np.ndarray, like: np.generic
 ) -> None:
     height, width, channels = source.shape
-    wx, wy = np.empty(4, np.float32), np.empty(4, np.float32)
-    # Flat, with unsigned positions: for signed ones, numba would handle negative indices.
-    pixels, count, stride = source.reshape(-1), np.uint64(taps), np.uint64(channels)
-    row = np.uint64(channels * width)
-    out, place = target.reshape(-1), np.uint64(0)
+    xs, ys = np.empty(target.shape[1], m.dtype), np.empty(target.shape[1], m.dtype)
     for y in range(target.shape[0]):
+        _positions(m, y, coarse, xs, ys)
         for x in range(target.shape[1]):
-            sx, sy = _position(m, m.dtype.type(x), m.dtype.type(y))
-            if coarse:
-                sx, sy = np.rint(sx * _STEPS) / _STEPS, np.rint(sy * _STEPS) / _STEPS
-            x0, y0 = _weights(taps, sx, sy, wx, wy)
-            inside = x0 >= 0 and y0 >= 0 and x0 + taps <= width and y0 + taps <= height
-            first = np.uint64(y0) * row + np.uint64(x0) * stride
-            if inside and taps == 2:
-                fx, fy = wx[1], wy[1]
+            sx = _inside(np.int64(np.rint(xs[x])), width, border)
+            sy = _inside(np.int64(np.rint(ys[x])), height, border)
+            for c in range(channels):
+                value = fill[c] if sx < 0 or sy < 0 else np.float32(source[sy, sx, c])
+                target[y, x, c] = converted(value, like)
+
+
+@njit(**OPTIONS)
+def _linear(
+    source: np.ndarray, m: np.ndarray, coarse: bool, border: int, fill: np.ndarray, target: np.ndarray, like: np.generic
+) -> None:
+    height, width, channels = source.shape
+    wx, wy = np.empty(2, np.float32), np.empty(2, np.float32)
+    columns, rows = np.empty(2, np.int64), np.empty(2, np.int64)
+    xs, ys = np.empty(target.shape[1], m.dtype), np.empty(target.shape[1], m.dtype)
+    lefts, uppers = np.empty(xs.size, np.int32), np.empty(xs.size, np.int32)
+    # Flat, with unsigned positions: for signed ones, numba would handle negative indices.
+    pixels, out = source.reshape(-1), target.reshape(-1)
+    stride, row = np.uint64(channels), np.uint64(channels * width)
+    place, spill = np.uint64(0), row + stride + np.uint64(4)
+    # Other values are rounded as they are weighted.
+    is_plain, blank = not fill.any(), converted(np.float32(0), like)
+    for y in range(target.shape[0]):
+        _positions(m, y, coarse, xs, ys)
+        for i in range(xs.size):
+            left, upper = np.floor(xs[i]), np.floor(ys[i])
+            lefts[i], uppers[i] = np.int32(left), np.int32(upper)
+            xs[i] -= left
+            ys[i] -= upper
+        for x in range(target.shape[1]):
+            fx, fy = np.float32(xs[x]), np.float32(ys[x])
+            x0, y0 = np.int64(lefts[x]), np.int64(uppers[x])
+            if x0 >= 0 and y0 >= 0 and x0 + 1 < width and y0 + 1 < height:
+                first = np.uint64(y0) * row + np.uint64(x0) * stride
+                if channels > 1 and first + spill <= pixels.size and place + np.uint64(4) <= out.size:
+                    upper_left, lower_left = load(pixels, first, 4), load(pixels, first + row, 4)
+                    top = upper_left + (load(pixels, first + stride, 4) - upper_left) * fx
+                    low = lower_left + (load(pixels, first + row + stride, 4) - lower_left) * fx
+                    # Lanes beyond the channels spill into the next pixel, which is written afterwards.
+                    store(out, place, rounded(top + (low - top) * fy, like))
+                    place += stride
+                    continue
                 for _ in range(stride):
                     a, b = np.float32(pixels[first]), np.float32(pixels[first + stride])
                     d, e = np.float32(pixels[first + row]), np.float32(pixels[first + row + stride])
@@ -106,25 +152,59 @@ def _warp(
                     first += np.uint64(1)
                     place += np.uint64(1)
                 continue
+            if border == _CONSTANT and is_plain and (x0 < -1 or y0 < -1 or x0 >= width or y0 >= height):
+                for _ in range(stride):
+                    out[place] = blank
+                    place += np.uint64(1)
+                continue
+            wx[0], wx[1], wy[0], wy[1] = 1 - fx, fx, 1 - fy, fy
+            _places(x0, 2, width, border, columns)
+            _places(y0, 2, height, border, rows)
+            for c in range(channels):
+                out[place] = converted(_beyond(source, columns, rows, c, 2, wx, wy, fill[c]), like)
+                place += np.uint64(1)
+
+
+@njit(**OPTIONS)
+def _cubic(
+    source: np.ndarray, m: np.ndarray, coarse: bool, border: int, fill: np.ndarray, target: np.ndarray, like: np.generic
+) -> None:
+    height, width, channels = source.shape
+    wx, wy = np.empty(4, np.float32), np.empty(4, np.float32)
+    columns, rows = np.empty(4, np.int64), np.empty(4, np.int64)
+    xs, ys = np.empty(target.shape[1], m.dtype), np.empty(target.shape[1], m.dtype)
+    # As above.
+    pixels, out = source.reshape(-1), target.reshape(-1)
+    stride, row, four = np.uint64(channels), np.uint64(channels * width), np.uint64(4)
+    place = np.uint64(0)
+    for y in range(target.shape[0]):
+        _positions(m, y, coarse, xs, ys)
+        for x in range(target.shape[1]):
+            left, upper = np.floor(xs[x]), np.floor(ys[x])
+            _cubic_weights(np.float32(xs[x] - left), wx)
+            _cubic_weights(np.float32(ys[x] - upper), wy)
+            x0, y0 = np.int64(left) - 1, np.int64(upper) - 1
+            inside = x0 >= 0 and y0 >= 0 and x0 + 4 <= width and y0 + 4 <= height
+            if not inside:
+                _places(x0, 4, width, border, columns)
+                _places(y0, 4, height, border, rows)
             for c in range(channels):
                 total = np.float32(0)
                 if inside:
                     first = np.uint64(y0) * row + np.uint64(x0) * stride + np.uint64(c)
-                    for j in range(count):
+                    for j in range(four):
                         line = np.float32(0)
-                        for i in range(count):
+                        for i in range(four):
                             line += wx[i] * np.float32(pixels[first + i * stride])
                         total += wy[j] * line
                         first += row
                 else:
-                    for j in range(taps):
-                        sy0 = _inside(y0 + j, height, border)
-                        for i in range(taps):
-                            sx0 = _inside(x0 + i, width, border)
-                            value = fill[c] if sx0 < 0 or sy0 < 0 else np.float32(source[sy0, sx0, c])
-                            total += wx[i] * wy[j] * value
+                    total = _beyond(source, columns, rows, c, 4, wx, wy, fill[c])
                 out[place] = converted(total, like)
                 place += np.uint64(1)
+
+
+_KERNELS = {1: _nearest, 2: _linear, 4: _cubic}
 
 
 def warp_perspective(
@@ -141,11 +221,10 @@ def warp_perspective(
         fill: for each channel, beyond a constant border.
         target: its dtype decides how results are rounded.
     """
-    _warp(
+    _KERNELS[taps](
         source,
         # The precision decides which pixel is nearest in a tie; this is the reference's.
         np.ascontiguousarray(matrix, np.float64 if coarse else np.float32),
-        taps,
         coarse,
         BORDERS.index(border),
         np.ascontiguousarray(fill, np.float32),

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from penstock.data_types import FLOAT, INT32, dtype_name
-from penstock.kernels.boxes import overlaps, to_centres
+from penstock.kernels.boxes import to_centres
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.example_data import boxes, fixed_arrays
 
@@ -68,7 +68,8 @@ class BoxEncoder(Operator):
         if 0 in stds:
             raise RuntimeError("`stds` must not be 0")
         self.anchors = np.array(anchors, np.float32).reshape(-1, 4)
-        self.centres = to_centres(self.anchors)
+        self.columns, self.centres = np.ascontiguousarray(self.anchors.T), to_centres(self.anchors)
+        self.means, self.stds = np.array(means, np.float32), np.array(stds, np.float32)
         # The anchors on the GPU, uploaded on first use.
         self.uploaded: Any = None
 
@@ -85,8 +86,17 @@ class BoxEncoder(Operator):
         return [(len(self.anchors), 4), (len(self.anchors),)]
 
     def compute(self, sample: Sample) -> None:
+        from penstock.operators.geometry import _anchors_cpu as kernels
+
         boxes, labels = sample.inputs[0].reshape(-1, 4), sample.inputs[1].reshape(-1)
-        sample.outputs[0][...], sample.outputs[1][...] = self._encoded(boxes, labels)
+        encoded, classes = sample.outputs
+        owners = np.empty(len(self.anchors), np.int32)
+        kernels.match_boxes(boxes, self.columns, np.float32(self.args["criteria"]), owners)
+        kernels.encode_boxes(boxes, labels, owners, self.centres, encoded, classes)
+        if self.args["offset"]:
+            kernels.subtract_anchors(
+                owners, self.centres, np.float32(self.args["scale"]), self.means, self.stds, encoded
+            )
 
     def compute_batch(self, workspace: Workspace) -> None:
         from penstock.kernels.cuda.launch import locate_all, upload
@@ -104,32 +114,3 @@ class BoxEncoder(Operator):
             self.args["scale"],
             offset,
         )
-
-    def _encoded(self, boxes: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        owners = self._matches(boxes)
-        matched = owners >= 0
-        chosen = to_centres(boxes)[owners[matched]]
-        encoded = np.zeros_like(self.centres) if self.args["offset"] else self.centres.copy()
-        encoded[matched] = self._offsets(chosen, self.centres[matched]) if self.args["offset"] else chosen
-        classes = np.zeros(len(owners), np.int32)
-        classes[matched] = labels[owners[matched]]
-        return encoded, classes
-
-    def _matches(self, boxes: np.ndarray) -> np.ndarray:
-        """The index of each anchor's box; -1: none. Of equal overlaps, the last is used."""
-        if not len(boxes):
-            return np.full(len(self.anchors), -1)
-        shares = overlaps(boxes, self.anchors)
-        owners = len(boxes) - 1 - shares[::-1].argmax(axis=0)
-        owners[shares.max(axis=0) <= self.args["criteria"]] = -1
-        for box, best in enumerate(len(self.anchors) - 1 - shares[:, ::-1].argmax(axis=1)):
-            owners[best] = box
-        return owners
-
-    def _offsets(self, boxes: np.ndarray, anchors: np.ndarray) -> np.ndarray:
-        scale = np.float32(self.args["scale"])
-        boxes, anchors = boxes * scale, anchors * scale
-        moved = (boxes[:, :2] - anchors[:, :2]) / anchors[:, 2:]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            grown = np.log(boxes[:, 2:] / anchors[:, 2:])
-        return (np.concatenate([moved, grown], axis=1) - np.float32(self.args["means"])) / np.float32(self.args["stds"])

@@ -127,6 +127,8 @@ class WarpPerspective(Operator[str, PerspectivePlan]):
             raise RuntimeError(f"Unsupported interpolation {self.args['interp_type']}: use NN, LINEAR or CUBIC")
         if self.args["pixel_origin"] not in ("corner", "center"):
             raise RuntimeError(f"Unknown pixel_origin '{self.args['pixel_origin']}': use `corner` or `center`")
+        # Matrices that are inputs belong to plans, too.
+        self.plans_by_shape = self.given("matrix")
 
     def describe(self, workspace: Workspace[str, PerspectivePlan]) -> list[OutputSpec]:
         batch = workspace.inputs[0]

@@ -10,10 +10,19 @@ import numpy as np
 
 from penstock.data_types import BOOL, FLOAT, FLOAT16, UINT8, DALIDataType, dtype_name
 from penstock.kernels import windows
-from penstock.kernels.windows import Region, apply_policy, cut_off, fill_per_channel
+from penstock.kernels.windows import (
+    EXTENSIONS,
+    Region,
+    apply_policy,
+    check_policy,
+    cut_off,
+    extended_places,
+    fill_per_channel,
+)
 from penstock.schema import Argument, Deprecation, Operator, PlanColumns, Sample, Samples, Workspace
-from penstock.schema.image_chain import Pixels, Placement
+from penstock.schema.image_chain import ChainOperator, Pixels, Placement
 from penstock.schema.operator import Shape
+from penstock.schema.plans import State
 
 if TYPE_CHECKING:
     from penstock.kernels.cuda.launch import Located
@@ -43,7 +52,7 @@ CROP_ARGUMENTS = (
         choices=windows.ROUNDINGS,
     ),
 )
-POLICY_ARGUMENTS = (
+_FILL_ARGUMENTS = (
     Argument(
         "fill_values",
         "float[]",
@@ -53,12 +62,26 @@ POLICY_ARGUMENTS = (
     Argument(
         "image_type", "DALIImageType", None, "Colour space of the input.", deprecated=Deprecation("0.24", removed=True)
     ),
+)
+POLICY_ARGUMENTS = (
+    *_FILL_ARGUMENTS,
     Argument(
         "out_of_bounds_policy",
         "string",
         "error",
         "A window that reaches outside of the input: `error`, `pad` or `trim_to_shape`.",
-        choices=("error", "pad", "trim_to_shape"),
+        choices=windows.POLICIES,
+    ),
+)
+EXTENDING_POLICY_ARGUMENTS = (
+    *_FILL_ARGUMENTS,
+    Argument(
+        "out_of_bounds_policy",
+        "string",
+        "error",
+        "A window that reaches outside of the input: `error`, `pad`, `trim_to_shape`, or what continues the input: `clamp` "
+        "(aa|abc), `reflect` (ba|abc), `reflect_101` (cb|abc), `wrap` (bc|abc).",
+        choices=(*windows.POLICIES, *windows.EXTENSIONS),
     ),
 )
 _MAX_DIMENSIONS = 4
@@ -159,6 +182,49 @@ def _in_columns(layout: str, columns: dict[str, np.ndarray]) -> np.ndarray:
     for letter, column in columns.items():
         rows[:, layout.index(letter)] = column
     return rows
+
+
+class WindowOperator(ChainOperator[State, Region, Regions]):
+    """Base of the operators that copy a window."""
+
+    plans_by_shape = True
+    takes_windows = True
+
+    def setup(self) -> None:
+        self.policy = check_policy(self.args["out_of_bounds_policy"], extends=True)
+
+    def joins_chain(self) -> bool:
+        return self.policy not in EXTENSIONS
+
+    def channel_axis(self, workspace: Workspace) -> int | None:
+        """The dimension of channels, or None."""
+        raise NotImplementedError
+
+    def compute(self, sample: Sample[State, Region]) -> None:
+        source, target = sample.inputs[0], sample.outputs[0]
+        if self.policy in EXTENSIONS:
+            _copy_extended(source, sample.plan, self.policy, target)
+        else:
+            copy_region(source, sample.plan, self.args["fill_values"], self.channel_axis(sample.workspace), target)
+
+    def stage(self, sample: Sample[State, Region]) -> Placement:
+        converts = self.args["dtype"] not in (None, sample.workspace.inputs[0].dtype)
+        channel_axis = self.channel_axis(sample.workspace)
+        return region_copy(sample.plan, sample.shapes[0], self.args["fill_values"], channel_axis, converts)
+
+    def compute_batch(self, workspace: Workspace[State]) -> None:
+        if self.policy in EXTENSIONS:
+            # There is no kernel for it: on the host.
+            super().compute_batch(workspace)
+        else:
+            copy_regions(workspace, self.args["fill_values"], self.channel_axis(workspace))
+
+
+def _copy_extended(source: np.ndarray, region: Region, policy: str, target: np.ndarray) -> None:
+    """Copies a region of ``source``, continued beyond its border, to ``target``, converting to its type."""
+    sizes = zip(region.anchor, region.extents, source.shape)
+    part = source[np.ix_(*(extended_places(*dimension, policy) for dimension in sizes))]
+    target[...] = part if part.dtype == target.dtype else _converted(part, target.dtype)
 
 
 def copy_region(

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.kernels.windows import Region, check_policy
+from penstock.kernels.windows import Region
 from penstock.operators.image._windows import (
     CROP_ARGUMENTS,
-    POLICY_ARGUMENTS,
+    EXTENDING_POLICY_ARGUMENTS,
     Regions,
+    WindowOperator,
     check_crop_arguments,
-    copy_region,
-    copy_regions,
     crop_regions,
-    region_copy,
     window_type,
 )
 from penstock.schema import (
@@ -22,18 +20,16 @@ from penstock.schema import (
     Equivalent,
     Input,
     OutputSpec,
-    Sample,
     Samples,
     Schema,
     Workspace,
     register_operator,
 )
 from penstock.schema.example_data import Example, on_photo
-from penstock.schema.image_chain import ChainOperator, Placement
 
 
 @register_operator
-class Crop(ChainOperator[str, Region, Regions]):
+class Crop(WindowOperator[str]):
     """Crops a window of the given extents at a relative position."""
 
     schema = Schema(
@@ -47,7 +43,7 @@ class Crop(ChainOperator[str, Region, Regions]):
         ),
         arguments=(
             *CROP_ARGUMENTS,
-            *POLICY_ARGUMENTS,
+            *EXTENDING_POLICY_ARGUMENTS,
             Argument("dtype", "DALIDataType", None, "Type of the output; by default that of the input."),
             Argument(
                 "output_dtype",
@@ -76,11 +72,9 @@ class Crop(ChainOperator[str, Region, Regions]):
         ),
     )
 
-    plans_by_shape = True
-
     def setup(self) -> None:
+        super().setup()
         check_crop_arguments(self)
-        check_policy(self.args["out_of_bounds_policy"])
 
     def describe(self, workspace: Workspace[str]) -> list[OutputSpec]:
         batch = workspace.inputs[0]
@@ -88,33 +82,9 @@ class Crop(ChainOperator[str, Region, Regions]):
         return [OutputSpec(window_type(self, batch), workspace.state, batch.ndim())]
 
     def infer_batch(self, samples: Samples[str, Region, Regions]) -> tuple[np.ndarray, Regions]:
-        regions = crop_regions(samples, samples.shapes(), samples.state, self.args["out_of_bounds_policy"])
+        regions = crop_regions(samples, samples.shapes(), samples.state, self.policy)
         return regions.extents, regions
 
-    def compute(self, sample: Sample[str, Region]) -> None:
-        copy_region(
-            sample.inputs[0],
-            sample.plan,
-            self.args["fill_values"],
-            _channel_axis(sample.workspace.state),
-            sample.outputs[0],
-        )
-
-    takes_windows = True
-
-    def stage(self, sample: Sample[str, Region]) -> Placement:
-        return region_copy(
-            sample.plan,
-            sample.shapes[0],
-            self.args["fill_values"],
-            _channel_axis(sample.workspace.state),
-            self.args["dtype"] not in (None, sample.workspace.inputs[0].dtype),
-        )
-
-    def compute_batch(self, workspace: Workspace[str]) -> None:
-        copy_regions(workspace, self.args["fill_values"], _channel_axis(workspace.state))
-
-
-def _channel_axis(layout: str) -> int | None:
-    axis = layout.find("C")
-    return axis if axis >= 0 else None
+    def channel_axis(self, workspace: Workspace) -> int | None:
+        axis: int = workspace.state.find("C")
+        return axis if axis >= 0 else None

@@ -92,7 +92,7 @@ class CropMirrorNormalize(ChainOperator[StoredAs, CmnPlan, CmnPlans]):
         # On the GPU all samples are planned at once, and no sample's own plan is needed.
         self.plans_by_shape = self.device == "cpu"
         check_crop_arguments(self)
-        check_policy(self.args["out_of_bounds_policy"])
+        self._policy = check_policy(self.args["out_of_bounds_policy"])
         self._values: dict[int, ChannelValues] = {}
         if self.args["dtype"] not in (FLOAT, FLOAT16, UINT8, INT8):
             raise RuntimeError(
@@ -118,7 +118,7 @@ class CropMirrorNormalize(ChainOperator[StoredAs, CmnPlan, CmnPlans]):
 
     def infer_batch(self, samples: Samples[StoredAs, CmnPlan, CmnPlans]) -> tuple[np.ndarray, CmnPlans]:
         shapes, kept = samples.shapes(), samples.state
-        regions = crop_regions(samples, shapes, kept.layout, self.args["out_of_bounds_policy"])
+        regions = crop_regions(samples, shapes, kept.layout, self._policy)
         axis = kept.layout.index("C")
         values = self._values_of(samples, shapes[:, axis].tolist())
         mirror = samples.scalars("mirror") != 0
@@ -153,7 +153,7 @@ class CropMirrorNormalize(ChainOperator[StoredAs, CmnPlan, CmnPlans]):
         padded = 1 << (channels - 1).bit_length() if self.args["pad_output"] and channels else channels
         fill = self._fill(padded)
         # Like DALI: missing fill values are only taken as 0 if there is a mean or std for each channel.
-        if self.args["out_of_bounds_policy"] == "pad" and 1 < len(self.args["fill_values"]) < padded:
+        if self._policy == "pad" and 1 < len(self.args["fill_values"]) < padded:
             normalizes = means.any() or (factor != 1).any() or shift != 0
             if not normalizes or max(len(mean), len(std)) == 1:
                 raise self._fill_mismatch(padded)
@@ -164,7 +164,7 @@ class CropMirrorNormalize(ChainOperator[StoredAs, CmnPlan, CmnPlans]):
         values = self.args["fill_values"]
         fill = np.zeros(padded, np.float32)
         # Only this policy fills padded channels.
-        if self.args["out_of_bounds_policy"] != "pad" or not len(values):
+        if self._policy != "pad" or not len(values):
             return fill
         if len(values) > max(padded, 1):
             raise self._fill_mismatch(padded)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.kernels.windows import Region, apply_policy, check_policy
+from penstock.kernels.windows import Region, apply_policy
 from penstock.operators.image._boxes import box_regions, check_box_arguments, check_box_inputs
 from penstock.operators.image._windows import (
-    POLICY_ARGUMENTS,
+    EXTENDING_POLICY_ARGUMENTS,
     Regions,
-    copy_region,
-    copy_regions,
-    region_copy,
+    WindowOperator,
     window_type,
 )
 from penstock.schema import (
@@ -20,18 +18,16 @@ from penstock.schema import (
     Equivalent,
     Input,
     OutputSpec,
-    Sample,
     Samples,
     Schema,
     Workspace,
     register_operator,
 )
 from penstock.schema.example_data import Example, fixed_arrays, on_photo, pictures
-from penstock.schema.image_chain import ChainOperator, Placement
 
 
 @register_operator
-class Slice(ChainOperator[None, Region, Regions]):
+class Slice(WindowOperator[None]):
     """Takes a box of each sample.
 
     The box is given by the inputs anchor and shape (in the order of ``axes`` or ``axis_names``; x before y by default),
@@ -48,7 +44,7 @@ class Slice(ChainOperator[None, Region, Regions]):
         ),
         min_inputs=1,
         arguments=(
-            *POLICY_ARGUMENTS,
+            *EXTENDING_POLICY_ARGUMENTS,
             Argument(
                 "axes", "int32[]", [1, 0], "Indices of the dimensions that the other arguments speak of.", tensor=True
             ),
@@ -116,7 +112,7 @@ class Slice(ChainOperator[None, Region, Regions]):
     )
 
     def setup(self) -> None:
-        check_policy(self.args["out_of_bounds_policy"])
+        super().setup()
         check_box_arguments(self)
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
@@ -133,27 +129,11 @@ class Slice(ChainOperator[None, Region, Regions]):
     def infer_batch(self, samples: Samples[None, Region, Regions]) -> tuple[np.ndarray, Regions]:
         shapes = samples.shapes()
         regions = box_regions(samples, shapes, samples.workspace.inputs[0].layout())
-        apply_policy(shapes, regions.anchors, regions.extents, self.args["out_of_bounds_policy"])
+        apply_policy(shapes, regions.anchors, regions.extents, self.policy)
         return regions.extents, regions
 
-    def compute(self, sample: Sample[None, Region]) -> None:
-        data = sample.inputs[0]
-        channel_axis = _channel_axis(sample.workspace.inputs[0].layout(), data.ndim)
-        copy_region(data, sample.plan, self.args["fill_values"], channel_axis, sample.outputs[0])
-
-    takes_windows = True
-
-    def stage(self, sample: Sample[None, Region]) -> Placement:
-        batch, shape = sample.workspace.inputs[0], sample.shapes[0]
-        converts = self.args["dtype"] not in (None, batch.dtype)
-        channel_axis = _channel_axis(batch.layout(), len(shape))
-        return region_copy(sample.plan, shape, self.args["fill_values"], channel_axis, converts)
-
-    def compute_batch(self, workspace: Workspace) -> None:
+    def channel_axis(self, workspace: Workspace) -> int | None:
         batch = workspace.inputs[0]
-        copy_regions(workspace, self.args["fill_values"], _channel_axis(batch.layout(), batch.ndim()))
-
-
-def _channel_axis(layout: str, ndim: int) -> int | None:
-    axis = layout.find("C") if layout else ndim - 1
-    return axis if axis >= 0 else None
+        layout = batch.layout()
+        axis: int = layout.find("C") if layout else batch.ndim() - 1
+        return axis if axis >= 0 else None

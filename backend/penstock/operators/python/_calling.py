@@ -72,7 +72,7 @@ class PythonOperator(Operator):
         layouts = self.args["output_layouts"] or ()
         if len(layouts) > self.args["num_outputs"]:
             raise RuntimeError(
-                f"`output_layouts` has {len(layouts)} entries, and the function {self.args['num_outputs']} outputs"
+                f"The length of `output_layouts` ({len(layouts)}) is greater than the number of outputs ({self.args['num_outputs']})"
             )
         self._function: Callable[..., object] | None = None
 
@@ -144,7 +144,7 @@ class PythonOperator(Operator):
             return ()
         if not isinstance(result, tuple):
             if expected > 1:
-                raise TypeError(f"A function of several outputs returns a tuple, got a {_name(result)}")
+                raise TypeError(f"The output of a function of several outputs must be a tuple, got: {_name(result)}")
             return (result,)[:expected]
         if expected == 1 and result and self.takes_first:
             return result[:1]

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from penstock.data_types import FLOAT, INT32, dtype_name
-from penstock.schema import OutputSpec, Sample, Workspace
+from penstock.schema import PlanColumns, Workspace
 from penstock.schema.random_operator import RandomOperator
 
 _AXES, _ENDS, _EXTENTS = "xyz", "XYZ", "WHD"
-_NOT_GIVEN = np.zeros(0, np.int64)
+_NOT_GIVEN = np.zeros((1, 0), np.int64)
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,32 @@ class BoxWindow:
     indices: np.ndarray
 
 
-class BoxCroppingOperator(RandomOperator[None, BoxWindow]):
+@dataclass(eq=False)
+class BoxWindows(PlanColumns[BoxWindow]):
+    """The windows of many samples.
+
+    Attributes:
+        anchors, shapes: float32 of shape (samples, axes).
+        counts: how many boxes of each sample are kept.
+        boxes, indices: see :class:`BoxWindow`; those of all samples, one after the other.
+    """
+
+    anchors: np.ndarray
+    shapes: np.ndarray
+    counts: np.ndarray
+    boxes: np.ndarray
+    indices: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.anchors)
+
+    def row(self, number: int) -> BoxWindow:
+        first = int(self.counts[:number].sum())
+        own = slice(first, first + int(self.counts[number]))
+        return BoxWindow(self.anchors[number], self.shapes[number], self.boxes[own], self.indices[own])
+
+
+class BoxCroppingOperator(RandomOperator[None, BoxWindow, BoxWindows]):
     """The base of operators that draw windows until one overlaps the boxes enough."""
 
     # Whether the first acceptable window drawn for a threshold is used, or the last.
@@ -82,44 +107,6 @@ class BoxCroppingOperator(RandomOperator[None, BoxWindow]):
         if prune is not None and not 0 <= prune <= 1:
             raise RuntimeError(f"`bbox_prune_threshold` must be from 0 to 1, got {prune}")
 
-    def describe(self, workspace: Workspace) -> list[OutputSpec]:
-        boxes, vector = workspace.inputs[0], OutputSpec(FLOAT, "", 1)
-        if boxes.dtype != FLOAT:
-            raise RuntimeError(f"Boxes must be of type float, got {dtype_name(boxes.dtype)}")
-        if len(boxes) and boxes.ndim() != 2:
-            raise RuntimeError(f"Boxes must be given as a table of two dimensions, got {boxes.ndim()}")
-        specs = [vector, vector, OutputSpec(FLOAT, "", 2)]
-        if len(workspace.inputs) > 1:
-            labels = workspace.inputs[1]
-            if labels.dtype != INT32:
-                raise RuntimeError(f"Labels must be of type int32, got {dtype_name(labels.dtype)}")
-            specs.append(OutputSpec(INT32, "", labels.ndim()))
-        return [*specs, OutputSpec(INT32, "", 1)] if self.args["output_bbox_indices"] else specs
-
-    def infer(self, sample: Sample[None, BoxWindow]) -> list[tuple[int, ...]]:
-        coordinates = sample.shapes[0][1]
-        if coordinates not in (4, 6):
-            raise RuntimeError(f"A box has 4 coordinates, or 6 in a volume, got {coordinates}")
-        window = self.window(sample, sample.inputs[0])
-        sample.plan = window
-        kept = len(window.indices)
-        shapes: list[tuple[int, ...]] = [window.anchor.shape, window.shape.shape, (kept, coordinates)]
-        if len(sample.shapes) > 1:
-            if sample.shapes[1][0] != sample.shapes[0][0]:
-                raise RuntimeError(f"There are {sample.shapes[0][0]} boxes but {sample.shapes[1][0]} labels")
-            shapes.append((kept, *sample.shapes[1][1:]))
-        return [*shapes, (kept,)] if self.args["output_bbox_indices"] else shapes
-
-    def compute(self, sample: Sample[None, BoxWindow]) -> None:
-        window, outputs = sample.plan, sample.outputs
-        outputs[0][...] = window.anchor
-        outputs[1][...] = window.shape
-        outputs[2][...] = self._written(window.boxes)
-        if len(sample.inputs) > 1:
-            outputs[3][...] = sample.inputs[1][window.indices]
-        if self.args["output_bbox_indices"]:
-            outputs[-1][...] = window.indices
-
     # -- coordinates -------------------------------------------------------------------------------------------
 
     def _layout(self, ndim: int) -> str:
@@ -144,7 +131,7 @@ class BoxCroppingOperator(RandomOperator[None, BoxWindow]):
             raise RuntimeError(f"The box {outside.tolist()} is out of bounds: coordinates are from 0 to 1")
         return read
 
-    def _written(self, boxes: np.ndarray) -> np.ndarray:
+    def written(self, boxes: np.ndarray) -> np.ndarray:
         """Boxes in the user's format."""
         ndim = boxes.shape[1] // 2
         layout = self._layout(ndim)
@@ -154,41 +141,57 @@ class BoxCroppingOperator(RandomOperator[None, BoxWindow]):
         named = dict(zip(_AXES, starts.T)) | dict(zip(_ENDS, ends.T)) | dict(zip(_EXTENTS, (ends - starts).T))
         return np.stack([named[letter] for letter in layout], axis=1)
 
-    def _extents(self, name: str, sample: Sample, ndim: int) -> np.ndarray:
-        """`crop_shape` or `input_shape` in x, y, z order; empty if not given."""
-        if not sample.given(name):
-            return _NOT_GIVEN
-        value, layout = sample[name], self.args["shape_layout"] or _EXTENTS[:ndim]
+    def columns_of(self, ndim: int) -> list[int]:
+        """Where x, y (and z) are in `crop_shape` and `input_shape`."""
+        layout = self.args["shape_layout"] or _EXTENTS[:ndim]
         if sorted(layout) != sorted(_EXTENTS[:ndim]):
             raise RuntimeError(f"`shape_layout` should be an order of {_EXTENTS[:ndim]}, got '{layout}'")
-        if len(value) != ndim:
-            raise RuntimeError(f"`{name}` must have {ndim} extents, got {len(value)}")
-        return np.array([value[layout.index(axis)] for axis in _EXTENTS[:ndim]], np.int64)
+        return [layout.index(axis) for axis in _EXTENTS[:ndim]]
 
     # -- the search --------------------------------------------------------------------------------------------
 
-    def window(self, sample: Sample, given: np.ndarray) -> BoxWindow:
-        """The window for the boxes that are ``given``."""
-        from penstock.operators.random._box_search import place, search
+    def windows(
+        self,
+        workspace: Workspace,
+        indices: Sequence[int],
+        tables: Sequence[np.ndarray],
+        crops: np.ndarray = _NOT_GIVEN,
+        sizes: np.ndarray = _NOT_GIVEN,
+    ) -> BoxWindows:
+        """The windows of some samples.
 
-        ndim = given.shape[1] // 2
-        boxes = self._read(given)
-        crop, size = self._extents("crop_shape", sample, ndim), self._extents("input_shape", sample, ndim)
-        window, kept = np.zeros(2 * ndim, np.float32), np.zeros(len(boxes), bool)
-        rules = self._rules if not len(crop) else self._rules._replace(whole=False)
-        met, tries = search(boxes, rules, self._ratios(ndim), crop, size, *self.stream(sample), window, kept)
-        if not met and not self.args["quiet"]:
-            warnings.warn(
-                f"random_bbox_crop found no window that meets the requirements in {tries} attempts; the best one is used",
-                stacklevel=2,
-            )
-        indices = kept.nonzero()[0].astype(np.int32)
-        inside = np.empty((len(indices), 2 * ndim), np.float32)
-        place(boxes, window, indices, inside)
-        anchor, shape = window[:ndim], window[ndim:] - window[:ndim]
-        if len(crop):
-            anchor, shape = (np.rint(part * size).astype(np.float32) for part in (anchor, shape))
-        return BoxWindow(anchor, shape, inside, indices)
+        Args:
+            workspace: of the batch.
+            indices: of the samples.
+            tables: their boxes, as given.
+            crops, sizes: the extents of windows and images in x, y, z order, int64 with a row for each sample, or one for
+                all; without columns if they are not given.
+        """
+        from penstock.operators.random._box_search import search_all
+
+        ndim = tables[0].shape[1] // 2
+        boxes = self._read(np.concatenate(tables))
+        firsts = np.zeros(len(tables) + 1, np.int64)
+        np.cumsum([len(table) for table in tables], out=firsts[1:])
+        windows, inside = np.zeros((len(tables), 2 * ndim), np.float32), np.empty_like(boxes)
+        kept, counts = np.empty(len(boxes), np.int32), np.empty(len(tables), np.int64)
+        tries, best = np.empty(len(tables), np.int64), np.empty(len(tables), np.float32)
+        rules = self._rules._replace(whole=False) if crops.shape[1] else self._rules
+        streams = self.streams(workspace, indices)
+        found = search_all(
+            boxes, firsts, rules, self._ratios(ndim), crops, sizes, *streams, windows, inside, kept, counts, tries, best
+        )
+        if not self.args["quiet"]:
+            for row in np.flatnonzero(tries):
+                warnings.warn(
+                    "Could not find a valid cropping window to satisfy the specified requirements "
+                    f"(attempted {tries[row]} times). Using the best cropping window so far (best_metric={best[row]:g})",
+                    stacklevel=2,
+                )
+        anchors, shapes = windows[:, :ndim], windows[:, ndim:] - windows[:, :ndim]
+        if crops.shape[1]:
+            anchors, shapes = (np.rint(part * sizes).astype(np.float32) for part in (anchors, shapes))
+        return BoxWindows(anchors, shapes, counts, inside[:found], kept[:found])
 
     def _ratios(self, ndim: int) -> np.ndarray:
         """The ranges of the aspect ratios for all pairs of axes."""

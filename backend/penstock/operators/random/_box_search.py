@@ -7,9 +7,10 @@ from typing import Final, NamedTuple
 import numpy as np
 from numba import njit
 
+from penstock.kernels.cpu.options import OPTIONS
 from penstock.kernels.cpu.philox import canonical, draw_below
 
-__all__ = ["Rules", "place", "search"]
+__all__ = ["Rules", "search_all"]
 
 _NONE: Final = np.float32(0)
 _HALF: Final = np.float32(0.5)
@@ -41,7 +42,61 @@ class Rules(NamedTuple):
     scaling: np.ndarray
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@njit(**OPTIONS)
+def search_all(
+    boxes: np.ndarray,
+    firsts: np.ndarray,
+    rules: Rules,
+    ratios: np.ndarray,
+    crops: np.ndarray,
+    sizes: np.ndarray,
+    key: np.uint64,
+    streams: np.ndarray,
+    start: np.uint64,
+    windows: np.ndarray,
+    inside: np.ndarray,
+    indices: np.ndarray,
+    counts: np.ndarray,
+    tries: np.ndarray,
+    best: np.ndarray,
+) -> int:
+    """Searches a window for each sample; returns how many boxes are kept in all.
+
+    Args:
+        boxes: of all samples, float32 of shape (n, 2 * ndim): starts, then ends, in fractions of the image.
+        firsts: the row of each sample's first box, and at last n.
+        rules: the conditions for a window.
+        ratios: ranges of the aspect ratios of all pairs of axes, float32 of shape (pairs, 2).
+        crops: the windows' extents in pixels, a row for each sample or one for all; without columns to draw them.
+        sizes: the images' extents in pixels, likewise; may be without columns if ``crops`` is.
+        key, streams, start: the random streams.
+        windows: float32 of shape (samples, 2 * ndim), zeros; output: starts, then ends, in fractions of the image.
+        inside: like the boxes; output: the boxes kept, clipped to their window, in fractions of it.
+        indices: int32, n of them; output: of the boxes kept, among those of their sample.
+        counts: output: how many are kept of each sample.
+        tries: output: 0 if a window meets the conditions; else the number of windows drawn, of which the best is used.
+        best: output: that window's overlap.
+    """
+    found = 0
+    chosen = np.empty(len(boxes), np.bool_)
+    for i in range(len(streams)):
+        own = boxes[firsts[i] : firsts[i + 1]]
+        kept, window = chosen[: len(own)], windows[i]
+        kept[:] = False
+        crop, size = crops[min(i, len(crops) - 1)], sizes[min(i, len(sizes) - 1)]
+        met, drawn, best[i] = search(own, rules, ratios, crop, size, key, streams[i], start, window, kept)
+        tries[i] = 0 if met else drawn
+        before = found
+        for number in range(len(own)):
+            if kept[number]:
+                place(own[number], window, inside[found])
+                indices[found] = number
+                found += 1
+        counts[i] = found - before
+    return found
+
+
+@njit(**OPTIONS)
 def search(
     boxes: np.ndarray,
     rules: Rules,
@@ -53,8 +108,8 @@ def search(
     start: np.uint64,
     window: np.ndarray,
     kept: np.ndarray,
-) -> tuple[bool, int]:
-    """Draws windows until one overlaps the boxes enough: whether one did, and how many were drawn.
+) -> tuple[bool, int, np.float32]:
+    """Draws windows until one overlaps the boxes enough: whether one did, how many were drawn, and the last one's overlap.
 
     Args:
         boxes: float32 of shape (n, 2 * ndim): starts, then ends, in fractions of the image.
@@ -74,7 +129,7 @@ def search(
         choice, n = draw_below(key, stream, n, np.uint64(options))
         if choice == len(rules.thresholds):
             window[: len(window) // 2], window[len(window) // 2 :], kept[:] = 0, 1, True
-            return True, tries
+            return True, tries, best
         threshold = rules.thresholds[choice]
         found = False
         for _ in range(rules.attempts):
@@ -93,13 +148,13 @@ def search(
             if overlap >= threshold:
                 found = len(boxes) == 0 or count > 0
             if found and rules.first:
-                return True, tries
+                return True, tries, best
         if found:
-            return True, tries
-    return False, tries
+            return True, tries, best
+    return False, tries, best
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@njit(**OPTIONS)
 def draw_place(
     crop: np.ndarray, size: np.ndarray, key: np.uint64, stream: np.uint64, n: np.uint64, window: np.ndarray
 ) -> np.uint64:
@@ -114,7 +169,7 @@ def draw_place(
     return n
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@njit(**OPTIONS)
 def draw_window(
     scaling: np.ndarray,
     ratios: np.ndarray,
@@ -140,7 +195,7 @@ def draw_window(
     return True, n
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@njit(**OPTIONS)
 def adjust(window: np.ndarray, ratios: np.ndarray, size: np.ndarray) -> bool:
     """Whether the extents, the window's second half, meet the ranges of aspect ratios once fixed ones are enforced.
 
@@ -172,7 +227,7 @@ def adjust(window: np.ndarray, ratios: np.ndarray, size: np.ndarray) -> bool:
     return True
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@njit(**OPTIONS)
 def shared_with(boxes: np.ndarray, i: int, window: np.ndarray) -> np.float32:
     """The area (volume) of box ``i`` that lies in the window."""
     ndim = boxes.shape[1] // 2
@@ -182,7 +237,7 @@ def shared_with(boxes: np.ndarray, i: int, window: np.ndarray) -> np.float32:
     return shared
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@njit(**OPTIONS)
 def volume(boxes: np.ndarray, i: int) -> np.float32:
     """The area (volume) of box ``i``."""
     ndim = boxes.shape[1] // 2
@@ -192,14 +247,14 @@ def volume(boxes: np.ndarray, i: int) -> np.float32:
     return whole
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@njit(**OPTIONS)
 def share_inside(boxes: np.ndarray, i: int, window: np.ndarray) -> np.float32:
     """The fraction of box ``i`` that lies in the window; 0 of an empty one."""
     whole = volume(boxes, i)
     return shared_with(boxes, i, window) / whole if whole > 0 else _NONE
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@njit(**OPTIONS)
 def overlap_with(boxes: np.ndarray, window: np.ndarray, union: bool, every: bool) -> np.float32:
     """The overlap of the window with the boxes: the smallest, or the largest if one box is enough; 1 without boxes."""
     if len(boxes) == 0:
@@ -219,7 +274,7 @@ def overlap_with(boxes: np.ndarray, window: np.ndarray, union: bool, every: bool
     return least if every else most
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@njit(**OPTIONS)
 def keep(boxes: np.ndarray, window: np.ndarray, prune: np.float32, kept: np.ndarray) -> int:
     """Notes which boxes are not dropped, and counts them."""
     ndim, count = len(window) // 2, 0
@@ -236,15 +291,14 @@ def keep(boxes: np.ndarray, window: np.ndarray, prune: np.float32, kept: np.ndar
     return count
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
-def place(boxes: np.ndarray, window: np.ndarray, indices: np.ndarray, out: np.ndarray) -> None:
-    """The boxes of ``indices`` clipped to the window, in fractions of it: starts, then ends."""
+@njit(**OPTIONS)
+def place(box: np.ndarray, window: np.ndarray, out: np.ndarray) -> None:
+    """A box clipped to the window, in fractions of it: starts, then ends."""
     ndim = len(window) // 2
-    for row, index in enumerate(indices):
-        for axis in range(ndim):
-            anchor, end = window[axis], window[ndim + axis]
-            extent = end - anchor
-            first = (max(boxes[index, axis], anchor) - anchor) / extent
-            last = (min(boxes[index, ndim + axis], end) - anchor) / extent
-            out[row, axis] = min(max(first, _NONE), np.float32(1))
-            out[row, ndim + axis] = min(max(last, _NONE), np.float32(1))
+    for axis in range(ndim):
+        anchor, end = window[axis], window[ndim + axis]
+        extent = end - anchor
+        first = (max(box[axis], anchor) - anchor) / extent
+        last = (min(box[ndim + axis], end) - anchor) / extent
+        out[axis] = min(max(first, _NONE), np.float32(1))
+        out[ndim + axis] = min(max(last, _NONE), np.float32(1))

@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from penstock.operators.random._box_cropping import BoxCroppingOperator
-from penstock.schema import Argument, Deprecation, Equivalent, Input, Schema, register_operator
+from penstock.data_types import FLOAT, INT32, dtype_name
+from penstock.operators.random._box_cropping import BoxCroppingOperator, BoxWindow, BoxWindows
+from penstock.schema import (
+    Argument,
+    Deprecation,
+    Equivalent,
+    Input,
+    OutputSpec,
+    Sample,
+    Samples,
+    Schema,
+    Workspace,
+    register_operator,
+)
 from penstock.schema.example_data import Example, boxes, fixed_arrays
+from penstock.schema.operator import Shape
 
 
 @register_operator
@@ -109,3 +124,72 @@ class RandomBBoxCrop(BoxCroppingOperator):
             ),
         ),
     )
+
+    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+        boxes, vector = workspace.inputs[0], OutputSpec(FLOAT, "", 1)
+        if boxes.dtype != FLOAT:
+            raise RuntimeError(f"Boxes must be of type float, got {dtype_name(boxes.dtype)}")
+        if len(boxes) and boxes.ndim() != 2:
+            raise RuntimeError(f"Boxes must be given as a table of two dimensions, got {boxes.ndim()}")
+        specs = [vector, vector, OutputSpec(FLOAT, "", 2)]
+        if len(workspace.inputs) > 1:
+            labels = workspace.inputs[1]
+            if labels.dtype != INT32:
+                raise RuntimeError(f"Labels must be of type int32, got {dtype_name(labels.dtype)}")
+            specs.append(OutputSpec(INT32, "", labels.ndim()))
+        return [*specs, OutputSpec(INT32, "", 1)] if self.args["output_bbox_indices"] else specs
+
+    def infer_batch(self, samples: Samples[None, BoxWindow, BoxWindows]) -> tuple[Sequence[np.ndarray], BoxWindows]:
+        shapes = samples.shapes()
+        coordinates = int(shapes[0, 1])
+        if coordinates not in (4, 6):
+            raise RuntimeError(f"A box has 4 coordinates, or 6 in a volume, got {coordinates}")
+        usual = samples.workspace.inputs[0].shapes[0][1]
+        if (shapes[:, 1] != usual).any():
+            raise RuntimeError(f"The boxes of the batch's first sample have {usual} coordinates, these {coordinates}")
+        tables = samples.of(samples.workspace.inputs[0].samples)
+        ndim = coordinates // 2
+        crops, sizes = self._extents("crop_shape", samples, ndim), self._extents("input_shape", samples, ndim)
+        windows = self.windows(samples.workspace, samples.indices, tables, crops, sizes)
+        counts = windows.counts[:, None]
+        vector, table = np.full((len(samples), 1), ndim), np.full((len(samples), 2), coordinates)
+        table[:, :1] = counts
+        outputs = [vector, vector, table]
+        if len(samples.workspace.inputs) > 1:
+            labels = samples.shapes(1)
+            for row in np.flatnonzero(labels[:, 0] != shapes[:, 0]):
+                raise RuntimeError(f"There are {shapes[row, 0]} boxes but {labels[row, 0]} labels")
+            outputs.append(np.hstack([counts, labels[:, 1:]]))
+        return [*outputs, counts] if self.args["output_bbox_indices"] else outputs, windows
+
+    def _extents(self, name: str, samples: Samples, ndim: int) -> np.ndarray:
+        """`crop_shape` or `input_shape` in x, y, z order."""
+        if not samples.given(name):
+            return np.zeros((1, 0), np.int64)
+        values, columns = samples.values(name), self.columns_of(ndim)
+        if values.shape[1] != ndim:
+            raise RuntimeError(f"`{name}` must have {ndim} extents, got {values.shape[1]}")
+        return values[:, columns].astype(np.int64)
+
+    def compute_samples(self, workspace: Workspace[None, BoxWindow, BoxWindows], shapes: Sequence[Shape]) -> None:
+        if workspace.failures or not workspace.batch_size:
+            super().compute_samples(workspace, shapes)
+            return
+        plans, outputs = workspace.plans, [batch.contiguous_elements() for batch in workspace.outputs]
+        outputs[0][:], outputs[1][:] = plans.anchors.reshape(-1), plans.shapes.reshape(-1)
+        outputs[2][:] = self.written(plans.boxes).reshape(-1)
+        if len(workspace.inputs) > 1:
+            given = workspace.inputs[1].samples
+            firsts = np.cumsum([0, *map(len, given[:-1])])
+            rows = firsts.repeat(plans.counts) + plans.indices
+            outputs[3][:] = np.concatenate(given)[rows].reshape(-1)
+        if self.args["output_bbox_indices"]:
+            outputs[-1][:] = plans.indices
+
+    def compute(self, sample: Sample[None, BoxWindow]) -> None:
+        window, outputs = sample.plan, sample.outputs
+        outputs[0][...], outputs[1][...], outputs[2][...] = window.anchor, window.shape, self.written(window.boxes)
+        if len(sample.inputs) > 1:
+            outputs[3][...] = sample.inputs[1][window.indices]
+        if self.args["output_bbox_indices"]:
+            outputs[-1][...] = window.indices

@@ -70,7 +70,7 @@ class SSDRandomCrop(BoxCroppingOperator):
 
     def infer(self, sample: Sample[None, BoxWindow]) -> list[tuple[int, ...]]:
         height, width, *others = sample.shapes[0]
-        window = self.window(sample, sample.inputs[1])
+        window = self.windows(sample.workspace, [sample.index], [sample.inputs[1]])[0]
         rows, columns = _inside(window, height, width)
         sample.plan = window
         if _is_whole(window):

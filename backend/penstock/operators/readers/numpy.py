@@ -71,7 +71,7 @@ class Numpy(PathReader):
         for names in (_STARTS, _ENDS):
             if sum(self._has(name) for name in names) > 1:
                 raise ValueError(f"{', '.join(f'`{name}`' for name in names)} arguments are mutually exclusive")
-        check_policy(self.args["out_of_bounds_policy"])
+        self._policy = check_policy(self.args["out_of_bounds_policy"])
         # Of constant regions, by the arrays' shapes.
         self._regions: dict[tuple[int, ...], Region] = {}
         self._has_region = any(self._has(name) for name in _STARTS + _ENDS)
@@ -121,7 +121,7 @@ class Numpy(PathReader):
         shapes = np.array([shape], np.int64)
         axes = self.args["roi_axes"] or range(len(shape))
         regions = argument_boxes(_RegionOfInterest(sample, list(axes)), shapes, "")
-        apply_policy(shapes, regions.anchors, regions.extents, self.args["out_of_bounds_policy"])
+        apply_policy(shapes, regions.anchors, regions.extents, self._policy)
         region = regions.row(0)
         if constant:
             self._regions[shape] = region

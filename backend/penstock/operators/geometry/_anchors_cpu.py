@@ -1,0 +1,102 @@
+"""Matching boxes to anchors on the CPU."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+import numpy as np
+from numba import njit
+
+from penstock.kernels.cpu.options import OPTIONS
+
+_NONE: Final = np.float32(0)
+_HALF: Final = np.float32(0.5)
+
+
+@njit(**OPTIONS)
+def match_boxes(boxes: np.ndarray, anchors: np.ndarray, criteria: np.float32, owners: np.ndarray) -> None:
+    """The index of each anchor's box; -1: none. Of equal overlaps, the last is used.
+
+    Args:
+        boxes: float32 of shape (n, 4).
+        anchors: float32 of shape (4, anchors), a row for each coordinate.
+        criteria: the overlap above which an anchor is matched.
+        owners: int32; output.
+    """
+    lefts, tops, rights, bottoms = anchors[0], anchors[1], anchors[2], anchors[3]
+    count = anchors.shape[1]
+    shares, most = np.empty(count, np.float32), np.zeros(count, np.float32)
+    closest = np.empty(len(boxes), np.int64)
+    owners[:] = -1
+    for i in range(len(boxes)):
+        left, top, right, bottom = boxes[i, 0], boxes[i, 1], boxes[i, 2], boxes[i, 3]
+        area = (right - left) * (bottom - top)
+        for j in range(count):
+            width = max(min(right, rights[j]) - max(left, lefts[j]), _NONE)
+            height = max(min(bottom, bottoms[j]) - max(top, tops[j]), _NONE)
+            shared = width * height
+            united = area + (rights[j] - lefts[j]) * (bottoms[j] - tops[j]) - shared
+            share = shared / united
+            shares[j] = share if shared > 0 else _NONE
+        best, closest[i] = _NONE, 0
+        for j in range(count):
+            share = shares[j]
+            if share >= best:
+                best, closest[i] = share, j
+            if share > criteria and share >= most[j]:
+                most[j], owners[j] = share, i
+    for i in range(len(boxes)):
+        owners[closest[i]] = i
+
+
+@njit(**OPTIONS)
+def encode_boxes(
+    boxes: np.ndarray,
+    labels: np.ndarray,
+    owners: np.ndarray,
+    centres: np.ndarray,
+    encoded: np.ndarray,
+    classes: np.ndarray,
+) -> None:
+    """The target box (x and y of the centre, width, height) and the label of each anchor.
+
+    Args:
+        boxes: float32 of shape (n, 4).
+        labels: int32, n of them.
+        owners: see :func:`match_boxes`.
+        centres: the anchors, as centre and extents; float32 of shape (anchors, 4).
+        encoded: float32 of the same shape; output.
+        classes: int32, one for each anchor; output.
+    """
+    for j, i in enumerate(owners):
+        if i < 0:
+            encoded[j] = centres[j]
+            classes[j] = 0
+            continue
+        classes[j] = labels[i]
+        for axis in range(2):
+            encoded[j, axis] = (boxes[i, axis] + boxes[i, 2 + axis]) * _HALF
+            encoded[j, 2 + axis] = boxes[i, 2 + axis] - boxes[i, axis]
+
+
+@njit(**OPTIONS)
+def subtract_anchors(
+    owners: np.ndarray,
+    centres: np.ndarray,
+    scale: np.float32,
+    means: np.ndarray,
+    stds: np.ndarray,
+    encoded: np.ndarray,
+) -> None:
+    """Replaces the boxes of :func:`encode_boxes` by their differences from the anchors; zeros for unmatched anchors."""
+    for j, i in enumerate(owners):
+        if i < 0:
+            encoded[j] = 0
+            continue
+        for axis in range(2):
+            extent = centres[j, 2 + axis] * scale
+            moved = (encoded[j, axis] * scale - centres[j, axis] * scale) / extent
+            grown = np.float32(math.log(encoded[j, 2 + axis] * scale / extent))
+            encoded[j, axis] = (moved - means[axis]) / stds[axis]
+            encoded[j, 2 + axis] = (grown - means[2 + axis]) / stds[2 + axis]
