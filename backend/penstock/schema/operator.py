@@ -75,7 +75,7 @@ class Operator(Generic[State, Plan, Plans]):
     depends_on_batch: bool = False
     # Whether it passes its inputs to foreign code, which may keep them.
     lends_inputs: bool = False
-    # Arguments that affect `run_values` only.
+    # Arguments whose values affect `run_values` only.
     varying_arguments: frozenset[str] = frozenset()
 
     def __init__(
@@ -162,7 +162,7 @@ class Operator(Generic[State, Plan, Plans]):
         for frames, batch in zip(workspace.outputs, uploaded):
             copy_batch(batch, frames)
 
-    def run_values(self, workspace: Workspace) -> dict[str, np.generic]:
+    def run_values(self, workspace: Workspace) -> dict[str, np.generic | np.ndarray]:
         """The kernels' arguments that differ between batches of the same kind, by name (``launch.RunValue``)."""
         return {}
 

@@ -32,11 +32,11 @@ class RunValue:
 
     Attributes:
         name: the key under which ``Operator.run_values`` supplies it for later batches.
-        value: its value for this batch.
+        value: its value for this batch: a scalar, or an array, which is uploaded.
     """
 
     name: str
-    value: np.generic
+    value: np.generic | np.ndarray
 
 
 # -- arrays ------------------------------------------------------------------------------------------------------------
@@ -333,7 +333,7 @@ def launch(
         descriptors: one for each sample.
         counts: number of blocks for each sample.
         extra: further arguments: arrays and structs, which are uploaded; scalars; memory on the GPU (None for a null
-            pointer); :class:`RunValue`.
+            pointer); :class:`RunValue`. An array may differ from batch to batch only as a :class:`RunValue`.
         shared: bytes of dynamic shared memory.
         blocks: number of blocks to launch, for kernels whose blocks loop over the work; None: the sum of ``counts``.
         once: the launch fills ``kept`` scratch memory and depends on descriptors and tables alone, so that repeated
@@ -351,15 +351,16 @@ def launch(
     if recorder:
         recorder.launch(function, starts, descriptors, extra, shared, total if blocks is None else blocks, once)
         return
+    given = [value.value if isinstance(value, RunValue) else value for value in extra]
     uploads = [
         starts,
         descriptors.rows,
-        *(_rows(value) for value in extra if isinstance(value, np.ndarray | Records)),
+        *(_rows(value) for value in given if isinstance(value, np.ndarray | Records)),
     ]
     buffer, addresses = staging().upload(uploads)
     pointers = [np.uint64(address) for address in addresses]
     tables = iter(pointers[2:])
-    rest = [next(tables) if isinstance(value, np.ndarray | Records) else _argument(value) for value in extra]
+    rest = [next(tables) if isinstance(value, np.ndarray | Records) else _argument(value) for value in given]
     grid = (total if blocks is None else blocks,)
     function(grid, (THREADS,), (*pointers[:2], np.int32(len(descriptors)), *rest), shared_mem=shared)
     # Returned to CuPy's pool, which reuses it on the same stream only, hence after the kernel.
@@ -371,10 +372,8 @@ def _rows(table: np.ndarray | Records) -> np.ndarray:
     return table.rows if isinstance(table, Records) else table
 
 
-def _argument(value: np.generic | Located | RunValue | None) -> np.generic:
+def _argument(value: np.generic | Located | None) -> np.generic:
     """A kernel argument in the form that CuPy expects."""
-    if isinstance(value, RunValue):
-        return value.value
     if isinstance(value, np.generic):
         return value
     return np.uint64(0 if value is None else value.address)
