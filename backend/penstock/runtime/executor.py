@@ -263,6 +263,13 @@ class Executor:
                 operator.wait_for_data(lambda: self._finishing)
         return self._begin(tolerant=self._tolerates)
 
+    @property
+    def batches_ahead(self) -> int:
+        """The number of batches beyond the prefetch depth that are worth scheduling."""
+        if self._depth < 2 or self._is_threaded:
+            return 0
+        return max((step.operator.batches_ahead for step in self.plan.early), default=0)
+
     def span(self, name: str, kind: Kind) -> AbstractContextManager[None]:
         """Records the time until the context ends, if the pipeline is traced."""
         return _NOTHING if self.trace is None else self.trace.span(name, kind)

@@ -88,7 +88,7 @@ class ResizeNormalize(FusedOperator):
             raise NotFusable("layouts other than those of images")
         if first.state.axes != 2:
             raise NotFusable("volumes")
-        shapes = Samples(self.operators[1], second, [sample.index for sample in second.live]).shapes()
+        shapes = Samples(self.operators[1], second, second.live_indices).shapes()
         if not regions.are_inside(shapes) or not regions.are_whole(shapes, kept.layout.index("H")):
             raise NotFusable("windows that reach outside")
         if self._drawn and not regions.extents.all():
