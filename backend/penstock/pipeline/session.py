@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
+import numpy as np
+
 from penstock.data_types import DALIDataType, PipelineAPIType, dtype_name
 from penstock.errors import did_you_mean
 from penstock.graph import Graph
@@ -322,7 +324,8 @@ def _batches_of(step: Any) -> float:
 
 def feed(executor: Executor, step: Any, data: object, layout: str | None, copy: bool) -> None:
     """Feeds one batch to a step."""
-    with executor.on_device():
+    on_host = isinstance(data, list) and bool(data) and isinstance(data[0], np.ndarray)
+    with contextlib.nullcontext() if on_host else executor.on_device():
         step.operator.feed(to_batch(data, layout, executor.max_batch_size, executor.host_pool, copy))
 
 

@@ -241,6 +241,10 @@ class Operator(Generic[State, Plan, Plans]):
         ``workspace.begun``."""
         raise NotImplementedError(f"{type(self).__name__} begins nothing early")
 
+    def is_ready(self, workspace: Workspace) -> bool:
+        """Whether :meth:`run` would not have to wait for what :meth:`begin` started."""
+        return True
+
     def finish(self, workspace: Workspace) -> None:
         """Called after a batch, however it was computed: advances state that changes from batch to batch."""
 

@@ -33,7 +33,7 @@ from penstock.kernels.codecs.libraries import nvimgcodec
 from penstock.kernels.codecs.nvimgcodec.decoder import BGR, GRAY, RGB, BatchDecoder, Decoded, EncodedImages
 from penstock.kernels.codecs.nvimgcodec.library import Backend, Policy, Share, library
 from penstock.kernels.colour import TO_YCBCR, YCBCR_OFFSET
-from penstock.kernels.cuda.launch import Located
+from penstock.kernels.cuda.launch import Located, Places
 from penstock.kernels.windows import Region
 from penstock.tensors.cuda import require_cupy
 
@@ -90,6 +90,10 @@ class Jobs:
     def __len__(self) -> int:
         return len(self.files)
 
+    def shapes_of(self, indices: Sequence[int]) -> Sequence[tuple[int, ...]]:
+        """The shapes of some of the results."""
+        return self.shapes if len(indices) == len(self) else [self.shapes[index] for index in indices]
+
     def __getitem__(self, index: int) -> Job:
         region = None
         if self.regions is not None:
@@ -108,15 +112,24 @@ class Begun:
         jobs: what is decoded.
         results: what is there already, as :meth:`GpuImageDecoder.finish` gives it.
         batch: the images that are being decoded, or None.
-        places: where each of them will lie, by its job.
+        taken: the jobs of these.
+        places: where each of them will lie.
+        as_decoded: the images need neither be turned nor converted.
         streams: in whose order they are decoded, and in whose they are used.
     """
 
     jobs: Jobs
     results: list[Any]
     batch: Decoded | None = None
-    places: dict[int, Located] = field(default_factory=dict)
+    taken: Sequence[int] = ()
+    places: Sequence[Located] = ()
+    as_decoded: bool = False
     streams: tuple[Any, Any] | None = None
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the host need not wait for the images."""
+        return self.batch is None or self.batch.is_done
 
     def join(self) -> list[int]:
         """Waits for the images, as far as the host has to; the states of those that are being decoded."""
@@ -169,7 +182,7 @@ class GpuImageDecoder:
             self._begin_batch(begun, taken)
         return begun
 
-    def finish(self, begun: Begun, parallel: Callable[..., None], decoding: Decoding = FREELY) -> list[Any]:
+    def finish(self, begun: Begun, parallel: Callable[..., None], decoding: Decoding = FREELY) -> Sequence[Any]:
         """Waits for images, as far as the host has to, and decodes those that could not be begun.
 
         Args:
@@ -180,9 +193,11 @@ class GpuImageDecoder:
         Returns:
             For each job where its image of shape (H, W, C) lies, or a CuPy array of it, or the exception that it raised.
         """
-        jobs, results = begun.jobs, begun.results
+        jobs, results, states = begun.jobs, begun.results, begun.join()
+        if begun.as_decoded and len(states) == len(results) and all(states) and not self._cache.capacity:
+            return begun.places
         missing = [index for index, result in enumerate(results) if result is None]
-        for (index, place), state in zip(begun.places.items(), begun.join()):
+        for index, place, state in zip(begun.taken, begun.places, states):
             if state:
                 results[index] = self._finished(jobs.headers[index], jobs.shapes[index], place, _BYTE_DEPTH)
         self._decode_others(begun)
@@ -221,7 +236,7 @@ class GpuImageDecoder:
         sizes = np.array([headers[index][1:3] for index in taken], np.int64)
         regions = self._stored_regions(begun.jobs, taken)
         extents = sizes if begun.jobs.regions is None else regions[:, 2:] - regions[:, :2]
-        room = -(-extents.prod(axis=1) * pixels.channels // _ALIGNMENT) * _ALIGNMENT
+        room = -(-extents[:, 0] * extents[:, 1] * pixels.channels // _ALIGNMENT) * _ALIGNMENT
         total = int(room.sum())
         turns = _TURNS if len(taken) <= _FEW else _TURNS_OF_SMALL if total <= _SMALL * len(taken) else 1
         self.idle_turns = max(turns - _BEGUN, 0)
@@ -234,12 +249,12 @@ class GpuImageDecoder:
             memory = self._cupy.empty(_size_class(total), np.uint8)
         outputs = memory.data.ptr + np.cumsum(room) - room
         images = EncodedImages(begun.jobs.files.take(taken), sizes, regions, outputs)
-        channels, dtype = pixels.channels, np.dtype(np.uint8)
-        begun.places = {
-            index: Located(address, (height, width, channels), dtype, memory)
-            for index, address, (height, width) in zip(taken, outputs.tolist(), extents.tolist())
-        }
         begun.batch = decoder.decode(images, pixels, own.ptr, memory)
+        begun.taken = taken
+        shapes = [(height, width, pixels.channels) for height, width in extents.tolist()]
+        begun.places = Places(outputs.astype(np.uint64), shapes, np.dtype(np.uint8), memory)
+        upright = not self._adjust or all(headers[index].orientation is UPRIGHT for index in taken)
+        begun.as_decoded = self._upright_bytes and upright and shapes == begun.jobs.shapes_of(taken)
 
     def _stored_regions(self, jobs: Jobs, taken: Sequence[int]) -> np.ndarray:
         """The regions to decode, as in :class:`EncodedImages`."""
@@ -264,11 +279,12 @@ class GpuImageDecoder:
 
     def _decode_others(self, begun: Begun) -> None:
         """Decodes what the C API was not asked for and the GPU takes."""
+        taken_early = set(begun.taken)
         taken = [
             index
             for index, (header, result) in enumerate(zip(begun.jobs.headers, begun.results))
             if result is None
-            and index not in begun.places
+            and index not in taken_early
             and self._on_gpu(header)
             and (header.format != "jpeg" or begun.jobs.files.take([index]).are_whole()[0])
         ]

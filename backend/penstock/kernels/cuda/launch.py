@@ -9,7 +9,7 @@ import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, overload
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -78,6 +78,37 @@ class Located:
         return self.reshape(self.size)
 
 
+@dataclass(slots=True)
+class Places(Sequence[Located]):
+    """The locations of many arrays, which are mostly needed together.
+
+    Attributes:
+        addresses: of the first elements, uint64.
+        shapes: in elements.
+        dtype: of the elements.
+        owner: object that keeps the memory alive.
+    """
+
+    addresses: np.ndarray
+    shapes: Sequence[Shape]
+    dtype: np.dtype
+    owner: object = None
+
+    def __len__(self) -> int:
+        return len(self.shapes)
+
+    @overload
+    def __getitem__(self, index: int) -> Located: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Located]: ...
+
+    def __getitem__(self, index: int | slice) -> Located | Sequence[Located]:
+        if isinstance(index, slice):
+            return Places(self.addresses[index], self.shapes[index], self.dtype, self.owner)
+        return Located(int(self.addresses[index]), self.shapes[index], self.dtype, self.owner)
+
+
 # Accepted wherever a kernel takes an array.
 OnGpu = DeviceArray | Located
 
@@ -130,6 +161,8 @@ def group_samples(
 
 def addresses_of(arrays: Sequence[Located]) -> np.ndarray:
     """The addresses of the first elements, uint64."""
+    if isinstance(arrays, Places):
+        return arrays.addresses
     return np.array([array.address for array in arrays], np.uint64)
 
 

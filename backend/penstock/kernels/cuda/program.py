@@ -257,7 +257,8 @@ def _bases_of(batch: TensorListGPU) -> list[int]:
     if batch.elements is not None:
         return [batch.elements.data.ptr]
     if batch.located is not None:
-        return [place.address for place in batch.located]
+        addresses: list[int] = launch.addresses_of(batch.located).tolist()
+        return addresses
     return [sample.data.ptr for sample in batch.samples]
 
 

@@ -128,6 +128,7 @@ _WORTH_CUTTING = 0.8
 
 _SIZES = attrgetter("height", "width", "channels")
 
+
 class Encoded:
     """The encoded images of a batch.
 
@@ -366,15 +367,21 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
             )
         workspace.begun = self._gpu.begin(jobs)
 
+    def is_ready(self, workspace: Workspace) -> bool:
+        return bool(workspace.begun.is_ready)
+
     def _run_on_gpu(self, workspace: Workspace) -> None:
         from penstock.kernels.codecs.image_codec_gpu import as_array
-        from penstock.kernels.cuda.launch import Located
+        from penstock.kernels.cuda.launch import Located, Places
 
         if workspace.begun is None:
             self.begin(workspace)
         spec = self._output
-        images: list[Any] = [None] * workspace.batch_size
         decoded = self._gpu.finish(workspace.begun, workspace.parallel, workspace.decoding)
+        if isinstance(decoded, Places) and len(decoded) == workspace.batch_size:
+            workspace.outputs = [TensorListGPU.of_located(decoded, spec.layout, spec.dtype, 3)]
+            return
+        images: list[Any] = [None] * workspace.batch_size
         for index, image in zip(workspace.live_indices, decoded):
             if isinstance(image, Exception):
                 workspace.fail(index, image)

@@ -163,6 +163,11 @@ class Decoded:
         """Whether images rejected by the first decoder went to a second."""
         return self._batch.had_second
 
+    @property
+    def is_done(self) -> bool:
+        """Whether :meth:`wait` would not wait for the first decoder."""
+        return self._job.is_done
+
     def wait(self) -> list[int]:
         """Waits for the batch, without holding the GIL; returns the states, as :meth:`Batch.states` does.
 
