@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import sys
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -119,6 +120,35 @@ def test_all_images_broken() -> None:
     running.build()
     running.feed_input("encoded", [saved()[:-200], np.zeros(50, np.uint8)])
     assert sorted(running.executor.run_once(isolate=True).failures) == [0, 1]
+
+
+def test_an_image_without_room_fails_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    cupy = sys.modules["cupy"]
+    empty = cupy.empty
+
+    def limited(shape: Any, dtype: Any = np.float64) -> Any:
+        if np.prod(shape) > 50_000:
+            raise MemoryError
+        return empty(shape, dtype)
+
+    encoded = [*photographs(3), saved(height=200, width=300), *photographs(9)]
+
+    @pipeline_def(batch_size=len(encoded), num_threads=1, device_id=0, exec_async=False, exec_pipelined=False)
+    def pipeline() -> Any:
+        return fn.decoders.image(fn.external_source(name="encoded"), device="mixed")
+
+    running: Any = pipeline()
+    running.build()
+    running.feed_input("encoded", encoded)
+    with monkeypatch.context() as context:
+        context.setattr(cupy, "empty", limited)
+        result = running.executor.run_once(isolate=True)
+    assert list(result.failures) == [3]
+    assert isinstance(result.failures[3], MemoryError)
+    assert "200x300x3" in str(result.failures[3])
+    for k, expected in enumerate(run(whole, encoded, "cpu")):
+        if k != 3:
+            np.testing.assert_allclose(np.array(result.outputs[0].samples[k]), expected, atol=1)
 
 
 # -- batches that are begun ahead ----------------------------------------------------------------------------------------

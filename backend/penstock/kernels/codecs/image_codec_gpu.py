@@ -237,8 +237,7 @@ class GpuImageDecoder:
         regions = self._stored_regions(begun.jobs, taken)
         extents = sizes if begun.jobs.regions is None else regions[:, 2:] - regions[:, :2]
         room = -(-extents[:, 0] * extents[:, 1] * pixels.channels // _ALIGNMENT) * _ALIGNMENT
-        total = int(room.sum())
-        turns = _TURNS if len(taken) <= _FEW else _TURNS_OF_SMALL if total <= _SMALL * len(taken) else 1
+        turns = _TURNS if len(taken) <= _FEW else _TURNS_OF_SMALL if room.sum() <= _SMALL * len(taken) else 1
         self.idle_turns = max(turns - _BEGUN, 0)
         decoder, own = self._turns.next(turns)
         stream = self._cupy.cuda.get_current_stream()
@@ -246,8 +245,13 @@ class GpuImageDecoder:
         begun.streams = own, stream
         # Taken and given back in the order of the stream that writes to it.
         with own:
-            memory = self._cupy.empty(_size_class(total), np.uint8)
-        outputs = memory.data.ptr + np.cumsum(room) - room
+            memory, outputs = self._room(begun, taken, room)
+        if not outputs.all():
+            kept = np.flatnonzero(outputs)
+            taken, outputs = [taken[row] for row in kept.tolist()], outputs[kept]
+            sizes, regions, extents = sizes[kept], regions[kept], extents[kept]
+            if not taken:
+                return
         images = EncodedImages(begun.jobs.files.take(taken), sizes, regions, outputs)
         begun.batch = decoder.decode(images, pixels, own.ptr, memory)
         begun.taken = taken
@@ -255,6 +259,27 @@ class GpuImageDecoder:
         begun.places = Places(outputs.astype(np.uint64), shapes, np.dtype(np.uint8), memory)
         upright = not self._adjust or all(headers[index].orientation is UPRIGHT for index in taken)
         begun.as_decoded = self._upright_bytes and upright and shapes == begun.jobs.shapes_of(taken)
+
+    def _room(self, begun: Begun, taken: Sequence[int], room: np.ndarray) -> tuple[object, np.ndarray]:
+        """Memory for images of ``room`` bytes: its owner, and each one's address; those without room get an error, and 0."""
+        cupy = self._cupy
+        try:
+            memory = cupy.empty(_size_class(int(room.sum())), np.uint8)
+            return memory, memory.data.ptr + np.cumsum(room) - room
+        except MemoryError:
+            pass
+        parts: list[Any] = []
+        for index, size in zip(taken, room.tolist()):
+            try:
+                parts.append(cupy.empty(size, np.uint8))
+            except MemoryError:
+                parts.append(None)
+                height, width, channels = begun.jobs.shapes[index]
+                begun.results[index] = MemoryError(
+                    f"No room on the GPU for an image of {height}x{width}x{channels}: {size >> 20} MiB could not be "
+                    "allocated beside the batch's other images. Use smaller batches, or free memory."
+                )
+        return parts, np.array([0 if part is None else part.data.ptr for part in parts], np.int64)
 
     def _stored_regions(self, jobs: Jobs, taken: Sequence[int]) -> np.ndarray:
         """The regions to decode, as in :class:`EncodedImages`."""
