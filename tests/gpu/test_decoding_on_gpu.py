@@ -173,6 +173,85 @@ def test_broken_images_again_and_again_cost_no_memory() -> None:
         assert min(growth() for _ in range(5)) < 4 << 20
 
 
+def _of_twelve_bits() -> np.ndarray:
+    """A JPEG that says of itself that its samples have 12 bits, as in medicine."""
+    image = _saved("JPEG").copy()
+    image[bytes(image).find(b"\xff\xc0") + 4] = 12
+    return image
+
+
+@pytest.mark.parametrize("neighbours", [1, 12])
+@pytest.mark.parametrize("make", [_of_twelve_bits, lambda: _bad()[0], lambda: _bad()[2], lambda: _bad()[3]])
+def test_an_image_that_is_refused_leaves_its_neighbours_alone(make: Callable[[], np.ndarray], neighbours: int) -> None:
+    def define(x: Any, device: str) -> Any:
+        images = fn.decoders.image(x, device=device)
+        return fn.crop_mirror_normalize(fn.resize(images, size=(20, 30)), mirror=fn.random.coin_flip(seed=1))
+
+    good = photographs()[: 2 * neighbours]
+    encoded = [*good[:neighbours], make(), *good[neighbours:]]
+    running = _built(define, encoded, "mixed")
+    result = running.executor.run_once(isolate=True)
+    assert list(result.failures) == [neighbours]
+    assert isinstance(result.failures[neighbours], ValueError)
+    assert f"sample #{neighbours}" in str(result.failures[neighbours])
+    whole = _built(define, [*good[:neighbours], good[0], *good[neighbours:]], "mixed").run()[0].as_cpu()
+    found = result.outputs[0].as_cpu()
+    for k in {*range(2 * neighbours + 1)} - {neighbours}:
+        np.testing.assert_array_equal(np.array(found[k]), np.array(whole[k]))
+
+
+def test_broken_images_are_skipped_while_batches_are_begun_ahead() -> None:
+    good, bad = photographs(), _bad()
+
+    @pipeline_def(batch_size=3, num_threads=2, device_id=tested_gpu.device(), prefetch_queue_depth=2, on_error="skip")
+    def pipeline() -> Any:
+        data = fn.external_source(lambda step: [good[step % 24], bad[3 * (step % 2)], good[(step + 1) % 24]])
+        return fn.decoders.image(data, device="mixed")
+
+    running = pipeline()
+    images = [_run(lambda x, device: fn.decoders.image(x, device=device), [data], "mixed")[0] for data in good]
+    for step in range(30):
+        (batch,) = running.run()
+        assert len(batch) == 2
+        for k, image in enumerate(batch.as_cpu()):
+            np.testing.assert_array_equal(np.array(image), images[(step + k) % 24])
+
+
+@pytest.mark.parametrize("progressive", [False, True])
+def test_an_image_of_16k_by_16k(progressive: bool) -> None:
+    """Larger than the JPEG engine takes, and so is a progressive one; on the CPU it is decoded alike."""
+    side = 16384
+    buffer = io.BytesIO()
+    ramp = np.linspace(0, 255, side).astype(np.uint8)
+    Image.fromarray(np.broadcast_to(ramp, (side, side))).save(buffer, "JPEG", progressive=progressive)
+    large = np.frombuffer(buffer.getvalue(), np.uint8)
+
+    def define(x: Any, device: str) -> Any:
+        return fn.resize(fn.decoders.image(x, device=device), size=(24, 40))
+
+    encoded = [_saved("JPEG"), large, _saved("JPEG", 50, 60)]
+    ours, alone = _run(define, encoded, "mixed"), _run(define, encoded[::2], "mixed")
+    for one, other in zip(ours[::2], alone):
+        np.testing.assert_array_equal(one, other)
+    expected = ramp.reshape(40, -1).mean(axis=1)
+    assert np.abs(ours[1].astype(np.float64) - expected[None, :, None]).max() < 4
+
+
+def test_an_image_without_room_on_the_gpu_fails_alone() -> None:
+    cupy = pytest.importorskip("cupy")
+    encoded = [_saved("JPEG"), _saved("JPEG", 1500, 1500), _saved("JPEG", 90, 70)]
+    with cupy.cuda.Device(tested_gpu.device()):
+        pool = cupy.cuda.MemoryPool()
+        pool.set_limit(4 << 20)
+        # Of this thread only, so that what other tests left behind is not in the way.
+        with cupy.cuda.using_allocator(pool.malloc):
+            running = _built(lambda x, device: fn.decoders.image(x, device=device), encoded, "mixed")
+            result = running.executor.run_once(isolate=True)
+            assert list(result.failures) == [1]
+            assert "1500x1500x3" in str(result.failures[1])
+            assert [result.outputs[0].shapes[k] for k in (0, 2)] == [(120, 160, 3), (90, 70, 3)]
+
+
 def test_all_images_broken() -> None:
     running = _built(lambda x, device: fn.decoders.image(x, device=device), _bad(), "mixed")
     result = running.executor.run_once(isolate=True)
@@ -203,3 +282,24 @@ def test_cached_images_are_the_same(tmp_path: Any) -> None:
     first, second = ([np.array(sample) for sample in running.run()[0].as_cpu()] for _ in range(2))
     for a, b in zip(first, second):
         np.testing.assert_array_equal(a, b)
+
+
+def test_mirrors_that_are_drawn_are_those_of_the_cpu() -> None:
+    """Launches are recorded for batches like the first ones and repeated with other mirrors."""
+    rng = np.random.default_rng(2)
+    images = [rng.integers(0, 256, shape, np.uint8) for shape in ((60, 81, 3), (200, 100, 3), (60, 81, 3), (33, 40, 3))]
+
+    def batches(device: str) -> list[np.ndarray]:
+        @pipeline_def(batch_size=4, num_threads=2, device_id=tested_gpu.device(), seed=5)
+        def pipeline() -> Any:
+            pixels = fn.external_source(lambda: images, layout="HWC")
+            resized = fn.resize(pixels.gpu() if device == "gpu" else pixels, resize_shorter=32)
+            return fn.crop_mirror_normalize(resized, crop=(30, 28), mirror=fn.random.coin_flip(), std=[50.0])
+
+        running = pipeline()
+        return [running.run()[0].as_cpu().as_array() for _ in range(12)]
+
+    on_gpu, on_cpu = batches("gpu"), batches("cpu")
+    for ours, theirs in zip(on_gpu, on_cpu):
+        np.testing.assert_allclose(ours, theirs, atol=0.021)
+    assert len({batch.tobytes() for batch in on_gpu}) > 4

@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
+import numpy as np
+
 from penstock.data_types import DALIDataType, PipelineAPIType, dtype_name
 from penstock.errors import did_you_mean
 from penstock.graph import Graph
@@ -61,6 +63,8 @@ class Session:
         self._first_iteration = True
         self._to_consume = 0
         self.api_check = True
+        # Batches that were started before they were asked for.
+        self._ahead = 0
         self._api: PipelineAPIType | None = None
 
     # -- beginning and end -----------------------------------------------------------------------------------------
@@ -136,12 +140,28 @@ class Session:
     def schedule(self, executor: Executor, before_batch: Callable[[], None]) -> None:
         """Starts the next batch (at first, as many as are prefetched); calls ``before_batch`` before each."""
         if not (self._first_iteration and self.settings.exec_pipelined):
-            self._schedule_one(executor, before_batch)
+            self._schedule_next(executor, before_batch)
             return
         self._first_iteration = False
         # Counted before any of them runs: the prefetching thread takes fed data while others are scheduled.
         for _ in range(self._depth_at_first()):
             self._schedule_one(executor, before_batch)
+
+    def _schedule_next(self, executor: Executor, before_batch: Callable[[], None]) -> None:
+        """Starts one batch, and further ones where that keeps the GPU's decoders busy; these count as started later."""
+        wanted = executor.batches_ahead if self._feeds_itself else 0
+        if self._ahead > wanted:
+            self._ahead -= 1
+            return
+        self._schedule_one(executor, before_batch)
+        while self._ahead < wanted and not self.exhausted:
+            self._ahead += 1
+            self._schedule_one(executor, before_batch)
+
+    @property
+    def _feeds_itself(self) -> bool:
+        """Whether no data of the user's is waited for."""
+        return all(isinstance(step.node.payload, Source) for step in self.feeds.values())
 
     def _schedule_one(self, executor: Executor, before_batch: Callable[[], None]) -> None:
         if self.exhausted:
@@ -236,6 +256,7 @@ class Session:
         if not self.exhausted:
             return
         self._first_iteration = True
+        self._ahead = 0
         self.exhausted = False
         self.epoch += 1
         self.position.epoch += 1
@@ -309,7 +330,8 @@ def _batches_of(step: Any) -> float:
 
 def feed(executor: Executor, step: Any, data: object, layout: str | None, copy: bool) -> None:
     """Feeds one batch to a step."""
-    with executor.on_device():
+    on_host = isinstance(data, list) and bool(data) and isinstance(data[0], np.ndarray)
+    with contextlib.nullcontext() if on_host else executor.on_device():
         step.operator.feed(to_batch(data, layout, executor.max_batch_size, executor.host_pool, copy))
 
 

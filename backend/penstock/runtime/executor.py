@@ -171,7 +171,7 @@ class Executor:
         # Counts of batches that the prefetching thread has completed, and that the consumer has requested.
         self._completed = self._wanted = 0
         self._results: queue.SimpleQueue[Result | BaseException] = queue.SimpleQueue()
-        self._begun: deque[_Batch | BaseException] = deque()
+        self._begun: deque[_Batch | Result | BaseException] = deque()
         self._thread: threading.Thread | None = None
         self._finishing = False
         self._closed = False
@@ -193,6 +193,7 @@ class Executor:
             # The first batches show what can be started early.
             self._is_threaded = not self.plan.is_cheap_on_host
         if not self._is_threaded:
+            self._complete_decoded()
             try:
                 self._begun.append(self._begin_when_ready())
             except Exception as error:
@@ -244,6 +245,18 @@ class Executor:
             self._complete_oldest()
         return event is not _Event.ENDED
 
+    def _complete_decoded(self) -> None:
+        """Completes the oldest batch if it waits for nothing: then the GPU is at work while the next batch is started."""
+        oldest = self._begun[0] if self._begun else None
+        if isinstance(oldest, _Batch) and oldest.begun and self._is_decoded(oldest):
+            try:
+                self._begun[0] = self._complete(oldest)
+            except Exception as error:
+                self._begun[0] = error
+
+    def _is_decoded(self, batch: _Batch) -> bool:
+        return all(step.operator.is_ready(batch.begun[step.node.name]) for step in self.plan.early)
+
     def _complete_begun(self) -> None:
         while self._begun:
             self._complete_oldest()
@@ -264,6 +277,13 @@ class Executor:
             with self.span(name, Kind.NO_INPUT):
                 operator.wait_for_data(lambda: self._finishing)
         return self._begin(tolerant=self._tolerates)
+
+    @property
+    def batches_ahead(self) -> int:
+        """The number of batches beyond the prefetch depth that are worth scheduling."""
+        if self._depth < 2 or self._is_threaded:
+            return 0
+        return max((step.operator.batches_ahead for step in self.plan.early), default=0)
 
     def span(self, name: str, kind: Kind) -> AbstractContextManager[None]:
         """Records the time until the context ends, if the pipeline is traced."""
@@ -370,8 +390,10 @@ class Executor:
             batch.result.states = self.plan.states([*self.plan.steps[: self.plan.num_prepared], *self.plan.early])
         return batch
 
-    def _complete(self, begun: _Batch | BaseException) -> Result:
-        """Runs the remaining steps of a batch, or raises the error with which its start failed."""
+    def _complete(self, begun: _Batch | Result | BaseException) -> Result:
+        """Runs the remaining steps of a batch, if there are any, or raises the error with which its start failed."""
+        if isinstance(begun, Result):
+            return begun
         if isinstance(begun, BaseException):
             try:
                 raise begun

@@ -67,6 +67,8 @@ def _as_tensor_list(data: object, layout: str | None) -> TensorList:
 
 
 def _batch_of(data: Sequence[object]) -> TensorList:
+    if set(map(type, data)) == {np.ndarray} and len({(array.dtype, array.ndim) for array in data}) == 1:  # type: ignore[attr-defined]
+        return TensorListCPU.of_samples(data)
     items = [_sample(item) for item in data]
     layouts = [item.layout() if isinstance(item, Tensor) else "" for item in items]
     for index, own in enumerate(layouts):

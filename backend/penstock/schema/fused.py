@@ -191,9 +191,10 @@ class FusedOperator(Operator):
         if workspace.device == "cpu":
             self._compute_samples(steps, shapes)
         workspace.outputs, workspace.failures = outputs, last.failures
-        if workspace.device != "cpu" and last.live:
+        live = 0 if workspace.device == "cpu" else len(last.live_indices)
+        if live:
             self.launch(workspace, compute_batch)
-            self.counts[AT_ONCE] += len(last.live)
+            self.counts[AT_ONCE] += live
         for operator, step in zip(self.operators, steps):
             operator.finish(step)
 

@@ -28,7 +28,7 @@ import numpy as np
 from penstock.schema.declaration import Schema
 from penstock.schema.plans import OwnPlan, Plan, PlanRow, Plans, State
 from penstock.schema.sequence import run_over_frames, run_over_inner_frames
-from penstock.schema.workspace import OutputSpec, Sample, SampleFailure, Samples, Shape, Workspace
+from penstock.schema.workspace import OutputSpec, PlannedSamples, Sample, SampleFailure, Samples, Shape, Workspace
 from penstock.storage import ANYWHERE, Files
 from penstock.tensors import TensorListGPU
 
@@ -75,7 +75,7 @@ class Operator(Generic[State, Plan, Plans]):
     depends_on_batch: bool = False
     # Whether it passes its inputs to foreign code, which may keep them.
     lends_inputs: bool = False
-    # Arguments that affect `run_values` only.
+    # Arguments whose values affect `run_values` only.
     varying_arguments: frozenset[str] = frozenset()
 
     def __init__(
@@ -162,7 +162,7 @@ class Operator(Generic[State, Plan, Plans]):
         for frames, batch in zip(workspace.outputs, uploaded):
             copy_batch(batch, frames)
 
-    def run_values(self, workspace: Workspace) -> dict[str, np.generic]:
+    def run_values(self, workspace: Workspace) -> dict[str, np.generic | np.ndarray]:
         """The kernels' arguments that differ between batches of the same kind, by name (``launch.RunValue``)."""
         return {}
 
@@ -231,10 +231,19 @@ class Operator(Generic[State, Plan, Plans]):
         runs."""
         return False
 
+    @property
+    def batches_ahead(self) -> int:
+        """The number of batches beyond the prefetch depth that are worth beginning early; the last batch decides."""
+        return 0
+
     def begin(self, workspace: Workspace) -> None:
         """Starts a batch that a later :meth:`run` with the same workspace completes; may leave a value in
         ``workspace.begun``."""
         raise NotImplementedError(f"{type(self).__name__} begins nothing early")
+
+    def is_ready(self, workspace: Workspace) -> bool:
+        """Whether :meth:`run` would not have to wait for what :meth:`begin` started."""
+        return True
 
     def finish(self, workspace: Workspace) -> None:
         """Called after a batch, however it was computed: advances state that changes from batch to batch."""
@@ -281,7 +290,7 @@ class Operator(Generic[State, Plan, Plans]):
         ]
         if workspace.device == "cpu":
             self.compute_samples(workspace, shapes[0] if shapes else [])
-        elif workspace.live:
+        elif workspace.live_indices:
             self.launch(workspace, self.compute_batch)
 
     def repeats(self, workspace: Workspace) -> bool:
@@ -317,12 +326,15 @@ class Operator(Generic[State, Plan, Plans]):
         """The shapes of each output for each sample; leaves the samples in the workspace. Failed ones get empty
         shapes."""
         count = workspace.batch_size
-        workspace.samples = [None if i in workspace.failures else Sample(self, workspace, i) for i in range(count)]
+        if workspace.device != "cpu" and type(self).infer_batch is not Operator.infer_batch:
+            workspace.samples = PlannedSamples(self, workspace)
+        else:
+            workspace.samples = [None if i in workspace.failures else Sample(self, workspace, i) for i in range(count)]
         inferred: _Inferred = [None] * count
         if self.plans_by_shape and self._may_be_known(workspace):
             self._infer_by_shape(workspace, inferred)
         else:
-            self._infer(workspace, [sample.index for sample in workspace.live], inferred)
+            self._infer(workspace, workspace.live_indices, inferred)
         return [_column(inferred, output) for output in range(num_outputs)]
 
     def _infer(self, workspace: Workspace[State, Plan, Plans], indices: Sequence[int], inferred: _Inferred) -> None:
@@ -357,24 +369,31 @@ class Operator(Generic[State, Plan, Plans]):
             return
         columns = [outputs] if isinstance(outputs, np.ndarray) else outputs
         rows = zip(*(map(tuple, column.tolist()) for column in columns))
-        for row, (index, shapes) in enumerate(zip(indices, rows)):
+        workspace.plans = plans
+        for index, shapes in zip(indices, rows):
             inferred[index] = shapes
+        if isinstance(workspace.samples, PlannedSamples):
+            workspace.samples.hold(indices, plans)
+            return
+        for row, index in enumerate(indices):
             sample = workspace.samples[index]
             assert sample is not None
             sample.held = PlanRow(plans, row)
-        workspace.plans = plans
 
     def _infer_apart(
         self, workspace: Workspace[State, Plan, Plans], indices: Sequence[int], inferred: _Inferred
     ) -> None:
         """Infers samples one by one, after inferring them together failed."""
-        parts = []
+        parts: dict[int, Plans] = {}
         for index in indices:
             self._infer_at_once(workspace, [index], inferred)
             if inferred[index] is not None:
-                parts.append(workspace.plans)
+                parts[index] = workspace.plans
         if parts:
-            workspace.plans = parts[0].joined(parts)
+            plans = list(parts.values())
+            workspace.plans = plans[0].joined(plans)
+            if isinstance(workspace.samples, PlannedSamples):
+                workspace.samples.hold(list(parts), workspace.plans)
 
     def _infer_by_shape(self, workspace: Workspace[State, Plan, Plans], inferred: _Inferred) -> None:
         """Infers one of each group of equal samples, unless an earlier batch had an equal one."""

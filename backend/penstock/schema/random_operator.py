@@ -68,7 +68,7 @@ class RandomOperator(Operator[State, Plan, Plans]):
         """The first of the batch's streams; the others follow by index."""
         return self._stream_at(workspace, 0)
 
-    def run_values(self, workspace: Workspace) -> dict[str, np.generic]:
+    def run_values(self, workspace: Workspace) -> dict[str, np.generic | np.ndarray]:
         return self.first_stream(workspace)._asdict()
 
     def _stream_at(self, workspace: Workspace, index: int) -> Stream:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, MutableSequence, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar, overload
 
 import numpy as np
 
@@ -75,7 +75,7 @@ class Workspace(Generic[State, Plan, Plans]):
     batch_size: int = 0
     device: str = "cpu"
     outputs: list[Any] = field(default_factory=list)
-    samples: list[Sample[State, Plan, Plans] | None] = field(default_factory=list)
+    samples: MutableSequence[Sample[State, Plan, Plans] | None] = field(default_factory=list)
     failures: dict[int, BaseException] = field(default_factory=dict)
     isolate: bool = False
     parallel: Callable[..., None] = run_in_order
@@ -113,6 +113,13 @@ class Workspace(Generic[State, Plan, Plans]):
     def live(self) -> list[Sample[State, Plan, Plans]]:
         """The samples that have not failed."""
         return [sample for sample in self.samples if sample is not None]
+
+    @property
+    def live_indices(self) -> list[int]:
+        """The positions of the samples that have not failed."""
+        if isinstance(self.samples, PlannedSamples):
+            return self.samples.live_indices
+        return [sample.index for sample in self.live]
 
     def fail(self, index: int, error: BaseException) -> None:
         """Sets a failing sample aside, or raises with its index if the run doesn't isolate failures."""
@@ -218,6 +225,75 @@ class Sample(Generic[State, Plan, Plans]):
     @property
     def workspace(self) -> Workspace[State, Plan, Plans]:
         return self._workspace
+
+
+class PlannedSamples(MutableSequence["Sample[State, Plan, Plans] | None"]):
+    """The samples of a batch that is planned in arrays, each made when it is asked for: mostly the arrays are enough.
+
+    Args:
+        operator: that runs.
+        workspace: of the batch, whose failed samples are None.
+    """
+
+    def __init__(self, operator: HasArguments, workspace: Workspace[State, Plan, Plans]) -> None:
+        self._operator, self._workspace = operator, workspace
+        self._made: dict[int, Sample[State, Plan, Plans] | None] = dict.fromkeys(workspace.failures)
+        self._count = workspace.batch_size
+        self._plans: Plans | None = None
+        self._rows: Sequence[int] = ()
+
+    def hold(self, indices: Sequence[int], plans: Plans) -> None:
+        """Gives the samples at these positions their plans, which are the rows of ``plans``."""
+        self._plans = plans
+        if len(indices) == self._count:
+            self._rows = range(self._count)
+        else:
+            rows = list(self._rows) or [-1] * self._count
+            for row, index in enumerate(indices):
+                rows[index] = row
+            self._rows = rows
+        for row, index in enumerate(indices) if self._made else ():
+            sample = self._made.get(index)
+            if sample is not None:
+                sample.held = PlanRow(plans, row)
+
+    @property
+    def live_indices(self) -> list[int]:
+        """The positions of the samples that have not failed."""
+        failed = {index for index, sample in self._made.items() if sample is None}
+        return [index for index in range(self._count) if index not in failed] if failed else list(range(self._count))
+
+    def _get(self, index: int) -> Sample[State, Plan, Plans] | None:
+        if index not in self._made:
+            sample = self._made[index] = Sample(self._operator, self._workspace, index)
+            if self._rows and self._rows[index] >= 0 and self._plans is not None:
+                sample.held = PlanRow(self._plans, self._rows[index])
+        return self._made[index]
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[Sample[State, Plan, Plans] | None]:
+        return map(self._get, range(self._count))
+
+    @overload
+    def __getitem__(self, index: int) -> Sample[State, Plan, Plans] | None: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> MutableSequence[Sample[State, Plan, Plans] | None]: ...
+
+    def __getitem__(self, index: int | slice) -> Any:
+        positions = range(self._count)[index]
+        return self._get(positions) if isinstance(positions, int) else list(map(self._get, positions))
+
+    def __setitem__(self, index: Any, sample: Any) -> None:
+        self._made[range(self._count)[index]] = sample
+
+    def __delitem__(self, index: Any) -> None:
+        raise TypeError("A batch keeps the number of its samples")
+
+    def insert(self, index: int, value: Any) -> None:
+        raise TypeError("A batch keeps the number of its samples")
 
 
 class Samples(Generic[State, Plan, Plans]):

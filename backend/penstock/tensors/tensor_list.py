@@ -580,7 +580,8 @@ class TensorListGPU(TensorList):
     def of_located(cls, places: Sequence[Any], layout: str, dtype: DALIDataType, ndim: int) -> TensorListGPU:
         """A batch of samples in memory that CuPy does not own (:class:`penstock.kernels.cuda.launch.Located`)."""
         batch = cls.of_samples([], layout, dtype, ndim)
-        batch.shapes = [place.shape for place in places]
+        # Whoever holds many locations has the shapes apart.
+        batch.shapes = list(getattr(places, "shapes", None) or (place.shape for place in places))
         batch._samples, batch.located = None, places
         return batch
 

@@ -11,6 +11,7 @@ from PIL import Image
 
 from penstock.errors import PenstockError
 from penstock.kernels.codecs.decoding import Decoding
+from penstock.kernels.codecs.image_description import EncodedFiles
 from penstock.kernels.codecs.image_header import read_header, read_jpeg_headers
 from penstock.kernels.codecs.limits import Limits
 
@@ -37,7 +38,7 @@ def kinds() -> list[np.ndarray]:
 
 def test_what_is_found_is_what_is_found_one_by_one() -> None:
     files = kinds()
-    assert read_jpeg_headers(files) == [read_header(file) for file in files]
+    assert read_jpeg_headers(EncodedFiles(files)) == [read_header(file) for file in files]
 
 
 def test_other_files_are_left_to_the_other_way(tmp_path: Path) -> None:
@@ -45,12 +46,12 @@ def test_other_files_are_left_to_the_other_way(tmp_path: Path) -> None:
     Image.new("RGB", (8, 8)).save(buffer, "PNG")
     png = np.frombuffer(buffer.getvalue(), np.uint8)
     files = [png, jpeg(8, 8, "CMYK"), np.zeros(0, np.uint8), jpeg(8, 8)[:60], jpeg(8, 8)]
-    assert [header is None for header in read_jpeg_headers(files)] == [True, True, True, True, False]
+    assert [header is None for header in read_jpeg_headers(EncodedFiles(files))] == [True, True, True, True, False]
 
 
 def test_limits_are_left_to_the_other_way() -> None:
     decoding = Decoding(Limits(pixels=100))
-    headers = read_jpeg_headers([jpeg(10, 10), jpeg(10, 11)], decoding)
+    headers = read_jpeg_headers(EncodedFiles([jpeg(10, 10), jpeg(10, 11)]), decoding)
     assert [header is None for header in headers] == [False, True]
 
 
@@ -64,7 +65,7 @@ def test_damaged_headers_are_never_taken_for_others(seed: int) -> None:
             for place in rng.integers(2, len(file), rng.integers(1, 4)):
                 damaged[place] = rng.integers(0, 256)
             damaged = damaged[: rng.integers(4, len(damaged) + 1)] if rng.random() < 0.2 else damaged
-            (header,) = read_jpeg_headers([damaged])
+            (header,) = read_jpeg_headers(EncodedFiles([damaged]))
             if header is None:
                 continue
             taken += 1

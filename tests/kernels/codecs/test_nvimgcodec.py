@@ -15,6 +15,7 @@ from PIL import Image
 
 from penstock.data_types import DALIImageType
 from penstock.kernels.codecs.image_codec import decode
+from penstock.kernels.codecs.image_description import EncodedFiles
 from penstock.kernels.codecs.image_header import read_header
 from penstock.kernels.codecs.libraries import nvimgcodec
 from penstock.kernels.codecs.nvimgcodec import library
@@ -59,7 +60,9 @@ def images(
 ) -> EncodedImages:
     """Files with the sizes that they are said to have, and what they are decoded to."""
     addresses = np.array([output.ctypes.data for output in outputs], np.int64)
-    return EncodedImages(files, np.array(sizes), np.array([region or (0, 0, 0, 0)] * len(files)), addresses)
+    return EncodedImages(
+        EncodedFiles(files), np.array(sizes), np.array([region or (0, 0, 0, 0)] * len(files)), addresses
+    )
 
 
 def decoded(

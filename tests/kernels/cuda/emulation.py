@@ -53,6 +53,18 @@ class _Memory:
         ctypes.memmove(self.ptr, getattr(source, "value", source), size)
 
 
+class _UnownedMemory:
+    def __init__(self, address: int, size: int, owner: object) -> None:
+        self.address, self.size, self.owner = address, size, owner
+
+
+def _memory_pointer(memory: _UnownedMemory, offset: int) -> Any:
+    """What an array of this memory is made of."""
+    buffer = (ctypes.c_char * (memory.size - offset)).from_address(memory.address + offset)
+    buffer.owner = memory.owner  # type: ignore[attr-defined]
+    return buffer
+
+
 class DeviceArray(np.ndarray):
     """An array that has the attributes of CuPy's that Penstock uses."""
 
@@ -176,7 +188,9 @@ def _module() -> Any:
         Device=_Device,
         Event=_Event,
         ExternalStream=_Stream,
+        MemoryPointer=_memory_pointer,
         Stream=_Stream,
+        UnownedMemory=_UnownedMemory,
         alloc_pinned_memory=lambda size: bytearray(size),
         get_current_stream=lambda: stream,
         runtime=runtime,

@@ -257,3 +257,26 @@ def test_a_chain_that_is_planned_in_arrays_is_repeated() -> None:
         np.testing.assert_array_equal(pipe.run()[0].as_cpu().as_array(), first)
     (fused,) = (step.operator for step in pipe.executor.plan.operators if step.operator.parts())
     assert fused._programs._known
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32])
+def test_mirrors_that_are_drawn_are_no_part_of_what_is_recorded(dtype: type) -> None:
+    """Images of integers have their tables made on the GPU, others on the host."""
+    rng = np.random.default_rng(6)
+    images = [rng.integers(0, 255, shape, np.uint8).astype(dtype) for shape in ((20, 31, 3), (33, 18, 3), (20, 31, 3))]
+    flags = [[np.int32(flag) for flag in rng.integers(0, 2, 3)] for _ in range(8)]
+
+    def define(device: str) -> DataNode:
+        given = fn.external_source(lambda: images, layout="HWC")
+        resized = fn.resize(given.gpu() if device == "gpu" else given, resize_shorter=14)
+        mirror = fn.external_source(flags, cycle=True)
+        return fn.crop_mirror_normalize(resized, crop=(9, 10), mirror=mirror, mean=[100.0, 90.0, 80.0], std=[50.0])
+
+    pipe = pipeline_def(define, batch_size=3, num_threads=1, device_id=0, prefetch_queue_depth=1)("gpu")
+    on_gpu = [[np.array(sample) for sample in pipe.run()[0].as_cpu()] for _ in flags]
+    for given, expected in zip(on_gpu, results(lambda: define("cpu"), len(flags), 3)):
+        for one, other in zip(given, expected):
+            np.testing.assert_allclose(one, other, atol=0.021)
+    assert len({tuple(map(int, given)) for given in flags}) > 2
+    (fused,) = (step.operator for step in pipe.executor.plan.operators if step.operator.parts())
+    assert len(fused._programs._known) == 1

@@ -28,12 +28,12 @@ from penstock.kernels.codecs.image_codec import (
     nvimgcodec_region,
     taken_by_nvimgcodec,
 )
-from penstock.kernels.codecs.image_description import UPRIGHT, ImageHeader
+from penstock.kernels.codecs.image_description import UPRIGHT, EncodedFiles, ImageHeader
 from penstock.kernels.codecs.libraries import nvimgcodec
 from penstock.kernels.codecs.nvimgcodec.decoder import BGR, GRAY, RGB, BatchDecoder, Decoded, EncodedImages
 from penstock.kernels.codecs.nvimgcodec.library import Backend, Policy, Share, library
 from penstock.kernels.colour import TO_YCBCR, YCBCR_OFFSET
-from penstock.kernels.cuda.launch import Located
+from penstock.kernels.cuda.launch import Located, Places
 from penstock.kernels.windows import Region
 from penstock.tensors.cuda import require_cupy
 
@@ -43,8 +43,11 @@ _FORMATS = {
     DALIImageType.GRAY: GRAY,
     DALIImageType.YCbCr: RGB,
 }
-# Batches of so few images, or of images of so few bytes, leave the GPU's engine idle at times: two decoders take turns.
-_FEW, _SMALL, _TURNS = 8, 3 << 19, 2
+# Batches of so few images, or of images of so few bytes, leave the GPU's engine idle at times: decoders take turns, so many
+# of them with few images, and with small ones.
+_FEW, _SMALL, _TURNS, _TURNS_OF_SMALL = 8, 3 << 19, 3, 2
+# Batches that are on their way anyway: one is completed when the next is begun.
+_BEGUN = 2
 _ALIGNMENT = 256
 _BYTE_DEPTH = 8
 
@@ -73,18 +76,23 @@ class Jobs:
     """Images to decode, in columns of :class:`Job`'s fields.
 
     Attributes:
+        files: the encoded images.
         regions: anchors and extents, int64 of shape (images, 2); None: all images are decoded whole.
         names: none where no result may be kept.
     """
 
-    encoded: Sequence[np.ndarray] = ()
+    files: EncodedFiles = field(default_factory=lambda: EncodedFiles(()))
     headers: Sequence[ImageHeader] = ()
     regions: tuple[np.ndarray, np.ndarray] | None = None
     shapes: Sequence[tuple[int, ...]] = ()
     names: Sequence[str] = ()
 
     def __len__(self) -> int:
-        return len(self.encoded)
+        return len(self.files)
+
+    def shapes_of(self, indices: Sequence[int]) -> Sequence[tuple[int, ...]]:
+        """The shapes of some of the results."""
+        return self.shapes if len(indices) == len(self) else [self.shapes[index] for index in indices]
 
     def __getitem__(self, index: int) -> Job:
         region = None
@@ -93,12 +101,7 @@ class Jobs:
             region = Region(tuple(anchors[index].tolist()), tuple(extents[index].tolist()))
         height, width, channels = self.shapes[index]
         name = self.names[index] if self.names else ""
-        return Job(self.encoded[index], self.headers[index], region, (height, width, channels), name)
-
-
-_END_OF_JPEG = b"\xff\xd9"
-# How much of a file's end is searched for what is not padding, before all of it is.
-_PADDING_SEARCHED = 256
+        return Job(self.files.files[index], self.headers[index], region, (height, width, channels), name)
 
 
 @dataclass
@@ -109,15 +112,24 @@ class Begun:
         jobs: what is decoded.
         results: what is there already, as :meth:`GpuImageDecoder.finish` gives it.
         batch: the images that are being decoded, or None.
-        places: where each of them will lie, by its job.
+        taken: the jobs of these.
+        places: where each of them will lie.
+        as_decoded: the images need neither be turned nor converted.
         streams: in whose order they are decoded, and in whose they are used.
     """
 
     jobs: Jobs
     results: list[Any]
     batch: Decoded | None = None
-    places: dict[int, Located] = field(default_factory=dict)
+    taken: Sequence[int] = ()
+    places: Sequence[Located] = ()
+    as_decoded: bool = False
     streams: tuple[Any, Any] | None = None
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the host need not wait for the images."""
+        return self.batch is None or self.batch.is_done
 
     def join(self) -> list[int]:
         """Waits for the images, as far as the host has to; the states of those that are being decoded."""
@@ -138,6 +150,7 @@ class GpuImageDecoder:
 
     Attributes:
         takes_all: all images so far are decoded on nvImageCodec's own thread, and no other is held up.
+        idle_turns: decoders that had nothing to do while one batch like the last is decoded, and the next begun.
     """
 
     def __init__(self, arguments: dict[str, Any], given_load: bool, num_threads: int) -> None:
@@ -153,6 +166,7 @@ class GpuImageDecoder:
         self._turns = _Turns(self._cupy, num_threads, load, options) if library() else None
         self._others = _ByPythonApi(device, num_threads, options)
         self.takes_all = self._turns is not None
+        self.idle_turns = 0
 
     def empty(self, dtype: DALIDataType) -> Any:
         """What stands for an image that failed."""
@@ -168,7 +182,7 @@ class GpuImageDecoder:
             self._begin_batch(begun, taken)
         return begun
 
-    def finish(self, begun: Begun, parallel: Callable[..., None], decoding: Decoding = FREELY) -> list[Any]:
+    def finish(self, begun: Begun, parallel: Callable[..., None], decoding: Decoding = FREELY) -> Sequence[Any]:
         """Waits for images, as far as the host has to, and decodes those that could not be begun.
 
         Args:
@@ -179,9 +193,11 @@ class GpuImageDecoder:
         Returns:
             For each job where its image of shape (H, W, C) lies, or a CuPy array of it, or the exception that it raised.
         """
-        jobs, results = begun.jobs, begun.results
+        jobs, results, states = begun.jobs, begun.results, begun.join()
+        if begun.as_decoded and len(states) == len(results) and all(states) and not self._cache.capacity:
+            return begun.places
         missing = [index for index, result in enumerate(results) if result is None]
-        for (index, place), state in zip(begun.places.items(), begun.join()):
+        for index, place, state in zip(begun.taken, begun.places, states):
             if state:
                 results[index] = self._finished(jobs.headers[index], jobs.shapes[index], place, _BYTE_DEPTH)
         self._decode_others(begun)
@@ -196,44 +212,74 @@ class GpuImageDecoder:
     # -- by the C API ------------------------------------------------------------------------------------------------
 
     def _decoded_early(self, jobs: Jobs, missing: Sequence[int]) -> list[int]:
-        """The jobs that the thread without the GIL can take."""
+        """The jobs that the thread without the GIL can take.
+
+        nvJPEG fills in what is missing at a file's end, so such damaged files are judged by the CPU's decoder.
+        """
         if self._turns is None or self._output_type not in _FORMATS:
             return []
-        headers, shapes, files = jobs.headers, jobs.shapes, jobs.encoded
+        headers, shapes, whole = jobs.headers, jobs.shapes, jobs.files.are_whole()
         return [
             index
             for index in missing
-            if (header := headers[index]).format == "jpeg"
+            if whole[index]
+            and (header := headers[index]).format == "jpeg"
             and header.channels in (1, 3)
             and not header.isolated
-            and all(shapes[index])
-            and _is_whole(header, files[index])
+            and 0 not in shapes[index]
         ]
 
     def _begin_batch(self, begun: Begun, taken: Sequence[int]) -> None:
         assert self._turns is not None
         pixels = _FORMATS[self._output_type]
-        files, headers = begun.jobs.encoded, begun.jobs.headers
-        sizes = np.array([(headers[index].height, headers[index].width) for index in taken], np.int64)
+        headers = begun.jobs.headers
+        sizes = np.array([headers[index][1:3] for index in taken], np.int64)
         regions = self._stored_regions(begun.jobs, taken)
         extents = sizes if begun.jobs.regions is None else regions[:, 2:] - regions[:, :2]
-        room = -(-extents.prod(axis=1) * pixels.channels // _ALIGNMENT) * _ALIGNMENT
-        total = int(room.sum())
-        decoder, own = self._turns.next(len(taken) <= _FEW or total <= _SMALL * len(taken))
+        room = -(-extents[:, 0] * extents[:, 1] * pixels.channels // _ALIGNMENT) * _ALIGNMENT
+        turns = _TURNS if len(taken) <= _FEW else _TURNS_OF_SMALL if room.sum() <= _SMALL * len(taken) else 1
+        self.idle_turns = max(turns - _BEGUN, 0)
+        decoder, own = self._turns.next(turns)
         stream = self._cupy.cuda.get_current_stream()
         _follow(own, stream)
         begun.streams = own, stream
         # Taken and given back in the order of the stream that writes to it.
         with own:
-            memory = self._cupy.empty(_size_class(total), np.uint8)
-        outputs = memory.data.ptr + np.cumsum(room) - room
-        images = EncodedImages([files[index] for index in taken], sizes, regions, outputs)
-        channels, dtype = pixels.channels, np.dtype(np.uint8)
-        begun.places = {
-            index: Located(address, (height, width, channels), dtype, memory)
-            for index, address, (height, width) in zip(taken, outputs.tolist(), extents.tolist())
-        }
+            memory, outputs = self._room(begun, taken, room)
+        if not outputs.all():
+            kept = np.flatnonzero(outputs)
+            taken, outputs = [taken[row] for row in kept.tolist()], outputs[kept]
+            sizes, regions, extents = sizes[kept], regions[kept], extents[kept]
+            if not taken:
+                return
+        images = EncodedImages(begun.jobs.files.take(taken), sizes, regions, outputs)
         begun.batch = decoder.decode(images, pixels, own.ptr, memory)
+        begun.taken = taken
+        shapes = [(height, width, pixels.channels) for height, width in extents.tolist()]
+        begun.places = Places(outputs.astype(np.uint64), shapes, np.dtype(np.uint8), memory)
+        upright = not self._adjust or all(headers[index].orientation is UPRIGHT for index in taken)
+        begun.as_decoded = self._upright_bytes and upright and shapes == begun.jobs.shapes_of(taken)
+
+    def _room(self, begun: Begun, taken: Sequence[int], room: np.ndarray) -> tuple[object, np.ndarray]:
+        """Memory for images of ``room`` bytes: its owner, and each one's address; those without room get an error, and 0."""
+        cupy = self._cupy
+        try:
+            memory = cupy.empty(_size_class(int(room.sum())), np.uint8)
+            return memory, memory.data.ptr + np.cumsum(room) - room
+        except MemoryError:
+            pass
+        parts: list[Any] = []
+        for index, size in zip(taken, room.tolist()):
+            try:
+                parts.append(cupy.empty(size, np.uint8))
+            except MemoryError:
+                parts.append(None)
+                height, width, channels = begun.jobs.shapes[index]
+                begun.results[index] = MemoryError(
+                    f"No room on the GPU for an image of {height}x{width}x{channels}: {size >> 20} MiB could not be "
+                    "allocated beside the batch's other images. Use smaller batches, or free memory."
+                )
+        return parts, np.array([0 if part is None else part.data.ptr for part in parts], np.int64)
 
     def _stored_regions(self, jobs: Jobs, taken: Sequence[int]) -> np.ndarray:
         """The regions to decode, as in :class:`EncodedImages`."""
@@ -258,15 +304,16 @@ class GpuImageDecoder:
 
     def _decode_others(self, begun: Begun) -> None:
         """Decodes what the C API was not asked for and the GPU takes."""
+        taken_early = set(begun.taken)
         taken = [
             index
             for index, (header, result) in enumerate(zip(begun.jobs.headers, begun.results))
             if result is None
-            and index not in begun.places
+            and index not in taken_early
             and self._on_gpu(header)
-            and _is_whole(header, begun.jobs.encoded[index])
+            and (header.format != "jpeg" or begun.jobs.files.take([index]).are_whole()[0])
         ]
-        regions = [(begun.jobs.encoded[index], self._stored_region(begun.jobs[index])) for index in taken]
+        regions = [(begun.jobs.files.files[index], self._stored_region(begun.jobs[index])) for index in taken]
         images = self._others.decode(regions, self._output_type, self._cupy.cuda.get_current_stream().ptr)
         for index, image in zip(taken, images):
             if image is not None:
@@ -320,7 +367,7 @@ class GpuImageDecoder:
             except Exception as error:
                 hosts[position] = error
 
-        parallel(task, len(missing), [jobs.encoded[index].size for index in missing])
+        parallel(task, len(missing), [jobs.files.files[index].size for index in missing])
         for index, host in zip(missing, hosts):
             results[index] = host if isinstance(host, Exception) else self._cupy.asarray(host)
 
@@ -375,9 +422,9 @@ class _Turns:
         self._decoders: list[BatchDecoder | None] = [None] * _TURNS
         self._turn = 0
 
-    def next(self, in_turn: bool) -> tuple[BatchDecoder, Any]:
-        """The decoder for a batch, and its stream; ``in_turn``: they take turns."""
-        self._turn = (self._turn + 1) % _TURNS if in_turn else 0
+    def next(self, turns: int) -> tuple[BatchDecoder, Any]:
+        """The decoder for a batch, and its stream; ``turns``: how many of them take turns."""
+        self._turn = (self._turn + 1) % turns
         decoder = self._decoders[self._turn]
         if decoder is None:
             device, threads, options = self._settings
@@ -420,18 +467,6 @@ def _size_class(size: int) -> int:
     """The next size with three significant bits: pools then find memory of earlier batches, which had other sizes."""
     step = max(1 << max(size.bit_length() - 4, 0), _ALIGNMENT)
     return -(-size // step) * step
-
-
-def _is_whole(header: ImageHeader, encoded: np.ndarray) -> bool:
-    """Whether a JPEG has its end; nvJPEG fills in what is missing, so damaged ones are judged by the CPU's decoder."""
-    if header.format != "jpeg" or encoded.data[-2:] == _END_OF_JPEG:
-        return True
-    filled = np.flatnonzero(encoded[-_PADDING_SEARCHED:])
-    if not filled.size:
-        filled = np.flatnonzero(encoded)
-        return filled.size > 1 and bytes(encoded[filled[-1] - 1 : filled[-1] + 1]) == _END_OF_JPEG
-    end = max(encoded.size - _PADDING_SEARCHED, 0) + int(filled[-1]) + 1
-    return bytes(encoded[max(end - 2, 0) : end]) == _END_OF_JPEG
 
 
 def _options(arguments: dict[str, Any]) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -9,6 +11,50 @@ import numpy as np
 
 from penstock.data_types import DALIImageType
 from penstock.kernels.windows import Region
+
+
+class EncodedFiles:
+    """The bytes of files, for compiled code, which knows them by their addresses.
+
+    Args:
+        files: uint8 of shape (n,), contiguous.
+
+    Attributes:
+        files: the same.
+    """
+
+    def __init__(self, files: Sequence[np.ndarray]) -> None:
+        self.files = files
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    @functools.cached_property
+    def places(self) -> np.ndarray:
+        """Their addresses, int64."""
+        return np.array([file.__array_interface__["data"][0] for file in self.files], np.int64)
+
+    @functools.cached_property
+    def sizes(self) -> np.ndarray:
+        """Their bytes, int64."""
+        return np.array([file.size for file in self.files], np.int64)
+
+    def take(self, indices: Sequence[int]) -> EncodedFiles:
+        """Some of them."""
+        if len(indices) == len(self.files):
+            return self
+        taken = EncodedFiles([self.files[index] for index in indices])
+        taken.places, taken.sizes = self.places[indices], self.sizes[indices]
+        return taken
+
+    def are_whole(self) -> list[bool]:
+        """For each, whether it ends as a JPEG does, apart from zeros."""
+        from penstock.kernels.cpu.jpeg.headers import fill_whole
+
+        whole = np.empty(len(self.files), np.bool_)
+        fill_whole(self.places, self.sizes, whole)
+        ends: list[bool] = whole.tolist()
+        return ends
 
 
 @dataclass(frozen=True)

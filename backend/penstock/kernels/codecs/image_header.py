@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import io
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from penstock.kernels.codecs.decoding import FREELY, Decoding
 from penstock.kernels.codecs.headers import jpeg
 from penstock.kernels.codecs.headers.avif import is_heic
 from penstock.kernels.codecs.headers.images import ImageFormat, image_format
-from penstock.kernels.codecs.image_description import UPRIGHT, ImageHeader, Orientation
+from penstock.kernels.codecs.image_description import UPRIGHT, EncodedFiles, ImageHeader, Orientation
 from penstock.kernels.codecs.image_errors import CorruptImageError, ImageError, NotAnImageError
 from penstock.kernels.codecs.isolated_images import read_header_isolated
 from penstock.kernels.codecs.libraries import add_heif_to_pillow, nvimgcodec, pillow_image
@@ -76,21 +76,18 @@ def read_header(encoded: np.ndarray, decoding: Decoding = FREELY) -> ImageHeader
     return header
 
 
-def read_jpeg_headers(files: Sequence[np.ndarray], decoding: Decoding = FREELY) -> list[ImageHeader | None]:
+def read_jpeg_headers(files: EncodedFiles, decoding: Decoding = FREELY) -> list[ImageHeader | None]:
     """The headers of ordinary JPEGs, read together; None for each file that :func:`read_header` has to read."""
     from penstock.kernels.cpu.jpeg.headers import read_headers
 
-    places = np.array([file.__array_interface__["data"][0] for file in files], np.int64)
-    found = read_headers(places, np.array([file.size for file in files], np.int64)).tolist()
+    found = read_headers(files.places, files.sizes).tolist()
     isolated, most = decoding.pool_for(trusted=True) is not None, decoding.limits.pixels
-    headers: list[ImageHeader | None] = []
-    for file, (height, width, channels, start, stop) in zip(files, found):
-        if not channels or (most is not None and height * width > most):
-            headers.append(None)
-            continue
-        orientation = _exif_orientation(file.data[start:stop]) if stop else UPRIGHT
-        headers.append(ImageHeader("jpeg", height, width, channels, orientation, isolated=isolated))
-    return headers
+    return [
+        ImageHeader("jpeg", height, width, channels, _BY_EXIF.get(orientation, UPRIGHT), False, False, isolated)
+        if channels and (most is None or height * width <= most)
+        else None
+        for height, width, channels, orientation in found
+    ]
 
 
 def _read(encoded: np.ndarray, known: ImageFormat, pool: DecoderPool | None) -> ImageHeader:

@@ -9,7 +9,7 @@ import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, overload
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -32,11 +32,11 @@ class RunValue:
 
     Attributes:
         name: the key under which ``Operator.run_values`` supplies it for later batches.
-        value: its value for this batch.
+        value: its value for this batch: a scalar, or an array, which is uploaded.
     """
 
     name: str
-    value: np.generic
+    value: np.generic | np.ndarray
 
 
 # -- arrays ------------------------------------------------------------------------------------------------------------
@@ -76,6 +76,37 @@ class Located:
     def flat(self) -> Located:
         """The same elements in one dimension."""
         return self.reshape(self.size)
+
+
+@dataclass(slots=True)
+class Places(Sequence[Located]):
+    """The locations of many arrays, which are mostly needed together.
+
+    Attributes:
+        addresses: of the first elements, uint64.
+        shapes: in elements.
+        dtype: of the elements.
+        owner: object that keeps the memory alive.
+    """
+
+    addresses: np.ndarray
+    shapes: Sequence[Shape]
+    dtype: np.dtype
+    owner: object = None
+
+    def __len__(self) -> int:
+        return len(self.shapes)
+
+    @overload
+    def __getitem__(self, index: int) -> Located: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Located]: ...
+
+    def __getitem__(self, index: int | slice) -> Located | Sequence[Located]:
+        if isinstance(index, slice):
+            return Places(self.addresses[index], self.shapes[index], self.dtype, self.owner)
+        return Located(int(self.addresses[index]), self.shapes[index], self.dtype, self.owner)
 
 
 # Accepted wherever a kernel takes an array.
@@ -130,6 +161,8 @@ def group_samples(
 
 def addresses_of(arrays: Sequence[Located]) -> np.ndarray:
     """The addresses of the first elements, uint64."""
+    if isinstance(arrays, Places):
+        return arrays.addresses
     return np.array([array.address for array in arrays], np.uint64)
 
 
@@ -333,7 +366,7 @@ def launch(
         descriptors: one for each sample.
         counts: number of blocks for each sample.
         extra: further arguments: arrays and structs, which are uploaded; scalars; memory on the GPU (None for a null
-            pointer); :class:`RunValue`.
+            pointer); :class:`RunValue`. An array may differ from batch to batch only as a :class:`RunValue`.
         shared: bytes of dynamic shared memory.
         blocks: number of blocks to launch, for kernels whose blocks loop over the work; None: the sum of ``counts``.
         once: the launch fills ``kept`` scratch memory and depends on descriptors and tables alone, so that repeated
@@ -351,15 +384,16 @@ def launch(
     if recorder:
         recorder.launch(function, starts, descriptors, extra, shared, total if blocks is None else blocks, once)
         return
+    given = [value.value if isinstance(value, RunValue) else value for value in extra]
     uploads = [
         starts,
         descriptors.rows,
-        *(_rows(value) for value in extra if isinstance(value, np.ndarray | Records)),
+        *(_rows(value) for value in given if isinstance(value, np.ndarray | Records)),
     ]
     buffer, addresses = staging().upload(uploads)
     pointers = [np.uint64(address) for address in addresses]
     tables = iter(pointers[2:])
-    rest = [next(tables) if isinstance(value, np.ndarray | Records) else _argument(value) for value in extra]
+    rest = [next(tables) if isinstance(value, np.ndarray | Records) else _argument(value) for value in given]
     grid = (total if blocks is None else blocks,)
     function(grid, (THREADS,), (*pointers[:2], np.int32(len(descriptors)), *rest), shared_mem=shared)
     # Returned to CuPy's pool, which reuses it on the same stream only, hence after the kernel.
@@ -371,10 +405,8 @@ def _rows(table: np.ndarray | Records) -> np.ndarray:
     return table.rows if isinstance(table, Records) else table
 
 
-def _argument(value: np.generic | Located | RunValue | None) -> np.generic:
+def _argument(value: np.generic | Located | None) -> np.generic:
     """A kernel argument in the form that CuPy expects."""
-    if isinstance(value, RunValue):
-        return value.value
     if isinstance(value, np.generic):
         return value
     return np.uint64(0 if value is None else value.address)

@@ -37,7 +37,7 @@ _MAX_VALUE_BYTES = 1 << 16
 _Run = Callable[[Mapping[str, np.generic]], None]
 # An argument, or the address that replaces it.
 _Placed = np.generic | RunValue | int
-RunValues = Callable[[], Mapping[str, np.generic]]
+RunValues = Callable[[], Mapping[str, np.generic | np.ndarray]]
 
 
 class Batch(Protocol):
@@ -129,9 +129,11 @@ class Program:
             placement = self._placements[key] = self._placed(bases)
             if len(self._placements) > _MAX_PLACEMENTS:
                 self._placements.popitem(last=False)
-        own = values() if self._varies else {}
+        own, buffer = _uploaded(values()) if self._varies else ({}, None)
         for run in placement[1]:
             run(own)
+        # Returned to CuPy's pool, which reuses it on the same stream only, hence after the launches.
+        del buffer
 
     def _placed(self, bases: list[int]) -> tuple[object, list[_Run]]:
         """Uploads the descriptors for these addresses; returns the buffer, and the launches with all their
@@ -142,6 +144,16 @@ class Program:
         bases = [*bases, address]
         runs = [_bound(one.function, one.grid, _placed_arguments(one, bases), one.shared) for one in self._launches]
         return buffer, runs
+
+
+def _uploaded(values: Mapping[str, np.generic | np.ndarray]) -> tuple[Mapping[str, np.generic], object]:
+    """The values of a run with arrays replaced by their addresses, and the owner of the memory."""
+    arrays = {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
+    scalars = {name: value for name, value in values.items() if isinstance(value, np.generic)}
+    if not arrays:
+        return scalars, None
+    buffer, addresses = launch.staging().upload(list(arrays.values()))
+    return scalars | dict(zip(arrays, map(np.uint64, addresses))), buffer
 
 
 def _placed_arguments(one: Launch, bases: Sequence[int]) -> tuple[_Placed, ...]:
@@ -177,7 +189,7 @@ class Programs:
         Args:
             workspace: of the batch.
             values: the values that differ between batches of one kind.
-            varying: names of the arguments that only affect these values.
+            varying: names of the arguments whose values only affect these.
         """
         seldom = self._misses >= _MAX_MISSES and self._misses % _RETRY_INTERVAL
         workspace.kind = None if seldom or not self._recordable else _kind(workspace, varying)
@@ -245,7 +257,8 @@ def _bases_of(batch: TensorListGPU) -> list[int]:
     if batch.elements is not None:
         return [batch.elements.data.ptr]
     if batch.located is not None:
-        return [place.address for place in batch.located]
+        addresses: list[int] = launch.addresses_of(batch.located).tolist()
+        return addresses
     return [sample.data.ptr for sample in batch.samples]
 
 
@@ -255,7 +268,7 @@ def _kind(workspace: Batch, varying: Collection[str]) -> object:
     for batch in workspace.inputs:
         parts.append(_described(batch) if isinstance(batch, TensorListGPU) else _value(batch))
     for name, values in workspace.arguments.items():
-        parts.append(name if name in varying else _value(values))
+        parts.append((name, *_form(values)) if name in varying else _value(values))
     return None if None in parts else tuple(parts)
 
 
@@ -275,4 +288,9 @@ def _value(batch: TensorList) -> Any:
     samples = batch.samples
     if sum(sample.nbytes for sample in samples) > _MAX_VALUE_BYTES:
         return None
-    return batch.dtype, batch.layout(), tuple(batch.shapes), b"".join(sample.tobytes() for sample in samples)
+    return *_form(batch), b"".join(sample.tobytes() for sample in samples)
+
+
+def _form(batch: TensorList) -> tuple[Any, ...]:
+    """The types and shapes of a batch on the CPU."""
+    return batch.dtype, batch.layout(), tuple(batch.shapes)

@@ -1,4 +1,5 @@
-// Separable resampling, with what comes behind it: rounding, crop, mirror (both in the taps), normalization, layout.
+// Separable resampling, with what comes behind it: rounding, crop, mirror (both in the taps, or the mirror as a flag of
+// each image, which is no part of a recorded launch), normalization, layout.
 //
 // One block makes a segment of one output row: it sums vertical taps into a row of floats in shared memory, then
 // horizontal taps from there. A segment that needs more input columns than shared memory holds goes over them in chunks.
@@ -70,7 +71,8 @@ __device__ inline void finish(const Resample &p, const float *mean, Out *target,
 // `Channels` is the number of channels of all images, or 0 where that is not known here.
 template <typename In, typename Between, typename Out, int Channels>
 __global__ void __launch_bounds__(256, 8) resample(const int64 *__restrict__ first_blocks, const Resample *__restrict__ plans, int samples,
-                         const int32 *__restrict__ starts, const float *__restrict__ tables, int capacity) {
+                         const int32 *__restrict__ starts, const float *__restrict__ tables,
+                         const int32 *__restrict__ mirrored, int capacity) {
     extern __shared__ __align__(16) float row[];
     float *sums = row + capacity;
     int sample = sample_of(first_blocks, samples, blockIdx.x);
@@ -86,6 +88,9 @@ __global__ void __launch_bounds__(256, 8) resample(const int64 *__restrict__ fir
     const float *h_weights = tables + p.h_weights + begin_x;
     const float *v_weights = tables + p.v_weights + int64(y) * p.v_taps;
     const float *mean = tables + p.normalization;
+    // Column x goes to first_x + step_x * x.
+    bool reversed = mirrored && mirrored[sample];
+    int first_x = reversed ? p.out_width - 1 - begin_x : begin_x, step_x = reversed ? -1 : 1;
     int v_taps = p.v_taps;
     while (v_taps > 1 && v_weights[v_taps - 1] == 0.0f) v_taps--;
 
@@ -117,7 +122,7 @@ __global__ void __launch_bounds__(256, 8) resample(const int64 *__restrict__ fir
                     float weight = h_weights[int64(k) * p.out_width + x];
                     for (int c = 0; c < Channels; c++) values[c] = fmaf(weight, taps[k * C + c], values[c]);
                 }
-                for (int c = 0; c < Channels; c++) finish<Between>(p, mean, target, y, begin_x + x, c, values[c]);
+                for (int c = 0; c < Channels; c++) finish<Between>(p, mean, target, y, first_x + step_x * x, c, values[c]);
             }
             continue;
         }
@@ -130,7 +135,7 @@ __global__ void __launch_bounds__(256, 8) resample(const int64 *__restrict__ fir
             float value = chunk == begin ? 0.0f : sums[i];
             const float *taps = row + start * C + c - chunk;
             for (; k < stop; k++) value = fmaf(h_weights[int64(k) * p.out_width + x], taps[k * C], value);
-            if (last) finish<Between>(p, mean, target, y, begin_x + x, c, value);
+            if (last) finish<Between>(p, mean, target, y, first_x + step_x * x, c, value);
             else sums[i] = value;
         }
     }

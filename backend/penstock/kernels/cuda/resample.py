@@ -13,6 +13,7 @@ from penstock.kernels.cpu.resampling_plans import plan_resampling
 from penstock.kernels.cuda.launch import (
     Located,
     OnGpu,
+    RunValue,
     addresses_of,
     blocks_for,
     group_samples,
@@ -144,17 +145,20 @@ def resample_grouped(
     plans: Sequence[_Plan],
     job_of: Callable[[_Plan, Located, Located], ImageResampling],
     between: np.dtype | None = None,
+    mirrored: RunValue | None = None,
 ) -> None:
     """Like :func:`resample_images`, for batches in which many samples share a plan (the same object) and shapes.
 
     Args:
         job_of: makes the job from a sample's plan, source and target; called once for each group of equal samples.
+        mirrored: for each sample, int32, whether its rows are reversed; then no target may be empty.
     """
     kept = [index for index, target in enumerate(targets) if target.size]
     sources, targets = [sources[i] for i in kept], [targets[i] for i in kept]
     plans = [plans[i] for i in kept]
     firsts, kinds = group_samples(sources, targets, plans)
-    _resample([job_of(plans[i], sources[i], targets[i]) for i in firsts], sources, targets, kinds, between)
+    jobs = [job_of(plans[i], sources[i], targets[i]) for i in firsts]
+    _resample(jobs, sources, targets, kinds, between, mirrored)
 
 
 def _resample(
@@ -163,6 +167,7 @@ def _resample(
     targets: Sequence[Located],
     kinds: Sequence[int],
     between: np.dtype | None,
+    mirrored: RunValue | None = None,
 ) -> None:
     """Resamples each source to its target, by the job of its kind."""
     if not jobs:
@@ -205,6 +210,7 @@ def _resample(
         np.array(counts)[list(kinds)],
         starts,
         reals,
+        mirrored,
         np.int32(capacity),
         shared=4 * (capacity + sums),
     )
@@ -237,6 +243,7 @@ class Normalized:
         channels: of the target; those that the source lacks are filled. None: as many as the source has.
         fill: value of these channels.
         between: type to round resampled values to first; None: don't round.
+        mirrored: for each image, int32, whether its rows are reversed; None: none are.
     """
 
     planar: bool = False
@@ -246,6 +253,7 @@ class Normalized:
     channels: int | None = None
     fill: float = 0.0
     between: np.dtype | None = None
+    mirrored: RunValue | None = None
 
 
 def resample_planned(
@@ -297,6 +305,7 @@ def resample_planned(
         blocks,
         starts,
         weights,
+        after.mirrored,
         np.int32(capacity),
         shared=4 * (capacity + sums),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,7 +27,7 @@ from penstock.data_types import (
 )
 from penstock.errors import PenstockError
 from penstock.kernels.codecs.image_codec import decode, decode_to_scratch
-from penstock.kernels.codecs.image_description import ImageHeader, output_channels
+from penstock.kernels.codecs.image_description import EncodedFiles, ImageHeader, output_channels
 from penstock.kernels.codecs.image_errors import CorruptImageError
 from penstock.kernels.codecs.image_header import read_header, read_jpeg_headers
 from penstock.kernels.codecs.jpeg_regions import decodes_alone
@@ -127,8 +128,25 @@ _WORTH_CUTTING = 0.8
 
 _SIZES = attrgetter("height", "width", "channels")
 
-# By the position of the sample in its batch.
-Headers = dict[int, ImageHeader]
+
+class Encoded:
+    """The encoded images of a batch.
+
+    Args:
+        samples: their bytes.
+
+    Attributes:
+        headers: those that were read one by one, by the position of the sample.
+    """
+
+    def __init__(self, samples: Sequence[np.ndarray]) -> None:
+        self._samples = samples
+        self.headers: dict[int, ImageHeader] = {}
+
+    @functools.cached_property
+    def files(self) -> EncodedFiles:
+        """The bytes of all samples."""
+        return EncodedFiles([_bytes_of(sample) for sample in self._samples])
 
 
 class DecodePlan(NamedTuple):
@@ -152,7 +170,7 @@ class DecodePlans(PlanColumns[DecodePlan]):
         return DecodePlan(self.headers[number], None if self.windows is None else self.windows.row(number))
 
 
-class ImageDecoder(PixelSource[Headers, DecodePlan, DecodePlans]):
+class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
     """The base of the image decoders; a concrete one says which window of each image it wants."""
 
     _gpu: Any = None
@@ -165,7 +183,7 @@ class ImageDecoder(PixelSource[Headers, DecodePlan, DecodePlans]):
                 f"{', '.join(dtype_name(t) for t in _OUTPUT_TYPES)}"
             )
 
-    def windows(self, samples: Samples[Headers, DecodePlan, DecodePlans], extents: np.ndarray) -> Regions | None:
+    def windows(self, samples: Samples[Encoded, DecodePlan, DecodePlans], extents: np.ndarray) -> Regions | None:
         """The windows (in H, W) of upright images, whose heights and widths are in rows; None for all of them."""
         return None
 
@@ -173,12 +191,16 @@ class ImageDecoder(PixelSource[Headers, DecodePlan, DecodePlans]):
         # Windows are small, so that a batch of them takes little memory, and decoding one after the other is quicker.
         return type(self).windows is ImageDecoder.windows
 
-    def describe(self, workspace: Workspace[Headers]) -> list[OutputSpec]:
+    def describe(self, workspace: Workspace[Encoded]) -> list[OutputSpec]:
         check_encoded(workspace)
-        workspace.state = {}
-        return [OutputSpec(self.args["dtype"], "HWC", 3)]
+        workspace.state = Encoded(workspace.inputs[0].samples)
+        return [self._output]
 
-    def infer_batch(self, samples: Samples[Headers, DecodePlan, DecodePlans]) -> tuple[np.ndarray, DecodePlans]:
+    @property
+    def _output(self) -> OutputSpec:
+        return OutputSpec(self.args["dtype"], "HWC", 3)
+
+    def infer_batch(self, samples: Samples[Encoded, DecodePlan, DecodePlans]) -> tuple[np.ndarray, DecodePlans]:
         headers = self._headers(samples)
         shapes = self._shapes_of(headers)
         windows = self.windows(samples, shapes[:, :2])
@@ -198,7 +220,7 @@ class ImageDecoder(PixelSource[Headers, DecodePlan, DecodePlans]):
             shapes[:, 2] = output_channels(self.output_type, 0)
         return shapes
 
-    def _headers(self, samples: Samples[Headers, DecodePlan, DecodePlans]) -> list[ImageHeader]:
+    def _headers(self, samples: Samples[Encoded, DecodePlan, DecodePlans]) -> list[ImageHeader]:
         """The headers of images; those without one are put aside, so that a file that ends what reads it is read once.
 
         Raises:
@@ -208,8 +230,7 @@ class ImageDecoder(PixelSource[Headers, DecodePlan, DecodePlans]):
         known: Sequence[ImageHeader | None] = [None] * len(samples)
         if self.begins_early and workspace.decoding.limits.bytes is None:
             # What is done on the way to a GPU's decoder holds that up.
-            files = workspace.inputs[0].samples
-            known = read_jpeg_headers([_bytes_of(files[index]) for index in samples.indices], workspace.decoding)
+            known = read_jpeg_headers(samples.state.files.take(samples.indices), workspace.decoding)
         headers = []
         for index, header in zip(samples.indices, known):
             try:
@@ -220,9 +241,9 @@ class ImageDecoder(PixelSource[Headers, DecodePlan, DecodePlans]):
             raise CorruptImageError("Some of the images have no header")
         return headers
 
-    def _header(self, workspace: Workspace[Headers], index: int) -> ImageHeader:
+    def _header(self, workspace: Workspace[Encoded], index: int) -> ImageHeader:
         """The header of an image whose size is not beyond the limits."""
-        header = workspace.state.get(index)
+        header = workspace.state.headers.get(index)
         if header is None:
             sample, decoding = Sample(self, workspace, index), workspace.decoding
             try:
@@ -231,7 +252,7 @@ class ImageDecoder(PixelSource[Headers, DecodePlan, DecodePlans]):
                 decoding.limits.check_image(shape, numpy_dtype(self.args["dtype"]).itemsize)
             except PenstockError as error:
                 raise undecodable(error, sample) from None
-            workspace.state[index] = header
+            workspace.state.headers[index] = header
         return header
 
     def _check_inside(self, windows: Regions, shapes: np.ndarray) -> None:
@@ -241,14 +262,14 @@ class ImageDecoder(PixelSource[Headers, DecodePlan, DecodePlans]):
                     f"The cropping window [{_spans(window)}] is not valid for image dimensions [{height} x {width}]"
                 )
 
-    def compute(self, sample: Sample[Headers, DecodePlan]) -> None:
+    def compute(self, sample: Sample[Encoded, DecodePlan]) -> None:
         self.decode_into(sample, sample.outputs[0])
 
-    def decode_into(self, sample: Sample[Headers, DecodePlan], output: np.ndarray) -> None:
+    def decode_into(self, sample: Sample[Encoded, DecodePlan], output: np.ndarray) -> None:
         """Decodes the image of a sample whose shape is inferred into an array of that shape."""
         self._decode(sample, sample.plan.window, output)
 
-    def _decode(self, sample: Sample[Headers, DecodePlan], region: Region | None, output: np.ndarray) -> None:
+    def _decode(self, sample: Sample[Encoded, DecodePlan], region: Region | None, output: np.ndarray) -> None:
         if not output.size:
             return
         try:
@@ -265,7 +286,7 @@ class ImageDecoder(PixelSource[Headers, DecodePlan, DecodePlans]):
         except PenstockError as error:
             raise undecodable(error, sample) from None
 
-    def decode_part_into(self, sample: Sample[Headers, DecodePlan], part: Region, output: np.ndarray) -> bool:
+    def decode_part_into(self, sample: Sample[Encoded, DecodePlan], part: Region, output: np.ndarray) -> bool:
         """Decodes a part (in H, W) of what :meth:`decode_into` gives into an array of its own, where that is exact."""
         header, window = sample.plan
         if not output.size or window is not None or output.dtype != numpy_dtype(self.args["dtype"]):
@@ -280,7 +301,7 @@ class ImageDecoder(PixelSource[Headers, DecodePlan, DecodePlans]):
         self._decode(sample, part, output)
         return True
 
-    def decode_part(self, sample: Sample[Headers, DecodePlan], part: Region) -> np.ndarray | None:
+    def decode_part(self, sample: Sample[Encoded, DecodePlan], part: Region) -> np.ndarray | None:
         """A part (in H, W) of what :meth:`decode_into` gives, in memory that this thread's next image is decoded into.
 
         None if the region must be cut from the whole image, or if that is faster.
@@ -317,6 +338,10 @@ class ImageDecoder(PixelSource[Headers, DecodePlan, DecodePlans]):
         return self.device == "mixed"
 
     @property
+    def batches_ahead(self) -> int:
+        return 0 if self._gpu is None else int(self._gpu.idle_turns)
+
+    @property
     def is_cheap_on_host(self) -> bool:
         # Until images come that nvImageCodec's own thread does not take.
         return self.begins_early and (self._gpu is None or self._gpu.takes_all)
@@ -329,12 +354,12 @@ class ImageDecoder(PixelSource[Headers, DecodePlan, DecodePlans]):
         (shapes,) = self.infer_samples(workspace, 1)
         if self._gpu is None:
             self._gpu = GpuImageDecoder(self.args, self.given("hw_decoder_load"), workspace.num_threads)
-        jobs, indices = Jobs(), [sample.index for sample in workspace.live]
+        jobs, indices = Jobs(), workspace.live_indices
         if indices:
-            files, infos = workspace.inputs[0].samples, workspace.inputs[0].source_infos
+            infos = workspace.inputs[0].source_infos
             headers, windows = workspace.plans.headers, workspace.plans.windows
             jobs = Jobs(
-                [_bytes_of(files[index]) for index in indices],
+                workspace.state.files.take(indices),
                 headers,
                 None if windows is None else (windows.anchors, windows.extents),
                 [shapes[index] for index in indices],
@@ -342,20 +367,26 @@ class ImageDecoder(PixelSource[Headers, DecodePlan, DecodePlans]):
             )
         workspace.begun = self._gpu.begin(jobs)
 
+    def is_ready(self, workspace: Workspace) -> bool:
+        return bool(workspace.begun.is_ready)
+
     def _run_on_gpu(self, workspace: Workspace) -> None:
         from penstock.kernels.codecs.image_codec_gpu import as_array
-        from penstock.kernels.cuda.launch import Located
+        from penstock.kernels.cuda.launch import Located, Places
 
         if workspace.begun is None:
             self.begin(workspace)
-        (spec,) = self.describe(workspace)
-        images: list[Any] = [None] * workspace.batch_size
+        spec = self._output
         decoded = self._gpu.finish(workspace.begun, workspace.parallel, workspace.decoding)
-        for sample, image in zip(workspace.live, decoded):
+        if isinstance(decoded, Places) and len(decoded) == workspace.batch_size:
+            workspace.outputs = [TensorListGPU.of_located(decoded, spec.layout, spec.dtype, 3)]
+            return
+        images: list[Any] = [None] * workspace.batch_size
+        for index, image in zip(workspace.live_indices, decoded):
             if isinstance(image, Exception):
-                workspace.fail(sample.index, image)
+                workspace.fail(index, image)
             else:
-                images[sample.index] = image
+                images[index] = image
         if images and all(isinstance(image, Located) for image in images):
             output = TensorListGPU.of_located(images, spec.layout, spec.dtype, 3)
         else:

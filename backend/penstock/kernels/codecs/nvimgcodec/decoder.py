@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from penstock.kernels.background import BackgroundThread, Job
+from penstock.kernels.codecs.image_description import EncodedFiles
 from penstock.kernels.codecs.nvimgcodec.library import (
     FUNCTIONS,
     CodeStreamView,
@@ -50,14 +51,14 @@ class EncodedImages(NamedTuple):
     """Images to decode, in columns.
 
     Attributes:
-        files: their bytes, uint8 of shape (n,), contiguous.
+        files: their bytes.
         sizes: heights and widths as stored, int64 of shape (images, 2).
         regions: top, left, bottom and right of the regions to decode, as stored, int64 of shape (images, 4); zeros: the
             whole image.
         outputs: addresses to decode to, int64 of shape (images,).
     """
 
-    files: Sequence[np.ndarray]
+    files: EncodedFiles
     sizes: np.ndarray
     regions: np.ndarray
     outputs: np.ndarray
@@ -67,12 +68,12 @@ class EncodedImages(NamedTuple):
         from penstock.kernels.codecs.nvimgcodec import loop
 
         table = np.zeros((len(self.files), loop.IMAGE_WORDS), np.int64)
-        table[:, loop.DATA] = [file.__array_interface__["data"][0] for file in self.files]
-        table[:, loop.LENGTH] = [file.size for file in self.files]
+        table[:, loop.DATA] = self.files.places
+        table[:, loop.LENGTH] = self.files.sizes
         table[:, loop.OUTPUT] = self.outputs
-        table[:, [loop.HEIGHT, loop.WIDTH]] = self.sizes
+        table[:, loop.HEIGHT : loop.WIDTH + 1] = self.sizes
         table[:, loop.CHANNELS] = channels
-        table[:, [loop.TOP, loop.LEFT, loop.BOTTOM, loop.RIGHT]] = self.regions
+        table[:, loop.TOP : loop.RIGHT + 1] = self.regions
         return table
 
 
@@ -161,6 +162,11 @@ class Decoded:
     def had_second(self) -> bool:
         """Whether images rejected by the first decoder went to a second."""
         return self._batch.had_second
+
+    @property
+    def is_done(self) -> bool:
+        """Whether :meth:`wait` would not wait for the first decoder."""
+        return self._job.is_done
 
     def wait(self) -> list[int]:
         """Waits for the batch, without holding the GIL; returns the states, as :meth:`Batch.states` does.

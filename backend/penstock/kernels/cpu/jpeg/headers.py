@@ -12,9 +12,11 @@ from penstock.kernels.codecs.headers.jpeg import DENSEST, MAX_SMALL
 from penstock.kernels.cpu.foreign import byte_at
 from penstock.kernels.cpu.options import inner, kernel
 
-HEIGHT, WIDTH, CHANNELS, EXIF_START, EXIF_STOP, COLUMNS = range(6)
-"""The columns that describe a file. EXIF data begin and end at 0 if there are none."""
+HEIGHT, WIDTH, CHANNELS, ORIENTATION, COLUMNS = range(5)
+"""The columns that describe a file. The orientation is that of EXIF data; 0: there is none."""
 
+_ORIENTATION_TAG, _LONG, _TIFF = 0x0112, 4, 42
+_ENTRY_BYTES = 12
 _FRAME_BYTES, _COMPONENT_BYTES = 8, 3
 
 
@@ -33,6 +35,34 @@ def _is_exif(place: int, length: int) -> bool:
         and byte_at(place + 4) == 0
         and byte_at(place + 5) == 0
     )
+
+
+@inner
+def _integer(place: int, count: int, little: bool) -> int:
+    """The unsigned integer of ``count`` bytes at an address."""
+    value = 0
+    for index in range(count):
+        value = value << 8 | byte_at(place + (count - 1 - index if little else index))
+    return value
+
+
+@inner
+def _orientation(data: int, size: int) -> int:
+    """The orientation in a TIFF structure of ``size`` bytes; 0 if there is none."""
+    if size < 8 or byte_at(data) != byte_at(data + 1) or (byte_at(data) != 0x49 and byte_at(data) != 0x4D):
+        return 0
+    little = byte_at(data) == 0x49
+    directory = _integer(data + 4, 4, little)
+    if _integer(data + 2, 2, little) != _TIFF or directory + 2 > size:
+        return 0
+    for number in range(_integer(data + directory, 2, little)):
+        entry = directory + 2 + _ENTRY_BYTES * number
+        if entry + 4 > size:
+            return 0
+        if _integer(data + entry, 2, little) == _ORIENTATION_TAG:
+            length = 4 if _integer(data + entry + 2, 2, little) == _LONG else 2
+            return _integer(data + entry + 8, length, little) if entry + 8 + length <= size else 0
+    return 0
 
 
 @inner
@@ -73,7 +103,7 @@ def _read_header(data: int, size: int, found: np.ndarray) -> bool:
                 return False
             described = True
         elif marker == 0xE1 and _is_exif(place + 4, length):
-            found[EXIF_START], found[EXIF_STOP] = position + 10, position + 2 + length
+            found[ORIENTATION] = _orientation(place + 10, length - 8)
         position += 2 + length
     return False
 
@@ -83,6 +113,16 @@ def _read_headers(places: np.ndarray, sizes: np.ndarray, found: np.ndarray) -> N
     for number in range(len(places)):
         if not _read_header(places[number], sizes[number], found[number]):
             found[number, CHANNELS] = 0
+
+
+@njit(**OPTIONS)
+def fill_whole(places: np.ndarray, sizes: np.ndarray, whole: np.ndarray) -> None:
+    """Tells for the files at these addresses whether they end as JPEGs do, before any zeros."""
+    for number in range(len(places)):
+        place, size = places[number], sizes[number]
+        while size > 0 and byte_at(place + size - 1) == 0:
+            size -= 1
+        whole[number] = size >= 2 and byte_at(place + size - 2) == 0xFF and byte_at(place + size - 1) == 0xD9
 
 
 def read_headers(places: np.ndarray, sizes: np.ndarray) -> np.ndarray:

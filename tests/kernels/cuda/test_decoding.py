@@ -1,0 +1,260 @@
+"""Decoding for the GPU, with nvImageCodec's decoder for the CPU in place of the JPEG engine: all but the engine itself."""
+
+from __future__ import annotations
+
+import io
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from penstock import fn, pipeline_def, types
+from penstock.kernels.codecs import image_codec_gpu
+from penstock.kernels.codecs.nvimgcodec.decoder import BatchDecoder
+from penstock.kernels.codecs.nvimgcodec.library import Backend, Share
+
+Define = Callable[[Any, str], Any]
+
+
+@pytest.fixture(autouse=True)
+def decoders(monkeypatch: pytest.MonkeyPatch) -> None:
+    def on_cpu(_device: int, threads: int, *_shares: object) -> BatchDecoder:
+        return BatchDecoder(None, threads, [Share(Backend.CPU_ONLY)])
+
+    class NoPythonApi:
+        """Takes nothing, so that other formats are decoded on the CPU."""
+
+        def __init__(self, *_settings: object) -> None:
+            pass
+
+        def decode(self, images: Sequence[Any], *_how: object) -> list[None]:
+            return [None] * len(images)
+
+    monkeypatch.setattr(image_codec_gpu, "BatchDecoder", on_cpu)
+    monkeypatch.setattr(image_codec_gpu, "_ByPythonApi", NoPythonApi)
+
+
+def saved(kind: str = "JPEG", height: int = 40, width: int = 56, **options: Any) -> np.ndarray:
+    y, x = np.mgrid[0:height, 0:width]
+    pixels = np.stack([128 + 100 * np.sin(x / 20), 128 + 100 * np.cos(y / 15), (x + y) / 2 % 256], -1)
+    buffer = io.BytesIO()
+    Image.fromarray(pixels.astype(np.uint8)).save(buffer, kind, **options)
+    return np.frombuffer(buffer.getvalue(), np.uint8)
+
+
+def turned(orientation: int) -> np.ndarray:
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    return saved(exif=exif)
+
+
+def photographs(count: int) -> list[np.ndarray]:
+    options: list[dict[str, Any]] = [{}, {"subsampling": 0}, {"progressive": True}]
+    return [saved(height=30 + k, width=50 + 2 * k, **options[k % 3]) for k in range(count)]
+
+
+def run(define: Define, encoded: Sequence[np.ndarray], device: str) -> list[np.ndarray]:
+    @pipeline_def(batch_size=len(encoded), num_threads=1, device_id=0, prefetch_queue_depth=1)
+    def pipeline() -> Any:
+        return define(fn.external_source(lambda: list(encoded)), device)
+
+    return [np.array(sample) for sample in pipeline().run()[0].as_cpu()]
+
+
+def whole(data: Any, device: str) -> Any:
+    return fn.decoders.image(data, device=device)
+
+
+@pytest.mark.parametrize(
+    "define",
+    [
+        whole,
+        lambda x, device: fn.decoders.image(x, device=device, adjust_orientation=False),
+        lambda x, device: fn.decoders.image(x, device=device, output_type=types.GRAY),
+        lambda x, device: fn.decoders.image_crop(x, device=device, crop=(20, 30), crop_pos_x=0.1),
+        lambda x, device: fn.decoders.image_random_crop(x, device=device, seed=4),
+        lambda x, device: fn.resize(fn.decoders.image(x, device=device), size=(12, 10)),
+    ],
+)
+def test_images_are_those_of_the_cpu(define: Define) -> None:
+    encoded = [*photographs(4), *(turned(k) for k in range(1, 9)), saved("PNG"), saved(height=21, width=33)]
+    for ours, theirs in zip(run(define, encoded, "mixed"), run(define, encoded, "cpu")):
+        np.testing.assert_allclose(ours, theirs, atol=1)
+
+
+@pytest.mark.parametrize("padding", [0, 1, 1000])
+def test_zeros_after_an_image_are_ignored(padding: int) -> None:
+    encoded = [np.concatenate([saved(), np.zeros(padding, np.uint8)])]
+    np.testing.assert_array_equal(run(whole, encoded, "mixed")[0], run(whole, [saved()], "cpu")[0])
+
+
+def test_broken_images_fail_alone() -> None:
+    encoded = [saved(), saved()[:-200], turned(6), np.zeros(50, np.uint8), saved("PNG"), saved()]
+
+    @pipeline_def(batch_size=len(encoded), num_threads=1, device_id=0, exec_async=False, exec_pipelined=False)
+    def pipeline() -> Any:
+        images = fn.decoders.image(fn.external_source(name="encoded"), device="mixed")
+        return fn.crop_mirror_normalize(fn.resize(images, size=(8, 9)), mirror=fn.random.coin_flip(seed=1))
+
+    running: Any = pipeline()
+    running.build()
+    for _ in range(3):
+        running.feed_input("encoded", encoded)
+        result = running.executor.run_once(isolate=True)
+        assert sorted(result.failures) == [1, 3]
+        shapes = result.outputs[0].shapes
+        assert [shapes[k] for k in (0, 2, 4, 5)] == [(3, 8, 9)] * 4
+        assert {0} <= set(shapes[1]) | set(shapes[3])
+
+
+def test_all_images_broken() -> None:
+    @pipeline_def(batch_size=2, num_threads=1, device_id=0, exec_async=False, exec_pipelined=False)
+    def pipeline() -> Any:
+        return fn.resize(fn.decoders.image(fn.external_source(name="encoded"), device="mixed"), size=(8, 9))
+
+    running: Any = pipeline()
+    running.build()
+    running.feed_input("encoded", [saved()[:-200], np.zeros(50, np.uint8)])
+    assert sorted(running.executor.run_once(isolate=True).failures) == [0, 1]
+
+
+def test_an_image_without_room_fails_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    cupy = sys.modules["cupy"]
+    empty = cupy.empty
+
+    def limited(shape: Any, dtype: Any = np.float64) -> Any:
+        if np.prod(shape) > 50_000:
+            raise MemoryError
+        return empty(shape, dtype)
+
+    encoded = [*photographs(3), saved(height=200, width=300), *photographs(9)]
+
+    @pipeline_def(batch_size=len(encoded), num_threads=1, device_id=0, exec_async=False, exec_pipelined=False)
+    def pipeline() -> Any:
+        return fn.decoders.image(fn.external_source(name="encoded"), device="mixed")
+
+    running: Any = pipeline()
+    running.build()
+    running.feed_input("encoded", encoded)
+    with monkeypatch.context() as context:
+        context.setattr(cupy, "empty", limited)
+        result = running.executor.run_once(isolate=True)
+    assert list(result.failures) == [3]
+    assert isinstance(result.failures[3], MemoryError)
+    assert "200x300x3" in str(result.failures[3])
+    for k, expected in enumerate(run(whole, encoded, "cpu")):
+        if k != 3:
+            np.testing.assert_allclose(np.array(result.outputs[0].samples[k]), expected, atol=1)
+
+
+# -- batches that are begun ahead ----------------------------------------------------------------------------------------
+
+
+class Source:
+    """Counts how many batches it gave, whose sizes are given."""
+
+    def __init__(self, sizes: Sequence[int]) -> None:
+        self.sizes, self.given = sizes, 0
+
+    def __call__(self) -> list[np.ndarray]:
+        if self.given == len(self.sizes):
+            self.given = 0
+            raise StopIteration
+        self.given += 1
+        return [saved(height=10 + self.given, width=8)] * self.sizes[self.given - 1]
+
+
+def looping(source: Source, depth: int) -> Any:
+    @pipeline_def(batch_size=max(source.sizes), num_threads=1, device_id=0, prefetch_queue_depth=depth)
+    def pipeline() -> Any:
+        return fn.decoders.image(fn.external_source(source), device="mixed")
+
+    return pipeline()
+
+
+@pytest.mark.parametrize("sizes", [[2] * 7, [2, 2, 2, 12, 12, 12, 12, 2, 2, 2], [12] * 5, [1], [3, 12]])
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_every_batch_comes_once_and_in_order(sizes: list[int], depth: int) -> None:
+    running = looping(Source(sizes), depth)
+    for _ in range(2):
+        found = [[shape[0] for shape in running.run()[0].shapes] for _ in sizes]
+        assert found == [[11 + step] * size for step, size in enumerate(sizes)]
+        with pytest.raises(StopIteration):
+            running.run()
+        running.reset()
+
+
+def test_few_images_are_begun_one_batch_further_ahead() -> None:
+    few, many, alone = Source([2] * 20), Source([12] * 20), Source([2] * 20)
+    for source, depth, ahead in ((few, 2, 2), (many, 2, 1), (alone, 1, 0)):
+        running = looping(source, depth)
+        for _ in range(6):
+            running.run()
+        assert source.given == 6 + ahead
+
+
+def test_what_was_begun_ahead_is_made_up_for() -> None:
+    source = Source([2] * 4 + [12] * 10)
+    running = looping(source, 2)
+    for _ in range(10):
+        running.run()
+    assert source.given == 11
+
+
+def test_what_is_decoded_is_completed_before_the_next_batch_is_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    source, done = Source([12] * 20), []
+
+    class Noting(image_codec_gpu.GpuImageDecoder):
+        def begin(self, jobs: image_codec_gpu.Jobs) -> image_codec_gpu.Begun:
+            done.append("begun")
+            self.last = super().begin(jobs)
+            return self.last
+
+        def finish(self, *arguments: Any) -> Sequence[Any]:
+            done.append("finished")
+            return super().finish(*arguments)
+
+    monkeypatch.setattr(image_codec_gpu, "GpuImageDecoder", Noting)
+    running = looping(source, 2)
+    running.run()
+    (decoder,) = (step.operator for step in running.executor.plan.early)
+    while not decoder._gpu.last.is_ready:
+        time.sleep(0.001)
+    done.clear()
+    running.run()
+    assert done == ["finished", "begun"]
+
+
+def test_a_batch_that_fails_ahead_of_time_raises_in_its_turn() -> None:
+    broken = saved()[:-200]
+
+    @pipeline_def(batch_size=9, num_threads=1, device_id=0, prefetch_queue_depth=2)
+    def pipeline() -> Any:
+        batches = [[saved()] * 9, [saved()] * 9, [broken] * 9, [saved()] * 9]
+        return fn.decoders.image(fn.external_source(batches, cycle=True), device="mixed")
+
+    running: Any = pipeline()
+    for step in range(3):
+        time.sleep(0.05)
+        if step < 2:
+            running.run()
+        else:
+            with pytest.raises(ValueError, match="sample #0"):
+                running.run()
+
+
+def test_fed_batches_are_not_waited_for() -> None:
+    @pipeline_def(batch_size=2, num_threads=1, device_id=0, prefetch_queue_depth=2)
+    def pipeline() -> Any:
+        return fn.decoders.image(fn.external_source(name="encoded"), device="mixed")
+
+    running: Any = pipeline()
+    running.build()
+    for _ in range(4):
+        running.feed_input("encoded", [saved()] * 2)
+        (images,) = running.run()
+        assert images.shapes == [(40, 56, 3)] * 2
