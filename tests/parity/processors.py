@@ -53,7 +53,12 @@ CONFIGURATIONS: dict[str, Mapping[str, object]] = {
         "image_mean": [0.5, 0.5, 0.5],
         "image_std": [0.5, 0.5, 0.5],
     },
-    "qwen2-vl-small": {"image_processor_type": "Qwen2VLImageProcessor", "min_pixels": 64, "max_pixels": 1600, "patch_size": 4},
+    "qwen2-vl-small": {
+        "image_processor_type": "Qwen2VLImageProcessor",
+        "min_pixels": 64,
+        "max_pixels": 1600,
+        "patch_size": 4,
+    },
     "glm4v": {"image_processor_type": "Glm4vImageProcessor"},
     "glm4v-small": {
         "image_processor_type": "Glm4vImageProcessor",
@@ -242,7 +247,9 @@ def differing(expected: Mapping[str, Any], given: Mapping[str, Any]) -> list[str
         return one.dtype == other.dtype and np.array_equal(one, other)
 
     names = expected.keys() | given.keys()
-    return [name for name in names if name not in given or name not in expected or not same(expected[name], given[name])]
+    return [
+        name for name in names if name not in given or name not in expected or not same(expected[name], given[name])
+    ]
 
 
 def by_transformers(configuration: Mapping[str, object], backend: str, images: list[Any]) -> dict[str, Any]:

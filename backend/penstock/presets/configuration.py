@@ -9,8 +9,8 @@ from pathlib import Path
 from penstock.errors import did_you_mean
 from penstock.presets.detection import SAM, DetectionFamily
 from penstock.presets.family import Family, PresetError, settings_from
-from penstock.presets.fixed import CLIP, HALVES, IMAGENET, DinoFamily, FixedFamily
-from penstock.presets.patches import GLM4V, PADDLEOCR_VL, QWEN2_VL, PatchFamily, PixtralFamily, SigLIP2Family
+from penstock.presets.fixed import CLIP, IMAGENET, DinoFamily, FixedFamily
+from penstock.presets.patches import GLM4V, PADDLEOCR_VL, QWEN2_VL, PixtralFamily, SigLIP2Family
 from penstock.presets.speech import WaveFamily, WhisperFamily
 from penstock.presets.tiles import (
     LLAVA_NEXT,
@@ -42,7 +42,9 @@ _FAMILIES: dict[str, Family] = {
     "Idefics3": SplitFamily(size={"longest_edge": 4 * 364}, max_image_size={"longest_edge": 364}),
     "Llama4": LlamaFamily(),
     "LlavaNext": LLAVA_NEXT,
-    "LlavaOnevision": AnyresFamily(size={"height": 384, "width": 384}, image_grid_pinpoints=ONEVISION_PINPOINTS, counts_images=True),
+    "LlavaOnevision": AnyresFamily(
+        size={"height": 384, "width": 384}, image_grid_pinpoints=ONEVISION_PINPOINTS, counts_images=True
+    ),
     "PaddleOCRVL": PADDLEOCR_VL,
     "Pixtral": PixtralFamily(),
     "Qwen2VL": QWEN2_VL,

@@ -137,7 +137,9 @@ class ImageFamily(Family):
             try:
                 own[key] = tuple(np.broadcast_to(np.asarray(own[key], np.float64), CHANNELS).tolist())
             except (TypeError, ValueError):
-                raise PresetError(f"`{key}` is a number, or one for each of {CHANNELS} channels. Got: {own[key]!r}") from None
+                raise PresetError(
+                    f"`{key}` is a number, or one for each of {CHANNELS} channels. Got: {own[key]!r}"
+                ) from None
         return own
 
     def check(self, backend: str) -> None:

@@ -126,9 +126,7 @@ class FixedFamily(ImageFamily):
 
     def _cropped(self, images: DataNode, height: int, width: int) -> DataNode:
         """The middle; where it is larger than the image, there is black around it."""
-        return fn.crop(
-            images, crop=[height, width], rounding="truncate", out_of_bounds_policy="pad", fill_values=[0]
-        )
+        return fn.crop(images, crop=[height, width], rounding="truncate", out_of_bounds_policy="pad", fill_values=[0])
 
     def _normalized(self, images: DataNode, backend: str) -> DataNode:
         if not (self.do_rescale or self.do_normalize):
@@ -162,5 +160,7 @@ class DinoFamily(FixedFamily):
         resized = self.resized(floats, backend, [self.size["height"], self.size["width"]])
         if not self.do_normalize:
             return (named(resized, PIXELS, 3),)
-        mean, std = (types.Constant(list(each), dtype=types.FLOAT, shape=[3, 1, 1]) for each in (self.image_mean, self.image_std))
+        mean, std = (
+            types.Constant(list(each), dtype=types.FLOAT, shape=[3, 1, 1]) for each in (self.image_mean, self.image_std)
+        )
         return (named((resized - mean) / std, PIXELS, 3),)

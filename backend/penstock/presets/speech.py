@@ -87,7 +87,9 @@ class WhisperFamily(_SoundFamily):
             power, nfilter=self.feature_size, sample_rate=float(self.sampling_rate), freq_low=0.0, freq_high=_HIGHEST
         )
         # The logarithm to base 10, of at least 1e-10; the last window is left out.
-        logarithms = fn.to_decibels(mel, multiplier=1.0, reference=1.0, cutoff_db=-10.0)[:, : samples // self.hop_length]
+        logarithms = fn.to_decibels(mel, multiplier=1.0, reference=1.0, cutoff_db=-10.0)[
+            :, : samples // self.hop_length
+        ]
         least = fn.reductions.max(logarithms) - _RANGE
         return (fn.cast((math_max(logarithms, least) + 4.0) * 0.25, dtype=types.FLOAT, name=self.names[0]),)
 

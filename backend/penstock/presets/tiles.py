@@ -19,7 +19,6 @@ from penstock.presets.family import (
     PresetError,
     extended,
     image_sizes,
-    named,
     size_of,
 )
 from penstock.presets.fixed import OPENAI
@@ -75,7 +74,9 @@ class AnyresFamily(_TileFamily):
 
     def converted(self, values: dict[str, Any]) -> dict[str, Any]:
         own = super().converted(values)
-        own["size"] = size_of(own["size"], bool(own["default_to_square"]), "`size`", _SQUARE, frozenset({"shortest_edge"}))
+        own["size"] = size_of(
+            own["size"], bool(own["default_to_square"]), "`size`", _SQUARE, frozenset({"shortest_edge"})
+        )
         own["crop_size"] = size_of(own["crop_size"], True, "`crop_size`", _SQUARE, frozenset())
         pinpoints = own["image_grid_pinpoints"]
         fits = isinstance(pinpoints, (list, tuple)) and pinpoints
@@ -89,10 +90,14 @@ class AnyresFamily(_TileFamily):
         if height != width:
             raise PresetError(f"`size` is followed where tiles are square. Got: {dict(self.size)}")
         if self.crop_size and (self.crop_size["height"], self.crop_size["width"]) != self.tile:
-            raise PresetError(f"`crop_size` is followed where it is that of a tile, {self.tile}. Got: {dict(self.crop_size)}")
+            raise PresetError(
+                f"`crop_size` is followed where it is that of a tile, {self.tile}. Got: {dict(self.crop_size)}"
+            )
         for pinpoint in self.image_grid_pinpoints:
             if pinpoint[0] % height or pinpoint[1] % width:
-                raise PresetError(f"`image_grid_pinpoints` hold {list(pinpoint)}, which are no whole tiles of {self.tile}")
+                raise PresetError(
+                    f"`image_grid_pinpoints` hold {list(pinpoint)}, which are no whole tiles of {self.tile}"
+                )
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
         canvases = [int(extent) for pinpoint in self.image_grid_pinpoints for extent in pinpoint]
@@ -172,9 +177,7 @@ class GridFamily(_TileFamily):
         whole = self.resized(data, backend, tile)
         images = (whole,)
         if self.crop_to_patches:
-            size, _ = fn.fitted_size(
-                data, rule="internvl", least=self.min_patches, most=self.max_patches, tile=tile
-            )
+            size, _ = fn.fitted_size(data, rule="internvl", least=self.min_patches, most=self.max_patches, tile=tile)
             images = (self.resized(data, backend, size), whole)
         tiles = fn.image_tiles(
             *images, tile=tile, whole_at="last", alone=False, **self.normalizing(backend), name=PIXELS

@@ -9,9 +9,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
-from penstock.kernels.cpu.options import OPTIONS
+from penstock.kernels.cpu.options import inner, kernel
 
 NEAREST, BILINEAR, BICUBIC = 0, 2, 3
 _ZERO, _MOST = np.float32(0.0), np.float32(255.0)
@@ -19,12 +18,12 @@ _ZERO, _MOST = np.float32(0.0), np.float32(255.0)
 _FIXED = 32768.0
 
 
-@njit(**OPTIONS)
+@inner
 def _clipped(value: np.float32) -> np.uint8:
     return np.uint8(0) if value <= _ZERO else np.uint8(255) if value >= _MOST else np.uint8(value)
 
 
-@njit(**OPTIONS)
+@kernel
 def luma(pixels: np.ndarray, result: np.ndarray) -> None:
     """Mode L of (n, 3 or more), to (n,)."""
     for i in range(len(pixels)):
@@ -33,7 +32,7 @@ def luma(pixels: np.ndarray, result: np.ndarray) -> None:
         result[i] = total >> np.uint32(16)
 
 
-@njit(**OPTIONS)
+@kernel
 def blend(first: np.ndarray, second: np.ndarray, share: np.float32, result: np.ndarray) -> None:
     """Contiguous arrays of one size: ``first`` where the share is 0, ``second`` where it is 1, and beyond."""
     for i in range(result.size):
@@ -42,7 +41,7 @@ def blend(first: np.ndarray, second: np.ndarray, share: np.float32, result: np.n
         result[i] = _clipped(np.float32(one) + share * difference)
 
 
-@njit(**OPTIONS)
+@kernel
 def shift_hue(pixels: np.ndarray, shift: int, result: np.ndarray) -> None:
     """Of (n, 3): to mode HSV, there the hue plus ``shift``, and back."""
     for i in range(len(pixels)):
@@ -78,13 +77,13 @@ def shift_hue(pixels: np.ndarray, shift: int, result: np.ndarray) -> None:
         result[i, 2] = most if sector in (3, 4) else t if sector == 2 else q if sector == 5 else p
 
 
-@njit(**OPTIONS)
+@inner
 def _rounded(value: float) -> int:
     """Half away from zero, clipped."""
     return min(max(math.floor(value + 0.5), 0), 255)
 
 
-@njit(**OPTIONS)
+@kernel
 def smooth(image: np.ndarray, result: np.ndarray) -> None:
     """`ImageFilter.SMOOTH` of (H, W, C) of at least three rows and columns; the border stays."""
     height, width, channels = image.shape
@@ -102,14 +101,14 @@ def smooth(image: np.ndarray, result: np.ndarray) -> None:
                 result[y, x, c] = _clipped(total)
 
 
-@njit(**OPTIONS)
+@inner
 def _cubic(a: float, b: float, c: float, d: float, place: float) -> float:
     third = 2 * (a - b) + c - d
     fourth = -a + b - c + d
     return b + place * (-a + c + place * (third + place * fourth))
 
 
-@njit(**OPTIONS)
+@inner
 def _bilinear(image: np.ndarray, x: int, y: int, dx: float, dy: float, c: int) -> float:
     height, width, _ = image.shape
     left, right = min(max(x, 0), width - 1), min(max(x + 1, 0), width - 1)
@@ -123,7 +122,7 @@ def _bilinear(image: np.ndarray, x: int, y: int, dx: float, dy: float, c: int) -
     return upper + (lower - upper) * dy
 
 
-@njit(**OPTIONS)
+@inner
 def _bicubic(image: np.ndarray, x: int, y: int, dx: float, dy: float, c: int) -> float:
     height, width, _ = image.shape
     line = np.empty(4, np.float64)
@@ -139,7 +138,7 @@ def _bicubic(image: np.ndarray, x: int, y: int, dx: float, dy: float, c: int) ->
     return _cubic(line[0], line[1], line[2], line[3], dy)
 
 
-@njit(**OPTIONS)
+@kernel
 def _warp_general(image: np.ndarray, terms: np.ndarray, perspective: bool, kind: int, result: np.ndarray) -> None:
     height, width, channels = image.shape
     for y in range(result.shape[0]):
@@ -166,12 +165,12 @@ def _warp_general(image: np.ndarray, terms: np.ndarray, perspective: bool, kind:
                     result[y, x, c] = np.uint8(min(max(value, 0.0), 255.0))
 
 
-@njit(**OPTIONS)
+@inner
 def _fixed(value: float) -> int:
     return math.floor(value * 65536.0 + 0.5)
 
 
-@njit(**OPTIONS)
+@kernel
 def _warp_fixed(image: np.ndarray, terms: np.ndarray, result: np.ndarray) -> None:
     """The nearest pixels, found in 16 fractional bits."""
     height, width, _ = image.shape
@@ -190,7 +189,7 @@ def _warp_fixed(image: np.ndarray, terms: np.ndarray, result: np.ndarray) -> Non
         top += e
 
 
-@njit(**OPTIONS)
+@kernel
 def _warp_scaled(image: np.ndarray, terms: np.ndarray, result: np.ndarray) -> None:
     """The nearest pixels where axes stay axes."""
     height, width, _ = image.shape

@@ -6,15 +6,14 @@ import math
 from typing import Final
 
 import numpy as np
-from numba import njit
 
-from penstock.kernels.cpu.options import OPTIONS
+from penstock.kernels.cpu.options import kernel
 
 _NONE: Final = np.float32(0)
 _HALF: Final = np.float32(0.5)
 
 
-@njit(**OPTIONS)
+@kernel
 def match_boxes(boxes: np.ndarray, anchors: np.ndarray, criteria: np.float32, owners: np.ndarray) -> None:
     """The index of each anchor's box; -1: none. Of equal overlaps, the last is used.
 
@@ -50,7 +49,7 @@ def match_boxes(boxes: np.ndarray, anchors: np.ndarray, criteria: np.float32, ow
         owners[closest[i]] = i
 
 
-@njit(**OPTIONS)
+@kernel
 def encode_boxes(
     boxes: np.ndarray,
     labels: np.ndarray,
@@ -80,7 +79,7 @@ def encode_boxes(
             encoded[j, 2 + axis] = boxes[i, 2 + axis] - boxes[i, axis]
 
 
-@njit(**OPTIONS)
+@kernel
 def subtract_anchors(
     owners: np.ndarray,
     centres: np.ndarray,

@@ -7,7 +7,7 @@ from numba import njit
 
 from penstock.kernels.borders import BORDERS
 from penstock.kernels.cpu.convert import converted
-from penstock.kernels.cpu.options import OPTIONS
+from penstock.kernels.cpu.options import OPTIONS, kernel
 from penstock.kernels.cpu.simd import load, rounded, store
 from penstock.kernels.cpu.warp import between
 
@@ -16,7 +16,7 @@ _CONSTANT, _REPLICATE, _REFLECT, _REFLECT_101, _WRAP = range(len(BORDERS))
 _STEPS = 32
 
 
-@njit(**OPTIONS)
+@kernel
 def _inside(index: int, size: int, border: int) -> int:
     """The position in ``[0, size)`` of the value at ``index``; -1 for the constant beyond the border."""
     if 0 <= index < size:
@@ -94,7 +94,7 @@ def _beyond(
     return total
 
 
-@njit(**OPTIONS)
+@kernel
 def _nearest(
     source: np.ndarray, m: np.ndarray, coarse: bool, border: int, fill: np.ndarray, target: np.ndarray, like: np.generic
 ) -> None:
@@ -110,7 +110,7 @@ def _nearest(
                 target[y, x, c] = converted(value, like)
 
 
-@njit(**OPTIONS)
+@kernel
 def _linear(
     source: np.ndarray, m: np.ndarray, coarse: bool, border: int, fill: np.ndarray, target: np.ndarray, like: np.generic
 ) -> None:
@@ -165,7 +165,7 @@ def _linear(
                 place += np.uint64(1)
 
 
-@njit(**OPTIONS)
+@kernel
 def _cubic(
     source: np.ndarray, m: np.ndarray, coarse: bool, border: int, fill: np.ndarray, target: np.ndarray, like: np.generic
 ) -> None:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from penstock.kernels.cpu.options import OPTIONS
+from penstock.kernels.cpu.options import inner, kernel
 from penstock.kernels.cpu.simd import load, store
-
 
 # Floats that are copied at a time.
 _LANES = 8
 
 
-@njit(**OPTIONS)
+@inner
 def _look_up_row(row: np.ndarray, table: np.ndarray, channels: int, channels_last: bool, line: np.ndarray) -> None:
     """The values of a row of pixels, in the order of the pixels or one channel after the other."""
     width = row.size // channels
@@ -24,7 +22,7 @@ def _look_up_row(row: np.ndarray, table: np.ndarray, channels: int, channels_las
             target[x] = values[source[x]]
 
 
-@njit(**OPTIONS)
+@kernel
 def _copy(source: np.ndarray, start: int, target: np.ndarray, place: int, count: int) -> None:
     if count < _LANES:
         for k in range(count):
@@ -38,7 +36,7 @@ def _copy(source: np.ndarray, start: int, target: np.ndarray, place: int, count:
         k += _LANES
 
 
-@njit(**OPTIONS)
+@kernel
 def fill_patches(
     frames: np.ndarray, table: np.ndarray, patch: int, merge: int, temporal: int, channels_last: bool, out: np.ndarray
 ) -> None:
@@ -81,7 +79,7 @@ def fill_patches(
                         _copy(out, place, out, place + t * area, area)
 
 
-@njit(**OPTIONS)
+@kernel
 def fill_tiles(
     image: np.ndarray, table: np.ndarray, top: int, left: int, columns: int, blank: np.ndarray, out: np.ndarray
 ) -> None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 import numpy as np
-from numba import njit
 
-from penstock.kernels.cpu.options import OPTIONS
+from penstock.kernels.cpu.options import inner, kernel
 from penstock.kernels.cpu.philox import canonical, draw_below
 
 __all__ = ["Rules", "search_all"]
@@ -42,7 +41,7 @@ class Rules(NamedTuple):
     scaling: np.ndarray
 
 
-@njit(**OPTIONS)
+@kernel
 def search_all(
     boxes: np.ndarray,
     firsts: np.ndarray,
@@ -96,7 +95,7 @@ def search_all(
     return found
 
 
-@njit(**OPTIONS)
+@kernel
 def search(
     boxes: np.ndarray,
     rules: Rules,
@@ -154,7 +153,7 @@ def search(
     return False, tries, best
 
 
-@njit(**OPTIONS)
+@inner
 def draw_place(
     crop: np.ndarray, size: np.ndarray, key: np.uint64, stream: np.uint64, n: np.uint64, window: np.ndarray
 ) -> np.uint64:
@@ -169,7 +168,7 @@ def draw_place(
     return n
 
 
-@njit(**OPTIONS)
+@inner
 def draw_window(
     scaling: np.ndarray,
     ratios: np.ndarray,
@@ -195,7 +194,7 @@ def draw_window(
     return True, n
 
 
-@njit(**OPTIONS)
+@inner
 def adjust(window: np.ndarray, ratios: np.ndarray, size: np.ndarray) -> bool:
     """Whether the extents, the window's second half, meet the ranges of aspect ratios once fixed ones are enforced.
 
@@ -227,7 +226,7 @@ def adjust(window: np.ndarray, ratios: np.ndarray, size: np.ndarray) -> bool:
     return True
 
 
-@njit(**OPTIONS)
+@inner
 def shared_with(boxes: np.ndarray, i: int, window: np.ndarray) -> np.float32:
     """The area (volume) of box ``i`` that lies in the window."""
     ndim = boxes.shape[1] // 2
@@ -237,7 +236,7 @@ def shared_with(boxes: np.ndarray, i: int, window: np.ndarray) -> np.float32:
     return shared
 
 
-@njit(**OPTIONS)
+@kernel
 def volume(boxes: np.ndarray, i: int) -> np.float32:
     """The area (volume) of box ``i``."""
     ndim = boxes.shape[1] // 2
@@ -247,14 +246,14 @@ def volume(boxes: np.ndarray, i: int) -> np.float32:
     return whole
 
 
-@njit(**OPTIONS)
+@inner
 def share_inside(boxes: np.ndarray, i: int, window: np.ndarray) -> np.float32:
     """The fraction of box ``i`` that lies in the window; 0 of an empty one."""
     whole = volume(boxes, i)
     return shared_with(boxes, i, window) / whole if whole > 0 else _NONE
 
 
-@njit(**OPTIONS)
+@inner
 def overlap_with(boxes: np.ndarray, window: np.ndarray, union: bool, every: bool) -> np.float32:
     """The overlap of the window with the boxes: the smallest, or the largest if one box is enough; 1 without boxes."""
     if len(boxes) == 0:
@@ -274,7 +273,7 @@ def overlap_with(boxes: np.ndarray, window: np.ndarray, union: bool, every: bool
     return least if every else most
 
 
-@njit(**OPTIONS)
+@kernel
 def keep(boxes: np.ndarray, window: np.ndarray, prune: np.float32, kept: np.ndarray) -> int:
     """Notes which boxes are not dropped, and counts them."""
     ndim, count = len(window) // 2, 0
@@ -291,7 +290,7 @@ def keep(boxes: np.ndarray, window: np.ndarray, prune: np.float32, kept: np.ndar
     return count
 
 
-@njit(**OPTIONS)
+@kernel
 def place(box: np.ndarray, window: np.ndarray, out: np.ndarray) -> None:
     """A box clipped to the window, in fractions of it: starts, then ends."""
     ndim = len(window) // 2

@@ -115,7 +115,7 @@ def _read_headers(places: np.ndarray, sizes: np.ndarray, found: np.ndarray) -> N
             found[number, CHANNELS] = 0
 
 
-@njit(**OPTIONS)
+@kernel
 def fill_whole(places: np.ndarray, sizes: np.ndarray, whole: np.ndarray) -> None:
     """Tells for the files at these addresses whether they end as JPEGs do, before any zeros."""
     for number in range(len(places)):

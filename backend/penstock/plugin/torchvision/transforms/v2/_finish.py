@@ -42,7 +42,7 @@ class Finish(OwnTransform):
     """
 
     def __init__(self, steps: list[Step], reference: str, as_image: bool, normalize: Normalize | None) -> None:
-        from penstock.operators.image.rescale_normalize import table_of
+        from penstock.operators.image._normalizing import table_of
 
         self._steps = steps
         self._as_image = as_image
