@@ -1,4 +1,4 @@
-"""An operator that is added as CONTRIBUTING says works, and is swept over without being named anywhere."""
+"""An operator added by following CONTRIBUTING works, and is swept without being listed anywhere."""
 
 from __future__ import annotations
 

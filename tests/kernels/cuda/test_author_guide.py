@@ -1,4 +1,4 @@
-"""The operator that the author's guide shows gives the same on CPU and (emulated) GPU."""
+"""The operator in the authors' guide gives equal results on the CPU and the (emulated) GPU."""
 
 from __future__ import annotations
 
