@@ -1,4 +1,4 @@
-"""Models in Triton's own process: isolation from each other, and lifetime of requests' memory."""
+"""Models inside Triton's own process: what one of them does is its own affair, and memory is right whoever keeps it."""
 
 from __future__ import annotations
 
