@@ -69,7 +69,7 @@ conformance: $(COMPARES)/.ready  ## Penstock and real DALI side by side: a table
 	@PYTHONPATH=backend $(COMPARES)/bin/python tests/conformance/compare.py $(ARGS)
 
 .PHONY: parity
-parity: $(PARITY)/.ready  ## Compare resizing with Pillow, torchvision and OpenCV: 10,000 random cases
+parity: $(PARITY)/.ready  ## Resizing as Pillow, torchvision and OpenCV do it, against them: 10,000 random cases
 	@PYTHONPATH=backend:tests/parity $(PARITY)/bin/python tests/parity/compare.py $(ARGS)
 
 .PHONY: serve
