@@ -109,7 +109,7 @@ stubs: setup  ## Refresh the type stubs of fn and ops, for editors, after an ope
 	@$(BIN)/penstock stubs
 
 .PHONY: bench
-bench: bench-engine bench-serving  ## Speed compared with real DALI: operators, pipelines, growth, serving (half an hour)
+bench: bench-engine bench-serving  ## Speed beside real DALI: operators, pipelines, growth, serving (half an hour)
 
 .PHONY: bench-engine
 bench-engine: $(COMPARES)/.ready  ## Pipelines, operators, loops and readers compared with DALI on CPU; on a GPU: ARGS=--gpu
