@@ -1,4 +1,4 @@
-# `make` alone tells what can be made.
+# `make` alone lists the targets.
 PYTHON ?= python3
 VENV := .venv
 SERVE := .venv-serve
@@ -30,31 +30,31 @@ $(SERVE)/.ready: $(VENV)/.ready constraints-serve.txt
 	@touch $@
 
 .PHONY: demo
-demo: setup  ## Start Triton, send held-out digits over HTTP and gRPC, show predictions, accuracy and latency
+demo: setup  ## Start Triton, send it held-out digits over HTTP and gRPC, show predictions, accuracy and latency
 	@$(BIN)/python client_examples/demo.py
 
-# Models run both ways in the tests, and plain Python models beside them, which only an old numpy suits.
+# Tests serve models both in Triton's process and in its Python stub, which needs numpy 1.
 test test-all bench-serving: export PENSTOCK_SERVE_ENV := $(CURDIR)/$(SERVE)
 
 # A file's tests stay in one process: they share servers and compiled kernels.
 PARALLEL := -n auto --maxprocesses 8 --dist loadfile
 
 .PHONY: test
-test: setup stub  ## The tests, but for those that take long (make test ARGS="-k resize" for some)
+test: setup stub  ## A sample of each test's cases, without slow tests (make test ARGS="-k resize" for some)
 	$(BIN)/python -m pytest $(PARALLEL) $(ARGS)
 
 .PHONY: test-all
 test-all: setup stub  ## All tests, as continuous integration runs them
 	$(BIN)/python -m pytest --exhaustive $(PARALLEL) $(ARGS)
 
-# Tests about frameworks are collected where these are installed. PyTorch's version is the one the tests were written with.
+# Tests of the frameworks' plugins are collected only if these are installed. They were written with this version of PyTorch.
 .PHONY: frameworks
 frameworks: setup  ## PyTorch and JAX into .venv, for the tests of their plugins
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch==2.13.0 torchdata jax
 
-# The kernels of JPEG once more with the bounds of arrays checked, and memory between pages that nobody may touch.
+# JPEG kernels run a second time, with bounds checks and with arrays between protected pages.
 .PHONY: fuzz
-fuzz: setup  ## Mutated files through all decoders as they are served (make fuzz ARGS="--cases 1000000")
+fuzz: setup  ## Send mutated files through all served decoders (make fuzz ARGS="--cases 1000000")
 	PYTHONPATH=backend $(BIN)/python tests/fuzz/run.py $(ARGS)
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=build/checked_kernels PYTHONPATH=backend $(BIN)/python tests/fuzz/run.py --formats jpeg --fences
 
@@ -91,8 +91,8 @@ format: setup  ## Bring the code into shape
 	$(BIN)/ruff check --fix backend tests client_examples docs
 	$(BIN)/ruff format backend tests client_examples docs
 
-# Real DALI beside all that Penstock uses, and pytest. The benchmark's DALI is another: its numpy 1 allows only an OpenCV whose
-# results are not those of DALI's.
+# Real DALI with all of Penstock's dependencies, and pytest. It is separate from the benchmark's DALI, whose numpy 1 allows only
+# versions of OpenCV that give other results than DALI's.
 $(COMPARES)/.ready: $(VENV)/.ready pyproject.toml
 	test -x $(COMPARES)/bin/python || $(BIN)/python -m venv --without-pip $(COMPARES)
 	$(BIN)/python -m pip --python $(COMPARES)/bin/python install --quiet --disable-pip-version-check nvidia-dali-cuda120 \
@@ -112,7 +112,7 @@ stubs: setup  ## Refresh the type stubs of fn and ops, for editors, after an ope
 bench: bench-engine bench-serving  ## Speed beside real DALI: operators, pipelines, growth, serving (half an hour)
 
 .PHONY: bench-engine
-bench-engine: $(COMPARES)/.ready  ## Pipelines, operators, loops and readers beside DALI on CPU; on a GPU: ARGS=--gpu
+bench-engine: $(COMPARES)/.ready  ## Pipelines, operators, loops and readers compared with DALI on CPU; on a GPU: ARGS=--gpu
 	@for suite in pipelines operators $(if $(findstring --gpu,$(ARGS)),gpu_memory,operators_generated loops growth readers); do \
 		PYTHONPATH=backend $(COMPARES)/bin/python tests/benchmarks/$$suite.py \
 			$(if $(findstring --gpu,$(ARGS)),$$(test $$suite = gpu_memory || echo $(ARGS)),$(ARGS)) || exit 1; done
@@ -123,23 +123,23 @@ bench-serving: setup $(DALI)/.ready  ## Speed and memory through Triton, against
 	$(BIN)/python tests/benchmarks/serving/bench.py --dali-env $(DALI) $(ARGS)
 	$(BIN)/python tests/benchmarks/serving/ways.py
 
-# Real DALI, which the benchmark runs in a plain Python model of the same Triton.
+# Real DALI, which the benchmark runs in a plain Python model in the same Triton.
 $(DALI)/.ready: $(SERVE)/.ready
 	$(SERVE)/bin/python -m venv --without-pip $(DALI)
 	$(BIN)/python -m pip --python $(DALI)/bin/python install --quiet --disable-pip-version-check "numpy<2" nvidia-dali-cuda120
 	@touch $@
 
 .PHONY: train
-train: setup  ## Train the digits classifier anew and write its ONNX file
+train: setup  ## Retrain the digits classifier and write its ONNX file
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[train]"
 	$(BIN)/python training/train_digits.py
 
 .PHONY: models
-models: setup  ## Write the model folders of pipelines/ anew
+models: setup  ## Rewrite the model folders of pipelines/
 	@for file in pipelines/*_preprocess.py; do $(BIN)/penstock export $$file model_repository/$$(basename $$file .py); done
 
 .PHONY: lock
-lock: $(VENV)/.ready  ## Resolve the constraints anew, for all Pythons (with uv)
+lock: $(VENV)/.ready  ## Update the constraints, for all supported Pythons (with uv)
 	$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv pip compile --universal --python-version 3.10 --no-header --no-annotate --upgrade --quiet \
 		--extra dev --extra docs pyproject.toml -o constraints.txt
@@ -147,6 +147,6 @@ lock: $(VENV)/.ready  ## Resolve the constraints anew, for all Pythons (with uv)
 		--upgrade --quiet --extra server --extra image --extra audio --extra video --extra gpu pyproject.toml - -o constraints-serve.txt
 
 .PHONY: clean
-clean:  ## Remove what was made, but for the model repository
+clean:  ## Remove everything generated, except the model repository
 	rm -rf $(VENV) $(SERVE) $(DALI) $(COMPARES) $(PARITY) build .pytest_cache .ruff_cache .mypy_cache
 	find . -name __pycache__ -not -path './.git/*' -prune -exec rm -rf {} +

@@ -1,4 +1,4 @@
-"""What the example clients share: their arguments, their errors, and how they print."""
+"""Arguments, error handling and output shared by the example clients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The whole length of the system: encoded digits over HTTP and gRPC into Triton, predictions out.
+"""The whole system: sends encoded digits to Triton over HTTP and gRPC, and checks the predictions.
 
     python client_examples/demo.py
 

@@ -1,4 +1,4 @@
-"""Send encoded images over gRPC, one request for each, all at once, and print what the model says.
+"""Sends encoded images over gRPC with asyncio, one concurrent request for each, and prints the outputs.
 
 The server gathers the requests that arrive together into one batch.
 

@@ -1,4 +1,4 @@
-"""Send encoded images over gRPC and print what the model says.
+"""Sends encoded images over gRPC and prints the outputs.
 
 python client_examples/grpc_client.py digit.png other.jpg
 """

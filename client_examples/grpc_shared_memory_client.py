@@ -1,4 +1,4 @@
-"""Send encoded images over gRPC through system shared memory and print what the model says.
+"""Sends encoded images over gRPC through system shared memory and prints the outputs.
 
 Only a description of the memory goes over the connection, so the client must run on the server's machine.
 

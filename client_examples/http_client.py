@@ -1,4 +1,4 @@
-"""Send encoded images over HTTP and print what the model says.
+"""Sends encoded images over HTTP and prints the outputs.
 
 python client_examples/http_client.py digit.png other.jpg
 """

@@ -1,4 +1,4 @@
-"""Callbacks as bytes."""
+"""Pickled callbacks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The handwritten digits that the classifier is trained on, and encoded images of them such as clients send."""
+"""The handwritten digits to train on, and encoded images of them, as clients send them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The pipeline that feeds the digits classifier while it learns: other looks of each digit in every epoch, then the very steps
-that are served.
-"""
+"""The training pipeline of the digits classifier: random augmentation, then the same steps as in serving."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of the command line, from what its commands print for `--help`."""
+"""The page of the command line, generated from the commands' `--help`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Docstrings as Markdown: their examples become blocks of code, and Sphinx' roles become code."""
+"""Converts docstrings to Markdown: examples become code blocks, and Sphinx roles become inline code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arrays as pictures: images, frames, spectrograms, waves."""
+"""Renders arrays as pictures: images, frames, spectrograms, waveforms."""
 
 from __future__ import annotations
 

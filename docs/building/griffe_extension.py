@@ -1,4 +1,4 @@
-"""What mkdocstrings loads to read the docstrings of this project."""
+"""Extension of griffe, for mkdocstrings: reads the docstrings of this project."""
 
 from __future__ import annotations
 

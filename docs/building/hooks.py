@@ -1,4 +1,4 @@
-"""What MkDocs calls while it builds the site: adds the pages that follow from the code, and looks after links.
+"""MkDocs hooks: add generated pages to the site, and check links.
 
 Files of the repository outside of `docs/` become pages; links between them and to them follow. External links are listed in
 `external-links.txt`, and not fetched.

@@ -1,4 +1,4 @@
-"""The operator reference, from the operators' declarations: a page for each, and one that lists them by family."""
+"""The operator reference, generated from the operators' schemas: a page for each, and an index by family."""
 
 from __future__ import annotations
 

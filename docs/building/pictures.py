@@ -1,4 +1,4 @@
-"""The examples that operators declare: run, and drawn before and after."""
+"""Runs the examples in operators' schemas, and renders inputs and outputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of the repository outside of `docs/` as pages, and links that lead to them."""
+"""Files outside `docs/` as pages of the site, and links to them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values as users write them."""
+"""Values as they are written in Python code."""
 
 from __future__ import annotations
 

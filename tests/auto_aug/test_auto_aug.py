@@ -1,4 +1,4 @@
-"""Augmentations and policies: what they are made of, and how mistakes are refused; values are in the golden cases."""
+"""Augmentations and policies: their structure, and errors for invalid ones; golden cases cover the values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""GPU memory that a decoding pipeline holds, of Penstock and of real DALI, each in a process of its own.
+"""GPU memory of a decoding pipeline, in Penstock and in DALI, each in a separate process.
 
     python tests/benchmarks/gpu_memory.py [--batch 128] [--json FILE]
 

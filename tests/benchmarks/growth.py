@@ -1,4 +1,4 @@
-"""How time and memory of pipelines grow: with the batch, the images, the threads and the length of the pipeline; as a picture.
+"""How pipelines' time and memory grow with batch size, image size, threads and length; draws a chart.
 
     python tests/benchmarks/growth.py --picture growth.svg [--json FILE]
 

@@ -1,4 +1,4 @@
-"""What Python costs around the operators, in Penstock and in real DALI: building, empty runs, sources of the user's.
+"""The cost of Python around operators, in Penstock and in DALI: building, empty runs, external sources.
 
     python tests/benchmarks/loops.py [--json FILE]
 

@@ -1,4 +1,4 @@
-"""Each operator beside real DALI's, on the same batch, in one process and in turns.
+"""Each operator compared with DALI's, on the same batch, in one process, interleaved.
 
     python tests/benchmarks/operators.py [--gpu] [--filter resize] [--json FILE]
 

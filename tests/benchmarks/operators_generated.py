@@ -1,4 +1,4 @@
-"""Every public CPU operator beside real DALI's, on calls made up from its schema, in one process and in turns.
+"""Every public CPU operator compared with DALI's, on calls generated from its schema, interleaved.
 
     python tests/benchmarks/operators_generated.py [--filter resize] [--json FILE]
 

@@ -1,4 +1,4 @@
-"""Whole pipelines of Penstock beside real DALI, Pillow and the decoder alone, in one process and in turns.
+"""Whole pipelines compared with DALI, Pillow and the decoder alone, in one process, interleaved.
 
     python tests/benchmarks/pipelines.py [--gpu] [--images FOLDER] [--json FILE]
 

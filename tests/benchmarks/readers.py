@@ -1,4 +1,4 @@
-"""Readers of local data sets, in Penstock and in real DALI.
+"""Readers of local data sets, in Penstock and in DALI.
 
     python tests/benchmarks/readers.py [--json FILE]
 

@@ -1,4 +1,4 @@
-"""The same pipeline in Penstock and in real DALI, ready to run."""
+"""The same pipeline in Penstock and in DALI, ready to run."""
 
 from __future__ import annotations
 

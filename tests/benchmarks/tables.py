@@ -1,4 +1,4 @@
-"""The tables of `results/tables.md`, from the figures beside it.
+"""Writes `results/tables.md` from the results in that folder.
 
 python tests/benchmarks/tables.py
 """
@@ -15,14 +15,14 @@ RESULTS = Path(__file__).parent / "results"
 def main() -> None:
     sections = [
         "# Tables",
-        "Ratios are DALI's time to Penstock's in the same run: above 1, Penstock is ahead. Each run's date, commit and hardware "
-        "stand above it, versions in its file.",
+        "Ratios are DALI's time to Penstock's in the same run: above 1, Penstock is faster. Each table names its run's date, "
+        "commit and hardware; the run's file has versions.",
         "## Pipelines",
         *(_pipelines(device) for device in ("cpu", "gpu")),
         "## Operators",
         _operators(),
         "## Every public operator on CPU",
-        "On small photographs and half-second sounds, a call each that its schema gives; those furthest behind first.",
+        "One call of each operator, generated from its schema, on small photographs or half-second sounds; slowest ratio first.",
         _generated(),
         "## Loops",
         _loops(),

@@ -1,4 +1,4 @@
-"""Measuring candidates in turns, so that whatever else the machine does meets them alike; and how results are kept."""
+"""Measures candidates in turns, so that other load affects them alike; and saves results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much faster two GPUs of one process are than one, in Penstock and in real DALI: pipeline A on each.
+"""The speed-up of two GPUs over one in one process, in Penstock and in DALI: pipeline A on each.
 
     python tests/benchmarks/two_gpus.py [--json FILE]
 

@@ -1,4 +1,4 @@
-"""``penstock index``: what it writes is what the readers take, and DALI's scripts are there by name."""
+"""``penstock index``: readers accept the indices, and DALI's scripts are available under their names."""
 
 from __future__ import annotations
 

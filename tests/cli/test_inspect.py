@@ -1,4 +1,4 @@
-"""`penstock inspect`: what passes do, what given files make of a pipeline, and the page that shows both."""
+"""`penstock inspect`: what passes change, the results for given files, and the HTML report."""
 
 from __future__ import annotations
 

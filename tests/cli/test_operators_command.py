@@ -1,4 +1,4 @@
-"""``penstock operators``: each operator is shown once, and what is absent has its reason."""
+"""``penstock operators``: lists each operator once, with reasons for absent ones."""
 
 from __future__ import annotations
 

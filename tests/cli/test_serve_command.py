@@ -1,4 +1,4 @@
-"""``penstock serve`` as a process: starts, tells, heals, stops, and leaves nothing behind."""
+"""``penstock serve`` as a process: start, reports, recovery, shutdown, and clean-up."""
 
 from __future__ import annotations
 

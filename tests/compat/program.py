@@ -1,4 +1,4 @@
-"""A DALI program, unchanged: it knows nothing of Penstock. It goes through what the pipeline language offers, point by point.
+"""An unmodified DALI program that exercises most of DALI's API.
 
 Runs with DALI, too (debug mode on a machine with a GPU only): its expectations hold there. Prints ``ok`` for each point.
 """

@@ -1,4 +1,4 @@
-"""DALI's programs on Penstock: a whole one in a process of its own, and the rules of the imports."""
+"""DALI programs run on Penstock: a complete one in a separate process, and the import rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs everything here in an environment with DALI, and prints for each area how many cases are equal and how many differ.
+"""Runs these tests in an environment with DALI, and counts equal and different cases by area.
 
 ``make conformance`` makes that environment. What follows on the command line goes to pytest: ``-k resizing`` for some.
 Exits with 1 where a case differs that ``known_differences.py`` does not list, or where a listed one is equal.

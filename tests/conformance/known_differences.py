@@ -1,4 +1,4 @@
-"""Where Penstock differs from DALI on purpose or by what neither documents: patterns of tests, each with its reason."""
+"""Known differences from DALI, deliberate or undocumented: patterns of test names, each with a reason."""
 
 from __future__ import annotations
 

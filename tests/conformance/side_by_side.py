@@ -1,4 +1,4 @@
-"""Runs one definition in real DALI and in Penstock, and compares what comes out."""
+"""Runs one definition in real DALI and in Penstock, and compares the outcomes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The decoders, side by side with real DALI."""
+"""The decoders, compared with DALI's."""
 
 from __future__ import annotations
 

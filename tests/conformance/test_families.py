@@ -1,4 +1,4 @@
-"""Every case of every family, run by DALI and by Penstock side by side."""
+"""Runs every golden case in DALI and in Penstock."""
 
 from __future__ import annotations
 

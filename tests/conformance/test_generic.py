@@ -1,4 +1,4 @@
-"""Arithmetic, indexing, reductions and reshaping: many random arguments, against real DALI."""
+"""Arithmetic, indexing, reductions and reshaping with random arguments, compared with DALI."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Resizing, cropping, slicing, flipping, padding, normalizing: many random arguments, against real DALI."""
+"""Resizing, cropping, slicing, flipping, padding and normalizing with random arguments, compared with DALI."""
 
 from __future__ import annotations
 

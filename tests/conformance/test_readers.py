@@ -1,4 +1,4 @@
-"""The readers, side by side with real DALI: the same data in the same order."""
+"""The readers, compared with DALI's: the same data in the same order."""
 
 from __future__ import annotations
 

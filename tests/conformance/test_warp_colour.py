@@ -1,4 +1,4 @@
-"""Warps, colours and filters against DALI, with arguments drawn at random (the same at each run)."""
+"""Warps, colours and filters with random arguments (the same in each run), compared with DALI."""
 
 from __future__ import annotations
 

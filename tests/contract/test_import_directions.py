@@ -1,4 +1,4 @@
-"""Each part of the package imports only from those above it, as the design says; and the core loads nothing but numpy."""
+"""Each part of the package imports only from lower layers (see backend/DESIGN.md), and the core loads only numpy."""
 
 from __future__ import annotations
 

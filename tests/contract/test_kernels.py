@@ -1,4 +1,4 @@
-"""Functions compiled for kernels alone have no entry for Python: a call from it would end the process."""
+"""Functions compiled for kernels only are not called from Python: that would crash the process."""
 
 from __future__ import annotations
 

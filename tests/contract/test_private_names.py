@@ -1,4 +1,4 @@
-"""Names that begin with an underscore stay where they belong.
+"""Names with a leading underscore are not used outside their module.
 
 A name is private to its module: others reach it neither as an attribute nor by import. A class's private attributes are
 shared with its subclasses, as ``self._name``. A module is private to its part of the package, the folder below

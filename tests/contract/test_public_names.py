@@ -1,4 +1,4 @@
-"""The public face: what users import."""
+"""The public names that users import."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The type stubs: written by the build, valid, and naming every operator with its arguments."""
+"""The type stubs are written by the build, are valid, and cover every operator and argument."""
 
 from __future__ import annotations
 

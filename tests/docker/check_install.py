@@ -1,4 +1,4 @@
-"""Runs the image's install commands in a new virtual environment, as far as that goes without Docker.
+"""Runs the image's install commands in a new virtual environment, as far as possible without Docker.
 
     python tests/docker/check_install.py [--python python3.12] [--extras server,image,audio,video]
 

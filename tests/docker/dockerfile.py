@@ -1,4 +1,4 @@
-"""Reads a Dockerfile as far as the tests need it."""
+"""Parses Dockerfiles, as far as the tests need it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be known of the images and manifests without Docker."""
+"""Checks the images and manifests as far as possible without Docker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes what builds the site importable: it is no package, for MkDocs loads it by its path."""
+"""Makes the modules in docs/building importable; they are not a package, as MkDocs loads them by path."""
 
 import sys
 from pathlib import Path

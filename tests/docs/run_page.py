@@ -1,4 +1,4 @@
-"""Runs a page of the documentation in the working folder, and holds what it prints against what the page shows.
+"""Runs a documentation page in the working folder, and compares its output with the output shown.
 
     python tests/docs/run_page.py docs/tutorials/first-pipeline.md [--write]
 

@@ -1,4 +1,4 @@
-"""The pages of the documentation hold: what their blocks print is what they show."""
+"""The code on documentation pages prints the output shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The operator reference is made from the operators' declarations."""
+"""The operator reference is generated from the operators' schemas."""
 
 from __future__ import annotations
 

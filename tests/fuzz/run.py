@@ -1,4 +1,4 @@
-"""Fuzzes the decoders: mutated files through served pipelines, in watched processes.
+"""Fuzzes the decoders: sends mutated files through served pipelines, in supervised processes.
 
     PYTHONPATH=backend python tests/fuzz/run.py --cases 1000000 --processes 16 --seconds 600 --json fuzz.json
 

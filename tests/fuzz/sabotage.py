@@ -1,4 +1,4 @@
-"""A decoder that does all that none may do, for the test that the fuzzing sees it: a campaign on it, its summary to a file."""
+"""Runs a campaign on a decoder that misbehaves in every way, to test that fuzzing detects it."""
 
 from __future__ import annotations
 

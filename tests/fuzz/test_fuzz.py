@@ -1,4 +1,4 @@
-"""Mutated files through all decoders as they are served: none ends the process, hangs, leaks an error or spoils another."""
+"""Mutated files never crash or hang a served decoder, leak an error, or affect other samples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A pipeline definition that means the same in DALI and in Penstock, and what to compare of it."""
+"""A pipeline definition that is valid in both DALI and Penstock, and what to compare."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Running a case, and telling how two outcomes differ."""
+"""Runs a case, and describes how two outcomes differ."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All families of cases: every module of `cases`."""
+"""All families of cases: the modules of `cases`."""
 
 from __future__ import annotations
 

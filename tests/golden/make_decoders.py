@@ -1,4 +1,4 @@
-"""Records what real DALI makes of small images in many formats: tests/golden/decoders/images.npz, and tiffs.npz.
+"""Records DALI's decoding of small images in many formats: tests/golden/decoders/images.npz, and tiffs.npz.
 
 Run it in an environment with nvidia-dali, pillow and opencv: ``python tests/golden/make_decoders.py [images] [tiffs]``.
 

@@ -1,4 +1,4 @@
-"""Running a case with its inputs on the GPU."""
+"""Runs a case with its inputs on the GPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records what real DALI gives for each case. Run in an environment with DALI: ``python tests/golden/record.py [FAMILY ...]``."""
+"""Records DALI's results for each case; needs DALI: ``python tests/golden/record.py [FAMILY ...]``."""
 
 from __future__ import annotations
 

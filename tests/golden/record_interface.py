@@ -1,4 +1,4 @@
-"""Records the names that real DALI's operators and their arguments have, for `penstock operators --missing`.
+"""Records the names of DALI's operators and their arguments, for `penstock operators --missing`.
 
 Run in an environment with DALI: ``python tests/golden/record_interface.py``.
 """

@@ -1,4 +1,4 @@
-"""Recorded outcomes of real DALI, on disk: one compressed archive for each family."""
+"""Recorded results of real DALI on disk: one compressed archive for each family."""
 
 from __future__ import annotations
 

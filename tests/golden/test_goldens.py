@@ -1,4 +1,4 @@
-"""Every case of every family gives what real DALI gave when it was recorded."""
+"""Every golden case gives the recorded result of real DALI."""
 
 from __future__ import annotations
 

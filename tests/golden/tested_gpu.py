@@ -1,4 +1,4 @@
-"""The GPU on which tests run that need one: 0 unless pytest is told another (``pytest tests/gpu --device 1``)."""
+"""The GPU to test on: 0 unless selected (``pytest tests/gpu --device 1``)."""
 
 from __future__ import annotations
 

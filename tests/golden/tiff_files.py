@@ -1,4 +1,4 @@
-"""Writes TIFFs of the kinds that few programs write: any number of bits and of channels, planes, orders of bytes.
+"""Writes unusual TIFFs: any number of bits and channels, planes, byte orders.
 
 Source: Adobe, TIFF Revision 6.0 (1992), sections 2, 3, 8 and 19.
 """

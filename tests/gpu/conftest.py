@@ -1,4 +1,4 @@
-"""These tests are collected only where CuPy finds a GPU: without one there is nothing that they could run on."""
+"""These tests are collected only where CuPy finds a GPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every case of the goldens with its input on the GPU gives what real DALI gave on the CPU."""
+"""Every golden case with its input on the GPU gives real DALI's result on the CPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Batches on the GPU as PyTorch tensors and JAX arrays, and Python functions of them."""
+"""GPU batches as PyTorch tensors and JAX arrays, and Python functions on them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Structs lie in memory as NVIDIA's compiler has them."""
+"""NVIDIA's compiler lays out structs as declared."""
 
 from __future__ import annotations
 

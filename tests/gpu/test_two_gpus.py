@@ -1,4 +1,4 @@
-"""Pipelines on two GPUs of one process, whichever of them is current."""
+"""Pipelines on two GPUs of one process, whichever GPU is current."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Descriptors that wait behind other work on their stream are not overwritten by those of later launches."""
+"""Descriptors queued on a stream are not overwritten by later launches."""
 
 from __future__ import annotations
 

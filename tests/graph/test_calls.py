@@ -1,4 +1,4 @@
-"""Mistakes in calls are found where they are made, with the types of errors that DALI raises."""
+"""Invalid calls fail where they are made, with DALI's error types."""
 
 from __future__ import annotations
 

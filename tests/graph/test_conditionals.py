@@ -1,4 +1,4 @@
-"""`if`, `and`, `or`, `not` and ternaries on nodes choose per sample."""
+"""`if`, `and`, `or`, `not` and conditional expressions on nodes choose per sample."""
 
 from __future__ import annotations
 

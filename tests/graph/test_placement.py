@@ -1,4 +1,4 @@
-"""Pipelines of the GPU, run on the CPU."""
+"""GPU pipelines moved to the CPU."""
 
 import io
 from typing import Any

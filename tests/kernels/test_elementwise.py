@@ -1,4 +1,4 @@
-"""Arithmetic on arrays: integer semantics, NaN, and the joining of short loops."""
+"""Arithmetic on arrays: integer semantics, NaN, and merging of short loops."""
 
 from __future__ import annotations
 

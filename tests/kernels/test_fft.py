@@ -1,4 +1,4 @@
-"""Power spectra by the vectorized transform, against numpy's transform in double precision."""
+"""Power spectra by the vectorized transform, compared with numpy's in double precision."""
 
 from __future__ import annotations
 

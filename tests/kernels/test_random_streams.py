@@ -1,4 +1,4 @@
-"""Seeds, streams and shuffles, against the published and recorded outputs of their algorithms."""
+"""Seeds, streams and shuffles, compared with published and recorded outputs of their algorithms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The models that ship are what their sources make, and fit one another."""
+"""The shipped models match their sources, and fit together."""
 
 from __future__ import annotations
 

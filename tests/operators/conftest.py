@@ -1,4 +1,4 @@
-"""What is compared on both devices needs a GPU, or a compiler that emulates one."""
+"""Comparing devices takes a GPU, or a compiler to emulate one."""
 
 from __future__ import annotations
 

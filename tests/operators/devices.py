@@ -1,4 +1,4 @@
-"""Pipelines run on CPU and on GPU, a real or an emulated one, whose results must agree: what tests of operators share."""
+"""Runs pipelines on CPU and GPU (real or emulated), and compares the results; shared by operators' tests."""
 
 from __future__ import annotations
 

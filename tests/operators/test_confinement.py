@@ -1,4 +1,4 @@
-"""Operators of a confined pipeline touch no file outside of its folders, however they come by its path."""
+"""Operators of a confined pipeline access no file outside its folders, wherever the path comes from."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""Chains over images run as one operator, and give what their operators give one by one, bit for bit, failures included."""
+"""Chains of image operators run as one operator, with bit-identical results and the same failures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decoding a region gives what a crop of the whole image gives, bit for bit, and the same errors."""
+"""Decoding a region equals cropping the whole image bit for bit, with the same errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each pass, with it and without it: small pipelines of all kinds give the same, bit for bit."""
+"""Each pass, switched on and off: bit-identical results for many small pipelines."""
 
 from __future__ import annotations
 

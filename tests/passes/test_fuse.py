@@ -1,4 +1,4 @@
-"""Fused and unfused pipelines give the same, bit for bit, and the same errors."""
+"""Fused and unfused pipelines give bit-identical results and the same errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chains of pointwise operators round as their operators do alone."""
+"""Fused pointwise operators round as they do alone."""
 
 from __future__ import annotations
 

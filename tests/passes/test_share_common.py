@@ -1,4 +1,4 @@
-"""What is computed twice alike is computed once."""
+"""Equal computations run once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Debug mode: operators run as they are called."""
+"""Debug mode: operators run when they are called."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pipelines: their settings, their graphs, and the ways in which they are run."""
+"""Pipelines: settings, graphs, and ways of running them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Debug mode: tensors of PyTorch are batches, as those of numpy are."""
+"""Debug mode with PyTorch tensors as batches."""
 
 from __future__ import annotations
 

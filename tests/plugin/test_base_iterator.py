@@ -1,4 +1,4 @@
-"""Epochs, policies, resetting: held against what DALI's base iterator gave (``tests/golden/make_iterators.py``)."""
+"""Epochs, policies and resetting, compared with DALI's base iterator (``tests/golden/make_iterators.py``)."""
 
 from __future__ import annotations
 

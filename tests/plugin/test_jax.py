@@ -1,4 +1,4 @@
-"""Batches as JAX arrays, and functions of them; several devices are tried in a process of their own."""
+"""Batches as JAX arrays, and JAX functions; several devices are tested in a separate process."""
 
 from __future__ import annotations
 

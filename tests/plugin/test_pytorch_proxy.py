@@ -1,4 +1,4 @@
-"""Pipelines behind PyTorch's data loader, and its evaluation."""
+"""Pipelines behind PyTorch's data loader."""
 
 from __future__ import annotations
 

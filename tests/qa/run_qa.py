@@ -1,4 +1,4 @@
-"""The DALI backend's own QA suites and examples, run on Penstock: ``python tests/qa/run_qa.py CHECKOUT [SUITE ...]``.
+"""Runs the DALI backend's own QA suites and examples on Penstock: ``python tests/qa/run_qa.py CHECKOUT [SUITE ...]``.
 
 CHECKOUT is one of https://github.com/triton-inference-server/dali_backend. Each suite is copied into a temporary folder, set
 up by its own ``setup.sh``, served by ``penstock serve --as dali --device cpu``, and tested by its own ``test.sh``: as they are,

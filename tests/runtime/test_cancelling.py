@@ -1,4 +1,4 @@
-"""A run that is watched: samples that nobody wants any more are not computed, and each operator's time is told."""
+"""Watched runs: cancelled samples are not computed, and each operator's time is reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A restored pipeline continues with exactly the batches that the first would have given."""
+"""A restored pipeline continues with exactly the same batches."""
 
 from __future__ import annotations
 

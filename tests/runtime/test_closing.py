@@ -1,4 +1,4 @@
-"""Pipelines that nobody holds any more end, whatever their prefetching thread does when the garbage collection finds them."""
+"""Abandoned pipelines end, whatever their prefetching thread is doing when they are garbage-collected."""
 
 from __future__ import annotations
 

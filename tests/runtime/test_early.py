@@ -1,4 +1,4 @@
-"""Steps whose work is begun while the batch before is run, and what comes of batches on their way."""
+"""Steps that start during the previous batch, and batches in flight."""
 
 from __future__ import annotations
 

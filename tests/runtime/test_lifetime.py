@@ -1,4 +1,4 @@
-"""What a pipeline holds ends with its last use, without a garbage collection."""
+"""A pipeline's resources are freed after their last use, without garbage collection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where samples come from, told on from operator to operator."""
+"""Samples' source information, passed on from operator to operator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Samples that cannot be read or decoded: raised, skipped or replaced; and epochs that begin anew after an error."""
+"""Samples that cannot be read or decoded: raised, skipped or replaced; new epochs after an error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a traced pipeline tells about its time."""
+"""Traces of pipelines: times of operators and threads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs that wait for data which another thread feeds."""
+"""Runs that wait for data fed by another thread."""
 
 from __future__ import annotations
 

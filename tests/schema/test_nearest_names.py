@@ -1,4 +1,4 @@
-"""Unknown names: the error tells which known one is nearest."""
+"""Unknown names: the error suggests the nearest known one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators plan whole batches in arrays: what becomes of samples that fail, that differ, or that are alike."""
+"""Planning whole batches in arrays: failing, differing and equal samples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an operator works out from shapes and arguments is kept for samples that are alike, and for no others."""
+"""Plans are cached for samples with equal shapes and arguments, and for no others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The wire format: every saved pipeline comes back byte for byte, and damaged ones are refused with a clear error."""
+"""The wire format: saved pipelines round-trip byte for byte, damaged ones are rejected with clear errors."""
 
 from __future__ import annotations
 

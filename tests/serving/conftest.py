@@ -1,4 +1,4 @@
-"""What the tests of serving share."""
+"""Fixtures of the serving tests."""
 
 from __future__ import annotations
 

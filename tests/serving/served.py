@@ -1,4 +1,4 @@
-"""Models for tests that start Triton: written to a repository, asked, and answered."""
+"""Writes models to a repository, and sends requests to them, for tests that start Triton."""
 
 from __future__ import annotations
 

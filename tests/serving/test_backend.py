@@ -1,4 +1,4 @@
-"""The backend inside a real Triton: batching, isolation of bad requests, configurations that are completed or refused."""
+"""The backend in a real Triton: batching, isolation of bad requests, completed and rejected configurations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests that are cancelled on a real Triton: what nobody waits for is not computed, and nobody else notices."""
+"""Cancelled requests on a real Triton are not computed, and other requests are not affected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Configurations, completed and held against their pipelines, as Triton gives them and without it."""
+"""Configurations are completed and checked against their pipelines, with Triton and without it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Triton's contract and the DALI backend's, inside a real Triton: whose answer it is, types, partial configurations, left-out inputs."""
+"""Contracts of Triton and the DALI backend, in a real Triton: answers, types, partial configurations, omitted inputs."""
 
 from __future__ import annotations
 

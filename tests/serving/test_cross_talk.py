@@ -1,4 +1,4 @@
-"""Every answer belongs to its request: 20,000 requests of 32 clients over HTTP and gRPC, a tenth of them bad."""
+"""Each answer belongs to its request: 20,000 requests of 32 clients over HTTP and gRPC, a tenth of them bad."""
 
 from __future__ import annotations
 

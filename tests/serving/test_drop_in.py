@@ -1,4 +1,4 @@
-"""Repositories of the DALI backend, as they are, on a real Triton: files, folders, configurations, and what is refused.
+"""Unmodified repositories of the DALI backend on a real Triton: files, folders, configurations, rejected ones.
 
 The suites of that backend itself are run by ``tests/qa/run_qa.py``.
 """

@@ -1,4 +1,4 @@
-"""Finding, judging and describing environments to serve from."""
+"""Finding, checking and describing environments to serve from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Triton's flags, as a user gives them and as Triton gets them."""
+"""Triton's flags, as given by the user and as passed to Triton."""
 
 from __future__ import annotations
 

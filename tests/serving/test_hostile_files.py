@@ -1,4 +1,4 @@
-"""Strangers' files inside a real Triton: each fails alone, with its own error, and the server goes on."""
+"""Malicious files in a real Triton: each fails alone, with its own error, and the server continues."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where Triton is, and the backend directory that it is started with."""
+"""Finding Triton, and the backend directory for it."""
 
 from __future__ import annotations
 

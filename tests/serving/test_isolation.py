@@ -1,4 +1,4 @@
-"""What crashes: a model in a process of its own, which the others do not notice, and one in the server, which is then started again."""
+"""Crashes: of a model in its own process, which affects no other, and in the server, which is restarted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Processes killed under load: who is not concerned notices nothing, what was killed comes back, nothing is left behind."""
+"""Processes killed under load: others are not affected, the killed ones are restarted, nothing is left behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models that come and go: nothing of them stays behind, and the others answer as if nothing happened."""
+"""Loading and unloading models: nothing is left behind, and other models are not affected."""
 
 from __future__ import annotations
 

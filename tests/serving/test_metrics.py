@@ -1,4 +1,4 @@
-"""What a real Triton shows of a served model: metrics of all its instances, and a line in the log for each failed request."""
+"""Metrics of a served model's instances, and a log line for each failed request, in a real Triton."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Repositories mirrored with other configurations, for a server that has no GPUs or runs some models in the stub."""
+"""Mirrored repositories with amended configurations, for servers without GPUs or with models in the stub."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which file of a model's folder is loaded, and which names are refused."""
+"""Which file of a model's folder is loaded, and which names are rejected."""
 
 import logging
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Python files of models import what lies beside them, each its own."""
+"""Models' Python files import modules from their own folders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a pipeline is fed and what it gives belong together, also where an operator does its worst."""
+"""Outputs belong to the batch that was fed, even if an operator misbehaves."""
 
 from __future__ import annotations
 

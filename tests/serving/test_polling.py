@@ -1,4 +1,4 @@
-"""Which models have changed, by their files."""
+"""Detecting changed models by their files."""
 
 from __future__ import annotations
 

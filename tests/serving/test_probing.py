@@ -1,4 +1,4 @@
-"""What pipelines are tried with before they are served."""
+"""The synthetic data with which pipelines are tried before they are served."""
 
 from __future__ import annotations
 

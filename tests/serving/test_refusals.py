@@ -1,4 +1,4 @@
-"""What clients are told of their failures."""
+"""Error messages for clients."""
 
 from __future__ import annotations
 

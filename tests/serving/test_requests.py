@@ -1,4 +1,4 @@
-"""Tensors of requests to samples, and batches to tensors of responses."""
+"""Converting request tensors to samples, and batches to response tensors."""
 
 from __future__ import annotations
 

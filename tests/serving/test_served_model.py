@@ -1,4 +1,4 @@
-"""What a request means, without anybody who brings it."""
+"""The meaning of requests, tested without Triton."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The local server: a real Triton with models of plain Python."""
+"""The local server: a real Triton with plain Python models."""
 
 from __future__ import annotations
 

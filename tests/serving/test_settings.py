@@ -1,4 +1,4 @@
-"""Settings of models: their own, over the server's, over the defaults."""
+"""Precedence of settings: a model's own, the server's, the defaults."""
 
 from __future__ import annotations
 

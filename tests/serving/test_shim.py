@@ -1,4 +1,4 @@
-"""The library by which Triton hosts Python: compiled once, and done without where that cannot be."""
+"""The library with which Triton hosts Python: compiled once, and skipped where that is impossible."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The program that starts models' processes in place of a shell, called as Triton calls it."""
+"""The program that starts models' processes without a shell, called as Triton calls it."""
 
 import os
 import subprocess

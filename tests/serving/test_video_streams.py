@@ -1,4 +1,4 @@
-"""Models that take videos, on a real Triton: one request, and an answer for each batch of sequences until the video is over."""
+"""Video models on a real Triton: one request, and a response for each batch of sequences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `make wheel` makes: with it, models are served where there is no compiler."""
+"""The wheel of `make wheel` serves models without a compiler."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Configurations that ask for GPUs, for a server that has none."""
+"""Configurations that request GPUs, on a server without any."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Traffic on a real server, every answer of which is checked: ``python tests/serving/traffic.py --requests 1000000``.
+"""Load on a real server, with every answer checked: ``python tests/serving/traffic.py --requests 1000000``.
 
 The clients are processes of their own (`traffic_process.py`), so that they take little from the server and nothing from who
 started them. The models are those of `traffic_models.py`, served from a temporary repository, or by a server at ``--http``

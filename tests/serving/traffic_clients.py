@@ -1,4 +1,4 @@
-"""Clients of the two protocols, as light as they can be: what a request costs here is not there for the server to have."""
+"""Lightweight clients for both protocols, so that the load generator leaves the CPU to the server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The model repository of the traffic: small pipelines whose answers tell which request they belong to."""
+"""The models of the load test: small pipelines whose answers identify their request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One process of clients: sends requests, judges every answer, and prints what it has counted as lines of JSON.
+"""A client process: sends requests, checks every answer, and prints counts as lines of JSON.
 
 `traffic.py` starts it, with its settings as the only argument; it ends early when its standard input is closed.
 """

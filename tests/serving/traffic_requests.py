@@ -1,4 +1,4 @@
-"""Requests, each with the one answer that is right for it, or with the error that it deserves.
+"""Requests, each with its correct answer or expected error.
 
 Everything in a good request is made of its identity and of random bytes, so that an answer shows whose it is; every input
 carries the identity, so that two inputs of different requests that meet are seen too.

@@ -1,4 +1,4 @@
-"""Lets the tests of this folder import the server beside them."""
+"""Makes the test server importable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A web server that misbehaves: it drops connections, stalls, answers 503, sends half, or knows no ranges."""
+"""A faulty web server: drops connections, stalls, answers 503, truncates, or ignores ranges."""
 
 from __future__ import annotations
 

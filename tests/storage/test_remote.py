@@ -1,4 +1,4 @@
-"""Objects on a web server that misbehaves: what passes is tried again, what lasts is told."""
+"""Objects on a faulty web server: temporary failures are retried, permanent ones reported."""
 
 from __future__ import annotations
 

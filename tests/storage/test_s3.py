@@ -1,4 +1,4 @@
-"""Every reader on objects in S3, as moto's server has them: what comes is what local files give."""
+"""Every reader on objects in S3 (moto's server) gives the same results as on local files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Running a call of an operator as it is served: on batches that are fed, with failures isolated."""
+"""Runs a call of an operator as in serving: on fed batches, with failures isolated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds for every operator that is registered."""
+"""Properties of every registered operator's schema."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every operator promises (`schema/example_data.py`), on calls that are made up from its schema."""
+"""The promises of every operator (`schema/example_data.py`), checked on calls generated from its schema."""
 
 from __future__ import annotations
 

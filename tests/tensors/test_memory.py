@@ -1,4 +1,4 @@
-"""Host memory that is reused."""
+"""Reuse of host memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What notebooks show of samples and batches."""
+"""How notebooks show samples and batches."""
 
 from __future__ import annotations
 

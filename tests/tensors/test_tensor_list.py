@@ -1,4 +1,4 @@
-"""Batches of samples of differing shapes."""
+"""Batches of samples with different shapes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The trained classifier on digits that it has not seen, through the pipeline that serves it."""
+"""The trained classifier on held-out digits, through the served pipeline."""
 
 from __future__ import annotations
 

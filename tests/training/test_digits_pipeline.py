@@ -1,4 +1,4 @@
-"""The classifier is trained on what it is served: the training pipeline ends with the served one."""
+"""The training pipeline ends with the same steps as the served one."""
 
 from __future__ import annotations
 

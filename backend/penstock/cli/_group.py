@@ -52,7 +52,7 @@ def penstock() -> None:
       penstock show models/my_model                      inputs, operators and outputs of a pipeline
       penstock inspect models/my_model                   what is fused, folded, shared and pruned before it runs
       penstock inspect models/my_model --html page.html --input cat.jpg
-                                                         what every operator makes of an image, on a page
+                                                         every operator's output for an image, on a page
       penstock trace models/my_model --data photos/      where the time goes, and what to change
       penstock bench models/my_model --data photos/      samples per second
       penstock info                                      versions, GPUs, where Triton is

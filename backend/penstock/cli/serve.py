@@ -96,19 +96,19 @@ def command(
     """Serve the models of REPOSITORY with Triton, until Ctrl-C.
 
     A model whose process dies is reloaded while the others go on; a Triton that dies is restarted. Arguments after
-    REPOSITORY that are no options of this command go to Triton.
+    REPOSITORY that are not options of this command are passed to Triton.
 
     \b
     penstock serve models                                   all models of the folder
     penstock serve models --model-control-mode=poll --repository-poll-secs=5
-                                                            edited models are loaded anew
+                                                            edited models are reloaded
     penstock serve models --model-control-mode=explicit --load-model=resize
                                                             clients load and unload models
     penstock serve models --cache-config=local,size=104857600
-                                                            answers are kept for models that ask for it
+                                                            responses are cached for models that request it
     penstock serve models --as dali --device cpu            a repository of the DALI backend, on a machine without a GPU
     penstock serve models --max-pixels 50000000 --backend-config=penstock,num_threads=4
-                                                            settings of all models; their own parameters go first
+                                                            settings of all models; their own parameters take precedence
 
     Clients can load models only in the mode explicit, as that lets them run code here.
 

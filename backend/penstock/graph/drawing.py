@@ -81,7 +81,7 @@ def to_svg(
     )
 
 
-# -- what there is to draw ---------------------------------------------------------------------------------------------
+# -- boxes -------------------------------------------------------------------------------------------------------------
 
 
 def _boxes(
@@ -95,7 +95,7 @@ def _boxes(
         hint = "\n".join([f"{what} '{name}' on {op.device}", *given])
         box = _Box(lines, _FILLS[op.device], hint, links.get(name, ""), name in changed)
         named = [(node, "") for node in op.inputs] + [(node, key) for key, node in sorted(op.argument_inputs.items())]
-        # Arguments of a fused operator's steps bear their position before their names.
+        # A fused operator's arguments are named by the step's position and the argument's name.
         box.sources = [(of_operator[node.source], key.rpartition(":")[2]) for node, key in named if node.source]
         of_operator[op] = box
     ends = [
@@ -110,7 +110,7 @@ def _shortened(text: str) -> str:
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
-# -- where it goes -----------------------------------------------------------------------------------------------------
+# -- positions ---------------------------------------------------------------------------------------------------------
 
 
 def _lower(boxes: Sequence[_Box]) -> None:
@@ -179,7 +179,7 @@ def _place(layers: Sequence[Sequence[_Box]]) -> float:
     return max((box.x + box.width / 2 for layer in layers for box in layer), default=0.0) + _MARGIN
 
 
-# -- how it looks ------------------------------------------------------------------------------------------------------
+# -- SVG ---------------------------------------------------------------------------------------------------------------
 
 
 def _drawn(box: _Box) -> str:

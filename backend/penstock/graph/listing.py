@@ -21,7 +21,7 @@ _OPERAND = re.compile(r"([&$])(\d+)(?::(\w+))?")
 
 
 def listing(operators: Sequence[OpNode], outputs: Sequence[DataNode]) -> str:
-    """The operators, each with its outputs, inputs and arguments, and what comes out at the end.
+    """The operators, each with its outputs, inputs and arguments, and the graph's outputs.
 
     >>> from penstock import Pipeline, fn
     >>> with Pipeline(batch_size=1) as pipe:
@@ -38,7 +38,7 @@ def listing(operators: Sequence[OpNode], outputs: Sequence[DataNode]) -> str:
 
 
 def title(op: OpNode) -> str:
-    """What an operator is called in pictures and listings: as it was called, or what it stands for."""
+    """An operator's name in pictures and listings: its function's, or for a fused operator, those of its steps."""
     if op.steps:
         return " + ".join(title(step).partition(".")[2] for step in op.steps)
     return op.display_name.removeprefix(as_imported("penstock."))
@@ -60,7 +60,7 @@ def _line(op: OpNode) -> str:
 
 
 def _operands(op: OpNode) -> list[str]:
-    """What an expression is made of: nodes, and constants where they stand among these."""
+    """The operands of an expression in order: nodes and constants."""
     operands = []
     for kind, number, dtype in _OPERAND.findall(op.arguments[_DESCRIPTION]):
         if kind == "&":

@@ -50,7 +50,7 @@ def fuse_composed(graph: Graph, by: str, only_windows: bool = False) -> Rewritte
     Args:
         graph: to improve.
         by: the name of the pass.
-        only_windows: only pixel sources with the windows taken of them.
+        only_windows: fuse only decoders with the crops and slices that follow them.
     """
     rule = next(schema for schema in all_schemas() if schema.fuses == () and schema.fused_by == by)
     uses = _uses(graph)
@@ -142,7 +142,7 @@ def _fits(kind: type[FusedOperator], operator: Operator, is_first: bool, only_wi
 
 
 def _windows_follow(source: Sequence[Operator], chain: Sequence[_Link]) -> bool:
-    """Whether a window is taken of a pixel source's output.
+    """Whether a crop or slice follows a decoder.
 
     In that case the previous pass decodes all windows first: interleaved with the rest of the chain, that took 10 %
     longer.

@@ -89,10 +89,10 @@ class Schema:
         hidden: not part of the documentation.
         constant: without inputs, and with constant arguments, it returns the same tensor for every sample of every
             batch.
-        fuses: for each step of the chain it replaces, the names of possible operators; empty if it composes whatever
-            its class lets join.
+        fuses: for a fused operator, the names of possible operators for each step of the chain it replaces; empty if
+            its class decides which operators can join (``FusedOperator.joins``).
         fused_by: the name of the pass that inserts it.
-        merges: its inputs are parts of the batch that its arguments have.
+        merges: joins the parts of a batch that a conditional has split.
         batchwise: a sample's result depends on the other samples of its batch.
         aliases: other names that mean this operator.
         fn: the path in ``fn``; None: derived from the name.

@@ -112,11 +112,11 @@ class FusedOperator(Operator):
         self.counts: Counter[str] = Counter()
 
     def take_counts(self) -> Counter[str]:
-        """The counts since they were taken the last time."""
+        """The counts since the previous call."""
         taken, self.counts = self.counts, Counter()
         return taken
 
-    # -- what concrete operators fill in ---------------------------------------------------------------------------
+    # -- implemented by concrete operators -------------------------------------------------------------------------
 
     @classmethod
     def takes(cls, operators: Sequence[Operator]) -> bool:
@@ -152,7 +152,7 @@ class FusedOperator(Operator):
         """Computes the last step's outputs of the batch, on the current CuPy stream."""
         raise NotImplementedError
 
-    # -- what is the same for all ------------------------------------------------------------------------------------
+    # -- shared by all -----------------------------------------------------------------------------------------------
 
     def parts(self) -> Iterable[tuple[str, Operator]]:
         return [(node.name, operator) for node, operator in zip(self.nodes, self.operators)]

@@ -8,8 +8,8 @@ Operators that can be part of a chain are :class:`ChainOperator`. Once its shape
 - a :class:`PointwiseMap` changes values: casts, colours, arithmetic;
 - a :class:`Store` ends the chain with another order of dimensions: a transposition, `crop_mirror_normalize`.
 
-A stage tells which part of its input a part of its output depends on, and computes parts. That is enough for one engine
-to compose any chain: it works out the regions backwards from the output, then computes only these, forwards.
+A stage knows which part of its input a part of its output depends on, and computes parts. That is enough for one engine
+to compose any chain: it determines the regions backwards from the output, then computes only these, forwards.
 """
 
 from __future__ import annotations
@@ -156,7 +156,6 @@ class Store(Stage):
 class ChainOperator(Operator[State, Plan, Plans]):
     """Base of operators with one output, and the data as first input, that can be part of a chain."""
 
-    # Whether its stages are placements.
     # Whether its stages are placements.
     takes_windows: bool = False
     # The kinds of data that are computed step by step, as shown to users.

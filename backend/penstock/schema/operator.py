@@ -117,7 +117,7 @@ class Operator(Generic[State, Plan, Plans]):
         alone."""
 
     def bind(self, payload: Any) -> None:
-        """Receives what the operator needs beside arguments: a callback, a source."""
+        """Receives what the operator needs in addition to arguments: a callback, a source."""
 
     def describe(self, workspace: Workspace[State, Plan, Plans]) -> Sequence[OutputSpec]:
         """The outputs' dtypes and layouts for this batch; raises if the inputs' types are not supported."""

@@ -1,4 +1,4 @@
-"""Types of what operators work out before they compute, and plans of many samples as columns."""
+"""Plans, which operators derive from shapes and arguments before they compute; those of many samples are columns."""
 
 from __future__ import annotations
 
@@ -91,8 +91,8 @@ def _joined(parts: Sequence[Any]) -> Any:
     return [row for part in parts for row in part] if isinstance(first, list) else first
 
 
-# The type parameters of operators: what `describe` leaves for the batch, the plan of one sample, and the plans of many
-# samples if they are worked out together. Only type checkers see their defaults.
+# The type parameters of operators: the state that `describe` leaves for the batch, the plan of one sample, and the
+# plans of many samples if the operator implements `infer_batch`. Only type checkers see their defaults.
 if TYPE_CHECKING:
     State = TypeVar("State", default=Any)
     Plans = TypeVar("Plans", bound=PlanColumns[Any], default=Any)

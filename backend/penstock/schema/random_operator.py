@@ -24,7 +24,7 @@ class Streams(NamedTuple):
 
 class RandomOperator(Operator[State, Plan, Plans]):
     """An operator whose samples draw from streams that depend on its seed, on the number of samples in earlier batches,
-    and on the sample's index in the batch; on nothing else, whatever the threads do.
+    and on the sample's index in the batch; on nothing else, so not on the order in which threads run.
 
     Frames of one sequence share the stream of their sequence. ``reset()`` does not rewind.
     """

@@ -15,7 +15,7 @@ def join(root: str, path: str) -> str:
     """``path`` below ``root``, unless it is absolute or there is no root."""
     if not root or is_remote(path) or os.path.isabs(path):
         return path
-    # Stores know no "." among the names of their objects.
+    # Object stores take "." literally.
     return f"{root.rstrip('/')}/{path.removeprefix('./')}" if is_remote(root) else os.path.join(root, path)
 
 

@@ -1,4 +1,4 @@
-"""Objects behind a protocol, by fsspec: requests that fail for a while, or hang, are made again."""
+"""Remote objects, through fsspec: requests that hang or fail temporarily are retried."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Host memory that is reused from run to run.
 
-A fresh large numpy array costs a page fault for every 4 KiB written, which is more than many an operator's arithmetic.
+A new large numpy array costs a page fault for every 4 KiB written, which takes longer than many operators' arithmetic.
 :class:`HostPool` keeps blocks and hands one out again as soon as nothing refers to it: every view of a numpy array
 (also through DLPack or torch) holds a reference to the array that owns the memory, so a block is free if the pool holds
 its only reference. A result that a user keeps is therefore never overwritten.

@@ -1,4 +1,4 @@
-"""Speed of operators on a GPU: time for a batch, and how near the memory's bandwidth that is.
+"""GPU operators: time per batch, and memory bandwidth relative to a copy.
 
     PYTHONPATH=backend python tests/benchmarks/gpu/bench.py [--filter resize] [--json results.json]
 

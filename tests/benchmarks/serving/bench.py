@@ -1,4 +1,4 @@
-"""Speed and memory of pre-processing through Triton, side by side in one run.
+"""Speed and memory of preprocessing through Triton, compared in one run.
 
     python tests/benchmarks/serving/bench.py --dali-env ENVIRONMENT
 

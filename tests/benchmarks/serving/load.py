@@ -1,4 +1,4 @@
-"""A load generator that costs little: prepared requests over kept connections, one thread each."""
+"""A lightweight load generator: prepared requests over persistent connections, one thread each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What processes cost, as Linux tells it."""
+"""CPU time and memory of processes, as reported by Linux."""
 
 from __future__ import annotations
 

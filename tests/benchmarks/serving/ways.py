@@ -1,4 +1,4 @@
-"""Models in Triton's own process beside models in its Python stub: speed, processor time, memory, start.
+"""Models in Triton's own process compared with models in its Python stub: speed, CPU time, memory, start-up.
 
     python tests/benchmarks/serving/ways.py [--dali-env ENVIRONMENT] [--gpu]
 

@@ -1,1 +1,1 @@
-"""Fuzzing of everything that decodes bytes of strangers: seeds, mutations, targets, and watched processes that run them."""
+"""Fuzzes everything that decodes untrusted bytes: seeds, mutations, targets, and supervised processes to run them."""

@@ -1,4 +1,4 @@
-"""A campaign: cases given out to watched processes, and what came of them."""
+"""A campaign: distributes cases to supervised processes, and collects the outcomes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which case is which: a number and a seed tell the target and the mutated file."""
+"""Derives a case's target and mutated file from its number and a seed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Memory between fences: a kernel or a library that reads or writes beyond its arrays dies at once.
+"""Fenced memory: out-of-bounds access by a kernel or library crashes at once.
 
 Numba checks the bounds of arrays (``NUMBA_BOUNDSCHECK=1``), but not those of pointers, which the JPEG kernels use where they are
 busiest. Here encoded files, decoded batches and the kernels' own buffers end, or begin, at a page that nobody may touch.

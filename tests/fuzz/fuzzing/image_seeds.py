@@ -1,4 +1,4 @@
-"""Small images of every format that can be written here, as files' bytes."""
+"""Small images in every format that can be written here, as bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mutations of files: of any bytes, and of the fields that formats have."""
+"""Mutations of files: of arbitrary bytes, and of format fields."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small sounds, clips, arrays and records, as files' bytes."""
+"""Small sounds, clips, arrays and records, as bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Readers on data sets of which one file is mutated, and videos that are fed one after the other."""
+"""Readers on data sets with one mutated file, and videos fed one after the other."""
 
 from __future__ import annotations
 

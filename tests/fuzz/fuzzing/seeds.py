@@ -1,4 +1,4 @@
-"""All seeds together."""
+"""All seeds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the pipelines that are fuzzed decode."""
+"""Decoding settings of the fuzzed pipelines."""
 
 from __future__ import annotations
 

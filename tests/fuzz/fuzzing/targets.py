@@ -1,4 +1,4 @@
-"""What is fuzzed: pipelines as they are served, each fed with batches in which mutated files and good ones are side by side."""
+"""The fuzzed pipelines, run as in serving, on batches that mix mutated and valid files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The process that runs cases, and may die of them."""
+"""A process that runs cases, and may crash."""
 
 from __future__ import annotations
 

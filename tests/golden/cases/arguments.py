@@ -1,4 +1,4 @@
-"""What operators make of their arguments and operands: promotion, clamping, axes, values per frame, what is refused."""
+"""Arguments and operands: promotion, clamping, axes, per-frame values, rejected ones."""
 
 from __future__ import annotations
 

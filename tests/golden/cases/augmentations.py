@@ -1,4 +1,4 @@
-"""Automatic augmentation: each augmentation alone, and the policies, which draw."""
+"""Automatic augmentation: each augmentation alone, and the random policies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""random_bbox_crop: windows drawn number for number like DALI's, and the boxes that they keep."""
+"""random_bbox_crop: the same random windows as DALI's, and the boxes kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Boxes, masks of polygons, random elements and objects of maps of labels."""
+"""Boxes, polygon masks, random elements, and objects in label maps."""
 
 from __future__ import annotations
 

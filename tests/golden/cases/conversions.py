@@ -1,4 +1,4 @@
-"""What becomes of arguments: lists for scalars, texts, arrays, tensors of other shapes, values of some samples only."""
+"""Argument conversion: lists for scalars, text, arrays, tensors of other shapes, values for some samples only."""
 
 from __future__ import annotations
 

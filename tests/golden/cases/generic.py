@@ -1,4 +1,4 @@
-"""Frames and samples in other orders, filled tensors, one-hot vectors, lookup tables."""
+"""Reordered frames and samples, filled tensors, one-hot vectors, lookup tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random operators: the very numbers, over several batches."""
+"""Random operators: exact numbers, over several batches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reductions: which dimensions go, what types come out, what is computed."""
+"""Reductions: dimensions removed, result types, results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Types, ranks, layouts and operands that some operators refuse, and what they make of those just inside."""
+"""Types, ranks, layouts and operands that operators reject, and results just inside the limits."""
 
 from __future__ import annotations
 

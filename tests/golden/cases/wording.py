@@ -1,4 +1,4 @@
-"""Errors that programs tell apart by phrases of DALI's."""
+"""Errors that programs recognize by phrases in DALI's messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Epochs whose batches are compared: readers of several sizes, shards and policies, one or two pipelines."""
+"""Epochs to compare: readers with several sizes, shards and policies, one or two pipelines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decodes damaged variants of the recorded images; run by test_image_codec.py in a process of its own.
+"""Decodes damaged variants of the recorded images; run by test_image_codec.py in a separate process.
 
 A library that ends the process over a damaged file would take the tests (and, in service, the server) with it.
 """

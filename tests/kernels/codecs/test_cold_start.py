@@ -1,4 +1,4 @@
-"""What a process does that finds no compiled kernels, and no GPU."""
+"""Start-up of a process without cached kernels and without a GPU."""
 
 from __future__ import annotations
 

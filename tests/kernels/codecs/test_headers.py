@@ -1,4 +1,4 @@
-"""Headers of encoded data: what is valid passes, what cannot be is refused before any library sees it."""
+"""Headers of encoded data: valid ones pass, impossible ones are rejected before a library sees them."""
 
 from __future__ import annotations
 

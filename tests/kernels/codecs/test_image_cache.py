@@ -1,4 +1,4 @@
-"""What the cache of decoded images keeps."""
+"""The cache of decoded images."""
 
 import logging
 

@@ -1,4 +1,4 @@
-"""Decoding on the CPU, against what real DALI made of the same files (tests/golden/make_decoders.py)."""
+"""Decoding on the CPU, compared with real DALI's results (tests/golden/make_decoders.py)."""
 
 import subprocess
 import sys

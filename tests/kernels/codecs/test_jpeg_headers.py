@@ -1,4 +1,4 @@
-"""The headers of many JPEGs at once are those that are read one by one."""
+"""JPEG headers read in batches equal those read one by one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which JPEGs may be decoded region by region."""
+"""The conditions for decoding a JPEG by region."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""nvImageCodec's C API from Python, on the CPU: its decoders there are called like those of a GPU."""
+"""nvImageCodec's C API from Python, with its CPU decoders, which are called like those of a GPU."""
 
 from __future__ import annotations
 

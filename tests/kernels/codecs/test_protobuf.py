@@ -1,4 +1,4 @@
-"""Messages that are declared in Python, and the records of TensorFlow that are read with them."""
+"""Messages declared in Python, and the TensorFlow records read with them."""
 
 from __future__ import annotations
 

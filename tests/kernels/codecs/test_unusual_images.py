@@ -1,4 +1,4 @@
-"""Files that few programs write: TIFFs of odd kinds, HEIC, and headers that ask for more than they hold."""
+"""Unusual files: rare kinds of TIFF, HEIC, and headers that declare more than the file contains."""
 
 import io
 import struct

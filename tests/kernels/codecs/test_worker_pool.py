@@ -1,4 +1,4 @@
-"""Worker processes: what kills a decoder, or keeps it busy, costs one answer, and leaves nothing behind."""
+"""Worker processes: a crash or time-out costs one answer, and leaves nothing running."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decibels are numpy's logarithms, whatever the least ratio."""
+"""Decibels equal numpy's logarithms, for any smallest ratio."""
 
 from __future__ import annotations
 

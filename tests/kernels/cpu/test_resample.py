@@ -1,4 +1,4 @@
-"""The fused kernels equal the steps that they stand for, and parts equal the parts of the whole."""
+"""Fused kernels equal the separate steps, and partial results equal parts of the whole."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kernels run on an emulated GPU, for which g++ compiles them: without one that knows halves (12) there is no such.
+"""Kernels run on an emulated GPU, for which they are compiled by g++ 12 or later (which has float16).
 
 CuPy is not needed; where it is installed, the emulation takes its place for as long as these tests run.
 """

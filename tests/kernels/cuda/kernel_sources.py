@@ -1,4 +1,4 @@
-"""Where kernels' sources are: beside the modules that launch them."""
+"""Finds the CUDA sources, next to the modules that launch them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Structs as a compiler lays them out: of those of all kernels, measured by a kernel."""
+"""The layouts of all kernels' structs as a compiler sees them, measured by a kernel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""NVIDIA's compiler takes the kernels, too, for GPUs old and new; collected only where nvcc is on the path."""
+"""nvcc compiles the kernels for old and new GPUs; collected only if nvcc is on the path."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions of broadcast operands, and linear changes of colour, against numpy."""
+"""Functions of broadcast operands, and linear colour transforms, compared with numpy."""
 
 from __future__ import annotations
 

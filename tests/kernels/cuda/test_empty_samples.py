@@ -1,4 +1,4 @@
-"""Samples without elements, alone and among others, give on GPU what they give on the CPU."""
+"""Empty samples, alone and among others, give equal results on GPU and CPU."""
 
 from __future__ import annotations
 

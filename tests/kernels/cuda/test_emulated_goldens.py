@@ -1,4 +1,4 @@
-"""Some cases of each family of goldens give on an emulated GPU what real DALI gave; all do on a real one (tests/gpu)."""
+"""Some golden cases of each family on an emulated GPU; all of them run on a real one (tests/gpu)."""
 
 from __future__ import annotations
 

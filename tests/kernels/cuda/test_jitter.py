@@ -1,4 +1,4 @@
-"""`jitter`, which runs on GPU only: pixels come from near, at even odds, by draws that are known."""
+"""`jitter`, which runs on the GPU only: pixels come from nearby, uniformly, by known random draws."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CIE L*a*b* on GPU is OpenCV's, bit for bit."""
+"""CIE L*a*b* on the GPU equals OpenCV's bit for bit."""
 
 from __future__ import annotations
 

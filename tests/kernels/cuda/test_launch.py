@@ -1,4 +1,4 @@
-"""What launching a kernel for a batch takes: places of arrays, one upload, memory that is not written too early."""
+"""Launching kernels for a batch: addresses of arrays, a single upload, no premature overwriting."""
 
 from __future__ import annotations
 

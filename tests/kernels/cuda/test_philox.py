@@ -1,4 +1,4 @@
-"""Random numbers on the GPU are the CPU's, wherever a stream begins; small ones are compared in `operators/random`."""
+"""GPU random numbers equal the CPU's, from any position in a stream; `operators/random` compares short ones."""
 
 from __future__ import annotations
 

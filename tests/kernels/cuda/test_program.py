@@ -1,4 +1,4 @@
-"""Launches that are worked out once for a kind of batch, and repeated for others of that kind."""
+"""Launches recorded for a kind of batch, and replayed for later batches of that kind."""
 
 from __future__ import annotations
 

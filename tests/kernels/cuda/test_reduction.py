@@ -1,4 +1,4 @@
-"""Reductions of batches, against numpy."""
+"""Reductions of batches, compared with numpy."""
 
 from __future__ import annotations
 

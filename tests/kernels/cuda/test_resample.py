@@ -1,4 +1,4 @@
-"""Resampling, against matrices of the same filters; and fused with what follows, against one after the other."""
+"""Resampling, compared with filter matrices, and fused with later steps, compared with separate ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is shown and counted of batches and operators on a GPU."""
+"""Pictures, and counts, of batches and operators on a GPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Transforms of all sizes on GPU, against numpy."""
+"""Fourier transforms of all sizes on the GPU, compared with numpy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Streams stay when their pipeline goes."""
+"""Streams outlive their pipeline."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Structs are declared once, in Python, and lie in memory as C has them."""
+"""Structs are declared once, in Python, with the memory layout of C."""
 
 from __future__ import annotations
 

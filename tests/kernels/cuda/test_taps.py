@@ -1,4 +1,4 @@
-"""Tables of filters worked out on the GPU are those of the host, bit for bit."""
+"""Filter tables computed on the GPU equal the host's bit for bit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators that look at neighbourhoods, tile by tile: on GPU as on the CPU, whatever the extents."""
+"""Neighbourhood operators, tile by tile: GPU and CPU agree for any extents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Boxes of arrays, against numpy."""
+"""Boxes of arrays, compared with numpy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators of signals give the same on CPU and GPU: batches of signals of all lengths, none included."""
+"""Audio operators give the same results on CPU and GPU, for signals of all lengths, including empty ones."""
 
 from __future__ import annotations
 

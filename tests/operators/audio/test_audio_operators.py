@@ -1,4 +1,4 @@
-"""Audio operators from first principles; that they equal DALI's, the golden cases tell."""
+"""Audio operators from first principles; golden cases compare them with DALI."""
 
 from __future__ import annotations
 

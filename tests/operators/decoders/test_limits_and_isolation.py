@@ -1,4 +1,4 @@
-"""Limits of what samples decode to, and decoding in worker processes, in pipelines."""
+"""Limits on decoded data, and decoding in worker processes, in pipelines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`decoders.numpy`: arrays of numpy's file format."""
+"""`decoders.numpy`: arrays in numpy's file format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Videos: their decoder and their reader, on small clips that are made here."""
+"""Video decoder and reader, on small generated clips."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What recorded outputs do not show of the generic operators: shared memory, files, isolation of failures."""
+"""Properties of generic operators not covered by recorded outputs: shared memory, files, isolation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators that move pixels and points give the same on CPU and GPU."""
+"""Geometric operators give the same results on CPU and GPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`experimental.remap`, which the reference has on GPU only: compared with warps, which it has on both."""
+"""`experimental.remap`, which DALI has on the GPU only, compared with warps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators of images give the same on CPU and GPU."""
+"""Image operators give the same results on CPU and GPU."""
 
 from __future__ import annotations
 

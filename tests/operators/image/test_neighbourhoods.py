@@ -1,4 +1,4 @@
-"""Median, dilation and erosion, which the reference has on GPU only: compared with what they are defined as."""
+"""Median, dilation and erosion, which DALI has on the GPU only, compared with their definitions."""
 
 from __future__ import annotations
 

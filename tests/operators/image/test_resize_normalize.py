@@ -1,4 +1,4 @@
-"""A resize and what follows it, as one and apart."""
+"""A resize and the following step, fused and separate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statistics are the same on CPU and GPU."""
+"""Statistics give the same results on CPU and GPU."""
 
 from __future__ import annotations
 

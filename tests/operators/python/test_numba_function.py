@@ -1,4 +1,4 @@
-"""Functions that Numba compiles as operators."""
+"""Functions compiled by numba as operators."""
 
 from __future__ import annotations
 

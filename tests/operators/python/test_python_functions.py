@@ -1,4 +1,4 @@
-"""Functions of the user's own as operators; the outcomes are those of DALI 2.4 on CPU."""
+"""Python functions as operators; expected results are DALI 2.4's on the CPU."""
 
 from __future__ import annotations
 

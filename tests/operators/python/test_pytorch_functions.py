@@ -1,4 +1,4 @@
-"""Functions of PyTorch as operators; the outcomes are those of DALI 2.4 on CPU."""
+"""PyTorch functions as operators; expected results are DALI 2.4's on the CPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random numbers are the same on CPU and GPU."""
+"""Random operators give the same results on CPU and GPU."""
 
 from __future__ import annotations
 

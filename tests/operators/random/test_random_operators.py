@@ -1,4 +1,4 @@
-"""What holds for random operators beside that their numbers are DALI's, which the golden cases tell."""
+"""Properties of random operators; golden cases compare their numbers with DALI's."""
 
 from __future__ import annotations
 

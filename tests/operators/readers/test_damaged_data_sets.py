@@ -1,4 +1,4 @@
-"""Readers on damaged data sets: errors that say what is wrong, of a type that can be caught."""
+"""Readers on damaged data sets: clear errors, of types that can be caught."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The readers in pipelines, on small data sets made here."""
+"""The readers in pipelines, on small generated data sets."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""The order in which readers give their samples; expected sequences are those of real DALI 2.4."""
+"""The order of readers' samples; expected sequences are real DALI 2.4's."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Readers of NeMo's manifests and of FITS files."""
+"""Readers of NeMo manifests and of FITS files."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Bounding boxes of connected components, against a plain search."""
+"""Bounding boxes of connected components, compared with a plain search."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Drawn windows and objects keep what they promise."""
+"""Properties of randomly drawn windows and objects."""
 
 from __future__ import annotations
 

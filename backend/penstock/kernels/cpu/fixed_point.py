@@ -61,7 +61,7 @@ def _sum_turned(
     bits: int,
     lines: np.ndarray,
 ) -> None:
-    """The horizontal pass over a block of rows that is turned, from column ``first`` on: (n, block) -> (w * C, block)."""
+    """The horizontal pass over a transposed block of rows, from column ``first`` on: (n, block) -> (w * C, block)."""
     taps, flat = weights.shape[1], weights.ravel()
     half, step = 1 << (bits - 1), channels * 16
     for x in range(starts.size):
@@ -96,7 +96,7 @@ def _turn(flat: np.ndarray, place: int, stride: int, columns: np.ndarray, count:
 
 @inner
 def _turn_back(columns: np.ndarray, flat: np.ndarray, place: int, stride: int, count: int) -> None:
-    """The reverse."""
+    """The inverse of :func:`_turn`."""
     x = 0
     while x < count:
         x = min(x, count - 16)

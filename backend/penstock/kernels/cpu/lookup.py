@@ -15,7 +15,7 @@ def _look_up(source: np.ndarray, table: np.ndarray, target: np.ndarray) -> None:
 
 
 def look_up(source: np.ndarray, table: np.ndarray, target: np.ndarray) -> None:
-    """Fills ``target`` with the entries of ``table`` that ``source`` numbers; numbers out of range take the last one.
+    """Fills ``target`` with the entries of ``table`` at the indices in ``source``; others get the last entry.
 
     Args:
         source: integers, contiguous.

@@ -1,4 +1,4 @@
-"""How kernels are compiled: without the GIL, once for each machine, with C's division by zero, which gives infinity."""
+"""How kernels are compiled: they release the GIL, are cached on disk, and divide by zero as in C, without an error."""
 
 from __future__ import annotations
 

@@ -511,7 +511,7 @@ def replace_by_shots(
     out: np.ndarray, source: np.ndarray, key: np.uint64, stream: np.uint64, start: np.uint64, factor: np.float32
 ) -> None:
     """Poisson-distributed numbers with mean ``source / factor``, times ``factor``; 0 where the mean isn't positive."""
-    # What is known of means that came before: all those of a source of bytes.
+    # The terms of previous means, by the lowest byte of the source: those of all means for uint8.
     known = np.full((256, _TERMS), np.nan)
     factorials, spare = np.full(256, np.nan), np.zeros(2)
     for e in range(out.size):

@@ -375,7 +375,7 @@ def subtract_product(_context: TypingContext, total: FloatVector, weight: types.
 
 @intrinsic
 def fused(_context: TypingContext, left: types.Float, right: types.Float, rest: types.Float) -> Intrinsic:
-    """``left * right + rest`` of float32, rounded once, on machines that cannot do that as well."""
+    """``left * right + rest`` of float32, rounded once, even on machines without an instruction for it."""
 
     def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         function = cgutils.get_or_insert_function(builder.module, ir.FunctionType(_FLOAT, [_FLOAT] * 3), "llvm.fma.f32")

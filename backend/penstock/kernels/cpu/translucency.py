@@ -1,4 +1,4 @@
-"""Channels multiplied by how opaque they are, and back, in Pillow's arithmetic (`Convert.c`)."""
+"""Premultiplying by alpha, and the inverse, in Pillow's arithmetic (`Convert.c`)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from penstock.kernels.cpu.options import kernel
 
 @kernel
 def _premultiply(pixels: np.ndarray, result: np.ndarray) -> None:
-    """Both (n, C); the last channel is how opaque the others are."""
+    """Both (n, C); the last channel is alpha."""
     last = pixels.shape[1] - 1
     for i in range(len(pixels)):
         alpha = np.uint32(pixels[i, last])
