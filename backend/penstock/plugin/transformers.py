@@ -47,7 +47,7 @@ class _Processor:
         self._family = read_configuration(configuration)
         if self._family.is_sound != self._is_sound:
             other = "FeatureExtractor" if self._family.is_sound else "ImageProcessor"
-            raise PresetError(f"The configuration is that of a {other}: use that class")
+            raise PresetError(f"The configuration is for `{other}`: use that class")
         self._configuration = configuration
         self._pipeline = preset(
             configuration,

@@ -10,14 +10,14 @@ from penstock.errors import did_you_mean
 from penstock.presets.detection import SAM, DetectionFamily
 from penstock.presets.family import Family, PresetError, settings_from
 from penstock.presets.fixed import CLIP, HALVES, IMAGENET, DinoFamily, FixedFamily
-from penstock.presets.patches import GLM4V, PADDLEOCR_VL, QWEN2_VL, PatchFamily, PixtralFamily, SigLIP2Family
+from penstock.presets.patches import GLM4V, PADDLEOCR_VL, QWEN2_VL, PixtralFamily, SigLIP2Family
 from penstock.presets.speech import WaveFamily, WhisperFamily
 from penstock.presets.tiles import (
     LLAVA_NEXT,
     ONEVISION_PINPOINTS,
-    AnyresFamily,
     GridFamily,
     LlamaFamily,
+    OnevisionFamily,
     SplitFamily,
 )
 
@@ -42,7 +42,7 @@ _FAMILIES: dict[str, Family] = {
     "Idefics3": SplitFamily(size={"longest_edge": 4 * 364}, max_image_size={"longest_edge": 364}),
     "Llama4": LlamaFamily(),
     "LlavaNext": LLAVA_NEXT,
-    "LlavaOnevision": AnyresFamily(size={"height": 384, "width": 384}, image_grid_pinpoints=ONEVISION_PINPOINTS, counts_images=True),
+    "LlavaOnevision": OnevisionFamily(size={"height": 384, "width": 384}, image_grid_pinpoints=ONEVISION_PINPOINTS),
     "PaddleOCRVL": PADDLEOCR_VL,
     "Pixtral": PixtralFamily(),
     "Qwen2VL": QWEN2_VL,

@@ -26,6 +26,7 @@ class DetectionFamily(ImageFamily):
         size: `shortest_edge` and `longest_edge`, `max_height` and `max_width`, or `height` and `width`.
         do_pad: images are as large as the largest one, by zeros; then there is a mask of their own pixels.
         pad_size: `height` and `width` to which they are padded instead.
+        max_size: the longest edge, as older configurations have it.
     """
 
     image_mean: tuple[float, ...] = IMAGENET["image_mean"]
@@ -42,6 +43,7 @@ class DetectionFamily(ImageFamily):
             # As older configurations have it.
             shortest = size if isinstance(size, int) else dict(size).get("shortest_edge")
             size = {"shortest_edge": shortest, "longest_edge": own["max_size"] or 1333}
+            own["max_size"] = 0
         own["size"] = size_of(size, False, "`size`", _SIDES, _SQUARE, _WITHIN)
         own["pad_size"] = size_of(own["pad_size"], True, "`pad_size`", _SQUARE, frozenset())
         return own

@@ -61,7 +61,7 @@ class PatchFamily(ImageFamily):
         size = dict(own["size"]) if isinstance(own["size"], Mapping) else {}
         for key, older in (("shortest_edge", "min_pixels"), ("longest_edge", "max_pixels")):
             if own[older]:
-                size[key] = own[older]
+                size[key], own[older] = own[older], 0
         own["size"] = size_of(size, False, "`size`", _BOTH_EDGES)
         for key in ("patch_size", "temporal_patch_size", "merge_size"):
             if own[key] < 1:

@@ -26,6 +26,8 @@ from penstock.presets.fixed import OPENAI
 
 _SIZES, _MASK = "image_sizes", "pixel_attention_mask"
 _SQUARE = frozenset({"height", "width"})
+# Fewer tokens than so many times too many are left.
+_MUCH = 1.1
 _LONGEST = frozenset({"longest_edge"})
 
 
@@ -55,7 +57,6 @@ class AnyresFamily(_TileFamily):
         image_grid_pinpoints: the canvases.
         do_pad: images have as many tiles as the one that has most, by tiles of zeros.
         crop_size: `height` and `width`; must be those of a tile.
-        counts_images: how many images each of a batch's prompts has is told, which is one (OneVision).
         do_center_crop: accepted; a tile is cropped to its own size.
     """
 
@@ -67,9 +68,7 @@ class AnyresFamily(_TileFamily):
     do_center_crop: bool = False
     crop_size: Mapping[str, int] = field(default_factory=dict)
     default_to_square: bool = False
-    counts_images: bool = False
 
-    hidden = frozenset({"counts_images"})
     names = (PIXELS, _SIZES)
     tells_by = ("patch_size",)
 
@@ -109,23 +108,27 @@ class AnyresFamily(_TileFamily):
         return tiles, image_sizes(data, _SIZES)
 
     def tokens(self, height: int, width: int, model: Mapping[str, int]) -> int:
+        side = self.tile[0] // model["patch_size"]
+        rows, columns = self._features(height, width, side)
+        # Each row of tokens ends with one that tells so.
+        return side * side + rows * (columns + 1)
+
+    def _features(self, height: int, width: int, side: int) -> tuple[int, int]:
+        """Rows and columns of what a canvas becomes, of tiles of ``side`` squared, less what lies beside the image."""
         canvases = tuple((int(rows), int(columns)) for rows, columns in self.image_grid_pinpoints)
         fit = fitted("llava-next", height, width, SizeArguments(canvases=canvases))
-        side = self.tile[0] // model["patch_size"]
         rows, columns = (side * (extent // self.tile[0]) for extent in fit[2:])
-        # What lies beside the image is taken away again.
         if width / height > columns / rows:
             rows -= 2 * ((rows - int(round(height * (columns / width), 7))) // 2)
         else:
             columns -= 2 * ((columns - int(round(width * (rows / height), 7))) // 2)
-        return side * side + rows * (columns + 1)
+        return rows, columns
 
     def joined(self, images: Sequence[Features]) -> dict[str, Any]:
         values = [image[PIXELS] for image in images]
         return {
             PIXELS: extended(values, (0,)) if self.do_pad else values,
             _SIZES: np.stack([image[_SIZES] for image in images]),
-            **({"batch_num_images": np.ones(len(images), np.int64)} if self.counts_images else {}),
         }
 
 
@@ -135,6 +138,26 @@ LLAVA_NEXT = AnyresFamily(
     crop_size={"height": 224, "width": 224},
     image_grid_pinpoints=((336, 672), (672, 336), (672, 672), (1008, 336), (336, 1008)),
 )
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnevisionFamily(AnyresFamily):
+    """LLaVA-OneVision, which tells how many images each prompt has, and bounds the tokens."""
+
+    tells_by = ("patch_size", "max_tiles")
+
+    def tokens(self, height: int, width: int, model: Mapping[str, int]) -> int:
+        side = self.tile[0] // model["patch_size"]
+        rows, columns = self._features(height, width, side)
+        ratio = math.sqrt(rows * columns / (model["max_tiles"] * side**2))
+        if ratio > _MUCH:
+            rows, columns = int(rows // ratio), int(columns // ratio)
+        return side * side + rows * (columns + 1)
+
+    def joined(self, images: Sequence[Features]) -> dict[str, Any]:
+        return super().joined(images) | {"batch_num_images": np.ones(len(images), np.int64)}
+
+
 _SIDES = range(384, 2304 + 1, 384)
 ONEVISION_PINPOINTS = tuple((rows, columns) for rows in _SIDES for columns in _SIDES)
 

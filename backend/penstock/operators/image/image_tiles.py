@@ -91,7 +91,7 @@ class ImageTiles(Operator[None, _Layout]):
         if len(self.args["tile"]) != 2 or min(self.args["tile"]) < 1:
             raise ValueError(f"`tile` has a positive height and width. Got: {self.args['tile']}")
         if self.args["whole_at"] not in _WHOLE:
-            raise ValueError(f"`whole_at` is `first` or `last`. Got: {self.args['whole']!r}")
+            raise ValueError(f"`whole_at` is `first` or `last`. Got: {self.args['whole_at']!r}")
         self._table = checked_table(self.args)
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
