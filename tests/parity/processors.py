@@ -53,7 +53,12 @@ CONFIGURATIONS: dict[str, Mapping[str, object]] = {
         "image_mean": [0.5, 0.5, 0.5],
         "image_std": [0.5, 0.5, 0.5],
     },
-    "qwen2-vl-small": {"image_processor_type": "Qwen2VLImageProcessor", "min_pixels": 64, "max_pixels": 1600, "patch_size": 4},
+    "qwen2-vl-small": {
+        "image_processor_type": "Qwen2VLImageProcessor",
+        "min_pixels": 64,
+        "max_pixels": 1600,
+        "patch_size": 4,
+    },
     "glm4v": {"image_processor_type": "Glm4vImageProcessor"},
     "glm4v-small": {
         "image_processor_type": "Glm4vImageProcessor",
@@ -167,9 +172,8 @@ SMALL = (
     "convnext-small",
 )
 # What is recorded of these is digests.
-FAMILIES = tuple(
-    name for name in CONFIGURATIONS if name not in SMALL and name.endswith(("-small", "-whole", "-within", "-large"))
-) + ("got-ocr2",)
+_TINY = ("-small", "-whole", "-within", "-large", "-ocr2")
+FAMILIES = tuple(name for name in CONFIGURATIONS if name not in SMALL and name.endswith(_TINY))
 # Where images differ in size, so that the class takes one at a time.
 APART = ("rt-detr-within",)
 # Of these classes there is no variant with PIL.
@@ -242,7 +246,9 @@ def differing(expected: Mapping[str, Any], given: Mapping[str, Any]) -> list[str
         return one.dtype == other.dtype and np.array_equal(one, other)
 
     names = expected.keys() | given.keys()
-    return [name for name in names if name not in given or name not in expected or not same(expected[name], given[name])]
+    return [
+        name for name in names if name not in given or name not in expected or not same(expected[name], given[name])
+    ]
 
 
 def by_transformers(configuration: Mapping[str, object], backend: str, images: list[Any]) -> dict[str, Any]:

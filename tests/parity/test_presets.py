@@ -45,9 +45,9 @@ def test_families_equal_what_transformers_gave(name: str) -> None:
         pipeline.close()
         if name not in APART:
             results.append(dict(ImageProcessor(CONFIGURATIONS[name], backend=backend)([p.image for p in given])))
-        assert [
-            {key: digest_of(value) for key, value in result.items()} for result in results
-        ] == recorded[f"{name} {backend}"]
+        assert [{key: digest_of(value) for key, value in result.items()} for result in results] == recorded[
+            f"{name} {backend}"
+        ]
 
 
 def test_processors_are_called_as_those_of_transformers(tmp_path: Path) -> None:

@@ -175,5 +175,7 @@ def test_a_bad_image_is_refused_alone(url: str) -> None:
     with ThreadPoolExecutor(8) as pool:
         refused = [pool.submit(bad, number) for number in range(6)]
         good = [pool.submit(found, url, [number], [2]) for number in range(20)]
-        assert all(colours == expected and counts == [2] for colours, counts, expected in (each.result() for each in good))
+        assert all(
+            colours == expected and counts == [2] for colours, counts, expected in (each.result() for each in good)
+        )
         assert all("decoders.image" in told.result() for told in refused)

@@ -19,7 +19,8 @@ from tritonclient.utils import InferenceServerException
 from penstock.serving.export import export_preset
 from penstock.serving.server import LocalServer
 
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "parity")]
+sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1] / "parity"))
 
 from processors import CONFIGURATIONS, pictures
 from record import FAMILIES_RECORDED, PICTURE_MOST, PICTURES, digest_of

@@ -51,7 +51,9 @@ def fitted(rule: str, height: int, width: int, arguments: SizeArguments) -> Fit:
         raise ValueError(f"An image of {width} x {height} pixels has no pixel")
     fit = RULES[rule](height, width, arguments)
     if min(fit) < 1:
-        raise ValueError(f"Of an image of {width} x {height} pixels, nothing would be left: {fit.width} x {fit.height} pixels")
+        raise ValueError(
+            f"Of an image of {width} x {height} pixels, nothing would be left: {fit.width} x {fit.height} pixels"
+        )
     return fit
 
 

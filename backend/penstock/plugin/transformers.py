@@ -121,7 +121,7 @@ class FeatureExtractor(_Processor):
     _is_sound = True
 
     def __call__(
-        self, raw_speech: object, sampling_rate: int | None = None, return_tensors: str | None = None
+        self, raw_speech: Any, sampling_rate: int | None = None, return_tensors: str | None = None
     ) -> Features:
         """What the model is given of one sound, or of several.
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from penstock.errors import did_you_mean
 from penstock.presets.detection import SAM, DetectionFamily
 from penstock.presets.family import Family, PresetError, settings_from
-from penstock.presets.fixed import CLIP, HALVES, IMAGENET, DinoFamily, FixedFamily
+from penstock.presets.fixed import CLIP, IMAGENET, DinoFamily, FixedFamily
 from penstock.presets.patches import GLM4V, PADDLEOCR_VL, QWEN2_VL, PixtralFamily, SigLIP2Family
 from penstock.presets.speech import WaveFamily, WhisperFamily
 from penstock.presets.tiles import (

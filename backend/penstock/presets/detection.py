@@ -59,7 +59,7 @@ class DetectionFamily(ImageFamily):
             images = self.resized(data, backend, self._target(data))
         return (fn.rescale_normalize(images, **self.normalizing(backend), name=PIXELS),)
 
-    def _target(self, images: DataNode) -> object:
+    def _target(self, images: DataNode) -> DataNode | list[int]:
         size = self.size
         if "height" in size:
             return [size["height"], size["width"]]

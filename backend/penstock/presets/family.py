@@ -77,6 +77,8 @@ class Family:
     """What must be known of the model, beside the settings, to count an image's tokens."""
     concatenated: ClassVar[tuple[str, ...]] = ()
     """Outputs of which the processor joins those of several images along their first axis; another output tells them apart."""
+    hidden: ClassVar[frozenset[str]] = frozenset()
+    """Attributes that a family's classes differ in, and that no configuration sets."""
     is_sound: ClassVar[bool] = False
     """The input is a signal, not an image."""
 
@@ -137,7 +139,9 @@ class ImageFamily(Family):
             try:
                 own[key] = tuple(np.broadcast_to(np.asarray(own[key], np.float64), CHANNELS).tolist())
             except (TypeError, ValueError):
-                raise PresetError(f"`{key}` is a number, or one for each of {CHANNELS} channels. Got: {own[key]!r}") from None
+                raise PresetError(
+                    f"`{key}` is a number, or one for each of {CHANNELS} channels. Got: {own[key]!r}"
+                ) from None
         return own
 
     def check(self, backend: str) -> None:
@@ -169,7 +173,7 @@ class ImageFamily(Family):
             raise PresetError(f"`rescale_factor`: only one over a number is followed. Got: {self.rescale_factor!r}")
         return divisor
 
-    def resized(self, images: DataNode, backend: str, size: object) -> DataNode:
+    def resized(self, images: DataNode, backend: str, size: DataNode | list[int]) -> DataNode:
         """Images of another size: height and width, given or computed."""
         return fn.resize(images, size=size, reference=backend, interpolation=self.filter_of(backend))
 
@@ -189,8 +193,7 @@ def settings_from(defaults: AnyFamily, given: Mapping[str, object], name: str) -
         PresetError: one is unknown, or has a value that is not followed.
     """
     own = {each.name: getattr(defaults, each.name) for each in fields(defaults)}
-    hidden = getattr(defaults, "hidden", frozenset())
-    known = own.keys() - hidden
+    known = own.keys() - defaults.hidden
     for key, value in given.items():
         if value is None or (key in _ABSENT - known and not value) or key in _WITHOUT_EFFECT - known:
             continue

@@ -49,11 +49,7 @@ class FixedFamily(ImageFamily):
     tells_sizes: bool = False
 
     tells_by = ("patch_size",)
-
-    @property
-    def hidden(self) -> frozenset[str]:
-        """What no configuration sets."""
-        return frozenset({"counts_crops", "tells_sizes", *(() if self.crop_pct else ("crop_pct",))})
+    hidden = frozenset({"counts_crops", "tells_sizes"})
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -62,6 +58,8 @@ class FixedFamily(ImageFamily):
 
     def converted(self, values: dict[str, Any]) -> dict[str, Any]:
         own = super().converted(values)
+        if own["crop_pct"] != self.crop_pct and not self.crop_pct:
+            raise PresetError(f"no preset follows the setting `crop_pct` ({own['crop_pct']!r})")
         own["size"] = size_of(own["size"], bool(own["default_to_square"]), "`size`")
         own["crop_size"] = size_of(own["crop_size"], True, "`crop_size`")
         if own["do_center_crop"] and "height" not in own["crop_size"]:
@@ -126,9 +124,7 @@ class FixedFamily(ImageFamily):
 
     def _cropped(self, images: DataNode, height: int, width: int) -> DataNode:
         """The middle; where it is larger than the image, there is black around it."""
-        return fn.crop(
-            images, crop=[height, width], rounding="truncate", out_of_bounds_policy="pad", fill_values=[0]
-        )
+        return fn.crop(images, crop=[height, width], rounding="truncate", out_of_bounds_policy="pad", fill_values=[0])
 
     def _normalized(self, images: DataNode, backend: str) -> DataNode:
         if not (self.do_rescale or self.do_normalize):
@@ -162,5 +158,7 @@ class DinoFamily(FixedFamily):
         resized = self.resized(floats, backend, [self.size["height"], self.size["width"]])
         if not self.do_normalize:
             return (named(resized, PIXELS, 3),)
-        mean, std = (types.Constant(list(each), dtype=types.FLOAT, shape=[3, 1, 1]) for each in (self.image_mean, self.image_std))
+        mean, std = (
+            types.Constant(list(each), dtype=types.FLOAT, shape=[3, 1, 1]) for each in (self.image_mean, self.image_std)
+        )
         return (named((resized - mean) / std, PIXELS, 3),)

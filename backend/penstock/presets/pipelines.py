@@ -91,9 +91,7 @@ def _sounds(family: Family, encoded: bool) -> DataNode:
     return fn.external_source(name="audio", dtype=types.FLOAT, ndim=1)
 
 
-def count_tokens(
-    configuration: Configuration, sizes: Sequence[tuple[int, int]], **model: int
-) -> list[int]:
+def count_tokens(configuration: Configuration, sizes: Sequence[tuple[int, int]], **model: int) -> list[int]:
     """How many vision tokens images become, told by their sizes alone.
 
     Args:

@@ -11,7 +11,7 @@ import numpy as np
 
 from penstock import fn, types
 from penstock.graph import DataNode
-from penstock.math import max as math_max
+from penstock.math import clamp
 from penstock.presets.family import Family, Features, PresetError, extended
 
 # In Hz, whatever the sampling rate; and how far below the loudest value the others are cut off, in powers of ten.
@@ -87,9 +87,12 @@ class WhisperFamily(_SoundFamily):
             power, nfilter=self.feature_size, sample_rate=float(self.sampling_rate), freq_low=0.0, freq_high=_HIGHEST
         )
         # The logarithm to base 10, of at least 1e-10; the last window is left out.
-        logarithms = fn.to_decibels(mel, multiplier=1.0, reference=1.0, cutoff_db=-10.0)[:, : samples // self.hop_length]
-        least = fn.reductions.max(logarithms) - _RANGE
-        return (fn.cast((math_max(logarithms, least) + 4.0) * 0.25, dtype=types.FLOAT, name=self.names[0]),)
+        logarithms = fn.to_decibels(mel, multiplier=1.0, reference=1.0, cutoff_db=-10.0)[
+            :, : samples // self.hop_length
+        ]
+        most = fn.reductions.max(logarithms)
+        bounded = clamp(logarithms, most - _RANGE, most)
+        return (fn.cast((bounded + 4.0) * 0.25, dtype=types.FLOAT, name=self.names[0]),)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -19,7 +19,6 @@ from penstock.presets.family import (
     PresetError,
     extended,
     image_sizes,
-    named,
     size_of,
 )
 from penstock.presets.fixed import OPENAI
@@ -70,11 +69,13 @@ class AnyresFamily(_TileFamily):
     default_to_square: bool = False
 
     names = (PIXELS, _SIZES)
-    tells_by = ("patch_size",)
+    tells_by: ClassVar[tuple[str, ...]] = ("patch_size",)
 
     def converted(self, values: dict[str, Any]) -> dict[str, Any]:
         own = super().converted(values)
-        own["size"] = size_of(own["size"], bool(own["default_to_square"]), "`size`", _SQUARE, frozenset({"shortest_edge"}))
+        own["size"] = size_of(
+            own["size"], bool(own["default_to_square"]), "`size`", _SQUARE, frozenset({"shortest_edge"})
+        )
         own["crop_size"] = size_of(own["crop_size"], True, "`crop_size`", _SQUARE, frozenset())
         pinpoints = own["image_grid_pinpoints"]
         fits = isinstance(pinpoints, (list, tuple)) and pinpoints
@@ -88,10 +89,14 @@ class AnyresFamily(_TileFamily):
         if height != width:
             raise PresetError(f"`size` is followed where tiles are square. Got: {dict(self.size)}")
         if self.crop_size and (self.crop_size["height"], self.crop_size["width"]) != self.tile:
-            raise PresetError(f"`crop_size` is followed where it is that of a tile, {self.tile}. Got: {dict(self.crop_size)}")
+            raise PresetError(
+                f"`crop_size` is followed where it is that of a tile, {self.tile}. Got: {dict(self.crop_size)}"
+            )
         for pinpoint in self.image_grid_pinpoints:
             if pinpoint[0] % height or pinpoint[1] % width:
-                raise PresetError(f"`image_grid_pinpoints` hold {list(pinpoint)}, which are no whole tiles of {self.tile}")
+                raise PresetError(
+                    f"`image_grid_pinpoints` hold {list(pinpoint)}, which are no whole tiles of {self.tile}"
+                )
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
         canvases = [int(extent) for pinpoint in self.image_grid_pinpoints for extent in pinpoint]
@@ -193,11 +198,9 @@ class GridFamily(_TileFamily):
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
         tile = list(self.tile)
         whole = self.resized(data, backend, tile)
-        images = (whole,)
+        images: tuple[DataNode, ...] = (whole,)
         if self.crop_to_patches:
-            size, _ = fn.fitted_size(
-                data, rule="internvl", least=self.min_patches, most=self.max_patches, tile=tile
-            )
+            size, _ = fn.fitted_size(data, rule="internvl", least=self.min_patches, most=self.max_patches, tile=tile)
             images = (self.resized(data, backend, size), whole)
         tiles = fn.image_tiles(
             *images, tile=tile, whole_at="last", alone=False, **self.normalizing(backend), name=PIXELS
@@ -253,7 +256,7 @@ class SplitFamily(_TileFamily):
         tile = list(self.tile)
         size, _ = fn.fitted_size(data, rule="idefics3", most=self.size["longest_edge"])
         images = self.resized(data, backend, size)
-        pictures = (self.resized(images, backend, tile),)
+        pictures: tuple[DataNode, ...] = (self.resized(images, backend, tile),)
         if self.do_image_splitting:
             size, _ = fn.fitted_size(images, rule="idefics3-tiles", factor=tile[0])
             enlarged = self.resized(images, backend, size)

@@ -116,7 +116,9 @@ def test_tiles_with_a_picture_of_the_whole() -> None:
     np.testing.assert_array_equal(centred[0], normal(image)[:6, :5].transpose(2, 0, 1))
     canvas = np.full((12, 15, 3), 7, np.float32)
     canvas[:10, :13] = normal(image)
-    np.testing.assert_array_equal(corner[:-1], canvas.reshape(2, 6, 3, 5, 3).transpose(0, 2, 4, 1, 3).reshape(6, 3, 6, 5))
+    np.testing.assert_array_equal(
+        corner[:-1], canvas.reshape(2, 6, 3, 5, 3).transpose(0, 2, 4, 1, 3).reshape(6, 3, 6, 5)
+    )
     np.testing.assert_array_equal(corner[-1], centred[0])
     assert single.shape == (1, 3, 6, 5)
 

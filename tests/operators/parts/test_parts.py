@@ -131,7 +131,9 @@ def test_parts_are_processed_across_images_and_collected() -> None:
     assert collected.shape() == [(2, 8, 9, 3), (0, 8, 9, 3), (3, 8, 9, 3)]
     np.testing.assert_array_equal(np.array(collected[2]), np.stack([np.array(small[i]) for i in (2, 3, 4)]))
     np.testing.assert_array_equal(np.array(turned[0]), np.array(collected[0]))
-    np.testing.assert_array_equal(np.array(turned[2])[:, 1:-1, 1:-1], np.array(collected[2])[:, 1:-1, 1:-1][:, ::-1, ::-1])
+    np.testing.assert_array_equal(
+        np.array(turned[2])[:, 1:-1, 1:-1], np.array(collected[2])[:, 1:-1, 1:-1][:, ::-1, ::-1]
+    )
     pipeline.close()
 
 
@@ -177,7 +179,10 @@ def test_parts_of_parts() -> None:
 @pytest.mark.parametrize(
     ("arguments", "corners"),
     [
-        ({}, [[0, 0], [0, 8], [0, 16], [0, 24], [8, 0], [8, 8], [8, 16], [8, 24], [16, 0], [16, 8], [16, 16], [16, 24]]),
+        (
+            {},
+            [[0, 0], [0, 8], [0, 16], [0, 24], [8, 0], [8, 8], [8, 16], [8, 24], [16, 0], [16, 8], [16, 16], [16, 24]],
+        ),
         ({"edge": "drop"}, [[0, 0], [0, 8], [0, 16], [8, 0], [8, 8], [8, 16]]),
         ({"edge": "shift", "stride": [12, 12]}, [[0, 0], [0, 12], [0, 23], [12, 0], [12, 12], [12, 23]]),
     ],

@@ -5,7 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.data_types import FLOAT, dtype_name
-from penstock.schema import Argument, Equivalent, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema import (
+    Argument,
+    Equivalent,
+    Input,
+    Operator,
+    OutputSpec,
+    Sample,
+    Schema,
+    Workspace,
+    register_operator,
+)
 from penstock.schema.example_data import signals
 
 

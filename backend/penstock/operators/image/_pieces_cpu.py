@@ -8,7 +8,6 @@ from numba import njit
 from penstock.kernels.cpu.options import OPTIONS
 from penstock.kernels.cpu.simd import load, store
 
-
 # Floats that are copied at a time.
 _LANES = 8
 

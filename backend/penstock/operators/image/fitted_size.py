@@ -26,9 +26,13 @@ class FittedSize(Operator):
         devices=("cpu",),
         inputs=(Input("images", ("HWC",), doc="Images of any type."),),
         arguments=(
-            Argument("canvases", "int32[]", [], "Heights and widths to choose from: `letterbox`, `llava-next`, `within`."),
+            Argument(
+                "canvases", "int32[]", [], "Heights and widths to choose from: `letterbox`, `llava-next`, `within`."
+            ),
             Argument("factor", "int32", 1, "Extents are multiples of it: `qwen2-vl`, `siglip2` and others."),
-            Argument("least", "int32", 0, "Lower bound: of pixels, of the shorter side (`detr`), of tiles (`internvl`)."),
+            Argument(
+                "least", "int32", 0, "Lower bound: of pixels, of the shorter side (`detr`), of tiles (`internvl`)."
+            ),
             Argument("most", "int32", 0, "Upper bound: of pixels, patches, of the longer side, or of tiles."),
             Argument(
                 "rule",

@@ -52,10 +52,14 @@ class ImagePatches(Operator[None, _Grid]):
         arguments=(
             Argument("channels_last", "bool", False, "The values of a patch are in the order HWC, not CFHW."),
             Argument("length", "int32", 0, "So many patches are returned; 0: as many as there are."),
-            Argument("merge", "int32", 1, "Patches follow each other in squares with so many on a side; 1: row by row."),
+            Argument(
+                "merge", "int32", 1, "Patches follow each other in squares with so many on a side; 1: row by row."
+            ),
             *NORMALIZING_ARGUMENTS,
             Argument("patch", "int32", None, "Height and width of a patch.", required=True, example=4),
-            Argument("temporal", "int32", 1, "Frames in a patch; an image, or the last frame, stands for those missing."),
+            Argument(
+                "temporal", "int32", 1, "Frames in a patch; an image, or the last frame, stands for those missing."
+            ),
         ),
         outputs=lambda arguments: 3 if arguments.get("length") else 2,
         examples=(

@@ -82,7 +82,9 @@ class ImageTiles(Operator[None, _Layout]):
         ),
         examples=(
             Example({"tile": [8, 8]}, (_tiled, _single)),
-            Example({"tile": [8, 8], "canvas": [24, 24], "centred": True, "mean": [0.5], "std": [0.25]}, (_tiled, _single)),
+            Example(
+                {"tile": [8, 8], "canvas": [24, 24], "centred": True, "mean": [0.5], "std": [0.25]}, (_tiled, _single)
+            ),
             Example({"tile": [16, 16], "whole_at": "last", "alone": False}, (pictures,)),
         ),
     )

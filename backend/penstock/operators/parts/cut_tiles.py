@@ -37,7 +37,9 @@ class CutTiles(Operator):
                 choices=_EDGES,
             ),
             Argument("fill_value", "float", 0.0, "What pixels outside of the image are."),
-            Argument("stride", "int32[]", None, "From one tile to the next: down, right; by default the tile's extents."),
+            Argument(
+                "stride", "int32[]", None, "From one tile to the next: down, right; by default the tile's extents."
+            ),
             Argument("tile", "int32[]", None, "Extents of a tile: height, width.", required=True, example=[8, 8]),
         ),
         outputs=3,
