@@ -136,7 +136,10 @@ def test_classes_without_a_variant_of_pil(name: str) -> None:
 
 def test_every_family_makes_a_pipeline() -> None:
     for name in presets.families():
-        key = "feature_extractor_type" if name.endswith("Extractor") else "image_processor_type"
+        ending = next(end for end in ("ImageProcessor", "FeatureExtractor", "VideoProcessor") if name.endswith(end))
+        key = {"Image": "image_processor", "Featu": "feature_extractor", "Video": "video_processor"}[
+            ending[:5]
+        ] + "_type"
         configuration = LLAVA if name == LLAVA["image_processor_type"] else {key: name}
         presets.preset(configuration).close()
 
@@ -202,9 +205,9 @@ def test_sounds_that_are_refused() -> None:
         extractor(sound(100), sampling_rate=8000)
     with pytest.raises(ValueError, match=r"Sound 1: expected one channel of samples\. Got the shape \(0,\)"):
         extractor([sound(100), sound(0)])
-    with pytest.raises(presets.PresetError, match="for `ImageProcessor`: use that class"):
+    with pytest.raises(presets.PresetError, match="is for images, and this class takes audio"):
         FeatureExtractor(QWEN)
-    with pytest.raises(presets.PresetError, match="FeatureExtractor"):
+    with pytest.raises(presets.PresetError, match="is for audio, and this class takes images"):
         ImageProcessor(WAVE)
 
 

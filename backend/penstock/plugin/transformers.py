@@ -35,7 +35,6 @@ class _Processor:
     """What processors of images and of sounds share."""
 
     _input = ""
-    _is_sound = False
 
     def __init__(
         self,
@@ -45,9 +44,8 @@ class _Processor:
         num_threads: int | None = None,
     ) -> None:
         self._family = read_configuration(configuration)
-        if self._family.is_sound != self._is_sound:
-            other = "FeatureExtractor" if self._family.is_sound else "ImageProcessor"
-            raise PresetError(f"The configuration is for `{other}`: use that class")
+        if self._family.kind != self._input:
+            raise PresetError(f"The configuration is for {self._family.kind}, and this class takes {self._input}")
         self._configuration = configuration
         self._pipeline = preset(
             configuration,
@@ -118,7 +116,6 @@ class FeatureExtractor(_Processor):
     """A feature extractor of speech made from a model's own configuration; arguments as for :class:`ImageProcessor`."""
 
     _input = "audio"
-    _is_sound = True
 
     def __call__(
         self, raw_speech: Any, sampling_rate: int | None = None, return_tensors: str | None = None

@@ -37,7 +37,9 @@ _WITHOUT_EFFECT = frozenset(
         "mask_pad_size",
         "mask_size",
         "processor_class",
+        "return_metadata",
         "return_tensors",
+        "video_processor_type",
     }
 )
 _ABSENT = frozenset(
@@ -79,8 +81,8 @@ class Family:
     """Outputs of which the processor joins those of several images along their first axis; another output tells them apart."""
     hidden: ClassVar[frozenset[str]] = frozenset()
     """Attributes that a family's classes differ in, and that no configuration sets."""
-    is_sound: ClassVar[bool] = False
-    """The input is a signal, not an image."""
+    kind: ClassVar[str] = "images"
+    """What the input is, and is called: `images`, `videos` or `audio`."""
 
     @property
     def outputs(self) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -52,8 +52,8 @@ class PatchFamily(ImageFamily):
     merge_size: int = 2
     flat: bool = True
 
-    names = (PIXELS, _GRID)
-    concatenated = (PIXELS,)
+    names: ClassVar[tuple[str, ...]] = (PIXELS, _GRID)
+    concatenated: ClassVar[tuple[str, ...]] = (PIXELS,)
     hidden = frozenset({"rule", "flat"})
 
     def converted(self, values: dict[str, Any]) -> dict[str, Any]:
@@ -78,6 +78,7 @@ class PatchFamily(ImageFamily):
         return self.patch_size * self.merge_size
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
+        pixels, grid = self.names
         images = data
         if self.do_resize:
             size, _ = fn.fitted_size(
@@ -88,7 +89,7 @@ class PatchFamily(ImageFamily):
                 most=self.size["longest_edge"],
             )
             images = self.resized(data, backend, size)
-        patches, grid = fn.image_patches(
+        patches, grids = fn.image_patches(
             images,
             patch=self.patch_size,
             merge=self.merge_size if self.flat else 1,
@@ -96,10 +97,10 @@ class PatchFamily(ImageFamily):
             **self.normalizing(backend),
         )
         if self.flat:
-            return named(patches, PIXELS, 2), named(grid, _GRID, 1)
+            return named(patches, pixels, 2), named(grids, grid, 1)
         side = self.patch_size
         shape = [-1, CHANNELS * self.temporal_patch_size, side, side]
-        return fn.reshape(patches, shape=shape, name=PIXELS), named(grid, _GRID, 1)
+        return fn.reshape(patches, shape=shape, name=pixels), named(grids, grid, 1)
 
     def tokens(self, height: int, width: int, model: Mapping[str, int]) -> int:
         fit = self.fit(height, width) if self.do_resize else Fit(height, width, height, width)
@@ -114,6 +115,47 @@ PADDLEOCR_VL = PatchFamily(
     temporal_patch_size=1,
     flat=False,
     **OPENAI,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class VideoFamily(PatchFamily):
+    """Videos of Qwen-VL, whose frames were chosen before.
+
+    Attributes:
+        cap_pixels_per_frame: must be false.
+        do_sample_frames, fps, num_frames, min_frames, max_frames, max_video_tokens: accepted: frames are taken as they are
+            given.
+    """
+
+    cap_pixels_per_frame: bool = False
+    do_sample_frames: bool = False
+    fps: float = 2.0
+    num_frames: int = 0
+    min_frames: int = 4
+    max_frames: int = 768
+    max_video_tokens: int = 0
+
+    kind = "videos"
+    names = ("pixel_values_videos", "video_grid_thw")
+    concatenated = ("pixel_values_videos",)
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        if backend != "torchvision":
+            raise PresetError("Videos have no variant of `pil`")
+        if self.cap_pixels_per_frame:
+            raise PresetError("`cap_pixels_per_frame`: no preset bounds a video's pixels by its frames")
+
+    def tokens(self, height: int, width: int, model: Mapping[str, int]) -> int:
+        raise PresetError("Tokens of videos are not counted: they depend on the number of frames")
+
+
+QWEN2_VL_VIDEO = VideoFamily(size={"shortest_edge": 128 * 28 * 28, "longest_edge": 28 * 28 * 768}, **OPENAI)
+QWEN3_VL_VIDEO = VideoFamily(
+    rule="qwen3-vl-video",
+    size={"shortest_edge": 128 * 32 * 32, "longest_edge": 32 * 32 * 768},
+    patch_size=16,
 )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -30,7 +30,7 @@ def preset(
 ) -> Pipeline:
     """A pipeline from a model's own configuration, which gives, to the bit, what its processor gives of each image.
 
-    Its input is called `images`, or `audio` for models of speech. Its outputs are called as the processor's, such as
+    Its input is called `images`, `videos` or `audio`. Its outputs are called as the processor's, such as
     `pixel_values`; what varies with an image, as the number of its patches or tiles, varies from sample to sample.
 
     Args:
@@ -38,7 +38,8 @@ def preset(
         batch_size: the most images at a time.
         backend: whose arithmetic: `torchvision`, which `transformers` takes where it is installed, or `pil`.
         encoded: the input is files (JPEG, PNG and so on; sounds as WAV, FLAC or OGG); else images of uint8, of layout
-            HWC, in RGB, or signals of float32 at the model's sampling rate.
+            HWC, in RGB, or signals of float32 at the model's sampling rate. Videos are always given as frames of uint8, of
+            layout FHWC, those of which the model is to see.
         num_threads, prefetch_queue_depth: of the pipeline.
 
     Raises:
@@ -55,8 +56,7 @@ def preset(
         batch_size=batch_size, num_threads=num_threads, prefetch_queue_depth=prefetch_queue_depth, device_id=None
     )
     def preprocessing() -> tuple[DataNode, ...]:
-        source = _sounds if followed.is_sound else _images
-        return followed.process(source(followed, encoded), backend)
+        return followed.process(_SOURCES[followed.kind](followed, encoded), backend)
 
     pipeline: Pipeline = preprocessing()
     return pipeline
@@ -89,6 +89,13 @@ def _sounds(family: Family, encoded: bool) -> DataNode:
         rate = family.sampling_rate  # type: ignore[attr-defined]
         return fn.decoders.audio(files, sample_rate=float(rate), downmix=True)[0]
     return fn.external_source(name="audio", dtype=types.FLOAT, ndim=1)
+
+
+def _videos(family: Family, encoded: bool) -> DataNode:
+    return fn.external_source(name="videos", dtype=types.UINT8, layout="FHWC")
+
+
+_SOURCES: dict[str, Callable[[Family, bool], DataNode]] = {"images": _images, "videos": _videos, "audio": _sounds}
 
 
 def count_tokens(configuration: Configuration, sizes: Sequence[tuple[int, int]], **model: int) -> list[int]:

@@ -34,7 +34,7 @@ class _SoundFamily(Family):
     padding_side: str = "right"
     return_attention_mask: bool = False
 
-    is_sound = True
+    kind = "audio"
 
     def check(self, backend: str) -> None:
         if self.padding_side != "right" or self.padding_value:

@@ -160,6 +160,8 @@ def test_bfloat16_rounds_each_step() -> None:
         ("qwen2-vl", (1, 1), {"factor": 28, "least": 3136, "most": 1003520}, (56, 56)),
         ("qwen2-vl", (42, 42), {"factor": 28, "least": 1, "most": 1003520}, (56, 56)),
         ("glm4v", (10, 100), {"factor": 28, "least": 12544, "most": 10**7}, (28, 280)),
+        ("qwen3-vl-video", (100, 200), {"factor": 28, "least": 12544, "most": 10**7, "frames": 4}, (112, 196)),
+        ("qwen3-vl-video", (100, 200), {"factor": 28, "least": 1, "most": 40000, "frames": 4}, (56, 140)),
         ("paddleocr-vl", (10, 100), {"factor": 28, "least": 1, "most": 10**7}, (28, 280)),
         ("siglip2", (100, 200), {"factor": 16, "most": 256}, (176, 352)),
         ("pixtral", (2048, 1000), {"factor": 16, "most": 1024}, (1024, 512)),
@@ -189,6 +191,7 @@ def test_all_rules_are_tried() -> None:
     [
         ("qwen2-vl", (1, 201), {"factor": 28, "least": 3136, "most": 10**6}, "as 1 to 201: up to 200 is taken"),
         ("qwen2-vl", (0, 5), {"factor": 28, "least": 3136, "most": 10**6}, "has no pixel"),
+        ("qwen3-vl-video", (9, 9), {"factor": 28, "most": 10**7}, "at least two are taken"),
         ("longest", (1, 500), {"most": 100}, "nothing would be left: 100 x 0 pixels"),
     ],
 )

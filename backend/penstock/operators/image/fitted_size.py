@@ -24,7 +24,7 @@ class FittedSize(Operator):
     schema = Schema(
         name="FittedSize",
         devices=("cpu",),
-        inputs=(Input("images", ("HWC",), doc="Images of any type."),),
+        inputs=(Input("images", ("HWC", "FHWC"), doc="Images or videos of any type."),),
         arguments=(
             Argument(
                 "canvases", "int32[]", [], "Heights and widths to choose from: `letterbox`, `llava-next`, `within`."
@@ -79,8 +79,9 @@ class FittedSize(Operator):
         return [OutputSpec(FLOAT, "", 1), OutputSpec(INT32, "", 1)]
 
     def infer(self, sample: Sample) -> list[tuple[int, ...]]:
-        height, width, _ = sample.shapes[0]
-        sample.plan = fitted(self.args["rule"], height, width, self._arguments)
+        *frames, height, width, _ = sample.shapes[0]
+        arguments = self._arguments._replace(frames=frames[0]) if frames else self._arguments
+        sample.plan = fitted(self.args["rule"], height, width, arguments)
         return [(2,), (2,)]
 
     def compute(self, sample: Sample) -> None:
