@@ -100,8 +100,12 @@ $(PARITY)/.ready: $(VENV)/.ready pyproject.toml
 stubs: setup  ## Refresh the type stubs of fn and ops, for editors, after an operator was added or changed
 	@$(BIN)/penstock stubs
 
+.PHONY: bench-presets
+bench-presets: $(PARITY)/.ready  ## Presets beside the classes of transformers, from files to tensors
+	@PYTHONPATH=backend:tests/parity $(PARITY)/bin/python tests/benchmarks/presets.py $(ARGS)
+
 .PHONY: bench
-bench: bench-engine bench-serving  ## Speed beside real DALI: operators, pipelines, growth, serving (half an hour)
+bench: bench-engine bench-presets bench-serving  ## Speed beside real DALI: operators, pipelines, growth, serving (half an hour)
 
 .PHONY: bench-engine
 bench-engine: $(COMPARES)/.ready  ## Pipelines, operators, loops and readers beside DALI on CPU; on a GPU: ARGS=--gpu

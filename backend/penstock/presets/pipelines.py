@@ -115,7 +115,7 @@ def count_tokens(configuration: Configuration, sizes: Sequence[tuple[int, int]],
 
     Example:
         >>> count_tokens({"image_processor_type": "Qwen2VLImageProcessor"}, [(853, 1280)])
-        [1276]
+        [1247]
     """
     family = read_configuration(configuration)
     if set(model) != set(family.tells_by):
