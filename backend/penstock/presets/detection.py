@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from penstock import fn
 from penstock.graph import DataNode
-from penstock.presets.family import PIXELS, Features, ImageFamily, PresetError, extended, image_sizes, size_of
+from penstock.presets.family import PIXELS, Features, ImageFamily, PresetError, Values, extended, image_sizes, size_of
 from penstock.presets.fixed import IMAGENET
 
 _MASK = "pixel_mask"
@@ -36,7 +35,7 @@ class DetectionFamily(ImageFamily):
     pad_size: Mapping[str, int] = field(default_factory=dict)
     max_size: int = 0
 
-    def converted(self, values: dict[str, Any]) -> dict[str, Any]:
+    def converted(self, values: Values) -> Values:
         own = super().converted(values)
         size = own["size"]
         if own["max_size"] or isinstance(size, int):
@@ -67,7 +66,7 @@ class DetectionFamily(ImageFamily):
             return fn.fitted_size(images, rule="within", canvases=[size["max_height"], size["max_width"]])[0]
         return fn.fitted_size(images, rule="detr", least=size["shortest_edge"], most=size["longest_edge"])[0]
 
-    def joined(self, images: Sequence[Features]) -> dict[str, Any]:
+    def joined(self, images: Sequence[Features]) -> Values:
         values = [image[PIXELS] for image in images]
         if not self.do_pad:
             return super().joined(images)
@@ -90,7 +89,7 @@ class SamFamily(ImageFamily):
 
     names = (PIXELS, "original_sizes", "reshaped_input_sizes")
 
-    def converted(self, values: dict[str, Any]) -> dict[str, Any]:
+    def converted(self, values: Values) -> Values:
         own = super().converted(values)
         own["size"] = size_of(own["size"], True, "`size`", frozenset({"longest_edge"}))
         own["pad_size"] = size_of(own["pad_size"], True, "`pad_size`", _SQUARE)

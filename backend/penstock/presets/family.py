@@ -65,6 +65,8 @@ class PresetError(PenstockError, ValueError):
     """A configuration that no preset follows."""
 
 
+Values = dict[str, Any]
+"""Values by name: settings of a configuration, or what a processor gives."""
 Features = Mapping[str, np.ndarray]
 """What a pipeline gives of one image, by the names of its outputs."""
 
@@ -89,7 +91,7 @@ class Family:
         """The names of the outputs."""
         return self.names
 
-    def converted(self, values: dict[str, Any]) -> dict[str, Any]:
+    def converted(self, values: Values) -> Values:
         """The settings as this family holds them, from those of a configuration over its defaults.
 
         Raises:
@@ -108,7 +110,7 @@ class Family:
         """How many vision tokens an image becomes; ``model``: the values that :attr:`tells_by` names."""
         raise PresetError(f"{type(self).__name__} does not tell how many tokens an image becomes")
 
-    def joined(self, images: Sequence[Features]) -> dict[str, Any]:
+    def joined(self, images: Sequence[Features]) -> Values:
         """What the processor gives of several images: one array for each name, or a list where their shapes differ."""
         return {
             name: (np.concatenate if name in self.concatenated else stacked)([image[name] for image in images])
@@ -135,7 +137,7 @@ class ImageFamily(Family):
     do_normalize: bool = True
     rescale_factor: float = 1 / 255
 
-    def converted(self, values: dict[str, Any]) -> dict[str, Any]:
+    def converted(self, values: Values) -> Values:
         own = dict(values)
         for key in ("image_mean", "image_std"):
             try:
@@ -179,7 +181,7 @@ class ImageFamily(Family):
         """Images of another size: height and width, given or computed."""
         return fn.resize(images, size=size, reference=backend, interpolation=self.filter_of(backend))
 
-    def normalizing(self, backend: str) -> dict[str, Any]:
+    def normalizing(self, backend: str) -> Values:
         """The arguments of the operators that rescale and normalize."""
         mean, std = (self.image_mean, self.image_std) if self.do_normalize else ((), ())
         return {"divisor": self.divisor(), "mean": list(mean), "std": list(std), "reference": ARITHMETIC[backend]}
@@ -255,7 +257,7 @@ def named(node: DataNode, name: str, ndim: int) -> DataNode:
     return fn.reshape(node, src_dims=list(range(ndim)), name=name)
 
 
-def stacked(arrays: Sequence[np.ndarray]) -> Any:
+def stacked(arrays: Sequence[np.ndarray]) -> object:
     """One array of all, or, where their shapes differ, a list of them."""
     return np.stack(arrays) if len({array.shape for array in arrays}) == 1 else list(arrays)
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypedDict
+from typing import TypedDict
 
 from penstock import fn, types
 from penstock.graph import DataNode
-from penstock.presets.family import PIXELS, ImageFamily, PresetError, image_sizes, named, size_of
+from penstock.presets.family import PIXELS, ImageFamily, PresetError, Values, image_sizes, named, size_of
 
 _CLIP_MEAN, _CLIP_STD = (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)
 HALVES = (0.5, 0.5, 0.5)
@@ -56,7 +56,7 @@ class FixedFamily(ImageFamily):
         crops, sizes = ("num_crops",) * self.counts_crops, ("original_sizes",) * self.tells_sizes
         return (PIXELS, *crops, *sizes)
 
-    def converted(self, values: dict[str, Any]) -> dict[str, Any]:
+    def converted(self, values: Values) -> Values:
         own = super().converted(values)
         if own["crop_pct"] != self.crop_pct and not self.crop_pct:
             raise PresetError(f"no preset follows the setting `crop_pct` ({own['crop_pct']!r})")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from penstock.presets.family import (
     Features,
     ImageFamily,
     PresetError,
+    Values,
     extended,
     image_sizes,
     named,
@@ -56,7 +57,7 @@ class PatchFamily(ImageFamily):
     concatenated: ClassVar[tuple[str, ...]] = (PIXELS,)
     hidden = frozenset({"rule", "flat"})
 
-    def converted(self, values: dict[str, Any]) -> dict[str, Any]:
+    def converted(self, values: Values) -> Values:
         own = super().converted(values)
         size = dict(own["size"]) if isinstance(own["size"], Mapping) else {}
         for key, older in (("shortest_edge", "min_pixels"), ("longest_edge", "max_pixels")):
@@ -212,7 +213,7 @@ class PixtralFamily(ImageFamily):
     names = (PIXELS, "image_sizes")
     tells_by = ("spatial_merge_size",)
 
-    def converted(self, values: dict[str, Any]) -> dict[str, Any]:
+    def converted(self, values: Values) -> Values:
         own = super().converted(values)
         own["size"] = size_of(own["size"], True, "`size`", frozenset({"longest_edge"}))
         own["patch_size"] = size_of(own["patch_size"], True, "`patch_size`", frozenset({"height", "width"}))
@@ -236,7 +237,7 @@ class PixtralFamily(ImageFamily):
         # Each row of tokens ends with one that tells so.
         return rows * (columns + 1)
 
-    def joined(self, images: Sequence[Features]) -> dict[str, Any]:
+    def joined(self, images: Sequence[Features]) -> Values:
         values = [image[PIXELS] for image in images]
         return {
             PIXELS: extended(values, (1, 2)) if self.do_pad else values,

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from penstock import fn, types
 from penstock.graph import DataNode
 from penstock.math import clamp
-from penstock.presets.family import Family, Features, PresetError, extended
+from penstock.presets.family import Family, Features, PresetError, Values, extended
 
 # In Hz, whatever the sampling rate; and how far below the loudest value the others are cut off, in powers of ten.
 _HIGHEST, _RANGE = 8000.0, 8.0
@@ -119,5 +118,5 @@ class WaveFamily(_SoundFamily):
             return (fn.copy(data, name=self.names[0]),)
         return (fn.standardize(data, name=self.names[0]),)
 
-    def joined(self, images: Sequence[Features]) -> dict[str, Any]:
+    def joined(self, images: Sequence[Features]) -> Values:
         return {name: extended([image[name] for image in images], (0,)) for name in self.names}

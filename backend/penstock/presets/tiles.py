@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from penstock.presets.family import (
     Features,
     ImageFamily,
     PresetError,
+    Values,
     extended,
     image_sizes,
     size_of,
@@ -71,7 +72,7 @@ class AnyresFamily(_TileFamily):
     names = (PIXELS, _SIZES)
     tells_by: ClassVar[tuple[str, ...]] = ("patch_size",)
 
-    def converted(self, values: dict[str, Any]) -> dict[str, Any]:
+    def converted(self, values: Values) -> Values:
         own = super().converted(values)
         own["size"] = size_of(
             own["size"], bool(own["default_to_square"]), "`size`", _SQUARE, frozenset({"shortest_edge"})
@@ -129,7 +130,7 @@ class AnyresFamily(_TileFamily):
             columns -= 2 * ((columns - int(round(width * (rows / height), 7))) // 2)
         return rows, columns
 
-    def joined(self, images: Sequence[Features]) -> dict[str, Any]:
+    def joined(self, images: Sequence[Features]) -> Values:
         values = [image[PIXELS] for image in images]
         return {
             PIXELS: extended(values, (0,)) if self.do_pad else values,
@@ -159,7 +160,7 @@ class OnevisionFamily(AnyresFamily):
             rows, columns = int(rows // ratio), int(columns // ratio)
         return side * side + rows * (columns + 1)
 
-    def joined(self, images: Sequence[Features]) -> dict[str, Any]:
+    def joined(self, images: Sequence[Features]) -> Values:
         return super().joined(images) | {"batch_num_images": np.ones(len(images), np.int64)}
 
 
@@ -188,7 +189,7 @@ class GridFamily(_TileFamily):
     concatenated = (PIXELS,)
     tells_by = ("image_seq_length",)
 
-    def converted(self, values: dict[str, Any]) -> dict[str, Any]:
+    def converted(self, values: Values) -> Values:
         own = super().converted(values)
         own["size"] = size_of(own["size"], True, "`size`", _SQUARE)
         if not 1 <= own["min_patches"] <= own["max_patches"]:
@@ -218,7 +219,7 @@ class GridFamily(_TileFamily):
         tiles = (fit.height // self.tile[0]) * (fit.width // self.tile[1])
         return (tiles + (tiles > 1)) * model["image_seq_length"]
 
-    def joined(self, images: Sequence[Features]) -> dict[str, Any]:
+    def joined(self, images: Sequence[Features]) -> Values:
         return super().joined(images) | {"num_patches": [int(image["num_patches"]) for image in images]}
 
 
@@ -241,7 +242,7 @@ class SplitFamily(_TileFamily):
     names = (PIXELS, _MASK)
     tells_by = ("image_seq_len",)
 
-    def converted(self, values: dict[str, Any]) -> dict[str, Any]:
+    def converted(self, values: Values) -> Values:
         own = super().converted(values)
         for key in ("size", "max_image_size"):
             own[key] = size_of(own[key], False, f"`{key}`", _LONGEST)
@@ -278,7 +279,7 @@ class SplitFamily(_TileFamily):
         tiles = (fit.height // self.tile[0]) * (fit.width // self.tile[1])
         return (tiles + (tiles > 1)) * model["image_seq_len"]
 
-    def joined(self, images: Sequence[Features]) -> dict[str, Any]:
+    def joined(self, images: Sequence[Features]) -> Values:
         return {name: np.concatenate([image[name] for image in images])[None] for name in self.names}
 
 
@@ -299,7 +300,7 @@ class LlamaFamily(_TileFamily):
     concatenated = (PIXELS,)
     tells_by = ("patch_size", "pixel_shuffle_ratio_inverse")
 
-    def converted(self, values: dict[str, Any]) -> dict[str, Any]:
+    def converted(self, values: Values) -> Values:
         own = super().converted(values)
         own["size"] = size_of(own["size"], True, "`size`", _SQUARE)
         if own["size"]["height"] != own["size"]["width"]:

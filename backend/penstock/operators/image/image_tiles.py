@@ -94,7 +94,7 @@ class ImageTiles(Operator[None, _Layout]):
             raise ValueError(f"`tile` has a positive height and width. Got: {self.args['tile']}")
         if self.args["whole_at"] not in _WHOLE:
             raise ValueError(f"`whole_at` is `first` or `last`. Got: {self.args['whole_at']!r}")
-        self._table = checked_table(self.args)
+        self._table = checked_table(*(self.args[argument.name] for argument in NORMALIZING_ARGUMENTS))
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         for batch in workspace.inputs:

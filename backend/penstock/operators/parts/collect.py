@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -66,7 +65,7 @@ class Collect(Operator):
 
     @staticmethod
     def _shape(
-        workspace: Workspace, index: int, own: Sequence[Any], default: tuple[int, ...], stacks: bool
+        workspace: Workspace, index: int, own: Sequence[np.ndarray], default: tuple[int, ...], stacks: bool
     ) -> tuple[int, ...]:
         if not own:
             return default
@@ -84,8 +83,8 @@ class Collect(Operator):
         return (len(own) if stacks else sum(part.shape[0] for part in own), *shapes[0])
 
     @staticmethod
-    def _fill(workspace: Workspace, groups: Sequence[Sequence[Any]], joined: TensorList, stacks: bool) -> None:
-        module: Any = np if workspace.device == "cpu" else require_cupy()
+    def _fill(workspace: Workspace, groups: Sequence[Sequence[np.ndarray]], joined: TensorList, stacks: bool) -> None:
+        module = np if workspace.device == "cpu" else require_cupy()
         join = module.stack if stacks else module.concatenate
 
         def fill(index: int) -> None:
