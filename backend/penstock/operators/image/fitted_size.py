@@ -42,10 +42,12 @@ class FittedSize(Operator):
                 required=True,
                 choices=tuple(RULES),
                 example="pixtral",
+                exempt="Each rule needs arguments of its own.",
             ),
             Argument("tile", "int32[]", [1, 1], "Height and width of a tile: `internvl`, `llama4`."),
         ),
         outputs=2,
+        exempt={"sequences": "a video has one size, which is that of its frames"},
         examples=(
             Example({"rule": "pixtral", "factor": 4, "most": 20}),
             Example({"rule": "qwen2-vl", "factor": 4, "least": 100, "most": 400}),

@@ -60,6 +60,7 @@ class ImagePatches(Operator[None, _Grid]):
                 "temporal", "int32", 1, "Frames in a patch; an image, or the last frame, stands for those missing."
             ),
         ),
+        exempt={"sequences": "the patches of a video are of several frames"},
         outputs=lambda arguments: 3 if arguments.get("length") else 2,
         examples=(
             Example({"patch": 4, "mean": [0.5, 0.4, 0.3], "std": [0.2, 0.25, 0.3]}),
