@@ -115,6 +115,7 @@ def test_keys_tell_settings_and_bytes_apart() -> None:
         ({"image_processor_type": "Gemma3ImageProcessor", "do_pan_and_scan": True}, "`do_pan_and_scan`"),
         ({"image_processor_type": "PixtralImageProcessor", "patch_size": {"height": 9, "width": 8}}, "square"),
         ({"image_processor_type": "Llama4ImageProcessor", "do_normalize": False}, "rescales and normalizes"),
+        ({"image_processor_type": "YoloLetterboxImageProcessor", "padding_value": 300}, "from 0 to 255"),
         (WHISPER | {"return_attention_mask": True}, "`return_attention_mask`"),
         (WHISPER | {"n_samples": 3}, "480000 follows from the other settings"),
         (WHISPER | {"padding_side": "left"}, "`padding_side`"),
@@ -209,6 +210,32 @@ def test_sounds_that_are_refused() -> None:
         FeatureExtractor(QWEN)
     with pytest.raises(presets.PresetError, match="is for audio, and this class takes images"):
         ImageProcessor(WAVE)
+
+
+@pytest.mark.parametrize("size", [(40, 70), (70, 40), (41, 41), (33, 64)])
+def test_letterbox(size: tuple[int, int]) -> None:
+    """Beside OpenCV itself, which Ultralytics calls in this way."""
+    import cv2
+
+    images = [np.random.default_rng(side).integers(0, 256, (*size, 3), np.uint8) for side in size]
+    pipeline = presets.preset(
+        {"image_processor_type": "YoloLetterboxImageProcessor", "size": {"height": 48, "width": 64}},
+        batch_size=2,
+        encoded=False,
+    )
+    values, sizes = pipeline.run(images=images)
+    scale = min(48 / size[0], 64 / size[1])
+    height, width = round(size[0] * scale), round(size[1] * scale)
+    top, left = round((48 - height) / 2 - 0.1), round((64 - width) / 2 - 0.1)
+    for image, given, original in zip(images, values, sizes):
+        box = np.full((48, 64, 3), 114, np.uint8)
+        box[top : top + height, left : left + width] = cv2.resize(
+            image, (width, height), interpolation=cv2.INTER_LINEAR
+        )
+        expected = box.transpose(2, 0, 1).astype(np.float32) / np.float32(255)
+        np.testing.assert_array_equal(np.array(given), expected)
+        assert np.array(original).tolist() == list(size)
+    pipeline.close()
 
 
 def test_nothing_is_refused() -> None:

@@ -1,6 +1,7 @@
 """How large models want their images, which depends on how large these are: one function for each way of telling.
 
-What each gives was found by asking the image processors of `transformers` 5.23, whose roundings are followed.
+What each gives was found by asking the image processors of `transformers` 5.23, and for `letterbox` Ultralytics 8.4, whose
+roundings are followed.
 """
 
 from __future__ import annotations
@@ -288,7 +289,7 @@ def _letterbox(height: int, width: int, arguments: SizeArguments) -> Fit:
     """As large as the first canvas holds; sides are rounded."""
     rows, columns = arguments.canvases[0]
     scale = min(rows / height, columns / width)
-    return Fit(max(round(height * scale), 1), max(round(width * scale), 1), rows, columns)
+    return Fit(round(height * scale), round(width * scale), rows, columns)
 
 
 RULES: dict[str, Callable[[int, int, SizeArguments], Fit]] = {

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from penstock.errors import did_you_mean
-from penstock.presets.detection import SAM, DetectionFamily
+from penstock.presets.detection import SAM, DetectionFamily, LetterboxFamily
 from penstock.presets.family import Family, PresetError, settings_from
 from penstock.presets.fixed import CLIP, IMAGENET, DinoFamily, FixedFamily
 from penstock.presets.patches import (
@@ -30,7 +30,7 @@ from penstock.presets.tiles import (
 )
 
 FILE = "preprocessor_config.json"
-# The classes of `transformers`, less their ending, with their own defaults.
+# The classes of `transformers`, less their ending, with their own defaults; and YOLO's letterbox, which it does not have.
 _FAMILIES: dict[str, Family] = {
     "Bit": CLIP,
     "CLIP": CLIP,
@@ -68,6 +68,7 @@ _FAMILIES: dict[str, Family] = {
     "SmolVLM": SplitFamily(size={"longest_edge": 4 * 364}, max_image_size={"longest_edge": 364}),
     "ViT": FixedFamily(size={"height": 224, "width": 224}),
     "Wav2Vec2": WaveFamily(),
+    "YoloLetterbox": LetterboxFamily(),
     "Whisper": WhisperFamily(),
 }
 # What classes end with, and what is left of it: a family.

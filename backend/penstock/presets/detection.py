@@ -9,11 +9,22 @@ import numpy as np
 
 from penstock import fn
 from penstock.graph import DataNode
-from penstock.presets.family import PIXELS, Features, ImageFamily, PresetError, Values, extended, image_sizes, size_of
+from penstock.presets.family import (
+    PIXELS,
+    Family,
+    Features,
+    ImageFamily,
+    PresetError,
+    Values,
+    extended,
+    image_sizes,
+    size_of,
+)
 from penstock.presets.fixed import IMAGENET
 
 _MASK = "pixel_mask"
 _SIDES = frozenset({"shortest_edge", "longest_edge"})
+_WHITE = 255
 _SQUARE, _WITHIN = frozenset({"height", "width"}), frozenset({"max_height", "max_width"})
 
 
@@ -113,3 +124,43 @@ class SamFamily(ImageFamily):
 
 
 SAM = SamFamily(**IMAGENET)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LetterboxFamily(Family):
+    """YOLO as Ultralytics prepares it: as large as fits, by OpenCV's linear filter, upon gray, divided by 255.
+
+    Attributes:
+        size: `height` and `width` of the result.
+        padding_value: the gray beside the image.
+    """
+
+    size: Mapping[str, int] = field(default_factory=lambda: {"height": 640, "width": 640})
+    padding_value: int = 114
+
+    names = (PIXELS, "original_sizes")
+
+    def converted(self, values: Values) -> Values:
+        own = super().converted(values)
+        own["size"] = size_of(own["size"], True, "`size`", _SQUARE)
+        if not 0 <= own["padding_value"] <= _WHITE:
+            raise PresetError(f"`padding_value` is from 0 to 255. Got: {own['padding_value']}")
+        return own
+
+    def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
+        canvas = [self.size["height"], self.size["width"]]
+        size, _ = fn.fitted_size(data, rule="letterbox", canvases=canvas)
+        images = fn.resize(data, size=size, reference="opencv", interpolation="linear")
+        # In single precision, as is all that stands beside it.
+        gray = float(np.float32(self.padding_value) / np.float32(_WHITE))
+        boxes = fn.image_tiles(
+            images,
+            tile=canvas,
+            canvas=canvas,
+            centred=True,
+            fill_value=gray,
+            divisor=float(_WHITE),
+            mean=[0.0],
+            std=[1.0],
+        )
+        return fn.squeeze(boxes, axes=[0], name=PIXELS), image_sizes(data, "original_sizes")
