@@ -74,14 +74,14 @@ wheel: setup  ## A wheel, in dist, with the backend's library in it: for machine
 
 .PHONY: lint
 lint: setup stubs  ## Style and types
-	$(BIN)/ruff check backend tests client_examples docs
-	$(BIN)/ruff format --check backend tests client_examples docs
+	$(BIN)/ruff check backend tests client_examples docs examples
+	$(BIN)/ruff format --check backend tests client_examples docs examples
 	$(BIN)/mypy
 
 .PHONY: format
 format: setup  ## Bring the code into shape
-	$(BIN)/ruff check --fix backend tests client_examples docs
-	$(BIN)/ruff format backend tests client_examples docs
+	$(BIN)/ruff check --fix backend tests client_examples docs examples
+	$(BIN)/ruff format backend tests client_examples docs examples
 
 # Real DALI beside all that Penstock uses, and pytest. The benchmark's DALI is another: its numpy 1 allows only an OpenCV whose
 # results are not those of DALI's.
