@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from penstock import presets
 from penstock.plugin.transformers import FeatureExtractor, ImageProcessor
@@ -210,6 +211,19 @@ def test_sounds_that_are_refused() -> None:
         FeatureExtractor(QWEN)
     with pytest.raises(presets.PresetError, match="is for audio, and this class takes images"):
         ImageProcessor(WAVE)
+
+
+def test_images_of_pil_are_never_taken_for_planes_and_lie_upon_white() -> None:
+    processor = ImageProcessor({"image_processor_type": "ViTImageProcessor", "do_resize": False})
+    pixels = np.random.default_rng(0).integers(0, 256, (3, 9, 4), np.uint8)
+    given = Image.fromarray(pixels, "RGBA")
+    white = Image.alpha_composite(Image.new("RGBA", (9, 3), "white"), given).convert("RGB")
+    expected = processor(np.asarray(white).transpose(2, 0, 1)).pixel_values
+    np.testing.assert_array_equal(processor(given).pixel_values, expected)
+    assert expected[0].shape == (3, 3, 9)
+    np.testing.assert_array_equal(
+        processor(given.convert("L")).pixel_values[0][0], processor(given.convert("L")).pixel_values[0][2]
+    )
 
 
 @pytest.mark.parametrize("size", [(40, 70), (70, 40), (41, 41), (33, 64)])
