@@ -82,14 +82,14 @@ wheel: setup  ## A wheel, in dist, with the backend's library in it: for machine
 
 .PHONY: lint
 lint: setup stubs  ## Style and types
-	$(BIN)/ruff check backend tests client_examples docs
-	$(BIN)/ruff format --check backend tests client_examples docs
+	$(BIN)/ruff check backend tests client_examples docs examples
+	$(BIN)/ruff format --check backend tests client_examples docs examples
 	$(BIN)/mypy
 
 .PHONY: format
 format: setup  ## Bring the code into shape
-	$(BIN)/ruff check --fix backend tests client_examples docs
-	$(BIN)/ruff format backend tests client_examples docs
+	$(BIN)/ruff check --fix backend tests client_examples docs examples
+	$(BIN)/ruff format backend tests client_examples docs examples
 
 # Real DALI with all of Penstock's dependencies, and pytest. It is separate from the benchmark's DALI, whose numpy 1 allows only
 # versions of OpenCV that give other results than DALI's.
@@ -108,8 +108,12 @@ $(PARITY)/.ready: $(VENV)/.ready pyproject.toml
 stubs: setup  ## Refresh the type stubs of fn and ops, for editors, after an operator was added or changed
 	@$(BIN)/penstock stubs
 
+.PHONY: bench-presets
+bench-presets: $(PARITY)/.ready  ## Presets beside the classes of transformers, from files to tensors
+	@PYTHONPATH=backend:tests/parity $(PARITY)/bin/python tests/benchmarks/presets.py $(ARGS)
+
 .PHONY: bench
-bench: bench-engine bench-serving  ## Speed beside real DALI: operators, pipelines, growth, serving (half an hour)
+bench: bench-engine bench-presets bench-serving  ## Speed beside real DALI: operators, pipelines, growth, serving (half an hour)
 
 .PHONY: bench-engine
 bench-engine: $(COMPARES)/.ready  ## Pipelines, operators, loops and readers compared with DALI on CPU; on a GPU: ARGS=--gpu

@@ -2,8 +2,8 @@
 
     make bench-presets [ARGS="--json FILE --only qwen"]
 
-From files to tensors: photographs of 1280 x 853 pixels as JPEG, a call with several of them, one thread. A figure is
-processor time for an image; the least of the rounds.
+From files to tensors: photographs of 1280 x 853 pixels as JPEG, a call with several of them, one thread; and Whisper's features
+of 30 seconds of sound, by torch. A figure is processor time for an image; the least of the rounds.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from libraries import torchvision_functional
 from processors import CONFIGURATIONS, FAMILIES, SMALL, backends_of
 
 COUNT = 4
+WHISPER = "whisper"
 _SHAPE = (853, 1280, 3)
 
 
@@ -75,6 +76,19 @@ def _class_of(configuration: Mapping[str, object], backend: str, files: list[byt
     return run
 
 
+def speech() -> dict[str, Run]:
+    """Whisper's features of 30 seconds, as often as there are images."""
+    import transformers
+
+    sound = np.random.default_rng(0).normal(0, 0.1, 480_000).astype(np.float32)
+    pipeline = preset({"feature_extractor_type": "WhisperFeatureExtractor"}, batch_size=COUNT, encoded=False)
+    extractor = transformers.WhisperFeatureExtractor()
+    return {
+        "Penstock": lambda: pipeline.run(audio=[sound] * COUNT),
+        "torchvision": lambda: [extractor(sound, sampling_rate=16000, return_tensors="pt") for _ in range(COUNT)],
+    }
+
+
 def main() -> None:
     """Prints the table, the presets that are furthest behind first."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -91,10 +105,11 @@ def main() -> None:
     transformers.logging.set_verbosity_error()
     files = photographs(options.photographs)
     rows = []
-    for name in CONFIGURATIONS:
+    for name in (*CONFIGURATIONS, WHISPER):
         if name in (*SMALL, *FAMILIES) or options.only not in name:
             continue
-        times = in_turns(candidates(name, files), cpu_ms, options.rounds, options.seconds, min)
+        runs = speech() if name == WHISPER else candidates(name, files)
+        times = in_turns(runs, cpu_ms, options.rounds, options.seconds, min)
         rows.append({"preset": name, "ms": {who: took / COUNT for who, took in times.items()}})
         print(rows[-1], file=sys.stderr, flush=True)
     keep("presets", rows, options.json)

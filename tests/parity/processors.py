@@ -172,9 +172,8 @@ SMALL = (
     "convnext-small",
 )
 # What is recorded of these is digests.
-FAMILIES = tuple(
-    name for name in CONFIGURATIONS if name not in SMALL and name.endswith(("-small", "-whole", "-within", "-large"))
-) + ("got-ocr2",)
+_TINY = ("-small", "-whole", "-within", "-large", "-ocr2")
+FAMILIES = tuple(name for name in CONFIGURATIONS if name not in SMALL and name.endswith(_TINY))
 # Where images differ in size, so that the class takes one at a time.
 APART = ("rt-detr-within",)
 # Of these classes there is no variant with PIL.
@@ -186,6 +185,43 @@ def backends_of(name: str) -> tuple[str, ...]:
     """Those for which the class of a configuration exists."""
     kind = CONFIGURATIONS[name].get("image_processor_type")
     return BACKENDS[:1] if kind in TORCHVISION_ONLY else BACKENDS
+
+
+VIDEOS: dict[str, Mapping[str, object]] = {
+    "qwen2-vl": {
+        "video_processor_type": "Qwen2VLVideoProcessor",
+        "size": {"shortest_edge": 400, "longest_edge": 4000},
+        "patch_size": 4,
+        "do_sample_frames": False,
+    },
+    "qwen3-vl": {
+        "video_processor_type": "Qwen3VLVideoProcessor",
+        "size": {"shortest_edge": 400, "longest_edge": 9000},
+        "patch_size": 5,
+        "do_sample_frames": False,
+    },
+}
+
+
+def videos() -> list[np.ndarray]:
+    """Frames of noise: so many, of such heights and widths."""
+    rng = np.random.default_rng(4)
+    shapes = (2, 30, 41), (5, 60, 33), (4, 90, 100)
+    return [rng.integers(0, 256, (*shape, 3), np.uint8) for shape in shapes]
+
+
+def by_video_processor(configuration: Mapping[str, object], given: list[np.ndarray]) -> dict[str, np.ndarray]:
+    """What the class gives of videos in one call."""
+    from libraries import torchvision_functional
+
+    torchvision_functional()
+    import torch
+    import transformers
+
+    held = {key: value for key, value in configuration.items() if not key.endswith("_type")}
+    processor = getattr(transformers, str(configuration["video_processor_type"]))(**held)
+    planes = [torch.from_numpy(video).permute(0, 3, 1, 2) for video in given]
+    return dict(processor(planes, return_tensors="np"))
 
 
 @dataclass(frozen=True)
@@ -231,9 +267,9 @@ def photographs(folder: Path) -> Iterator[Picture]:
                 yield picture_of(path.read_bytes())
 
 
-def ours(pipeline: Any, family: Any, files: list[np.ndarray]) -> dict[str, Any]:
-    """What a preset gives of files, joined as its processor does."""
-    outputs = [list(map(np.array, batch)) for batch in pipeline.run(images=files)]
+def ours(pipeline: Any, family: Any, given: list[np.ndarray]) -> dict[str, Any]:
+    """What a preset gives of files, or of videos, joined as its processor does."""
+    outputs = [list(map(np.array, batch)) for batch in pipeline.run(**{family.kind: given})]
     return family.joined([dict(zip(family.outputs, values)) for values in zip(*outputs)])
 
 

@@ -10,7 +10,19 @@ from typing import Any
 
 import numpy as np
 from libraries import versions
-from processors import APART, BACKENDS, CONFIGURATIONS, FAMILIES, SMALL, backends_of, by_transformers, pictures
+from processors import (
+    APART,
+    BACKENDS,
+    CONFIGURATIONS,
+    FAMILIES,
+    SMALL,
+    VIDEOS,
+    backends_of,
+    by_transformers,
+    by_video_processor,
+    pictures,
+    videos,
+)
 from resizing import cases, expected
 
 _FOLDER = Path(__file__).parent / "recorded"
@@ -56,6 +68,9 @@ def _families() -> dict[str, Any]:
             recorded[f"{name} {backend}"] = [
                 {key: digest_of(value) for key, value in result.items()} for result in results
             ]
+    for name, configuration in VIDEOS.items():
+        results = by_video_processor(configuration, videos())
+        recorded[f"video {name}"] = {key: digest_of(value) for key, value in results.items()}
     return recorded
 
 

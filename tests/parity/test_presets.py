@@ -17,7 +17,7 @@ from penstock.plugin.transformers import ImageProcessor
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from processors import APART, BACKENDS, CONFIGURATIONS, FAMILIES, SMALL, backends_of, ours, pictures
+from processors import APART, BACKENDS, CONFIGURATIONS, FAMILIES, SMALL, VIDEOS, backends_of, ours, pictures, videos
 from record import FAMILIES_RECORDED, PICTURE_MOST, PICTURES, PROCESSED, digest_of
 
 
@@ -48,6 +48,28 @@ def test_families_equal_what_transformers_gave(name: str) -> None:
         assert [{key: digest_of(value) for key, value in result.items()} for result in results] == recorded[
             f"{name} {backend}"
         ]
+
+
+@pytest.mark.parametrize("name", VIDEOS)
+def test_videos_equal_what_transformers_gave(name: str) -> None:
+    recorded = json.loads(FAMILIES_RECORDED.read_text())[f"video {name}"]
+    pipeline = presets.preset(VIDEOS[name], batch_size=len(videos()))
+    result = ours(pipeline, presets.read_configuration(VIDEOS[name]), videos())
+    pipeline.close()
+    assert {key: digest_of(value) for key, value in result.items()} == recorded
+
+
+def test_videos_of_one_frame_and_settings_that_are_not_followed() -> None:
+    pipeline = presets.preset(VIDEOS["qwen2-vl"])
+    (_, grid) = pipeline.run(videos=[videos()[0][:1]])
+    assert np.array(grid[0])[0] == 1
+    pipeline.close()
+    with pytest.raises(presets.PresetError, match="cap_pixels_per_frame"):
+        presets.preset({**VIDEOS["qwen2-vl"], "cap_pixels_per_frame": True})
+    with pytest.raises(presets.PresetError, match="no variant of `pil`"):
+        presets.preset(VIDEOS["qwen2-vl"], backend="pil")
+    with pytest.raises(presets.PresetError, match="Tokens of videos are not counted"):
+        presets.count_tokens(VIDEOS["qwen2-vl"], [(10, 10)])
 
 
 def test_processors_are_called_as_those_of_transformers(tmp_path: Path) -> None:

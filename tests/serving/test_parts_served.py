@@ -179,3 +179,15 @@ def test_a_bad_image_is_refused_alone(url: str) -> None:
             colours == expected and counts == [2] for colours, counts, expected in (each.result() for each in good)
         )
         assert all("decoders.image" in told.result() for told in refused)
+
+
+def test_images_of_which_none_has_a_box(url: str) -> None:
+    with tritonclient.http.InferenceServerClient(url) as client:
+        files = np.array([[picture(1, 0)[0]], [picture(2, 0)[0]]], np.object_)
+        boxes, counts = np.zeros((2, MOST, 4), np.float32), np.zeros((2, 1), np.int32)
+        answer = ask(client, "crop", image=files, boxes=boxes, found=counts)
+        assert answer.as_numpy("crops").shape == (0, 16, 16, 3)
+        assert answer.as_numpy("counts").tolist() == [[0], [0]]
+    # Triton gives no step of an ensemble an empty batch.
+    with pytest.raises(InferenceServerException, match="input 'crops' for model 'classify'"):
+        found(url, [1, 2], [0, 0])

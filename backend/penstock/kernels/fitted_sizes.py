@@ -1,6 +1,7 @@
 """How large models want their images, which depends on how large these are: one function for each way of telling.
 
-What each gives was found by asking the image processors of `transformers` 5.23, whose roundings are followed.
+What each gives was found by asking the image processors of `transformers` 5.23, and for `letterbox` Ultralytics 8.4, whose
+roundings are followed.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ class SizeArguments(NamedTuple):
         least, most: bounds, of a side, of pixels, of patches or of tiles.
         canvases: canvases to choose from: (height, width).
         tile: extents of a tile: (height, width).
+        frames: of a video.
     """
 
     factor: int = 1
@@ -39,6 +41,7 @@ class SizeArguments(NamedTuple):
     most: int = 0
     canvases: tuple[tuple[int, int], ...] = ()
     tile: tuple[int, int] = (1, 1)
+    frames: int = 1
 
 
 def fitted(rule: str, height: int, width: int, arguments: SizeArguments) -> Fit:
@@ -64,8 +67,11 @@ def _whole(height: int, width: int) -> Fit:
 # -- whole patches -----------------------------------------------------------------------------------------------------
 
 
-def _area(height: float, width: float, arguments: SizeArguments, frames: int = 1) -> Fit:
-    """Multiples of `factor`, of which so many frames have from `least` to `most` pixels, and nearly the same ratio."""
+def _area(height: int, width: int, arguments: SizeArguments, frames: int = 1, counted: int = 1) -> Fit:
+    """Multiples of `factor`, of which so many frames have from `least` to `most` pixels, and nearly the same ratio.
+
+    Bounds are held against ``counted`` frames, and the image is scaled as if there were ``frames``.
+    """
     if max(height, width) / min(height, width) > _MAX_RATIO:
         raise ValueError(
             f"The sides of an image of {width} x {height} pixels are as 1 to {max(height, width) / min(height, width):g}: "
@@ -73,10 +79,10 @@ def _area(height: float, width: float, arguments: SizeArguments, frames: int = 1
         )
     factor = arguments.factor
     rows, columns = (round(side / factor) * factor for side in (height, width))
-    if frames * rows * columns > arguments.most:
+    if counted * rows * columns > arguments.most:
         shrink = math.sqrt(frames * height * width / arguments.most)
         rows, columns = (max(factor, math.floor(side / shrink / factor) * factor) for side in (height, width))
-    elif frames * rows * columns < arguments.least:
+    elif counted * rows * columns < arguments.least:
         grow = math.sqrt(arguments.least / (frames * height * width))
         rows, columns = (math.ceil(side * grow / factor) * factor for side in (height, width))
     return _whole(rows, columns)
@@ -89,10 +95,18 @@ def _qwen2_vl(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 def _glm4v(height: int, width: int, arguments: SizeArguments) -> Fit:
     """`factor`, and `least` and `most` pixels of the two frames that an image stands for."""
+    return _qwen3_vl_video(height, width, arguments._replace(frames=2))
+
+
+def _qwen3_vl_video(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """`factor`, and `least` and `most` pixels of all frames, of which there are at least two."""
+    frames = arguments.frames
+    if frames < 2:
+        raise ValueError("A video of one frame is too short: at least two are taken")
     if min(height, width) < arguments.factor:
         scale = max(arguments.factor / height, arguments.factor / width)
         height, width = int(height * scale), int(width * scale)
-    return _area(height, width, arguments, frames=2)
+    return _area(height, width, arguments, frames, round(frames / 2) * 2)
 
 
 def _paddleocr_vl(height: int, width: int, arguments: SizeArguments) -> Fit:
@@ -275,7 +289,7 @@ def _letterbox(height: int, width: int, arguments: SizeArguments) -> Fit:
     """As large as the first canvas holds; sides are rounded."""
     rows, columns = arguments.canvases[0]
     scale = min(rows / height, columns / width)
-    return Fit(max(round(height * scale), 1), max(round(width * scale), 1), rows, columns)
+    return Fit(round(height * scale), round(width * scale), rows, columns)
 
 
 RULES: dict[str, Callable[[int, int, SizeArguments], Fit]] = {
@@ -291,6 +305,7 @@ RULES: dict[str, Callable[[int, int, SizeArguments], Fit]] = {
     "paddleocr-vl": _paddleocr_vl,
     "pixtral": _pixtral,
     "qwen2-vl": _qwen2_vl,
+    "qwen3-vl-video": _qwen3_vl_video,
     "siglip2": _siglip2,
     "within": _within,
 }

@@ -9,11 +9,15 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from penstock.presets import PresetError, count_tokens, preset, read_configuration
+
+if TYPE_CHECKING:
+    from PIL import Image
+    from typing_extensions import Self
 
 __all__ = ["FeatureExtractor", "Features", "ImageProcessor"]
 
@@ -35,7 +39,6 @@ class _Processor:
     """What processors of images and of sounds share."""
 
     _input = ""
-    _is_sound = False
 
     def __init__(
         self,
@@ -45,9 +48,8 @@ class _Processor:
         num_threads: int | None = None,
     ) -> None:
         self._family = read_configuration(configuration)
-        if self._family.is_sound != self._is_sound:
-            other = "FeatureExtractor" if self._family.is_sound else "ImageProcessor"
-            raise PresetError(f"The configuration is that of a {other}: use that class")
+        if self._family.kind != self._input:
+            raise PresetError(f"The configuration is for {self._family.kind}, and this class takes {self._input}")
         self._configuration = configuration
         self._pipeline = preset(
             configuration,
@@ -61,7 +63,7 @@ class _Processor:
     @classmethod
     def from_pretrained(
         cls, folder: str | Path, *, backend: str = "torchvision", num_threads: int | None = None
-    ) -> Any:
+    ) -> Self:
         """The processor of the model in a folder, which is not sought anywhere else.
 
         Raises:
@@ -118,7 +120,6 @@ class FeatureExtractor(_Processor):
     """A feature extractor of speech made from a model's own configuration; arguments as for :class:`ImageProcessor`."""
 
     _input = "audio"
-    _is_sound = True
 
     def __call__(
         self, raw_speech: object, sampling_rate: int | None = None, return_tensors: str | None = None
@@ -136,16 +137,14 @@ class FeatureExtractor(_Processor):
         wanted = getattr(self._family, "sampling_rate", None)
         if sampling_rate not in (None, wanted):
             raise ValueError(f"The model takes sounds of {wanted} Hz, and these are of {sampling_rate} Hz")
-        several = isinstance(raw_speech, (list, tuple)) and len(raw_speech) and np.ndim(raw_speech[0])
-        given: Any = raw_speech if several or np.ndim(raw_speech) == 2 else [raw_speech]
-        sounds = [np.ascontiguousarray(sound, np.float32) for sound in given]
+        sounds = [np.ascontiguousarray(np.asarray(sound, np.float32)) for sound in _several(raw_speech)]
         for number, sound in enumerate(sounds):
             if sound.ndim != 1 or not sound.size:
                 raise ValueError(f"Sound {number}: expected one channel of samples. Got the shape {sound.shape}")
         return self._features(sounds, return_tensors)
 
 
-def _collected(name: str, value: Any, kind: str | None) -> object:
+def _collected(name: str, value: object, kind: str | None) -> object:
     if kind is None:
         return value
     if kind not in ("np", "pt"):
@@ -164,9 +163,20 @@ def _collected(name: str, value: Any, kind: str | None) -> object:
     return torch.from_numpy(value)
 
 
-def _pixels(image: Any, number: int) -> np.ndarray:
+def _several(sounds: object) -> Sequence[object]:
+    """Sounds as a sequence; a list of numbers is one sound."""
+    if isinstance(sounds, np.ndarray):
+        return list(sounds) if sounds.ndim > 1 else [sounds]
+    if isinstance(sounds, (list, tuple)) and sounds and not isinstance(sounds[0], (int, float)):
+        return sounds
+    return [sounds]
+
+
+def _pixels(image: object, number: int) -> np.ndarray:
     """An image of uint8, contiguous, of shape (H, W, 3)."""
-    if hasattr(image, "convert"):
+    from PIL import Image
+
+    if isinstance(image, Image.Image):
         return np.asarray(_opaque(image).convert("RGB"))
     array = np.asarray(image)
     if array.dtype != np.uint8 or array.ndim != 3 or _CHANNELS not in (array.shape[0], array.shape[2]):
@@ -179,7 +189,7 @@ def _pixels(image: Any, number: int) -> np.ndarray:
     return np.ascontiguousarray(array.transpose(1, 2, 0) if planar else array)
 
 
-def _opaque(image: Any) -> Any:
+def _opaque(image: Image.Image) -> Image.Image:
     """An image of PIL upon white, if parts of it may be transparent."""
     if "A" not in image.getbands() and image.info.get("transparency") is None:
         return image

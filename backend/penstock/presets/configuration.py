@@ -7,22 +7,30 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from penstock.errors import did_you_mean
-from penstock.presets.detection import SAM, DetectionFamily
+from penstock.presets.detection import SAM, DetectionFamily, LetterboxFamily
 from penstock.presets.family import Family, PresetError, settings_from
 from penstock.presets.fixed import CLIP, IMAGENET, DinoFamily, FixedFamily
-from penstock.presets.patches import GLM4V, PADDLEOCR_VL, QWEN2_VL, PixtralFamily, SigLIP2Family
+from penstock.presets.patches import (
+    GLM4V,
+    PADDLEOCR_VL,
+    QWEN2_VL,
+    QWEN2_VL_VIDEO,
+    QWEN3_VL_VIDEO,
+    PixtralFamily,
+    SigLIP2Family,
+)
 from penstock.presets.speech import WaveFamily, WhisperFamily
 from penstock.presets.tiles import (
     LLAVA_NEXT,
     ONEVISION_PINPOINTS,
-    AnyresFamily,
     GridFamily,
     LlamaFamily,
+    OnevisionFamily,
     SplitFamily,
 )
 
 FILE = "preprocessor_config.json"
-# The classes of `transformers`, less their ending, with their own defaults.
+# The classes of `transformers`, less their ending, with their own defaults; and YOLO's letterbox, which it does not have.
 _FAMILIES: dict[str, Family] = {
     "Bit": CLIP,
     "CLIP": CLIP,
@@ -42,14 +50,14 @@ _FAMILIES: dict[str, Family] = {
     "Idefics3": SplitFamily(size={"longest_edge": 4 * 364}, max_image_size={"longest_edge": 364}),
     "Llama4": LlamaFamily(),
     "LlavaNext": LLAVA_NEXT,
-    "LlavaOnevision": AnyresFamily(
-        size={"height": 384, "width": 384}, image_grid_pinpoints=ONEVISION_PINPOINTS, counts_images=True
-    ),
+    "LlavaOnevision": OnevisionFamily(size={"height": 384, "width": 384}, image_grid_pinpoints=ONEVISION_PINPOINTS),
     "PaddleOCRVL": PADDLEOCR_VL,
     "Pixtral": PixtralFamily(),
     "Qwen2VL": QWEN2_VL,
+    "Qwen2VLVideo": QWEN2_VL_VIDEO,
     "Qwen2_5_VL": QWEN2_VL,
     "Qwen3VL": QWEN2_VL,
+    "Qwen3VLVideo": QWEN3_VL_VIDEO,
     "RTDetr": DetectionFamily(
         size={"height": 640, "width": 640}, image_mean=IMAGENET["image_mean"], do_normalize=False, do_pad=False
     ),
@@ -60,18 +68,24 @@ _FAMILIES: dict[str, Family] = {
     "SmolVLM": SplitFamily(size={"longest_edge": 4 * 364}, max_image_size={"longest_edge": 364}),
     "ViT": FixedFamily(size={"height": 224, "width": 224}),
     "Wav2Vec2": WaveFamily(),
+    "YoloLetterbox": LetterboxFamily(),
     "Whisper": WhisperFamily(),
 }
-_ENDINGS = ("ImageProcessorFast", "ImageProcessorPil", "ImageProcessor", "FeatureExtractor")
-_SOUND = (WaveFamily, WhisperFamily)
+# What classes end with, and what is left of it: a family.
+_ENDINGS = {
+    "ImageProcessorFast": "",
+    "ImageProcessorPil": "",
+    "ImageProcessor": "",
+    "FeatureExtractor": "",
+    "VideoProcessor": "Video",
+}
+_KINDS = {"images": "ImageProcessor", "videos": "Processor", "audio": "FeatureExtractor"}
+_TYPES = ("image_processor_type", "feature_extractor_type", "video_processor_type")
 
 
 def families() -> tuple[str, ...]:
     """The processors that presets follow, as `transformers` names them."""
-    return tuple(
-        f"{name}{'FeatureExtractor' if isinstance(family, _SOUND) else 'ImageProcessor'}"
-        for name, family in _FAMILIES.items()
-    )
+    return tuple(name + _KINDS[family.kind] for name, family in _FAMILIES.items())
 
 
 def read_configuration(source: str | Path | Mapping[str, object]) -> Family:
@@ -82,8 +96,8 @@ def read_configuration(source: str | Path | Mapping[str, object]) -> Family:
         FileNotFoundError: there is no such file.
     """
     given = source if isinstance(source, Mapping) else _read(Path(source))
-    name = str(given.get("image_processor_type") or given.get("feature_extractor_type") or "")
-    family = next((name.removesuffix(ending) for ending in _ENDINGS if name.endswith(ending)), name)
+    name = str(next(filter(None, map(given.get, _TYPES)), ""))
+    family = next((name.removesuffix(end) + left for end, left in _ENDINGS.items() if name.endswith(end)), name)
     if family not in _FAMILIES:
         told = f"No preset follows {name!r}" if name else "The configuration names no class (`image_processor_type`)"
         raise PresetError(f"{told}. There are: {', '.join(families())}{did_you_mean(name, families())}")

@@ -37,7 +37,9 @@ _WITHOUT_EFFECT = frozenset(
         "mask_pad_size",
         "mask_size",
         "processor_class",
+        "return_metadata",
         "return_tensors",
+        "video_processor_type",
     }
 )
 _ABSENT = frozenset(
@@ -63,6 +65,8 @@ class PresetError(PenstockError, ValueError):
     """A configuration that no preset follows."""
 
 
+Values = dict[str, Any]
+"""Values by name: settings of a configuration, or what a processor gives."""
 Features = Mapping[str, np.ndarray]
 """What a pipeline gives of one image, by the names of its outputs."""
 
@@ -77,15 +81,17 @@ class Family:
     """What must be known of the model, beside the settings, to count an image's tokens."""
     concatenated: ClassVar[tuple[str, ...]] = ()
     """Outputs of which the processor joins those of several images along their first axis; another output tells them apart."""
-    is_sound: ClassVar[bool] = False
-    """The input is a signal, not an image."""
+    hidden: ClassVar[frozenset[str]] = frozenset()
+    """Attributes that a family's classes differ in, and that no configuration sets."""
+    kind: ClassVar[str] = "images"
+    """What the input is, and is called: `images`, `videos` or `audio`."""
 
     @property
     def outputs(self) -> tuple[str, ...]:
         """The names of the outputs."""
         return self.names
 
-    def converted(self, values: dict[str, Any]) -> dict[str, Any]:
+    def converted(self, values: Values) -> Values:
         """The settings as this family holds them, from those of a configuration over its defaults.
 
         Raises:
@@ -104,7 +110,7 @@ class Family:
         """How many vision tokens an image becomes; ``model``: the values that :attr:`tells_by` names."""
         raise PresetError(f"{type(self).__name__} does not tell how many tokens an image becomes")
 
-    def joined(self, images: Sequence[Features]) -> dict[str, Any]:
+    def joined(self, images: Sequence[Features]) -> Values:
         """What the processor gives of several images: one array for each name, or a list where their shapes differ."""
         return {
             name: (np.concatenate if name in self.concatenated else stacked)([image[name] for image in images])
@@ -131,7 +137,7 @@ class ImageFamily(Family):
     do_normalize: bool = True
     rescale_factor: float = 1 / 255
 
-    def converted(self, values: dict[str, Any]) -> dict[str, Any]:
+    def converted(self, values: Values) -> Values:
         own = dict(values)
         for key in ("image_mean", "image_std"):
             try:
@@ -171,11 +177,11 @@ class ImageFamily(Family):
             raise PresetError(f"`rescale_factor`: only one over a number is followed. Got: {self.rescale_factor!r}")
         return divisor
 
-    def resized(self, images: DataNode, backend: str, size: object) -> DataNode:
+    def resized(self, images: DataNode, backend: str, size: DataNode | list[int]) -> DataNode:
         """Images of another size: height and width, given or computed."""
         return fn.resize(images, size=size, reference=backend, interpolation=self.filter_of(backend))
 
-    def normalizing(self, backend: str) -> dict[str, Any]:
+    def normalizing(self, backend: str) -> Values:
         """The arguments of the operators that rescale and normalize."""
         mean, std = (self.image_mean, self.image_std) if self.do_normalize else ((), ())
         return {"divisor": self.divisor(), "mean": list(mean), "std": list(std), "reference": ARITHMETIC[backend]}
@@ -191,8 +197,7 @@ def settings_from(defaults: AnyFamily, given: Mapping[str, object], name: str) -
         PresetError: one is unknown, or has a value that is not followed.
     """
     own = {each.name: getattr(defaults, each.name) for each in fields(defaults)}
-    hidden = getattr(defaults, "hidden", frozenset())
-    known = own.keys() - hidden
+    known = own.keys() - defaults.hidden
     for key, value in given.items():
         if value is None or (key in _ABSENT - known and not value) or key in _WITHOUT_EFFECT - known:
             continue
@@ -252,7 +257,7 @@ def named(node: DataNode, name: str, ndim: int) -> DataNode:
     return fn.reshape(node, src_dims=list(range(ndim)), name=name)
 
 
-def stacked(arrays: Sequence[np.ndarray]) -> Any:
+def stacked(arrays: Sequence[np.ndarray]) -> object:
     """One array of all, or, where their shapes differ, a list of them."""
     return np.stack(arrays) if len({array.shape for array in arrays}) == 1 else list(arrays)
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypedDict
+from typing import TypedDict
 
 from penstock import fn, types
 from penstock.graph import DataNode
-from penstock.presets.family import PIXELS, ImageFamily, PresetError, image_sizes, named, size_of
+from penstock.presets.family import PIXELS, ImageFamily, PresetError, Values, image_sizes, named, size_of
 
 _CLIP_MEAN, _CLIP_STD = (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)
 HALVES = (0.5, 0.5, 0.5)
@@ -49,19 +49,17 @@ class FixedFamily(ImageFamily):
     tells_sizes: bool = False
 
     tells_by = ("patch_size",)
-
-    @property
-    def hidden(self) -> frozenset[str]:
-        """What no configuration sets."""
-        return frozenset({"counts_crops", "tells_sizes", *(() if self.crop_pct else ("crop_pct",))})
+    hidden = frozenset({"counts_crops", "tells_sizes"})
 
     @property
     def outputs(self) -> tuple[str, ...]:
         crops, sizes = ("num_crops",) * self.counts_crops, ("original_sizes",) * self.tells_sizes
         return (PIXELS, *crops, *sizes)
 
-    def converted(self, values: dict[str, Any]) -> dict[str, Any]:
+    def converted(self, values: Values) -> Values:
         own = super().converted(values)
+        if own["crop_pct"] != self.crop_pct and not self.crop_pct:
+            raise PresetError(f"no preset follows the setting `crop_pct` ({own['crop_pct']!r})")
         own["size"] = size_of(own["size"], bool(own["default_to_square"]), "`size`")
         own["crop_size"] = size_of(own["crop_size"], True, "`crop_size`")
         if own["do_center_crop"] and "height" not in own["crop_size"]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from penstock.presets.family import (
     Features,
     ImageFamily,
     PresetError,
+    Values,
     extended,
     image_sizes,
     named,
@@ -52,16 +53,16 @@ class PatchFamily(ImageFamily):
     merge_size: int = 2
     flat: bool = True
 
-    names = (PIXELS, _GRID)
-    concatenated = (PIXELS,)
+    names: ClassVar[tuple[str, ...]] = (PIXELS, _GRID)
+    concatenated: ClassVar[tuple[str, ...]] = (PIXELS,)
     hidden = frozenset({"rule", "flat"})
 
-    def converted(self, values: dict[str, Any]) -> dict[str, Any]:
+    def converted(self, values: Values) -> Values:
         own = super().converted(values)
         size = dict(own["size"]) if isinstance(own["size"], Mapping) else {}
         for key, older in (("shortest_edge", "min_pixels"), ("longest_edge", "max_pixels")):
             if own[older]:
-                size[key] = own[older]
+                size[key], own[older] = own[older], 0
         own["size"] = size_of(size, False, "`size`", _BOTH_EDGES)
         for key in ("patch_size", "temporal_patch_size", "merge_size"):
             if own[key] < 1:
@@ -78,6 +79,7 @@ class PatchFamily(ImageFamily):
         return self.patch_size * self.merge_size
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
+        pixels, grid = self.names
         images = data
         if self.do_resize:
             size, _ = fn.fitted_size(
@@ -88,7 +90,7 @@ class PatchFamily(ImageFamily):
                 most=self.size["longest_edge"],
             )
             images = self.resized(data, backend, size)
-        patches, grid = fn.image_patches(
+        patches, grids = fn.image_patches(
             images,
             patch=self.patch_size,
             merge=self.merge_size if self.flat else 1,
@@ -96,10 +98,10 @@ class PatchFamily(ImageFamily):
             **self.normalizing(backend),
         )
         if self.flat:
-            return named(patches, PIXELS, 2), named(grid, _GRID, 1)
+            return named(patches, pixels, 2), named(grids, grid, 1)
         side = self.patch_size
         shape = [-1, CHANNELS * self.temporal_patch_size, side, side]
-        return fn.reshape(patches, shape=shape, name=PIXELS), named(grid, _GRID, 1)
+        return fn.reshape(patches, shape=shape, name=pixels), named(grids, grid, 1)
 
     def tokens(self, height: int, width: int, model: Mapping[str, int]) -> int:
         fit = self.fit(height, width) if self.do_resize else Fit(height, width, height, width)
@@ -114,6 +116,47 @@ PADDLEOCR_VL = PatchFamily(
     temporal_patch_size=1,
     flat=False,
     **OPENAI,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class VideoFamily(PatchFamily):
+    """Videos of Qwen-VL, whose frames were chosen before.
+
+    Attributes:
+        cap_pixels_per_frame: must be false.
+        do_sample_frames, fps, num_frames, min_frames, max_frames, max_video_tokens: accepted: frames are taken as they are
+            given.
+    """
+
+    cap_pixels_per_frame: bool = False
+    do_sample_frames: bool = False
+    fps: float = 2.0
+    num_frames: int = 0
+    min_frames: int = 4
+    max_frames: int = 768
+    max_video_tokens: int = 0
+
+    kind = "videos"
+    names = ("pixel_values_videos", "video_grid_thw")
+    concatenated = ("pixel_values_videos",)
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        if backend != "torchvision":
+            raise PresetError("Videos have no variant of `pil`")
+        if self.cap_pixels_per_frame:
+            raise PresetError("`cap_pixels_per_frame`: no preset bounds a video's pixels by its frames")
+
+    def tokens(self, height: int, width: int, model: Mapping[str, int]) -> int:
+        raise PresetError("Tokens of videos are not counted: they depend on the number of frames")
+
+
+QWEN2_VL_VIDEO = VideoFamily(size={"shortest_edge": 128 * 28 * 28, "longest_edge": 28 * 28 * 768}, **OPENAI)
+QWEN3_VL_VIDEO = VideoFamily(
+    rule="qwen3-vl-video",
+    size={"shortest_edge": 128 * 32 * 32, "longest_edge": 32 * 32 * 768},
+    patch_size=16,
 )
 
 
@@ -170,7 +213,7 @@ class PixtralFamily(ImageFamily):
     names = (PIXELS, "image_sizes")
     tells_by = ("spatial_merge_size",)
 
-    def converted(self, values: dict[str, Any]) -> dict[str, Any]:
+    def converted(self, values: Values) -> Values:
         own = super().converted(values)
         own["size"] = size_of(own["size"], True, "`size`", frozenset({"longest_edge"}))
         own["patch_size"] = size_of(own["patch_size"], True, "`patch_size`", frozenset({"height", "width"}))
@@ -194,7 +237,7 @@ class PixtralFamily(ImageFamily):
         # Each row of tokens ends with one that tells so.
         return rows * (columns + 1)
 
-    def joined(self, images: Sequence[Features]) -> dict[str, Any]:
+    def joined(self, images: Sequence[Features]) -> Values:
         values = [image[PIXELS] for image in images]
         return {
             PIXELS: extended(values, (1, 2)) if self.do_pad else values,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -30,7 +30,7 @@ def preset(
 ) -> Pipeline:
     """A pipeline from a model's own configuration, which gives, to the bit, what its processor gives of each image.
 
-    Its input is called `images`, or `audio` for models of speech. Its outputs are called as the processor's, such as
+    Its input is called `images`, `videos` or `audio`. Its outputs are called as the processor's, such as
     `pixel_values`; what varies with an image, as the number of its patches or tiles, varies from sample to sample.
 
     Args:
@@ -38,7 +38,8 @@ def preset(
         batch_size: the most images at a time.
         backend: whose arithmetic: `torchvision`, which `transformers` takes where it is installed, or `pil`.
         encoded: the input is files (JPEG, PNG and so on; sounds as WAV, FLAC or OGG); else images of uint8, of layout
-            HWC, in RGB, or signals of float32 at the model's sampling rate.
+            HWC, in RGB, or signals of float32 at the model's sampling rate. Videos are always given as frames of uint8, of
+            layout FHWC, those of which the model is to see.
         num_threads, prefetch_queue_depth: of the pipeline.
 
     Raises:
@@ -55,8 +56,7 @@ def preset(
         batch_size=batch_size, num_threads=num_threads, prefetch_queue_depth=prefetch_queue_depth, device_id=None
     )
     def preprocessing() -> tuple[DataNode, ...]:
-        source = _sounds if followed.is_sound else _images
-        return followed.process(source(followed, encoded), backend)
+        return followed.process(_SOURCES[followed.kind](followed, encoded), backend)
 
     pipeline: Pipeline = preprocessing()
     return pipeline
@@ -91,6 +91,13 @@ def _sounds(family: Family, encoded: bool) -> DataNode:
     return fn.external_source(name="audio", dtype=types.FLOAT, ndim=1)
 
 
+def _videos(family: Family, encoded: bool) -> DataNode:
+    return fn.external_source(name="videos", dtype=types.UINT8, layout="FHWC")
+
+
+_SOURCES: dict[str, Callable[[Family, bool], DataNode]] = {"images": _images, "videos": _videos, "audio": _sounds}
+
+
 def count_tokens(configuration: Configuration, sizes: Sequence[tuple[int, int]], **model: int) -> list[int]:
     """How many vision tokens images become, told by their sizes alone.
 
@@ -99,7 +106,8 @@ def count_tokens(configuration: Configuration, sizes: Sequence[tuple[int, int]],
         sizes: height and width of each image.
         model: what the count depends on beside these settings, as the model's own configuration has it: `patch_size`
             (CLIP, LLaVA and others), `image_seq_length` of a tile (InternVL), `image_seq_len` (Idefics3, SmolVLM),
-            `spatial_merge_size` (Pixtral).
+            `spatial_merge_size` (Pixtral), `max_tiles` (OneVision, 9 of `anyres_max_9`), `pixel_shuffle_ratio_inverse` (Llama
+            4, 2 for a ratio of 0.5).
 
     Raises:
         PresetError: no preset follows the configuration, or the model's values are not those that are needed.
@@ -107,7 +115,7 @@ def count_tokens(configuration: Configuration, sizes: Sequence[tuple[int, int]],
 
     Example:
         >>> count_tokens({"image_processor_type": "Qwen2VLImageProcessor"}, [(853, 1280)])
-        [1276]
+        [1247]
     """
     family = read_configuration(configuration)
     if set(model) != set(family.tells_by):

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from penstock import fn, types
 from penstock.graph import DataNode
-from penstock.math import max as math_max
-from penstock.presets.family import Family, Features, PresetError, extended
+from penstock.math import clamp
+from penstock.presets.family import Family, Features, PresetError, Values, extended
 
 # In Hz, whatever the sampling rate; and how far below the loudest value the others are cut off, in powers of ten.
 _HIGHEST, _RANGE = 8000.0, 8.0
@@ -34,7 +33,7 @@ class _SoundFamily(Family):
     padding_side: str = "right"
     return_attention_mask: bool = False
 
-    is_sound = True
+    kind = "audio"
 
     def check(self, backend: str) -> None:
         if self.padding_side != "right" or self.padding_value:
@@ -90,8 +89,9 @@ class WhisperFamily(_SoundFamily):
         logarithms = fn.to_decibels(mel, multiplier=1.0, reference=1.0, cutoff_db=-10.0)[
             :, : samples // self.hop_length
         ]
-        least = fn.reductions.max(logarithms) - _RANGE
-        return (fn.cast((math_max(logarithms, least) + 4.0) * 0.25, dtype=types.FLOAT, name=self.names[0]),)
+        most = fn.reductions.max(logarithms)
+        bounded = clamp(logarithms, most - _RANGE, most)
+        return (fn.cast((bounded + 4.0) * 0.25, dtype=types.FLOAT, name=self.names[0]),)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,5 +118,5 @@ class WaveFamily(_SoundFamily):
             return (fn.copy(data, name=self.names[0]),)
         return (fn.standardize(data, name=self.names[0]),)
 
-    def joined(self, images: Sequence[Features]) -> dict[str, Any]:
+    def joined(self, images: Sequence[Features]) -> Values:
         return {name: extended([image[name] for image in images], (0,)) for name in self.names}

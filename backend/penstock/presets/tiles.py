@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from penstock.presets.family import (
     Features,
     ImageFamily,
     PresetError,
+    Values,
     extended,
     image_sizes,
     size_of,
@@ -25,6 +26,8 @@ from penstock.presets.fixed import OPENAI
 
 _SIZES, _MASK = "image_sizes", "pixel_attention_mask"
 _SQUARE = frozenset({"height", "width"})
+# Fewer tokens than so many times too many are left.
+_MUCH = 1.1
 _LONGEST = frozenset({"longest_edge"})
 
 
@@ -54,7 +57,6 @@ class AnyresFamily(_TileFamily):
         image_grid_pinpoints: the canvases.
         do_pad: images have as many tiles as the one that has most, by tiles of zeros.
         crop_size: `height` and `width`; must be those of a tile.
-        counts_images: how many images each of a batch's prompts has is told, which is one (OneVision).
         do_center_crop: accepted; a tile is cropped to its own size.
     """
 
@@ -66,13 +68,11 @@ class AnyresFamily(_TileFamily):
     do_center_crop: bool = False
     crop_size: Mapping[str, int] = field(default_factory=dict)
     default_to_square: bool = False
-    counts_images: bool = False
 
-    hidden = frozenset({"counts_images"})
     names = (PIXELS, _SIZES)
-    tells_by = ("patch_size",)
+    tells_by: ClassVar[tuple[str, ...]] = ("patch_size",)
 
-    def converted(self, values: dict[str, Any]) -> dict[str, Any]:
+    def converted(self, values: Values) -> Values:
         own = super().converted(values)
         own["size"] = size_of(
             own["size"], bool(own["default_to_square"]), "`size`", _SQUARE, frozenset({"shortest_edge"})
@@ -114,23 +114,27 @@ class AnyresFamily(_TileFamily):
         return tiles, image_sizes(data, _SIZES)
 
     def tokens(self, height: int, width: int, model: Mapping[str, int]) -> int:
+        side = self.tile[0] // model["patch_size"]
+        rows, columns = self._features(height, width, side)
+        # Each row of tokens ends with one that tells so.
+        return side * side + rows * (columns + 1)
+
+    def _features(self, height: int, width: int, side: int) -> tuple[int, int]:
+        """Rows and columns of what a canvas becomes, of tiles of ``side`` squared, less what lies beside the image."""
         canvases = tuple((int(rows), int(columns)) for rows, columns in self.image_grid_pinpoints)
         fit = fitted("llava-next", height, width, SizeArguments(canvases=canvases))
-        side = self.tile[0] // model["patch_size"]
         rows, columns = (side * (extent // self.tile[0]) for extent in fit[2:])
-        # What lies beside the image is taken away again.
         if width / height > columns / rows:
             rows -= 2 * ((rows - int(round(height * (columns / width), 7))) // 2)
         else:
             columns -= 2 * ((columns - int(round(width * (rows / height), 7))) // 2)
-        return side * side + rows * (columns + 1)
+        return rows, columns
 
-    def joined(self, images: Sequence[Features]) -> dict[str, Any]:
+    def joined(self, images: Sequence[Features]) -> Values:
         values = [image[PIXELS] for image in images]
         return {
             PIXELS: extended(values, (0,)) if self.do_pad else values,
             _SIZES: np.stack([image[_SIZES] for image in images]),
-            **({"batch_num_images": np.ones(len(images), np.int64)} if self.counts_images else {}),
         }
 
 
@@ -140,6 +144,26 @@ LLAVA_NEXT = AnyresFamily(
     crop_size={"height": 224, "width": 224},
     image_grid_pinpoints=((336, 672), (672, 336), (672, 672), (1008, 336), (336, 1008)),
 )
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnevisionFamily(AnyresFamily):
+    """LLaVA-OneVision, which tells how many images each prompt has, and bounds the tokens."""
+
+    tells_by = ("patch_size", "max_tiles")
+
+    def tokens(self, height: int, width: int, model: Mapping[str, int]) -> int:
+        side = self.tile[0] // model["patch_size"]
+        rows, columns = self._features(height, width, side)
+        ratio = math.sqrt(rows * columns / (model["max_tiles"] * side**2))
+        if ratio > _MUCH:
+            rows, columns = int(rows // ratio), int(columns // ratio)
+        return side * side + rows * (columns + 1)
+
+    def joined(self, images: Sequence[Features]) -> Values:
+        return super().joined(images) | {"batch_num_images": np.ones(len(images), np.int64)}
+
+
 _SIDES = range(384, 2304 + 1, 384)
 ONEVISION_PINPOINTS = tuple((rows, columns) for rows in _SIDES for columns in _SIDES)
 
@@ -165,7 +189,7 @@ class GridFamily(_TileFamily):
     concatenated = (PIXELS,)
     tells_by = ("image_seq_length",)
 
-    def converted(self, values: dict[str, Any]) -> dict[str, Any]:
+    def converted(self, values: Values) -> Values:
         own = super().converted(values)
         own["size"] = size_of(own["size"], True, "`size`", _SQUARE)
         if not 1 <= own["min_patches"] <= own["max_patches"]:
@@ -175,7 +199,7 @@ class GridFamily(_TileFamily):
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
         tile = list(self.tile)
         whole = self.resized(data, backend, tile)
-        images = (whole,)
+        images: tuple[DataNode, ...] = (whole,)
         if self.crop_to_patches:
             size, _ = fn.fitted_size(data, rule="internvl", least=self.min_patches, most=self.max_patches, tile=tile)
             images = (self.resized(data, backend, size), whole)
@@ -195,7 +219,7 @@ class GridFamily(_TileFamily):
         tiles = (fit.height // self.tile[0]) * (fit.width // self.tile[1])
         return (tiles + (tiles > 1)) * model["image_seq_length"]
 
-    def joined(self, images: Sequence[Features]) -> dict[str, Any]:
+    def joined(self, images: Sequence[Features]) -> Values:
         return super().joined(images) | {"num_patches": [int(image["num_patches"]) for image in images]}
 
 
@@ -218,7 +242,7 @@ class SplitFamily(_TileFamily):
     names = (PIXELS, _MASK)
     tells_by = ("image_seq_len",)
 
-    def converted(self, values: dict[str, Any]) -> dict[str, Any]:
+    def converted(self, values: Values) -> Values:
         own = super().converted(values)
         for key in ("size", "max_image_size"):
             own[key] = size_of(own[key], False, f"`{key}`", _LONGEST)
@@ -233,7 +257,7 @@ class SplitFamily(_TileFamily):
         tile = list(self.tile)
         size, _ = fn.fitted_size(data, rule="idefics3", most=self.size["longest_edge"])
         images = self.resized(data, backend, size)
-        pictures = (self.resized(images, backend, tile),)
+        pictures: tuple[DataNode, ...] = (self.resized(images, backend, tile),)
         if self.do_image_splitting:
             size, _ = fn.fitted_size(images, rule="idefics3-tiles", factor=tile[0])
             enlarged = self.resized(images, backend, size)
@@ -255,7 +279,7 @@ class SplitFamily(_TileFamily):
         tiles = (fit.height // self.tile[0]) * (fit.width // self.tile[1])
         return (tiles + (tiles > 1)) * model["image_seq_len"]
 
-    def joined(self, images: Sequence[Features]) -> dict[str, Any]:
+    def joined(self, images: Sequence[Features]) -> Values:
         return {name: np.concatenate([image[name] for image in images])[None] for name in self.names}
 
 
@@ -276,7 +300,7 @@ class LlamaFamily(_TileFamily):
     concatenated = (PIXELS,)
     tells_by = ("patch_size", "pixel_shuffle_ratio_inverse")
 
-    def converted(self, values: dict[str, Any]) -> dict[str, Any]:
+    def converted(self, values: Values) -> Values:
         own = super().converted(values)
         own["size"] = size_of(own["size"], True, "`size`", _SQUARE)
         if own["size"]["height"] != own["size"]["width"]:

@@ -147,7 +147,13 @@ def output_specs(config: Mapping[str, Any], pipeline: Pipeline, settings: Settin
     entries, batched = config["output"], bool(config["max_batch_size"])
     split = split_outputs(settings, entries, declared_outputs(pipeline), output_order(entries, pipeline))
     return [
-        OutputSpec(entry["name"], data_type_of(entry) == BYTES, is_split, len(own_dims_of(entry)) + batched)
+        OutputSpec(
+            entry["name"],
+            data_type_of(entry) == BYTES,
+            is_split,
+            len(own_dims_of(entry)) + batched,
+            tuple(own_dims_of(entry)),
+        )
         for entry, is_split in zip(entries, split)
     ]
 

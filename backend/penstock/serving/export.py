@@ -132,7 +132,7 @@ def export_preset(
         saved = Path(folder) / FILES["json"]
         preset(configuration, batch_size=batch_size or _PRESET_BATCH).save(str(saved))
         family = read_configuration(configuration)
-        dims = {} if family.is_sound else _preset_dims(configuration)
+        dims = _preset_dims(configuration) if family.kind == "images" else {}
         return _write_model(
             saved, Path(model), form or "json", device, batch_size, version, as_bytes, family.concatenated, dims
         )

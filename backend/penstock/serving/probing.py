@@ -20,7 +20,7 @@ from penstock.pipeline import Pipeline
 from penstock.schema import InputOperator, operator_class
 from penstock.serving.pipeline_runner import PipelineRunner
 from penstock.serving.settings import ConfigurationError
-from penstock.tensors import TensorListCPU
+from penstock.tensors import TensorList, TensorListCPU
 
 logger = logging.getLogger(__name__)
 
@@ -198,7 +198,7 @@ _ENCODED: dict[str, Callable[[int], bytes]] = {
 }
 
 
-def _shape_of(batch: Any) -> tuple[int, ...]:
+def _shape_of(batch: TensorList) -> tuple[int, ...]:
     """The extents of the first sample; none are known if there is none, as of an image without boxes."""
     return batch.shapes[0] if len(batch) else (-1,) * batch.ndim()
 

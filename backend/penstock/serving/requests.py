@@ -156,12 +156,14 @@ class OutputSpec:
         is_bytes: whether each sample, a row of bytes, becomes one element.
         split: whether the slices of a sample along its outer dimension become samples.
         ndim: of the tensor, which tells whether scalars have a dimension of their own.
+        dims: of a sample, as configured, for what is made of no sample.
     """
 
     name: str
     is_bytes: bool = False
     split: bool = False
     ndim: int = 2
+    dims: tuple[int, ...] = ()
 
 
 def part_of(batch: TensorList, start: int, stop: int, spec: OutputSpec) -> Any:
@@ -207,9 +209,9 @@ def _no_parts(batch: TensorList, spec: OutputSpec) -> np.ndarray:
     """The parts of samples that have none, on the CPU: there is nothing to share."""
     if spec.is_bytes:
         return np.empty((0, *[1] * (spec.ndim - 1)), np.object_)
-    extents = batch.shapes[0] if len(batch) else (0,) * batch.ndim()
-    empty = np.empty((0, *extents[spec.split :]), numpy_dtype(batch.dtype))
-    return empty.reshape(-1, 1) if empty.ndim == 1 and spec.ndim == 2 else empty
+    # Extents that vary may be anything.
+    extents = [max(extent, 0) for extent in spec.dims]
+    return np.empty((0, *extents), numpy_dtype(batch.dtype))
 
 
 def _joined(batch: TensorList, start: int, stop: int) -> Any:

@@ -355,8 +355,10 @@ def _uniform_runs(result: Result, outputs: Sequence[int]) -> Iterator[tuple[int,
 
 def _sample_count(result: Result) -> int:
     """How many samples were fed for a result: its outputs may be of their parts."""
-    whole = [len(batch) for batch in result.outputs if batch.positions is None]
-    return whole[0] if whole else 1 + max((batch.positions[-1] for batch in result.outputs if len(batch)), default=0)
+    counts = [
+        len(batch) if batch.positions is None else max(batch.positions, default=0) + 1 for batch in result.outputs
+    ]
+    return max(counts)
 
 
 def pipeline_of(

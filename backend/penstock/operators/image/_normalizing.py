@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -27,20 +26,19 @@ NORMALIZING_ARGUMENTS = (
 )
 
 
-def checked_table(arguments: Mapping[str, Any]) -> np.ndarray:
-    """The table that these arguments ask for: see :func:`table_of`.
+def checked_table(divisor: float, mean: Sequence[float], reference: str, std: Sequence[float]) -> np.ndarray:
+    """The table that :data:`NORMALIZING_ARGUMENTS` ask for: see :func:`table_of`.
 
     Raises:
         ValueError: they contradict each other.
     """
-    mean, std = arguments["mean"], arguments["std"]
     if len(mean) != len(std):
         raise ValueError(f"`mean` and `std` have as many values: got {len(mean)} and {len(std)}")
-    if not arguments["divisor"] or 0.0 in std:
+    if not divisor or 0.0 in std:
         raise ValueError("`divisor` and `std` are not 0: values are divided by them")
-    if arguments["reference"] not in REFERENCES:
-        raise ValueError(f"`reference` is one of {', '.join(REFERENCES)}. Got: {arguments['reference']!r}")
-    return table_of(arguments["reference"], arguments["divisor"], mean, std)
+    if reference not in REFERENCES:
+        raise ValueError(f"`reference` is one of {', '.join(REFERENCES)}. Got: {reference!r}")
+    return table_of(reference, divisor, mean, std)
 
 
 def table_of(reference: str, divisor: float, mean: Sequence[float], std: Sequence[float]) -> np.ndarray:

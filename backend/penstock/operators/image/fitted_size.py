@@ -24,7 +24,7 @@ class FittedSize(Operator):
     schema = Schema(
         name="FittedSize",
         devices=("cpu",),
-        inputs=(Input("images", ("HWC",), doc="Images of any type."),),
+        inputs=(Input("images", ("HWC", "FHWC"), doc="Images or videos of any type."),),
         arguments=(
             Argument(
                 "canvases", "int32[]", [], "Heights and widths to choose from: `letterbox`, `llava-next`, `within`."
@@ -42,10 +42,12 @@ class FittedSize(Operator):
                 required=True,
                 choices=tuple(RULES),
                 example="pixtral",
+                exempt="Each rule needs arguments of its own.",
             ),
             Argument("tile", "int32[]", [1, 1], "Height and width of a tile: `internvl`, `llama4`."),
         ),
         outputs=2,
+        exempt={"sequences": "a video has one size, which is that of its frames"},
         examples=(
             Example({"rule": "pixtral", "factor": 4, "most": 20}),
             Example({"rule": "qwen2-vl", "factor": 4, "least": 100, "most": 400}),
@@ -79,8 +81,9 @@ class FittedSize(Operator):
         return [OutputSpec(FLOAT, "", 1), OutputSpec(INT32, "", 1)]
 
     def infer(self, sample: Sample) -> list[tuple[int, ...]]:
-        height, width, _ = sample.shapes[0]
-        sample.plan = fitted(self.args["rule"], height, width, self._arguments)
+        *frames, height, width, _ = sample.shapes[0]
+        arguments = self._arguments._replace(frames=frames[0]) if frames else self._arguments
+        sample.plan = fitted(self.args["rule"], height, width, arguments)
         return [(2,), (2,)]
 
     def compute(self, sample: Sample) -> None:

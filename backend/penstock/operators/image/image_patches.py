@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -61,6 +60,7 @@ class ImagePatches(Operator[None, _Grid]):
                 "temporal", "int32", 1, "Frames in a patch; an image, or the last frame, stands for those missing."
             ),
         ),
+        exempt={"sequences": "the patches of a video are of several frames"},
         outputs=lambda arguments: 3 if arguments.get("length") else 2,
         examples=(
             Example({"patch": 4, "mean": [0.5, 0.4, 0.3], "std": [0.2, 0.25, 0.3]}),
@@ -77,7 +77,7 @@ class ImagePatches(Operator[None, _Grid]):
                 raise ValueError(f"`{name}` is at least 1. Got: {self.args[name]}")
         if self.args["channels_last"] and self.args["temporal"] > 1:
             raise ValueError("`channels_last` is for patches of one frame: `temporal` is 1")
-        self._table = checked_table(self.args)
+        self._table = checked_table(*(self.args[argument.name] for argument in NORMALIZING_ARGUMENTS))
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         batch = workspace.inputs[0]
@@ -112,7 +112,7 @@ class ImagePatches(Operator[None, _Grid]):
 
         grid, image = sample.plan, np.ascontiguousarray(sample.inputs[0])
         frames = image if image.ndim == 4 else image[None]
-        patches: Any = sample.outputs[0]
+        patches = sample.outputs[0]
         fill_patches(
             frames,
             self._table,

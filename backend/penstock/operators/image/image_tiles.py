@@ -93,8 +93,8 @@ class ImageTiles(Operator[None, _Layout]):
         if len(self.args["tile"]) != 2 or min(self.args["tile"]) < 1:
             raise ValueError(f"`tile` has a positive height and width. Got: {self.args['tile']}")
         if self.args["whole_at"] not in _WHOLE:
-            raise ValueError(f"`whole_at` is `first` or `last`. Got: {self.args['whole']!r}")
-        self._table = checked_table(self.args)
+            raise ValueError(f"`whole_at` is `first` or `last`. Got: {self.args['whole_at']!r}")
+        self._table = checked_table(*(self.args[argument.name] for argument in NORMALIZING_ARGUMENTS))
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         for batch in workspace.inputs:

@@ -96,7 +96,7 @@ class RescaleNormalize(ChainOperator):
         arguments = self.args
         if arguments["output_layout"] not in _LAYOUTS:
             raise ValueError(f"`output_layout` is CHW or HWC. Got: {arguments['output_layout']}")
-        self._table = checked_table(arguments)
+        self._table = checked_table(*(self.args[argument.name] for argument in NORMALIZING_ARGUMENTS))
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         batch = workspace.inputs[0]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -52,7 +51,7 @@ def counts_of(workspace: Workspace) -> list[int]:
     return [int(np.max(count, initial=0)) for count in batch.samples]
 
 
-def parts_by_sample(parts: TensorList, counts: Sequence[int]) -> list[list[Any]]:
+def parts_by_sample(parts: TensorList, counts: Sequence[int]) -> list[list[np.ndarray]]:
     """The parts of each sample.
 
     Raises:

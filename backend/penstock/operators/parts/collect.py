@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -11,7 +10,6 @@ from penstock.operators.parts._parts import COUNTS, counts_of, parts_by_sample
 from penstock.schema import Argument, Input, Operator, Schema, Workspace, register_operator
 from penstock.schema.workspace import OutputSpec
 from penstock.tensors import TensorList
-from penstock.tensors.cuda import require_cupy
 
 
 @register_operator
@@ -27,6 +25,7 @@ class Collect(Operator):
 
     schema = Schema(
         name="Collect",
+        devices=("cpu",),
         inputs=(Input("parts", doc="The parts of all samples, as they were made or processed since."),),
         arguments=(
             COUNTS,
@@ -66,7 +65,7 @@ class Collect(Operator):
 
     @staticmethod
     def _shape(
-        workspace: Workspace, index: int, own: Sequence[Any], default: tuple[int, ...], stacks: bool
+        workspace: Workspace, index: int, own: Sequence[np.ndarray], default: tuple[int, ...], stacks: bool
     ) -> tuple[int, ...]:
         if not own:
             return default
@@ -84,20 +83,13 @@ class Collect(Operator):
         return (len(own) if stacks else sum(part.shape[0] for part in own), *shapes[0])
 
     @staticmethod
-    def _fill(workspace: Workspace, groups: Sequence[Sequence[Any]], joined: TensorList, stacks: bool) -> None:
-        module: Any = np if workspace.device == "cpu" else require_cupy()
-        join = module.stack if stacks else module.concatenate
-
+    def _fill(workspace: Workspace, groups: Sequence[Sequence[np.ndarray]], joined: TensorList, stacks: bool) -> None:
         def fill(index: int) -> None:
             if groups[index] and index not in workspace.failures:
+                join = np.stack if stacks else np.concatenate
                 join(groups[index], axis=0, out=joined.samples[index])
 
-        if workspace.device == "cpu":
-            sizes = [sum(part.nbytes for part in own) for own in groups]
-            workspace.parallel(fill, len(groups), sizes)
-        else:
-            for index in range(len(groups)):
-                fill(index)
+        workspace.parallel(fill, len(groups), [sum(part.nbytes for part in own) for own in groups])
 
 
 def _default_shape(parts: TensorList, stacks: bool) -> tuple[int, ...]:

@@ -6,8 +6,17 @@ import numpy as np
 
 from penstock.kernels.windows import POLICIES, Region, fill_per_channel
 from penstock.operators.parts._parts import mark_parts
-from penstock.schema import Argument, Equivalent, Input, Operator, OutputSpec, Schema, Workspace, register_operator
-from penstock.schema.example_data import boxes
+from penstock.schema import (
+    Argument,
+    Equivalent,
+    Input,
+    Operator,
+    OutputSpec,
+    Schema,
+    Workspace,
+    example_data,
+    register_operator,
+)
 
 _FORMS = ("xyXY", "xyWH")
 
@@ -29,7 +38,7 @@ class CropBoxes(Operator):
         devices=("cpu",),
         inputs=(
             Input("images", ("HWC", "CHW"), doc="Images of any type."),
-            Input("boxes", doc="Numbers of shape (boxes, 4), in pixels.", example=boxes),
+            Input("boxes", doc="Numbers of shape (boxes, 4), in pixels.", example=example_data.boxes),
         ),
         arguments=(
             Argument(

@@ -1,0 +1,63 @@
+"""Transparent images upon white, beside PIL."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+from PIL import Image, ImageOps
+
+from penstock import fn, pipeline_def
+
+RNG = np.random.default_rng(2)
+OPAQUE = Image.fromarray(RNG.integers(0, 256, (20, 30, 3), np.uint8))
+TRANSPARENT = OPAQUE.convert("RGBA")
+TRANSPARENT.putalpha(Image.fromarray(RNG.integers(0, 256, (20, 30), np.uint8)))
+
+
+def file_of(image: Image.Image, kind: str, **options: object) -> bytes:
+    held = io.BytesIO()
+    image.save(held, kind, **options)
+    return held.getvalue()
+
+
+def turned() -> Image.Exif:
+    exif = Image.Exif()
+    exif[274] = 6
+    return exif
+
+
+FILES = {
+    "jpeg": file_of(OPAQUE, "JPEG"),
+    "png": file_of(OPAQUE, "PNG"),
+    "png with alpha": file_of(TRANSPARENT, "PNG"),
+    "png with alpha, turned": file_of(TRANSPARENT, "PNG", exif=turned()),
+    "gray with alpha": file_of(TRANSPARENT.convert("LA"), "PNG"),
+    "palette": file_of(OPAQUE.quantize(20), "PNG"),
+    "palette with alpha": file_of(OPAQUE.quantize(20), "PNG", transparency=3),
+    "a transparent colour": file_of(OPAQUE, "PNG", transparency=OPAQUE.getpixel((0, 0))),
+    "webp with alpha": file_of(TRANSPARENT, "WEBP", lossless=True),
+    "webp": file_of(OPAQUE, "WEBP", lossless=True),
+}
+
+
+def by_pil(data: bytes) -> np.ndarray:
+    image = ImageOps.exif_transpose(Image.open(io.BytesIO(data)))
+    if image.has_transparency_data:
+        image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image.convert("RGBA"))
+    return np.asarray(image.convert("RGB"))
+
+
+def test_transparent_images_lie_upon_white_and_others_stay() -> None:
+    @pipeline_def(batch_size=len(FILES), num_threads=2, device_id=None, prefetch_queue_depth=1)
+    def define() -> object:
+        files = fn.external_source(name="files")
+        decoded = fn.decoders.image(files, device="cpu")
+        return fn.decoders.on_white(decoded, files), decoded
+
+    pipeline = define()
+    shown, decoded = pipeline.run(files=[np.frombuffer(data, np.uint8) for data in FILES.values()])
+    for number, (name, data) in enumerate(FILES.items()):
+        np.testing.assert_array_equal(np.array(shown[number]), by_pil(data), name)
+    assert np.shares_memory(np.asarray(shown[1]), np.asarray(decoded[1]))
+    pipeline.close()

@@ -1,0 +1,221 @@
+"""Patches and tiles of images, beside numpy; and the sizes that models want, where they are told by their definition."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from penstock import fn, pipeline_def
+from penstock.errors import OperatorError
+from penstock.kernels.fitted_sizes import RULES, SizeArguments, fitted
+
+RNG = np.random.default_rng(11)
+MEAN, STD = [0.4, 0.5, 0.6], [0.2, 0.25, 0.5]
+
+
+def run(work: Callable[[Any], Any], *images: np.ndarray, layout: str = "HWC") -> list[list[np.ndarray]]:
+    @pipeline_def(batch_size=len(images), num_threads=2, device_id=None, prefetch_queue_depth=1)
+    def define() -> Any:
+        result = work(fn.external_source(name="images", layout=layout))
+        return tuple(result) if isinstance(result, list) else result
+
+    pipeline = define()
+    outputs = [[np.array(sample) for sample in batch] for batch in pipeline.run(images=list(images))]
+    pipeline.close()
+    return outputs
+
+
+def normal(image: np.ndarray) -> np.ndarray:
+    """As torchvision does it."""
+    mean, std = (np.array(each, np.float32) * np.float32(255) for each in (MEAN, STD))
+    return (image.astype(np.float32) - mean) / std
+
+
+@pytest.mark.parametrize(("patch", "merge", "temporal"), [(3, 1, 1), (4, 2, 2), (8, 1, 2), (14, 2, 1)])
+def test_patches_of_images(patch: int, merge: int, temporal: int) -> None:
+    side = patch * merge
+    images = [RNG.integers(0, 256, (side * rows, side * columns, 3), np.uint8) for rows, columns in ((2, 3), (1, 1))]
+    patches, grids = run(
+        lambda x: fn.image_patches(x, patch=patch, merge=merge, temporal=temporal, mean=MEAN, std=STD), *images
+    )
+    for image, values, grid in zip(images, patches, grids):
+        rows, columns = image.shape[0] // patch, image.shape[1] // patch
+        assert grid.tolist() == [1, rows, columns]
+        expected = [
+            np.repeat(cut.transpose(2, 0, 1)[:, None], temporal, axis=1).ravel()
+            for top in range(0, rows, merge)
+            for left in range(0, columns, merge)
+            for y in range(top, top + merge)
+            for x in range(left, left + merge)
+            for cut in [normal(image)[y * patch : (y + 1) * patch, x * patch : (x + 1) * patch]]
+        ]
+        np.testing.assert_array_equal(values, np.stack(expected))
+
+
+@pytest.mark.parametrize("frames", [1, 2, 5])
+def test_patches_of_videos(frames: int) -> None:
+    video = RNG.integers(0, 256, (frames, 8, 12, 3), np.uint8)
+    patches, grids = run(lambda x: fn.image_patches(x, patch=4, temporal=2), video, layout="FHWC")
+    times = (frames + 1) // 2
+    assert grids[0].tolist() == [times, 2, 3]
+    padded = np.concatenate([video, video[-1:]])[: times * 2].astype(np.float32) * np.float32(1 / 255)
+    blocks = padded.reshape(times, 2, 2, 4, 3, 4, 3).transpose(0, 2, 4, 6, 1, 3, 5)
+    np.testing.assert_array_equal(patches[0], blocks.reshape(times * 6, -1))
+
+
+def test_patches_are_padded() -> None:
+    image = RNG.integers(0, 256, (8, 12, 3), np.uint8)
+    patches, grids, masks = run(
+        lambda x: fn.image_patches(x, patch=4, channels_last=True, length=9, mean=MEAN, std=STD), image
+    )
+    expected = normal(image).reshape(2, 4, 3, 4, 3).transpose(0, 2, 1, 3, 4).reshape(6, -1)
+    np.testing.assert_array_equal(patches[0][:6], expected)
+    assert not patches[0][6:].any()
+    assert masks[0].tolist() == [1] * 6 + [0] * 3
+    assert grids[0].tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({"patch": 5}, "sides are multiples of 5"),
+        ({"patch": 4, "length": 5}, "6 patches: more than `length`, 5"),
+        ({"patch": 4, "mean": [0.5, 0.5], "std": [1, 1]}, "2 values, but the image has 3 channels"),
+        ({"patch": 0}, "`patch` is at least 1"),
+        ({"patch": 4, "channels_last": True, "temporal": 2}, "patches of one frame"),
+        ({"patch": 4, "mean": [0.5], "std": []}, "as many values"),
+        ({"patch": 4, "std": [0.0], "mean": [0.0]}, "not 0"),
+        ({"patch": 4, "reference": "jax"}, "`reference` is one of"),
+    ],
+)
+def test_patches_that_are_refused(arguments: dict[str, Any], told: str) -> None:
+    with pytest.raises((OperatorError, ValueError), match=told):
+        run(lambda x: fn.image_patches(x, **arguments), np.zeros((8, 12, 3), np.uint8))
+
+
+def test_tiles_with_a_picture_of_the_whole() -> None:
+    image = RNG.integers(0, 256, (10, 13, 3), np.uint8)
+
+    def work(images: Any) -> Any:
+        whole = fn.slice(images, start=[0, 0], shape=[6, 5], axis_names="HW")
+        common: dict[str, Any] = {"tile": [6, 5], "mean": MEAN, "std": STD}
+        return (
+            fn.image_tiles(images, whole, canvas=[18, 20], centred=True, **common),
+            fn.image_tiles(images, whole, whole_at="last", fill_value=7.0, **common),
+            fn.image_tiles(whole, whole, alone=False, **common),
+        )
+
+    centred, corner, single = (outputs[0] for outputs in run(work, image))
+    canvas = np.broadcast_to(normal(np.zeros((1, 1, 3), np.uint8)), (18, 20, 3)).copy()
+    canvas[4:14, 3:16] = normal(image)
+    tiles = canvas.reshape(3, 6, 4, 5, 3).transpose(0, 2, 4, 1, 3).reshape(12, 3, 6, 5)
+    np.testing.assert_array_equal(centred[1:], tiles)
+    np.testing.assert_array_equal(centred[0], normal(image)[:6, :5].transpose(2, 0, 1))
+    canvas = np.full((12, 15, 3), 7, np.float32)
+    canvas[:10, :13] = normal(image)
+    np.testing.assert_array_equal(
+        corner[:-1], canvas.reshape(2, 6, 3, 5, 3).transpose(0, 2, 4, 1, 3).reshape(6, 3, 6, 5)
+    )
+    np.testing.assert_array_equal(corner[-1], centred[0])
+    assert single.shape == (1, 3, 6, 5)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({"tile": [4]}, "positive height and width"),
+        ({"tile": [4, 4], "whole_at": "middle"}, "`first` or `last`"),
+        ({"tile": [4, 4], "canvas": [10, 12]}, "not of whole tiles of 4 x 4"),
+        ({"tile": [4, 4], "canvas": [4, 12]}, "does not fit on a canvas of 12 x 4"),
+        ({"tile": [4, 4], "mean": [0.5, 0.5], "std": [1, 1]}, "2 values, but the image has 3 channels"),
+    ],
+)
+def test_tiles_that_are_refused(arguments: dict[str, Any], told: str) -> None:
+    with pytest.raises((OperatorError, ValueError), match=told):
+        run(lambda x: fn.image_tiles(x, **arguments), np.zeros((8, 12, 3), np.uint8))
+
+
+def test_a_whole_of_another_size_is_refused() -> None:
+    with pytest.raises(OperatorError, match=r"The whole has the shape \(8, 12, 3\), and a tile \(4, 4, 3\)"):
+        run(lambda x: fn.image_tiles(x, x, tile=[4, 4]), np.zeros((8, 12, 3), np.uint8))
+
+
+def test_bfloat16_rounds_each_step() -> None:
+    image = np.arange(256, dtype=np.uint8).reshape(16, 16, 1)
+    values = run(lambda x: fn.rescale_normalize(x, mean=[0.5], std=[0.25], reference="bfloat16"), image)[0][0].ravel()
+    assert not (values.view(np.uint32) & 0xFFFF).any()
+    exact = (np.arange(256) / 255 - 0.5) / 0.25
+    np.testing.assert_allclose(values, exact, atol=2**-6)
+    assert values[0] == -2
+    assert values[255] == 2
+
+
+@pytest.mark.parametrize(
+    ("rule", "size", "arguments", "expected"),
+    [
+        ("qwen2-vl", (853, 1280), {"factor": 28, "least": 3136, "most": 1003520}, (812, 1204)),
+        ("qwen2-vl", (1, 1), {"factor": 28, "least": 3136, "most": 1003520}, (56, 56)),
+        ("qwen2-vl", (42, 42), {"factor": 28, "least": 1, "most": 1003520}, (56, 56)),
+        ("glm4v", (10, 100), {"factor": 28, "least": 12544, "most": 10**7}, (28, 280)),
+        ("qwen3-vl-video", (100, 200), {"factor": 28, "least": 12544, "most": 10**7, "frames": 4}, (112, 196)),
+        ("qwen3-vl-video", (100, 200), {"factor": 28, "least": 1, "most": 40000, "frames": 4}, (56, 140)),
+        ("paddleocr-vl", (10, 100), {"factor": 28, "least": 1, "most": 10**7}, (28, 280)),
+        ("siglip2", (100, 200), {"factor": 16, "most": 256}, (176, 352)),
+        ("pixtral", (2048, 1000), {"factor": 16, "most": 1024}, (1024, 512)),
+        ("detr", (480, 640), {"least": 800, "most": 1333}, (800, 1066)),
+        ("detr", (100, 1000), {"least": 800, "most": 1333}, (133, 1333)),
+        ("longest", (100, 400), {"most": 1024}, (256, 1024)),
+        ("within", (100, 400), {"canvases": ((50, 50),)}, (12, 50)),
+        ("llava-next", (300, 700), {"canvases": ((336, 672), (672, 672))}, (288, 672)),
+        ("internvl", (100, 300), {"least": 1, "most": 12, "tile": (448, 448)}, (448, 1344)),
+        ("idefics3", (100, 300), {"most": 1000}, (334, 1000)),
+        ("idefics3-tiles", (334, 1000), {"factor": 364}, (364, 1092)),
+        ("llama4", (100, 300), {"most": 16, "tile": (336, 336)}, (112, 336)),
+        ("letterbox", (100, 300), {"canvases": ((640, 640),)}, (213, 640)),
+    ],
+)
+def test_sizes(rule: str, size: tuple[int, int], arguments: dict[str, Any], expected: tuple[int, int]) -> None:
+    assert fitted(rule, *size, SizeArguments(**arguments))[:2] == expected
+
+
+def test_all_rules_are_tried() -> None:
+    mark = next(mark for mark in test_sizes.pytestmark if mark.name == "parametrize")
+    assert {case[0] for case in mark.args[1]} == RULES.keys()
+
+
+@pytest.mark.parametrize(
+    ("rule", "size", "arguments", "told"),
+    [
+        ("qwen2-vl", (1, 201), {"factor": 28, "least": 3136, "most": 10**6}, "as 1 to 201: up to 200 is taken"),
+        ("qwen2-vl", (0, 5), {"factor": 28, "least": 3136, "most": 10**6}, "has no pixel"),
+        ("qwen3-vl-video", (9, 9), {"factor": 28, "most": 10**7}, "at least two are taken"),
+        ("longest", (1, 500), {"most": 100}, "nothing would be left: 100 x 0 pixels"),
+    ],
+)
+def test_sizes_that_are_refused(rule: str, size: tuple[int, int], arguments: dict[str, Any], told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        fitted(rule, *size, SizeArguments(**arguments))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({"rule": "qwen3"}, "`rule` is one of"),
+        ({"rule": "letterbox"}, "needs `canvases`"),
+        ({"rule": "pixtral"}, "needs `most`"),
+        ({"rule": "within", "canvases": [3]}, "a width for each height"),
+        ({"rule": "pixtral", "most": 9, "factor": 0}, "are positive"),
+    ],
+)
+def test_rules_that_are_refused(arguments: dict[str, Any], told: str) -> None:
+    with pytest.raises((OperatorError, ValueError), match=told):
+        run(lambda x: fn.fitted_size(x, **arguments), np.zeros((8, 12, 3), np.uint8))
+
+
+def test_an_image_that_a_rule_refuses_fails_alone() -> None:
+    images = [np.zeros((8, 12, 3), np.uint8), np.zeros((1, 700, 3), np.uint8)]
+    with pytest.raises(OperatorError, match=r"as 1 to 700(?s:.)*sample #1"):
+        run(lambda x: fn.fitted_size(x, rule="qwen2-vl", factor=4, least=16, most=100), *images)

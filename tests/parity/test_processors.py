@@ -1,0 +1,257 @@
+"""What presets tell without pixels, keys for caches, feature extractors of speech, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from penstock import presets
+from penstock.plugin.transformers import FeatureExtractor, ImageProcessor
+
+QWEN: dict[str, Any] = {"image_processor_type": "Qwen2VLImageProcessor"}
+LLAVA: dict[str, Any] = {
+    "image_processor_type": "LlavaNextImageProcessor",
+    "size": {"shortest_edge": 336},
+    "crop_size": {"height": 336, "width": 336},
+}
+INTERNVL: dict[str, Any] = {
+    "image_processor_type": "GotOcr2ImageProcessor",
+    "size": {"height": 448, "width": 448},
+    "crop_to_patches": True,
+}
+WHISPER: dict[str, Any] = {"feature_extractor_type": "WhisperFeatureExtractor"}
+WAVE: dict[str, Any] = {"feature_extractor_type": "Wav2Vec2FeatureExtractor"}
+
+
+@pytest.mark.parametrize(
+    ("configuration", "model", "expected"),
+    [
+        (QWEN, {}, [29 * 43, 4, 43 * 29]),
+        ({"image_processor_type": "Siglip2ImageProcessor"}, {}, [13 * 19, 256, 19 * 13]),
+        (LLAVA, {"patch_size": 14}, [2144, 1176, 2160]),
+        (
+            {"image_processor_type": "LlavaOnevisionImageProcessor"},
+            {"patch_size": 14, "max_tiles": 9},
+            [8468, 1485, 8505],
+        ),
+        (INTERNVL, {"image_seq_length": 256}, [256 * 7, 256 * 1, 256 * 7]),
+        ({"image_processor_type": "CLIPImageProcessor"}, {"patch_size": 32}, [49, 49, 49]),
+        ({"image_processor_type": "PixtralImageProcessor"}, {"spatial_merge_size": 1}, [43 * 65, 2 * 3, 64 * 44]),
+        (
+            {"image_processor_type": "Idefics3ImageProcessor"},
+            {"image_seq_len": 169},
+            [169 * 13, 169 * 17, 169 * 13],
+        ),
+        (
+            {"image_processor_type": "Llama4ImageProcessor"},
+            {"patch_size": 14, "pixel_shuffle_ratio_inverse": 2},
+            [144 * 13, 144, 144 * 13],
+        ),
+    ],
+)
+def test_tokens_are_counted_by_sizes(configuration: dict[str, Any], model: dict[str, int], expected: list[int]) -> None:
+    assert presets.count_tokens(configuration, [(853, 1280), (32, 32), (1280, 853)], **model) == expected
+
+
+def test_patches_are_as_many_as_were_counted() -> None:
+    sizes = [(1, 150), (853, 1280), (40, 40), (700, 20)]
+    pipeline = presets.preset(QWEN, batch_size=4, encoded=False)
+    patches, grids = pipeline.run(images=[np.zeros((*size, 3), np.uint8) for size in sizes])
+    pipeline.close()
+    counted = presets.count_tokens(QWEN, sizes)
+    assert [shape[0] // 4 for shape in patches.shape()] == counted
+    assert [int(np.prod(np.array(grid))) // 4 for grid in grids] == counted
+    assert ImageProcessor(QWEN).count_tokens(sizes) == counted
+
+
+def test_what_the_model_has_must_be_told_to_count() -> None:
+    with pytest.raises(presets.PresetError, match=r"`image_seq_length` of the model must be known\. Got: nothing"):
+        presets.count_tokens(INTERNVL, [(10, 10)])
+    with pytest.raises(presets.PresetError, match=r"nothing of the model must be known\. Got: patch_size"):
+        presets.count_tokens(QWEN, [(10, 10)], patch_size=3)
+    with pytest.raises(presets.PresetError, match="does not tell how many tokens"):
+        presets.count_tokens({"image_processor_type": "DetrImageProcessor"}, [(10, 10)])
+    with pytest.raises(ValueError, match="up to 200 is taken"):
+        presets.count_tokens(QWEN, [(1, 300)])
+
+
+def test_keys_tell_settings_and_bytes_apart() -> None:
+    keys = [
+        presets.content_key(QWEN, b"one"),
+        presets.content_key(QWEN, b"two"),
+        presets.content_key(QWEN, b"one", backend="pil"),
+        presets.content_key(QWEN | {"max_pixels": 10**6}, b"one"),
+        presets.content_key(INTERNVL, b"one"),
+    ]
+    assert len(set(keys)) == len(keys)
+    # The same settings, written otherwise.
+    assert presets.content_key(QWEN | {"size": None, "do_resize": True, "min_pixels": 3136}, b"one") == keys[0]
+
+
+@pytest.mark.parametrize(
+    ("configuration", "told"),
+    [
+        (QWEN | {"size": {"height": 3}}, "`size` is a number, or has `longest_edge` and `shortest_edge`"),
+        (QWEN | {"patch_size": 0}, "`patch_size` is positive"),
+        (QWEN | {"patch_size": "14"}, "`patch_size` is a whole number"),
+        (QWEN | {"do_resize": "yes"}, "`do_resize` is true or false"),
+        (QWEN | {"rescale_factor": "1/255"}, "`rescale_factor` is a number"),
+        (QWEN | {"image_mean": [1, 2]}, "`image_mean` is a number, or one for each of 3 channels"),
+        (QWEN | {"merge_sise": 2}, "Did you mean 'merge_size'"),
+        (QWEN | {"rule": "pixtral"}, "no preset follows the setting `rule`"),
+        (QWEN | {"crop_size": {"height": 3, "width": 3}}, "no preset follows the setting `crop_size`"),
+        (LLAVA | {"image_grid_pinpoints": "336"}, "pairs of a height and a width"),
+        (LLAVA | {"image_grid_pinpoints": [[336, 100]]}, "no whole tiles of"),
+        (LLAVA | {"do_resize": False}, "leaves images as large as they are"),
+        (LLAVA | {"crop_size": {"height": 100, "width": 100}}, "where it is that of a tile"),
+        (INTERNVL | {"min_patches": 5, "max_patches": 3}, "got 5 to 3"),
+        ({"image_processor_type": "SamImageProcessor", "do_pad": False}, "SAM is followed where it resizes"),
+        ({"image_processor_type": "DetrImageProcessor", "pad_size": {"height": 9, "width": 9}}, "`pad_size`"),
+        ({"image_processor_type": "DetrImageProcessor", "size": {"height": -1, "width": 9}}, "`size` is positive"),
+        ({"image_processor_type": "Gemma3ImageProcessor", "do_pan_and_scan": True}, "`do_pan_and_scan`"),
+        ({"image_processor_type": "PixtralImageProcessor", "patch_size": {"height": 9, "width": 8}}, "square"),
+        ({"image_processor_type": "Llama4ImageProcessor", "do_normalize": False}, "rescales and normalizes"),
+        ({"image_processor_type": "YoloLetterboxImageProcessor", "padding_value": 300}, "from 0 to 255"),
+        (WHISPER | {"return_attention_mask": True}, "`return_attention_mask`"),
+        (WHISPER | {"n_samples": 3}, "480000 follows from the other settings"),
+        (WHISPER | {"padding_side": "left"}, "`padding_side`"),
+        (WHISPER | {"dither": 0.1}, "`dither`"),
+        (WAVE | {"feature_size": 2}, "`feature_size` is 1"),
+    ],
+)
+def test_settings_that_no_preset_follows(configuration: dict[str, Any], told: str) -> None:
+    with pytest.raises(presets.PresetError, match=told):
+        presets.preset(configuration)
+
+
+@pytest.mark.parametrize("name", ["DINOv3ViTImageProcessor", "Llama4ImageProcessor", "Sam2ImageProcessor"])
+def test_classes_without_a_variant_of_pil(name: str) -> None:
+    presets.preset({"image_processor_type": name})
+    with pytest.raises(presets.PresetError, match=r"no variant of `pil`|arithmetic of torchvision"):
+        presets.preset({"image_processor_type": name}, backend="pil")
+
+
+def test_every_family_makes_a_pipeline() -> None:
+    for name in presets.families():
+        ending = next(end for end in ("ImageProcessor", "FeatureExtractor", "VideoProcessor") if name.endswith(end))
+        key = {"Image": "image_processor", "Featu": "feature_extractor", "Video": "video_processor"}[
+            ending[:5]
+        ] + "_type"
+        configuration = LLAVA if name == LLAVA["image_processor_type"] else {key: name}
+        presets.preset(configuration).close()
+
+
+# -- speech ------------------------------------------------------------------------------------------------------------
+
+
+def sound(samples: int) -> np.ndarray:
+    times = np.arange(samples) / 16000
+    noise = np.random.default_rng(samples).normal(0, 0.01, samples)
+    return (0.3 * np.sin(2 * np.pi * (200 + 300 * times) * times) * np.exp(-times / 5) + noise).astype(np.float32)
+
+
+def log_mel(signal: np.ndarray, filters: int) -> np.ndarray:
+    """Whisper's features by their definition, in double precision."""
+    padded = np.zeros(480000)
+    padded[: min(len(signal), 480000)] = signal[:480000]
+    reflected = np.pad(padded, 200, mode="reflect")
+    frames = np.lib.stride_tricks.sliding_window_view(reflected, 400)[::160][:3000]
+    power = np.abs(np.fft.rfft(frames * (0.5 - 0.5 * np.cos(2 * np.pi * np.arange(400) / 400)))) ** 2
+    mel = _slaney(np.arange(201) * 40.0, filters) @ power.T
+    logarithms = np.log10(np.maximum(mel, 1e-10))
+    return (np.maximum(logarithms, logarithms.max() - 8) + 4) / 4
+
+
+def _slaney(frequencies: np.ndarray, filters: int) -> np.ndarray:
+    """Triangular filters of equal area, linear up to 1000 Hz and logarithmic above."""
+    step = np.log(6.4) / 27
+    highest = 15 + np.log(8000 / 1000) / step
+    mels = np.linspace(0, highest, filters + 2)
+    edges = np.where(mels < 15, mels * 200 / 3, 1000 * np.exp(step * (mels - 15)))
+    rising = (frequencies - edges[:-2, None]) / np.diff(edges)[:-1, None]
+    falling = (edges[2:, None] - frequencies) / np.diff(edges)[1:, None]
+    return np.maximum(0, np.minimum(rising, falling)) * (2 / (edges[2:] - edges[:-2]))[:, None]
+
+
+@pytest.mark.parametrize("filters", [80, 128])
+def test_whisper_s_features(filters: int) -> None:
+    extractor = FeatureExtractor(WHISPER | {"feature_size": filters})
+    sounds = [sound(100), sound(50000), sound(500000)]
+    features = extractor(sounds, sampling_rate=16000, return_tensors="np")["input_features"]
+    assert features.shape == (3, filters, 3000)
+    assert features.dtype == np.float32
+    for signal, given in zip(sounds, features):
+        np.testing.assert_allclose(given, log_mel(signal, filters), atol=4e-5)
+
+
+def test_waves_have_mean_0_and_variance_1(tmp_path: Path) -> None:
+    (tmp_path / "preprocessor_config.json").write_text(json.dumps(WAVE))
+    extractor = FeatureExtractor.from_pretrained(tmp_path)
+    given = sound(3001)
+    expected = (given - given.mean()) / np.sqrt(given.var() + 1e-7)
+    np.testing.assert_array_equal(extractor(given).input_values[0], expected)
+    together = extractor([given, given[:100]], return_tensors="np").input_values
+    assert together.shape == (2, 3001)
+    assert not together[1, 100:].any()
+    np.testing.assert_array_equal(FeatureExtractor(WAVE | {"do_normalize": False})(given).input_values[0], given)
+
+
+def test_sounds_that_are_refused() -> None:
+    extractor = FeatureExtractor(WHISPER)
+    with pytest.raises(ValueError, match="takes sounds of 16000 Hz, and these are of 8000 Hz"):
+        extractor(sound(100), sampling_rate=8000)
+    with pytest.raises(ValueError, match=r"Sound 1: expected one channel of samples\. Got the shape \(0,\)"):
+        extractor([sound(100), sound(0)])
+    with pytest.raises(presets.PresetError, match="is for images, and this class takes audio"):
+        FeatureExtractor(QWEN)
+    with pytest.raises(presets.PresetError, match="is for audio, and this class takes images"):
+        ImageProcessor(WAVE)
+
+
+def test_images_of_pil_are_never_taken_for_planes_and_lie_upon_white() -> None:
+    processor = ImageProcessor({"image_processor_type": "ViTImageProcessor", "do_resize": False})
+    pixels = np.random.default_rng(0).integers(0, 256, (3, 9, 4), np.uint8)
+    given = Image.fromarray(pixels, "RGBA")
+    white = Image.alpha_composite(Image.new("RGBA", (9, 3), "white"), given).convert("RGB")
+    expected = processor(np.asarray(white).transpose(2, 0, 1)).pixel_values
+    np.testing.assert_array_equal(processor(given).pixel_values, expected)
+    assert expected[0].shape == (3, 3, 9)
+    np.testing.assert_array_equal(
+        processor(given.convert("L")).pixel_values[0][0], processor(given.convert("L")).pixel_values[0][2]
+    )
+
+
+@pytest.mark.parametrize("size", [(40, 70), (70, 40), (41, 41), (33, 64)])
+def test_letterbox(size: tuple[int, int]) -> None:
+    """Beside OpenCV itself, which Ultralytics calls in this way."""
+    import cv2
+
+    images = [np.random.default_rng(side).integers(0, 256, (*size, 3), np.uint8) for side in size]
+    pipeline = presets.preset(
+        {"image_processor_type": "YoloLetterboxImageProcessor", "size": {"height": 48, "width": 64}},
+        batch_size=2,
+        encoded=False,
+    )
+    values, sizes = pipeline.run(images=images)
+    scale = min(48 / size[0], 64 / size[1])
+    height, width = round(size[0] * scale), round(size[1] * scale)
+    top, left = round((48 - height) / 2 - 0.1), round((64 - width) / 2 - 0.1)
+    for image, given, original in zip(images, values, sizes):
+        box = np.full((48, 64, 3), 114, np.uint8)
+        box[top : top + height, left : left + width] = cv2.resize(
+            image, (width, height), interpolation=cv2.INTER_LINEAR
+        )
+        expected = box.transpose(2, 0, 1).astype(np.float32) / np.float32(255)
+        np.testing.assert_array_equal(np.array(given), expected)
+        assert np.array(original).tolist() == list(size)
+    pipeline.close()
+
+
+def test_nothing_is_refused() -> None:
+    with pytest.raises(ValueError, match="There is no image"):
+        ImageProcessor(QWEN)([])
