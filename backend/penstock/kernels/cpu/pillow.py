@@ -43,6 +43,40 @@ def blend(first: np.ndarray, second: np.ndarray, share: np.float32, result: np.n
 
 
 @njit(**OPTIONS)
+def blend_grey(pixels: np.ndarray, share: np.float32, result: np.ndarray) -> None:
+    """The same of (n, 3 or 4) with their mode L, where the share is 0; the fourth channel stays."""
+    for i in range(len(pixels)):
+        red, green, blue = np.uint32(pixels[i, 0]), np.uint32(pixels[i, 1]), np.uint32(pixels[i, 2])
+        total = red * np.uint32(19595) + green * np.uint32(38470) + blue * np.uint32(7471) + np.uint32(32768)
+        grey = np.int32(total >> np.uint32(16))
+        for c in range(3):
+            difference = np.float32(np.int32(pixels[i, c]) - grey)
+            result[i, c] = _clipped(np.float32(grey) + share * difference)
+        for c in range(3, pixels.shape[1]):
+            result[i, c] = pixels[i, c]
+
+
+@njit(**OPTIONS)
+def count_levels(pixels: np.ndarray, counts: np.ndarray) -> None:
+    """The histogram of each channel of (n, C), in (C, 256)."""
+    flat, channels = pixels.ravel(), pixels.shape[1]
+    for c in range(channels):
+        row = counts[c]
+        for i in range(c, flat.size, channels):
+            row[flat[np.uintp(i)]] += 1
+
+
+@njit(**OPTIONS)
+def look_up_levels(pixels: np.ndarray, tables: np.ndarray, result: np.ndarray) -> None:
+    """The values of (n, C) in tables of (C, 256)."""
+    flat, ends, channels = pixels.ravel(), result.ravel(), pixels.shape[1]
+    for c in range(channels):
+        row = tables[c]
+        for i in range(c, flat.size, channels):
+            ends[np.uintp(i)] = row[flat[np.uintp(i)]]
+
+
+@njit(**OPTIONS)
 def shift_hue(pixels: np.ndarray, shift: int, result: np.ndarray) -> None:
     """Of (n, 3): to mode HSV, there the hue plus ``shift``, and back."""
     for i in range(len(pixels)):
@@ -124,24 +158,36 @@ def _bilinear(image: np.ndarray, x: int, y: int, dx: float, dy: float, c: int) -
 
 
 @njit(**OPTIONS)
+def _cubic_line(image: np.ndarray, row: int, x: int, dx: float, c: int) -> float:
+    last = image.shape[1] - 1
+    a, b = float(image[row, min(max(x - 1, 0), last), c]), float(image[row, min(max(x, 0), last), c])
+    d, e = float(image[row, min(max(x + 1, 0), last), c]), float(image[row, min(max(x + 2, 0), last), c])
+    return _cubic(a, b, d, e, dx)
+
+
+@njit(**OPTIONS)
 def _bicubic(image: np.ndarray, x: int, y: int, dx: float, dy: float, c: int) -> float:
-    height, width, _ = image.shape
-    line = np.empty(4, np.float64)
-    for k in range(4):
-        row = y - 1 + k
-        if k and not 0 <= row < height:
-            line[k] = line[k - 1]
-            continue
-        row = min(max(row, 0), height - 1)
-        a, b = float(image[row, min(max(x - 1, 0), width - 1), c]), float(image[row, min(max(x, 0), width - 1), c])
-        e, d = float(image[row, min(max(x + 1, 0), width - 1), c]), float(image[row, min(max(x + 2, 0), width - 1), c])
-        line[k] = _cubic(a, b, e, d, dx)
-    return _cubic(line[0], line[1], line[2], line[3], dy)
+    """Lines below the image are the last one above them."""
+    height = image.shape[0]
+    first = _cubic_line(image, min(max(y - 1, 0), height - 1), x, dx, c)
+    second = _cubic_line(image, y, x, dx, c) if 0 <= y < height else first
+    third = _cubic_line(image, y + 1, x, dx, c) if 0 <= y + 1 < height else second
+    fourth = _cubic_line(image, y + 2, x, dx, c) if 0 <= y + 2 < height else third
+    return _cubic(first, second, third, fourth, dy)
+
+
+@njit(**OPTIONS)
+def _copy_pixel(flat: np.ndarray, source: int, ends: np.ndarray, target: int, channels: int) -> None:
+    # Unsigned, as numba would look for negative ones.
+    begin, end = np.uintp(source * channels), np.uintp(target * channels)
+    for c in range(np.uintp(channels)):
+        ends[end + c] = flat[begin + c]
 
 
 @njit(**OPTIONS)
 def _warp_general(image: np.ndarray, terms: np.ndarray, perspective: bool, kind: int, result: np.ndarray) -> None:
     height, width, channels = image.shape
+    flat, ends = image.ravel(), result.ravel()
     for y in range(result.shape[0]):
         down = y + 0.5
         for x in range(result.shape[1]):
@@ -154,7 +200,7 @@ def _warp_general(image: np.ndarray, terms: np.ndarray, perspective: bool, kind:
             if not (0.0 <= u < width and 0.0 <= v < height):
                 continue
             if kind == NEAREST:
-                result[y, x] = image[int(v), int(u)]
+                _copy_pixel(flat, int(v) * width + int(u), ends, y * result.shape[1] + x, channels)
                 continue
             u, v = u - 0.5, v - 0.5
             column, row = math.floor(u), math.floor(v)
@@ -174,7 +220,8 @@ def _fixed(value: float) -> int:
 @njit(**OPTIONS)
 def _warp_fixed(image: np.ndarray, terms: np.ndarray, result: np.ndarray) -> None:
     """The nearest pixels, found in 16 fractional bits."""
-    height, width, _ = image.shape
+    height, width, channels = image.shape
+    flat, ends = image.ravel(), result.ravel()
     a, b, d, e = _fixed(terms[0]), _fixed(terms[1]), _fixed(terms[3]), _fixed(terms[4])
     left = _fixed(terms[2] + terms[0] * 0.5 + terms[1] * 0.5)
     top = _fixed(terms[5] + terms[3] * 0.5 + terms[4] * 0.5)
@@ -183,7 +230,7 @@ def _warp_fixed(image: np.ndarray, terms: np.ndarray, result: np.ndarray) -> Non
         for x in range(result.shape[1]):
             column, row = across >> 16, down >> 16
             if 0 <= column < width and 0 <= row < height:
-                result[y, x] = image[row, column]
+                _copy_pixel(flat, row * width + column, ends, y * result.shape[1] + x, channels)
             across += a
             down += d
         left += b
@@ -193,7 +240,8 @@ def _warp_fixed(image: np.ndarray, terms: np.ndarray, result: np.ndarray) -> Non
 @njit(**OPTIONS)
 def _warp_scaled(image: np.ndarray, terms: np.ndarray, result: np.ndarray) -> None:
     """The nearest pixels where axes stay axes."""
-    height, width, _ = image.shape
+    height, width, channels = image.shape
+    flat, ends = image.ravel(), result.ravel()
     columns = np.full(result.shape[1], -1, np.int64)
     across = terms[2] + terms[0] * 0.5
     for x in range(columns.size):
@@ -205,7 +253,8 @@ def _warp_scaled(image: np.ndarray, terms: np.ndarray, result: np.ndarray) -> No
         if 0.0 <= down < height:
             for x in range(columns.size):
                 if columns[x] >= 0:
-                    result[y, x] = image[int(down), columns[x]]
+                    source = int(down) * width + columns[x]
+                    _copy_pixel(flat, source, ends, y * columns.size + x, channels)
         down += terms[4]
 
 
@@ -213,10 +262,10 @@ def warp(image: np.ndarray, terms: np.ndarray, kind: int, result: np.ndarray) ->
     """`Image.transform`: the pixels of ``result`` that come from inside the image are overwritten.
 
     Args:
-        image: (H, W, C) of uint8.
+        image: (H, W, C) of uint8, contiguous.
         terms: of AFFINE, six numbers, or PERSPECTIVE, eight, of float64.
         kind: NEAREST, BILINEAR or BICUBIC.
-        result: (h, w, C) of uint8.
+        result: (h, w, C) of uint8, contiguous.
     """
     perspective = len(terms) > 6
     if perspective or kind != NEAREST:
