@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import warnings
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from libraries import VERSIONED, versions
+from libraries import VERSIONED, torchvision_functional, versions
 from processors import BACKENDS, CONFIGURATIONS, by_transformers, pictures
 from resizing import INTERPOLATIONS, Case, cases, different
 
@@ -29,6 +30,7 @@ def main() -> int:
     parser.add_argument("--cases", type=int, default=10_000, help="for all libraries that resize together")
     parser.add_argument("--most", type=int, default=4000, help="pixels of a side")
     parser.add_argument("--pictures", type=int, default=200, help="for each preset")
+    parser.add_argument("--samples", type=int, default=25, help="for each transform and kind of image")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--library", choices=tuple(VERSIONED), action="append")
     parser.add_argument("--write", action="store_true", help="keep the result, for what penstock.parity tells")
@@ -38,11 +40,12 @@ def main() -> int:
     for library in options.library or VERSIONED:
         print(f"\n{versions(library)}")
         count = -(-options.cases // len(INTERPOLATIONS))
-        rows = (
-            _resized(library, count, options.most, options.seed)
-            if library in INTERPOLATIONS
-            else _processed(options.pictures, options.seed)
-        )
+        if library in INTERPOLATIONS:
+            rows = _resized(library, count, options.most, options.seed)
+        elif library == "transforms":
+            rows = _transformed(options.samples, options.seed)
+        else:
+            rows = _processed(options.pictures, options.seed)
         for row in rows:
             print(f"  {row.what:36} {row.cases:6} cases {row.values:14,} values {row.different:4} cases different")
             found.append(row)
@@ -92,6 +95,27 @@ def _processed(count: int, seed: int) -> Iterator[Comparison]:
             yield Comparison(
                 "transformers", versions("transformers"), f"{kind} ({name}), {backend}", count, values, wrong
             )
+
+
+def _transformed(count: int, seed: int) -> Iterator[Comparison]:
+    """Transforms against torchvision's, after the same seed."""
+    torchvision_functional()
+    sys.path.insert(0, str(Path(__file__).parents[1] / "plugin" / "torchvision"))
+    from beside import GROUPS, MAKE, comparable, difference, outcome, size_of, theirs
+
+    from penstock.plugin.torchvision.transforms import v2 as ours
+
+    for kind, sample in MAKE.items():
+        for group, makes in GROUPS.items():
+            compared = values = wrong = 0
+            for name, make in makes.items():
+                for number in range(seed, seed + count) if comparable(name, kind) else ():
+                    expected, got = (outcome(module, make, sample(number), number) for module in (theirs, ours))
+                    told = difference(expected, got)
+                    compared, values, wrong = compared + 1, values + size_of(expected), wrong + bool(told)
+                    if told:
+                        print(f"DIFFERENT: {name} of {kind}, seed {number}: {told}")
+            yield Comparison("transforms", versions("transforms"), f"{group}, of {kind}", compared, values, wrong)
 
 
 def _keep(found: list[Comparison]) -> None:
