@@ -159,7 +159,10 @@ def test_in_pipelines() -> None:
             {"function": "rotate", "arguments": [33, 1], "interpolation": "bicubic", "fill": [1, 2, 3]},
             lambda image: image.rotate(33, 3, True, fillcolor=(1, 2, 3)),
         ),
-        ({"function": "pad", "arguments": [1, 2, 3, 4], "fill": [9]}, lambda i: ImageOps.expand(i, (1, 2, 3, 4), (9,) * 3)),
+        (
+            {"function": "pad", "arguments": [1, 2, 3, 4], "fill": [9]},
+            lambda i: ImageOps.expand(i, (1, 2, 3, 4), (9,) * 3),
+        ),
     ]
 
     @pipeline_def(batch_size=3, num_threads=1, device_id=None, prefetch_queue_depth=1)
@@ -188,11 +191,13 @@ def test_in_pipelines() -> None:
     ],
 )
 def test_bad_calls(arguments: dict[str, Any], told: str) -> None:
+    def function() -> Any:
+        return fn.pillow_function(
+            fn.external_source(lambda: [np.zeros((8, 9, 3), np.uint8)], layout="HWC"), **arguments
+        )
+
+    def run() -> None:
+        pipeline_def(function, batch_size=1, num_threads=1, device_id=None)().run()
+
     with pytest.raises((RuntimeError, ValueError), match=told):
-
-        @pipeline_def(batch_size=1, num_threads=1, device_id=None, prefetch_queue_depth=1)
-        def function() -> Any:
-            source = fn.external_source(name="images", layout="HWC", dtype=types.UINT8)
-            return fn.pillow_function(source, **arguments)
-
-        function().run(images=[np.zeros((8, 9, 3), np.uint8)])
+        run()
