@@ -351,6 +351,27 @@ def rotate(
     return affine(image, terms, kind, fill, extents)
 
 
+def convolve(image: np.ndarray, kernel: np.ndarray) -> np.ndarray:
+    """What PyTorch's `conv2d` makes of each of two and more channels, padded by reflection and rounded.
+
+    Args:
+        image: (H, W, C) of uint8, where C is more than 1.
+        kernel: float32 of odd shape.
+
+    Raises:
+        ValueError: there is one channel, for which PyTorch has other kernels, or the filter reaches over the whole image.
+    """
+    from penstock.kernels.cpu import pillow as kernels
+
+    if image.shape[2] < 2:
+        raise ValueError("Filters are for images of several channels. Got mode L")
+    if any(size // 2 >= extent for size, extent in zip(kernel.shape, image.shape)):
+        raise ValueError(f"A filter of {kernel.shape} reaches over an image of {image.shape[:2]}")
+    result = np.empty(image.shape, np.uint8)
+    kernels.convolve(image, np.ascontiguousarray(kernel, np.float32), result)
+    return result
+
+
 def inverse_affine(
     centre: Sequence[float], angle: float, translate: Sequence[float], scale: float, shear: Sequence[float]
 ) -> list[float]:

@@ -149,6 +149,23 @@ def test_hues_of_many_colours() -> None:
         np.testing.assert_array_equal(pillow.adjust_hue(colours, factor), _pixels(_hued(_pil(colours), factor)))
 
 
+def test_filters() -> None:
+    """Against sums in double precision; PyTorch's own are compared in tests/plugin/torchvision."""
+    rng = np.random.default_rng(0)
+    for channels, rows, columns in ((3, 5, 3), (2, 1, 7), (4, 9, 9)):
+        image, kernel = (
+            rng.integers(0, 256, (31, 20, channels), np.uint8),
+            rng.random((rows, columns)).astype(np.float32),
+        )
+        kernel /= kernel.sum()
+        wider = np.pad(image.astype(np.float64), ((rows // 2,) * 2, (columns // 2,) * 2, (0, 0)), mode="reflect")
+        windows = np.lib.stride_tricks.sliding_window_view(wider, (rows, columns), axis=(0, 1))
+        expected = np.einsum("yxcij,ij->yxc", windows, kernel.astype(np.float64))
+        assert np.abs(pillow.convolve(image, kernel) - expected).max() <= 0.5 + 1e-3
+    with pytest.raises(ValueError, match="several channels"):
+        pillow.convolve(image[:, :, :1], kernel)
+
+
 def test_in_pipelines() -> None:
     images = [np.random.default_rng(k).integers(0, 256, (20 + k, 30, 3), np.uint8) for k in range(3)]
     calls: list[tuple[dict[str, Any], Callable[[Image.Image], Image.Image]]] = [
@@ -186,6 +203,8 @@ def test_in_pipelines() -> None:
         ({"function": "rotate", "arguments": [3, 0], "interpolation": "box"}, "`interpolation` is one of nearest"),
         ({"function": "pad", "arguments": [1, 2, 3, 4], "padding_mode": "wrap"}, "`padding_mode` is one of constant"),
         ({"function": "posterize", "arguments": [9]}, "1 to 8 bits"),
+        ({"function": "convolve", "arguments": [3, 3, 1, 2]}, "has so many weights. Got 2"),
+        ({"function": "convolve", "arguments": [1, 17, *[1.0] * 17]}, r"A filter of \(17, 1\) reaches over"),
         ({"function": "pad", "arguments": [-30, 0, -30, 0]}, "not for images of the shape"),
         ({"function": "rotate", "arguments": [3, 0], "fill": [1, 2]}, "2 values, but the image 3 channels"),
     ],

@@ -10,8 +10,11 @@ import torch
 from beside import CASES, MAKE, comparable, detection, difference, image, outcome, tensor
 from torchvision import tv_tensors
 from torchvision.transforms import v2 as theirs
+from transform_cases import picture
 
-from penstock.plugin.torchvision import _random
+from penstock.kernels import pillow
+from penstock.plugin import torchvision as plugin
+from penstock.plugin.torchvision import _on_tensors, _random
 from penstock.plugin.torchvision import tv_tensors as own_tensors
 from penstock.plugin.torchvision.transforms import v2 as ours
 
@@ -152,3 +155,25 @@ def test_tensors_that_say_what_they_are_without_torchvision() -> None:
     moved = defined.wrap(torch.zeros(1, 4), like=boxes, canvas_size=(3, 3))
     assert (type(moved), moved.canvas_size, moved.format) == (defined.BoundingBoxes, (3, 3), boxes.format)
     assert isinstance(defined.Image(torch.zeros(3, 4, 5)), defined.TVTensor)
+
+
+def test_exported_filters_are_pytorchs() -> None:
+    transform = ours.Compose([ours.Resize(40), ours.GaussianBlur((7, 3), sigma=0.8), ours.RandomRotation((33.3, 33.3))])
+    pipeline = plugin.pipeline(transform, batch_size=8, encoded=False)
+    (results,) = pipeline.run(images=[picture(number) for number in range(8)])
+    for number, result in enumerate(results):
+        np.testing.assert_array_equal(np.array(result), np.asarray(transform(image(number))))
+    pipeline.close()
+    with pytest.raises(plugin.ExportError, match="with one `sigma`"):
+        plugin.pipeline(ours.GaussianBlur(3))
+
+
+def test_filters_are_pytorchs() -> None:
+    rng = np.random.default_rng(2)
+    for case in range(60):
+        channels, sizes = (2, 3, 4)[case % 3], [int(size) * 2 + 1 for size in rng.integers(0, 7, 2)]
+        pixels = rng.integers(0, 256, (*rng.integers(10, 80, 2), channels), np.uint8)
+        sigma = [float(width) for width in rng.uniform(0.1, 4, 2)]
+        expected = theirs.functional.gaussian_blur(torch.from_numpy(pixels).permute(2, 0, 1), sizes, sigma)
+        got = pillow.convolve(pixels, _on_tensors.blur_kernel(sizes, sigma))
+        np.testing.assert_array_equal(got, expected.permute(1, 2, 0).numpy())

@@ -1,4 +1,4 @@
-"""Transforms give what torchvision gave (`record.py`), also where neither it nor PyTorch is installed."""
+"""Transforms give what torchvision gave (`record_transforms.py`), also where neither it nor PyTorch is installed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from PIL import Image
-from record import RECORDED, cases, digests
+from record_transforms import RECORDED, cases, digests
 from transform_cases import picture
 
 from penstock.plugin import torchvision as plugin

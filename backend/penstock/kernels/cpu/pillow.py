@@ -1,7 +1,7 @@
-"""Pillow's arithmetic for colours, a small filter and warps, to the bit, on the CPU.
+"""Pillow's arithmetic for colours, a small filter and warps, to the bit, on the CPU; and PyTorch's for filters.
 
 Sources: Pillow's `Convert.c`, `Blend.c`, `Filter.c` and `Geometry.c`. It is compiled without fused multiplication, and so
-are these.
+are these. PyTorch's convolutions of several channels, each by itself, fuse one tap after the other, row by row.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import numpy as np
 from numba import njit
 
 from penstock.kernels.cpu.options import OPTIONS
+from penstock.kernels.cpu.simd import fused
 
 NEAREST, BILINEAR, BICUBIC = 0, 2, 3
 _ZERO, _MOST = np.float32(0.0), np.float32(255.0)
@@ -284,3 +285,49 @@ def _reaches(terms: np.ndarray, height: int, width: int) -> bool:
     return any(
         abs(x * a + y * b + c) >= _FIXED for x, y in corners for a, b, c in (terms[:3].tolist(), terms[3:6].tolist())
     )
+
+
+@njit(**OPTIONS)
+def convolve(image: np.ndarray, kernel: np.ndarray, result: np.ndarray) -> None:
+    """A filter of floats over (H, W, C) of uint8, mirrored at the borders but for the outermost pixels, and rounded.
+
+    Args:
+        image: of more rows and columns than half the kernel's.
+        kernel: float32 of shape (rows, columns), both odd.
+        result: of the image's shape, contiguous.
+    """
+    height, width, channels = image.shape
+    rows, columns = kernel.shape
+    above, before = rows // 2, columns // 2
+    wider = np.empty((rows, (width + 2 * before) * channels), np.float32)
+    sums, ends = np.empty(width * channels, np.float32), result.reshape(height, width * channels)
+    for line in range(-above, height + above):
+        # A ring of lines: those that the filter covers.
+        _mirror_line(image, _mirrored(line, height), before, wider[(line + above) % rows])
+        y = line - above
+        if y < 0:
+            continue
+        sums[:] = 0.0
+        for row in range(rows):
+            source = wider[(y + row) % rows]
+            for column in range(columns):
+                weight, shift = kernel[row, column], column * channels
+                for i in range(sums.size):
+                    sums[i] = fused(source[shift + i], weight, sums[i])
+        for i in range(sums.size):
+            ends[y, i] = np.uint8(np.rint(sums[i]))
+
+
+@njit(**OPTIONS)
+def _mirrored(place: int, size: int) -> int:
+    place = abs(place)
+    return 2 * (size - 1) - place if place >= size else place
+
+
+@njit(**OPTIONS)
+def _mirror_line(image: np.ndarray, row: int, before: int, line: np.ndarray) -> None:
+    width, channels = image.shape[1], image.shape[2]
+    for x in range(-before, width + before):
+        source = _mirrored(x, width)
+        for c in range(channels):
+            line[(x + before) * channels + c] = image[row, source, c]

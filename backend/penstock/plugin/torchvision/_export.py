@@ -8,10 +8,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from penstock import fn, types
 from penstock.errors import PenstockError
 from penstock.graph import DataNode
 from penstock.pipeline import Pipeline, pipeline_def
+from penstock.plugin.torchvision._on_tensors import blur_kernel
 from penstock.plugin.torchvision._pixels import joined_fill
 from penstock.plugin.torchvision._settings import borders_of, filter_name
 from penstock.plugin.torchvision.transforms import v2
@@ -112,15 +115,26 @@ def _rotation(transform: v2.RandomRotation, images: _Traced) -> _Traced:
     angle, other = transform.degrees
     if angle != other or transform.center is not None or images.stage != "pil" or isinstance(transform.fill, dict):
         raise ExportError("`RandomRotation` is exported for PIL's images, with one angle, about the middle")
-    # In single precision, as it is drawn.
     rotated = fn.pillow_function(
         images.node,
         function="rotate",
-        arguments=[angle, float(transform.expand)],
+        # In single precision, as it is drawn.
+        arguments=[float(np.float32(angle)), float(transform.expand)],
         interpolation=filter_name(transform.interpolation).replace("nearest-exact", "nearest"),
         fill=list(joined_fill(transform.fill)),
     )
     return images.through(rotated)
+
+
+def _blur(transform: v2.GaussianBlur, images: _Traced) -> _Traced:
+    sigma, other = transform.sigma
+    if sigma != other or images.stage != "pil":
+        raise ExportError("`GaussianBlur` is exported for PIL's images, with one `sigma`")
+    kernel = blur_kernel(transform.kernel_size, [float(np.float32(sigma))] * 2)
+    blurred = fn.pillow_function(
+        images.node, function="convolve", arguments=[*transform.kernel_size, *kernel.ravel().tolist()]
+    )
+    return images.through(blurred)
 
 
 def _to_tensor(transform: object, images: _Traced) -> _Traced:
@@ -140,6 +154,7 @@ _TRACES: dict[type, _Trace] = {
     v2.RandomHorizontalFlip: _flip(horizontal=1, vertical=0),
     v2.RandomVerticalFlip: _flip(horizontal=0, vertical=1),
     v2.RandomRotation: _rotation,
+    v2.GaussianBlur: _blur,
     v2.Grayscale: _pillow("grayscale", lambda transform: transform.num_output_channels),
     v2.RandomInvert: _pillow("invert"),
     v2.RandomEqualize: _pillow("equalize"),
