@@ -177,3 +177,30 @@ def test_filters_are_pytorchs() -> None:
         expected = theirs.functional.gaussian_blur(torch.from_numpy(pixels).permute(2, 0, 1), sizes, sigma)
         got = pillow.convolve(pixels, _on_tensors.blur_kernel(sizes, sigma))
         np.testing.assert_array_equal(got, expected.permute(1, 2, 0).numpy())
+
+
+def test_all_names_are_there() -> None:
+    missing = {name for name in vars(theirs) if not name.startswith("_")} - set(dir(ours))
+    assert not missing - {"AutoAugmentPolicy"}
+    functions = {
+        name
+        for name, value in vars(theirs.functional).items()
+        if callable(value) and not name.startswith(("_", "register")) and not name.endswith(_KERNELS)
+    }
+    assert not functions - set(dir(ours.functional))
+
+
+# torchvision's functions for one kind of values each.
+_KERNELS = ("_image", "_video", "_mask", "_boxes", "_keypoints")
+
+
+def test_queries() -> None:
+    sample = list(detection(1).values())
+    assert ours.query_size(sample[:4]) == theirs.query_size(sample[:4])
+    assert ours.query_chw(sample[:4]) == theirs.query_chw(sample[:4])
+    assert ours.get_bounding_boxes(sample) is sample[1]
+    assert ours.get_keypoints(sample) is sample[3]
+    assert ours.has_any(sample, tv_tensors.Mask, int)
+    assert not ours.has_all(sample, tv_tensors.Mask, int)
+    with pytest.raises(ValueError, match="no boxes"):
+        ours.get_bounding_boxes([])

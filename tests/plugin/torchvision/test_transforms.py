@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import pickle
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -251,3 +254,28 @@ def test_numbers_without_torch(without_torch: None) -> None:
     drawn = [numbers.exponential(0.75, 4 / 3) for _ in range(200)]
     assert min(drawn) >= 0.75 - 1e-6
     assert max(drawn) <= 4 / 3 + 1e-6
+
+
+@pytest.mark.filterwarnings("ignore:PIL's images are resized with antialiasing")
+def test_transforms_travel_to_other_processes() -> None:
+    image = Image.fromarray(picture(3))
+    for _, name, seed, make in cases():
+        transform = make(v2)
+        copied = pickle.loads(pickle.dumps(transform))
+        assert repr(copied) == repr(transform), name
+        results = []
+        for each in (transform, copied):
+            manual_seed(seed)
+            results.append(digests(each(image)))
+        assert results[0] == results[1], name
+
+
+def test_torch_is_imported_where_it_is_needed() -> None:
+    program = """
+import sys
+import numpy as np
+from penstock.plugin.torchvision.transforms import v2
+v2.Compose([v2.Resize(8), v2.CenterCrop(7), v2.Grayscale()])(np.zeros((9, 9, 3), np.uint8))
+assert "torch" not in sys.modules and "torchvision" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
