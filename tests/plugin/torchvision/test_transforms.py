@@ -194,6 +194,19 @@ def test_pipelines_give_what_transforms_give(name: str) -> None:
     pipeline.close()
 
 
+def test_on_a_gpu_values_are_the_same(with_gpu: None) -> None:
+    normalized = [v2.ToImage(), v2.ToDtype("float32", scale=True), v2.Normalize([0.5] * 3, [0.25] * 3)]
+    transform = v2.Compose([v2.Resize(40), v2.CenterCrop((33, 70)), v2.RandomEqualize(1.0), *normalized])
+    images = [picture(number) for number in range(4)]
+    results = []
+    for device_id in (None, 0):
+        pipeline = plugin.pipeline(transform, batch_size=4, encoded=False, device_id=device_id)
+        results.append([np.array(result) for result in pipeline.run(images=images)[0].as_cpu()])
+        pipeline.close()
+    for host, device in zip(*results):
+        np.testing.assert_array_equal(host, device)
+
+
 def test_tensors_of_pipelines() -> None:
     mean, std = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
     array = picture(5)

@@ -239,6 +239,7 @@ def pipeline(
     batch_size: int = _BATCH,
     encoded: bool = True,
     orientation: bool = False,
+    device_id: int | None = None,
     num_threads: int = 1,
     prefetch_queue_depth: int = 1,
 ) -> Pipeline:
@@ -251,6 +252,7 @@ def pipeline(
         batch_size: the most images at a time.
         encoded: the input is files (JPEG, PNG and so on); else images of uint8, of layout HWC, in RGB.
         orientation: files are turned upright as their Exif data says, which PIL leaves to `ImageOps.exif_transpose`.
+        device_id: the GPU that transforms what the host has decoded, to the same values; None: the host does.
         num_threads, prefetch_queue_depth: of the pipeline.
 
     Raises:
@@ -258,7 +260,7 @@ def pipeline(
     """
 
     @pipeline_def(
-        batch_size=batch_size, num_threads=num_threads, prefetch_queue_depth=prefetch_queue_depth, device_id=None
+        batch_size=batch_size, num_threads=num_threads, prefetch_queue_depth=prefetch_queue_depth, device_id=device_id
     )
     def transforming() -> DataNode:
         if encoded:
@@ -266,6 +268,7 @@ def pipeline(
             images = fn.decoders.image(files, device="cpu", adjust_orientation=orientation)
         else:
             images = fn.external_source(name=INPUT, dtype=types.UINT8, layout="HWC")
+        images = images if device_id is None else images.gpu()
         return fn.copy(traced(transform, images), name=OUTPUT)
 
     made: Pipeline = transforming()
