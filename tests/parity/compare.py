@@ -30,6 +30,7 @@ def main() -> int:
     parser.add_argument("--cases", type=int, default=10_000, help="for all libraries that resize together")
     parser.add_argument("--most", type=int, default=4000, help="pixels of a side")
     parser.add_argument("--pictures", type=int, default=200, help="for each preset")
+    parser.add_argument("--calls", type=int, default=1000, help="for each function of Pillow's")
     parser.add_argument("--samples", type=int, default=25, help="for each transform and kind of image")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--library", choices=tuple(VERSIONED), action="append")
@@ -42,6 +43,8 @@ def main() -> int:
         count = -(-options.cases // len(INTERPOLATIONS))
         if library in INTERPOLATIONS:
             rows = _resized(library, count, options.most, options.seed)
+        elif library == "pillow_function":
+            rows = _functions(options.calls, options.seed)
         elif library == "transforms":
             rows = _transformed(options.samples, options.seed)
         else:
@@ -95,6 +98,17 @@ def _processed(count: int, seed: int) -> Iterator[Comparison]:
             yield Comparison(
                 "transformers", versions("transformers"), f"{kind} ({name}), {backend}", count, values, wrong
             )
+
+
+def _functions(count: int, seed: int) -> Iterator[Comparison]:
+    """Functions of images against Pillow's."""
+    from pillow_functions import COMPARED, calls
+
+    for name in COMPARED:
+        values = wrong = 0
+        for got, expected in calls(name, count, seed):
+            values, wrong = values + expected.size, wrong + (not np.array_equal(got, expected))
+        yield Comparison("pillow_function", versions("pillow_function"), name, count, values, wrong)
 
 
 def _transformed(count: int, seed: int) -> Iterator[Comparison]:

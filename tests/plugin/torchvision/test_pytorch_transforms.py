@@ -62,6 +62,16 @@ def test_ends_of_pipelines(name: str) -> None:
             assert not difference(first, second)
 
 
+def test_other_default_types() -> None:
+    torch.set_default_dtype(torch.float64)
+    try:
+        first, second = (v.Compose(ENDS["to-tensor"](v))(image(1)) for v in (theirs, ours))
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert first.dtype == torch.float64
+    assert not difference(first, second)
+
+
 @pytest.mark.every_case
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.int32, torch.uint16, torch.float16, torch.float64, torch.int64])
 def test_conversions_of_types(dtype: torch.dtype) -> None:

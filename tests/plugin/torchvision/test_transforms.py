@@ -87,8 +87,9 @@ def test_samples_are_any_containers() -> None:
     assert leaves == [1, 2, 3, 4]
     assert rebuilt([5, 6, 7, 8]) == {"a": [5, (6, {"b": 7})], "c": 8}
     image = Image.fromarray(picture(1))
-    resized, label = v2.Compose([v2.Resize(8), v2.Identity()])(image, 3)
-    assert (min(resized.size), label) == (8, 3)
+    nested = v2.RandomApply([v2.RandomOrder([lambda image, label: (image, label + 1)])], p=1.0)
+    resized, label = v2.Compose([v2.Resize(8), nested, lambda image, label: (image, label * 2)])(image, 3)
+    assert (min(resized.size), label) == (8, 8)
 
 
 @pytest.mark.every_case
