@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 import penstock
 from penstock import compat
@@ -268,3 +269,28 @@ def test_translations_of_policies(installed: None) -> None:
         helpers.parse_validate_offset(False, max_translate_rel=1.0)
     with pytest.raises(TypeError, match="is a flag"):
         helpers.parse_validate_offset(np.zeros(3))
+
+
+def test_transforms_of_torchvision(installed: None) -> None:
+    dali = importlib.import_module("nvidia.dali.experimental.torchvision")
+    assert dali.v2.functional is importlib.import_module("nvidia.dali.experimental.torchvision.v2.functional")
+    assert len([name for name in dali.__all__ if name != "v2"]) == 18
+    image = Image.fromarray(np.random.default_rng(0).integers(0, 256, (40, 60, 3), np.uint8))
+    steps = [
+        dali.Resize(30, dali.InterpolationMode.BICUBIC, device="cpu"),
+        dali.RandomApply([dali.CenterCrop(20, device="gpu")], p=1.0),
+        dali.RandomVerticalFlip(1.0, "cpu"),
+        dali.Grayscale(3),
+        dali.Pad(2, fill=7),
+    ]
+    result = dali.Compose(steps, batch_size=4, num_threads=2)(image)
+    expected = image.resize((45, 30), Image.Resampling.BICUBIC).crop((12, 5, 32, 25))
+    expected = expected.transpose(Image.Transpose.FLIP_TOP_BOTTOM).convert("L").convert("RGB")
+    np.testing.assert_array_equal(np.asarray(result)[2:-2, 2:-2], np.asarray(expected))
+    assert np.asarray(result)[0].tolist() == [[7, 7, 7]] * 24
+    assert dali.v2.functional.get_image_size(dali.v2.functional.resize(image, [7, 9], device="cpu")) == [9, 7]
+    for make in (dali.Grayscale, dali.PILToTensor, dali.ToPILImage, dali.ToPureTensor):
+        with pytest.raises(ValueError, match="`device` is cpu or gpu"):
+            make(device="tpu")
+    with pytest.raises(NotImplementedError, match="`inplace`"):
+        dali.Normalize([0.5], [0.5], inplace=True)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from libraries import VERSIONED, versions
+from libraries import VERSIONED, torchvision_functional, versions
 from processors import (
     CONFIGURATIONS,
     Picture,
@@ -42,6 +43,8 @@ def main() -> int:
     parser.add_argument("--pictures", type=int, default=200, help="for each preset")
     parser.add_argument("--photographs", type=Path, help="a folder: half of the pictures at the most are from there")
     parser.add_argument("--only", default="", help="configurations whose name contains this")
+    parser.add_argument("--calls", type=int, default=1000, help="for each function of Pillow's")
+    parser.add_argument("--samples", type=int, default=25, help="for each transform and kind of image")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--library", choices=tuple(VERSIONED), action="append")
     parser.add_argument("--write", action="store_true", help="keep the result, for what penstock.parity tells")
@@ -51,11 +54,14 @@ def main() -> int:
     for library in options.library or VERSIONED:
         print(f"\n{versions(library)}")
         count = -(-options.cases // len(INTERPOLATIONS))
-        rows = (
-            _resized(library, count, options.most, options.seed)
-            if library in INTERPOLATIONS
-            else _processed(options.pictures, options.seed, options.photographs, options.only)
-        )
+        if library in INTERPOLATIONS:
+            rows = _resized(library, count, options.most, options.seed)
+        elif library == "pillow_function":
+            rows = _functions(options.calls, options.seed)
+        elif library == "transforms":
+            rows = _transformed(options.samples, options.seed)
+        else:
+            rows = _processed(options.pictures, options.seed, options.photographs, options.only)
         for row in rows:
             print(f"  {row.what:36} {row.cases:6} cases {row.values:14,} values {row.different:4} cases different")
             found.append(row)
@@ -123,6 +129,38 @@ def _or_refused(compute: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         return compute()
     except (ValueError, RuntimeError, ZeroDivisionError):
         return {}
+
+
+def _functions(count: int, seed: int) -> Iterator[Comparison]:
+    """Functions of images against Pillow's."""
+    from pillow_functions import COMPARED, calls
+
+    for name in COMPARED:
+        values = wrong = 0
+        for got, expected in calls(name, count, seed):
+            values, wrong = values + expected.size, wrong + (not np.array_equal(got, expected))
+        yield Comparison("pillow_function", versions("pillow_function"), name, count, values, wrong)
+
+
+def _transformed(count: int, seed: int) -> Iterator[Comparison]:
+    """Transforms against torchvision's, after the same seed."""
+    torchvision_functional()
+    sys.path.insert(0, str(Path(__file__).parents[1] / "plugin" / "torchvision"))
+    from beside import GROUPS, MAKE, comparable, difference, outcome, size_of, theirs
+
+    from penstock.plugin.torchvision.transforms import v2
+
+    for kind, sample in MAKE.items():
+        for group, makes in GROUPS.items():
+            compared = values = wrong = 0
+            for name, make in makes.items():
+                for number in range(seed, seed + count) if comparable(name, kind) else ():
+                    expected, got = (outcome(module, make, sample(number), number) for module in (theirs, v2))
+                    told = difference(expected, got)
+                    compared, values, wrong = compared + 1, values + size_of(expected), wrong + bool(told)
+                    if told:
+                        print(f"DIFFERENT: {name} of {kind}, seed {number}: {told}")
+            yield Comparison("transforms", versions("transforms"), f"{group}, of {kind}", compared, values, wrong)
 
 
 def _keep(found: list[Comparison]) -> None:

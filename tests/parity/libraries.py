@@ -10,6 +10,8 @@ VERSIONED = {
     "pil": ("pillow",),
     "opencv": ("opencv-python-headless",),
     "torchvision": ("torchvision", "torch"),
+    "pillow_function": ("pillow",),
+    "transforms": ("torchvision", "torch", "pillow"),
     "transformers": ("transformers", "torchvision", "torch", "pillow"),
 }
 

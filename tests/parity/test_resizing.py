@@ -38,6 +38,15 @@ def source(*samples: np.ndarray) -> Any:
     return fn.external_source(lambda: list(samples or [image(), image((300, 210, 3))]), layout="HWC")
 
 
+def planes() -> Any:
+    frames = [image((2, 3, 60, 80)), image((1, 3, 31, 17))]
+    return fn.external_source(lambda: frames, layout="FCHW")
+
+
+def translucent() -> Any:
+    return source(image((60, 80, 4)), image((9, 50, 2)))
+
+
 @pytest.mark.parametrize("library", ["pil", "opencv"])
 def test_equals_the_library(library: str) -> None:
     wrong = [case for case in cases(library, 150, 200) if different(case)[1]]
@@ -91,10 +100,39 @@ def test_regions_are_cut_out_before(library: str) -> None:
     np.testing.assert_array_equal(cut[0], region[0])
 
 
-@pytest.mark.parametrize("library", ["pil", "torchvision", "opencv"])
-def test_on_gpu_it_is_the_same(library: str, with_gpu: None) -> None:
-    host = run(lambda: fn.resize(source(), size=[50, 70], reference=library))
-    device = run(lambda: fn.resize(source().gpu(), size=[50, 70], reference=library), device_id=0)
+# With kernels, but for those of OpenCV, of floats and of images that are reduced first.
+ON_GPU: dict[str, dict[str, Any]] = {
+    "pil": {"reference": "pil", "size": [50, 70]},
+    "pil-nearest": {"reference": "pil", "interpolation": "nearest", "size": [50, 70]},
+    "pil-lanczos": {"reference": "pil", "interpolation": "lanczos", "resize_shorter": 13},
+    "pil-region": {"reference": "pil", "size": [9, 80], "roi_start": [3.5, 40], "roi_end": [39.2, 5]},
+    "pil-reduced": {"reference": "pil", "size": [7, 9], "reducing_gap": 2.0},
+    "torchvision": {"reference": "torchvision", "size": [50, 70]},
+    "torchvision-exact": {"reference": "torchvision", "interpolation": "nearest-exact", "size": [23, 91]},
+    "torchvision-cubic": {"reference": "torchvision", "interpolation": "bicubic", "antialias": False, "size": [60, 20]},
+    "torchvision-mirrored": {"reference": "torchvision", "resize_y": 31, "resize_x": -20},
+    "opencv": {"reference": "opencv", "size": [50, 70]},
+}
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize("name", ON_GPU)
+def test_on_gpu_it_is_the_same(name: str, with_gpu: None) -> None:
+    for images in (source, planes, translucent):
+        host = run(lambda images=images: fn.resize(images(), **ON_GPU[name]))
+        device = run(lambda images=images: fn.resize(images().gpu(), **ON_GPU[name]), device_id=0)
+        for one, other in zip(host, device):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_what_follows_on_a_gpu(with_gpu: None) -> None:
+    def chain(images: Any) -> Any:
+        resized = fn.resize(images, resize_shorter=30, reference="pil", interpolation="bicubic")
+        cropped = fn.crop(resized, crop=[24, 20], rounding="torchvision")
+        return fn.rescale_normalize(cropped, mean=[0.5, 0.4, 0.3], std=[0.2, 0.3, 0.1], reference="to_dtype")
+
+    host = run(lambda: chain(source()))
+    device = run(lambda: chain(source().gpu()), device_id=0)
     for one, other in zip(host, device):
         np.testing.assert_array_equal(one, other)
 

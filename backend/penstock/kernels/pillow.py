@@ -71,7 +71,13 @@ def adjust_contrast(image: np.ndarray, factor: float) -> np.ndarray:
 
 def adjust_saturation(image: np.ndarray, factor: float) -> np.ndarray:
     """`ImageEnhance.Color`."""
-    return _blended(_with_colours(image, grey(image)), image, factor)
+    if image.shape[2] < 3 or factor == 1.0:
+        return image.copy()
+    from penstock.kernels.cpu.pillow import blend_grey
+
+    result, channels = np.empty(image.shape, np.uint8), image.shape[2]
+    blend_grey(image.reshape(-1, channels), np.float32(factor), result.reshape(-1, channels))
+    return result
 
 
 def adjust_sharpness(image: np.ndarray, factor: float) -> np.ndarray:
@@ -115,9 +121,12 @@ def _refuse(image: np.ndarray, channels: Sequence[int], name: str) -> None:
 
 def _looked_up(image: np.ndarray, table: np.ndarray) -> np.ndarray:
     """Tables of (256,) for all channels, or (C, 256)."""
-    if table.ndim == 1:
-        return table[image]
-    return np.stack([table[c][image[:, :, c]] for c in range(image.shape[2])], axis=2)
+    from penstock.kernels.cpu.pillow import look_up_levels
+
+    result, channels = np.empty(image.shape, np.uint8), image.shape[2]
+    tables = np.ascontiguousarray(np.broadcast_to(table, (channels, 256)))
+    look_up_levels(image.reshape(-1, channels), tables, result.reshape(-1, channels))
+    return result
 
 
 def adjust_gamma(image: np.ndarray, gamma: float, gain: float = 1.0) -> np.ndarray:
@@ -156,8 +165,12 @@ def invert(image: np.ndarray) -> np.ndarray:
     return np.bitwise_not(image)
 
 
-def _histograms(image: np.ndarray) -> list[np.ndarray]:
-    return [np.bincount(image[:, :, c].ravel(), minlength=256) for c in range(image.shape[2])]
+def _histograms(image: np.ndarray) -> np.ndarray:
+    from penstock.kernels.cpu.pillow import count_levels
+
+    counts = np.zeros((image.shape[2], 256), np.int64)
+    count_levels(image.reshape(-1, image.shape[2]), counts)
+    return counts
 
 
 def autocontrast(image: np.ndarray) -> np.ndarray:
@@ -274,8 +287,8 @@ def affine(
     result = np.empty((*(extents or image.shape[:2]), image.shape[2]), np.uint8)
     result[...] = np.array(fill_of(image, fill)).astype(np.uint8)
     weighed = _is_translucent(image) and kind != "nearest"
-    source = premultiplied(np.ascontiguousarray(image)) if weighed else image
-    warp(source, np.array(terms, np.float64), FILTERS[kind], result)
+    source = np.ascontiguousarray(image)
+    warp(premultiplied(source) if weighed else source, np.array(terms, np.float64), FILTERS[kind], result)
     if weighed:
         unmultiply(result)
     return result
@@ -336,6 +349,27 @@ def rotate(
             return np.ascontiguousarray(np.rot90(image, int(angle // 90)))
     terms, extents = _rotation(image.shape[0], image.shape[1], angle, centre, expand)
     return affine(image, terms, kind, fill, extents)
+
+
+def convolve(image: np.ndarray, kernel: np.ndarray) -> np.ndarray:
+    """What PyTorch's `conv2d` makes of each of two and more channels, padded by reflection and rounded.
+
+    Args:
+        image: (H, W, C) of uint8, where C is more than 1.
+        kernel: float32 of odd shape.
+
+    Raises:
+        ValueError: there is one channel, for which PyTorch has other kernels, or the filter reaches over the whole image.
+    """
+    from penstock.kernels.cpu import pillow as kernels
+
+    if image.shape[2] < 2:
+        raise ValueError("Filters are for images of several channels. Got mode L")
+    if any(size // 2 >= extent for size, extent in zip(kernel.shape, image.shape)):
+        raise ValueError(f"A filter of {kernel.shape} reaches over an image of {image.shape[:2]}")
+    result = np.empty(image.shape, np.uint8)
+    kernels.convolve(image, np.ascontiguousarray(kernel, np.float32), result)
+    return result
 
 
 def inverse_affine(

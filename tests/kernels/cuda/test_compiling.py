@@ -29,6 +29,7 @@ INSTANCES = {
     "debayer": ["debayer<uint8>", "debayer<uint16>"],
     "displacement": ["displace<Given, uint16>", "displace<Ball, uint8>", "displace<Waves, float>"],
     "elementwise": ["evaluate<uint32>", "evaluate<uint64>"],
+    "fixed_point": ["resample_bytes", "premultiply", "unmultiply"],
     "grid_mask": ["grid_mask<uint8>", "grid_mask<float>"],
     "loudness": ["moving_power<float>", "moving_power<uint64>", "loud_region"],
     "histogram": ["count_values", "make_tables", "look_up"],
@@ -59,6 +60,7 @@ INSTANCES = {
         "reduce<float, float, float, float, Plain, Least>",
         "reduce<uint64, uint64, uint64, uint64, Plain, Greatest>",
     ],
+    "rescale_normalize": ["look_up"],
     "resample": [
         "resample<uint8, float, uint8, 3>",
         "resample<uint8, uint8, float16, 0>",

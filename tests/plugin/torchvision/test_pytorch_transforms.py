@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import zlib
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from PIL import Image
-from torchvision import transforms, tv_tensors
+from beside import CASES, MAKE, comparable, detection, difference, image, outcome, tensor
+from torchvision import tv_tensors
 from torchvision.transforms import v2 as theirs
-from transform_cases import AUTOMATIC, COLOURS, COMPOSED, GEOMETRY, WITH_TORCH, picture
+from transform_cases import picture
 
-from penstock.plugin.torchvision import _random
+from penstock.kernels import pillow
+from penstock.plugin import torchvision as plugin
+from penstock.plugin.torchvision import _on_tensors, _random
 from penstock.plugin.torchvision import tv_tensors as own_tensors
 from penstock.plugin.torchvision.transforms import v2 as ours
 
-theirs.AutoAugmentPolicy = transforms.AutoAugmentPolicy
 pytestmark = [
     pytest.mark.filterwarnings("ignore:Anti-alias option is always applied"),
     pytest.mark.filterwarnings("ignore:PIL's images are resized with antialiasing"),
@@ -25,99 +25,19 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:The transform `ToTensor"),
     pytest.mark.filterwarnings("ignore:Scale and ratio should be"),
 ]
-CASES = {**GEOMETRY, **COLOURS, **AUTOMATIC, **COMPOSED, **WITH_TORCH}
 SAMPLES = 3
-
-
-def _tensor(number: int, channels: int = 3) -> torch.Tensor:
-    return torch.from_numpy(picture(number, channels)).permute(2, 0, 1).contiguous()
-
-
-def _image(number: int, channels: int = 3) -> Image.Image:
-    array = picture(number, channels)
-    return Image.fromarray(array[:, :, 0] if channels == 1 else array)
-
-
-def _detection(number: int) -> dict[str, Any]:
-    """An image, boxes, masks, points, labels and a name."""
-    tensor, rng = _tensor(number), np.random.default_rng(number)
-    height, width = tensor.shape[-2:]
-    x, y = (np.sort(rng.uniform(0, extent, (4, 2)), axis=1) for extent in (width, height))
-    corners = torch.tensor(np.stack([x[:, 0], y[:, 0], x[:, 1], y[:, 1]], axis=1), dtype=torch.float32)
-    kind = ("XYXY", "XYWH", "CXCYWH")[number % 3]
-    boxes = theirs.functional.convert_bounding_box_format(corners, tv_tensors.BoundingBoxFormat.XYXY, kind)
-    canvas = (height, width)
-    points = torch.tensor(rng.uniform(0, 1, (3, 2)) * [width, height]).float()
-    return {
-        "image": tv_tensors.Image(tensor) if number % 2 else _image(number),
-        "boxes": tv_tensors.BoundingBoxes(boxes.long() if number % 4 == 3 else boxes, format=kind, canvas_size=canvas),
-        "masks": tv_tensors.Mask(torch.from_numpy(rng.integers(0, 2, (4, *canvas), np.uint8))),
-        "points": tv_tensors.KeyPoints(points, canvas_size=canvas),
-        "labels": torch.arange(4),
-        "name": "a picture",
-    }
-
-
-MAKE = {
-    "pil": _image,
-    "pil-L": lambda number: _image(number, 1),
-    "pil-RGBA": lambda number: _image(number, 4),
-    "uint8": _tensor,
-    "uint8-L": lambda number: _tensor(number, 1),
-    "channels-last": lambda number: torch.from_numpy(picture(number)).permute(2, 0, 1),
-    "float": lambda number: _tensor(number).float() / 255,
-    "double": lambda number: _tensor(number).double() / 255,
-    "int32": lambda number: _tensor(number).int() << 22,
-    "batch": lambda number: torch.stack([_tensor(number), _tensor(number).flip(-1)]),
-    "video": lambda number: tv_tensors.Video(torch.stack([_tensor(number), _tensor(number).flip(-1)])),
-    "detection": _detection,
-}
-
-
-def _difference(first: Any, second: Any) -> str:
-    """Where two results are not one; empty: nowhere."""
-    if type(first) is not type(second):
-        return f"{type(second)}, and not {type(first)}"
-    if isinstance(first, dict):
-        return next((f"{key}: {told}" for key in first if (told := _difference(first[key], second[key]))), "")
-    if isinstance(first, (list, tuple)):
-        return next((told for pair in zip(first, second, strict=True) if (told := _difference(*pair))), "")
-    if isinstance(first, Image.Image):
-        same = first.mode == second.mode and np.array_equal(np.asarray(first), np.asarray(second))
-        return "" if same else "other pixels"
-    if isinstance(first, torch.Tensor):
-        said = ("dtype", "shape", "canvas_size", "format", "clamping_mode")
-        if any(getattr(first, name, None) != getattr(second, name, None) for name in said):
-            return f"{second}, and not {first}"
-        return "" if torch.equal(*(each.as_subclass(torch.Tensor) for each in (first, second))) else "other values"
-    return "" if first == second else f"{second!r}, and not {first!r}"
-
-
-def _outcome(module: Any, make: Any, sample: Any, seed: int) -> Any:
-    torch.manual_seed(seed)
-    try:
-        return make(module)(sample)
-    except Exception as error:
-        # Whether both refuse it is compared, not how.
-        return f"refused, {isinstance(error, (TypeError, ValueError, RuntimeError, NotImplementedError, OSError))}"
 
 
 @pytest.mark.cases(3, by=lambda name: name.rpartition("[")[2].split("]")[0].rpartition("-on-")[2])
 @pytest.mark.parametrize(
     ("name", "kind"),
-    # torchvision compresses tensors in its compiled part, which is not there without its own build of PyTorch.
-    [
-        pytest.param(name, kind, id=f"{name}-on-{kind}")
-        for kind in MAKE
-        for name in CASES
-        if name != "jpeg" or kind.startswith("pil")
-    ],
+    [pytest.param(name, kind, id=f"{name}-on-{kind}") for kind in MAKE for name in CASES if comparable(name, kind)],
 )
 def test_values_are_torchvisions(name: str, kind: str) -> None:
     for sample in range(SAMPLES):
         seed = zlib.crc32(f"{name} {sample}".encode())
-        expected, got = (_outcome(module, CASES[name], MAKE[kind](seed % 40), seed) for module in (theirs, ours))
-        assert not _difference(expected, got), f"sample {sample}"
+        expected, got = (outcome(module, CASES[name], MAKE[kind](seed % 40), seed) for module in (theirs, ours))
+        assert not difference(expected, got), f"sample {sample}"
 
 
 ENDS = {
@@ -135,38 +55,48 @@ ENDS = {
 @pytest.mark.parametrize("name", ENDS)
 def test_ends_of_pipelines(name: str) -> None:
     for number in range(6):
-        for sample in (_image(number), (_image(number), 3), {"image": _image(number), "other": _tensor(number)}):
+        for sample in (image(number), (image(number), 3), {"image": image(number), "other": tensor(number)}):
             first, second = (
                 v.Compose([v.Resize(31), v.CenterCrop(28), *ENDS[name](v)])(sample) for v in (theirs, ours)
             )
-            assert not _difference(first, second)
+            assert not difference(first, second)
+
+
+def test_other_default_types() -> None:
+    torch.set_default_dtype(torch.float64)
+    try:
+        first, second = (v.Compose(ENDS["to-tensor"](v))(image(1)) for v in (theirs, ours))
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert first.dtype == torch.float64
+    assert not difference(first, second)
 
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.int32, torch.uint16, torch.float16, torch.float64, torch.int64])
 def test_conversions_of_types(dtype: torch.dtype) -> None:
     sources = [
-        _tensor(1),
-        _tensor(1).float() / 255,
-        _tensor(1).double() / 255,
-        _tensor(1).int() << 22,
-        _tensor(1).to(torch.uint16),
+        tensor(1),
+        tensor(1).float() / 255,
+        tensor(1).double() / 255,
+        tensor(1).int() << 22,
+        tensor(1).to(torch.uint16),
     ]
     for source in sources:
         for scale in (False, True):
             results = [
-                _outcome(v, lambda v, scale=scale: v.ToDtype(dtype, scale=scale), source, 0) for v in (theirs, ours)
+                outcome(v, lambda v, scale=scale: v.ToDtype(dtype, scale=scale), source, 0) for v in (theirs, ours)
             ]
-            assert not _difference(*results)
+            assert not difference(*results)
 
 
 def test_boxes() -> None:
     kinds = ("XYXY", "XYWH", "CXCYWH")
     for number in range(12):
-        sample = _detection(number)
+        sample = detection(number)
         for kind in kinds:
             pair = [v.ConvertBoundingBoxFormat(kind)(sample) for v in (theirs, ours)]
-            assert not _difference(*pair)
+            assert not difference(*pair)
         for make in (
             lambda v: v.SanitizeBoundingBoxes(min_size=20.0),
             lambda v: v.SanitizeKeyPoints(),
@@ -177,8 +107,8 @@ def test_boxes() -> None:
             lambda v: v.ToDtype({tv_tensors.Mask: torch.int64, "others": None}),
             lambda v: v.ToPureTensor(),
         ):
-            results = [_outcome(v, make, _detection(number), number) for v in (theirs, ours)]
-            assert not _difference(*results)
+            results = [outcome(v, make, detection(number), number) for v in (theirs, ours)]
+            assert not difference(*results)
 
 
 @pytest.mark.every_case
@@ -188,10 +118,10 @@ def test_batches_are_mixed(name: str) -> None:
         images, labels = torch.rand(4, 3, 20, 30), torch.arange(4)
         for sample in ((images, labels), {"images": tv_tensors.Image(images), "labels": labels}):
             results = [
-                _outcome(v, lambda v: getattr(v, name)(num_classes=7, alpha=0.7), sample, seed) for v in (theirs, ours)
+                outcome(v, lambda v: getattr(v, name)(num_classes=7, alpha=0.7), sample, seed) for v in (theirs, ours)
             ]
             assert not isinstance(results[0], str)
-            assert not _difference(*results)
+            assert not difference(*results)
 
 
 def test_functions_of_boxes_refuse_the_same() -> None:
@@ -235,3 +165,52 @@ def test_tensors_that_say_what_they_are_without_torchvision() -> None:
     moved = defined.wrap(torch.zeros(1, 4), like=boxes, canvas_size=(3, 3))
     assert (type(moved), moved.canvas_size, moved.format) == (defined.BoundingBoxes, (3, 3), boxes.format)
     assert isinstance(defined.Image(torch.zeros(3, 4, 5)), defined.TVTensor)
+
+
+def test_exported_filters_are_pytorchs() -> None:
+    transform = ours.Compose([ours.Resize(40), ours.GaussianBlur((7, 3), sigma=0.8), ours.RandomRotation((33.3, 33.3))])
+    pipeline = plugin.pipeline(transform, batch_size=8, encoded=False)
+    (results,) = pipeline.run(images=[picture(number) for number in range(8)])
+    for number, result in enumerate(results):
+        np.testing.assert_array_equal(np.array(result), np.asarray(transform(image(number))))
+    pipeline.close()
+    with pytest.raises(plugin.ExportError, match="with one `sigma`"):
+        plugin.pipeline(ours.GaussianBlur(3))
+
+
+def test_filters_are_pytorchs() -> None:
+    rng = np.random.default_rng(2)
+    for case in range(60):
+        channels, sizes = (2, 3, 4)[case % 3], [int(size) * 2 + 1 for size in rng.integers(0, 7, 2)]
+        pixels = rng.integers(0, 256, (*rng.integers(10, 80, 2), channels), np.uint8)
+        sigma = [float(width) for width in rng.uniform(0.1, 4, 2)]
+        expected = theirs.functional.gaussian_blur(torch.from_numpy(pixels).permute(2, 0, 1), sizes, sigma)
+        got = pillow.convolve(pixels, _on_tensors.blur_kernel(sizes, sigma))
+        np.testing.assert_array_equal(got, expected.permute(1, 2, 0).numpy())
+
+
+def test_all_names_are_there() -> None:
+    missing = {name for name in vars(theirs) if not name.startswith("_")} - set(dir(ours))
+    assert not missing - {"AutoAugmentPolicy"}
+    functions = {
+        name
+        for name, value in vars(theirs.functional).items()
+        if callable(value) and not name.startswith(("_", "register")) and not name.endswith(_KERNELS)
+    }
+    assert not functions - set(dir(ours.functional))
+
+
+# torchvision's functions for one kind of values each.
+_KERNELS = ("_image", "_video", "_mask", "_boxes", "_keypoints")
+
+
+def test_queries() -> None:
+    sample = list(detection(1).values())
+    assert ours.query_size(sample[:4]) == theirs.query_size(sample[:4])
+    assert ours.query_chw(sample[:4]) == theirs.query_chw(sample[:4])
+    assert ours.get_bounding_boxes(sample) is sample[1]
+    assert ours.get_keypoints(sample) is sample[3]
+    assert ours.has_any(sample, tv_tensors.Mask, int)
+    assert not ours.has_all(sample, tv_tensors.Mask, int)
+    with pytest.raises(ValueError, match="no boxes"):
+        ours.get_bounding_boxes([])

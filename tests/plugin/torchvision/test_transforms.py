@@ -1,16 +1,19 @@
-"""Transforms give what torchvision gave (`record.py`), also where neither it nor PyTorch is installed."""
+"""Transforms give what torchvision gave (`record_transforms.py`), also where neither it nor PyTorch is installed."""
 
 from __future__ import annotations
 
 import io
 import json
+import pickle
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from PIL import Image
-from record import RECORDED, cases, digests
+from record_transforms import RECORDED, cases, digests
 from transform_cases import picture
 
 from penstock.plugin import torchvision as plugin
@@ -84,8 +87,9 @@ def test_samples_are_any_containers() -> None:
     assert leaves == [1, 2, 3, 4]
     assert rebuilt([5, 6, 7, 8]) == {"a": [5, (6, {"b": 7})], "c": 8}
     image = Image.fromarray(picture(1))
-    resized, label = v2.Compose([v2.Resize(8), v2.Identity()])(image, 3)
-    assert (min(resized.size), label) == (8, 3)
+    nested = v2.RandomApply([v2.RandomOrder([lambda image, label: (image, label + 1)])], p=1.0)
+    resized, label = v2.Compose([v2.Resize(8), nested, lambda image, label: (image, label * 2)])(image, 3)
+    assert (min(resized.size), label) == (8, 8)
 
 
 @pytest.mark.every_case
@@ -191,6 +195,19 @@ def test_pipelines_give_what_transforms_give(name: str) -> None:
     pipeline.close()
 
 
+def test_on_a_gpu_values_are_the_same(with_gpu: None) -> None:
+    normalized = [v2.ToImage(), v2.ToDtype("float32", scale=True), v2.Normalize([0.5] * 3, [0.25] * 3)]
+    transform = v2.Compose([v2.Resize(40), v2.CenterCrop((33, 70)), v2.RandomEqualize(1.0), *normalized])
+    images = [picture(number) for number in range(4)]
+    results = []
+    for device_id in (None, 0):
+        pipeline = plugin.pipeline(transform, batch_size=4, encoded=False, device_id=device_id)
+        results.append([np.array(result) for result in pipeline.run(images=images)[0].as_cpu()])
+        pipeline.close()
+    for host, device in zip(*results):
+        np.testing.assert_array_equal(host, device)
+
+
 def test_tensors_of_pipelines() -> None:
     mean, std = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
     array = picture(5)
@@ -251,3 +268,28 @@ def test_numbers_without_torch(without_torch: None) -> None:
     drawn = [numbers.exponential(0.75, 4 / 3) for _ in range(200)]
     assert min(drawn) >= 0.75 - 1e-6
     assert max(drawn) <= 4 / 3 + 1e-6
+
+
+@pytest.mark.filterwarnings("ignore:PIL's images are resized with antialiasing")
+def test_transforms_travel_to_other_processes() -> None:
+    image = Image.fromarray(picture(3))
+    for _, name, seed, make in cases():
+        transform = make(v2)
+        copied = pickle.loads(pickle.dumps(transform))
+        assert repr(copied) == repr(transform), name
+        results = []
+        for each in (transform, copied):
+            manual_seed(seed)
+            results.append(digests(each(image)))
+        assert results[0] == results[1], name
+
+
+def test_torch_is_imported_where_it_is_needed() -> None:
+    program = """
+import sys
+import numpy as np
+from penstock.plugin.torchvision.transforms import v2
+v2.Compose([v2.Resize(8), v2.CenterCrop(7), v2.Grayscale()])(np.zeros((9, 9, 3), np.uint8))
+assert "torch" not in sys.modules and "torchvision" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)

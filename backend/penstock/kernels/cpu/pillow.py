@@ -1,7 +1,7 @@
-"""Pillow's arithmetic for colours, a small filter and warps, to the bit, on the CPU.
+"""Pillow's arithmetic for colours, a small filter and warps, to the bit, on the CPU; and PyTorch's for filters.
 
 Sources: Pillow's `Convert.c`, `Blend.c`, `Filter.c` and `Geometry.c`. It is compiled without fused multiplication, and so
-are these.
+are these. PyTorch's convolutions of several channels, each by itself, fuse one tap after the other, row by row.
 """
 
 from __future__ import annotations
@@ -9,8 +9,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numba import njit
 
-from penstock.kernels.cpu.options import inner, kernel
+from penstock.kernels.cpu.options import OPTIONS
+from penstock.kernels.cpu.simd import fused
 
 NEAREST, BILINEAR, BICUBIC = 0, 2, 3
 _ZERO, _MOST = np.float32(0.0), np.float32(255.0)
@@ -18,12 +20,12 @@ _ZERO, _MOST = np.float32(0.0), np.float32(255.0)
 _FIXED = 32768.0
 
 
-@inner
+@njit(**OPTIONS)
 def _clipped(value: np.float32) -> np.uint8:
     return np.uint8(0) if value <= _ZERO else np.uint8(255) if value >= _MOST else np.uint8(value)
 
 
-@kernel
+@njit(**OPTIONS)
 def luma(pixels: np.ndarray, result: np.ndarray) -> None:
     """Mode L of (n, 3 or more), to (n,)."""
     for i in range(len(pixels)):
@@ -32,7 +34,7 @@ def luma(pixels: np.ndarray, result: np.ndarray) -> None:
         result[i] = total >> np.uint32(16)
 
 
-@kernel
+@njit(**OPTIONS)
 def blend(first: np.ndarray, second: np.ndarray, share: np.float32, result: np.ndarray) -> None:
     """Contiguous arrays of one size: ``first`` where the share is 0, ``second`` where it is 1, and beyond."""
     for i in range(result.size):
@@ -41,7 +43,41 @@ def blend(first: np.ndarray, second: np.ndarray, share: np.float32, result: np.n
         result[i] = _clipped(np.float32(one) + share * difference)
 
 
-@kernel
+@njit(**OPTIONS)
+def blend_grey(pixels: np.ndarray, share: np.float32, result: np.ndarray) -> None:
+    """The same of (n, 3 or 4) with their mode L, where the share is 0; the fourth channel stays."""
+    for i in range(len(pixels)):
+        red, green, blue = np.uint32(pixels[i, 0]), np.uint32(pixels[i, 1]), np.uint32(pixels[i, 2])
+        total = red * np.uint32(19595) + green * np.uint32(38470) + blue * np.uint32(7471) + np.uint32(32768)
+        grey = np.int32(total >> np.uint32(16))
+        for c in range(3):
+            difference = np.float32(np.int32(pixels[i, c]) - grey)
+            result[i, c] = _clipped(np.float32(grey) + share * difference)
+        for c in range(3, pixels.shape[1]):
+            result[i, c] = pixels[i, c]
+
+
+@njit(**OPTIONS)
+def count_levels(pixels: np.ndarray, counts: np.ndarray) -> None:
+    """The histogram of each channel of (n, C), in (C, 256)."""
+    flat, channels = pixels.ravel(), pixels.shape[1]
+    for c in range(channels):
+        row = counts[c]
+        for i in range(c, flat.size, channels):
+            row[flat[np.uintp(i)]] += 1
+
+
+@njit(**OPTIONS)
+def look_up_levels(pixels: np.ndarray, tables: np.ndarray, result: np.ndarray) -> None:
+    """The values of (n, C) in tables of (C, 256)."""
+    flat, ends, channels = pixels.ravel(), result.ravel(), pixels.shape[1]
+    for c in range(channels):
+        row = tables[c]
+        for i in range(c, flat.size, channels):
+            ends[np.uintp(i)] = row[flat[np.uintp(i)]]
+
+
+@njit(**OPTIONS)
 def shift_hue(pixels: np.ndarray, shift: int, result: np.ndarray) -> None:
     """Of (n, 3): to mode HSV, there the hue plus ``shift``, and back."""
     for i in range(len(pixels)):
@@ -77,13 +113,13 @@ def shift_hue(pixels: np.ndarray, shift: int, result: np.ndarray) -> None:
         result[i, 2] = most if sector in (3, 4) else t if sector == 2 else q if sector == 5 else p
 
 
-@inner
+@njit(**OPTIONS)
 def _rounded(value: float) -> int:
     """Half away from zero, clipped."""
     return min(max(math.floor(value + 0.5), 0), 255)
 
 
-@kernel
+@njit(**OPTIONS)
 def smooth(image: np.ndarray, result: np.ndarray) -> None:
     """`ImageFilter.SMOOTH` of (H, W, C) of at least three rows and columns; the border stays."""
     height, width, channels = image.shape
@@ -101,14 +137,14 @@ def smooth(image: np.ndarray, result: np.ndarray) -> None:
                 result[y, x, c] = _clipped(total)
 
 
-@inner
+@njit(**OPTIONS)
 def _cubic(a: float, b: float, c: float, d: float, place: float) -> float:
     third = 2 * (a - b) + c - d
     fourth = -a + b - c + d
     return b + place * (-a + c + place * (third + place * fourth))
 
 
-@inner
+@njit(**OPTIONS)
 def _bilinear(image: np.ndarray, x: int, y: int, dx: float, dy: float, c: int) -> float:
     height, width, _ = image.shape
     left, right = min(max(x, 0), width - 1), min(max(x + 1, 0), width - 1)
@@ -122,25 +158,37 @@ def _bilinear(image: np.ndarray, x: int, y: int, dx: float, dy: float, c: int) -
     return upper + (lower - upper) * dy
 
 
-@inner
+@njit(**OPTIONS)
+def _cubic_line(image: np.ndarray, row: int, x: int, dx: float, c: int) -> float:
+    last = image.shape[1] - 1
+    a, b = float(image[row, min(max(x - 1, 0), last), c]), float(image[row, min(max(x, 0), last), c])
+    d, e = float(image[row, min(max(x + 1, 0), last), c]), float(image[row, min(max(x + 2, 0), last), c])
+    return _cubic(a, b, d, e, dx)
+
+
+@njit(**OPTIONS)
 def _bicubic(image: np.ndarray, x: int, y: int, dx: float, dy: float, c: int) -> float:
-    height, width, _ = image.shape
-    line = np.empty(4, np.float64)
-    for k in range(4):
-        row = y - 1 + k
-        if k and not 0 <= row < height:
-            line[k] = line[k - 1]
-            continue
-        row = min(max(row, 0), height - 1)
-        a, b = float(image[row, min(max(x - 1, 0), width - 1), c]), float(image[row, min(max(x, 0), width - 1), c])
-        e, d = float(image[row, min(max(x + 1, 0), width - 1), c]), float(image[row, min(max(x + 2, 0), width - 1), c])
-        line[k] = _cubic(a, b, e, d, dx)
-    return _cubic(line[0], line[1], line[2], line[3], dy)
+    """Lines below the image are the last one above them."""
+    height = image.shape[0]
+    first = _cubic_line(image, min(max(y - 1, 0), height - 1), x, dx, c)
+    second = _cubic_line(image, y, x, dx, c) if 0 <= y < height else first
+    third = _cubic_line(image, y + 1, x, dx, c) if 0 <= y + 1 < height else second
+    fourth = _cubic_line(image, y + 2, x, dx, c) if 0 <= y + 2 < height else third
+    return _cubic(first, second, third, fourth, dy)
 
 
-@kernel
+@njit(**OPTIONS)
+def _copy_pixel(flat: np.ndarray, source: int, ends: np.ndarray, target: int, channels: int) -> None:
+    # Unsigned, as numba would look for negative ones.
+    begin, end = np.uintp(source * channels), np.uintp(target * channels)
+    for c in range(np.uintp(channels)):
+        ends[end + c] = flat[begin + c]
+
+
+@njit(**OPTIONS)
 def _warp_general(image: np.ndarray, terms: np.ndarray, perspective: bool, kind: int, result: np.ndarray) -> None:
     height, width, channels = image.shape
+    flat, ends = image.ravel(), result.ravel()
     for y in range(result.shape[0]):
         down = y + 0.5
         for x in range(result.shape[1]):
@@ -153,7 +201,7 @@ def _warp_general(image: np.ndarray, terms: np.ndarray, perspective: bool, kind:
             if not (0.0 <= u < width and 0.0 <= v < height):
                 continue
             if kind == NEAREST:
-                result[y, x] = image[int(v), int(u)]
+                _copy_pixel(flat, int(v) * width + int(u), ends, y * result.shape[1] + x, channels)
                 continue
             u, v = u - 0.5, v - 0.5
             column, row = math.floor(u), math.floor(v)
@@ -165,15 +213,16 @@ def _warp_general(image: np.ndarray, terms: np.ndarray, perspective: bool, kind:
                     result[y, x, c] = np.uint8(min(max(value, 0.0), 255.0))
 
 
-@inner
+@njit(**OPTIONS)
 def _fixed(value: float) -> int:
     return math.floor(value * 65536.0 + 0.5)
 
 
-@kernel
+@njit(**OPTIONS)
 def _warp_fixed(image: np.ndarray, terms: np.ndarray, result: np.ndarray) -> None:
     """The nearest pixels, found in 16 fractional bits."""
-    height, width, _ = image.shape
+    height, width, channels = image.shape
+    flat, ends = image.ravel(), result.ravel()
     a, b, d, e = _fixed(terms[0]), _fixed(terms[1]), _fixed(terms[3]), _fixed(terms[4])
     left = _fixed(terms[2] + terms[0] * 0.5 + terms[1] * 0.5)
     top = _fixed(terms[5] + terms[3] * 0.5 + terms[4] * 0.5)
@@ -182,17 +231,18 @@ def _warp_fixed(image: np.ndarray, terms: np.ndarray, result: np.ndarray) -> Non
         for x in range(result.shape[1]):
             column, row = across >> 16, down >> 16
             if 0 <= column < width and 0 <= row < height:
-                result[y, x] = image[row, column]
+                _copy_pixel(flat, row * width + column, ends, y * result.shape[1] + x, channels)
             across += a
             down += d
         left += b
         top += e
 
 
-@kernel
+@njit(**OPTIONS)
 def _warp_scaled(image: np.ndarray, terms: np.ndarray, result: np.ndarray) -> None:
     """The nearest pixels where axes stay axes."""
-    height, width, _ = image.shape
+    height, width, channels = image.shape
+    flat, ends = image.ravel(), result.ravel()
     columns = np.full(result.shape[1], -1, np.int64)
     across = terms[2] + terms[0] * 0.5
     for x in range(columns.size):
@@ -204,7 +254,8 @@ def _warp_scaled(image: np.ndarray, terms: np.ndarray, result: np.ndarray) -> No
         if 0.0 <= down < height:
             for x in range(columns.size):
                 if columns[x] >= 0:
-                    result[y, x] = image[int(down), columns[x]]
+                    source = int(down) * width + columns[x]
+                    _copy_pixel(flat, source, ends, y * columns.size + x, channels)
         down += terms[4]
 
 
@@ -212,10 +263,10 @@ def warp(image: np.ndarray, terms: np.ndarray, kind: int, result: np.ndarray) ->
     """`Image.transform`: the pixels of ``result`` that come from inside the image are overwritten.
 
     Args:
-        image: (H, W, C) of uint8.
+        image: (H, W, C) of uint8, contiguous.
         terms: of AFFINE, six numbers, or PERSPECTIVE, eight, of float64.
         kind: NEAREST, BILINEAR or BICUBIC.
-        result: (h, w, C) of uint8.
+        result: (h, w, C) of uint8, contiguous.
     """
     perspective = len(terms) > 6
     if perspective or kind != NEAREST:
@@ -234,3 +285,49 @@ def _reaches(terms: np.ndarray, height: int, width: int) -> bool:
     return any(
         abs(x * a + y * b + c) >= _FIXED for x, y in corners for a, b, c in (terms[:3].tolist(), terms[3:6].tolist())
     )
+
+
+@njit(**OPTIONS)
+def convolve(image: np.ndarray, kernel: np.ndarray, result: np.ndarray) -> None:
+    """A filter of floats over (H, W, C) of uint8, mirrored at the borders but for the outermost pixels, and rounded.
+
+    Args:
+        image: of more rows and columns than half the kernel's.
+        kernel: float32 of shape (rows, columns), both odd.
+        result: of the image's shape, contiguous.
+    """
+    height, width, channels = image.shape
+    rows, columns = kernel.shape
+    above, before = rows // 2, columns // 2
+    wider = np.empty((rows, (width + 2 * before) * channels), np.float32)
+    sums, ends = np.empty(width * channels, np.float32), result.reshape(height, width * channels)
+    for line in range(-above, height + above):
+        # A ring of lines: those that the filter covers.
+        _mirror_line(image, _mirrored(line, height), before, wider[(line + above) % rows])
+        y = line - above
+        if y < 0:
+            continue
+        sums[:] = 0.0
+        for row in range(rows):
+            source = wider[(y + row) % rows]
+            for column in range(columns):
+                weight, shift = kernel[row, column], column * channels
+                for i in range(sums.size):
+                    sums[i] = fused(source[shift + i], weight, sums[i])
+        for i in range(sums.size):
+            ends[y, i] = np.uint8(np.rint(sums[i]))
+
+
+@njit(**OPTIONS)
+def _mirrored(place: int, size: int) -> int:
+    place = abs(place)
+    return 2 * (size - 1) - place if place >= size else place
+
+
+@njit(**OPTIONS)
+def _mirror_line(image: np.ndarray, row: int, before: int, line: np.ndarray) -> None:
+    width, channels = image.shape[1], image.shape[2]
+    for x in range(-before, width + before):
+        source = _mirrored(x, width)
+        for c in range(channels):
+            line[(x + before) * channels + c] = image[row, source, c]

@@ -30,6 +30,7 @@ from penstock.operators.image._resizing import (
     ResizingOperator,
     Spatial,
     Window,
+    image_stack,
 )
 from penstock.schema import Argument, OutputSpec, Sample, Samples, Workspace
 from penstock.schema.image_chain import NotFusable
@@ -189,15 +190,15 @@ class ReferencePlan(ResamplePlan):
         if self.filter.startswith("nearest"):
             rows, columns = (table.starts for table in tables)
             gather_image(source, rows, columns, target)
-        elif self.is_translucent(source):
+        elif self.has_alpha(source.shape[2]):
             self.resample_opaque(premultiplied(source), target, tables)
             unmultiply(target)
         else:
             self.resample_opaque(source, target, tables)
 
-    def is_translucent(self, image: np.ndarray) -> bool:
-        """Whether the last channel is how opaque the others are: Pillow's modes LA and RGBA."""
-        return self.reference.library == "pil" and image.shape[2] in (2, 4)
+    def has_alpha(self, channels: int) -> bool:
+        """Whether the last of so many channels is how opaque the others are: Pillow's modes LA and RGBA."""
+        return self.reference.library == "pil" and channels in (2, 4)
 
     def resample_opaque(self, source: np.ndarray, target: np.ndarray, tables: Sequence[AnyTaps]) -> None:
         """Resamples each channel separately."""
@@ -228,7 +229,7 @@ class ReducingPlan(ReferencePlan):
         if nearest or all(reduction.factor == 1 for reduction in reductions):
             plan.resample(source, target, plan.tables)
             return
-        translucent = self.is_translucent(source)
+        translucent = self.has_alpha(source.shape[2])
         less = reduce_image(premultiplied(source) if translucent else source, *reductions)
         axes = tuple(reduction.rest(axis) for reduction, axis in zip(reductions, self.axes))
         rest = replace(plan, axes=axes)
@@ -397,6 +398,31 @@ class ReferenceResizing(ResizingOperator):
     def compute_batch(self, workspace: Workspace[Spatial, ResamplePlan, ResamplePlans]) -> None:
         if self._reference is None:
             super().compute_batch(workspace)
+        elif all(type(sample.plan) is ReferencePlan for sample in workspace.live):
+            resample_references(workspace)
         else:
-            # There are no kernels for it: it is computed on the host.
+            # Of floats, of OpenCV's own, and of images that are reduced first, there are no kernels.
             Operator.compute_batch(self, workspace)
+
+
+def resample_references(workspace: Workspace[Spatial, ResamplePlan, ResamplePlans]) -> None:
+    """Resamples images of uint8 on the GPU, by tables of integer weights."""
+    from penstock.kernels.cuda.fixed_point import BytesResampling, resample_bytes
+    from penstock.kernels.cuda.launch import locate_all
+
+    first, _ = workspace.state
+    samples = workspace.live
+    jobs = []
+    sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
+    for sample, source, target in zip(samples, sources, targets):
+        plan = sample.plan
+        assert isinstance(plan, ReferencePlan)
+        if target.size and not source.size:
+            raise RuntimeError(f"Cannot resize an empty image of shape {list(source.shape)}")
+        stack, result = (place.reshape(*image_stack(place.shape, first)) for place in (source, target))
+        vertical, horizontal = plan.tables
+        assert isinstance(vertical, ReferenceTaps)
+        assert isinstance(horizontal, ReferenceTaps)
+        weighed = plan.has_alpha(stack.shape[-1]) and not plan.filter.startswith("nearest")
+        jobs.append(BytesResampling(stack, result, vertical, horizontal, plan.columns_first, weighed))
+    resample_bytes(jobs)

@@ -627,8 +627,8 @@ def resample_batch(workspace: Workspace[Spatial, ResamplePlan, ResamplePlans]) -
 
     def job_of(plan: ResamplePlan, source: Located, target: Located) -> ImageResampling:
         return ImageResampling(
-            source.reshape(*_image_stack(source.shape, first)),
-            target.reshape(*_image_stack(target.shape, first)),
+            source.reshape(*image_stack(source.shape, first)),
+            target.reshape(*image_stack(target.shape, first)),
             plan.taps_of(count - 2),
             plan.taps_of(count - 1),
         )
@@ -649,7 +649,7 @@ def resample_images_planned(
 
 
 def _stack_shapes(shapes: np.ndarray, first: int) -> np.ndarray:
-    """As :func:`_image_stack`, for many shapes, in rows."""
+    """As :func:`image_stack`, for many shapes, in rows."""
     parts = (
         shapes[:, :first].prod(axis=1),
         shapes[:, first],
@@ -659,7 +659,7 @@ def _stack_shapes(shapes: np.ndarray, first: int) -> np.ndarray:
     return np.stack(parts, axis=1)
 
 
-def _image_stack(shape: Sequence[int], first: int) -> tuple[int, int, int, int]:
+def image_stack(shape: Sequence[int], first: int) -> tuple[int, int, int, int]:
     """A shape with H and W from dimension ``first`` on, as that of a stack of images with channels last."""
     return (math.prod(shape[:first]), shape[first], shape[first + 1], math.prod(shape[first + 2 :]))
 

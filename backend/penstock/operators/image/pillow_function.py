@@ -44,7 +44,7 @@ class _Function:
     """A function of images.
 
     Attributes:
-        names: of its `arguments`.
+        names: of its `arguments`; more may follow the last one, if it ends with dots.
         compute: the function.
         shape: of its result, from that of the image; the same by default.
     """
@@ -56,6 +56,22 @@ class _Function:
 
 def _of_numbers(function: Callable[..., np.ndarray], *names: str) -> _Function:
     return _Function(names, lambda image, asked: function(image, *asked.numbers))
+
+
+def _convolved(image: np.ndarray, asked: _Asked) -> np.ndarray:
+    return pillow.convolve(image, _kernel(asked.numbers))
+
+
+def _kernel(numbers: Sequence[float]) -> np.ndarray:
+    """The weights, of shape (rows, columns).
+
+    Raises:
+        ValueError: they are not as many as is said, or not odd.
+    """
+    columns, rows, *weights = numbers
+    if len(weights) != columns * rows or not columns % 2 or not rows % 2:
+        raise ValueError(f"A filter of {columns:g} x {rows:g}, which are odd, has so many weights. Got {len(weights)}")
+    return np.array(weights, np.float32).reshape(int(rows), int(columns))
 
 
 def _padded(image: np.ndarray, asked: _Asked) -> np.ndarray:
@@ -104,6 +120,7 @@ _FUNCTIONS = {
         ),
         _rotated_shape,
     ),
+    "convolve": _Function(("columns", "rows", "weights..."), _convolved),
     "pad": _Function(
         ("left", "top", "right", "bottom"),
         _padded,
@@ -123,7 +140,8 @@ def _listed() -> str:
 class PillowFunction(Operator):
     """Applies a function to images with Pillow's arithmetic, to the bit.
 
-    These are the functions that `torchvision.transforms.v2` applies to PIL's images.
+    These are the functions that `torchvision.transforms.v2` applies to PIL's images. `convolve` is PyTorch's, of two and more
+    channels.
 
     >>> brighter = fn.pillow_function(images, function="adjust_brightness", arguments=[1.5])  # doctest: +SKIP
     """
@@ -168,12 +186,16 @@ class PillowFunction(Operator):
         if name not in _FUNCTIONS:
             raise ValueError(f"`function` is one of {', '.join(_FUNCTIONS)}. Got: {name!r}")
         self._function = _FUNCTIONS[name]
-        if len(numbers) != len(self._function.names):
+        names = self._function.names
+        more = bool(names) and names[-1].endswith("...")
+        if len(numbers) < len(names) or (len(numbers) > len(names) and not more):
             expected = ", ".join(self._function.names) or "none"
-            raise ValueError(f"`arguments` of `{name}` are: {expected}. Got {len(numbers)}: {list(numbers)}")
+            raise ValueError(f"`arguments` of `{name}` are: {expected}. Got {len(numbers)}")
         for argument, known in (("interpolation", tuple(pillow.FILTERS)), ("padding_mode", pillow.PAD_MODES)):
             if self.args[argument] not in known:
                 raise ValueError(f"`{argument}` is one of {', '.join(known)}. Got: {self.args[argument]!r}")
+        if name == "convolve":
+            _kernel(numbers)
         self._asked = _Asked(numbers, self.args["interpolation"], self.args["fill"], self.args["padding_mode"])
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:

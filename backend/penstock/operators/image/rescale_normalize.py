@@ -117,6 +117,14 @@ class RescaleNormalize(ChainOperator):
     def compute(self, sample: Sample) -> None:
         look_up(sample.inputs[0], self._table, sample.outputs[0], self._permutation)
 
+    def compute_batch(self, workspace: Workspace) -> None:
+        from penstock.kernels.cuda.launch import locate_all
+        from penstock.operators.image._rescale_normalize_cuda import look_up as look_up_on_gpu
+
+        samples = workspace.live
+        sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
+        look_up_on_gpu(list(zip(sources, targets)), self._table, self.args["output_layout"] == "CHW")
+
     def stage(self, sample: Sample) -> LookupStore:
         shape = sample.shapes[0]
         return LookupStore(self._table, self._permutation, tuple(shape[axis] for axis in self._permutation))

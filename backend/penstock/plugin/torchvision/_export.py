@@ -8,10 +8,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from penstock import fn, types
 from penstock.errors import PenstockError
 from penstock.graph import DataNode
 from penstock.pipeline import Pipeline, pipeline_def
+from penstock.plugin.torchvision._on_tensors import blur_kernel
 from penstock.plugin.torchvision._pixels import joined_fill
 from penstock.plugin.torchvision._settings import borders_of, filter_name
 from penstock.plugin.torchvision.transforms import v2
@@ -112,15 +115,26 @@ def _rotation(transform: v2.RandomRotation, images: _Traced) -> _Traced:
     angle, other = transform.degrees
     if angle != other or transform.center is not None or images.stage != "pil" or isinstance(transform.fill, dict):
         raise ExportError("`RandomRotation` is exported for PIL's images, with one angle, about the middle")
-    # In single precision, as it is drawn.
     rotated = fn.pillow_function(
         images.node,
         function="rotate",
-        arguments=[angle, float(transform.expand)],
+        # In single precision, as it is drawn.
+        arguments=[float(np.float32(angle)), float(transform.expand)],
         interpolation=filter_name(transform.interpolation).replace("nearest-exact", "nearest"),
         fill=list(joined_fill(transform.fill)),
     )
     return images.through(rotated)
+
+
+def _blur(transform: v2.GaussianBlur, images: _Traced) -> _Traced:
+    sigma, other = transform.sigma
+    if sigma != other or images.stage != "pil":
+        raise ExportError("`GaussianBlur` is exported for PIL's images, with one `sigma`")
+    kernel = blur_kernel(transform.kernel_size, [float(np.float32(sigma))] * 2)
+    blurred = fn.pillow_function(
+        images.node, function="convolve", arguments=[*transform.kernel_size, *kernel.ravel().tolist()]
+    )
+    return images.through(blurred)
 
 
 def _to_tensor(transform: object, images: _Traced) -> _Traced:
@@ -140,6 +154,7 @@ _TRACES: dict[type, _Trace] = {
     v2.RandomHorizontalFlip: _flip(horizontal=1, vertical=0),
     v2.RandomVerticalFlip: _flip(horizontal=0, vertical=1),
     v2.RandomRotation: _rotation,
+    v2.GaussianBlur: _blur,
     v2.Grayscale: _pillow("grayscale", lambda transform: transform.num_output_channels),
     v2.RandomInvert: _pillow("invert"),
     v2.RandomEqualize: _pillow("equalize"),
@@ -224,6 +239,7 @@ def pipeline(
     batch_size: int = _BATCH,
     encoded: bool = True,
     orientation: bool = False,
+    device_id: int | None = None,
     num_threads: int = 1,
     prefetch_queue_depth: int = 1,
 ) -> Pipeline:
@@ -236,6 +252,7 @@ def pipeline(
         batch_size: the most images at a time.
         encoded: the input is files (JPEG, PNG and so on); else images of uint8, of layout HWC, in RGB.
         orientation: files are turned upright as their Exif data says, which PIL leaves to `ImageOps.exif_transpose`.
+        device_id: the GPU that transforms what the host has decoded, to the same values; None: the host does.
         num_threads, prefetch_queue_depth: of the pipeline.
 
     Raises:
@@ -243,7 +260,7 @@ def pipeline(
     """
 
     @pipeline_def(
-        batch_size=batch_size, num_threads=num_threads, prefetch_queue_depth=prefetch_queue_depth, device_id=None
+        batch_size=batch_size, num_threads=num_threads, prefetch_queue_depth=prefetch_queue_depth, device_id=device_id
     )
     def transforming() -> DataNode:
         if encoded:
@@ -251,6 +268,7 @@ def pipeline(
             images = fn.decoders.image(files, device="cpu", adjust_orientation=orientation)
         else:
             images = fn.external_source(name=INPUT, dtype=types.UINT8, layout="HWC")
+        images = images if device_id is None else images.gpu()
         return fn.copy(traced(transform, images), name=OUTPUT)
 
     made: Pipeline = transforming()

@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from penstock.kernels import pillow
 from penstock.plugin.torchvision._kinds import function_for
 from penstock.plugin.torchvision._on_pixels import (
@@ -309,6 +311,14 @@ def blur_of(kernel_size: Any, sigma: Any) -> tuple[list[int], list[float]]:
     if len(widths) != 2 or any(width <= 0 for width in widths):
         raise ValueError(f"`sigma` is one or two positive numbers. Got: {sigma!r}")
     return sizes, widths
+
+
+def blur_kernel(kernel_size: Any, sigma: Any) -> np.ndarray:
+    """The weights that PyTorch computes, float32 of shape (rows, columns)."""
+    library = torch()
+    sizes, widths = blur_of(kernel_size, sigma)
+    across, down = (_bell(size, width, library.float32, "cpu") for size, width in zip(sizes, widths))
+    return (down.unsqueeze(-1) * across).numpy()
 
 
 def _bell(size: int, width: float, dtype: Any, device: Any) -> Tensor:
@@ -788,7 +798,6 @@ def _erase(image: Tensor, i: int, j: int, h: int, w: int, v: Tensor, inplace: bo
 def _compressed(image: Tensor, quality: int) -> Tensor:
     import io
 
-    import numpy as np
     from PIL import Image
 
     library = torch()

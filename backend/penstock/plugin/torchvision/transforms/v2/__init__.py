@@ -64,6 +64,15 @@ from penstock.plugin.torchvision.transforms.v2._misc import (
     ToDtype,
     UniformTemporalSubsample,
 )
+from penstock.plugin.torchvision.transforms.v2._queries import (
+    check_type,
+    get_bounding_boxes,
+    get_keypoints,
+    has_all,
+    has_any,
+    query_chw,
+    query_size,
+)
 from penstock.plugin.torchvision.transforms.v2._transform import Transform
 from penstock.plugin.torchvision.transforms.v2._type_conversion import (
     PILToTensor,
@@ -139,5 +148,12 @@ __all__ = [
     "Transform",
     "TrivialAugmentWide",
     "UniformTemporalSubsample",
+    "check_type",
     "functional",
+    "get_bounding_boxes",
+    "get_keypoints",
+    "has_all",
+    "has_any",
+    "query_chw",
+    "query_size",
 ]

@@ -37,6 +37,8 @@ def _released(sample: Any) -> Any:
 
 def _applied(step: Step, sample: Any, several: bool) -> Any:
     """What a transform makes of a sample that is held."""
+    if isinstance(step, Container):
+        return step.run(sample, several)
     if isinstance(step, Transform) and step.takes_pixels:
         return step.run(sample)
     given = _released(sample)

@@ -45,6 +45,7 @@ class Finish(OwnTransform):
         from penstock.operators.image._normalizing import table_of
 
         self._steps = steps
+        self._of_default_type = reference == "to_tensor"
         self._as_image = as_image
         mean, std = (normalize.mean, normalize.std) if normalize is not None else ((), ())
         self._table = table_of(reference, 255.0, mean, std)
@@ -53,7 +54,8 @@ class Finish(OwnTransform):
         leaves, rebuilt = leaves_of(sample)
         pixels = [place for place, leaf in enumerate(leaves) if isinstance(leaf, Pixels)]
         transformed = [place for place, leaf in enumerate(leaves) if kind_of(leaf) is not None]
-        if pixels != transformed or len(pixels) != 1 or len(self._table) not in (1, leaves[pixels[0]].channels):
+        suits = pixels == transformed and len(pixels) == 1 and len(self._table) in (1, leaves[pixels[0]].channels)
+        if not suits or (self._of_default_type and torch().get_default_dtype() != torch().float32):
             for step in self._steps:
                 assert isinstance(step, Transform)
                 sample = step.run(sample)

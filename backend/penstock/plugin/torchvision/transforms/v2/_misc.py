@@ -204,10 +204,14 @@ def labels_of(getter: Any) -> Callable[[Any], Any]:
     if getter == "default":
         return _labels
     if getter is None:
-        return lambda sample: None
+        return _no_labels
     if callable(getter):
         return getter
     raise ValueError(f"`labels_getter` is 'default', a function or None. Got: {getter!r}")
+
+
+def _no_labels(sample: Any) -> None:
+    """There are none."""
 
 
 def _labels(sample: Any) -> Any:

@@ -1,6 +1,6 @@
 """Writes what the installed torchvision gives for the cases that ordinary runs hold us to without it.
 
-PYTHONPATH=backend:tests/parity python tests/plugin/torchvision/record.py
+PYTHONPATH=backend:tests/parity python tests/plugin/torchvision/record_transforms.py
 """
 
 from __future__ import annotations

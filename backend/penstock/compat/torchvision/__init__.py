@@ -1,0 +1,45 @@
+"""The module ``nvidia.dali.experimental.torchvision``: transforms that take a `device`, with torchvision's values."""
+
+from penstock.compat.torchvision import v2
+from penstock.compat.torchvision.v2 import (
+    CenterCrop,
+    ColorJitter,
+    Compose,
+    GaussianBlur,
+    Grayscale,
+    InterpolationMode,
+    Normalize,
+    Pad,
+    PILToTensor,
+    RandomApply,
+    RandomCrop,
+    RandomGrayscale,
+    RandomHorizontalFlip,
+    RandomResizedCrop,
+    RandomVerticalFlip,
+    Resize,
+    ToPILImage,
+    ToPureTensor,
+)
+
+__all__ = [
+    "CenterCrop",
+    "ColorJitter",
+    "Compose",
+    "GaussianBlur",
+    "Grayscale",
+    "InterpolationMode",
+    "Normalize",
+    "PILToTensor",
+    "Pad",
+    "RandomApply",
+    "RandomCrop",
+    "RandomGrayscale",
+    "RandomHorizontalFlip",
+    "RandomResizedCrop",
+    "RandomVerticalFlip",
+    "Resize",
+    "ToPILImage",
+    "ToPureTensor",
+    "v2",
+]

@@ -1,0 +1,14 @@
+"""The argument `device` of DALI's transforms."""
+
+from __future__ import annotations
+
+
+def check_device(device: str) -> str:
+    """A device: results are the same on both. Tensors are computed where they are.
+
+    Raises:
+        ValueError: it is neither `cpu` nor `gpu`.
+    """
+    if device not in ("cpu", "gpu"):
+        raise ValueError(f"`device` is cpu or gpu. Got: {device!r}")
+    return device

@@ -1,0 +1,211 @@
+"""Transforms by the names and arguments of ``nvidia.dali.experimental.torchvision``.
+
+They are those of `penstock.plugin.torchvision`, whose values are torchvision's. DALI's differ from those by up to one in
+resizing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from penstock.compat.torchvision._devices import check_device
+from penstock.compat.torchvision.v2 import functional
+from penstock.plugin.torchvision._conversion import pil_to_tensor
+from penstock.plugin.torchvision._kinds import kind_of
+from penstock.plugin.torchvision._settings import InterpolationMode
+from penstock.plugin.torchvision.transforms import v2
+
+__all__ = [
+    "CenterCrop",
+    "ColorJitter",
+    "Compose",
+    "GaussianBlur",
+    "Grayscale",
+    "InterpolationMode",
+    "Normalize",
+    "PILToTensor",
+    "Pad",
+    "RandomApply",
+    "RandomCrop",
+    "RandomGrayscale",
+    "RandomHorizontalFlip",
+    "RandomResizedCrop",
+    "RandomVerticalFlip",
+    "Resize",
+    "ToPILImage",
+    "ToPureTensor",
+    "functional",
+]
+
+
+class CenterCrop(v2.CenterCrop):
+    """The middle."""
+
+    def __init__(self, size: Any, device: str = "cpu") -> None:
+        super().__init__(size)
+        self.device = check_device(device)
+
+
+class ColorJitter(v2.ColorJitter):
+    """Random brightness, contrast, saturation and hue."""
+
+    def __init__(
+        self, brightness: Any = 0.0, contrast: Any = 0.0, saturation: Any = 0.0, hue: Any = 0.0, device: str = "cpu"
+    ) -> None:
+        super().__init__(brightness, contrast, saturation, hue)
+        self.device = check_device(device)
+
+
+class Compose(v2.Compose):
+    """One transform after another. How many threads there are, and images at a time, makes no difference."""
+
+    def __init__(self, op_list: Sequence[Any], batch_size: int = 16, num_threads: int = 1, **pipeline: Any) -> None:
+        super().__init__(op_list)
+
+
+class GaussianBlur(v2.GaussianBlur):
+    """A Gaussian filter."""
+
+    def __init__(self, kernel_size: Any, sigma: Any = (0.1, 2.0), device: str = "cpu", seed: int = -1) -> None:
+        super().__init__(kernel_size, sigma)
+        self.device = check_device(device)
+
+
+class Grayscale(v2.Grayscale):
+    """Without colours."""
+
+    def __init__(self, num_output_channels: int = 1, device: str = "cpu") -> None:
+        super().__init__(num_output_channels)
+        self.device = check_device(device)
+
+
+class Normalize(v2.Normalize):
+    """``(x - mean) / std``, also of images, whose values go up to 255."""
+
+    def __init__(self, mean: Sequence[float], std: Sequence[float], inplace: bool = False, device: str = "cpu") -> None:
+        if inplace:
+            raise NotImplementedError("`inplace` is not supported")
+        super().__init__(mean, std)
+        self.device = check_device(device)
+
+    def check_inputs(self, flat_inputs: list[Any]) -> None:
+        """Images are normalized as well."""
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        tensor = pil_to_tensor(inpt) if kind_of(inpt) == "pixels" else inpt
+        return super().transform(tensor if tensor.is_floating_point() else tensor.float(), params)
+
+
+class Pad(v2.Pad):
+    """A border on each side."""
+
+    def __init__(self, padding: Any, fill: Any = 0, padding_mode: str = "constant", device: str = "cpu") -> None:
+        super().__init__(padding, fill, padding_mode)
+        self.device = check_device(device)
+
+
+class PILToTensor(v2.PILToTensor):
+    """An image of PIL, as a tensor (C, H, W) of uint8."""
+
+    def __init__(self, device: str = "cpu") -> None:
+        self.device = check_device(device)
+
+
+class RandomApply(v2.RandomApply):
+    """All of them, with a probability."""
+
+    def __init__(self, op_list: Sequence[Any], p: float = 0.5, device: str = "cpu") -> None:
+        super().__init__(op_list, p)
+        self.device = check_device(device)
+
+
+class RandomCrop(v2.RandomCrop):
+    """A random region."""
+
+    def __init__(
+        self,
+        size: Any,
+        padding: Any = None,
+        pad_if_needed: bool = False,
+        fill: Any = 0,
+        padding_mode: str = "constant",
+        device: str = "cpu",
+    ) -> None:
+        super().__init__(size, padding, pad_if_needed, fill, padding_mode)
+        self.device = check_device(device)
+
+
+class RandomGrayscale(v2.RandomGrayscale):
+    """Without colours, with a probability."""
+
+    def __init__(self, p: float = 0.1, device: str = "cpu") -> None:
+        super().__init__(p)
+        self.device = check_device(device)
+
+
+class RandomHorizontalFlip(v2.RandomHorizontalFlip):
+    """Left to right, with a probability."""
+
+    def __init__(self, p: float = 0.5, device: str = "cpu") -> None:
+        super().__init__(p)
+        self.device = check_device(device)
+
+
+class RandomResizedCrop(v2.RandomResizedCrop):
+    """A random region, resized."""
+
+    def __init__(
+        self,
+        size: Any,
+        scale: Sequence[float] = (0.08, 1.0),
+        ratio: Sequence[float] = (3.0 / 4.0, 4.0 / 3.0),
+        interpolation: Any = InterpolationMode.BILINEAR,
+        antialias: bool | None = True,
+        device: str = "cpu",
+    ) -> None:
+        super().__init__(size, scale, ratio, interpolation, antialias)
+        self.device = check_device(device)
+
+
+class RandomVerticalFlip(v2.RandomVerticalFlip):
+    """Upside down, with a probability."""
+
+    def __init__(self, p: float = 0.5, device: str = "cpu") -> None:
+        super().__init__(p)
+        self.device = check_device(device)
+
+
+class Resize(v2.Resize):
+    """Another size."""
+
+    def __init__(
+        self,
+        size: Any,
+        interpolation: Any = InterpolationMode.BILINEAR,
+        max_size: int | None = None,
+        antialias: bool | None = True,
+        device: str = "cpu",
+    ) -> None:
+        super().__init__(size, interpolation, max_size, antialias)
+        self.device = check_device(device)
+
+
+class ToPILImage(v2.ToPILImage):
+    """A tensor, as an image of PIL."""
+
+    def __init__(self, device: str = "cpu") -> None:
+        super().__init__()
+        self.device = check_device(device)
+
+
+class ToPureTensor(v2.ToPureTensor):
+    """A plain tensor, also of an image of PIL."""
+
+    kinds = v2.ToPureTensor.kinds | {"pixels"}
+
+    def __init__(self, device: str = "cpu") -> None:
+        self.device = check_device(device)
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        return pil_to_tensor(inpt) if kind_of(inpt) == "pixels" else super().transform(inpt, params)

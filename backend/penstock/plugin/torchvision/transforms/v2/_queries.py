@@ -1,0 +1,71 @@
+"""What a sample holds: for transforms of your own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from penstock.plugin.torchvision._kinds import kind_of
+from penstock.plugin.torchvision.transforms.v2._transform import common_dimensions, common_size
+
+Check = type | Callable[[Any], bool]
+
+
+def check_type(obj: Any, types_or_checks: Sequence[Check]) -> bool:
+    """Whether it is of one of the types, or passes one of the checks."""
+    return any(isinstance(obj, check) if isinstance(check, type) else check(obj) for check in types_or_checks)
+
+
+def has_any(flat_inputs: Sequence[Any], *types_or_checks: Check) -> bool:
+    """Whether a value is of one of the types, or passes one of the checks."""
+    return any(check_type(value, types_or_checks) for value in flat_inputs)
+
+
+def has_all(flat_inputs: Sequence[Any], *types_or_checks: Check) -> bool:
+    """Whether there is a value for each type and check."""
+    return all(has_any(flat_inputs, check) for check in types_or_checks)
+
+
+def get_bounding_boxes(flat_inputs: Sequence[Any]) -> Any:
+    """The first bounding boxes.
+
+    Raises:
+        ValueError: there are none.
+    """
+    return _first(flat_inputs, "boxes")
+
+
+def get_keypoints(flat_inputs: Sequence[Any]) -> Any:
+    """The first points.
+
+    Raises:
+        ValueError: there are none.
+    """
+    return _first(flat_inputs, "points")
+
+
+def _first(values: Sequence[Any], kind: str) -> Any:
+    for value in values:
+        if kind_of(value) == kind:
+            return value
+    raise ValueError(f"The sample holds no {kind}")
+
+
+def query_chw(flat_inputs: Sequence[Any]) -> tuple[int, int, int]:
+    """The channels, height and width of all images.
+
+    Raises:
+        TypeError: there are none.
+        ValueError: they differ.
+    """
+    return common_dimensions(list(flat_inputs))
+
+
+def query_size(flat_inputs: Sequence[Any]) -> tuple[int, int]:
+    """The height and width of all images, masks, boxes and points.
+
+    Raises:
+        TypeError: there are none.
+        ValueError: they differ.
+    """
+    return common_size(list(flat_inputs))
