@@ -9,9 +9,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
-from penstock.kernels.cpu.options import OPTIONS
+from penstock.kernels.cpu.options import inner, kernel
 from penstock.kernels.cpu.simd import fused
 
 NEAREST, BILINEAR, BICUBIC = 0, 2, 3
@@ -20,12 +19,12 @@ _ZERO, _MOST = np.float32(0.0), np.float32(255.0)
 _FIXED = 32768.0
 
 
-@njit(**OPTIONS)
+@inner
 def _clipped(value: np.float32) -> np.uint8:
     return np.uint8(0) if value <= _ZERO else np.uint8(255) if value >= _MOST else np.uint8(value)
 
 
-@njit(**OPTIONS)
+@kernel
 def luma(pixels: np.ndarray, result: np.ndarray) -> None:
     """Mode L of (n, 3 or more), to (n,)."""
     for i in range(len(pixels)):
@@ -34,7 +33,7 @@ def luma(pixels: np.ndarray, result: np.ndarray) -> None:
         result[i] = total >> np.uint32(16)
 
 
-@njit(**OPTIONS)
+@kernel
 def blend(first: np.ndarray, second: np.ndarray, share: np.float32, result: np.ndarray) -> None:
     """Contiguous arrays of one size: ``first`` where the share is 0, ``second`` where it is 1, and beyond."""
     for i in range(result.size):
@@ -43,7 +42,7 @@ def blend(first: np.ndarray, second: np.ndarray, share: np.float32, result: np.n
         result[i] = _clipped(np.float32(one) + share * difference)
 
 
-@njit(**OPTIONS)
+@kernel
 def blend_grey(pixels: np.ndarray, share: np.float32, result: np.ndarray) -> None:
     """The same of (n, 3 or 4) with their mode L, where the share is 0; the fourth channel stays."""
     for i in range(len(pixels)):
@@ -57,7 +56,7 @@ def blend_grey(pixels: np.ndarray, share: np.float32, result: np.ndarray) -> Non
             result[i, c] = pixels[i, c]
 
 
-@njit(**OPTIONS)
+@kernel
 def count_levels(pixels: np.ndarray, counts: np.ndarray) -> None:
     """The histogram of each channel of (n, C), in (C, 256)."""
     flat, channels = pixels.ravel(), pixels.shape[1]
@@ -67,7 +66,7 @@ def count_levels(pixels: np.ndarray, counts: np.ndarray) -> None:
             row[flat[np.uintp(i)]] += 1
 
 
-@njit(**OPTIONS)
+@kernel
 def look_up_levels(pixels: np.ndarray, tables: np.ndarray, result: np.ndarray) -> None:
     """The values of (n, C) in tables of (C, 256)."""
     flat, ends, channels = pixels.ravel(), result.ravel(), pixels.shape[1]
@@ -77,7 +76,7 @@ def look_up_levels(pixels: np.ndarray, tables: np.ndarray, result: np.ndarray) -
             ends[np.uintp(i)] = row[flat[np.uintp(i)]]
 
 
-@njit(**OPTIONS)
+@kernel
 def shift_hue(pixels: np.ndarray, shift: int, result: np.ndarray) -> None:
     """Of (n, 3): to mode HSV, there the hue plus ``shift``, and back."""
     for i in range(len(pixels)):
@@ -113,13 +112,13 @@ def shift_hue(pixels: np.ndarray, shift: int, result: np.ndarray) -> None:
         result[i, 2] = most if sector in (3, 4) else t if sector == 2 else q if sector == 5 else p
 
 
-@njit(**OPTIONS)
+@inner
 def _rounded(value: float) -> int:
     """Half away from zero, clipped."""
     return min(max(math.floor(value + 0.5), 0), 255)
 
 
-@njit(**OPTIONS)
+@kernel
 def smooth(image: np.ndarray, result: np.ndarray) -> None:
     """`ImageFilter.SMOOTH` of (H, W, C) of at least three rows and columns; the border stays."""
     height, width, channels = image.shape
@@ -137,14 +136,14 @@ def smooth(image: np.ndarray, result: np.ndarray) -> None:
                 result[y, x, c] = _clipped(total)
 
 
-@njit(**OPTIONS)
+@inner
 def _cubic(a: float, b: float, c: float, d: float, place: float) -> float:
     third = 2 * (a - b) + c - d
     fourth = -a + b - c + d
     return b + place * (-a + c + place * (third + place * fourth))
 
 
-@njit(**OPTIONS)
+@inner
 def _bilinear(image: np.ndarray, x: int, y: int, dx: float, dy: float, c: int) -> float:
     height, width, _ = image.shape
     left, right = min(max(x, 0), width - 1), min(max(x + 1, 0), width - 1)
@@ -158,7 +157,7 @@ def _bilinear(image: np.ndarray, x: int, y: int, dx: float, dy: float, c: int) -
     return upper + (lower - upper) * dy
 
 
-@njit(**OPTIONS)
+@inner
 def _cubic_line(image: np.ndarray, row: int, x: int, dx: float, c: int) -> float:
     last = image.shape[1] - 1
     a, b = float(image[row, min(max(x - 1, 0), last), c]), float(image[row, min(max(x, 0), last), c])
@@ -166,7 +165,7 @@ def _cubic_line(image: np.ndarray, row: int, x: int, dx: float, c: int) -> float
     return _cubic(a, b, d, e, dx)
 
 
-@njit(**OPTIONS)
+@inner
 def _bicubic(image: np.ndarray, x: int, y: int, dx: float, dy: float, c: int) -> float:
     """Lines below the image are the last one above them."""
     height = image.shape[0]
@@ -177,7 +176,7 @@ def _bicubic(image: np.ndarray, x: int, y: int, dx: float, dy: float, c: int) ->
     return _cubic(first, second, third, fourth, dy)
 
 
-@njit(**OPTIONS)
+@inner
 def _copy_pixel(flat: np.ndarray, source: int, ends: np.ndarray, target: int, channels: int) -> None:
     # Unsigned, as numba would look for negative ones.
     begin, end = np.uintp(source * channels), np.uintp(target * channels)
@@ -185,7 +184,7 @@ def _copy_pixel(flat: np.ndarray, source: int, ends: np.ndarray, target: int, ch
         ends[end + c] = flat[begin + c]
 
 
-@njit(**OPTIONS)
+@kernel
 def _warp_general(image: np.ndarray, terms: np.ndarray, perspective: bool, kind: int, result: np.ndarray) -> None:
     height, width, channels = image.shape
     flat, ends = image.ravel(), result.ravel()
@@ -213,12 +212,12 @@ def _warp_general(image: np.ndarray, terms: np.ndarray, perspective: bool, kind:
                     result[y, x, c] = np.uint8(min(max(value, 0.0), 255.0))
 
 
-@njit(**OPTIONS)
+@inner
 def _fixed(value: float) -> int:
     return math.floor(value * 65536.0 + 0.5)
 
 
-@njit(**OPTIONS)
+@kernel
 def _warp_fixed(image: np.ndarray, terms: np.ndarray, result: np.ndarray) -> None:
     """The nearest pixels, found in 16 fractional bits."""
     height, width, channels = image.shape
@@ -238,7 +237,7 @@ def _warp_fixed(image: np.ndarray, terms: np.ndarray, result: np.ndarray) -> Non
         top += e
 
 
-@njit(**OPTIONS)
+@kernel
 def _warp_scaled(image: np.ndarray, terms: np.ndarray, result: np.ndarray) -> None:
     """The nearest pixels where axes stay axes."""
     height, width, channels = image.shape
@@ -287,7 +286,7 @@ def _reaches(terms: np.ndarray, height: int, width: int) -> bool:
     )
 
 
-@njit(**OPTIONS)
+@kernel
 def convolve(image: np.ndarray, kernel: np.ndarray, result: np.ndarray) -> None:
     """A filter of floats over (H, W, C) of uint8, mirrored at the borders but for the outermost pixels, and rounded.
 
@@ -318,13 +317,13 @@ def convolve(image: np.ndarray, kernel: np.ndarray, result: np.ndarray) -> None:
             ends[y, i] = np.uint8(np.rint(sums[i]))
 
 
-@njit(**OPTIONS)
+@inner
 def _mirrored(place: int, size: int) -> int:
     place = abs(place)
     return 2 * (size - 1) - place if place >= size else place
 
 
-@njit(**OPTIONS)
+@inner
 def _mirror_line(image: np.ndarray, row: int, before: int, line: np.ndarray) -> None:
     width, channels = image.shape[1], image.shape[2]
     for x in range(-before, width + before):
