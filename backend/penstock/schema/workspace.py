@@ -102,7 +102,7 @@ class Workspace(Generic[State, Plan, Plans]):
             kind = TensorListCPU if self.device == "cpu" else TensorListGPU
             return kind.of_samples([], spec.layout, spec.dtype, spec.ndim)
         if self.device == "cpu":
-            if output in self.destinations:
+            if output is not None and output in self.destinations:
                 batch = self.destinations[output].allocate(shapes, spec.dtype, spec.layout)
                 if batch is not None:
                     return batch

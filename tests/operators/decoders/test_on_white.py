@@ -1,13 +1,15 @@
-"""Transparent images upon white, beside PIL."""
+"""Transparent images on white, beside PIL."""
 
 from __future__ import annotations
 
 import io
 
 import numpy as np
+import pytest
 from PIL import Image, ImageOps
 
 from penstock import fn, pipeline_def
+from penstock.kernels.codecs import transparency
 
 RNG = np.random.default_rng(2)
 OPAQUE = Image.fromarray(RNG.integers(0, 256, (20, 30, 3), np.uint8))
@@ -39,6 +41,7 @@ FILES = {
     "webp with alpha": file_of(TRANSPARENT, "WEBP", lossless=True),
     "webp": file_of(OPAQUE, "WEBP", lossless=True),
 }
+GIF = file_of(OPAQUE.quantize(20), "GIF", transparency=3)
 
 
 def by_pil(data: bytes) -> np.ndarray:
@@ -48,7 +51,7 @@ def by_pil(data: bytes) -> np.ndarray:
     return np.asarray(image.convert("RGB"))
 
 
-def test_transparent_images_lie_upon_white_and_others_stay() -> None:
+def test_transparent_images_lie_on_white_and_others_stay() -> None:
     @pipeline_def(batch_size=len(FILES), num_threads=2, device_id=None, prefetch_queue_depth=1)
     def define() -> object:
         files = fn.external_source(name="files")
@@ -60,4 +63,32 @@ def test_transparent_images_lie_upon_white_and_others_stay() -> None:
     for number, (name, data) in enumerate(FILES.items()):
         np.testing.assert_array_equal(np.array(shown[number]), by_pil(data), name)
     assert np.shares_memory(np.asarray(shown[1]), np.asarray(decoded[1]))
+    pipeline.close()
+
+
+@pytest.mark.parametrize(("isolation", "here"), [("all", set()), ("auto", {"png with alpha", "webp with alpha"})])
+def test_files_are_decoded_where_the_pipeline_decodes(
+    monkeypatch: pytest.MonkeyPatch, isolation: str, here: set[str]
+) -> None:
+    names = ["png with alpha", "webp with alpha", "gif"]
+    files = [FILES.get(name, GIF) for name in names]
+    decoded_here: list[bytes] = []
+
+    def noted(encoded: np.ndarray, output: np.ndarray) -> bool:
+        decoded_here.append(encoded.tobytes())
+        return in_process(encoded, output)
+
+    in_process = transparency.decode_on_white_in_process
+    monkeypatch.setattr(transparency, "decode_on_white_in_process", noted)
+
+    @pipeline_def(batch_size=3, num_threads=2, device_id=None, prefetch_queue_depth=1, isolate_decoders=isolation)
+    def define() -> object:
+        encoded = fn.external_source(name="files")
+        return fn.decoders.on_white(fn.decoders.image(encoded, device="cpu"), encoded)
+
+    pipeline = define()
+    (shown,) = pipeline.run(files=[np.frombuffer(data, np.uint8) for data in files])
+    for number, data in enumerate(files):
+        np.testing.assert_array_equal(np.array(shown[number]), by_pil(data), names[number])
+    assert set(decoded_here) == {FILES[name] for name in here}
     pipeline.close()

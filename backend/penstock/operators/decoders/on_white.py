@@ -1,24 +1,22 @@
-"""`decoders.on_white`: transparent images upon white."""
+"""`decoders.on_white`: transparent images on a white background."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from penstock.data_types import UINT8, dtype_name
-from penstock.kernels.codecs.image_header import reading_with_pillow
+from penstock.kernels.codecs.transparency import decode_on_white, may_be_transparent
 from penstock.operators.decoders._examples import encoded_images
 from penstock.schema import Equivalent, Input, Operator, Schema, Workspace, register_operator
 from penstock.schema.example_data import pictures
 
-_PNG, _RIFF, _WEBP, _GIF = b"\x89PNG\r\n\x1a\n", b"RIFF", b"WEBP", b"GIF8"
-
 
 @register_operator
 class OnWhite(Operator):
-    """Lays images that may be transparent (PNG, WebP, GIF) upon white; all others stay as they were decoded.
+    """Puts transparent images (PNG, WebP, GIF) on a white background; all others stay as they were decoded.
 
-    Decoders leave the colours that a file has where nothing is to be seen. Processors of `transformers`, which this follows,
-    show such images as a page in a browser would. The rest of the batch is not copied.
+    Decoders return the colours that a file stores for transparent pixels. Image processors of `transformers`, which this
+    operator follows, show such images as a browser does on a white page. The rest of the batch is not copied.
 
     >>> images = fn.decoders.on_white(fn.decoders.image(files), files)
     """
@@ -43,10 +41,10 @@ class OnWhite(Operator):
 
         def show(index: int) -> None:
             file = files.samples[index]
-            if index in workspace.failures or not _may_be_transparent(file[:16].tobytes()):
+            if index in workspace.failures or not may_be_transparent(file):
                 return
-            image = _on_white(file, batch.shapes[index])
-            if image is not None:
+            image = np.empty(batch.shapes[index], np.uint8)
+            if decode_on_white(file, image, workspace.decoding):
                 shown[index] = image
 
         workspace.parallel(show, len(batch), [file.size for file in files.samples])
@@ -55,23 +53,3 @@ class OnWhite(Operator):
             return
         samples = [shown.get(index, sample) for index, sample in enumerate(batch.samples)]
         workspace.outputs = [type(batch).of_samples(samples, batch.layout(), batch.dtype, batch.ndim())]
-
-
-def _may_be_transparent(start: bytes) -> bool:
-    return start.startswith((_PNG, _GIF)) or (start[:4] == _RIFF and start[8:12] == _WEBP)
-
-
-def _on_white(file: np.ndarray, shape: tuple[int, ...]) -> np.ndarray | None:
-    """The image in a file upon white; None if no part of it can be transparent, or it was not decoded as it is stored.
-
-    The file has been decoded before, so that its header is sound and its size allowed.
-    """
-    from PIL import Image, ImageOps
-
-    with reading_with_pillow(file.data) as image:
-        if "A" not in image.getbands() and image.info.get("transparency") is None:
-            return None
-        turned = ImageOps.exif_transpose(image).convert("RGBA")
-        page = Image.new("RGBA", turned.size, "white")
-        pixels = np.asarray(Image.alpha_composite(page, turned).convert("RGB"))
-    return pixels if pixels.shape == shape else None
