@@ -28,11 +28,10 @@ import numpy as np
 
 from penstock.data_types import numpy_dtype
 from penstock.errors import PenstockError
+from penstock.serving import triton_api
 from penstock.serving.entries import TRITON_TYPES
 from penstock.serving.instance import ModelInstance, completed, log_to_server
 from penstock.serving.isolation import OWN_PROCESS, stub_backend
-from penstock.serving.metrics import Family
-from penstock.serving.metrics_page import SeriesOnPage
 from penstock.serving.refusals import Fault, Refusal
 from penstock.serving.requests import RequestError
 from penstock.serving.served_model import Answer, Outputs
@@ -67,8 +66,6 @@ _NUMPY_TYPES = {
 _TYPE_NUMBERS = {dtype: number for number, dtype in _NUMPY_TYPES.items()}
 _CODES = {Fault.INTERNAL: 1, Fault.CANCELLED: 7}
 _INVALID_ARGUMENT = 3
-_LEVELS = ((logging.ERROR, 2), (logging.WARNING, 1), (logging.INFO, 0))
-_VERBOSE = 3
 # How long a thread may run Python while another waits: CPython's default of 5 ms is as long as a whole answer, or
 # longer.
 _SWITCH_SECONDS = 0.0005
@@ -76,7 +73,6 @@ _SWITCH_SECONDS = 0.0005
 _PAUSE_SECONDS = 0.1
 # The fraction of time that collections may take, however many requests are refused.
 _COLLECTING = 0.05
-_KINDS = {"COUNTER": 0, "GAUGE": 1, "HISTOGRAM": 2}
 
 
 class Memory(Protocol):
@@ -122,24 +118,6 @@ class TritonRequest(Protocol):
 
     def flush(self) -> None:
         """Sends the answers set so far; more may follow."""
-
-
-class Shim(Protocol):
-    """The server's services apart from requests."""
-
-    def log(self, level: int, text: str) -> None:
-        """Writes a line to its log."""
-
-    def metric(
-        self, kind: int, name: str, doc: str, labels: list[tuple[str, str]], bounds: list[float]
-    ) -> SeriesOnPage:
-        """Creates a series on its metrics page."""
-
-    def elements(self, data: Any) -> list[int]:
-        """The start and end of each byte string in a tensor, as a flat list."""
-
-
-_shim: Shim
 
 
 class _Collector:
@@ -191,17 +169,16 @@ def _guarded(function: Callable[P, R]) -> Callable[P, R]:
 # -- called by the shim ------------------------------------------------------------------------------------------------
 
 
-def start(shim: Shim, backend: str, config: str) -> None:
+def start(backend: str, config: str) -> None:
     """Prepares the interpreter for models.
 
     Args:
-        shim: the server's services.
         backend: its name in configurations.
         config: the server's settings for it, as JSON.
     """
-    global _shim, _collector
-    _shim, _collector = shim, _Collector()
-    log_to_server(_log)
+    global _collector
+    _collector = _Collector()
+    log_to_server(triton_api.log)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # Line-buffered, as the server's log is not a terminal.
@@ -256,7 +233,7 @@ class HostedInstance:
     """An instance of a model, for the shim."""
 
     def __init__(self, config: Mapping[str, Any], folder: Path, name: str, device_id: int | None) -> None:
-        self._instance = ModelInstance(config, folder, name, device_id, _series)
+        self._instance = ModelInstance(config, folder, name, device_id, triton_api.series)
         self._device_id = device_id
         self.batched = self._instance.batched
 
@@ -388,13 +365,17 @@ def _on_gpu(piece: Memory, device_id: int) -> Any:
 
 def _byte_strings(name: str, shape: Sequence[int], data: np.ndarray) -> list[np.ndarray]:
     """Each byte string as a view of the tensor's memory."""
-    try:
-        places = _shim.elements(data)
-    except ValueError as error:
-        raise RequestError(f"input '{name}' of type BYTES cannot be read: {error}") from None
-    if len(places) != 2 * np.prod(shape, dtype=np.int64):
-        raise RequestError(f"input '{name}' holds {len(places) // 2} byte strings, and its shape is {list(shape)}")
-    return [data[begin:stop] for begin, stop in zip(places[::2], places[1::2])]
+    strings, place, size, raw = list[np.ndarray](), 0, data.size, memoryview(data)
+    while place < size:
+        # Each has its length before it, in four bytes.
+        begin = place + 4
+        place = begin + int.from_bytes(raw[place:begin], "little")
+        if max(begin, place) > size:
+            raise RequestError(f"input '{name}' of type BYTES cannot be read: its byte strings are cut off")
+        strings.append(data[begin:place])
+    if len(strings) != math.prod(shape):
+        raise RequestError(f"input '{name}' holds {len(strings)} byte strings, and its shape is {list(shape)}")
+    return strings
 
 
 def _outputs(answer: Outputs) -> list[Output]:
@@ -420,23 +401,6 @@ def _gpu_output(name: str, array: Any) -> Output:
 
 
 # -- the server --------------------------------------------------------------------------------------------------------
-
-_known_series: dict[tuple[str, tuple[tuple[str, str], ...]], SeriesOnPage] = {}
-
-
-def _series(family: Family, labels: Mapping[str, str]) -> SeriesOnPage:
-    """The series with these labels. It is never dropped, so that counters continue when a model is reloaded."""
-    key = family.name, tuple(labels.items())
-    if key not in _known_series:
-        _known_series[key] = _shim.metric(
-            _KINDS[family.kind], family.name, family.doc, list(labels.items()), list(family.buckets)
-        )
-    return _known_series[key]
-
-
-def _log(level: int, text: str) -> None:
-    _shim.log(next((number for least, number in _LEVELS if level >= least), _VERBOSE), text)
-
 
 def _take_settings(backend: str, given: Mapping[str, str]) -> None:
     """Merges the settings of Triton's command line into the environment's, which `penstock serve` sets."""
