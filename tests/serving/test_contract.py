@@ -195,6 +195,12 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
+# A process for each of the many models takes the stub half a minute.
+@pytest.fixture(scope="module", params=["native", pytest.param("stub", marks=pytest.mark.exhaustive)])
+def way(request: pytest.FixtureRequest) -> Any:
+    return request.param
+
+
 @pytest.fixture(scope="module")
 def log(tmp_path_factory: pytest.TempPathFactory, way: str) -> Path:
     return tmp_path_factory.mktemp("log") / "triton.log"

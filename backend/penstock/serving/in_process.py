@@ -10,7 +10,6 @@ from __future__ import annotations
 import atexit
 import contextlib
 import ctypes
-import functools
 import gc
 import io
 import json
@@ -20,17 +19,16 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 
 from penstock.data_types import numpy_dtype
-from penstock.errors import PenstockError
 from penstock.serving import triton_api
 from penstock.serving.entries import TRITON_TYPES
-from penstock.serving.instance import ModelInstance, completed, log_to_server
+from penstock.serving.instance import ModelInstance, completed, guarded, log_to_server
 from penstock.serving.isolation import OWN_PROCESS, stub_backend
 from penstock.serving.refusals import Fault, Refusal
 from penstock.serving.requests import RequestError
@@ -148,24 +146,6 @@ class _Collector:
 _collector: _Collector
 
 
-def _guarded(function: Callable[P, R]) -> Callable[P, R]:
-    """Logs the origin of unexpected errors, and turns those that would end a program into ordinary ones."""
-
-    @functools.wraps(function)
-    def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        try:
-            return function(*args, **kwargs)
-        except PenstockError:
-            raise
-        except Exception:
-            logger.exception("a model's code failed")
-            raise
-        except BaseException as error:
-            raise RuntimeError(f"the model's code raised {type(error).__name__}: {error}") from error
-
-    return call
-
-
 # -- called by the shim ------------------------------------------------------------------------------------------------
 
 
@@ -189,13 +169,13 @@ def start(backend: str, config: str) -> None:
     _take_settings(backend, json.loads(config).get("cmdline", {}))
 
 
-@_guarded
+@guarded
 def complete(config: str, model_folder: str, version: int) -> str:
     """A model's configuration, completed; both are JSON."""
     return json.dumps(completed(_hosted_here(config), Path(model_folder) / str(version)))
 
 
-@_guarded
+@guarded
 def load(config: str, model_folder: str, version: int, name: str, device_id: int) -> HostedInstance:
     """An instance of a model, ready for requests; ``device_id`` is -1 for the CPU."""
     return HostedInstance(
@@ -237,12 +217,12 @@ class HostedInstance:
         self._device_id = device_id
         self.batched = self._instance.batched
 
-    @_guarded
+    @guarded
     def execute(self, requests: Sequence[TritonRequest]) -> None:
         """Answers requests: sets each one's answer, which the shim then sends."""
         self._instance.execute([_Request(request, self._device_id) for request in requests])
 
-    @_guarded
+    @guarded
     def close(self) -> None:
         """Ends the model's threads."""
         self._instance.close()
@@ -401,6 +381,7 @@ def _gpu_output(name: str, array: Any) -> Output:
 
 
 # -- the server --------------------------------------------------------------------------------------------------------
+
 
 def _take_settings(backend: str, given: Mapping[str, str]) -> None:
     """Merges the settings of Triton's command line into the environment's, which `penstock serve` sets."""
