@@ -345,7 +345,7 @@ def _on_gpu(piece: Memory, device_id: int) -> Any:
 
 def _byte_strings(name: str, shape: Sequence[int], data: np.ndarray) -> list[np.ndarray]:
     """Each byte string as a view of the tensor's memory."""
-    strings, place, size, raw = list[np.ndarray](), 0, data.size, memoryview(data)
+    strings, place, size, raw = list[np.ndarray](), 0, data.size, data.data
     while place < size:
         # Each has its length before it, in four bytes.
         begin = place + 4
