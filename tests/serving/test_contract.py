@@ -218,7 +218,8 @@ def saboteurs(tmp_path_factory: pytest.TempPathFactory, way: str) -> Iterator[Lo
     made = tmp_path_factory.mktemp("saboteurs")
     add_model(made, "sabotaged", TWO_LINES, HEADER + SABOTAGED)
     add_model(made, "without_library", TWO_LINES, HEADER + WITHOUT_LIBRARY)
-    with LocalServer(made, way=way, allow_failures=True) as running:
+    # The operator keeps memory of a request, for which Triton waits at its end.
+    with LocalServer(made, way=way, allow_failures=True, flags=["--exit-timeout-secs=1"]) as running:
         yield running
 
 
