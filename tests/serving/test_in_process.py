@@ -173,6 +173,11 @@ def test_answers_are_written_where_clients_want_them(client: Any) -> None:
             output.set_shared_memory(name, size, start)
             client.infer("plain", [tensor], outputs=[output])
             assert bytes(memory[start : start + size]) == x.tobytes()
+        output = tritonclient.http.InferRequestedOutput("same")
+        output.set_shared_memory(name, size - 4)
+        with pytest.raises(InferenceServerException, match=f"should be at least {size} bytes"):
+            client.infer("plain", [tensor], outputs=[output])
+        assert client.infer("plain", [tensor]).as_numpy("same").tobytes() == x.tobytes()
 
 
 @contextlib.contextmanager

@@ -106,7 +106,11 @@ class TritonRequest(Protocol):
         """An input's type, shape and memory; None if it is omitted."""
 
     def reserve(self, name: str, data_type: int, shape: tuple[int, ...], size: int) -> Memory | None:
-        """Memory of the answer for an output, to be written; None if it isn't in host memory."""
+        """Memory of the answer for an output, to be written; None if it isn't in host memory.
+
+        Raises:
+            RuntimeError: there is none, for example because the client's shared memory is too small.
+        """
 
     def answer(self, outputs: list[Output]) -> None:
         """Sets the answer; outputs in reserved memory are not copied."""
@@ -239,11 +243,13 @@ class _Request:
         device_id: the model's GPU, if inputs are to stay on GPUs; None: on the host.
     """
 
-    __slots__ = ("_device_id", "_request")
+    __slots__ = ("_device_id", "_problem", "_request")
 
     def __init__(self, request: TritonRequest, device_id: int | None) -> None:
         self._request = request
         self._device_id = device_id
+        # Why there is no memory for an output, if there is none. Asked again, Triton would grant it elsewhere.
+        self._problem = ""
 
     @property
     def id(self) -> str:
@@ -278,7 +284,11 @@ class _Request:
 
     def reserve(self, name: str, shape: Sequence[int], dtype: np.dtype) -> np.ndarray | None:
         size = math.prod(shape) * dtype.itemsize
-        memory = self._request.reserve(name, _TYPE_NUMBERS[dtype], tuple(shape), size)
+        try:
+            memory = self._request.reserve(name, _TYPE_NUMBERS[dtype], tuple(shape), size)
+        except RuntimeError as error:
+            self._problem = str(error)
+            return None
         return None if memory is None else np.frombuffer(memoryview(memory), dtype).reshape(shape)
 
     def is_cancelled(self) -> bool:
@@ -288,6 +298,8 @@ class _Request:
         if isinstance(answer, Refusal):
             _collector.want()
             self._request.refuse(_CODES.get(answer.fault, _INVALID_ARGUMENT), answer.message)
+        elif self._problem:
+            self._request.refuse(_CODES[Fault.INTERNAL], self._problem)
         else:
             self._request.answer(_outputs(answer))
 
