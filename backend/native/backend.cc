@@ -7,7 +7,6 @@
 
 #include "interpreter.h"
 #include "request.h"
-#include "server.h"
 #include "triton.h"
 
 using namespace penstock;
@@ -179,8 +178,7 @@ ENTRY TRITONBACKEND_Initialize(TRITONBACKEND_Backend* backend) {
   std::string problem = start_python(library, executable);
   if (problem.empty()) {
     Held held;
-    Reference server(new_server_module());
-    if (!server || !call("start", "(Oss)", server.get(), name, config.c_str())) problem = take_error();
+    if (!prepare_request_types() || !call("start", "(ss)", name, config.c_str())) problem = take_error();
   }
   return problem.empty() ? nullptr : failure(problem);
 }
@@ -256,8 +254,7 @@ ENTRY TRITONBACKEND_ModelInstanceFinalize(TRITONBACKEND_ModelInstance* instance)
   return problem.empty() ? nullptr : failure(problem);
 }
 
-ENTRY TRITONBACKEND_ModelInstanceExecute(
-    TRITONBACKEND_ModelInstance* instance, TRITONBACKEND_Request** requests, const uint32_t count) {
+ENTRY TRITONBACKEND_ModelInstanceExecute(TRITONBACKEND_ModelInstance* instance, TRITONBACKEND_Request** requests, const uint32_t count) {
   void* state = nullptr;
   RETURN_IF_ERROR(TRITONBACKEND_ModelInstanceState(instance, &state));
   Execution execution(instance, static_cast<Instance*>(state));

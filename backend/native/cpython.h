@@ -22,17 +22,6 @@ struct PyMethodDef {
   int flags;
   const char* doc;
 };
-struct PyModuleDef {
-  PyObject base;
-  PyObject* (*init)();
-  Py_ssize_t index;
-  PyObject* copy;
-  const char* name;
-  const char* doc;
-  Py_ssize_t size;
-  PyMethodDef* methods;
-  void *slots, *traverse, *clear, *free;
-};
 struct PyType_Slot {
   int slot;
   void* function;
@@ -58,7 +47,6 @@ constexpr int METH_VARARGS = 1, METH_NOARGS = 4, METH_O = 8;
 constexpr int Py_bf_getbuffer = 1, Py_tp_dealloc = 52, Py_tp_methods = 64;
 constexpr unsigned Py_TPFLAGS_DEFAULT = 1u << 18;
 constexpr int PyBUF_SIMPLE = 0;
-constexpr int PYTHON_API_VERSION = 1013;
 
 // Each is a pointer to the function of that name: (type, name, arguments).
 #define PENSTOCK_PYTHON_FUNCTIONS(F)                                                  \
@@ -73,13 +61,10 @@ constexpr int PYTHON_API_VERSION = 1013;
   F(void, Py_IncRef, (PyObject*))                                                     \
   F(void, Py_DecRef, (PyObject*))                                                     \
   F(PyObject*, PyImport_ImportModule, (const char*))                                  \
-  F(PyObject*, PyModule_Create2, (PyModuleDef*, int))                                 \
-  F(int, PyModule_AddObjectRef, (PyObject*, const char*, PyObject*))                  \
   F(PyObject*, PyType_FromSpec, (PyType_Spec*))                                       \
   F(PyObject*, PyType_GenericAlloc, (PyTypeObject*, Py_ssize_t))                      \
   F(void, PyObject_Free, (void*))                                                     \
   F(PyObject*, PyObject_GetAttrString, (PyObject*, const char*))                      \
-  F(PyObject*, PyObject_CallFunction, (PyObject*, const char*, ...))                  \
   F(PyObject*, PyObject_CallMethod, (PyObject*, const char*, const char*, ...))       \
   F(PyObject*, PyObject_Str, (PyObject*))                                             \
   F(int, PyObject_IsTrue, (PyObject*))                                                \
@@ -97,7 +82,6 @@ constexpr int PYTHON_API_VERSION = 1013;
   F(Py_ssize_t, PyList_Size, (PyObject*))                                             \
   F(PyObject*, PyList_GetItem, (PyObject*, Py_ssize_t))                               \
   F(int, PyList_SetItem, (PyObject*, Py_ssize_t, PyObject*))                          \
-  F(int, PyList_Append, (PyObject*, PyObject*))                                       \
   F(PyObject*, PyTuple_New, (Py_ssize_t))                                             \
   F(Py_ssize_t, PyTuple_Size, (PyObject*))                                            \
   F(PyObject*, PyTuple_GetItem, (PyObject*, Py_ssize_t))                              \
@@ -109,14 +93,12 @@ constexpr int PYTHON_API_VERSION = 1013;
   F(PyObject*, PyLong_FromLongLong, (long long))                                      \
   F(long long, PyLong_AsLongLong, (PyObject*))                                        \
   F(PyObject*, PyFloat_FromDouble, (double))                                          \
-  F(double, PyFloat_AsDouble, (PyObject*))                                            \
   F(PyObject*, PyBool_FromLong, (long))
 
 // Its objects that have names: (what it is here, how the library calls it).
 #define PENSTOCK_PYTHON_OBJECTS(F)                  \
   F(PyObject, none, _Py_NoneStruct)                 \
   F(PyObject*, runtime_error, PyExc_RuntimeError)   \
-  F(PyObject*, value_error, PyExc_ValueError)       \
   F(PyObject*, buffer_error, PyExc_BufferError)     \
   F(int, utf8_mode, Py_UTF8Mode)
 

@@ -90,8 +90,7 @@ class Lane {
     const Driver& cuda = driver();
     std::string problem = cuda.told(cuda.cuCtxPushCurrent_v2(context_));
     if (!problem.empty()) return problem;
-    problem = cuda.told(cuda.cuMemcpyAsync(
-        reinterpret_cast<Address>(target), reinterpret_cast<Address>(source), size, stream_));
+    problem = cuda.told(cuda.cuMemcpyAsync(reinterpret_cast<Address>(target), reinterpret_cast<Address>(source), size, stream_));
     leave();
     busy_ = true;
     return problem;

@@ -1,6 +1,6 @@
 #include "interpreter.h"
 
-#include <condition_variable>
+#include <future>
 #include <mutex>
 #include <thread>
 
@@ -40,14 +40,13 @@ class MainThread {
   std::string start(const std::string& library, const std::string& executable) {
     std::lock_guard<std::mutex> alone(in_turn_);
     if (users_ == 0) {
-      std::unique_lock<std::mutex> lock(mutex_);
-      done_ = started_ = false;
-      thread_ = std::thread([this, library, executable] { run(library, executable); });
-      changed_.wait(lock, [this] { return started_; });
-      if (!failure_.empty()) {
-        lock.unlock();
+      std::promise<std::string> started;
+      done_ = std::promise<void>();
+      thread_ = std::thread([&] { run(library, executable, started); });
+      const std::string failure = started.get_future().get();
+      if (!failure.empty()) {
         thread_.join();
-        return failure_;
+        return failure;
       }
     }
     ++users_;
@@ -57,24 +56,18 @@ class MainThread {
   void end() {
     std::lock_guard<std::mutex> alone(in_turn_);
     if (users_ == 0 || --users_ > 0) return;
-    {
-      std::lock_guard<std::mutex> lock(mutex_);
-      done_ = true;
-    }
-    changed_.notify_all();
+    done_.set_value();
     thread_.join();
   }
 
  private:
-  void run(const std::string& library, const std::string& executable) {
+  void run(const std::string& library, const std::string& executable, std::promise<std::string>& started) {
     std::string failure = load_python(library);
     if (failure.empty()) failure = initialize(executable);
-    std::unique_lock<std::mutex> lock(mutex_);
-    failure_ = failure;
-    started_ = true;
-    changed_.notify_all();
+    std::future<void> done = done_.get_future();
+    started.set_value(failure);  // from here on, what was given may be gone
     if (!failure.empty()) return;
-    changed_.wait(lock, [this] { return done_; });
+    done.wait();
     Held held;
     Reference module(PyImport_ImportModule(kModule));
     Reference told(module ? PyObject_CallMethod(module.get(), "end", nullptr) : nullptr);
@@ -95,12 +88,10 @@ class MainThread {
     return module ? "" : "'" + executable + "' cannot be served from: " + take_error();
   }
 
-  std::mutex in_turn_, mutex_;
-  std::condition_variable changed_;
+  std::mutex in_turn_;
+  std::promise<void> done_;
   std::thread thread_;
-  std::string failure_;
   int users_ = 0;
-  bool started_ = false, done_ = false;
 };
 
 MainThread& main_thread() {

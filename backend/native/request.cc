@@ -541,32 +541,6 @@ Request* new_request(TRITONBACKEND_Request* request) {
   return made;
 }
 
-PyObject* elements(PyObject*, PyObject* data) {
-  Py_buffer view{};
-  if (PyObject_GetBuffer(data, &view, PyBUF_SIMPLE) < 0) return nullptr;
-  Reference places(PyList_New(0));
-  const auto* bytes = static_cast<const unsigned char*>(view.data);
-  Py_ssize_t position = 0;
-  // Each has its length before it, in four bytes, the lowest first.
-  while (places && position < view.size) {
-    uint32_t length = 0;
-    if (view.size - position >= 4) std::memcpy(&length, bytes + position, 4);
-    if (view.size - position < 4 || view.size - position - 4 < static_cast<Py_ssize_t>(length)) {
-      PyErr_SetString(*value_error, "its byte strings are cut off");
-      places.reset(nullptr);
-      break;
-    }
-    const Py_ssize_t begin = position + 4;
-    position = begin + static_cast<Py_ssize_t>(length);
-    for (const Py_ssize_t place : {begin, position}) {
-      Reference number(PyLong_FromLongLong(place));
-      PyList_Append(places.get(), number.get());
-    }
-  }
-  PyBuffer_Release(&view);
-  return places.release();
-}
-
 uint64_t count_samples(TRITONBACKEND_Request* request) {
   TRITONBACKEND_Input* input = nullptr;
   const int64_t* shape = nullptr;

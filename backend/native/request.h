@@ -37,9 +37,6 @@ void complete(Request* request, const std::string& otherwise);
 // The memory that sent answers were copied from, given back to Python.
 void forget_answer(Request* request);
 
-// elements(data): where the byte strings in a tensor of type BYTES begin and end, one number behind the other.
-PyObject* elements(PyObject* module, PyObject* data);
-
 // How many samples a request brings, where requests are batches.
 uint64_t count_samples(TRITONBACKEND_Request* request);
 

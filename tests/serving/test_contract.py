@@ -195,6 +195,12 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
+# A process for each of the many models takes the stub half a minute.
+@pytest.fixture(scope="module", params=["native", pytest.param("stub", marks=pytest.mark.exhaustive)])
+def way(request: pytest.FixtureRequest) -> Any:
+    return request.param
+
+
 @pytest.fixture(scope="module")
 def log(tmp_path_factory: pytest.TempPathFactory, way: str) -> Path:
     return tmp_path_factory.mktemp("log") / "triton.log"
@@ -212,7 +218,8 @@ def saboteurs(tmp_path_factory: pytest.TempPathFactory, way: str) -> Iterator[Lo
     made = tmp_path_factory.mktemp("saboteurs")
     add_model(made, "sabotaged", TWO_LINES, HEADER + SABOTAGED)
     add_model(made, "without_library", TWO_LINES, HEADER + WITHOUT_LIBRARY)
-    with LocalServer(made, way=way, allow_failures=True) as running:
+    # The operator keeps memory of a request, for which Triton waits at its end.
+    with LocalServer(made, way=way, allow_failures=True, flags=["--exit-timeout-secs=1"]) as running:
         yield running
 
 

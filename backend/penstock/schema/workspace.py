@@ -102,10 +102,10 @@ class Workspace(Generic[State, Plan, Plans]):
             kind = TensorListCPU if self.device == "cpu" else TensorListGPU
             return kind.of_samples([], spec.layout, spec.dtype, spec.ndim)
         if self.device == "cpu":
-            if output is not None and output in self.destinations:
-                batch = self.destinations[output].allocate(shapes, spec.dtype, spec.layout)
-                if batch is not None:
-                    return batch
+            destination = None if output is None else self.destinations.get(output)
+            batch = None if destination is None else destination.allocate(shapes, spec.dtype, spec.layout)
+            if batch is not None:
+                return batch
             return TensorListCPU.allocate(shapes, spec.dtype, spec.layout, self.pool)
         return TensorListGPU.allocate(shapes, spec.dtype, spec.layout)
 

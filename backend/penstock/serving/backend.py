@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.serving.instance import ModelInstance, completed, log_to_server
+from penstock.serving.instance import ModelInstance, completed, guarded, log_to_server
 from penstock.serving.metrics import Family
 from penstock.serving.refusals import Fault, Refusal
 from penstock.serving.served_model import Answer
@@ -29,6 +29,7 @@ class TritonPythonModel:
     """One instance of a model, as called by Triton's stub."""
 
     @staticmethod
+    @guarded
     def auto_complete_config(auto_complete_model_config: Any) -> Any:
         """Fills in inputs, outputs, batch size and batching if the configuration lacks them."""
         log_to_server(_log)
@@ -36,6 +37,7 @@ class TritonPythonModel:
         completed(auto_complete_model_config.as_dict(), Path(_pb_utils().get_model_dir()))
         return auto_complete_model_config
 
+    @guarded
     def initialize(self, args: dict[str, str]) -> None:
         """Loads the model."""
         _check_stub(_pb_utils())
@@ -49,6 +51,7 @@ class TritonPythonModel:
             _SeriesOfStub(),
         )
 
+    @guarded
     def execute(self, requests: list[object]) -> list[Any] | None:
         """Answers each request; for a decoupled model, through the requests' own senders."""
         asked = [_StubRequest(request) for request in requests]

@@ -10,7 +10,6 @@ from __future__ import annotations
 import atexit
 import contextlib
 import ctypes
-import functools
 import gc
 import io
 import json
@@ -20,19 +19,17 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 
 from penstock.data_types import numpy_dtype
-from penstock.errors import PenstockError
+from penstock.serving import triton_api
 from penstock.serving.entries import TRITON_TYPES
-from penstock.serving.instance import ModelInstance, completed, log_to_server
+from penstock.serving.instance import ModelInstance, completed, guarded, log_to_server
 from penstock.serving.isolation import OWN_PROCESS, stub_backend
-from penstock.serving.metrics import Family
-from penstock.serving.metrics_page import SeriesOnPage
 from penstock.serving.refusals import Fault, Refusal
 from penstock.serving.requests import RequestError
 from penstock.serving.served_model import Answer, Outputs
@@ -67,8 +64,6 @@ _NUMPY_TYPES = {
 _TYPE_NUMBERS = {dtype: number for number, dtype in _NUMPY_TYPES.items()}
 _CODES = {Fault.INTERNAL: 1, Fault.CANCELLED: 7}
 _INVALID_ARGUMENT = 3
-_LEVELS = ((logging.ERROR, 2), (logging.WARNING, 1), (logging.INFO, 0))
-_VERBOSE = 3
 # How long a thread may run Python while another waits: CPython's default of 5 ms is as long as a whole answer, or
 # longer.
 _SWITCH_SECONDS = 0.0005
@@ -76,7 +71,6 @@ _SWITCH_SECONDS = 0.0005
 _PAUSE_SECONDS = 0.1
 # The fraction of time that collections may take, however many requests are refused.
 _COLLECTING = 0.05
-_KINDS = {"COUNTER": 0, "GAUGE": 1, "HISTOGRAM": 2}
 
 
 class Memory(Protocol):
@@ -112,7 +106,11 @@ class TritonRequest(Protocol):
         """An input's type, shape and memory; None if it is omitted."""
 
     def reserve(self, name: str, data_type: int, shape: tuple[int, ...], size: int) -> Memory | None:
-        """Memory of the answer for an output, to be written; None if it isn't in host memory."""
+        """Memory of the answer for an output, to be written; None if it isn't in host memory.
+
+        Raises:
+            RuntimeError: there is none, for example because the client's shared memory is too small.
+        """
 
     def answer(self, outputs: list[Output]) -> None:
         """Sets the answer; outputs in reserved memory are not copied."""
@@ -122,24 +120,6 @@ class TritonRequest(Protocol):
 
     def flush(self) -> None:
         """Sends the answers set so far; more may follow."""
-
-
-class Shim(Protocol):
-    """The server's services apart from requests."""
-
-    def log(self, level: int, text: str) -> None:
-        """Writes a line to its log."""
-
-    def metric(
-        self, kind: int, name: str, doc: str, labels: list[tuple[str, str]], bounds: list[float]
-    ) -> SeriesOnPage:
-        """Creates a series on its metrics page."""
-
-    def elements(self, data: Any) -> list[int]:
-        """The start and end of each byte string in a tensor, as a flat list."""
-
-
-_shim: Shim
 
 
 class _Collector:
@@ -170,38 +150,19 @@ class _Collector:
 _collector: _Collector
 
 
-def _guarded(function: Callable[P, R]) -> Callable[P, R]:
-    """Logs the origin of unexpected errors, and turns those that would end a program into ordinary ones."""
-
-    @functools.wraps(function)
-    def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        try:
-            return function(*args, **kwargs)
-        except PenstockError:
-            raise
-        except Exception:
-            logger.exception("a model's code failed")
-            raise
-        except BaseException as error:
-            raise RuntimeError(f"the model's code raised {type(error).__name__}: {error}") from error
-
-    return call
-
-
 # -- called by the shim ------------------------------------------------------------------------------------------------
 
 
-def start(shim: Shim, backend: str, config: str) -> None:
+def start(backend: str, config: str) -> None:
     """Prepares the interpreter for models.
 
     Args:
-        shim: the server's services.
         backend: its name in configurations.
         config: the server's settings for it, as JSON.
     """
-    global _shim, _collector
-    _shim, _collector = shim, _Collector()
-    log_to_server(_log)
+    global _collector
+    _collector = _Collector()
+    log_to_server(triton_api.log)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # Line-buffered, as the server's log is not a terminal.
@@ -212,13 +173,13 @@ def start(shim: Shim, backend: str, config: str) -> None:
     _take_settings(backend, json.loads(config).get("cmdline", {}))
 
 
-@_guarded
+@guarded
 def complete(config: str, model_folder: str, version: int) -> str:
     """A model's configuration, completed; both are JSON."""
     return json.dumps(completed(_hosted_here(config), Path(model_folder) / str(version)))
 
 
-@_guarded
+@guarded
 def load(config: str, model_folder: str, version: int, name: str, device_id: int) -> HostedInstance:
     """An instance of a model, ready for requests; ``device_id`` is -1 for the CPU."""
     return HostedInstance(
@@ -256,16 +217,16 @@ class HostedInstance:
     """An instance of a model, for the shim."""
 
     def __init__(self, config: Mapping[str, Any], folder: Path, name: str, device_id: int | None) -> None:
-        self._instance = ModelInstance(config, folder, name, device_id, _series)
+        self._instance = ModelInstance(config, folder, name, device_id, triton_api.series)
         self._device_id = device_id
         self.batched = self._instance.batched
 
-    @_guarded
+    @guarded
     def execute(self, requests: Sequence[TritonRequest]) -> None:
         """Answers requests: sets each one's answer, which the shim then sends."""
         self._instance.execute([_Request(request, self._device_id) for request in requests])
 
-    @_guarded
+    @guarded
     def close(self) -> None:
         """Ends the model's threads."""
         self._instance.close()
@@ -282,11 +243,13 @@ class _Request:
         device_id: the model's GPU, if inputs are to stay on GPUs; None: on the host.
     """
 
-    __slots__ = ("_device_id", "_request")
+    __slots__ = ("_device_id", "_problem", "_request")
 
     def __init__(self, request: TritonRequest, device_id: int | None) -> None:
         self._request = request
         self._device_id = device_id
+        # Why there is no memory for an output, if there is none. Asked again, Triton would grant it elsewhere.
+        self._problem = ""
 
     @property
     def id(self) -> str:
@@ -321,7 +284,11 @@ class _Request:
 
     def reserve(self, name: str, shape: Sequence[int], dtype: np.dtype) -> np.ndarray | None:
         size = math.prod(shape) * dtype.itemsize
-        memory = self._request.reserve(name, _TYPE_NUMBERS[dtype], tuple(shape), size)
+        try:
+            memory = self._request.reserve(name, _TYPE_NUMBERS[dtype], tuple(shape), size)
+        except RuntimeError as error:
+            self._problem = str(error)
+            return None
         return None if memory is None else np.frombuffer(memoryview(memory), dtype).reshape(shape)
 
     def is_cancelled(self) -> bool:
@@ -331,6 +298,8 @@ class _Request:
         if isinstance(answer, Refusal):
             _collector.want()
             self._request.refuse(_CODES.get(answer.fault, _INVALID_ARGUMENT), answer.message)
+        elif self._problem:
+            self._request.refuse(_CODES[Fault.INTERNAL], self._problem)
         else:
             self._request.answer(_outputs(answer))
 
@@ -388,13 +357,17 @@ def _on_gpu(piece: Memory, device_id: int) -> Any:
 
 def _byte_strings(name: str, shape: Sequence[int], data: np.ndarray) -> list[np.ndarray]:
     """Each byte string as a view of the tensor's memory."""
-    try:
-        places = _shim.elements(data)
-    except ValueError as error:
-        raise RequestError(f"input '{name}' of type BYTES cannot be read: {error}") from None
-    if len(places) != 2 * np.prod(shape, dtype=np.int64):
-        raise RequestError(f"input '{name}' holds {len(places) // 2} byte strings, and its shape is {list(shape)}")
-    return [data[begin:stop] for begin, stop in zip(places[::2], places[1::2])]
+    strings, place, size, raw = list[np.ndarray](), 0, data.size, data.data
+    while place < size:
+        # Each has its length before it, in four bytes.
+        begin = place + 4
+        place = begin + int.from_bytes(raw[place:begin], "little")
+        if max(begin, place) > size:
+            raise RequestError(f"input '{name}' of type BYTES cannot be read: its byte strings are cut off")
+        strings.append(data[begin:place])
+    if len(strings) != math.prod(shape):
+        raise RequestError(f"input '{name}' holds {len(strings)} byte strings, and its shape is {list(shape)}")
+    return strings
 
 
 def _outputs(answer: Outputs) -> list[Output]:
@@ -420,22 +393,6 @@ def _gpu_output(name: str, array: Any) -> Output:
 
 
 # -- the server --------------------------------------------------------------------------------------------------------
-
-_known_series: dict[tuple[str, tuple[tuple[str, str], ...]], SeriesOnPage] = {}
-
-
-def _series(family: Family, labels: Mapping[str, str]) -> SeriesOnPage:
-    """The series with these labels. It is never dropped, so that counters continue when a model is reloaded."""
-    key = family.name, tuple(labels.items())
-    if key not in _known_series:
-        _known_series[key] = _shim.metric(
-            _KINDS[family.kind], family.name, family.doc, list(labels.items()), list(family.buckets)
-        )
-    return _known_series[key]
-
-
-def _log(level: int, text: str) -> None:
-    _shim.log(next((number for least, number in _LEVELS if level >= least), _VERBOSE), text)
 
 
 def _take_settings(backend: str, given: Mapping[str, str]) -> None:

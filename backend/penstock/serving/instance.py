@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ParamSpec, Protocol, TypeVar
 
+from penstock.errors import PenstockError
 from penstock.serving.completion import complete_configuration, is_batched
 from penstock.serving.configuration import check_libraries
 from penstock.serving.metrics_page import MakeSeries, MetricsPage, MetricsWriter
@@ -15,6 +17,11 @@ from penstock.serving.model_imports import Imports
 from penstock.serving.requests import Request
 from penstock.serving.served_model import Answer, ServedModel, pipeline_of
 from penstock.serving.settings import settings_of
+
+logger = logging.getLogger(__name__)
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class Asked(Request, Protocol):
@@ -25,6 +32,24 @@ class Asked(Request, Protocol):
 
     def stream(self, answers: Iterable[Answer]) -> None:
         """Sends a decoupled model's answers, each as soon as it is ready, then the end marker."""
+
+
+def guarded(function: Callable[P, R]) -> Callable[P, R]:
+    """Logs the origin of unexpected errors, and turns those that would end a program into ordinary ones."""
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except PenstockError:
+            raise
+        except Exception:
+            logger.exception("a model's code failed")
+            raise
+        except BaseException as error:
+            raise RuntimeError(f"the model's code raised {type(error).__name__}: {error}") from error
+
+    return call
 
 
 class ModelInstance:

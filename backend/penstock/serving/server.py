@@ -42,8 +42,8 @@ __all__ = ["LocalServer", "ModelState", "ServerError"]
 _log = logging.getLogger("penstock.serving")
 
 _GPU_POOL_BYTES = 1 << 30
-"""For outputs on the GPU: those that don't fit are served wrong, and Triton's default of 64 MB is less than a batch of
-photos."""
+"""For outputs on the GPU: from the stub, those that don't fit are served wrong, and Triton's default of 64 MB is less than a
+batch of photos."""
 
 WAYS = ("native", "stub")
 """How models run: in Triton's own process, or each instance in a process of its own, Triton's Python stub."""
@@ -71,11 +71,10 @@ class LocalServer:
             load models, and request the index of the repository.
         settings: of all models of the backend, e.g. ``{"max_pixels": "1000000"}``; a model's own parameters take
             precedence.
-        way: how models run, one of :data:`WAYS`; by default natively or, if that is not possible or there are GPUs, in
-            the stub.
+        way: how models run, one of :data:`WAYS`; by default natively or, if that is not possible, in the stub.
         backends: names for this backend in models' configurations.
-        gpu_pool_bytes: memory on each GPU for the outputs in flight; Triton returns wrong results for those that do not
-            fit.
+        gpu_pool_bytes: memory on each GPU for the outputs in flight. Those that do not fit go by way of the host; from
+            models in the stub, Triton returns wrong results for them.
         allow_failures: start even if models cannot be loaded; by default that is an error.
         timeout: seconds for the server to become ready.
         log: a file for the server's log; by default a temporary one, removed when it stops.
@@ -300,8 +299,7 @@ class LocalServer:
         if self._asked_way is not None:
             return self._find()
         refusals: list[PenstockError] = []
-        # Natively, tensors on a GPU are still copied through the host; the stub exchanges them on the GPU.
-        for self.way in reversed(WAYS) if count_gpus() else WAYS:
+        for self.way in WAYS:
             try:
                 found = self._find()
                 if self._native:

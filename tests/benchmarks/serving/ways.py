@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import statistics
 import sys
 import tempfile
@@ -213,6 +214,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=2.0)
     parser.add_argument("--dali-env", type=Path, help="with nvidia-dali and numpy 1.26")
+    parser.add_argument(
+        "--only", default="", help="the rows whose name matches this pattern, and nothing of memory and start"
+    )
     parser.add_argument("--gpu", action="store_true", help="models on a GPU instead, and nothing of memory and start")
     parser.add_argument(
         "--realtime",
@@ -239,6 +243,7 @@ def main() -> None:
         with ExitStack() as stack:
             servers = {way: stack.enter_context(LocalServer(folder, way=way)) for way in WAYS}
             found = gpu_cases(images) if options.gpu else cases(images, bool(options.dali_env))
+            found = [case for case in found if re.search(options.only, case.name)]
             for case in found:
                 for server in servers.values():
                     case.warm_up(server)
@@ -249,7 +254,7 @@ def main() -> None:
             if options.grow:
                 grow(servers["native"], [numbers_request("passing")], options.grow)
                 grow(servers["native"], [image_request(OURS, image) for image in images], options.grow // 10)
-    for way in () if options.gpu else WAYS:
+    for way in () if options.gpu or options.only else WAYS:
         # The first start fills what is kept from start to start.
         started(ROOT / "model_repository", way)
         seconds, megabytes = started(ROOT / "model_repository", way)

@@ -1,0 +1,138 @@
+"""Triton's log and metrics page, for Python that Triton hosts in its own process.
+
+Its functions are those that this process has loaded, reached through :mod:`ctypes`; the calls that every request needs
+are made by `backend/native`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import logging
+from collections.abc import Mapping
+
+from penstock.serving.metrics import Family
+from penstock.serving.metrics_page import SeriesOnPage
+
+logger = logging.getLogger(__name__)
+
+_Address = ctypes.c_void_p
+_LEVELS = ((logging.ERROR, 2), (logging.WARNING, 1), (logging.INFO, 0))
+_VERBOSE = 3
+_KINDS = {"COUNTER": 0, "GAUGE": 1, "HISTOGRAM": 2}
+_STRING = 0
+
+# What the functions return, unless it is an error, and their arguments.
+_RESULTS: dict[str, type | None] = {
+    "ErrorMessage": ctypes.c_char_p,
+    "ErrorDelete": None,
+    "ParameterNew": _Address,
+    "ParameterDelete": None,
+}
+_ARGUMENTS: dict[str, tuple[type, ...]] = {
+    "ErrorMessage": (_Address,),
+    "ErrorDelete": (_Address,),
+    "LogMessage": (ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p),
+    "ParameterNew": (ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p),
+    "ParameterDelete": (_Address,),
+    "MetricFamilyNew": (_Address, ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p),
+    "MetricArgsNew": (_Address,),
+    "MetricArgsSetHistogram": (_Address, _Address, ctypes.c_uint64),
+    "MetricArgsDelete": (_Address,),
+    "MetricNew": (_Address, _Address, _Address, ctypes.c_uint64),
+    "MetricNewWithArgs": (_Address, _Address, _Address, ctypes.c_uint64, _Address),
+    "MetricIncrement": (_Address, ctypes.c_double),
+    "MetricSet": (_Address, ctypes.c_double),
+    "MetricObserve": (_Address, ctypes.c_double),
+}
+
+
+@functools.cache
+def _function(name: str) -> ctypes._NamedFuncPointer:
+    """A function of Triton's; raises RuntimeError if this server lacks it."""
+    try:
+        function = ctypes.CDLL(None)[f"TRITONSERVER_{name}"]
+    except AttributeError:
+        raise RuntimeError(f"this Triton has no TRITONSERVER_{name}") from None
+    function.argtypes = _ARGUMENTS[name]
+    function.restype = _RESULTS.get(name, _Address)
+    return function
+
+
+def _call(name: str, *arguments: object) -> None:
+    """Calls a function that returns an error, and raises that as RuntimeError."""
+    error = _function(name)(*arguments)
+    if error:
+        message = _function("ErrorMessage")(error)
+        _function("ErrorDelete")(error)
+        raise RuntimeError(message.decode(errors="replace"))
+
+
+def log(level: int, text: str) -> None:
+    """Writes a line to the server's log; levels are those of :mod:`logging`."""
+    number = next((number for least, number in _LEVELS if level >= least), _VERBOSE)
+    _call("LogMessage", number, b"penstock", 0, text.encode())
+
+
+class _Series:
+    """A series on the page of metrics."""
+
+    def __init__(self, metric: _Address) -> None:
+        self._metric = metric
+
+    def increment(self, value: float) -> None:
+        _call("MetricIncrement", self._metric, value)
+
+    def set(self, value: float) -> None:
+        _call("MetricSet", self._metric, value)
+
+    def observe(self, value: float) -> None:
+        _call("MetricObserve", self._metric, value)
+
+
+class _NoSeries(_Series):
+    """A series that no page shows."""
+
+    def __init__(self) -> None:
+        pass
+
+    def observe(self, value: float) -> None:
+        pass
+
+
+_known: dict[tuple[str, tuple[tuple[str, str], ...]], SeriesOnPage] = {}
+
+
+def series(family: Family, labels: Mapping[str, str]) -> SeriesOnPage:
+    """The series with these labels. It is never dropped, so that counters continue when a model is reloaded."""
+    key = family.name, tuple(labels.items())
+    if key not in _known:
+        try:
+            _known[key] = _Series(_new_metric(family, labels))
+        except RuntimeError as error:
+            if not family.buckets:
+                raise
+            logger.warning("without %s, for there are histograms from Triton 2.51 on only: %s", family.name, error)
+            _known[key] = _NoSeries()
+    return _known[key]
+
+
+def _new_metric(family: Family, labels: Mapping[str, str]) -> _Address:
+    owner, metric, settings = _Address(), _Address(), _Address()
+    _call("MetricFamilyNew", ctypes.byref(owner), _KINDS[family.kind], family.name.encode(), family.doc.encode())
+    given = [_function("ParameterNew")(name.encode(), _STRING, value.encode()) for name, value in labels.items()]
+    parameters = (_Address * len(given))(*given)
+    try:
+        if not family.buckets:
+            _call("MetricNew", ctypes.byref(metric), owner, parameters, len(given))
+            return metric
+        _call("MetricArgsNew", ctypes.byref(settings))
+        bounds = (ctypes.c_double * len(family.buckets))(*family.buckets)
+        _call("MetricArgsSetHistogram", settings, bounds, len(bounds))
+        _call("MetricNewWithArgs", ctypes.byref(metric), owner, parameters, len(given), settings)
+    finally:
+        for parameter in given:
+            _function("ParameterDelete")(parameter)
+        if settings:
+            _call("MetricArgsDelete", settings)
+    return metric

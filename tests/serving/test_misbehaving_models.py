@@ -1,0 +1,198 @@
+"""Models whose code does what it should not: it concerns nobody else, whichever way models run."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tritonclient.http
+from geventhttpclient.response import HTTPConnectionClosed
+from tritonclient.utils import InferenceServerException
+
+from penstock.serving.server import LocalServer
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from served import HEADER, add_model, ask
+
+PLAIN = """
+@pipeline_def(batch_size=4)
+def plain():
+    x = fn.external_source(name="x", dtype=types.FLOAT, ndim=1)
+    return fn.copy(x, name="y")
+"""
+OPERATOR = """
+@pipeline_def(batch_size=4)
+def operator():
+    x = fn.external_source(name="x", dtype=types.FLOAT, ndim=1)
+    return fn.python_function(x, function=work, name="y")
+"""
+RAISING = {
+    "exhausts": "MemoryError",
+    "exits": "SystemExit",
+    "fails": "ZeroDivisionError",
+    "interrupts": "KeyboardInterrupt",
+}
+RAISES = """
+def work(x):
+    if x[0] > 1: raise %s
+    return x
+"""
+STARTS_THREADS = """
+import threading, time
+print("the model says hello")
+# A process ends only after its other threads, and a stub has to end when it has completed the configuration.
+threading.Thread(target=time.sleep, args=(3600,), daemon=True).start()
+threading.Thread(target=lambda: 1 / 0).start()
+"""
+FORGETS_A_LOCK = """
+import threading
+lock = threading.Lock()
+
+def work(x):
+    if x[0] > 1: lock.acquire()
+    return x
+"""
+NOT_LOADED = {
+    "fails_when_it_is_defined": ("def plain():\n    raise LookupError('the lights are off')\n", "the lights are off"),
+    "fails_when_it_is_built": (
+        "def plain():\n    return fn.readers.file(file_root='/nowhere', name='same')[0]\n",
+        "/nowhere",
+    ),
+    "exits_at_import": ("import sys\nsys.exit('no licence')\n", "SystemExit: no licence"),
+    "cannot_be_imported": ("import no_such_module\n", "No module named 'no_such_module'"),
+    "is_interrupted": ("raise KeyboardInterrupt\n", "KeyboardInterrupt"),
+    "runs_out": ("raise MemoryError('all of it')\n", "MemoryError: all of it"),
+}
+
+
+# Each model is two processes of the stub, one after the other: seconds each.
+@pytest.fixture(scope="module", params=["native", pytest.param("stub", marks=pytest.mark.exhaustive)])
+def way(request: pytest.FixtureRequest) -> Any:
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory, way: str) -> Path:
+    return tmp_path_factory.mktemp("log") / "triton.log"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, log: Path, way: str) -> Iterator[LocalServer]:
+    repository = tmp_path_factory.mktemp("repository")
+    config = 'backend: "penstock"\n'
+    add_model(repository, "plain", config, HEADER + PLAIN)
+    for name, error in RAISING.items():
+        add_model(repository, name, config, HEADER + RAISES % error + OPERATOR)
+    add_model(repository, "starts_threads", config, HEADER + STARTS_THREADS + PLAIN)
+    for name, (source, _) in NOT_LOADED.items():
+        defined = (
+            HEADER + "@pipeline_def(batch_size=4)\n" + source if source.startswith("def") else source + HEADER + PLAIN
+        )
+        add_model(repository, name, config, defined)
+    flags = ["--model-control-mode=explicit", "--load-model=*"]
+    with LocalServer(repository, way=way, allow_failures=True, flags=flags, log=log) as running:
+        yield running
+
+
+@pytest.fixture
+def client(server: LocalServer) -> Iterator[Any]:
+    with tritonclient.http.InferenceServerClient(server.http_url) as connected:
+        yield connected
+
+
+def sent(client: Any, model: str, *numbers: float) -> list[float]:
+    answer: list[float] = ask(client, model, x=np.array([numbers], np.float32)).as_numpy("y")[0].tolist()
+    return answer
+
+
+@pytest.mark.parametrize("model", sorted(RAISING))
+def test_what_a_model_raises_is_that_request_s_error(server: LocalServer, client: Any, model: str) -> None:
+    before = server.pid, server.stubs()
+    assert sent(client, model, 0, 1) == [0, 1]
+    with pytest.raises(InferenceServerException, match=RAISING[model]):
+        sent(client, model, 5, 1)
+    assert sent(client, model, 0, 2) == [0, 2]
+    assert sent(client, "plain", 1, 2) == [1, 2]
+    assert (server.pid, server.stubs()) == before
+
+
+@pytest.mark.parametrize("model", sorted(NOT_LOADED))
+def test_a_model_that_cannot_be_loaded_says_why(server: LocalServer, client: Any, model: str) -> None:
+    (state,) = (entry for entry in server.models() if entry.name == model)
+    assert not state.ready
+    assert NOT_LOADED[model][1] in state.reason
+    assert sent(client, "plain", 1, 2) == [1, 2]
+
+
+def test_models_may_print_and_start_threads(client: Any, log: Path) -> None:
+    assert sent(client, "starts_threads", 1, 2) == [1, 2]
+    assert "the model says hello" in log.read_text()
+
+
+@pytest.mark.parametrize("model", ["plain"])
+def test_a_model_is_unloaded_under_load(server: LocalServer, client: Any, model: str) -> None:
+    url, asked, refused = server.http_url, list[int](), list[str]()
+
+    def go_on(number: int) -> None:
+        with tritonclient.http.InferenceServerClient(url) as own:
+            while not refused:
+                try:
+                    assert sent(own, model, number, 2) == [number, 2]
+                except InferenceServerException as error:
+                    refused.append(error.message())
+                asked.append(number)
+
+    with ThreadPoolExecutor(8) as pool:
+        asking = [pool.submit(go_on, number) for number in range(8)]
+        while len(asked) < 100:
+            time.sleep(0.01)
+        server.control.unload(model)
+        for one in asking:
+            one.result(timeout=20)
+    assert all("unknown model" in message or "not ready" in message for message in refused), refused
+    assert sent(client, "starts_threads", 1, 2) == [1, 2]
+    deadline = time.monotonic() + 20
+    while next(entry for entry in server.models() if entry.name == model).state != "UNAVAILABLE":
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    server.control.load(model)
+    assert sent(client, model, 1, 2) == [1, 2]
+
+
+def go_on_asking(url: str, answers: list[bool]) -> None:
+    """Asks until there is no server any more."""
+    with tritonclient.http.InferenceServerClient(url) as client, contextlib.suppress(HTTPConnectionClosed, OSError):
+        while True:
+            answers.append(sent(client, "plain", 1, 2) == [1, 2])
+
+
+def test_a_forgotten_lock_stops_its_model_alone_and_not_the_end_of_the_server(tmp_path: Path, way: str) -> None:
+    config = 'backend: "penstock"\n'
+    add_model(tmp_path / "models", "plain", config, HEADER + PLAIN)
+    add_model(tmp_path / "models", "forgets_a_lock", config, HEADER + FORGETS_A_LOCK + OPERATOR)
+    log, answers = tmp_path / "triton.log", list[bool]()
+    # Triton waits as long for requests that never end, and for connections that clients keep.
+    flags = ["--exit-timeout-secs=2"]
+    with ThreadPoolExecutor(4) as pool, LocalServer(tmp_path / "models", way=way, log=log, flags=flags) as server:
+        with tritonclient.http.InferenceServerClient(server.http_url, network_timeout=1.0) as impatient:
+            assert sent(impatient, "forgets_a_lock", 5) == [5]
+            with pytest.raises(TimeoutError):
+                sent(impatient, "forgets_a_lock", 5)
+        asking = [pool.submit(go_on_asking, server.http_url, answers) for _ in range(4)]
+        while len(answers) < 200:
+            time.sleep(0.01)
+        began = time.monotonic()
+        server.stop()
+        assert time.monotonic() - began < 7 if way == "native" else 15
+        for one in asking:
+            one.result(timeout=20)
+    assert all(answers)
+    assert "Signal (11)" not in log.read_text()
