@@ -32,7 +32,7 @@ Shape = tuple[int, ...]
 
 
 def _volumes(shapes: Sequence[Shape]) -> list[int]:
-    return [math.prod(shape) for shape in shapes]
+    return list(map(math.prod, shapes))
 
 
 _List = TypeVar("_List", bound="TensorList")
