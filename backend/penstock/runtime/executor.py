@@ -9,7 +9,7 @@ import queue
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from enum import Enum, auto
@@ -390,6 +390,8 @@ class Executor:
         if waiting and not result.stopped:
             with self.run_context(), self.on_device():
                 self._run_steps(begun, waiting)
+                if self.device_id is not None and not begun.tolerated:
+                    self._record_ready(result)
         if result.stopped:
             result.taken = {}
         else:
@@ -397,33 +399,31 @@ class Executor:
             if begun.tolerated:
                 result.kept = kept_samples(begun.size, begun.tolerated)
                 result.outputs = [batch.subset(result.kept) for batch in result.outputs]
-        if result.ready is None:
-            self._mark_ready(result)
+        self._mark_ready(result)
         if result.states is not None:
             result.states = self.plan.states(waiting) | result.states
         return result
 
     def on_device(self) -> AbstractContextManager[None]:
         """Makes the pipeline's device and stream the current ones; does nothing on the CPU."""
-        return _NOTHING if self.device_id is None else self._on_gpu(self.device_id)
+        return _NOTHING if self.device_id is None else _OnGpu(self, self.device_id)
 
-    @contextlib.contextmanager
-    def _on_gpu(self, device_id: int) -> Iterator[None]:
-        cupy = require_cupy()
-        with cupy.cuda.Device(device_id):
-            if self._stream is None:
-                self._stream = _take_stream(cupy, device_id)
-            with self._stream:
-                yield
+    def stream_on(self, cupy: Any, device_id: int) -> Any:
+        """The stream, taken when it is first needed; the device is the current one."""
+        if self._stream is None:
+            self._stream = _take_stream(cupy, device_id)
+        return self._stream
 
     def _mark_ready(self, result: Result) -> None:
         """Marks a result as ready once all work submitted to the pipeline's stream so far is done."""
-        if self.device_id is None:
-            return
-        with self.on_device():
-            # A thread that waits for the event should sleep, and leave the driver to this thread.
-            event = require_cupy().cuda.Event(block=self._thread is not None, disable_timing=True)
-            result.ready = self._stream.record(event)
+        if self.device_id is not None and result.ready is None:
+            with self.on_device():
+                self._record_ready(result)
+
+    def _record_ready(self, result: Result) -> None:
+        # A thread that waits for the event should sleep, and leave the driver to this thread.
+        event = require_cupy().cuda.Event(block=self._thread is not None, disable_timing=True)
+        result.ready = self._stream.record(event)
 
     @property
     def stream(self) -> Any:
@@ -589,6 +589,32 @@ class Executor:
         moved = TensorListGPU.upload(batch) if step.device == "gpu" else batch.as_cpu()
         moved.positions = batch.positions
         return moved
+
+
+class _OnGpu:
+    """Makes a device, and an executor's stream on it, the current ones while it lasts."""
+
+    __slots__ = ("_device", "_device_id", "_executor", "_stream")
+
+    def __init__(self, executor: Executor, device_id: int) -> None:
+        self._executor, self._device_id = executor, device_id
+
+    def __enter__(self) -> None:
+        cupy = require_cupy()
+        self._device = cupy.cuda.Device(self._device_id)
+        self._device.__enter__()
+        try:
+            self._stream = self._executor.stream_on(cupy, self._device_id)
+            self._stream.__enter__()
+        except BaseException:
+            self._device.__exit__()
+            raise
+
+    def __exit__(self, *error: object) -> None:
+        try:
+            self._stream.__exit__(*error)
+        finally:
+            self._device.__exit__(*error)
 
 
 def _closed_meanwhile() -> RuntimeError:
