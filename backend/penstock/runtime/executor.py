@@ -166,6 +166,8 @@ class Executor:
         self._is_threaded = depth > 0 and not plan.is_cheap_on_host
         self._stream: Any = None
         self._events: queue.SimpleQueue[_Event] = queue.SimpleQueue()
+        # When the last run began and returned, without a thread.
+        self._began_at = self._returned_at = perf_counter()
         # Counts of batches that the prefetching thread has completed, and that the consumer has requested.
         self._completed = self._wanted = 0
         self._results: queue.SimpleQueue[Result | BaseException] = queue.SimpleQueue()
@@ -191,7 +193,8 @@ class Executor:
             # The first batches show what can be started early.
             self._is_threaded = not self.plan.is_cheap_on_host
         if not self._is_threaded:
-            self._complete_decoded()
+            if self._consumer_is_slower():
+                self._complete_decoded()
             try:
                 self._begun.append(self._begin_when_ready())
             except Exception as error:
@@ -243,8 +246,16 @@ class Executor:
             self._complete_oldest()
         return event is not _Event.ENDED
 
+    def _consumer_is_slower(self) -> bool:
+        """Whether the consumer took longer for the last batch than this executor; notes that a run begins."""
+        began, self._began_at = self._began_at, perf_counter()
+        return self._began_at - self._returned_at > self._returned_at - began
+
     def _complete_decoded(self) -> None:
-        """Completes the oldest batch if it waits for nothing: then the GPU is at work while the next batch is started."""
+        """Completes the oldest batch if it waits for nothing: then the GPU is at work while the next batch is started.
+
+        Otherwise the next batch comes first, to keep the decoders at work.
+        """
         oldest = self._begun[0] if self._begun else None
         if isinstance(oldest, _Batch) and oldest.begun and self._is_decoded(oldest):
             try:
@@ -298,7 +309,10 @@ class Executor:
         if self.trace is not None:
             self.trace.consumed(self._results.qsize())
         if not self._is_threaded:
-            return self._complete(self._begun.popleft())
+            try:
+                return self._complete(self._begun.popleft())
+            finally:
+                self._returned_at = perf_counter()
         self._events.put(_Event.WANTED)
         with self.span("pipeline", Kind.NO_BATCH):
             result = self._results.get()

@@ -43,9 +43,8 @@ _FORMATS = {
     DALIImageType.GRAY: GRAY,
     DALIImageType.YCbCr: RGB,
 }
-# Batches of so few images, or of images of so few bytes, leave the GPU's engine idle at times: decoders take turns, so many
-# of them with few images, and with small ones.
-_FEW, _SMALL, _TURNS, _TURNS_OF_SMALL = 8, 3 << 19, 3, 2
+# Batches of so few images, or of images of so few pixels, leave the GPU's engine idle at times: so many decoders take turns.
+_FEW, _SMALL, _TURNS = 8, 1 << 19, 3
 # Batches that are on their way anyway: one is completed when the next is begun.
 _BEGUN = 2
 _ALIGNMENT = 256
@@ -246,7 +245,9 @@ class GpuImageDecoder:
         regions = self._stored_regions(begun.jobs, taken)
         extents = sizes if begun.jobs.regions is None else regions[:, 2:] - regions[:, :2]
         room = -(-extents[:, 0] * extents[:, 1] * pixels.channels // _ALIGNMENT) * _ALIGNMENT
-        turns = _TURNS if len(taken) <= _FEW else _TURNS_OF_SMALL if room.sum() <= _SMALL * len(taken) else 1
+        # The engine decodes images as a whole, whatever the regions.
+        small = (sizes[:, 0] * sizes[:, 1]).sum() <= _SMALL * len(taken)
+        turns = _TURNS if len(taken) <= _FEW or small else 1
         self.idle_turns = max(turns - _BEGUN, 0)
         decoder, own = self._turns.next(turns)
         stream = self._cupy.cuda.get_current_stream()

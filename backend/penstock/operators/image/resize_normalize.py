@@ -70,8 +70,13 @@ class ResizeNormalize(FusedOperator):
         self.varying_arguments = frozenset({_MIRROR} if self._drawn else ())
 
     def run_values(self, workspace: Workspace) -> dict[str, np.generic | np.ndarray]:
-        step = self._step(workspace, 1)
-        return {_MIRROR: _flags(Samples(self.operators[1], step, range(workspace.batch_size)).scalars("mirror") != 0)}
+        count = workspace.batch_size
+        flags = Samples(
+            self.operators[1],
+            Workspace(arguments={"mirror": workspace.arguments[_MIRROR]}, batch_size=count),
+            range(count),
+        )
+        return {_MIRROR: _flags(flags.scalars("mirror") != 0)}
 
     @property
     def _resize(self) -> _Resize:
