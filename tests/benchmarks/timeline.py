@@ -2,8 +2,9 @@
 
     python tests/benchmarks/timeline.py [--batch 64] [--svg FILE]
 
-The host's spans are its clock's, those of the GPU are between CUDA events on the streams; an event that follows decoding is
-recorded when the host learns that it is over, which here is what the host waits for.
+The host's spans are its clock's, those of the GPU are between CUDA events on the streams. A batch is decoded from when the one
+before is done; that it is over is noted when the host learns of it, which here is what the host waits for. The rest begins
+with its first launch, and ends with its last.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ LANES = (
     "Python: begins a batch",
     "Python: completes a batch",
     "Python: runs, and waits",
-    "GPU: JPEGs are decoded",
-    "GPU: resize and the rest",
+    "GPU: decodes JPEGs",
+    "GPU: resizes, normalizes",
 )
 BEGINS, COMPLETES, RUNS, DECODES, RESIZES = LANES
 WARM_UP, SHOWN = 20, 4
@@ -123,12 +124,15 @@ def _called(this: Any, around: Callable[..., Any], original: Callable[..., Any],
 def drawn(spans: list[tuple[str, float, float]], title: str) -> str:
     """The batches after the warm-up as SVG."""
     numbers = dict.fromkeys(LANES, 0)
+    decoded = 0.0
     runs = sorted(start for lane, start, _ in spans if lane == RUNS)
     first, last = runs[WARM_UP], runs[WARM_UP + SHOWN]
     scale = WIDTH / (last - first)
     parts = []
     for lane, start, stop in sorted(spans, key=lambda span: span[1]):
         number, numbers[lane] = numbers[lane], numbers[lane] + 1
+        if lane == DECODES:
+            start, decoded = max(start, decoded), stop
         left, right = max(start, first), min(stop, last)
         if left >= right:
             continue
