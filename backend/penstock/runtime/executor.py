@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from time import perf_counter
+from types import TracebackType
 from typing import Any, Protocol
 
 from penstock.errors import CancelledError, OperatorError, PenstockError, operator_error
@@ -422,11 +423,12 @@ class Executor:
         """Makes the pipeline's device and stream the current ones; does nothing on the CPU."""
         return _NOTHING if self.device_id is None else _OnGpu(self, self.device_id)
 
-    def stream_on(self, cupy: Any, device_id: int) -> Any:
+    def own_stream(self, device_id: int) -> AbstractContextManager[object]:
         """The stream, taken when it is first needed; the device is the current one."""
         if self._stream is None:
-            self._stream = _take_stream(cupy, device_id)
-        return self._stream
+            self._stream = _take_stream(require_cupy(), device_id)
+        stream: AbstractContextManager[object] = self._stream
+        return stream
 
     def _mark_ready(self, result: Result) -> None:
         """Marks a result as ready once all work submitted to the pipeline's stream so far is done."""
@@ -614,21 +616,22 @@ class _OnGpu:
         self._executor, self._device_id = executor, device_id
 
     def __enter__(self) -> None:
-        cupy = require_cupy()
-        self._device = cupy.cuda.Device(self._device_id)
+        self._device = require_cupy().cuda.Device(self._device_id)
         self._device.__enter__()
         try:
-            self._stream = self._executor.stream_on(cupy, self._device_id)
+            self._stream = self._executor.own_stream(self._device_id)
             self._stream.__enter__()
         except BaseException:
             self._device.__exit__()
             raise
 
-    def __exit__(self, *error: object) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         try:
-            self._stream.__exit__(*error)
+            self._stream.__exit__(kind, error, traceback)
         finally:
-            self._device.__exit__(*error)
+            self._device.__exit__(kind, error, traceback)
 
 
 def _closed_meanwhile() -> RuntimeError:

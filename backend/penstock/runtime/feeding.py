@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -90,10 +89,10 @@ def _batch_of(data: Sequence[object]) -> TensorList:
     return kind.of_samples(samples, layouts[0] if layouts else "")
 
 
-def _common_kind(data: Sequence[Any]) -> type[TensorList] | None:
+def _common_kind(data: Sequence[object]) -> type[TensorList] | None:
     """The kind of a batch of nothing but arrays of one type and rank; None: each is to be looked at."""
     types = set(map(type, data))
-    if len(types) != 1 or len({(array.dtype, array.ndim) for array in data if hasattr(array, "ndim")}) != 1:
+    if len(types) != 1 or len({(getattr(array, "dtype", None), getattr(array, "ndim", None)) for array in data}) != 1:
         return None
     (kind,) = types
     if kind is np.ndarray:
