@@ -9,11 +9,12 @@ import queue
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from time import perf_counter
+from types import TracebackType
 from typing import Any, Protocol
 
 from penstock.errors import CancelledError, OperatorError, PenstockError, operator_error
@@ -168,6 +169,8 @@ class Executor:
         self._is_threaded = depth > 0 and not plan.is_cheap_on_host
         self._stream: Any = None
         self._events: queue.SimpleQueue[_Event] = queue.SimpleQueue()
+        # When the last run began and returned, without a thread.
+        self._began_at = self._returned_at = perf_counter()
         # Counts of batches that the prefetching thread has completed, and that the consumer has requested.
         self._completed = self._wanted = 0
         self._results: queue.SimpleQueue[Result | BaseException] = queue.SimpleQueue()
@@ -193,7 +196,8 @@ class Executor:
             # The first batches show what can be started early.
             self._is_threaded = not self.plan.is_cheap_on_host
         if not self._is_threaded:
-            self._complete_decoded()
+            if self._consumer_is_slower():
+                self._complete_decoded()
             try:
                 self._begun.append(self._begin_when_ready())
             except Exception as error:
@@ -245,8 +249,16 @@ class Executor:
             self._complete_oldest()
         return event is not _Event.ENDED
 
+    def _consumer_is_slower(self) -> bool:
+        """Whether the consumer took longer for the last batch than this executor; notes that a run begins."""
+        began, self._began_at = self._began_at, perf_counter()
+        return self._began_at - self._returned_at > self._returned_at - began
+
     def _complete_decoded(self) -> None:
-        """Completes the oldest batch if it waits for nothing: then the GPU is at work while the next batch is started."""
+        """Completes the oldest batch if it waits for nothing: then the GPU is at work while the next batch is started.
+
+        Otherwise the next batch comes first, to keep the decoders at work.
+        """
         oldest = self._begun[0] if self._begun else None
         if isinstance(oldest, _Batch) and oldest.begun and self._is_decoded(oldest):
             try:
@@ -300,7 +312,10 @@ class Executor:
         if self.trace is not None:
             self.trace.consumed(self._results.qsize())
         if not self._is_threaded:
-            return self._complete(self._begun.popleft())
+            try:
+                return self._complete(self._begun.popleft())
+            finally:
+                self._returned_at = perf_counter()
         self._events.put(_Event.WANTED)
         with self.span("pipeline", Kind.NO_BATCH):
             result = self._results.get()
@@ -404,6 +419,8 @@ class Executor:
         if waiting and not result.stopped:
             with self.run_context(), self.on_device():
                 self._run_steps(begun, waiting)
+                if self.device_id is not None and not begun.tolerated:
+                    self._record_ready(result)
         if result.stopped:
             result.taken = {}
         else:
@@ -411,33 +428,32 @@ class Executor:
             if begun.tolerated:
                 result.kept = kept_samples(begun.size, begun.tolerated)
                 result.outputs = [_kept_of(batch, result.kept) for batch in result.outputs]
-        if result.ready is None:
-            self._mark_ready(result)
+        self._mark_ready(result)
         if result.states is not None:
             result.states = self.plan.states(waiting) | result.states
         return result
 
     def on_device(self) -> AbstractContextManager[None]:
         """Makes the pipeline's device and stream the current ones; does nothing on the CPU."""
-        return _NOTHING if self.device_id is None else self._on_gpu(self.device_id)
+        return _NOTHING if self.device_id is None else _OnGpu(self, self.device_id)
 
-    @contextlib.contextmanager
-    def _on_gpu(self, device_id: int) -> Iterator[None]:
-        cupy = require_cupy()
-        with cupy.cuda.Device(device_id):
-            if self._stream is None:
-                self._stream = _take_stream(cupy, device_id)
-            with self._stream:
-                yield
+    def own_stream(self, device_id: int) -> AbstractContextManager[object]:
+        """The stream, taken when it is first needed; the device is the current one."""
+        if self._stream is None:
+            self._stream = _take_stream(require_cupy(), device_id)
+        stream: AbstractContextManager[object] = self._stream
+        return stream
 
     def _mark_ready(self, result: Result) -> None:
         """Marks a result as ready once all work submitted to the pipeline's stream so far is done."""
-        if self.device_id is None:
-            return
-        with self.on_device():
-            # A thread that waits for the event should sleep, and leave the driver to this thread.
-            event = require_cupy().cuda.Event(block=self._thread is not None, disable_timing=True)
-            result.ready = self._stream.record(event)
+        if self.device_id is not None and result.ready is None:
+            with self.on_device():
+                self._record_ready(result)
+
+    def _record_ready(self, result: Result) -> None:
+        # A thread that waits for the event should sleep, and leave the driver to this thread.
+        event = require_cupy().cuda.Event(block=self._thread is not None, disable_timing=True)
+        result.ready = self._stream.record(event)
 
     @property
     def stream(self) -> Any:
@@ -608,6 +624,33 @@ class Executor:
         moved = TensorListGPU.upload(batch) if step.device == "gpu" else batch.as_cpu()
         moved.positions = batch.positions
         return moved
+
+
+class _OnGpu:
+    """Makes a device, and an executor's stream on it, the current ones while it lasts."""
+
+    __slots__ = ("_device", "_device_id", "_executor", "_stream")
+
+    def __init__(self, executor: Executor, device_id: int) -> None:
+        self._executor, self._device_id = executor, device_id
+
+    def __enter__(self) -> None:
+        self._device = require_cupy().cuda.Device(self._device_id)
+        self._device.__enter__()
+        try:
+            self._stream = self._executor.own_stream(self._device_id)
+            self._stream.__enter__()
+        except BaseException:
+            self._device.__exit__()
+            raise
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        try:
+            self._stream.__exit__(kind, error, traceback)
+        finally:
+            self._device.__exit__(kind, error, traceback)
 
 
 def _closed_meanwhile() -> RuntimeError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 
 import numpy as np
@@ -67,8 +68,9 @@ def _as_tensor_list(data: object, layout: str | None) -> TensorList:
 
 
 def _batch_of(data: Sequence[object]) -> TensorList:
-    if set(map(type, data)) == {np.ndarray} and len({(array.dtype, array.ndim) for array in data}) == 1:  # type: ignore[attr-defined]
-        return TensorListCPU.of_samples(data)
+    kind = _common_kind(data)
+    if kind is not None:
+        return kind.of_samples(data)
     items = [_sample(item) for item in data]
     layouts = [item.layout() if isinstance(item, Tensor) else "" for item in items]
     for index, own in enumerate(layouts):
@@ -85,6 +87,18 @@ def _batch_of(data: Sequence[object]) -> TensorList:
         raise RuntimeError(f"Sample must have the same type as the target batch. {error}") from None
     kind = TensorListGPU if on_gpu else TensorListCPU
     return kind.of_samples(samples, layouts[0] if layouts else "")
+
+
+def _common_kind(data: Sequence[object]) -> type[TensorList] | None:
+    """The kind of a batch of nothing but arrays of one type and rank; None: each is to be looked at."""
+    types = set(map(type, data))
+    if len(types) != 1 or len({(getattr(array, "dtype", None), getattr(array, "ndim", None)) for array in data}) != 1:
+        return None
+    (kind,) = types
+    if kind is np.ndarray:
+        return TensorListCPU
+    cupy = sys.modules.get("cupy")
+    return TensorListGPU if cupy is not None and kind is cupy.ndarray else None
 
 
 def _sample(item: object) -> object:

@@ -334,14 +334,17 @@ class Operator(Generic[State, Plan, Plans]):
         if self.plans_by_shape and self._may_be_known(workspace):
             self._infer_by_shape(workspace, inferred)
         else:
-            self._infer(workspace, workspace.live_indices, inferred)
+            columns = self._infer(workspace, workspace.live_indices, inferred)
+            if columns is not None:
+                return columns
         return [_column(inferred, output) for output in range(num_outputs)]
 
-    def _infer(self, workspace: Workspace[State, Plan, Plans], indices: Sequence[int], inferred: _Inferred) -> None:
-        """Infers samples one by one or all at once, whichever the operator implements."""
+    def _infer(
+        self, workspace: Workspace[State, Plan, Plans], indices: Sequence[int], inferred: _Inferred
+    ) -> list[list[Shape]] | None:
+        """Infers samples one by one or all at once, whichever the operator implements; see :meth:`_infer_at_once`."""
         if type(self).infer_batch is not Operator.infer_batch:
-            self._infer_at_once(workspace, indices, inferred)
-            return
+            return self._infer_at_once(workspace, indices, inferred)
         for index in indices:
             sample = workspace.samples[index]
             assert sample is not None
@@ -350,12 +353,14 @@ class Operator(Generic[State, Plan, Plans]):
                 inferred[index] = [shapes] if isinstance(shapes, tuple) else list(shapes)
             except Exception as error:
                 workspace.fail(index, error)
+        return None
 
     def _infer_at_once(
         self, workspace: Workspace[State, Plan, Plans], indices: Sequence[int], inferred: _Inferred
-    ) -> None:
+    ) -> list[list[Shape]] | None:
+        """Infers samples in arrays; returns the shapes of each output if they are those of all samples of the batch."""
         if not indices:
-            return
+            return None
         try:
             outputs, plans = self.infer_batch(Samples(self, workspace, indices))
         except SampleFailure:
@@ -366,19 +371,22 @@ class Operator(Generic[State, Plan, Plans]):
                 self._infer_apart(workspace, left, inferred)
             elif left:
                 workspace.fail(left[0], error)
-            return
-        columns = [outputs] if isinstance(outputs, np.ndarray) else outputs
-        rows = zip(*(map(tuple, column.tolist()) for column in columns))
+            return None
+        columns = [list(map(tuple, o.tolist())) for o in ([outputs] if isinstance(outputs, np.ndarray) else outputs)]
         workspace.plans = plans
-        for index, shapes in zip(indices, rows):
-            inferred[index] = shapes
         if isinstance(workspace.samples, PlannedSamples):
             workspace.samples.hold(indices, plans)
-            return
-        for row, index in enumerate(indices):
-            sample = workspace.samples[index]
-            assert sample is not None
-            sample.held = PlanRow(plans, row)
+            if len(indices) == len(inferred):
+                inferred[:] = zip(*columns)
+                return columns
+        else:
+            for row, index in enumerate(indices):
+                sample = workspace.samples[index]
+                assert sample is not None
+                sample.held = PlanRow(plans, row)
+        for index, shapes in zip(indices, zip(*columns)):
+            inferred[index] = shapes
+        return None
 
     def _infer_apart(
         self, workspace: Workspace[State, Plan, Plans], indices: Sequence[int], inferred: _Inferred

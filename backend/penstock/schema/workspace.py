@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, MutableSequence, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar, overload
 
@@ -75,7 +75,7 @@ class Workspace(Generic[State, Plan, Plans]):
     batch_size: int = 0
     device: str = "cpu"
     outputs: list[Any] = field(default_factory=list)
-    samples: MutableSequence[Sample[State, Plan, Plans] | None] = field(default_factory=list)
+    samples: list[Sample[State, Plan, Plans] | None] | PlannedSamples[State, Plan, Plans] = field(default_factory=list)
     failures: dict[int, BaseException] = field(default_factory=dict)
     isolate: bool = False
     parallel: Callable[..., None] = run_in_order
@@ -227,7 +227,7 @@ class Sample(Generic[State, Plan, Plans]):
         return self._workspace
 
 
-class PlannedSamples(MutableSequence["Sample[State, Plan, Plans] | None"]):
+class PlannedSamples(Sequence["Sample[State, Plan, Plans] | None"], Generic[State, Plan, Plans]):
     """The samples of a batch that is planned in arrays, each made when it is asked for: mostly the arrays are enough.
 
     Args:
@@ -280,20 +280,16 @@ class PlannedSamples(MutableSequence["Sample[State, Plan, Plans] | None"]):
     def __getitem__(self, index: int) -> Sample[State, Plan, Plans] | None: ...
 
     @overload
-    def __getitem__(self, index: slice) -> MutableSequence[Sample[State, Plan, Plans] | None]: ...
+    def __getitem__(self, index: slice) -> list[Sample[State, Plan, Plans] | None]: ...
 
-    def __getitem__(self, index: int | slice) -> Any:
+    def __getitem__(
+        self, index: int | slice
+    ) -> Sample[State, Plan, Plans] | list[Sample[State, Plan, Plans] | None] | None:
         positions = range(self._count)[index]
         return self._get(positions) if isinstance(positions, int) else list(map(self._get, positions))
 
-    def __setitem__(self, index: Any, sample: Any) -> None:
+    def __setitem__(self, index: int, sample: Sample[State, Plan, Plans] | None) -> None:
         self._made[range(self._count)[index]] = sample
-
-    def __delitem__(self, index: Any) -> None:
-        raise TypeError("A batch keeps the number of its samples")
-
-    def insert(self, index: int, value: Any) -> None:
-        raise TypeError("A batch keeps the number of its samples")
 
 
 class Samples(Generic[State, Plan, Plans]):

@@ -33,7 +33,7 @@ Shape = tuple[int, ...]
 
 
 def _volumes(shapes: Sequence[Shape]) -> list[int]:
-    return [math.prod(shape) for shape in shapes]
+    return list(map(math.prod, shapes))
 
 
 _List = TypeVar("_List", bound="TensorList")
@@ -239,7 +239,8 @@ class TensorList:
 
     def is_dense_tensor(self) -> bool:
         """Whether all samples have the same shape, so that the batch can be viewed as one tensor."""
-        return not self._scattered and all(shape == self.shapes[0] for shape in self.shapes)
+        shapes = self.shapes
+        return not self._scattered and (not shapes or shapes.count(shapes[0]) == len(shapes))
 
     def reinterpret(self, new_type: DALIDataType) -> None:
         """Views the same bytes as another type of the same size."""

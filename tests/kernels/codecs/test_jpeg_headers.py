@@ -38,7 +38,7 @@ def kinds() -> list[np.ndarray]:
 
 def test_what_is_found_is_what_is_found_one_by_one() -> None:
     files = kinds()
-    assert read_jpeg_headers(EncodedFiles(files)) == [read_header(file) for file in files]
+    assert list(read_jpeg_headers(EncodedFiles(files))) == [read_header(file) for file in files]
 
 
 def test_other_files_are_left_to_the_other_way(tmp_path: Path) -> None:

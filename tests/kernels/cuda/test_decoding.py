@@ -155,17 +155,17 @@ def test_an_image_without_room_fails_alone(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 class Source:
-    """Counts how many batches it gave, whose sizes are given."""
+    """Counts how many batches it gave, whose sizes are given; ``side``: of the images, or nearly."""
 
-    def __init__(self, sizes: Sequence[int]) -> None:
-        self.sizes, self.given = sizes, 0
+    def __init__(self, sizes: Sequence[int], side: int = 10) -> None:
+        self.sizes, self.side, self.given = sizes, side, 0
 
     def __call__(self) -> list[np.ndarray]:
         if self.given == len(self.sizes):
             self.given = 0
             raise StopIteration
         self.given += 1
-        return [saved(height=10 + self.given, width=8)] * self.sizes[self.given - 1]
+        return [saved(height=self.side + self.given, width=self.side)] * self.sizes[self.given - 1]
 
 
 def looping(source: Source, depth: int) -> Any:
@@ -188,9 +188,9 @@ def test_every_batch_comes_once_and_in_order(sizes: list[int], depth: int) -> No
         running.reset()
 
 
-def test_few_images_are_begun_one_batch_further_ahead() -> None:
-    few, many, alone = Source([2] * 20), Source([12] * 20), Source([2] * 20)
-    for source, depth, ahead in ((few, 2, 2), (many, 2, 1), (alone, 1, 0)):
+def test_few_images_and_small_ones_are_begun_one_batch_further_ahead() -> None:
+    few, small, many, alone = Source([2] * 20, 730), Source([12] * 20), Source([9] * 20, 730), Source([2] * 20)
+    for source, depth, ahead in ((few, 2, 2), (small, 2, 2), (many, 2, 1), (alone, 1, 0)):
         running = looping(source, depth)
         for _ in range(6):
             running.run()
@@ -198,7 +198,7 @@ def test_few_images_are_begun_one_batch_further_ahead() -> None:
 
 
 def test_what_was_begun_ahead_is_made_up_for() -> None:
-    source = Source([2] * 4 + [12] * 10)
+    source = Source([2] * 4 + [9] * 10, 730)
     running = looping(source, 2)
     for _ in range(10):
         running.run()
@@ -206,7 +206,8 @@ def test_what_was_begun_ahead_is_made_up_for() -> None:
 
 
 def test_what_is_decoded_is_completed_before_the_next_batch_is_begun(monkeypatch: pytest.MonkeyPatch) -> None:
-    source, done = Source([12] * 20), []
+    source = Source([9] * 20, 730)
+    done: list[str] = []
 
     class Noting(image_codec_gpu.GpuImageDecoder):
         def begin(self, jobs: image_codec_gpu.Jobs) -> image_codec_gpu.Begun:
@@ -224,6 +225,7 @@ def test_what_is_decoded_is_completed_before_the_next_batch_is_begun(monkeypatch
     (decoder,) = (step.operator for step in running.executor.plan.early)
     while not decoder._gpu.last.is_ready:
         time.sleep(0.001)
+    time.sleep(0.3)
     done.clear()
     running.run()
     assert done == ["finished", "begun"]

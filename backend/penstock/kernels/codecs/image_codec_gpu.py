@@ -28,7 +28,7 @@ from penstock.kernels.codecs.image_codec import (
     nvimgcodec_region,
     taken_by_nvimgcodec,
 )
-from penstock.kernels.codecs.image_description import UPRIGHT, EncodedFiles, ImageHeader
+from penstock.kernels.codecs.image_description import UPRIGHT, EncodedFiles, ImageHeader, JpegHeaders
 from penstock.kernels.codecs.libraries import nvimgcodec
 from penstock.kernels.codecs.nvimgcodec.decoder import BGR, GRAY, RGB, BatchDecoder, Decoded, EncodedImages
 from penstock.kernels.codecs.nvimgcodec.library import Backend, Policy, Share, library
@@ -43,9 +43,8 @@ _FORMATS = {
     DALIImageType.GRAY: GRAY,
     DALIImageType.YCbCr: RGB,
 }
-# Batches of so few images, or of images of so few bytes, leave the GPU's engine idle at times: decoders take turns, so many
-# of them with few images, and with small ones.
-_FEW, _SMALL, _TURNS, _TURNS_OF_SMALL = 8, 3 << 19, 3, 2
+# Batches of so few images, or of images of so few pixels, leave the GPU's engine idle at times: so many decoders take turns.
+_FEW, _SMALL, _TURNS = 8, 1 << 19, 3
 # Batches that are on their way anyway: one is completed when the next is begun.
 _BEGUN = 2
 _ALIGNMENT = 256
@@ -211,7 +210,7 @@ class GpuImageDecoder:
 
     # -- by the C API ------------------------------------------------------------------------------------------------
 
-    def _decoded_early(self, jobs: Jobs, missing: Sequence[int]) -> list[int]:
+    def _decoded_early(self, jobs: Jobs, missing: list[int]) -> list[int]:
         """The jobs that the thread without the GIL can take.
 
         nvJPEG fills in what is missing at a file's end, so such damaged files are judged by the CPU's decoder.
@@ -219,6 +218,11 @@ class GpuImageDecoder:
         if self._turns is None or self._output_type not in _FORMATS:
             return []
         headers, shapes, whole = jobs.headers, jobs.shapes, jobs.files.are_whole()
+        if isinstance(headers, JpegHeaders):
+            if headers.isolated:
+                return []
+            if whole.all() and all(map(all, shapes)):
+                return missing
         return [
             index
             for index in missing
@@ -233,11 +237,17 @@ class GpuImageDecoder:
         assert self._turns is not None
         pixels = _FORMATS[self._output_type]
         headers = begun.jobs.headers
-        sizes = np.array([headers[index][1:3] for index in taken], np.int64)
+        if isinstance(headers, JpegHeaders):
+            sizes, upright = headers.rows[taken, :2], not self._adjust or not headers.turned[taken].any()
+        else:
+            sizes = np.array([headers[index][1:3] for index in taken], np.int64)
+            upright = all(headers[index].placed(self._adjust) is UPRIGHT for index in taken)
         regions = self._stored_regions(begun.jobs, taken)
         extents = sizes if begun.jobs.regions is None else regions[:, 2:] - regions[:, :2]
         room = -(-extents[:, 0] * extents[:, 1] * pixels.channels // _ALIGNMENT) * _ALIGNMENT
-        turns = _TURNS if len(taken) <= _FEW else _TURNS_OF_SMALL if room.sum() <= _SMALL * len(taken) else 1
+        # The engine decodes images as a whole, whatever the regions.
+        small = (sizes[:, 0] * sizes[:, 1]).sum() <= _SMALL * len(taken)
+        turns = _TURNS if len(taken) <= _FEW or small else 1
         self.idle_turns = max(turns - _BEGUN, 0)
         decoder, own = self._turns.next(turns)
         stream = self._cupy.cuda.get_current_stream()
@@ -255,10 +265,11 @@ class GpuImageDecoder:
         images = EncodedImages(begun.jobs.files.take(taken), sizes, regions, outputs)
         begun.batch = decoder.decode(images, pixels, own.ptr, memory)
         begun.taken = taken
-        shapes = [(height, width, pixels.channels) for height, width in extents.tolist()]
+        begun.as_decoded = self._upright_bytes and upright
+        shapes = begun.jobs.shapes_of(taken)
+        if not upright:
+            shapes = [(height, width, pixels.channels) for height, width in extents.tolist()]
         begun.places = Places(outputs.astype(np.uint64), shapes, np.dtype(np.uint8), memory)
-        upright = not self._adjust or all(headers[index].orientation is UPRIGHT for index in taken)
-        begun.as_decoded = self._upright_bytes and upright and shapes == begun.jobs.shapes_of(taken)
 
     def _room(self, begun: Begun, taken: Sequence[int], room: np.ndarray) -> tuple[object, np.ndarray]:
         """Memory for images of ``room`` bytes: its owner, and each one's address; those without room get an error, and 0."""
@@ -287,7 +298,11 @@ class GpuImageDecoder:
             return np.zeros((len(taken), 4), np.int64)
         anchors, extents = (column[taken] for column in jobs.regions)
         regions = np.concatenate([anchors, anchors + extents], axis=1)
-        for row, index in enumerate(taken):
+        rows: Sequence[int] = range(len(taken))
+        if isinstance(jobs.headers, JpegHeaders):
+            rows = np.flatnonzero(jobs.headers.turned[taken]).tolist()
+        for row in rows:
+            index = taken[row]
             if jobs.headers[index].placed(self._adjust) is not UPRIGHT:
                 stored = self._stored_region(jobs[index])
                 assert stored is not None
@@ -311,7 +326,7 @@ class GpuImageDecoder:
             if result is None
             and index not in taken_early
             and self._on_gpu(header)
-            and (header.format != "jpeg" or begun.jobs.files.take([index]).are_whole()[0])
+            and (header.format != "jpeg" or begun.jobs.files.take([index]).are_whole().all())
         ]
         regions = [(begun.jobs.files.files[index], self._stored_region(begun.jobs[index])) for index in taken]
         images = self._others.decode(regions, self._output_type, self._cupy.cuda.get_current_stream().ptr)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, overload
 
 import numpy as np
 
@@ -47,14 +47,13 @@ class EncodedFiles:
         taken.places, taken.sizes = self.places[indices], self.sizes[indices]
         return taken
 
-    def are_whole(self) -> list[bool]:
+    def are_whole(self) -> np.ndarray:
         """For each, whether it ends as a JPEG does, apart from zeros."""
         from penstock.kernels.cpu.jpeg.headers import fill_whole
 
         whole = np.empty(len(self.files), np.bool_)
         fill_whole(self.places, self.sizes, whole)
-        ends: list[bool] = whole.tolist()
-        return ends
+        return whole
 
 
 @dataclass(frozen=True)
@@ -96,6 +95,17 @@ class Orientation:
 
 
 UPRIGHT = Orientation()
+BY_EXIF = {
+    2: Orientation(flip_x=True),
+    3: Orientation(flip_y=True, flip_x=True),
+    4: Orientation(flip_y=True),
+    5: Orientation(transposed=True),
+    6: Orientation(transposed=True, flip_x=True),
+    7: Orientation(transposed=True, flip_y=True, flip_x=True),
+    8: Orientation(transposed=True, flip_y=True),
+}
+"""Orientations by their number in EXIF data; others are upright."""
+_FIRST_TURNED, _FIRST_TRANSPOSED, _LAST = 2, 5, 8
 
 
 class ImageHeader(NamedTuple):
@@ -128,6 +138,46 @@ class ImageHeader(NamedTuple):
         """The shape (H, W, C) of the image decoded as ``output_type``."""
         height, width = self.placed(adjust_orientation).size(self.height, self.width)
         return height, width, output_channels(output_type, self.channels)
+
+
+class JpegHeaders(Sequence[ImageHeader]):
+    """The headers of many ordinary JPEGs, in columns.
+
+    Args:
+        rows: height, width, channels and the number of the orientation, int64, one row for each.
+        isolated: decode them in a worker process.
+
+    Attributes:
+        rows, isolated: the same.
+    """
+
+    def __init__(self, rows: np.ndarray, isolated: bool) -> None:
+        self.rows, self.isolated = rows, isolated
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @overload
+    def __getitem__(self, index: int) -> ImageHeader: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[ImageHeader]: ...
+
+    def __getitem__(self, index: int | slice) -> ImageHeader | Sequence[ImageHeader]:
+        if isinstance(index, slice):
+            return JpegHeaders(self.rows[index], self.isolated)
+        height, width, channels, orientation = self.rows[index].tolist()
+        return ImageHeader("jpeg", height, width, channels, BY_EXIF.get(orientation, UPRIGHT), isolated=self.isolated)
+
+    @property
+    def turned(self) -> np.ndarray:
+        """Which of them are not stored upright."""
+        return (self.rows[:, 3] >= _FIRST_TURNED) & (self.rows[:, 3] <= _LAST)
+
+    @property
+    def transposed(self) -> np.ndarray:
+        """Which of them are stored with rows and columns swapped."""
+        return (self.rows[:, 3] >= _FIRST_TRANSPOSED) & (self.rows[:, 3] <= _LAST)
 
 
 def output_channels(output_type: DALIImageType, stored: int) -> int:

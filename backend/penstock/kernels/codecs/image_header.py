@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import io
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,24 +20,20 @@ from penstock.kernels.codecs.decoding import FREELY, Decoding
 from penstock.kernels.codecs.headers import jpeg
 from penstock.kernels.codecs.headers.avif import is_heic
 from penstock.kernels.codecs.headers.images import ImageFormat, image_format
-from penstock.kernels.codecs.image_description import UPRIGHT, EncodedFiles, ImageHeader, Orientation
+from penstock.kernels.codecs.image_description import (
+    BY_EXIF,
+    UPRIGHT,
+    EncodedFiles,
+    ImageHeader,
+    JpegHeaders,
+    Orientation,
+)
 from penstock.kernels.codecs.image_errors import CorruptImageError, ImageError, NotAnImageError
 from penstock.kernels.codecs.isolated_images import read_header_isolated
 from penstock.kernels.codecs.libraries import add_heif_to_pillow, nvimgcodec, pillow_image
 
 if TYPE_CHECKING:
     from penstock.kernels.codecs.worker_pool import DecoderPool
-
-
-_BY_EXIF = {
-    2: Orientation(flip_x=True),
-    3: Orientation(flip_y=True, flip_x=True),
-    4: Orientation(flip_y=True),
-    5: Orientation(transposed=True),
-    6: Orientation(transposed=True, flip_x=True),
-    7: Orientation(transposed=True, flip_y=True, flip_x=True),
-    8: Orientation(transposed=True, flip_y=True),
-}
 
 
 def read_header(encoded: np.ndarray, decoding: Decoding = FREELY) -> ImageHeader:
@@ -76,18 +72,17 @@ def read_header(encoded: np.ndarray, decoding: Decoding = FREELY) -> ImageHeader
     return header
 
 
-def read_jpeg_headers(files: EncodedFiles, decoding: Decoding = FREELY) -> list[ImageHeader | None]:
+def read_jpeg_headers(files: EncodedFiles, decoding: Decoding = FREELY) -> Sequence[ImageHeader | None]:
     """The headers of ordinary JPEGs, read together; None for each file that :func:`read_header` has to read."""
-    from penstock.kernels.cpu.jpeg.headers import read_headers
+    from penstock.kernels.cpu.jpeg.headers import CHANNELS, HEIGHT, WIDTH, read_headers
 
-    found = read_headers(files.places, files.sizes).tolist()
+    found = read_headers(files.places, files.sizes)
     isolated, most = decoding.pool_for(trusted=True) is not None, decoding.limits.pixels
-    return [
-        ImageHeader("jpeg", height, width, channels, _BY_EXIF.get(orientation, UPRIGHT), False, False, isolated)
-        if channels and (most is None or height * width <= most)
-        else None
-        for height, width, channels, orientation in found
-    ]
+    taken = found[:, CHANNELS] > 0
+    if most is not None:
+        taken &= found[:, HEIGHT] * found[:, WIDTH] <= most
+    headers = JpegHeaders(found, isolated)
+    return headers if taken.all() else [header if own else None for header, own in zip(headers, taken.tolist())]
 
 
 def _read(encoded: np.ndarray, known: ImageFormat, pool: DecoderPool | None) -> ImageHeader:
@@ -134,7 +129,7 @@ def _nvimgcodec_header(codec: Any, encoded: np.ndarray, data: memoryview) -> Ima
 
 def _pillow_header(data: memoryview) -> ImageHeader:
     with reading_with_pillow(data) as image:
-        orientation = _BY_EXIF.get(image.getexif().get(_ORIENTATION_TAG, 1), UPRIGHT)
+        orientation = BY_EXIF.get(image.getexif().get(_ORIENTATION_TAG, 1), UPRIGHT)
         channels = 3 if image.mode in ("P", "PA") else len(image.getbands())
         name = (image.format or "").lower()
         width, height = image.size
@@ -185,7 +180,7 @@ def _exif_orientation(tiff: memoryview | None) -> Orientation:
             tag, kind = struct.unpack_from(order + "HH", tiff, entry)
             if tag == _ORIENTATION_TAG:
                 (value,) = struct.unpack_from(order + ("I" if kind == 4 else "H"), tiff, entry + 8)
-                return _BY_EXIF.get(value, UPRIGHT)
+                return BY_EXIF.get(value, UPRIGHT)
     except struct.error:
         pass  # Damaged metadata does not make the image unreadable.
     return UPRIGHT

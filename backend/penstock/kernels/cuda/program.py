@@ -291,6 +291,6 @@ def _value(batch: TensorList) -> Any:
     return *_form(batch), b"".join(sample.tobytes() for sample in samples)
 
 
-def _form(batch: TensorList) -> tuple[Any, ...]:
+def _form(batch: TensorList) -> tuple[object, ...]:
     """The types and shapes of a batch on the CPU."""
     return batch.dtype, batch.layout(), tuple(batch.shapes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -27,7 +27,7 @@ from penstock.data_types import (
 )
 from penstock.errors import PenstockError
 from penstock.kernels.codecs.image_codec import decode, decode_to_scratch
-from penstock.kernels.codecs.image_description import EncodedFiles, ImageHeader, output_channels
+from penstock.kernels.codecs.image_description import EncodedFiles, ImageHeader, JpegHeaders, output_channels
 from penstock.kernels.codecs.image_errors import CorruptImageError
 from penstock.kernels.codecs.image_header import read_header, read_jpeg_headers
 from penstock.kernels.codecs.jpeg_regions import decodes_alone
@@ -160,8 +160,12 @@ class DecodePlan(NamedTuple):
 class DecodePlans(PlanColumns[DecodePlan]):
     """What is decoded of many images."""
 
-    headers: list[ImageHeader]
+    headers: Sequence[ImageHeader]
     windows: Regions | None
+
+    @classmethod
+    def joined(cls, parts: Sequence[DecodePlans]) -> DecodePlans:
+        return super().joined([replace(part, headers=list(part.headers)) for part in parts])
 
     def __len__(self) -> int:
         return len(self.headers)
@@ -212,15 +216,18 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
 
     def _shapes_of(self, headers: Sequence[ImageHeader]) -> np.ndarray:
         """The shapes (H, W, C) of images, in rows."""
-        shapes = np.array(list(map(_SIZES, headers)))
-        if self.args["adjust_orientation"]:
-            turned = [row for row, header in enumerate(headers) if header.orientation.transposed]
+        if isinstance(headers, JpegHeaders):
+            shapes, turned = headers.rows[:, :3].copy(), headers.transposed
+        else:
+            shapes = np.array(list(map(_SIZES, headers)))
+            turned = np.array([header.orientation.transposed for header in headers])
+        if self.args["adjust_orientation"] and turned.any():
             shapes[turned, :2] = shapes[turned, 1::-1]
         if self.output_type != ANY_DATA:
             shapes[:, 2] = output_channels(self.output_type, 0)
         return shapes
 
-    def _headers(self, samples: Samples[Encoded, DecodePlan, DecodePlans]) -> list[ImageHeader]:
+    def _headers(self, samples: Samples[Encoded, DecodePlan, DecodePlans]) -> Sequence[ImageHeader]:
         """The headers of images; those without one are put aside, so that a file that ends what reads it is read once.
 
         Raises:
@@ -231,6 +238,8 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
         if self.begins_early and workspace.decoding.limits.bytes is None:
             # What is done on the way to a GPU's decoder holds that up.
             known = read_jpeg_headers(samples.state.files.take(samples.indices), workspace.decoding)
+            if isinstance(known, JpegHeaders):
+                return known
         headers = []
         for index, header in zip(samples.indices, known):
             try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 import numpy as np
 
@@ -63,15 +63,20 @@ class ResizeNormalize(FusedOperator):
     def takes(cls, operators: Sequence[Operator]) -> bool:
         return operators[0].args.get("reference", "dali") == "dali"
 
-    def bind(self, payload: Any) -> None:
+    def bind(self, payload: object) -> None:
         super().bind(payload)
         # Launches that are recorded hold for other mirrors, too.
         self._drawn = "mirror" in self.operators[1].tensor_arguments
         self.varying_arguments = frozenset({_MIRROR} if self._drawn else ())
 
     def run_values(self, workspace: Workspace) -> dict[str, np.generic | np.ndarray]:
-        step = self._step(workspace, 1)
-        return {_MIRROR: _flags(Samples(self.operators[1], step, range(workspace.batch_size)).scalars("mirror") != 0)}
+        count = workspace.batch_size
+        flags = Samples(
+            self.operators[1],
+            Workspace(arguments={"mirror": workspace.arguments[_MIRROR]}, batch_size=count),
+            range(count),
+        )
+        return {_MIRROR: _flags(flags.scalars("mirror") != 0)}
 
     @property
     def _resize(self) -> _Resize:

@@ -13,7 +13,10 @@ from penstock.kernels.cpu.foreign import byte_at
 from penstock.kernels.cpu.options import inner, kernel
 
 HEIGHT, WIDTH, CHANNELS, ORIENTATION, COLUMNS = range(5)
-"""The columns that describe a file. The orientation is that of EXIF data; 0: there is none."""
+"""The columns that describe a file, in the order of :class:`penstock.kernels.codecs.image_description.JpegHeaders`.
+
+The orientation is that of EXIF data; 0: there is none.
+"""
 
 _ORIENTATION_TAG, _LONG, _TIFF = 0x0112, 4, 42
 _ENTRY_BYTES = 12

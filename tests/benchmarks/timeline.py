@@ -1,0 +1,189 @@
+"""Where the time of pipeline A goes on a GPU, batch by batch, as a picture.
+
+    python tests/benchmarks/timeline.py [--batch 64] [--svg FILE]
+
+The host's spans are its clock's, those of the GPU are between CUDA events on the streams. A batch is decoded from when the one
+before is done; that it is over is noted when the host learns of it, which here is what the host waits for. The rest begins
+with its first launch, and ends with its last.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import cupy
+from pipelines import PHOTOGRAPHS, a, photographs
+from turns import headline
+
+import penstock
+from penstock.kernels.codecs.image_codec_gpu import Begun
+from penstock.kernels.codecs.nvimgcodec.decoder import BatchDecoder
+from penstock.pipeline.session import Session
+from penstock.runtime.executor import Executor
+from penstock.schema.fused import FusedOperator
+from penstock.tensors.cuda import stream_at
+
+LANES = (
+    "Python: begins a batch",
+    "Python: completes a batch",
+    "Python: runs, and waits",
+    "GPU: decodes JPEGs",
+    "GPU: resizes, normalizes",
+)
+BEGINS, COMPLETES, RUNS, DECODES, RESIZES = LANES
+WARM_UP, SHOWN = 20, 4
+LEFT, WIDTH, HEIGHT, TOP = 190, 760, 26, 44
+COLOURS = ("#5b8def", "#f2a65a", "#59b68a", "#c77dbb")
+
+
+@dataclass
+class Span:
+    """What one lane does for one batch.
+
+    Attributes:
+        lane: where.
+        start, stop: seconds on the host's clock, or CUDA events.
+    """
+
+    lane: str
+    start: Any
+    stop: Any = None
+
+
+class Recorder:
+    """Notes spans while a pipeline runs."""
+
+    def __init__(self) -> None:
+        self.spans: list[Span] = []
+        self._decoding: list[Span] = []
+        self._wrap(Executor, "_begin", self._on_host(BEGINS))
+        self._wrap(Executor, "_complete", self._on_host(COMPLETES))
+        self._wrap(Session, "take", self._on_host(RUNS))
+        self._wrap(BatchDecoder, "decode", self._decode)
+        self._wrap(Begun, "join", self._join)
+        self._wrap(FusedOperator, "run", self._resize)
+        cupy.cuda.runtime.deviceSynchronize()
+        self.base, self.began = cupy.cuda.get_current_stream().record(cupy.cuda.Event()), time.perf_counter()
+
+    @staticmethod
+    def _wrap(owner: type, name: str, around: Callable[..., Any]) -> None:
+        original = getattr(owner, name)
+        setattr(owner, name, functools.partialmethod(_called, around, original))
+
+    def _on_host(self, lane: str) -> Callable[..., Any]:
+        def around(call: Callable[[], Any], *_given: Any) -> Any:
+            span = Span(lane, time.perf_counter())
+            found = call()
+            span.stop = time.perf_counter()
+            self.spans.append(span)
+            return found
+
+        return around
+
+    def _decode(self, call: Callable[[], Any], _decoder: Any, _images: Any, _pixels: Any, stream: int, *_: Any) -> Any:
+        span = Span(DECODES, stream_at(stream, 0).record(cupy.cuda.Event()))
+        self._decoding.append(span)
+        return call()
+
+    def _join(self, call: Callable[[], Any], begun: Any) -> Any:
+        begun.batch.wait()
+        span = self._decoding.pop(0)
+        span.stop = begun.streams[0].record(cupy.cuda.Event())
+        self.spans.append(span)
+        return call()
+
+    def _resize(self, call: Callable[[], Any], *_given: Any) -> Any:
+        stream = cupy.cuda.get_current_stream()
+        span = Span(RESIZES, stream.record(cupy.cuda.Event()))
+        found = call()
+        span.stop = stream.record(cupy.cuda.Event())
+        self.spans.append(span)
+        return found
+
+    def milliseconds(self) -> list[tuple[str, float, float]]:
+        """The lane, start and stop of each span."""
+        cupy.cuda.runtime.deviceSynchronize()
+        return [(span.lane, self._at(span.start), self._at(span.stop)) for span in self.spans]
+
+    def _at(self, moment: Any) -> float:
+        if isinstance(moment, float):
+            return (moment - self.began) * 1e3
+        return float(cupy.cuda.get_elapsed_time(self.base, moment))
+
+
+def _called(this: Any, around: Callable[..., Any], original: Callable[..., Any], *given: Any, **named: Any) -> Any:
+    return around(lambda: original(this, *given, **named), this, *given, *named.values())
+
+
+def drawn(spans: list[tuple[str, float, float]], title: str) -> str:
+    """The batches after the warm-up as SVG."""
+    numbers = dict.fromkeys(LANES, 0)
+    decoded = 0.0
+    runs = sorted(start for lane, start, _ in spans if lane == RUNS)
+    first, last = runs[WARM_UP], runs[WARM_UP + SHOWN]
+    scale = WIDTH / (last - first)
+    parts = []
+    for lane, start, stop in sorted(spans, key=lambda span: span[1]):
+        number, numbers[lane] = numbers[lane], numbers[lane] + 1
+        if lane == DECODES:
+            start, decoded = max(start, decoded), stop
+        left, right = max(start, first), min(stop, last)
+        if left >= right:
+            continue
+        x, y = LEFT + (left - first) * scale, TOP + LANES.index(lane) * HEIGHT
+        parts.append(
+            f'<rect x="{x:.1f}" y="{y + 3}" width="{max((right - left) * scale, 1):.1f}" height="{HEIGHT - 6}" '
+            f'fill="{COLOURS[number % len(COLOURS)]}"><title>{stop - start:.2f} ms</title></rect>'
+        )
+    bottom = TOP + len(LANES) * HEIGHT
+    for tick in range(int(last - first) + 1):
+        x = LEFT + tick * scale
+        parts.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{TOP}" y2="{bottom}" stroke="#8884"/>')
+        if tick % 5 == 0:
+            parts.append(f'<text x="{x:.1f}" y="{bottom + 16}" text-anchor="middle">{tick} ms</text>')
+    for row, lane in enumerate(LANES):
+        parts.append(f'<text x="8" y="{TOP + row * HEIGHT + HEIGHT * 0.68:.1f}">{lane}</text>')
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {LEFT + WIDTH + 20} {bottom + 28}" '
+        'font-family="sans-serif" font-size="12" fill="#666">\n'
+        f'<text x="8" y="20" font-size="13">{title}</text>\n' + "\n".join(parts) + "\n</svg>\n"
+    )
+
+
+def main() -> None:
+    """Runs the pipeline and draws some of its batches."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--batch", type=int, default=64)
+    parser.add_argument("--images", type=Path, default=PHOTOGRAPHS, help="a folder of JPEG files")
+    parser.add_argument("--threads", type=int, default=16)
+    parser.add_argument("--svg", type=Path, default=Path("timeline.svg"), help="where to draw")
+    options = parser.parse_args()
+    encoded = photographs(options.images, options.batch)
+
+    @penstock.pipeline_def(batch_size=options.batch, num_threads=options.threads, device_id=0, prefetch_queue_depth=2)
+    def define() -> Any:
+        turn = iter(range(1 << 30))
+
+        def source() -> list[Any]:
+            shift = next(turn) % len(encoded)
+            return encoded[shift:] + encoded[:shift]
+
+        return a(True)(penstock, penstock.fn.external_source(source=source, batch=True, no_copy=True))
+
+    recorder = Recorder()
+    pipeline = define()
+    for _ in range(WARM_UP + SHOWN + 4):
+        pipeline.run()
+    title = f"Pipeline A, batches of {options.batch} photographs. {headline().split(' cores')[0]} cores"
+    options.svg.write_text(drawn(recorder.milliseconds(), title))
+    print(f"Drawn in {options.svg}")
+
+
+if __name__ == "__main__":
+    main()
