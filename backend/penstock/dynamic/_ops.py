@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import ClassVar, TypedDict
 
+from penstock.dynamic._batch import Batch
 from penstock.dynamic._calls import Face, call
 from penstock.dynamic._capture import Loop, SourceNode, epoch_of
 from penstock.dynamic._devices import Device
@@ -17,7 +18,7 @@ from penstock.dynamic._eval_contexts import EvalContext
 from penstock.dynamic._faculties import Given, Outcome
 from penstock.dynamic._invariants import all_unmarked, unmarked
 from penstock.dynamic._syntax import face_of
-from penstock.dynamic._values import Batch, Tensor
+from penstock.dynamic._tensor import Tensor
 from penstock.graph import DataNode, OpNode, call_operator
 from penstock.graph.calls import constant_node
 from penstock.kernels.codecs.tfrecord import Feature
