@@ -94,9 +94,7 @@ class BoxEncoder(Operator):
         match_boxes(boxes, self.columns, np.float32(self.args["criteria"]), owners)
         encode_boxes(boxes, labels, owners, self.centres, encoded, classes)
         if self.args["offset"]:
-            subtract_anchors(
-                owners, self.centres, np.float32(self.args["scale"]), self.means, self.stds, encoded
-            )
+            subtract_anchors(owners, self.centres, np.float32(self.args["scale"]), self.means, self.stds, encoded)
 
     def compute_batch(self, workspace: Workspace) -> None:
         from penstock.kernels.cuda.launch import locate_all, upload
