@@ -2,7 +2,38 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from penstock import dynamic
+from penstock.compat.op_schema import OpSchema
 
 __all__ = ["dynamic"]
 __path__: list[str] = []
+
+# What programs that go through all operators ask their classes and functions.
+for _made in dynamic.ops.all_operators():
+    _own = OpSchema(_made._face.schema)
+    _path = (*_own.ModulePath(), _made.__name__)
+    _facts = {
+        "_schema": _own,
+        "_schema_name": _own.Name(),
+        "_supported_backends": frozenset(_own.GetSupportedBackends()),
+        "_is_reader": issubclass(_made, dynamic.ops.Reader),
+        "_has_random_state_arg": _own.HasRandomStateArg(),
+        "_op_name": _made.__name__,
+        "_op_path": ".".join(_path),
+        "_fn_path": _made._face.schema.fn_path,
+    }
+    for _name, _fact in _facts.items():
+        setattr(_made, _name, _fact)
+_function: Any
+for _function in dynamic.ops.all_functions():
+    _function._schema, _function._schema_name = _function._op_class._schema, _function._op_class._schema_name
+
+
+def _purge_operator_cache(context: dynamic.EvalContext) -> None:
+    """Drops the operators that were made for a context."""
+    context.engine.forget()
+
+
+dynamic.EvalContext._purge_operator_cache = _purge_operator_cache

@@ -53,7 +53,6 @@ class Operator:
         arguments: of the operator; more can be given at the call.
     """
 
-    _schema: ClassVar[Schema]
     _face: ClassVar[Face]
 
     def __init__(
@@ -116,7 +115,6 @@ class Reader:
         arguments: of the reader.
     """
 
-    _schema: ClassVar[Schema]
     _face: ClassVar[Face]
 
     def __init__(
@@ -170,7 +168,7 @@ class Reader:
         """What reads; made when it is first needed."""
         if self._bound is None:
             self._bound = bind(
-                self._schema,
+                self._face.schema,
                 self._backend,
                 0,
                 tuple(self._tensors),
@@ -367,9 +365,9 @@ class _ReaderRoot:
         arguments = reader._constants | {
             name: constant_node(value.storage.array, value.storage.dtype) for name, value in reader._tensors.items()
         }
-        if reader._schema.random:
+        if reader._face.schema.random:
             arguments["seed"] = reader._operator().operator.seed
-        made = call_operator(reader._schema, (), arguments, reader._backend, reader._name, reader._face.display)
+        made = call_operator(reader._face.schema, (), arguments, reader._backend, reader._name, reader._face.display)
         nodes: list[DataNode] = made if isinstance(made, list) else [made]
         self._node = nodes[0].source
         return nodes
@@ -460,7 +458,7 @@ def _publish_reader(schema: Schema) -> None:
 
 def _make_class(schema: Schema, base: type, root: str, face: Face, name: str | None = None) -> Given:
     name = name or schema.class_name
-    made = type(name, (base,), {"_schema": schema, "_face": face, "__doc__": _doc(schema), "__qualname__": name})
+    made = type(name, (base,), {"_face": face, "__doc__": _doc(schema), "__qualname__": name})
     made.__module__ = ".".join((root, *schema.module))
     return made
 
@@ -475,9 +473,7 @@ def _make_function(face: Face, made: object) -> Callable[..., Outcome]:
     function.__doc__ = _doc(face.schema)
     for attribute, value in {
         "__signature__": _signature(face.schema),
-        "_schema": face.schema,
         "_op_class": made,
-        "_schema_name": face.schema.name,
     }.items():
         setattr(function, attribute, value)
     return function
@@ -509,11 +505,21 @@ def _doc(schema: Schema) -> str:
     return text.replace("TensorList", "Batch").replace("the graph", "a call").replace("given by a call", "given")
 
 
+def all_operators() -> list[type[Operator] | type[Reader]]:
+    """The classes that were made so far."""
+    return list(_all_ops)
+
+
+def all_functions() -> list[Callable[..., Outcome]]:
+    """The functions that were made so far."""
+    return list(_all_functions)
+
+
 def publish() -> None:
     """Makes the classes and functions of all operators, and of those registered later."""
     if not _all_ops:
         subscribe(_publish)
 
 
-__all__ = ["Operator", "Reader", "ReaderMeta", "ReaderState", "publish"]
+__all__ = ["Operator", "Reader", "ReaderMeta", "ReaderState", "all_functions", "all_operators", "publish"]
 __path__: list[str] = []

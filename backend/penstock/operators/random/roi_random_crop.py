@@ -23,7 +23,6 @@ from penstock.schema.example_data import Example, pictures
 from penstock.schema.operator import Shape
 from penstock.schema.random_operator import RandomOperator
 
-
 _ARGUMENTS = frozenset({"crop_shape", "in_shape", "roi_end", "roi_shape", "roi_start"})
 
 
