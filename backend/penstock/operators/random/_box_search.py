@@ -9,6 +9,7 @@ from numba import njit
 
 from penstock.kernels.cpu.options import OPTIONS
 from penstock.kernels.cpu.philox import canonical, draw_below
+from penstock.kernels.random_keys import Key
 
 __all__ = ["Rules", "search_all"]
 
@@ -50,7 +51,7 @@ def search_all(
     ratios: np.ndarray,
     crops: np.ndarray,
     sizes: np.ndarray,
-    key: np.uint64,
+    key: Key,
     streams: np.ndarray,
     start: np.uint64,
     windows: np.ndarray,
@@ -103,7 +104,7 @@ def search(
     ratios: np.ndarray,
     crop: np.ndarray,
     size: np.ndarray,
-    key: np.uint64,
+    key: Key,
     stream: np.uint64,
     start: np.uint64,
     window: np.ndarray,
@@ -156,7 +157,7 @@ def search(
 
 @njit(**OPTIONS)
 def draw_place(
-    crop: np.ndarray, size: np.ndarray, key: np.uint64, stream: np.uint64, n: np.uint64, window: np.ndarray
+    crop: np.ndarray, size: np.ndarray, key: Key, stream: np.uint64, n: np.uint64, window: np.ndarray
 ) -> np.uint64:
     """A window of fixed extents at any place; the position after the draws."""
     ndim = len(crop)
@@ -174,7 +175,7 @@ def draw_window(
     scaling: np.ndarray,
     ratios: np.ndarray,
     size: np.ndarray,
-    key: np.uint64,
+    key: Key,
     stream: np.uint64,
     n: np.uint64,
     window: np.ndarray,

@@ -7,11 +7,12 @@ from numba import njit
 
 from penstock.kernels.cpu.options import OPTIONS
 from penstock.kernels.cpu.philox import draw_below
+from penstock.kernels.random_keys import Key
 
 
 @njit(**OPTIONS)
 def draw_starts(
-    key: np.uint64, streams: np.ndarray, start: np.uint64, lows: np.ndarray, highs: np.ndarray, starts: np.ndarray
+    key: Key, streams: np.ndarray, start: np.uint64, lows: np.ndarray, highs: np.ndarray, starts: np.ndarray
 ) -> None:
     """Draws a start from each range, which includes its ends; a range of one number draws nothing.
 
