@@ -458,7 +458,7 @@ def _publish_reader(schema: Schema) -> None:
 
 def _make_class(schema: Schema, base: type, root: str, face: Face, name: str | None = None) -> Given:
     name = name or schema.class_name
-    made = type(name, (base,), {"_face": face, "__doc__": _doc(schema), "__qualname__": name})
+    made = type(name, (base,), {"_face": face, "__doc__": documentation(schema), "__qualname__": name})
     made.__module__ = ".".join((root, *schema.module))
     return made
 
@@ -470,7 +470,7 @@ def _make_function(face: Face, made: object) -> Callable[..., Outcome]:
     path, _, name = face.schema.fn_path.rpartition(".")
     function.__name__ = function.__qualname__ = name
     function.__module__ = f"{_ROOT}.{path}" if path else _ROOT
-    function.__doc__ = _doc(face.schema)
+    function.__doc__ = documentation(face.schema)
     for attribute, value in {
         "__signature__": _signature(face.schema),
         "_op_class": made,
@@ -500,7 +500,8 @@ def _signature(schema: Schema) -> inspect.Signature:
     return inspect.Signature(parameters)
 
 
-def _doc(schema: Schema) -> str:
+def documentation(schema: Schema) -> str:
+    """The docstring of an operator in dynamic mode."""
     text = re.sub(r"\bfn\.", "dynamic.", docstring(schema).replace("DataNode", "Tensor | Batch"))
     return text.replace("TensorList", "Batch").replace("the graph", "a call").replace("given by a call", "given")
 
@@ -521,5 +522,14 @@ def publish() -> None:
         subscribe(_publish)
 
 
-__all__ = ["Operator", "Reader", "ReaderMeta", "ReaderState", "all_functions", "all_operators", "publish"]
+__all__ = [
+    "Operator",
+    "Reader",
+    "ReaderMeta",
+    "ReaderState",
+    "all_functions",
+    "all_operators",
+    "documentation",
+    "publish",
+]
 __path__: list[str] = []

@@ -181,7 +181,7 @@ class BBoxRotate(Operator[None, BoxPlan, BoxPlans]):
             outputs.append(_label_shapes(shapes, samples.shapes(1), counts))
         return outputs, BoxPlans(rotated[:found], indices[:found], counts)
 
-    def _geometry(self, samples: Samples) -> tuple[np.ndarray, ...]:
+    def _geometry(self, samples: Samples) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Extents of images, of rotated images, rotations, and the absolute cosines and sines of angles."""
         count = len(samples)
         angles, layout = samples.scalars("angle"), self.args["shape_layout"]
