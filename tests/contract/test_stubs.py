@@ -80,3 +80,28 @@ def test_writing_brings_a_folder_up_to_date(tmp_path: Path) -> None:
     assert "wrote" in CliRunner().invoke(command, ["stubs", str(tmp_path)]).output
     assert stale_stubs(tmp_path) == []
     assert not stray.exists()
+
+
+def test_dynamic_mode_has_its_functions_and_readers() -> None:
+    files = stub_files()
+    assert {"size", "batch_size", "device"} <= set(functions(files[Path("dynamic/__init__.pyi")])["resize"])
+    assert "rng" in functions(files[Path("dynamic/random/__init__.pyi")])["uniform"]
+    assert "class File(_Reader):" in files[Path("dynamic/readers/__init__.pyi")]
+    assert "import RNG as RNG" in files[Path("dynamic/random/__init__.pyi")]
+
+
+def test_results_in_dynamic_mode_are_like_their_inputs() -> None:
+    files = stub_files()
+    assert results(files[Path("dynamic/__init__.pyi")], "rotate") == ["_Batch", "_Tensor"]
+    # With an input, with a batch size, and alone.
+    assert results(files[Path("dynamic/random/__init__.pyi")], "uniform") == ["_Batch", "_Batch", "_Tensor"]
+    assert results(files[Path("dynamic/__init__.pyi")], "box_encoder") == [
+        "tuple[_Batch, _Batch]",
+        "tuple[_Tensor, _Tensor]",
+    ]
+
+
+def results(text: str, name: str) -> list[str]:
+    """What the overloads of a function return."""
+    found = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef) and node.name == name]
+    return [ast.unparse(node.returns) for node in found if node.returns is not None]

@@ -27,7 +27,7 @@ def test_batches() -> None:
     assert dynamic.as_batch(torch.ones(4, 3)).shape == [(3,)] * 4
     ragged = dynamic.batch([[1, 2], [3]])
     assert ragged.torch(pad=True).tolist() == [[1, 2], [3, 0]]
-    with pytest.raises(RuntimeError, match="dense"):
+    with pytest.raises(ValueError, match="dense"):
         ragged.torch()
     with pytest.raises(ValueError, match="copy"):
         dynamic.as_batch([dynamic.tensor([1]), dynamic.tensor([2])]).torch(copy=False)

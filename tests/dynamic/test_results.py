@@ -22,7 +22,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
 def functions() -> dict[str, Any]:
     """Dynamic mode's operators, by the names of their schemas."""
-    return {function._schema_name: function for function in dynamic.ops._all_functions}
+    return {function._op_class._face.schema.name: function for function in dynamic.ops.all_functions()}
 
 
 def calls() -> list[Any]:

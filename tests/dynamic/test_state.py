@@ -274,3 +274,26 @@ def test_names_of_files(tmp_path: Path) -> None:
 
 def test_the_context_s_checkpoint() -> None:
     assert dynamic.checkpoint.current() is dynamic.EvalContext.current().checkpoint
+
+
+def test_generators_count_all_blocks_of_all_streams() -> None:
+    # The numbers are DALI 2.4's.
+    rng = RNG(state="Philox_0000000000000007_0000000000000000:3FFFFFFFFFFFFFFF_3")
+    assert [rng() for _ in range(3)] == [3327943494, 767694153, 1431613303]
+    rng = RNG(state="Philox_0000000000000007_FFFFFFFFFFFFFFFF:FFFFFFFFFFFFFFFF_3")
+    assert [rng() for _ in range(3)] == [2274073934, 4099963437, 3221879260]
+    assert rng.state == "Philox_0000000000000007_0000000000000000:0000000000000000_2"
+    rng.advance(2**64 - 1)
+    assert rng.state == "Philox_0000000000000007_0000000000000000:4000000000000000_1"
+
+
+def test_operators_begin_at_any_block() -> None:
+    # The state that this seed gives to the operator begins beyond block 2**62; the numbers are DALI 2.4's.
+    drawn = dynamic.random.uniform(range=[0, 1], batch_size=3, rng=RNG(seed=5))
+    wanted = [0.009012196213006973, 0.11575716733932495, 0.07409438490867615]
+    assert [float(number) for number in drawn.tensors] == wanted
+    image = np.arange(300, dtype=np.uint8).reshape(10, 10, 3)
+    rng = RNG(seed=5)
+    cropped = dynamic.random_resized_crop(image, size=[10, 10], rng=rng)
+    assert np.array_equal(cropped, dynamic.random_resized_crop(image, size=[10, 10], rng=RNG(seed=5)))
+    assert rng.state == "Philox_0000000000000005_0000000000000000:0000000000000001_3"

@@ -1,4 +1,4 @@
-"""Type stubs of `fn` and `ops`: editors and type checkers read them in place of the functions generated at import.
+"""Type stubs of `fn`, `ops` and dynamic mode: editors and type checkers read them in place of the functions generated at import.
 
 The stubs are packages, ``fn/__init__.pyi`` and so on, beside the modules ``fn.py`` and ``ops.py``. Python ignores them,
 as a module takes precedence over a folder without ``__init__.py``; editors and mypy prefer them.
@@ -6,26 +6,25 @@ as a module takes precedence over a folder without ``__init__.py``; editors and 
 
 from __future__ import annotations
 
-import ast
 import enum
 import importlib
 import inspect
 import json
-import re
 import textwrap
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from penstock.schema.arguments import Argument
+from penstock.cli._dynamic_stubs import dynamic_stub_files
+from penstock.cli._stub_texts import annotation, definition, own_code, quoted
 from penstock.schema.declaration import Schema
 from penstock.schema.documentation import call_signature, constructor_signature, docstring, shown_arguments, signature
 from penstock.schema.registry import all_schemas
 
 _NAMESPACES = ("penstock.fn", "penstock.ops")
-_WIDTH = 120
+_FOLDERS = ("fn", "ops", "dynamic")
 _HEADER = '''# Made by `penstock stubs` from the operators' declarations.
 # ruff: noqa
 # fmt: off
@@ -49,13 +48,13 @@ def stub_files() -> dict[Path, str]:
         for path, entries in _entries(face).items():
             folder = Path(name.rpartition(".")[2], *path)
             files[folder / "__init__.pyi"] = _module_text(face, path, entries)
-    return files
+    return files | dynamic_stub_files()
 
 
 def stale_stubs(package: Path) -> list[Path]:
     """The stubs in the package's folder that are missing, outdated or orphaned."""
     wanted = {package / path: text for path, text in stub_files().items()}
-    found = {path for name in _NAMESPACES for path in (package / name.rpartition(".")[2]).rglob("*.pyi")}
+    found = {path for folder in _FOLDERS for path in (package / folder).rglob("*.pyi")}
     return sorted(
         path
         for path in found | set(wanted)
@@ -101,7 +100,7 @@ def _module_text(face: ModuleType, path: tuple[str, ...], entries: dict[str, tup
     header += "".join(f"from . import {part} as {part}\n" for part in _submodules(face, path))
     if path and face.__name__ == "penstock.ops":
         header += "from penstock.ops import OperatorWrapper\n"
-    imports, definitions = _own_code(face) if not path else ([], [])
+    imports, definitions = own_code(face) if not path else ([], [])
     blocks = [header + "".join(f"{line}\n" for line in imports)]
     blocks += definitions
     blocks += [_entry_text(name, *entry) for name, entry in sorted(entries.items())]
@@ -110,40 +109,6 @@ def _module_text(face: ModuleType, path: tuple[str, ...], entries: dict[str, tup
 
 def _submodules(face: ModuleType, path: tuple[str, ...]) -> list[str]:
     return sorted(other[-1] for other in _entries(face) if other and other[:-1] == path)
-
-
-def _own_code(face: ModuleType) -> tuple[list[str], list[str]]:
-    """The hand-written part of the module: its functions and classes without bodies, and the imports they need."""
-    tree = ast.parse(inspect.getsource(face))
-    definitions = [
-        _BodyStripper().visit(node)
-        for node in tree.body
-        if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith("_")
-    ]
-    needed = {node.id for definition in definitions for node in ast.walk(definition) if isinstance(node, ast.Name)}
-    public = set(face.__all__)
-    imports = []
-    for node in tree.body:
-        if isinstance(node, (ast.Import, ast.ImportFrom)):
-            node.names = [alias for alias in node.names if alias.name in needed | public]
-            for alias in node.names:
-                alias.asname = alias.name if alias.name in public else alias.asname
-            if node.names:
-                imports.append(ast.unparse(node))
-    return imports, [ast.unparse(definition) for definition in definitions]
-
-
-class _BodyStripper(ast.NodeTransformer):
-    """Keeps each function's docstring, and drops the rest of its body."""
-
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
-        has_doc = ast.get_docstring(node) is not None
-        node.body = [*(node.body[:1] if has_doc else []), ast.Expr(ast.Constant(...))]
-        return node
-
-    def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
-        self.generic_visit(node)
-        return node
 
 
 def _entry_text(name: str, schema: Schema, target: Any) -> str:
@@ -158,16 +123,16 @@ def _entry_text(name: str, schema: Schema, target: Any) -> str:
 
 
 def _function_text(name: str, schema: Schema) -> str:
-    return _overloads(name, schema, signature(schema), [], _quoted(docstring(schema)))
+    return _overloads(name, schema, signature(schema), [], quoted(docstring(schema)))
 
 
 def _overloads(name: str, schema: Schema, own: inspect.Signature, first: list[str], document: str) -> str:
     """The function; with inputs it has two overloads, the second for several input sets."""
     one, several = _result_types(schema)
-    single = _definition(name, first + _parameters(schema, own, sets=False), one, document)
+    single = definition(name, first + _parameters(schema, own, sets=False), one, document)
     if not schema.inputs or one == several:
         return single
-    multiple = _definition(name, first + _parameters(schema, own, sets=True), several, "")
+    multiple = definition(name, first + _parameters(schema, own, sets=True), several, "")
     return f"@_overload\n{single}\n@_overload\n{multiple}"
 
 
@@ -183,9 +148,9 @@ def _result_types(schema: Schema) -> tuple[str, str]:
 def _class_text(name: str, schema: Schema) -> str:
     constructor = ["self", "*", *_keywords(schema, constructor_signature(schema))]
     parts = [
-        _quoted(docstring(schema)),
+        quoted(docstring(schema)),
         "",
-        _definition("__init__", constructor, "None", ""),
+        definition("__init__", constructor, "None", ""),
         _overloads("__call__", schema, call_signature(schema), ["self"], ""),
     ]
     return f"class {name}(OperatorWrapper):\n{textwrap.indent(chr(10).join(parts), '    ')}"
@@ -216,21 +181,11 @@ def _keywords(schema: Schema, own: inspect.Signature) -> Iterator[str]:
         if parameter.kind is not parameter.KEYWORD_ONLY:
             continue
         argument = shown.get(parameter.name)
-        text = f"{parameter.name}: {_annotation(parameter.annotation, argument)}"
+        text = f"{parameter.name}: {annotation(parameter.annotation, argument)}"
         if parameter.default is parameter.empty:
             yield text
         else:
             yield f"{text} = {'...' if argument and argument.required else _default(parameter.default)}"
-
-
-def _annotation(text: str, argument: Argument | None) -> str:
-    text = re.sub(r"\bSequence\b", "_Sequence", text)
-    text = re.sub(r"\b(dict\[.*\]|tfrecord\.\w+)", "Any", text)
-    if argument is None:
-        return text
-    if argument.tensor or argument.is_list:
-        text += " | _ndarray"
-    return text if argument.required else f"{text} | None"
 
 
 def _default(value: object) -> str:
@@ -239,17 +194,3 @@ def _default(value: object) -> str:
     if isinstance(value, str):
         return json.dumps(value)
     return repr(value) if isinstance(value, (bool, int, float, type(None))) else "..."
-
-
-def _definition(name: str, parameters: Sequence[str], result: str, document: str) -> str:
-    line = f"def {name}({', '.join(parameters)}) -> {result}:"
-    if len(line) > _WIDTH:
-        inner = "".join(f"    {parameter},\n" for parameter in parameters)
-        line = f"def {name}(\n{inner}) -> {result}:"
-    return f"{line}\n{textwrap.indent(document, '    ')}\n    ..." if document else f"{line} ..."
-
-
-def _quoted(document: str) -> str:
-    lines = "\n".join(line.rstrip() for line in document.splitlines())
-    prefix = "r" if "\\" in lines else ""
-    return f'{prefix}"""{lines}\n"""' if "\n" in lines else f'{prefix}"""{lines}"""'

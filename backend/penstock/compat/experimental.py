@@ -3,6 +3,36 @@
 from __future__ import annotations
 
 from penstock import dynamic
+from penstock.compat.op_schema import OpSchema
 
 __all__ = ["dynamic"]
 __path__: list[str] = []
+
+# What programs that go through all operators ask their classes and functions.
+for _made in dynamic.ops.all_operators():
+    _own = OpSchema(_made._face.schema)
+    _path = (*_own.ModulePath(), _made.__name__)
+    _facts = {
+        "_schema": _own,
+        "_schema_name": _own.Name(),
+        "_supported_backends": frozenset(_own.GetSupportedBackends()),
+        "_is_reader": issubclass(_made, dynamic.ops.Reader),
+        "_has_random_state_arg": _own.HasRandomStateArg(),
+        "_op_name": _made.__name__,
+        "_op_path": ".".join(_path),
+        "_fn_path": _made._face.schema.fn_path,
+    }
+    for _name, _fact in _facts.items():
+        setattr(_made, _name, _fact)
+for _function in dynamic.ops.all_functions():
+    _of = vars(_function)["_op_class"]
+    vars(_function).update({"_schema": _of._schema, "_schema_name": _of._schema_name})
+
+
+def _purge_operator_cache(context: dynamic.EvalContext) -> None:
+    """Drops the operators that were made for a context."""
+    context.engine.forget()
+
+
+# Assigned by name, as mypy knows no such attribute.
+vars(dynamic)["EvalContext"]._purge_operator_cache = _purge_operator_cache

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from penstock.dynamic import _ops, capture, checkpoint, math, pytorch, random
 from penstock.dynamic import _ops as ops
+from penstock.dynamic._batch import Batch
 from penstock.dynamic._devices import Device, DeviceLike, device
 from penstock.dynamic._dtypes import (
     DataType,
@@ -39,6 +40,7 @@ from penstock.dynamic._eval_contexts import EvalContext
 from penstock.dynamic._eval_modes import EvalMode
 from penstock.dynamic._external_source import ExternalSource
 from penstock.dynamic._imread import imread
+from penstock.dynamic._making import as_batch, as_tensor, batch, tensor
 from penstock.dynamic._streams import (
     Stream,
     get_current_stream,
@@ -47,8 +49,8 @@ from penstock.dynamic._streams import (
     set_default_stream,
     stream,
 )
+from penstock.dynamic._tensor import Tensor
 from penstock.dynamic._thread_pools import ThreadPool, get_num_threads, set_num_threads
-from penstock.dynamic._values import Batch, Tensor, as_batch, as_tensor, batch, tensor
 
 __all__ = [
     "Batch",

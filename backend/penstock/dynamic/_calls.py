@@ -8,6 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
+from penstock.dynamic._batch import Batch
 from penstock.dynamic._conversion import is_array
 from penstock.dynamic._devices import Device
 from penstock.dynamic._devices import device as as_device
@@ -17,7 +18,8 @@ from penstock.dynamic._eval_contexts import EvalContext
 from penstock.dynamic._faculties import Given, Outcome
 from penstock.dynamic._invariants import all_unmarked
 from penstock.dynamic._rngs import STATE_WORDS, chosen_rng
-from penstock.dynamic._values import Batch, Tensor, Value, results_of
+from penstock.dynamic._tensor import Tensor
+from penstock.dynamic._value import Value
 from penstock.schema import Schema
 from penstock.tensors import TensorCPU, TensorList
 
@@ -193,7 +195,9 @@ def perform(
         bound = context.engine.bound((face.schema.name, backend, len(values), tuple(tensors), key), make)
     work = OperatorWork(bound, values, list(tensors.values()), 1 if batch_size is None else batch_size)
     external = any(value.is_external() for value in values) or any(value.is_external() for value in tensors.values())
-    results = results_of(work, batch_size, external)
+    results: Sequence[Value] = (
+        Tensor.results_of(work, external) if batch_size is None else Batch.results_of(work, batch_size, external)
+    )
     return results[0] if len(results) == 1 else tuple(results)
 
 

@@ -16,6 +16,7 @@ from typing import NoReturn, Protocol
 
 import numpy as np
 
+from penstock.dynamic._batch import Batch
 from penstock.dynamic._calls import Face, frozen, perform, settled, watched
 from penstock.dynamic._devices import Device
 from penstock.dynamic._devices import device as as_device
@@ -24,7 +25,7 @@ from penstock.dynamic._eval_modes import EvalMode
 from penstock.dynamic._faculties import Outcome
 from penstock.dynamic._invariants import all_unmarked, is_invariant, unmarked
 from penstock.dynamic._rngs import RNG, STATE_WORDS, chosen_rng
-from penstock.dynamic._values import Batch, Tensor
+from penstock.dynamic._tensor import Tensor
 from penstock.external_source import external_source
 from penstock.graph import DataNode, call_operator
 from penstock.graph.calls import constant_node

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from penstock.data_types import DALIDataType, enum_type, from_numpy_dtype
 from penstock.dynamic._dtypes import DType, Kind, array_dtype
-from penstock.tensors import Tensor, TensorCPU, TensorGPU, TensorListCPU, TensorListGPU
+from penstock.tensors import Tensor, TensorCPU, TensorGPU, TensorList, TensorListCPU, TensorListGPU
 from penstock.tensors.tensor import check_layout, device_view
 
 # An array of numpy, CuPy or another library.
@@ -112,3 +113,16 @@ def sample_list(tensor: Tensor, count: int = 1) -> TensorListCPU | TensorListGPU
     kind = TensorListCPU if isinstance(tensor, TensorCPU) else TensorListGPU
     infos = [tensor.source_info()] * count if tensor.source_info() else ()
     return kind.of_samples([tensor.array] * count, tensor.layout(), tensor.dtype, tensor.array.ndim, infos)
+
+
+def copied(storage: Tensor) -> Tensor:
+    """A tensor with a copy of the data."""
+    return type(storage).of_array(storage.array.copy(), storage.layout(), storage.source_info(), storage.dtype)
+
+
+def gathered(samples: Sequence[Tensor]) -> TensorList:
+    """The batch of these tensors, of which there is at least one."""
+    kind = TensorListCPU if isinstance(samples[0], TensorCPU) else TensorListGPU
+    infos = [sample.source_info() for sample in samples]
+    arrays: list[Array] = [sample.array for sample in samples]
+    return kind.of_samples(arrays, samples[0].layout(), samples[0].dtype, arrays[0].ndim, infos if any(infos) else ())

@@ -112,6 +112,10 @@ class Engine:
             self._bound.popitem(last=False)
         return found
 
+    def forget(self) -> None:
+        """Drops the operators that were made."""
+        self._bound.clear()
+
     def run(self, bound: BoundOperator, data: list[TensorList], batch_size: int) -> list[TensorList]:
         """Runs an operator on the inputs, then arguments, in ``data``; returns its outputs."""
         executor = self.executor

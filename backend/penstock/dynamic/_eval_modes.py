@@ -43,3 +43,7 @@ class EvalMode(Enum):
 
     def __exit__(self, *error: object) -> None:
         _entered.modes.pop()
+
+
+SYNCHRONOUS = (EvalMode.sync_cpu, EvalMode.sync_full)
+"""The modes in which calls run at once and raise their errors as they are."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from enum import Enum, auto
 
+from penstock.dynamic._batch import Batch
 from penstock.dynamic._capture import Loop, SourceNode, current_loop, epoch_of
 from penstock.dynamic._devices import DeviceLike
 from penstock.dynamic._devices import device as as_device
@@ -12,7 +13,8 @@ from penstock.dynamic._dtypes import DTypeLike
 from penstock.dynamic._eval_contexts import EvalContext
 from penstock.dynamic._faculties import Given, Outcome
 from penstock.dynamic._invariants import unmarked
-from penstock.dynamic._values import Batch, Tensor, as_batch, as_tensor
+from penstock.dynamic._making import as_batch, as_tensor
+from penstock.dynamic._tensor import Tensor
 from penstock.external_source import external_source
 from penstock.graph import DataNode
 from penstock.pipeline import Pipeline

@@ -7,10 +7,11 @@ from os import PathLike, fspath
 
 import numpy as np
 
+from penstock.dynamic._batch import Batch
 from penstock.dynamic._calls import call
 from penstock.dynamic._devices import DeviceLike
 from penstock.dynamic._syntax import face_of
-from penstock.dynamic._values import Batch, Tensor
+from penstock.dynamic._tensor import Tensor
 
 
 def imread(

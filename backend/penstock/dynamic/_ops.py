@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import ClassVar, TypedDict
 
+from penstock.dynamic._batch import Batch
 from penstock.dynamic._calls import Face, call
 from penstock.dynamic._capture import Loop, SourceNode, epoch_of
 from penstock.dynamic._devices import Device
@@ -17,7 +18,7 @@ from penstock.dynamic._eval_contexts import EvalContext
 from penstock.dynamic._faculties import Given, Outcome
 from penstock.dynamic._invariants import all_unmarked, unmarked
 from penstock.dynamic._syntax import face_of
-from penstock.dynamic._values import Batch, Tensor
+from penstock.dynamic._tensor import Tensor
 from penstock.graph import DataNode, OpNode, call_operator
 from penstock.graph.calls import constant_node
 from penstock.kernels.codecs.tfrecord import Feature
@@ -52,7 +53,6 @@ class Operator:
         arguments: of the operator; more can be given at the call.
     """
 
-    _schema: ClassVar[Schema]
     _face: ClassVar[Face]
 
     def __init__(
@@ -115,7 +115,6 @@ class Reader:
         arguments: of the reader.
     """
 
-    _schema: ClassVar[Schema]
     _face: ClassVar[Face]
 
     def __init__(
@@ -169,7 +168,7 @@ class Reader:
         """What reads; made when it is first needed."""
         if self._bound is None:
             self._bound = bind(
-                self._schema,
+                self._face.schema,
                 self._backend,
                 0,
                 tuple(self._tensors),
@@ -366,9 +365,9 @@ class _ReaderRoot:
         arguments = reader._constants | {
             name: constant_node(value.storage.array, value.storage.dtype) for name, value in reader._tensors.items()
         }
-        if reader._schema.random:
+        if reader._face.schema.random:
             arguments["seed"] = reader._operator().operator.seed
-        made = call_operator(reader._schema, (), arguments, reader._backend, reader._name, reader._face.display)
+        made = call_operator(reader._face.schema, (), arguments, reader._backend, reader._name, reader._face.display)
         nodes: list[DataNode] = made if isinstance(made, list) else [made]
         self._node = nodes[0].source
         return nodes
@@ -459,7 +458,7 @@ def _publish_reader(schema: Schema) -> None:
 
 def _make_class(schema: Schema, base: type, root: str, face: Face, name: str | None = None) -> Given:
     name = name or schema.class_name
-    made = type(name, (base,), {"_schema": schema, "_face": face, "__doc__": _doc(schema), "__qualname__": name})
+    made = type(name, (base,), {"_face": face, "__doc__": documentation(schema), "__qualname__": name})
     made.__module__ = ".".join((root, *schema.module))
     return made
 
@@ -471,12 +470,10 @@ def _make_function(face: Face, made: object) -> Callable[..., Outcome]:
     path, _, name = face.schema.fn_path.rpartition(".")
     function.__name__ = function.__qualname__ = name
     function.__module__ = f"{_ROOT}.{path}" if path else _ROOT
-    function.__doc__ = _doc(face.schema)
+    function.__doc__ = documentation(face.schema)
     for attribute, value in {
         "__signature__": _signature(face.schema),
-        "_schema": face.schema,
         "_op_class": made,
-        "_schema_name": face.schema.name,
     }.items():
         setattr(function, attribute, value)
     return function
@@ -503,9 +500,20 @@ def _signature(schema: Schema) -> inspect.Signature:
     return inspect.Signature(parameters)
 
 
-def _doc(schema: Schema) -> str:
+def documentation(schema: Schema) -> str:
+    """The docstring of an operator in dynamic mode."""
     text = re.sub(r"\bfn\.", "dynamic.", docstring(schema).replace("DataNode", "Tensor | Batch"))
     return text.replace("TensorList", "Batch").replace("the graph", "a call").replace("given by a call", "given")
+
+
+def all_operators() -> list[type[Operator] | type[Reader]]:
+    """The classes that were made so far."""
+    return list(_all_ops)
+
+
+def all_functions() -> list[Callable[..., Outcome]]:
+    """The functions that were made so far."""
+    return list(_all_functions)
 
 
 def publish() -> None:
@@ -514,5 +522,14 @@ def publish() -> None:
         subscribe(_publish)
 
 
-__all__ = ["Operator", "Reader", "ReaderMeta", "ReaderState", "publish"]
+__all__ = [
+    "Operator",
+    "Reader",
+    "ReaderMeta",
+    "ReaderState",
+    "all_functions",
+    "all_operators",
+    "documentation",
+    "publish",
+]
 __path__: list[str] = []

@@ -8,6 +8,7 @@ import sys
 from typing import NoReturn, Protocol
 
 from penstock.dynamic._eval_contexts import EvalContext
+from penstock.dynamic._eval_modes import SYNCHRONOUS, EvalMode
 from penstock.errors import Frame, OperatorError
 from penstock.tensors import TensorList
 
@@ -161,3 +162,35 @@ class Result:
     def value(self) -> TensorList:
         """The result."""
         return self._invocation.run()[self.index]
+
+
+def deferred(work: Work, batch_size: int | None) -> list[Result]:
+    """The results of a call that runs when one of them is needed; ``batch_size``: see :class:`Invocation`."""
+    context = EvalContext.current()
+    call = Invocation(work, context, batch_size)
+    context.defer(call)
+    return [Result(call, index) for index in range(work.count)]
+
+
+def evaluated(work: Work, external: bool) -> list[TensorList] | None:
+    """The results of a call that the current mode runs at once; None if it is to be deferred.
+
+    Args:
+        work: what to do.
+        external: some input is in memory of the program, which may change it: the call is run now.
+    """
+    mode = EvalMode.current()
+    if mode is EvalMode.deferred and not external:
+        return None
+    context = EvalContext.current()
+    try:
+        lists = work.run(context)
+    except Exception as error:
+        if mode in SYNCHRONOUS:
+            raise
+        raise_at(error, call_site())
+    if mode is EvalMode.sync_full and work.device == "gpu":
+        stream = context.engine.executor.stream
+        if stream is not None:
+            stream.synchronize()
+    return lists

@@ -11,13 +11,13 @@ from typing import SupportsIndex, final
 
 import numpy as np
 
-from penstock.kernels.random_streams import Stream
-
 STATE_WORDS = 7
 """The draws that one call of a random operator takes."""
 
 _MASK = 0xFFFFFFFFFFFFFFFF
 _AHEAD = 64
+# Of the words of all blocks of all streams.
+_POSITIONS = 1 << 130
 _STATE = re.compile(r"Philox_([0-9A-F]{16})_([0-9A-F]{16}):([0-9A-F]{16})_([0-3])")
 
 
@@ -56,8 +56,9 @@ class RNG:
         else:
             self.set_state(state)
 
-    def _begin(self, key: int, stream: int, position: int) -> None:
-        self._key, self._stream, self._position = key, stream, position
+    def _begin(self, key: int, position: int) -> None:
+        # Positions count the words of all blocks of all streams.
+        self._key, self._position = key, position
         # Numbers that were computed ahead, and where they begin.
         self._ahead, self._ahead_from = np.empty(0, np.uint64), position
         self.version += 1
@@ -79,11 +80,13 @@ class RNG:
         return self._ahead[start : start + count].tolist()
 
     def _compute(self, count: int) -> None:
-        from penstock.kernels.cpu.philox import fill_draws
+        from penstock.kernels.cpu.philox import fill_blocks
 
-        self._ahead, self._ahead_from = np.empty(count, np.uint64), self._position
-        own = Stream(np.uint64(self._key), np.uint64(self._stream), np.uint64(self._position))
-        fill_draws(self._ahead, own.key, own.stream, own.start)
+        block, phase = divmod(self._position % _POSITIONS, 4)
+        stream, counter = divmod(block, _MASK + 1)
+        ahead = np.empty(-(-(phase + count) // 4) * 4, np.uint64)
+        fill_blocks(ahead, np.uint64(self._key), np.uint64(stream), np.uint64(counter))
+        self._ahead, self._ahead_from = ahead[phase:], self._position
 
     def advance(self, n: SupportsIndex) -> None:
         """Skips ``n`` numbers."""
@@ -103,7 +106,7 @@ class RNG:
 
     @seed.setter
     def seed(self, value: int) -> None:
-        self._begin(operator.index(value) & _MASK, 0, 0)
+        self._begin(operator.index(value) & _MASK, 0)
 
     @property
     def state(self) -> RNGState:
@@ -116,8 +119,9 @@ class RNG:
 
     def get_state(self, *, cuda_stream: object = None) -> RNGState:
         """Where the generator is; ``str`` of it can be stored."""
-        block, phase = divmod(self._position, 4)
-        return RNGState(f"Philox_{self._key:016X}_{self._stream:016X}:{block & _MASK:016X}_{phase}")
+        block, phase = divmod(self._position % _POSITIONS, 4)
+        stream, counter = divmod(block, _MASK + 1)
+        return RNGState(f"Philox_{self._key:016X}_{stream:016X}:{counter:016X}_{phase}")
 
     def set_state(self, value: object) -> None:
         """Continues from a state, or its text; raises ValueError if it is neither."""
@@ -125,7 +129,7 @@ class RNG:
         if match is None:
             raise ValueError(f"This is no state of a generator: {value!r}")
         key, stream, block = (int(word, 16) for word in match.groups()[:3])
-        self._begin(key, stream, 4 * block + int(match[4]))
+        self._begin(key, 4 * ((stream << 64) + block) + int(match[4]))
 
     def clone(self) -> RNG:
         """Another generator with the same numbers to come."""

@@ -8,7 +8,8 @@ from penstock.dynamic import _faculties
 from penstock.dynamic._calls import Face, call
 from penstock.dynamic._faculties import Outcome
 from penstock.dynamic._invariants import unmarked
-from penstock.dynamic._values import Tensor, Value
+from penstock.dynamic._tensor import Tensor
+from penstock.dynamic._value import Value
 from penstock.schema import find_schema
 from penstock.schema.registry import load_package
 

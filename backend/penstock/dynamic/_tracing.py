@@ -5,10 +5,11 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 
+from penstock.dynamic._batch import Batch
 from penstock.dynamic._capture import CapturedBatch, Loop, Reference, SourceNode
 from penstock.dynamic._eval_contexts import EvalContext
 from penstock.dynamic._faculties import Given, Outcome
-from penstock.dynamic._values import Batch, as_batch
+from penstock.dynamic._making import as_batch
 from penstock.external_source import external_source
 from penstock.graph import DataNode, call_operator
 from penstock.pipeline import Pipeline

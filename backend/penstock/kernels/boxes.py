@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 
@@ -18,3 +20,19 @@ def to_centres(boxes: np.ndarray) -> np.ndarray:
     array([[0.5 , 0.25, 1.  , 0.5 ]])
     """
     return np.concatenate([(boxes[:, :2] + boxes[:, 2:]) / 2, boxes[:, 2:] - boxes[:, :2]], axis=1)
+
+
+def gathered_rows(tables: Sequence[np.ndarray], counts: np.ndarray, indices: np.ndarray) -> np.ndarray:
+    """Some rows of each table, in one array.
+
+    Args:
+        tables: one for each sample.
+        counts: how many rows are taken of each.
+        indices: which; those of all samples, one after the other.
+
+    >>> gathered_rows([np.array([1, 2]), np.array([3, 4])], np.array([1, 2]), np.array([1, 0, 1])).tolist()
+    [2, 3, 4]
+    """
+    firsts = np.cumsum([0, *map(len, tables[:-1])])
+    rows: np.ndarray = np.concatenate(tables)[firsts.repeat(counts) + indices]
+    return rows

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from penstock.kernels.random_keys import Key
 from penstock.kernels.random_streams import CROP_KEY, Stream
 
 __all__ = ["DEFAULT_AREA", "DEFAULT_ASPECT_RATIO", "RandomCrop", "Window"]
@@ -48,7 +49,7 @@ class RandomCrop:
         y, x, own_height, own_width = windows[0].tolist()
         return y, x, own_height, own_width
 
-    def windows(self, key: np.uint64, streams: np.ndarray, start: np.uint64, extents: np.ndarray) -> np.ndarray:
+    def windows(self, key: Key, streams: np.ndarray, start: np.uint64, extents: np.ndarray) -> np.ndarray:
         """Like :meth:`window`, for many non-empty images of ``extents`` (height, width): int64 of shape (images, 4).
 
         Args:
@@ -59,7 +60,7 @@ class RandomCrop:
         from penstock.kernels.cpu import philox
 
         windows = np.empty((len(extents), 4), np.int64)
-        philox.crop_windows(key ^ CROP_KEY, streams, start, extents, self._area, self._ratio, self._attempts, windows)
+        philox.crop_windows(_of_crops(key), streams, start, extents, self._area, self._ratio, self._attempts, windows)
         return windows
 
 
@@ -72,3 +73,8 @@ def _range(values: Sequence[float], name: str) -> tuple[np.float32, np.float32]:
     if not low <= high:
         raise ValueError(f"Provided empty range: `{name}` is {list(values)}")
     return low, high
+
+
+def _of_crops(key: Key) -> Key:
+    """The key of random windows, for an operator's key."""
+    return (key[0] ^ CROP_KEY, key[1]) if isinstance(key, tuple) else key ^ CROP_KEY

@@ -14,6 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from penstock.kernels.random_keys import Key
+
 __all__ = [
     "CROP_KEY",
     "SAMPLE_STRIDE",
@@ -31,6 +33,8 @@ __all__ = [
 
 _WORD = 0xFFFFFFFF
 _SEED_SLOTS = 1024
+# The blocks that positions of draws count.
+_COUNTED = 2**62 - 1
 SAMPLE_STRIDE = 65537
 """The stride between the streams of samples."""
 
@@ -42,14 +46,20 @@ class Stream(NamedTuple):
     """The random stream of one sample: arguments of the kernels in ``kernels/cpu/philox.py``.
 
     Attributes:
-        key: the operator's seed.
+        key: the operator's seed; with it, if the first block is beyond the 2**62 blocks that positions count, its upper
+            two bits.
         stream: the upper half of the counter: distinguishes samples and batches.
         start: position of the first draw.
     """
 
-    key: np.uint64
+    key: Key
     stream: np.uint64
     start: np.uint64 = np.uint64(0)
+
+    def launch_values(self) -> dict[str, np.uint64]:
+        """The arguments of the kernels in ``kernels/cuda/philox.cu``."""
+        key, base = self.key if isinstance(self.key, tuple) else (self.key, np.uint64(0))
+        return {"key": key, "base": base, "stream": self.stream, "start": self.start}
 
 
 def sample_stream(seed: int, produced: int, index: int) -> Stream:
@@ -66,7 +76,9 @@ def stream_from_state(state: np.ndarray, index: int) -> Stream:
         raise ValueError(f"The state of a random generator has 7 words, got a tensor of shape {state.shape}")
     words = [int(word) for word in state.reshape(-1)]
     key, counter, stream = (low | high << 32 for low, high in zip(words[0:6:2], words[1:6:2]))
-    return Stream(_uint64(key), _uint64(stream + SAMPLE_STRIDE * index), _uint64(counter * 4 + words[6] % 4))
+    base = counter & ~_COUNTED
+    own: Key = (_uint64(key), _uint64(base)) if base else _uint64(key)
+    return Stream(own, _uint64(stream + SAMPLE_STRIDE * index), _uint64((counter & _COUNTED) * 4 + words[6] % 4))
 
 
 def _uint64(number: int) -> np.uint64:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from penstock.kernels.random_keys import Key
 from penstock.kernels.random_streams import SAMPLE_STRIDE, Stream, sample_stream, stream_from_state
 from penstock.schema.declaration import Schema
 from penstock.schema.operator import Operator, Sample, Workspace
@@ -17,7 +18,7 @@ from penstock.storage import ANYWHERE, Files
 class Streams(NamedTuple):
     """Like :class:`Stream`, for many samples, which differ in ``streams`` only."""
 
-    key: np.uint64
+    key: Key
     streams: np.ndarray
     start: np.uint64
 
@@ -69,7 +70,7 @@ class RandomOperator(Operator[State, Plan, Plans]):
         return self._stream_at(workspace, 0)
 
     def run_values(self, workspace: Workspace) -> dict[str, np.generic | np.ndarray]:
-        return self.first_stream(workspace)._asdict()
+        return dict(self.first_stream(workspace).launch_values())
 
     def _stream_at(self, workspace: Workspace, index: int) -> Stream:
         states = workspace.arguments.get("_random_state")

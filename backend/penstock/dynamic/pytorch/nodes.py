@@ -14,9 +14,10 @@ import torch
 import torchdata.nodes
 
 from penstock.dynamic import _ops
+from penstock.dynamic._batch import Batch
 from penstock.dynamic._faculties import Given
 from penstock.dynamic._streams import stream
-from penstock.dynamic._values import Batch, Tensor
+from penstock.dynamic._tensor import Tensor
 
 __all__ = ["DictMapper", "Reader", "ToTorch"]
 

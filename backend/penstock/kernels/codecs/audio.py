@@ -8,7 +8,14 @@ from typing import Any, Protocol
 import numpy as np
 
 from penstock.kernels.codecs.decoding import FREELY, Decoding
-from penstock.kernels.codecs.headers.audio import CorruptRecordingError, SoundFormat, check_length, check_recording
+from penstock.kernels.codecs.headers.audio import (
+    CorruptRecordingError,
+    PcmSamples,
+    SoundFormat,
+    check_length,
+    check_recording,
+    find_pcm_samples,
+)
 from penstock.kernels.codecs.worker_pool import DecoderPool
 
 
@@ -40,10 +47,32 @@ def open_recording(encoded: np.ndarray, decoding: Decoding = FREELY) -> Recordin
         CorruptRecordingError: it is not a recording, or damaged.
     """
     known = check_recording(encoded.data)
+    plain = find_pcm_samples(encoded.data)
     pool = decoding.pool_for(known.trusted)
-    recording = _InProcess(encoded) if pool is None else _Isolated(encoded, known, pool)
+    recording: Recording
+    if plain is not None:
+        recording = _Pcm(encoded, plain)
+    else:
+        recording = _InProcess(encoded) if pool is None else _Isolated(encoded, known, pool)
     check_length(recording.frames, recording.channels, recording.rate, encoded.size)
     return recording
+
+
+class _Pcm:
+    """16-bit samples, for which no library is needed; they become numbers as in libsndfile."""
+
+    def __init__(self, encoded: np.ndarray, where: PcmSamples) -> None:
+        self.frames, self.channels, self.rate = where.frames, where.channels, where.rate
+        self._samples = np.frombuffer(encoded, "<i2", where.frames * where.channels, where.start)
+
+    def read_into(self, output: np.ndarray) -> None:
+        samples = self._samples.reshape(self.frames, self.channels)
+        if output.dtype == np.float32:
+            np.multiply(samples, np.float32(2.0**-15), out=output)
+        elif output.dtype == np.int32:
+            np.left_shift(samples, np.int32(16), out=output)
+        else:
+            output[...] = samples
 
 
 class _InProcess:

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from numba import njit, types
+from numba.extending import overload
 
 from penstock.kernels.cpu.code_generation import (
     Intrinsic,
@@ -28,6 +29,7 @@ from penstock.kernels.cpu.code_generation import (
     intrinsic,
 )
 from penstock.kernels.cpu.convert import converted
+from penstock.kernels.random_keys import Key
 
 ELEMENT_STRIDE = 257
 """Element ``e`` of an output starts at draw ``257 * e`` of its sample's stream."""
@@ -54,9 +56,24 @@ def fma(_context: TypingContext, a: types.Float, _b: types.Float, _c: types.Floa
     return a(a, a, a), generate
 
 
+def _parts(key: Key) -> tuple[np.uint64, np.uint64]:
+    """A key, and the block that positions count from. For use in kernels."""
+    raise TypeError("for use inside of numba kernels")
+
+
+# numba compares the signatures of overloads, annotations included, so this function has none.
+@overload(_parts, inline="always")
+def _parts_of(key):  # type: ignore[no-untyped-def]
+    if isinstance(key, types.BaseTuple):
+        return lambda key: (key[0], key[1])
+    return lambda key: (key, np.uint64(0))
+
+
 @njit(nogil=True, cache=True, inline="always")
-def block(key: np.uint64, stream: np.uint64, counter: np.uint64) -> _Block:
+def block(key: Key, stream: np.uint64, counter: np.uint64) -> _Block:
     """The four words of block ``counter``, as 64-bit integers."""
+    key, base = _parts(key)
+    counter += base
     k0, k1 = key & _LOW, key >> _32
     c0, c1 = counter & _LOW, counter >> _32
     c2, c3 = stream & _LOW, stream >> _32
@@ -68,7 +85,17 @@ def block(key: np.uint64, stream: np.uint64, counter: np.uint64) -> _Block:
 
 
 @njit(nogil=True, cache=True)
-def draw(key: np.uint64, stream: np.uint64, n: np.uint64) -> np.uint64:
+def fill_blocks(out: np.ndarray, key: Key, stream: np.uint64, counter: np.uint64) -> None:
+    """The words of consecutive blocks, 64-bit integers; after the last block of a stream comes the next stream."""
+    for first in range(0, out.size, 4):
+        out[first], out[first + 1], out[first + 2], out[first + 3] = block(key, stream, counter)
+        counter += np.uint64(1)
+        if counter == 0:
+            stream += np.uint64(1)
+
+
+@njit(nogil=True, cache=True)
+def draw(key: Key, stream: np.uint64, n: np.uint64) -> np.uint64:
     """Draw ``n``: 32 random bits, in a 64-bit integer."""
     words = block(key, stream, n >> np.uint64(2))
     word = n & np.uint64(3)
@@ -80,13 +107,13 @@ def draw(key: np.uint64, stream: np.uint64, n: np.uint64) -> np.uint64:
 
 
 @njit(nogil=True, cache=True)
-def draw64(key: np.uint64, stream: np.uint64, n: np.uint64) -> np.uint64:
+def draw64(key: Key, stream: np.uint64, n: np.uint64) -> np.uint64:
     """Draws ``n`` (low) and ``n + 1`` (high) as one 64-bit number."""
     return draw(key, stream, n) | (draw(key, stream, n + np.uint64(1)) << _32)
 
 
 @njit(nogil=True, cache=True)
-def draw_below(key: np.uint64, stream: np.uint64, n: np.uint64, bound: np.uint64) -> _Drawn:
+def draw_below(key: Key, stream: np.uint64, n: np.uint64, bound: np.uint64) -> _Drawn:
     """An unbiased number in [0, bound), and the position after it."""
     one = np.uint64(1)
     if bound <= _LOW:
@@ -102,7 +129,7 @@ def draw_below(key: np.uint64, stream: np.uint64, n: np.uint64, bound: np.uint64
 
 
 @njit(nogil=True, cache=True)
-def _draw_below_32_bits(key: np.uint64, stream: np.uint64, n: np.uint64, bound: np.uint64) -> _Drawn:
+def _draw_below_32_bits(key: Key, stream: np.uint64, n: np.uint64, bound: np.uint64) -> _Drawn:
     """An unbiased number in [0, bound) for bounds below 2**32 (Lemire's method), and the position after it."""
     one = np.uint64(1)
     product = draw(key, stream, n) * bound
@@ -122,7 +149,7 @@ def unit(bits: np.uint64) -> np.float32:
 
 
 @njit(nogil=True, cache=True)
-def fill_units(key: np.uint64, stream: np.uint64, n: np.uint64, out: np.ndarray) -> None:
+def fill_units(key: Key, stream: np.uint64, n: np.uint64, out: np.ndarray) -> None:
     """Fills a float32 array with numbers in [0, 1]; the first element's draw is ``n``.
 
     Words are selected without branches, so that the loop is vectorized.
@@ -137,7 +164,7 @@ def fill_units(key: np.uint64, stream: np.uint64, n: np.uint64, out: np.ndarray)
 
 
 @njit(nogil=True, cache=True)
-def draw_pair(key: np.uint64, stream: np.uint64, n: np.uint64) -> _Drawn:
+def draw_pair(key: Key, stream: np.uint64, n: np.uint64) -> _Drawn:
     """Draws ``n`` and ``n + 1``."""
     counter = n >> np.uint64(2)
     words = block(key, stream, counter)
@@ -153,14 +180,14 @@ def draw_pair(key: np.uint64, stream: np.uint64, n: np.uint64) -> _Drawn:
 
 
 @njit(nogil=True, cache=True)
-def fill_draws(out: np.ndarray, key: np.uint64, stream: np.uint64, start: np.uint64) -> None:
+def fill_draws(out: np.ndarray, key: Key, stream: np.uint64, start: np.uint64) -> None:
     """Consecutive draws from ``start`` on."""
     for i in range(out.size):
         out[i] = draw(key, stream, start + np.uint64(i))
 
 
 @njit(nogil=True, cache=True)
-def fill_bits(out: np.ndarray, key: np.uint64, stream: np.uint64, start: np.uint64) -> None:
+def fill_bits(out: np.ndarray, key: Key, stream: np.uint64, start: np.uint64) -> None:
     """The first draw of each element, as 64-bit integers."""
     for e in range(out.size):
         out[e] = draw(key, stream, start + np.uint64(ELEMENT_STRIDE * e))
@@ -168,7 +195,7 @@ def fill_bits(out: np.ndarray, key: np.uint64, stream: np.uint64, start: np.uint
 
 @njit(nogil=True, cache=True)
 def fill_uniform(
-    out: np.ndarray, key: np.uint64, stream: np.uint64, start: np.uint64, low: np.float32, high: np.float32
+    out: np.ndarray, key: Key, stream: np.uint64, start: np.uint64, low: np.float32, high: np.float32
 ) -> None:
     """Uniform numbers in [low, high), in single precision."""
     top = np.nextafter(high, low)
@@ -181,7 +208,7 @@ def fill_uniform(
 
 @njit(nogil=True, cache=True)
 def fill_uniform_double(
-    out: np.ndarray, key: np.uint64, stream: np.uint64, start: np.uint64, low: float, high: float
+    out: np.ndarray, key: Key, stream: np.uint64, start: np.uint64, low: float, high: float
 ) -> None:
     """Uniform numbers in [low, high), in double precision."""
     top = np.nextafter(high, low)
@@ -193,7 +220,7 @@ def fill_uniform_double(
 
 
 @njit(nogil=True, cache=True)
-def fill_rows_of_bits(out: np.ndarray, key: np.uint64, streams: np.ndarray, start: np.uint64) -> None:
+def fill_rows_of_bits(out: np.ndarray, key: Key, streams: np.ndarray, start: np.uint64) -> None:
     """:func:`fill_bits` for each row."""
     for row in range(len(out)):
         fill_bits(out[row], key, streams[row], start)
@@ -201,7 +228,7 @@ def fill_rows_of_bits(out: np.ndarray, key: np.uint64, streams: np.ndarray, star
 
 @njit(nogil=True, cache=True)
 def fill_rows(
-    out: np.ndarray, key: np.uint64, streams: np.ndarray, start: np.uint64, low: np.float32, high: np.float32
+    out: np.ndarray, key: Key, streams: np.ndarray, start: np.uint64, low: np.float32, high: np.float32
 ) -> None:
     """:func:`fill_uniform` for each row."""
     for row in range(len(out)):
@@ -209,16 +236,14 @@ def fill_rows(
 
 
 @njit(nogil=True, cache=True)
-def fill_rows_double(
-    out: np.ndarray, key: np.uint64, streams: np.ndarray, start: np.uint64, low: float, high: float
-) -> None:
+def fill_rows_double(out: np.ndarray, key: Key, streams: np.ndarray, start: np.uint64, low: float, high: float) -> None:
     """:func:`fill_uniform_double` for each row."""
     for row in range(len(out)):
         fill_uniform_double(out[row], key, streams[row], start, low, high)
 
 
 @njit(nogil=True, cache=True)
-def normal(key: np.uint64, stream: np.uint64, n: np.uint64) -> np.float32:
+def normal(key: Key, stream: np.uint64, n: np.uint64) -> np.float32:
     """A standard normal number: the cosine branch of the Box-Muller transform."""
     a, b = draw_pair(key, stream, n)
     radius = math.sqrt(np.float32(-2) * math.log(unit(a)))
@@ -226,7 +251,7 @@ def normal(key: np.uint64, stream: np.uint64, n: np.uint64) -> np.float32:
 
 
 @njit(nogil=True, cache=True)
-def normal_double(key: np.uint64, stream: np.uint64, n: np.uint64) -> float:
+def normal_double(key: Key, stream: np.uint64, n: np.uint64) -> float:
     """:func:`normal` in double precision, from four draws."""
     a = np.float64(draw64(key, stream, n)) * 2.0**-64
     b = np.float64(draw64(key, stream, n + np.uint64(2))) * 2.0**-64
@@ -235,7 +260,7 @@ def normal_double(key: np.uint64, stream: np.uint64, n: np.uint64) -> float:
 
 @njit(nogil=True, cache=True)
 def fill_normal(
-    out: np.ndarray, key: np.uint64, stream: np.uint64, start: np.uint64, mean: np.float32, stddev: np.float32
+    out: np.ndarray, key: Key, stream: np.uint64, start: np.uint64, mean: np.float32, stddev: np.float32
 ) -> None:
     """Normally distributed numbers, in single precision."""
     for e in range(out.size):
@@ -244,7 +269,7 @@ def fill_normal(
 
 @njit(nogil=True, cache=True)
 def fill_normal_double(
-    out: np.ndarray, key: np.uint64, stream: np.uint64, start: np.uint64, mean: float, stddev: float
+    out: np.ndarray, key: Key, stream: np.uint64, start: np.uint64, mean: float, stddev: float
 ) -> None:
     """Normally distributed numbers, in double precision."""
     for e in range(out.size):
@@ -253,7 +278,7 @@ def fill_normal_double(
 
 @njit(nogil=True, cache=True)
 def fill_below(
-    out: np.ndarray, key: np.uint64, stream: np.uint64, start: np.uint64, bound: np.uint64, in_a_row: bool
+    out: np.ndarray, key: Key, stream: np.uint64, start: np.uint64, bound: np.uint64, in_a_row: bool
 ) -> None:
     """Unbiased integers in [0, bound); ``in_a_row``: elements use consecutive draws, without gaps."""
     n = start
@@ -265,7 +290,7 @@ def fill_below(
 
 @njit(nogil=True, cache=True)
 def fill_weighted(
-    out: np.ndarray, key: np.uint64, stream: np.uint64, start: np.uint64, cumulative: np.ndarray, in_a_row: bool
+    out: np.ndarray, key: Key, stream: np.uint64, start: np.uint64, cumulative: np.ndarray, in_a_row: bool
 ) -> None:
     """Indices with the probabilities whose cumulative sums are ``cumulative``, ending in 1."""
     stride = np.uint64(2 if in_a_row else ELEMENT_STRIDE)
@@ -279,7 +304,7 @@ def fill_weighted(
 
 
 @njit(nogil=True, cache=True)
-def canonical(key: np.uint64, stream: np.uint64, n: np.uint64, real: float) -> tuple[float, np.uint64]:
+def canonical(key: Key, stream: np.uint64, n: np.uint64, real: float) -> tuple[float, np.uint64]:
     """A number in [0, 1) of the type of ``real``, and the position after it."""
     if isinstance(real, np.float32):
         return min(unit(draw(key, stream, n)), np.float32(1 - 2.0**-24)), n + np.uint64(1)
@@ -296,7 +321,7 @@ def like(value: float, real: float) -> float:
 
 
 @njit(nogil=True, cache=True)
-def polar_normal(key: np.uint64, stream: np.uint64, n: np.uint64, spare: np.ndarray) -> tuple[float, np.uint64]:
+def polar_normal(key: Key, stream: np.uint64, n: np.uint64, spare: np.ndarray) -> tuple[float, np.uint64]:
     """A standard normal number by Marsaglia's polar method, and the position after it.
 
     The method gives two numbers; ``spare`` keeps the second for the next call: [1, number], or [0, _].
@@ -321,7 +346,7 @@ def polar_normal(key: np.uint64, stream: np.uint64, n: np.uint64, spare: np.ndar
 
 @njit(nogil=True, cache=True)
 def gamma_above_one(
-    key: np.uint64, stream: np.uint64, n: np.uint64, spare: np.ndarray, shape: float
+    key: Key, stream: np.uint64, n: np.uint64, spare: np.ndarray, shape: float
 ) -> tuple[float, float, np.uint64]:
     """Two factors of a number of the gamma distribution of ``shape`` >= 1 and scale 1, and the position after it.
 
@@ -343,7 +368,7 @@ def gamma_above_one(
 
 
 @njit(nogil=True, cache=True)
-def gamma(key: np.uint64, stream: np.uint64, n: np.uint64, spare: np.ndarray, shape: float) -> tuple[float, np.uint64]:
+def gamma(key: Key, stream: np.uint64, n: np.uint64, spare: np.ndarray, shape: float) -> tuple[float, np.uint64]:
     """A number of the gamma distribution of ``shape`` and scale 1, and the position after it."""
     real = spare[0]
     if shape >= 1:
@@ -357,7 +382,7 @@ def gamma(key: np.uint64, stream: np.uint64, n: np.uint64, spare: np.ndarray, sh
 
 
 @njit(nogil=True, cache=True)
-def fill_beta(out: np.ndarray, key: np.uint64, stream: np.uint64, start: np.uint64, alpha: float, beta: float) -> None:
+def fill_beta(out: np.ndarray, key: Key, stream: np.uint64, start: np.uint64, alpha: float, beta: float) -> None:
     """Numbers of the beta distribution, in the precision of ``out``."""
     spare_a, spare_b = np.zeros(2, out.dtype), np.zeros(2, out.dtype)
     real = spare_a[0]
@@ -424,7 +449,7 @@ def log_factorial_of(number: float, known: np.ndarray) -> float:
 
 @njit(nogil=True, cache=True)
 def poisson(
-    key: np.uint64, stream: np.uint64, n: np.uint64, terms: np.ndarray, factorials: np.ndarray, spare: np.ndarray
+    key: Key, stream: np.uint64, n: np.uint64, terms: np.ndarray, factorials: np.ndarray, spare: np.ndarray
 ) -> float:
     """A Poisson-distributed number for the mean with these :func:`poisson_terms`.
 
@@ -484,7 +509,7 @@ def poisson(
 def add_normal(
     out: np.ndarray,
     source: np.ndarray,
-    key: np.uint64,
+    key: Key,
     stream: np.uint64,
     start: np.uint64,
     mean: np.float32,
@@ -498,7 +523,7 @@ def add_normal(
 
 @njit(nogil=True, cache=True)
 def add_normal_double(
-    out: np.ndarray, source: np.ndarray, key: np.uint64, stream: np.uint64, start: np.uint64, mean: float, stddev: float
+    out: np.ndarray, source: np.ndarray, key: Key, stream: np.uint64, start: np.uint64, mean: float, stddev: float
 ) -> None:
     """:func:`add_normal` in double precision, for wide integers."""
     for e in range(out.size):
@@ -508,7 +533,7 @@ def add_normal_double(
 
 @njit(nogil=True, cache=True)
 def replace_by_shots(
-    out: np.ndarray, source: np.ndarray, key: np.uint64, stream: np.uint64, start: np.uint64, factor: np.float32
+    out: np.ndarray, source: np.ndarray, key: Key, stream: np.uint64, start: np.uint64, factor: np.float32
 ) -> None:
     """Poisson-distributed numbers with mean ``source / factor``, times ``factor``; 0 where the mean isn't positive."""
     # The terms of previous means, by the lowest byte of the source: those of all means for uint8.
@@ -529,7 +554,7 @@ def replace_by_shots(
 def sprinkle(
     out: np.ndarray,
     source: np.ndarray,
-    key: np.uint64,
+    key: Key,
     stream: np.uint64,
     start: np.uint64,
     probability: np.float32,
@@ -557,7 +582,7 @@ def sprinkle(
 
 @njit(nogil=True, cache=True, error_model="numpy")  # aspect ratios may be 0
 def crop_window(
-    key: np.uint64,
+    key: Key,
     stream: np.uint64,
     start: np.uint64,
     height: int,
@@ -612,7 +637,7 @@ def crop_window(
 
 @njit(nogil=True, cache=True)
 def crop_windows(
-    key: np.uint64,
+    key: Key,
     streams: np.ndarray,
     start: np.uint64,
     extents: np.ndarray,

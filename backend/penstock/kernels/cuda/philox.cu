@@ -8,15 +8,17 @@ struct Words {
 };
 
 struct Stream {
-    uint64 key, stream, start;
+    // Positions count 2**62 blocks, from block `base` on.
+    uint64 key, base, stream, start;
 
-    __device__ Stream(const Drawing &d, uint64 key, uint64 stream, uint64 start)
-        : key(key), stream(stream + SAMPLE_STRIDE * d.stream), start(start) {}
+    __device__ Stream(const Drawing &d, uint64 key, uint64 base, uint64 stream, uint64 start)
+        : key(key), base(base), stream(stream + SAMPLE_STRIDE * d.stream), start(start) {}
 
     // The first element of a group: there may be up to three before the sample's own.
     __device__ int64 first_of(int64 group) const { return GROUP * group - int64(start & 3); }
 
     __device__ Words block(uint64 counter) const {
+        counter += base;
         uint32 k0 = uint32(key), k1 = uint32(key >> 32);
         uint32 c0 = uint32(counter), c1 = uint32(counter >> 32), c2 = uint32(stream), c3 = uint32(stream >> 32);
         for (int round = 0; round < 10; round++) {
@@ -115,10 +117,10 @@ struct Pick {
 
 template <typename Distribution, typename Out>
 __global__ void draw_numbers(const int64 *__restrict__ first_blocks, const Drawing *__restrict__ drawings, int samples,
-                             uint64 key, uint64 stream, uint64 start, const float *__restrict__ table) {
+                             uint64 key, uint64 base, uint64 stream, uint64 start, const float *__restrict__ table) {
     int sample = sample_of(first_blocks, samples, blockIdx.x);
     const Drawing d = drawings[sample];
-    const Stream own(d, key, stream, start);
+    const Stream own(d, key, base, stream, start);
     #pragma unroll 1
     for (int round = 0; round < GROUPS; round++) {
         int64 group = group_of(blockIdx.x - first_blocks[sample], round), first = own.first_of(group);
@@ -133,10 +135,10 @@ __global__ void draw_numbers(const int64 *__restrict__ first_blocks, const Drawi
 
 template <typename Distribution, typename Real, typename T>
 __global__ void add_noise(const int64 *__restrict__ first_blocks, const Drawing *__restrict__ drawings, int samples,
-                          uint64 key, uint64 stream, uint64 start) {
+                          uint64 key, uint64 base, uint64 stream, uint64 start) {
     int sample = sample_of(first_blocks, samples, blockIdx.x);
     const Drawing d = drawings[sample];
-    const Stream own(d, key, stream, start);
+    const Stream own(d, key, base, stream, start);
     #pragma unroll 1
     for (int round = 0; round < GROUPS; round++) {
         int64 group = group_of(blockIdx.x - first_blocks[sample], round), first = own.first_of(group);
@@ -156,10 +158,10 @@ __global__ void add_noise(const int64 *__restrict__ first_blocks, const Drawing 
 // instead of d. CHANNELS: as many as all samples have; 0: that differs, or is another number.
 template <typename T, int CHANNELS>
 __global__ void sprinkle(const int64 *__restrict__ first_blocks, const Drawing *__restrict__ drawings, int samples,
-                         uint64 key, uint64 stream, uint64 start) {
+                         uint64 key, uint64 base, uint64 stream, uint64 start) {
     int sample = sample_of(first_blocks, samples, blockIdx.x);
     const Drawing d = drawings[sample];
-    const Stream own(d, key, stream, start);
+    const Stream own(d, key, base, stream, start);
     const float replaced = float(d.a), salted = float(d.b);
     const T salt = converted<T>(d.c), pepper = converted<T>(d.d);
     #pragma unroll 1
@@ -390,7 +392,7 @@ __device__ inline void draw_by_rejection(const Shots &shots, const Stream &strea
 // Numbers of the Poisson distribution. a: what the mean is divided by, and the number drawn is multiplied by.
 template <typename T>
 __global__ void __launch_bounds__(256, 4) replace_by_shots(const int64 *__restrict__ first_blocks, const Drawing *__restrict__ drawings, int samples,
-                                 uint64 key, uint64 stream, uint64 start, const Rejection *__restrict__ rejections,
+                                 uint64 key, uint64 base, uint64 stream, uint64 start, const Rejection *__restrict__ rejections,
                                  const double *__restrict__ factorials) {
     __shared__ float numbers[SHOTS];
     __shared__ uint16 places[SHOTS];    // of small means from the front, of larger ones from the end
@@ -412,7 +414,7 @@ __global__ void __launch_bounds__(256, 4) replace_by_shots(const int64 *__restri
         if (positive && mean >= MIN_REJECTED) places[SHOTS - 1 - atomicAdd(&many, 1)] = uint16(i);
     }
     __syncthreads();
-    const Stream own(d, key, stream, start);
+    const Stream own(d, key, base, stream, start);
     draw_products(Shots{numbers, places, 1, few, &few_taken}, own, begin);
     draw_by_rejection(Shots{numbers, places + SHOTS - 1, -1, many, &many_taken}, own, begin,
                       rejections, factorials);
@@ -432,10 +434,10 @@ __device__ inline uint32 remainder_of(uint32 value, uint32 divisor, uint64 recip
 // CHANNELS: as `sprinkle` has it.
 template <typename T, int CHANNELS>
 __global__ void jitter(const int64 *__restrict__ first_blocks, const Drawing *__restrict__ drawings, int samples,
-                       uint64 key, uint64 stream, uint64 start) {
+                       uint64 key, uint64 base, uint64 stream, uint64 start) {
     int sample = sample_of(first_blocks, samples, blockIdx.x);
     const Drawing d = drawings[sample];
-    const Stream own(d, key, stream, start);
+    const Stream own(d, key, base, stream, start);
     const uint32 farthest = uint32(d.a), places = 2 * farthest + 1;
     const int channels = CHANNELS ? CHANNELS : d.channels;
     const T fill = converted<T>(d.c);

@@ -273,5 +273,5 @@ def _run(
         # The first group may begin with up to three elements that aren't the sample's.
         groups = [blocks_for(entry.elements + _GROUP - 1, _GROUP) for entry in entries]
         counts = [blocks_for(number, _GROUPS * THREADS) for number in groups]
-    values = (RunValue(name, value) for name, value in first_stream._asdict().items())
+    values = (RunValue(name, value) for name, value in first_stream.launch_values().items())
     launch(SOURCE.kernel(instance), records(_Drawing, entries), counts, *values, *tables)

@@ -48,13 +48,12 @@ class ImageRandomCrop(ImageDecoder):
 
     def windows(self, samples: Samples, extents: np.ndarray) -> Regions:
         states = samples.workspace.arguments.get("_random_state")
-        if states is None:
-            first = sample_stream(self.seed, self._produced, 0)
-            streams = first.stream + np.uint64(SAMPLE_STRIDE) * np.array(samples.indices, np.uint64)
-            windows = self._crop.windows(first.key, streams, first.start, extents)
-        else:
-            own = (stream_from_state(states.samples[index], index) for index in samples.indices)
-            windows = np.array([self._crop.window(stream, *sizes) for stream, sizes in zip(own, extents.tolist())])
+        # The state of the first sample is the operator's; the samples' streams follow from it.
+        first = (
+            sample_stream(self.seed, self._produced, 0) if states is None else stream_from_state(states.samples[0], 0)
+        )
+        streams = first.stream + np.uint64(SAMPLE_STRIDE) * np.array(samples.indices, np.uint64)
+        windows = self._crop.windows(first.key, streams, first.start, extents)
         return Regions(windows[:, :2], windows[:, 2:])
 
     def begin(self, workspace: Workspace) -> None:

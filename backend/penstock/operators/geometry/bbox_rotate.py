@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from penstock.data_types import FLOAT, INT32, dtype_name
-from penstock.kernels.geometry import rotated_canvases, rotation_2d
-from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.kernels.boxes import gathered_rows
+from penstock.kernels.geometry import rotated_canvases, rotations_2d
+from penstock.schema import (
+    Argument,
+    Input,
+    Operator,
+    OutputSpec,
+    PlanColumns,
+    Sample,
+    Samples,
+    Schema,
+    Workspace,
+    register_operator,
+)
 from penstock.schema.example_data import boxes
+from penstock.schema.operator import Shape
 
 # The fraction kept of the difference between the enclosing box and the original size.
 _EXPANSION = {"expand": 1.0, "halfway": 0.5, "fixed": 0.0}
@@ -21,15 +35,37 @@ class BoxPlan:
 
     Attributes:
         boxes: those kept, in the output's format.
-        kept: for each input box, whether it is kept.
+        indices: of the boxes kept.
     """
 
     boxes: np.ndarray
-    kept: np.ndarray
+    indices: np.ndarray
+
+
+@dataclass(eq=False)
+class BoxPlans(PlanColumns[BoxPlan]):
+    """The results for many samples.
+
+    Attributes:
+        boxes, indices: see :class:`BoxPlan`; those of all samples, one after the other.
+        counts: how many boxes of each sample are kept.
+    """
+
+    boxes: np.ndarray
+    indices: np.ndarray
+    counts: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    def row(self, number: int) -> BoxPlan:
+        first = int(self.counts[:number].sum())
+        own = slice(first, first + int(self.counts[number]))
+        return BoxPlan(self.boxes[own], self.indices[own])
 
 
 @register_operator
-class BBoxRotate(Operator[None, BoxPlan]):
+class BBoxRotate(Operator[None, BoxPlan, BoxPlans]):
     """Rotates bounding boxes as `rotate` rotates their image; boxes that leave the canvas are clipped or removed."""
 
     schema = Schema(
@@ -114,97 +150,95 @@ class BBoxRotate(Operator[None, BoxPlan]):
             specs.append(OutputSpec(INT32, "", labels.ndim()))
         return specs
 
-    def infer(self, sample: Sample[None, BoxPlan]) -> list[tuple[int, ...]]:
-        shape = sample.shapes[0]
-        if len(shape) != 2 or shape[1] != 4:
-            raise RuntimeError(f"Boxes must be of shape (boxes, 4), got {list(shape)}")
-        if len(sample.shapes) > 1:
-            labels = sample.shapes[1]
-            if labels not in ((shape[0],), (shape[0], 1)):
-                raise RuntimeError(f"Labels must be of shape ({shape[0]},) or ({shape[0]}, 1), got {list(labels)}")
-        sample.plan = self._rotated(sample)
-        count = len(sample.plan.boxes)
-        return [(count, *shape[1:]) for shape in sample.shapes]
+    def infer_batch(self, samples: Samples[None, BoxPlan, BoxPlans]) -> tuple[Sequence[np.ndarray], BoxPlans]:
+        from penstock.operators.geometry._rotated_boxes_cpu import rotate_boxes
 
-    def _rotated(self, sample: Sample[None, BoxPlan]) -> BoxPlan:
-        extents = self._extents(sample)
-        canvas = self._canvas(sample, extents)
-        low, size = self._corners(sample.inputs[0], extents)
-        rotation = rotation_2d(sample["angle"]).T
-        centre = (low + size / 2 - extents / 2) @ rotation.T + canvas / 2
-        enclosing = np.abs(size) @ np.abs(rotation).T
-        size = _turned(size, sample["angle"])
-        half = (size + (enclosing - size) * _EXPANSION[self.args["mode"]]) / 2
-        low, high = centre - half, centre + half
-        cut_low, cut_high = np.clip(low, 0, canvas), np.clip(high, 0, canvas)
-        whole, rest = np.prod(high - low, axis=1), np.prod(cut_high - cut_low, axis=1)
-        kept = rest >= self.args["remove_threshold"] * whole
-        return BoxPlan(self._formatted(cut_low[kept], cut_high[kept], canvas), kept)
+        shapes = samples.shapes()
+        if shapes.shape[1] != 2 or (shapes[:, 1] != 4).any():
+            bad = next(shape for shape in shapes.tolist() if len(shape) != 2 or shape[1] != 4)
+            raise RuntimeError(f"Boxes must be of shape (boxes, 4), got {bad}")
+        count = len(samples)
+        boxes = np.concatenate(samples.of(samples.workspace.inputs[0].samples))
+        firsts = np.zeros(count + 1, np.int64)
+        np.cumsum(shapes[:, 0], out=firsts[1:])
+        names = frozenset({"angle", "input_shape", "size"})
+        geometry = samples.derived(names, ("geometry", count), lambda: self._geometry(samples))
+        rotated, indices, counts = np.empty_like(boxes), np.empty(len(boxes), np.int32), np.empty(count, np.int64)
+        found = rotate_boxes(
+            boxes,
+            firsts,
+            *geometry,
+            self.args["bbox_normalized"],
+            self.args["bbox_layout"] == "xyWH",
+            _EXPANSION[self.args["mode"]],
+            self.args["remove_threshold"],
+            rotated,
+            indices,
+            counts,
+        )
+        outputs = [np.stack([counts, np.full(count, 4)], axis=1)]
+        if len(samples.workspace.inputs) > 1:
+            outputs.append(_label_shapes(shapes, samples.shapes(1), counts))
+        return outputs, BoxPlans(rotated[:found], indices[:found], counts)
 
-    def _extents(self, sample: Sample[None, BoxPlan]) -> np.ndarray:
-        """Width and height of the image."""
-        layout, shape = self.args["shape_layout"], self._input_shape(sample)
-        if len(shape) < len(layout):
-            raise RuntimeError(f"`input_shape` has {len(shape)} entries, but `shape_layout` is '{layout}'")
-        return np.array([shape[layout.index("W")], shape[layout.index("H")]], np.float64)
+    def _geometry(self, samples: Samples) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Extents of images, of rotated images, rotations, and the absolute cosines and sines of angles."""
+        count = len(samples)
+        angles, layout = samples.scalars("angle"), self.args["shape_layout"]
+        shapes = _given(
+            samples, "input_shape", ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
+        )
+        if shapes.shape[1] < len(layout):
+            raise RuntimeError(f"`input_shape` has {shapes.shape[1]} entries, but `shape_layout` is '{layout}'")
+        extents = np.empty((count, 2))
+        extents[:] = shapes[:, [layout.index("W"), layout.index("H")]]
+        rotations = rotations_2d(angles, count)
+        canvases = self._canvases(samples, extents, rotations)
+        radians = angles.astype(np.float32) * np.float32(np.pi / 180)
+        turns = np.empty((count, 2), np.float32)
+        turns[:, 0], turns[:, 1] = np.abs(np.cos(radians)), np.abs(np.sin(radians))
+        return extents, canvases, rotations, turns
 
-    @staticmethod
-    def _input_shape(sample: Sample[None, BoxPlan]) -> list[int]:
-        """The image's shape, of any integer type, as operators that return shapes use int64."""
-        computed = sample.tensor_argument("input_shape")
-        if computed is None:
-            return sample["input_shape"]
-        if computed.dtype.kind not in "iu":
-            raise TypeError(f"`input_shape` must be of integers, got {computed.dtype}")
-        return computed.reshape(-1).tolist()
-
-    def _canvas(self, sample: Sample[None, BoxPlan], extents: np.ndarray) -> np.ndarray:
-        """Width and height of the rotated image."""
+    def _canvases(self, samples: Samples, extents: np.ndarray, rotations: np.ndarray) -> np.ndarray:
+        """Widths and heights of the rotated images."""
         if self.args["keep_size"]:
             return extents
-        if sample.given("size"):
-            given = self._size(sample)
-            if len(given) != 2:
-                raise RuntimeError(f"`size` list argument must be exactly two elements (HW), got {len(given)}")
-            return np.trunc(np.array(given[::-1], np.float64))
-        _, canvases = rotated_canvases(extents.astype(np.int64)[None], rotation_2d(sample["angle"])[None])
-        return canvases[0].astype(np.float64)
+        if not samples.given("size"):
+            _, canvases = rotated_canvases(extents.astype(np.int64), rotations)
+            return canvases.astype(np.float64)
+        sizes = _given(samples, "size", ("int32", "int64", "uint32", "float32"))
+        if sizes.shape[1] != 2:
+            raise RuntimeError(f"`size` list argument must be exactly two elements (HW), got {sizes.shape[1]}")
+        return np.broadcast_to(np.trunc(sizes[:, ::-1]), extents.shape).copy()
 
-    @staticmethod
-    def _size(sample: Sample[None, BoxPlan]) -> list[float]:
-        """The argument `size`, which may be integers if it is computed in the graph."""
-        computed = sample.tensor_argument("size")
-        if computed is None:
-            return sample["size"]
-        if computed.dtype not in (np.int32, np.int64, np.uint32, np.float32):
-            raise TypeError(f"`size` must be int32, int64, uint32 or float, got {computed.dtype}")
-        return computed.reshape(-1).tolist()
-
-    def _corners(self, boxes: np.ndarray, extents: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Upper left corners and sizes, in pixels."""
-        boxes = boxes.astype(np.float64)
-        if self.args["bbox_normalized"]:
-            boxes = boxes * np.tile(extents, 2)
-        low, second = boxes[:, :2], boxes[:, 2:]
-        return low, second if self.args["bbox_layout"] == "xyWH" else second - low
-
-    def _formatted(self, low: np.ndarray, high: np.ndarray, canvas: np.ndarray) -> np.ndarray:
-        boxes = np.hstack([low, high - low if self.args["bbox_layout"] == "xyWH" else high])
-        return boxes / np.tile(canvas, 2) if self.args["bbox_normalized"] else boxes
+    def compute_samples(self, workspace: Workspace[None, BoxPlan, BoxPlans], shapes: Sequence[Shape]) -> None:
+        if workspace.failures or not workspace.batch_size:
+            super().compute_samples(workspace, shapes)
+            return
+        plans, outputs = workspace.plans, [batch.contiguous_elements() for batch in workspace.outputs]
+        outputs[0][:] = plans.boxes.reshape(-1)
+        if len(workspace.inputs) > 1:
+            outputs[1][:] = gathered_rows(workspace.inputs[1].samples, plans.counts, plans.indices).reshape(-1)
 
     def compute(self, sample: Sample[None, BoxPlan]) -> None:
         sample.outputs[0][...] = sample.plan.boxes
         if len(sample.inputs) > 1:
-            sample.outputs[1][...] = sample.inputs[1][sample.plan.kept]
+            sample.outputs[1][...] = sample.inputs[1][sample.plan.indices]
 
 
-def _turned(size: np.ndarray, angle: float) -> np.ndarray:
-    """Widths and heights, swapped if the rotation makes a wide box taller than wide.
+def _given(samples: Samples, name: str, types: Sequence[str]) -> np.ndarray:
+    """An argument that may be of several types if it is computed: a row for each sample, or one for all."""
+    computed = samples.tensors(name)
+    if computed is None:
+        return samples.values(name)
+    if computed.dtype.name not in types:
+        raise TypeError(f"`{name}` must be {', '.join(types)}, got {computed.dtype}")
+    return computed.reshape(len(samples), -1).astype(np.float64)
 
-    In single precision, which decides whether the box that holds the rotated one is a square.
-    """
-    radians = np.float32(angle) * np.float32(np.pi / 180)
-    along, across = np.abs(np.cos(radians)), np.abs(np.sin(radians))
-    width, height = size.astype(np.float32).T
-    swapped = (width < height) != (along * width + across * height < across * width + along * height)
-    return np.where(swapped[:, None], size[:, ::-1], size)
+
+def _label_shapes(boxes: np.ndarray, labels: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """The shapes of the labels that are left; raises RuntimeError unless there was one for each box."""
+    for (count, _), shape in zip(boxes.tolist(), labels.tolist()):
+        if shape not in ([count], [count, 1]):
+            raise RuntimeError(f"Labels must be of shape ({count},) or ({count}, 1), got {shape}")
+    return np.column_stack([counts, labels[:, 1:]])

@@ -8,6 +8,7 @@ import numpy as np
 
 from penstock.kernels.cpu.options import inner, kernel
 from penstock.kernels.cpu.philox import canonical, draw_below
+from penstock.kernels.random_keys import Key
 
 __all__ = ["Rules", "search_all"]
 
@@ -49,7 +50,7 @@ def search_all(
     ratios: np.ndarray,
     crops: np.ndarray,
     sizes: np.ndarray,
-    key: np.uint64,
+    key: Key,
     streams: np.ndarray,
     start: np.uint64,
     windows: np.ndarray,
@@ -102,7 +103,7 @@ def search(
     ratios: np.ndarray,
     crop: np.ndarray,
     size: np.ndarray,
-    key: np.uint64,
+    key: Key,
     stream: np.uint64,
     start: np.uint64,
     window: np.ndarray,
@@ -155,7 +156,7 @@ def search(
 
 @inner
 def draw_place(
-    crop: np.ndarray, size: np.ndarray, key: np.uint64, stream: np.uint64, n: np.uint64, window: np.ndarray
+    crop: np.ndarray, size: np.ndarray, key: Key, stream: np.uint64, n: np.uint64, window: np.ndarray
 ) -> np.uint64:
     """A window of fixed extents at any place; the position after the draws."""
     ndim = len(crop)
@@ -173,7 +174,7 @@ def draw_window(
     scaling: np.ndarray,
     ratios: np.ndarray,
     size: np.ndarray,
-    key: np.uint64,
+    key: Key,
     stream: np.uint64,
     n: np.uint64,
     window: np.ndarray,

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from penstock.data_types import FLOAT, INT32, dtype_name
+from penstock.kernels.boxes import gathered_rows
 from penstock.operators.random._box_cropping import BoxCroppingOperator, BoxWindow, BoxWindows
 from penstock.schema import (
     Argument,
@@ -179,10 +180,7 @@ class RandomBBoxCrop(BoxCroppingOperator):
         outputs[0][:], outputs[1][:] = plans.anchors.reshape(-1), plans.shapes.reshape(-1)
         outputs[2][:] = self.written(plans.boxes).reshape(-1)
         if len(workspace.inputs) > 1:
-            given = workspace.inputs[1].samples
-            firsts = np.cumsum([0, *map(len, given[:-1])])
-            rows = firsts.repeat(plans.counts) + plans.indices
-            outputs[3][:] = np.concatenate(given)[rows].reshape(-1)
+            outputs[3][:] = gathered_rows(workspace.inputs[1].samples, plans.counts, plans.indices).reshape(-1)
         if self.args["output_bbox_indices"]:
             outputs[-1][:] = plans.indices
 

@@ -3,16 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
 
 from penstock.data_types import INT64
-from penstock.kernels.random_streams import bounded, philox
-from penstock.schema import Argument, Input, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema import (
+    Argument,
+    Input,
+    OutputSpec,
+    PlanColumns,
+    Sample,
+    Samples,
+    Schema,
+    Workspace,
+    register_operator,
+)
 from penstock.schema.example_data import Example, pictures
+from penstock.schema.operator import Shape
 from penstock.schema.random_operator import RandomOperator
+
+_ARGUMENTS = frozenset({"crop_shape", "in_shape", "roi_end", "roi_shape", "roi_start"})
+
+
+@dataclass(frozen=True)
+class StartRange:
+    """The lowest and highest start of a window along each axis, int64."""
+
+    lows: np.ndarray
+    highs: np.ndarray
+
+
+@dataclass(eq=False)
+class StartRanges(PlanColumns[StartRange]):
+    """The ranges of many samples, in rows."""
+
+    lows: np.ndarray
+    highs: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.lows)
+
+    def row(self, number: int) -> StartRange:
+        return StartRange(self.lows[number], self.highs[number])
 
 
 @register_operator
-class ROIRandomCrop(RandomOperator[None, list[tuple[int, int]]]):
+class ROIRandomCrop(RandomOperator[None, StartRange, StartRanges]):
     """The start of a window of given extents. Along each axis it lies in the region of interest if it is smaller than
     that, and contains it if it is larger; it never leaves the input, if that is given.
 
@@ -79,67 +116,86 @@ class ROIRandomCrop(RandomOperator[None, list[tuple[int, int]]]):
             raise RuntimeError("The ``in_shape`` argument is incompatible with providing an input.")
         return [OutputSpec(INT64, ndim=1)]
 
-    def infer(self, sample: Sample[None, list[tuple[int, int]]]) -> tuple[int, ...]:
-        crop = sample["crop_shape"]
-        # The window may have fewer axes than the input; they are the first ones.
-        ndim = len(crop)
-        start = self._extents(sample, "roi_start", ndim)
-        if sample.given("roi_end"):
-            end = self._extents(sample, "roi_end", ndim)
+    def infer_batch(self, samples: Samples[None, StartRange, StartRanges]) -> tuple[np.ndarray, StartRanges]:
+        if samples.workspace.inputs:
+            lows, highs = _ranges(samples)
         else:
-            end = [s + extent for s, extent in zip(start, self._extents(sample, "roi_shape", ndim))]
-        bounds: Sequence[int] = ()
-        if sample.shapes:
-            bounds = sample.shapes[0][:ndim]
-        elif sample.given("in_shape"):
-            bounds = self._extents(sample, "in_shape", ndim)
-        _check_extents("Input shape", bounds)
-        _check_extents("Crop shape", crop)
-        _check_bounds(bounds, crop, start, end)
-        sample.plan = [
-            _start_range(crop[axis], start[axis], end[axis], bounds[axis] if axis < len(bounds) else None)
-            for axis in range(ndim)
-        ]
-        return (ndim,)
+            lows, highs = samples.derived(_ARGUMENTS, "ranges", lambda: _ranges(samples))
+        count, ndim = len(samples), lows.shape[1]
+        if len(lows) != count:
+            lows, highs = lows.repeat(count, axis=0), highs.repeat(count, axis=0)
+        return np.full((count, 1), ndim), StartRanges(lows, highs)
 
-    @staticmethod
-    def _extents(sample: Sample[None, list[tuple[int, int]]], name: str, ndim: int) -> list[int]:
-        values = sample[name]
-        if len(values) == 1:
-            return values * ndim
-        if len(values) != ndim:
-            raise RuntimeError(f'Argument "{name}" expected shape {ndim} but got {len(values)} values')
-        return values
+    def compute_samples(self, workspace: Workspace[None, StartRange, StartRanges], shapes: Sequence[Shape]) -> None:
+        from penstock.operators.random._starts_cpu import draw_starts
 
-    def compute(self, sample: Sample[None, list[tuple[int, int]]]) -> None:
-        draws = philox(self.stream(sample))
-        sample.outputs[0][...] = [
-            low if low == high else low + bounded(draws, high - low + 1) for low, high in sample.plan
-        ]
+        if workspace.failures or not workspace.batch_size:
+            super().compute_samples(workspace, shapes)
+            return
+        ranges = workspace.plans
+        starts = workspace.outputs[0].contiguous_elements().reshape(ranges.lows.shape)
+        draw_starts(*self.streams(workspace, range(workspace.batch_size)), ranges.lows, ranges.highs, starts)
+
+    def compute(self, sample: Sample[None, StartRange]) -> None:
+        from penstock.operators.random._starts_cpu import draw_starts
+
+        streams = self.streams(sample.workspace, [sample.index])
+        draw_starts(*streams, sample.plan.lows[None], sample.plan.highs[None], sample.outputs[0][None])
 
 
-def _check_extents(name: str, extents: Sequence[int]) -> None:
-    for axis, extent in enumerate(extents):
-        if extent < 0:
-            raise RuntimeError(f"{name} can't be negative. Got {extent} in axis {axis}")
+def _ranges(samples: Samples) -> tuple[np.ndarray, np.ndarray]:
+    """The lowest and highest starts, int64: a row for each sample, or one row for all."""
+    crop = samples.values("crop_shape")
+    # The window may have fewer axes than the input; they are the first ones.
+    ndim = crop.shape[1]
+    start = _extents(samples, "roi_start", ndim)
+    if samples.given("roi_end"):
+        end = _extents(samples, "roi_end", ndim)
+    else:
+        end = start + _extents(samples, "roi_shape", ndim)
+    bounds = np.empty((1, 0))
+    if samples.workspace.inputs:
+        bounds = samples.shapes()[:, :ndim]
+    elif samples.given("in_shape"):
+        bounds = _extents(samples, "in_shape", ndim)
+    _check_extents("Input shape", bounds)
+    _check_extents("Crop shape", crop)
+    axes = bounds.shape[1]
+    _check_bounds(bounds, crop[:, :axes], start[:, :axes], end[:, :axes])
+    low, high = np.minimum(start, end - crop), np.maximum(start, end - crop)
+    if axes:
+        low, high = (np.broadcast_to(ends, (max(len(ends), len(bounds)), ndim)).copy() for ends in (low, high))
+        low[:, :axes] = np.maximum(low[:, :axes], 0)
+        high[:, :axes] = np.minimum(high[:, :axes], bounds - crop[:, :axes])
+    return low.astype(np.int64), high.astype(np.int64)
 
 
-def _check_bounds(bounds: Sequence[int], crop: list[int], start: list[int], end: list[int]) -> None:
-    for axis, extent in enumerate(bounds):
-        if extent < crop[axis]:
-            raise RuntimeError(
-                f"Cropping shape can't be bigger than the input shape. Got: {crop[axis]} > {extent} in axis {axis}"
-            )
-        if start[axis] < 0 or end[axis] > extent:
-            raise RuntimeError(
-                f"ROI can't be out of bounds. Got roi_start[{start[axis]}], roi_end[{end[axis]}], sample_shape[{extent}], "
-                f"for d={axis}"
-            )
+def _extents(samples: Samples, name: str, ndim: int) -> np.ndarray:
+    """An argument with a value for each axis, or one for all: a row for each sample, or one row for all."""
+    values = samples.values(name)
+    if values.shape[1] == 1:
+        return values.repeat(ndim, axis=1)
+    if values.shape[1] != ndim:
+        raise RuntimeError(f'Argument "{name}" expected shape {ndim} but got {values.shape[1]} values')
+    return values
 
 
-def _start_range(crop: int, start: int, end: int, bound: int | None) -> tuple[int, int]:
-    """The lowest and highest start of the window along one axis."""
-    low, high = sorted((start, end - crop))
-    if bound is not None:
-        low, high = max(low, 0), min(high, bound - crop)
-    return low, high
+def _check_extents(name: str, extents: np.ndarray) -> None:
+    for row, axis in np.argwhere(extents < 0):
+        raise RuntimeError(f"{name} can't be negative. Got {extents[row, axis]:.0f} in axis {axis}")
+
+
+def _check_bounds(bounds: np.ndarray, crop: np.ndarray, start: np.ndarray, end: np.ndarray) -> None:
+    if not ((bounds < crop) | (start < 0) | (end > bounds)).any():
+        return
+    tables = np.broadcast_arrays(bounds, crop, start, end)
+    for rows in zip(*(table.astype(np.int64).tolist() for table in tables)):
+        for axis, (extent, size, first, last) in enumerate(zip(*rows)):
+            if extent < size:
+                raise RuntimeError(
+                    f"Cropping shape can't be bigger than the input shape. Got: {size} > {extent} in axis {axis}"
+                )
+            if first < 0 or last > extent:
+                raise RuntimeError(
+                    f"ROI can't be out of bounds. Got roi_start[{first}], roi_end[{last}], sample_shape[{extent}], for d={axis}"
+                )

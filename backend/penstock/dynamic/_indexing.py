@@ -1,0 +1,91 @@
+"""Parts of tensors, and of each sample of batches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, SupportsIndex
+
+import numpy as np
+
+from penstock.dynamic._conversion import Array, sample_list
+from penstock.dynamic._devices import Device
+from penstock.dynamic._eval_contexts import EvalContext
+from penstock.dynamic._faculties import Given, Outcome
+from penstock.tensors import TensorCPU, TensorGPU, TensorList
+
+
+class Whole(Protocol):
+    """The tensor that is indexed."""
+
+    @property
+    def storage(self) -> Array: ...
+
+    @property
+    def device(self) -> Device: ...
+
+
+class Part:
+    """The work of indexing a tensor."""
+
+    count = 1
+
+    def __init__(self, whole: Whole, indices: Sequence[object]) -> None:
+        self._whole, self._indices = whole, indices
+
+    @property
+    def device(self) -> str:
+        return self._whole.device.device_type
+
+    def sketch(self, context: EvalContext) -> None:
+        """Nothing is known before."""
+
+    def run(self, context: EvalContext) -> list[TensorList]:
+        storage = self._whole.storage
+        array = storage.array
+        indices = tuple(map(_position, self._indices))
+        part = array[(*indices, Ellipsis) if Ellipsis not in indices else indices]
+        layout = _kept(storage.layout(), indices)
+        if isinstance(storage, TensorCPU):
+            part = np.ascontiguousarray(part).reshape(part.shape)
+            return [sample_list(TensorCPU.of_array(part, layout, "", storage.dtype))]
+        with array.device:
+            return [sample_list(TensorGPU.of_array(part.copy(), layout, "", storage.dtype))]
+
+
+def _position(item: Given) -> Outcome:
+    if isinstance(item, slice):
+        return slice(*(None if bound is None else int(bound) for bound in (item.start, item.stop, item.step)))
+    if item is Ellipsis:
+        return item
+    if isinstance(item, SupportsIndex):
+        return int(item)
+    raise TypeError(f"A tensor is indexed by integers, slices, `...` and tensors of one element, got {item!r}")
+
+
+def _kept(layout: str, indices: Sequence[object]) -> str:
+    """The names of the dimensions that are left after indexing."""
+    if not layout:
+        return ""
+    around = list(indices)
+    spread = len(layout) - len([item for item in around if item is not Ellipsis])
+    place = around.index(Ellipsis) if Ellipsis in around else len(around)
+    whole: list[object] = [*around[:place], *[slice(None)] * spread, *around[place + 1 :]]
+    return "".join(name for name, item in zip(layout, whole) if isinstance(item, slice))
+
+
+def subscript_arguments(index: object, ndim: int) -> dict[str, object]:
+    """The arguments of `_TensorSubscript` for an index of samples with ``ndim`` dimensions."""
+    indices = index if isinstance(index, tuple) else (index,)
+    arguments: dict[str, object] = {}
+    axis = 0
+    for position, item in enumerate(indices):
+        if item is Ellipsis:
+            axis = ndim - (len(indices) - position - 1)
+            continue
+        if isinstance(item, slice):
+            bounds = {"lo": item.start, "hi": item.stop, "step": item.step}
+            arguments |= {f"{name}_{axis}": bound for name, bound in bounds.items() if bound is not None}
+        else:
+            arguments[f"at_{axis}"] = item
+        axis += 1
+    return arguments

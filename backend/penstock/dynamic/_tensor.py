@@ -1,0 +1,315 @@
+"""``Tensor``, one array."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Protocol
+
+import numpy as np
+
+from penstock.dynamic import _dtypes
+from penstock.dynamic._conversion import Array, copied, is_array, of_array, of_numbers, sample_list
+from penstock.dynamic._devices import Device, DeviceLike
+from penstock.dynamic._devices import device as as_device
+from penstock.dynamic._dtypes import DType, DTypeLike
+from penstock.dynamic._dtypes import dtype as as_dtype
+from penstock.dynamic._eval_modes import SYNCHRONOUS, EvalMode
+from penstock.dynamic._faculties import Outcome, faculties
+from penstock.dynamic._indexing import Part
+from penstock.dynamic._invariants import all_unmarked, unmarked
+from penstock.dynamic._pending import Result, Work, deferred, evaluated
+from penstock.dynamic._value import Value
+from penstock.tensors import Tensor as Storage
+from penstock.tensors import TensorCPU, TensorList
+from penstock.tensors.formatting import tensor_text
+from penstock.tensors.tensor import check_layout
+
+
+class _Samples(Protocol):
+    """The batch that a tensor is a sample of."""
+
+    @property
+    def storage(self) -> Array: ...
+
+    @property
+    def device(self) -> Device: ...
+
+
+class Tensor(Value):
+    """One array, with a type, a layout and a device. :func:`tensor` and :func:`as_tensor` make them, and operators do.
+
+    Args:
+        data: an array of any library, numbers and lists of them, or a tensor.
+        dtype: to convert to; by default the data's own, or INT32 and FLOAT for Python's numbers.
+        device: to copy to; by default where the data is.
+        layout: the names of the dimensions, e.g. ``HWC``.
+        copy: copy the data, so that it may change afterwards.
+
+    >>> Tensor([[1, 2], [3, 4]], layout="HW")[1] * 2
+    Tensor(
+        [6 8],
+        dtype=i32,
+        layout="W",
+        device="cpu",
+        shape=(2,))
+    """
+
+    __slots__ = ("_batch", "_index_in_batch", "_storage")
+
+    _storage: Array
+    _batch: _Samples | None
+
+    def __init__(
+        self,
+        data: object = None,
+        dtype: DTypeLike | None = None,
+        device: DeviceLike | None = None,
+        layout: str | None = None,
+        batch: _Samples | None = None,
+        index_in_batch: int = 0,
+        invocation_result: Result | None = None,
+        copy: bool = False,
+    ) -> None:
+        self._storage = self._device = None
+        self._external = False
+        self._batch, self._index_in_batch = batch, index_in_batch
+        self._invocation_result = invocation_result
+        if invocation_result is None and batch is None:
+            self._take(unmarked(data), unmarked(dtype), as_device(unmarked(device)), unmarked(layout), copy)
+        elif EvalMode.current() in SYNCHRONOUS:
+            self.evaluate()
+
+    def _take(
+        self, data: object, dtype: DTypeLike | None, device: Device | None, layout: str | None, copy: bool
+    ) -> None:
+        if data is None:
+            raise ValueError("A tensor needs data: an array, a number or a list of numbers")
+        if layout is not None and not isinstance(layout, str):
+            raise ValueError(f"A layout must be a string, got {layout!r}")
+        wanted = None if dtype is None else as_dtype(dtype)
+        if isinstance(data, Tensor):
+            self._share(data)
+        elif is_array(data):
+            self._storage = of_array(data, "")
+            self._external = not copy
+            copy_now = copy and wanted in (None, self.dtype) and device in (None, self.device)
+            if copy_now:
+                self._storage = copied(self._storage)
+            copy = copy and not copy_now
+        else:
+            array, kind = of_numbers(all_unmarked(data), wanted)
+            self._storage = TensorCPU.of_array(array, "", "", kind)
+            copy = False
+        if wanted is not None and wanted != self.dtype:
+            self._share(faculties().call("Cast", (self._alias(),), {"dtype": wanted.type_id}, None).evaluate())
+            copy = False
+        if device is not None and device != self.device:
+            self._share(self._alias().to_device(device).evaluate())
+        elif copy:
+            self._share(self._alias().to_device(self.device, force_copy=True).evaluate())
+        if layout and layout != self.layout:
+            self._storage = of_array(self.storage, check_layout(layout, self.ndim))
+
+    @classmethod
+    def of(cls, storage: Storage) -> Tensor:
+        """The tensor with this data."""
+        self = cls.__new__(cls)
+        self._storage = storage
+        self._device = self._invocation_result = self._batch = None
+        self._external = False
+        self._index_in_batch = 0
+        return self
+
+    @classmethod
+    def results_of(cls, work: Work, external: bool = False) -> list[Tensor]:
+        """The results of a call, which are tensors; see :func:`~penstock.dynamic._pending.evaluated`."""
+        lists = evaluated(work, external)
+        if lists is None:
+            return [cls(invocation_result=result) for result in deferred(work, None)]
+        return [cls.of(found[0]) for found in lists]
+
+    def _alias(self) -> Tensor:
+        """Another object for the same data, for calls whose result this one becomes."""
+        other = Tensor.__new__(Tensor)
+        other._share(self)
+        return other
+
+    def _share(self, other: Tensor) -> None:
+        for name in ("_storage", "_device", "_external", "_batch", "_index_in_batch", "_invocation_result"):
+            setattr(self, name, getattr(other, name))
+
+    # -- data ------------------------------------------------------------------------------------------------------
+
+    def evaluate(self) -> Tensor:
+        """Runs the call that this is the result of, if that was not done before; returns the same object."""
+        if self._storage is None:
+            if self._batch is not None:
+                self._storage = self._batch.storage[self._index_in_batch]
+            else:
+                assert self._invocation_result is not None
+                self._storage = self._invocation_result.value()[0]
+        return self
+
+    @property
+    def storage(self) -> Array:
+        """The data, as pipelines have it: a ``TensorCPU`` or ``TensorGPU``."""
+        return self._storage if self._storage is not None else self.evaluate()._storage
+
+    def tensor_list(self, count: int = 1) -> TensorList:
+        """The data as the batch in which each of ``count`` samples is this tensor."""
+        result = self._invocation_result
+        if result is not None and count == 1:
+            return result.value()
+        return sample_list(self.storage, count)
+
+    def sketch(self) -> TensorList:
+        """A batch, maybe without samples, of this type, rank and layout."""
+        if self._storage is None and self._invocation_result is not None:
+            return self._invocation_result.sketch()
+        return sample_list(self.storage)
+
+    def _is_same_tensor(self, other: Tensor) -> bool:
+        return self._storage is other._storage and self._invocation_result is other._invocation_result
+
+    def device_type(self) -> str:
+        if self._storage is not None:
+            return self._storage.device_type
+        if self._batch is not None:
+            return self._batch.device.device_type
+        assert self._invocation_result is not None
+        return self._invocation_result.device
+
+    def _gpu(self) -> Device:
+        return Device("gpu", self.storage.device_id()) if self._storage is not None else Device("gpu")
+
+    # -- properties ------------------------------------------------------------------------------------------------
+
+    @property
+    def dtype(self) -> DType:
+        """The type of the elements."""
+        return DType.from_type_id(self.sketch().dtype if self._storage is None else self._storage.dtype)
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return self.sketch().ndim() if self._storage is None else self._storage.array.ndim
+
+    @property
+    def layout(self) -> str | None:
+        """The names of the dimensions, or None."""
+        return (self.sketch() if self._storage is None else self._storage).layout() or None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The extents."""
+        return tuple(self.storage.array.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def itemsize(self) -> int:
+        """The size of an element, in bytes."""
+        return self.dtype.bytes
+
+    @property
+    def nbytes(self) -> int:
+        """The size of all elements, in bytes."""
+        return self.size * self.itemsize
+
+    def item(self) -> Outcome:
+        """The one element as Python's number; raises ValueError if there are more, or none."""
+        if self.size != 1:
+            raise ValueError(f"Only a tensor of one element can be a number; this one has {self.size}")
+        return self.cpu().storage.array.reshape(-1)[0].item()
+
+    def __bool__(self) -> bool:
+        if self.size != 1:
+            raise ValueError(f"A tensor of {self.size} elements is neither true nor false")
+        return bool(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __index__(self) -> int:
+        if self.dtype.kind not in (_dtypes.Kind.signed, _dtypes.Kind.unsigned):
+            raise TypeError(f"A tensor of {self.dtype} cannot be an index")
+        return int(self.item())
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("A tensor without dimensions has no length")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return (self[index] for index in range(len(self)))
+
+    # -- other libraries -------------------------------------------------------------------------------------------
+
+    def __array__(self, dtype: np.dtype | None = None, copy: bool | None = None) -> np.ndarray:
+        storage = self.storage
+        if not isinstance(storage, TensorCPU):
+            raise TypeError("This tensor is on a GPU: `.cpu()` copies it to where numpy can see it")
+        return storage.__array__(dtype, copy)
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, object]:
+        if self.device.device_type == "cpu":
+            raise AttributeError("This tensor is on the CPU: `.gpu()` copies it to a GPU")
+        return self.storage.__cuda_array_interface__
+
+    def __dlpack__(self, **options: object) -> object:
+        return self.storage.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.storage.__dlpack_device__()
+
+    def torch(self, copy: bool = False) -> Outcome:
+        """The data as a tensor of PyTorch, which shares the memory unless ``copy``."""
+        made = require_torch("Tensor.torch()").from_dlpack(self)
+        return made.clone() if copy else made
+
+    def __array_ufunc__(self, function: np.ufunc, method: str, *inputs: object, **options: object) -> Outcome:
+        """numpy's operators are those of dynamic mode; its other functions give numpy's arrays."""
+        result = super().__array_ufunc__(function, method, *inputs, **options)
+        if result is not NotImplemented:
+            return result
+        arrays = [np.asarray(item) if isinstance(item, Tensor) else item for item in inputs]
+        return getattr(function, method)(*arrays, **options)
+
+    # -- text and indices ------------------------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        host = self.storage.as_cpu()
+        return tensor_text("Tensor", host.array, self.dtype, host.layout(), str(self.device), self.shape)
+
+    def _repr_html_(self) -> str:
+        return self.storage._repr_html_()
+
+    def __getitem__(self, index: object) -> Tensor:
+        """Part of the tensor, as numpy's: integers, slices with any step, ``...``; also tensors of one element."""
+        indices = index if isinstance(index, tuple) else (index,)
+        if all(
+            item is Ellipsis or item == slice(None) for item in indices if isinstance(item, (slice, type(...)))
+        ) and all(isinstance(item, (slice, type(...))) for item in indices):
+            return self
+        if sum(item is not Ellipsis for item in indices) > self.ndim:
+            raise ValueError(f"The number of ranges ({len(indices)}) is greater than that of dimensions ({self.ndim})")
+        if sum(item is Ellipsis for item in indices) > 1:
+            raise ValueError("Only one Ellipsis is allowed in an index")
+        return Tensor.results_of(Part(self, indices), self._external)[0]
+
+
+def require_torch(purpose: str) -> Outcome:
+    """PyTorch; raises RuntimeError if it is not installed."""
+    try:
+        import torch
+    except ModuleNotFoundError:
+        raise RuntimeError(f"{purpose} requires PyTorch to be installed.") from None
+    return torch

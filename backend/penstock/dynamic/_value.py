@@ -1,0 +1,195 @@
+"""What tensors and batches have in common."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import numpy as np
+
+from penstock.dynamic._devices import Device, DeviceLike
+from penstock.dynamic._devices import device as as_device
+from penstock.dynamic._faculties import Outcome, faculties
+from penstock.dynamic._invariants import unmarked
+from penstock.dynamic._pending import Result
+
+_Own = TypeVar("_Own", bound="Value")
+# numpy's functions that are operators, by their name in the expressions of arithmetic.
+_OPERATORS = {
+    np.add: "add",
+    np.subtract: "sub",
+    np.multiply: "mul",
+    np.power: "pow",
+    np.true_divide: "fdiv",
+    np.floor_divide: "div",
+    np.remainder: "mod",
+    np.equal: "eq",
+    np.not_equal: "neq",
+    np.less: "lt",
+    np.less_equal: "leq",
+    np.greater: "gt",
+    np.greater_equal: "geq",
+    np.bitwise_and: "bitand",
+    np.bitwise_or: "bitor",
+    np.bitwise_xor: "bitxor",
+    np.left_shift: "lshift",
+    np.right_shift: "rshift",
+}
+
+
+class Value:
+    """What tensors and batches have in common: arithmetic, and where they are."""
+
+    __slots__ = ("__weakref__", "_device", "_external", "_invocation_result")
+    _invocation_result: Result | None
+    _device: Device | None
+    _external: bool
+
+    @property
+    def device(self) -> Device:
+        """Where the data is, or will be."""
+        if self._device is None:
+            self._device = Device.CPU if self.device_type() == "cpu" else self._gpu()
+        return self._device
+
+    def device_type(self) -> str:
+        """``cpu`` or ``gpu``."""
+        raise NotImplementedError
+
+    def _gpu(self) -> Device:
+        return Device("gpu")
+
+    def is_external(self) -> bool:
+        """Whether the memory is the program's, which may change it."""
+        return self._external
+
+    def evaluate(self: _Own) -> _Own:
+        """Runs the call that this is the result of, if that was not done before; returns the same object."""
+        raise NotImplementedError
+
+    def cpu(self: _Own) -> _Own:
+        """The same data on the CPU."""
+        return self.to_device(Device.CPU)
+
+    def gpu(self: _Own, index: int | None = None) -> _Own:
+        """The same data on a GPU, by default the current one."""
+        return self.to_device(Device("gpu", index))
+
+    def to_device(self: _Own, device: DeviceLike, force_copy: bool = False) -> _Own:
+        """The same data on a device: the same object if it is there already, unless ``force_copy``."""
+        target = as_device(unmarked(device))
+        assert target is not None, "a device is given"
+        if target == self.device and not force_copy:
+            return self
+        copied: _Own = faculties().call("Copy", (self,), {}, target)
+        return copied
+
+    def __add__(self: _Own, other: object) -> _Own:
+        return faculties().apply("add", self, other)
+
+    def __radd__(self: _Own, other: object) -> _Own:
+        return faculties().apply("add", other, self)
+
+    def __sub__(self: _Own, other: object) -> _Own:
+        return faculties().apply("sub", self, other)
+
+    def __rsub__(self: _Own, other: object) -> _Own:
+        return faculties().apply("sub", other, self)
+
+    def __mul__(self: _Own, other: object) -> _Own:
+        return faculties().apply("mul", self, other)
+
+    def __rmul__(self: _Own, other: object) -> _Own:
+        return faculties().apply("mul", other, self)
+
+    def __pow__(self: _Own, other: object) -> _Own:
+        return faculties().apply("pow", self, other)
+
+    def __rpow__(self: _Own, other: object) -> _Own:
+        return faculties().apply("pow", other, self)
+
+    def __truediv__(self: _Own, other: object) -> _Own:
+        return faculties().apply("fdiv", self, other)
+
+    def __rtruediv__(self: _Own, other: object) -> _Own:
+        return faculties().apply("fdiv", other, self)
+
+    def __floordiv__(self: _Own, other: object) -> _Own:
+        return faculties().apply("div", self, other)
+
+    def __rfloordiv__(self: _Own, other: object) -> _Own:
+        return faculties().apply("div", other, self)
+
+    def __mod__(self: _Own, other: object) -> _Own:
+        return faculties().apply("mod", self, other)
+
+    def __rmod__(self: _Own, other: object) -> _Own:
+        return faculties().apply("mod", other, self)
+
+    def __neg__(self: _Own) -> _Own:
+        return faculties().apply("minus", self)
+
+    def __pos__(self: _Own) -> _Own:
+        return self
+
+    def __abs__(self: _Own) -> _Own:
+        return faculties().apply("abs", self)
+
+    def __invert__(self: _Own) -> _Own:
+        return faculties().apply("bitnot", self)
+
+    def __eq__(self: _Own, other: object) -> _Own:  # type: ignore[override]
+        return faculties().apply("eq", self, other)
+
+    def __ne__(self: _Own, other: object) -> _Own:  # type: ignore[override]
+        return faculties().apply("neq", self, other)
+
+    def __lt__(self: _Own, other: object) -> _Own:
+        return faculties().apply("lt", self, other)
+
+    def __le__(self: _Own, other: object) -> _Own:
+        return faculties().apply("leq", self, other)
+
+    def __gt__(self: _Own, other: object) -> _Own:
+        return faculties().apply("gt", self, other)
+
+    def __ge__(self: _Own, other: object) -> _Own:
+        return faculties().apply("geq", self, other)
+
+    def __and__(self: _Own, other: object) -> _Own:
+        return faculties().apply("bitand", self, other)
+
+    def __rand__(self: _Own, other: object) -> _Own:
+        return faculties().apply("bitand", other, self)
+
+    def __or__(self: _Own, other: object) -> _Own:
+        return faculties().apply("bitor", self, other)
+
+    def __ror__(self: _Own, other: object) -> _Own:
+        return faculties().apply("bitor", other, self)
+
+    def __xor__(self: _Own, other: object) -> _Own:
+        return faculties().apply("bitxor", self, other)
+
+    def __rxor__(self: _Own, other: object) -> _Own:
+        return faculties().apply("bitxor", other, self)
+
+    def __lshift__(self: _Own, other: object) -> _Own:
+        return faculties().apply("lshift", self, other)
+
+    def __rlshift__(self: _Own, other: object) -> _Own:
+        return faculties().apply("lshift", other, self)
+
+    def __rshift__(self: _Own, other: object) -> _Own:
+        return faculties().apply("rshift", self, other)
+
+    def __rrshift__(self: _Own, other: object) -> _Own:
+        return faculties().apply("rshift", other, self)
+
+    # Comparison makes tensors.
+    __hash__ = None  # type: ignore[assignment]
+
+    def __array_ufunc__(self, function: np.ufunc, method: str, *inputs: object, **options: object) -> Outcome:
+        """numpy's operators on arrays and these are those of dynamic mode."""
+        if method != "__call__" or options or function not in _OPERATORS:
+            return NotImplemented
+        return faculties().apply(_OPERATORS[function], *inputs)

@@ -1,0 +1,31 @@
+"""Drawing where windows start."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from penstock.kernels.cpu.options import OPTIONS
+from penstock.kernels.cpu.philox import draw_below
+from penstock.kernels.random_keys import Key
+
+
+@njit(**OPTIONS)
+def draw_starts(
+    key: Key, streams: np.ndarray, start: np.uint64, lows: np.ndarray, highs: np.ndarray, starts: np.ndarray
+) -> None:
+    """Draws a start from each range, which includes its ends; a range of one number draws nothing.
+
+    Args:
+        key, streams, start: the random streams of the samples.
+        lows, highs: int64 of shape (samples, axes).
+        starts: int64 of the same shape; output.
+    """
+    for i in range(len(streams)):
+        n = start
+        for axis in range(lows.shape[1]):
+            low, high = lows[i, axis], highs[i, axis]
+            starts[i, axis] = low
+            if low != high:
+                offset, n = draw_below(key, streams[i], n, np.uint64(high - low + 1))
+                starts[i, axis] += np.int64(offset)
