@@ -25,6 +25,9 @@ from penstock.kernels.codecs.limits import UNLIMITED, Limits
 from penstock.storage import ANYWHERE
 
 if TYPE_CHECKING:
+    from av.packet import Packet
+    from av.video.frame import VideoFrame
+
     from penstock.kernels.codecs.worker_pool import DecoderPool
 
 _PADDING = 1 << 16
@@ -97,7 +100,7 @@ class VideoIndex:
     points: list[int] | None
     times: np.ndarray
     keys: list[int]
-    packets: Sequence[Any] = ()
+    packets: Sequence[Packet] = ()
     key_packets: Sequence[int] = ()
 
     def key_before(self, index: int) -> int:
@@ -152,7 +155,7 @@ class Video:
         self.index = index
         self.next_frame: int | None = None
         self._keys_ahead = 0
-        self._decoded: Iterator[Any] = iter(())
+        self._decoded: Iterator[VideoFrame] = iter(())
         self._is_damaged = False
 
     @contextlib.contextmanager
@@ -195,13 +198,13 @@ class Video:
         times = (np.array(points, np.float64) - first) * float(self._stream.time_base or 0)
         return VideoIndex(points, times, [index for index, (_, is_key) in enumerate(shown) if is_key] or [0])
 
-    def _is_shown(self, packet: Any) -> bool:
+    def _is_shown(self, packet: Packet) -> bool:
         if packet.is_discard:
             # An edit list leaves it out.
             return False
         return self._codec.name not in ("vp8", "libvpx") or bool(memoryview(packet)[0] & _VP8_SHOWN)
 
-    def _index_by_decoding(self, packets: list[Any]) -> VideoIndex:
+    def _index_by_decoding(self, packets: list[Packet]) -> VideoIndex:
         count, keys = 0, []
         for frame in self._decoded_from(packets):
             if frame.key_frame:
@@ -213,7 +216,7 @@ class Video:
         rate = float(self._stream.average_rate or self._stream.guessed_rate or _USUAL_RATE)
         return VideoIndex(None, np.arange(count) / rate, keys, packets, stored)
 
-    def _decoded_from(self, packets: Iterable[Any]) -> Iterator[Any]:
+    def _decoded_from(self, packets: Iterable[Packet]) -> Iterator[VideoFrame]:
         """The frames in packets."""
         self._codec.flush_buffers()
         for packet in packets:
@@ -256,7 +259,7 @@ class Video:
         key, following = self.index.key_before(index), self.next_frame
         return index - (key if following is None or not key < following <= index else following)
 
-    def _frame(self, index: int) -> Any:
+    def _frame(self, index: int) -> VideoFrame:
         """Decodes one frame: continuing from the current position, or from its key frame if that is nearer."""
         following = self.next_frame
         if following is not None and self.index.key_before(index) <= following <= index:
@@ -299,7 +302,7 @@ class Video:
         points = self.index.points or [0]
         return points[0] - int(_MARGIN / (self._stream.time_base or 1))
 
-    def _frame_ahead(self, index: int) -> Any:
+    def _frame_ahead(self, index: int) -> VideoFrame:
         """Decodes up to the given frame."""
         points = self.index.points
         for frame in self._decoded:
@@ -329,7 +332,7 @@ class _Isolated:
     def __init__(self, encoded: np.ndarray, limits: Limits, pool: DecoderPool) -> None:
         self._encoded, self._pool = encoded, pool
         # Lets a worker recognize a video that it has open.
-        self._arguments: dict[str, Any] = {"token": next(self._tokens), "pixels": limits.pixels}
+        self._arguments: dict[str, object] = {"token": next(self._tokens), "pixels": limits.pixels}
         facts = pool.run("open_video", "this video", encoded, self._arguments)
         try:
             self._count, *sides = map(int, facts)
@@ -404,7 +407,7 @@ def _pyav() -> Any:
     return av
 
 
-def _to_rgb(frame: Any, output: np.ndarray) -> None:
+def _to_rgb(frame: VideoFrame, output: np.ndarray) -> None:
     height, width = frame.height, frame.width
     if frame.format.name not in ("yuv420p", "yuvj420p") or height % 2 or width % 2:
         output[...] = frame.to_ndarray(format="rgb24")
@@ -412,7 +415,9 @@ def _to_rgb(frame: Any, output: np.ndarray) -> None:
     from penstock.kernels.cpu.video_colour import planes_to_rgb
 
     luma, u, v = (
-        np.frombuffer(plane, np.uint8)[: plane.line_size * plane.height].reshape(-1, plane.line_size)[:, : plane.width]
+        np.frombuffer(memoryview(plane), np.uint8)[: plane.line_size * plane.height].reshape(-1, plane.line_size)[
+            :, : plane.width
+        ]
         for plane in frame.planes
     )
     full_range = frame.color_range == _FULL_RANGE or frame.format.name == "yuvj420p"

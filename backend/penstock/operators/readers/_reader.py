@@ -261,7 +261,7 @@ class Sources(Sequence[str]):
         name: the source of an item; by default its text.
     """
 
-    def __init__(self, items: Sequence[Any], indices: np.ndarray, name: Callable[[Any], str] = str) -> None:
+    def __init__(self, items: Sequence[object], indices: np.ndarray, name: Callable[..., str] = str) -> None:
         self._items = items
         self._indices = indices
         self._name = name
