@@ -138,6 +138,11 @@ train: setup  ## Retrain the digits classifier and write its ONNX file
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[train]"
 	$(BIN)/python training/train_digits.py
 
+.PHONY: train-jax
+train-jax: setup  ## The same in JAX, to compare: a table of accuracies
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[demo,jax]"
+	$(BIN)/python training/train_digits_jax.py
+
 .PHONY: models
 models: setup  ## Rewrite the model folders of pipelines/
 	@for file in pipelines/*_preprocess.py; do $(BIN)/penstock export $$file model_repository/$$(basename $$file .py); done

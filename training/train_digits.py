@@ -12,28 +12,23 @@ from __future__ import annotations
 
 import argparse
 import tempfile
-from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import torch
-from digits_data import Look, encode, load_split, write_digits
-from digits_pipeline import READER, ROOT, SERVED, digits_pipeline
+from digits_data import load_split, write_digits
+from digits_evaluation import accuracies, table
+from digits_pipeline import READER, ROOT, digits_pipeline
 from rich.console import Console
 from rich.progress import Progress
-from rich.table import Table
 from torch import nn
 
-from penstock import Pipeline
 from penstock.plugin.pytorch import DALIGenericIterator, LastBatchPolicy
-from penstock.serving.model_files import load_pipeline
 
 ONNX_FILE = ROOT / "model_repository" / "digits_classifier" / "1" / "model.onnx"
 BATCH = 64
-HELD_OUT_LOOKS = [
-    look for side in (16, 28, 64, 100, 224) for look in (Look(side, "PNG"), Look(side, "JPEG", colour=True))
-]
 
 
 class DigitsNetwork(nn.Sequential):
@@ -61,16 +56,6 @@ class Served(nn.Module):
     def forward(self, image: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         logits = self.network(image)
         return logits.argmax(1, keepdim=True), logits.softmax(1)
-
-
-def preprocess(pipeline: Pipeline, encoded: Sequence[bytes]) -> torch.Tensor:
-    """Encoded images as the network's input, (n, 1, 32, 32)."""
-    batches = []
-    for start in range(0, len(encoded), BATCH):
-        pipeline.feed_input("encoded_image", [np.frombuffer(data, np.uint8) for data in encoded[start : start + BATCH]])
-        (images,) = pipeline.run()
-        batches.append(torch.from_numpy(np.array(images.as_array())))
-    return torch.cat(batches)
 
 
 def train(folder: Path, epochs: int, seed: int, progress: Progress) -> DigitsNetwork:
@@ -107,26 +92,10 @@ def train(folder: Path, epochs: int, seed: int, progress: Progress) -> DigitsNet
     return network.eval()
 
 
-def accuracies(pipeline: Pipeline, network: nn.Module) -> dict[Look, float]:
-    """The part of the held-out digits that is recognized, for each of `HELD_OUT_LOOKS`."""
-    split = load_split()
-    labels = torch.from_numpy(split.held_out_labels)
-    found = {}
-    for look in HELD_OUT_LOOKS:
-        images = preprocess(pipeline, [encode(digit, look) for digit in split.held_out_digits])
-        with torch.inference_mode():
-            found[look] = (network(images).argmax(1) == labels).float().mean().item()
-    return found
-
-
-def table(found: dict[Look, float]) -> Table:
-    """The accuracies for each look, and their mean."""
-    shown = Table("encoding", "pixels", "colours", "held-out accuracy")
-    for look, accuracy in found.items():
-        shown.add_row(look.encoding, str(look.side), "colour" if look.colour else "grey", f"{accuracy:.3f}")
-    shown.add_section()
-    shown.add_row("mean", "", "", f"{np.mean(list(found.values())):.4f}")
-    return shown
+def recognize(network: nn.Module, images: np.ndarray) -> np.ndarray:
+    """The likeliest digits, (n,), in images, (n, 1, 32, 32)."""
+    with torch.inference_mode():
+        return network(torch.from_numpy(images)).argmax(1).numpy()
 
 
 def export(network: nn.Module, path: Path) -> None:
@@ -160,8 +129,7 @@ def main() -> None:
     console = Console()
     with tempfile.TemporaryDirectory() as folder, Progress(console=console) as progress:
         network = train(Path(folder), arguments.epochs, arguments.seed, progress)
-    pipeline = load_pipeline(SERVED, batch_size=BATCH, num_threads=2, prefetch_queue_depth=1)
-    console.print(table(accuracies(pipeline, network)))
+    console.print(table(accuracies(partial(recognize, network), BATCH)))
     export(network, arguments.output)
     print(f"wrote {arguments.output} ({arguments.output.stat().st_size / 1e3:.0f} kB)")
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from penstock.errors import ConfinedPathError
 from penstock.storage import local, remote
-from penstock.storage.local import Allocate, fresh_memory
+from penstock.storage.local import Allocate, OpenFile, fresh_memory
 from penstock.storage.paths import is_below, is_remote, join, without_file_protocol
 
 
@@ -97,6 +97,15 @@ class Files:
         if part.size != size:
             raise OSError(f"'{path}' ends before byte {start + size}")
         return part
+
+    def opened(self, path: str) -> OpenFile:
+        """A local file, opened to read ranges of it; raises OSError if that fails."""
+        return local.opened(self.path(path))
+
+    def version(self, path: str) -> tuple[int, ...]:
+        """A key that changes when a local file is rewritten; remote objects are taken to stay as they are."""
+        path = self.path(path)
+        return () if is_remote(path) else local.version(path)
 
     def size(self, path: str) -> int:
         """The number of bytes in a file."""

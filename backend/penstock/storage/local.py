@@ -30,7 +30,12 @@ def read(path: str, allocate: Allocate = fresh_memory) -> np.ndarray:
 
 def read_range(path: str, start: int, size: int, allocate: Allocate = fresh_memory) -> np.ndarray:
     """``size`` bytes of a file from ``start`` on; fewer at its end."""
-    return _read(_opened(path, _version(path)).descriptor, start, allocate(size))
+    return _read(opened(path).descriptor, start, allocate(size))
+
+
+def opened(path: str) -> OpenFile:
+    """The file, opened once for all who read it: their last one closes it."""
+    return _opened(path, version(path))
 
 
 def _read(descriptor: int, start: int, content: np.ndarray) -> np.ndarray:
@@ -61,22 +66,28 @@ def list_folder(path: str) -> list[tuple[str, bool]]:
         return [(entry.name, entry.is_dir()) for entry in scan]
 
 
-def _version(path: str) -> tuple[int, ...]:
+def version(path: str) -> tuple[int, ...]:
     """A key that changes when a file is rewritten."""
     status = os.stat(path)
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
-class _OpenFile:
-    """A file that stays open until its last reader is done."""
+class OpenFile:
+    """A file that stays open until its last reader is done.
 
-    def __init__(self, descriptor: int) -> None:
+    Attributes:
+        descriptor: for ``os.preadv`` and the like.
+        size: in bytes, when it was opened.
+    """
+
+    def __init__(self, descriptor: int, size: int) -> None:
         self.descriptor = descriptor
+        self.size = size
 
     def __del__(self) -> None:
         os.close(self.descriptor)
 
 
 @functools.lru_cache(maxsize=64)
-def _opened(path: str, version: tuple[int, ...]) -> _OpenFile:
-    return _OpenFile(os.open(path, os.O_RDONLY | os.O_CLOEXEC))
+def _opened(path: str, version: tuple[int, ...]) -> OpenFile:
+    return OpenFile(os.open(path, os.O_RDONLY | os.O_CLOEXEC), version[2])

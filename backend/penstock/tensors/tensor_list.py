@@ -61,7 +61,7 @@ class TensorList:
         self.shapes: list[Shape] = []
         # The shapes last converted to an array, and that array.
         self._shape_rows: tuple[list[Shape], np.ndarray] | None = None
-        self.source_infos: list[str] = []
+        self.source_infos: Sequence[str] = []
         self.positions: list[int] | None = None
         self._samples: list[Any] | None = []
         # The elements of all samples as one 1-D array if the batch is contiguous, else None.
@@ -459,6 +459,46 @@ class TensorListCPU(TensorList):
         layout = tensor.layout() if isinstance(tensor, Tensor) else ""
         dtype = tensor.dtype if isinstance(tensor, Tensor) else from_numpy_dtype(array.dtype)
         return TensorListCPU.of_samples([array] * num_samples, layout, dtype, array.ndim)
+
+    # The block of memory that holds the samples, and where they begin in it, until they are needed as arrays.
+    _parts: tuple[np.ndarray, np.ndarray] | None = None
+
+    @classmethod
+    def of_parts(
+        cls,
+        block: np.ndarray,
+        starts: np.ndarray,
+        shapes: Sequence[Shape],
+        dtype: DALIDataType,
+        ndim: int,
+        source_infos: Sequence[str] = (),
+    ) -> TensorListCPU:
+        """A batch of samples that lie anywhere in a block of memory; nothing is copied.
+
+        Args:
+            block: uint8 of shape (n,).
+            starts: the samples' first bytes, int64 of shape (samples,).
+            shapes, dtype, ndim: of the samples.
+            source_infos: of the samples.
+        """
+        batch = cls.of_samples([], "", dtype, ndim)
+        batch.shapes = list(shapes)
+        batch.source_infos = source_infos
+        batch._samples, batch._parts = None, (block, starts)
+        return batch
+
+    @property
+    def samples(self) -> list[Any]:
+        # Several threads may need the samples at once.
+        parts = self._parts
+        if self._samples is None and parts is not None:
+            block, starts = parts
+            kind = numpy_dtype(self._dtype)
+            sizes = [volume * kind.itemsize for volume in _volumes(self.shapes)]
+            spans = zip(starts.tolist(), sizes, self.shapes)
+            self._samples = [block[start : start + size].view(kind).reshape(shape) for start, size, shape in spans]
+            self._parts = None
+        return super().samples
 
     def contiguous_elements(self) -> np.ndarray:
         if self.elements is None:

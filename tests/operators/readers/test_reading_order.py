@@ -110,3 +110,31 @@ def test_continues_from_a_checkpoint(settings: OrderSettings, done: int) -> None
         order.next(i % 2 == 0)
     other.restore(json.loads(json.dumps(order.state())))
     assert [order.next(True) for _ in range(20)] == [other.next(True) for _ in range(20)]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        OrderSettings(size=11),
+        OrderSettings(size=11, shuffle=True, seed=3),
+        OrderSettings(size=50, shuffle=True, buffer_size=7, seed=3, shard_id=1, num_shards=3),
+        OrderSettings(size=50, shuffle=True, buffer_size=7, seed=3, shard_id=1, num_shards=3, pad_last_batch=True),
+        OrderSettings(size=23, num_shards=2, stick_to_shard=True, pad_last_batch=True),
+        OrderSettings(size=23, shuffle=True, shuffle_list=False, buffer_size=5, num_shards=2, stick_to_shard=True),
+        OrderSettings(size=23, shard_id=1, num_shards=2, epoch_shuffle_seed=5),
+        OrderSettings(size=23, epoch_shuffle_seed=5, groups=(3, 9, 0, 11)),
+        OrderSettings(size=1, shuffle=True),
+    ],
+)
+@pytest.mark.parametrize("batch_size", [1, 4, 64])
+def test_batches_are_in_the_order_of_single_samples(settings: OrderSettings, batch_size: int) -> None:
+    order = ReadingOrder(settings)
+    assert [order.take(batch_size).tolist() for _ in range(20)] == _batches(settings, batch_size, 20)
+
+
+def test_a_batch_after_a_checkpoint_follows_the_one_before() -> None:
+    settings = OrderSettings(size=50, shuffle=True, buffer_size=7, seed=3, epoch_shuffle_seed=None)
+    order, other = ReadingOrder(settings), ReadingOrder(settings)
+    order.take(31)
+    other.restore(json.loads(json.dumps(order.state())))
+    assert other.take(40).tolist() == order.take(40).tolist()

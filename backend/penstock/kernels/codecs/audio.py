@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import io
+import itertools
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,6 +20,28 @@ from penstock.kernels.codecs.headers.audio import (
     find_pcm_samples,
 )
 from penstock.kernels.codecs.worker_pool import DecoderPool
+
+# In bytes, with the first chunk.
+_FLAC_HEADER = 42
+# Compiling the kernel takes some seconds, which pays off after some ten thousand seconds of sound.
+_WORTH_COMPILING = 5000
+_recordings = itertools.count(1)
+
+
+def is_worthwhile() -> bool:
+    """Whether to decode FLAC here: the kernel is compiled, or was wanted often enough."""
+    from penstock.kernels.cpu.flac import decode_flac
+
+    return bool(decode_flac.signatures) or _is_cached() or next(_recordings) > _WORTH_COMPILING
+
+
+@functools.cache
+def _is_cached() -> bool:
+    """Whether an earlier process left the compiled kernel in numba's cache."""
+    from penstock.kernels.cpu.flac import decode_flac
+
+    folder = decode_flac.stats.cache_path
+    return folder is not None and any(Path(folder).glob("flac.decode_flac-*.nbi"))
 
 
 class Recording(Protocol):
@@ -47,15 +72,18 @@ def open_recording(encoded: np.ndarray, decoding: Decoding = FREELY) -> Recordin
         CorruptRecordingError: it is not a recording, or damaged.
     """
     known = check_recording(encoded.data)
-    plain = find_pcm_samples(encoded.data)
-    pool = decoding.pool_for(known.trusted)
-    recording: Recording
-    if plain is not None:
-        recording = _Pcm(encoded, plain)
-    else:
-        recording = _InProcess(encoded) if pool is None else _Isolated(encoded, known, pool)
+    recording = _opened(encoded, known, decoding.pool_for(known.trusted))
     check_length(recording.frames, recording.channels, recording.rate, encoded.size)
     return recording
+
+
+def _opened(encoded: np.ndarray, known: SoundFormat, pool: DecoderPool | None) -> Recording:
+    plain = find_pcm_samples(encoded.data)
+    if plain is not None:
+        return _Pcm(encoded, plain)
+    if pool is not None:
+        return _Isolated(encoded, known, pool)
+    return _Flac.of(encoded) or _InProcess(encoded)
 
 
 class _Pcm:
@@ -73,6 +101,46 @@ class _Pcm:
             np.left_shift(samples, np.int32(16), out=output)
         else:
             output[...] = samples
+
+
+class _Flac:
+    """A FLAC recording decoded by our own kernel: quicker than libsndfile, which is asked if anything is unusual."""
+
+    def __init__(self, encoded: np.ndarray, start: int) -> None:
+        self._encoded, self._start = encoded, start
+        head = bytes(encoded[:_FLAC_HEADER])
+        self._largest = int.from_bytes(head[10:12], "big")
+        packed = int.from_bytes(head[18:26], "big")
+        self.rate, self.channels = packed >> 44, (packed >> 41 & 7) + 1
+        self.bits, self.frames = (packed >> 36 & 31) + 1, packed & (1 << 36) - 1
+
+    @classmethod
+    def of(cls, encoded: np.ndarray) -> _Flac | None:
+        """The recording, if it is FLAC of the usual kind, and the kernel is compiled or worth it."""
+        if bytes(encoded[:4]) != b"fLaC" or not is_worthwhile():
+            return None
+        start, last = 4, False
+        while not last:
+            head = bytes(encoded[start : start + 4])
+            if len(head) < 4:
+                return None
+            last, start = head[0] > 127, start + 4 + int.from_bytes(head[1:], "big")
+        recording = cls(encoded, start)
+        return recording if recording.frames and recording.bits in (16, 24) else None
+
+    def read_into(self, output: np.ndarray) -> None:
+        from penstock.kernels.cpu.flac import MARGIN, decode_flac
+
+        data = np.empty(self._encoded.size + MARGIN, np.uint8)
+        data[: self._encoded.size] = self._encoded
+        data[self._encoded.size :] = 0
+        if output.dtype.kind == "f":
+            shift, scale = 0, 1 / (1 << self.bits - 1)
+        else:
+            shift, scale = output.dtype.itemsize * 8 - self.bits, 1
+        shifts = max(shift, 0), max(-shift, 0)
+        if not decode_flac(data, self._start, self.bits, self._largest, output, *shifts, scale):
+            _InProcess(self._encoded).read_into(output)
 
 
 class _InProcess:

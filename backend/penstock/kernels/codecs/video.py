@@ -1,4 +1,9 @@
-"""Decodes frames of video files with FFmpeg (PyAV) on the CPU, in this process or in a worker."""
+"""Decodes frames of video files with FFmpeg (PyAV) on the CPU, in this process or in a worker.
+
+A file's index says which frames there are, and where decoding can begin. It is made from the packets' timestamps, without
+decoding. Files without timestamps for all frames (elementary streams of H.264 and HEVC, MPEG's program streams, AVI with
+frames that refer to later ones) are decoded once for it, and their packets are kept in memory.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +11,10 @@ import contextlib
 import io
 import itertools
 import weakref
-from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -18,12 +25,18 @@ from penstock.kernels.codecs.limits import UNLIMITED, Limits
 from penstock.storage import ANYWHERE
 
 if TYPE_CHECKING:
+    from av.packet import Packet
+    from av.video.frame import VideoFrame
+
     from penstock.kernels.codecs.worker_pool import DecoderPool
 
 _PADDING = 1 << 16
 _FULL_RANGE = 2  # AVCOL_RANGE_JPEG
-# ITU-R BT.601: from (Y, U, V), all of unit range, to (R, G, B).
-_TO_RGB = np.array([[1.0, 0.0, 1.402], [1.0, -0.344136, -0.714136], [1.0, 1.772, 0.0]], np.float32)
+_USUAL_RATE = 25
+# How many key frames earlier than needed a file is entered at most, and how many seconds before its beginning.
+_MOST_KEYS_AHEAD, _MARGIN = 3, 10
+# Of VP8's frame header: whether the frame is shown.
+_VP8_SHOWN = 0x10
 
 
 class Clip(Protocol):
@@ -37,6 +50,13 @@ class Clip(Protocol):
 
     def __len__(self) -> int:
         """The number of frames."""
+
+    @property
+    def times(self) -> np.ndarray:
+        """When the frames are shown, in seconds from the first one on: float64 of shape (n,)."""
+
+    def fill(self, indices: Sequence[int], output: np.ndarray) -> None:
+        """Decodes the given frames as RGB to uint8 of shape (n, H, W, 3)."""
 
     def frames(self, indices: Sequence[int]) -> np.ndarray:
         """The given frames as RGB: uint8 of shape (n, H, W, 3)."""
@@ -65,20 +85,49 @@ def open_video(encoded: np.ndarray, decoding: Decoding = FREELY) -> Clip:
     return clip
 
 
+@dataclass(frozen=True)
+class VideoIndex:
+    """The frames of a file, in the order in which they are shown.
+
+    Attributes:
+        points: their timestamps, in the stream's unit; None: the file has none to go by.
+        times: when they are shown, in seconds from the first one on: float64.
+        keys: the frames at which decoding can begin.
+        packets: of a file without timestamps: its packets, in the order in which they are decoded.
+        key_packets: the positions of the key frames among them.
+    """
+
+    points: list[int] | None
+    times: np.ndarray
+    keys: list[int]
+    packets: Sequence[Packet] = ()
+    key_packets: Sequence[int] = ()
+
+    def key_before(self, index: int) -> int:
+        """The frame to begin with, to decode the one at ``index``."""
+        return self.keys[max(bisect_right(self.keys, index) - 1, 0)]
+
+
 class Video:
     """An open video file.
 
     Attributes:
         shape: of a decoded frame: (H, W, 3).
-        times: timestamps of the frames, in seconds.
+        index: of the file.
+        next_frame: the frame that decoding goes on with; None before it began.
 
     >>> video = Video("clip.mp4")  # doctest: +SKIP
     >>> video.frames([0, 10]).shape  # doctest: +SKIP
     (2, 720, 1280, 3)
     """
 
-    def __init__(self, source: str | np.ndarray, limits: Limits = UNLIMITED) -> None:
+    def __init__(self, source: str | np.ndarray, limits: Limits = UNLIMITED, index: VideoIndex | None = None) -> None:
         """Opens a file, or the contents of one.
+
+        Args:
+            source: the file's path, or its contents.
+            limits: to apply.
+            index: of the file, if it is known.
 
         Raises:
             CorruptVideoError: it is not a video, or FFmpeg cannot decode it.
@@ -91,26 +140,22 @@ class Video:
         if not streams or streams[0].codec_context is None:
             raise CorruptVideoError(f"Failed to open the video ({self._name}): it has no stream of moving pictures")
         self._stream = streams[0]
+        self._codec = self._stream.codec_context
         if limits.pixels is not None:
             # A stream may change its frame size. FFmpeg adds padding to its limit.
-            self._stream.codec_context.options = {"max_pixels": str(2 * limits.pixels + _PADDING)}
-        with self._reporting("read"):
-            shown = sorted(
-                (packet.pts, packet.is_keyframe)
-                for packet in self._container.demux(self._stream)
-                if packet.pts is not None and packet.size
-            )
-        self._points = [pts for pts, _ in shown]
-        self._keys = [index for index, (_, is_key) in enumerate(shown) if is_key] or [0]
-        first = self._stream.start_time or 0
-        self.times = [float((pts - first) * (self._stream.time_base or 0)) for pts in self._points]
-        self.shape = (self._stream.codec_context.height, self._stream.codec_context.width, 3)
+            self._codec.options = {"max_pixels": str(2 * limits.pixels + _PADDING)}
+        self.shape = (self._codec.height, self._codec.width, 3)
         if not all(self.shape):
             raise CorruptVideoError(
                 f"Failed to open the video ({self._name}): its frames are of {self.shape[:2]} pixels"
             )
-        self._decoded: Any = None
-        self._next = 0
+        if index is None:
+            with self._reporting("read"):
+                index = self._indexed()
+        self.index = index
+        self.next_frame: int | None = None
+        self._keys_ahead = 0
+        self._decoded: Iterator[VideoFrame] = iter(())
         self._is_damaged = False
 
     @contextlib.contextmanager
@@ -124,16 +169,70 @@ class Video:
     def _opened(self, source: str | np.ndarray) -> Any:
         options = {"format_whitelist": ",".join(CONTAINERS)}
         data = ANYWHERE.open(source) if isinstance(source, str) else io.BytesIO(source.tobytes())
-        weakref.finalize(self, data.close)
+        # Not at exit, where a thread may still be decoding.
+        weakref.finalize(self, data.close).atexit = False
         # No protocols: a playlist, or a session description, would make FFmpeg open other files and sockets.
         return self._av.open(data, options=options | {"protocol_whitelist": ""}, metadata_errors="replace")
 
     def __len__(self) -> int:
-        return len(self._points)
+        return len(self.index.times)
+
+    @property
+    def times(self) -> np.ndarray:
+        """When the frames are shown, in seconds from the first one on: float64 of shape (n,)."""
+        return self.index.times
+
+    # -- the index ---------------------------------------------------------------------------------------------
+
+    def _indexed(self) -> VideoIndex:
+        packets = [packet for packet in self._container.demux(self._stream) if packet.size and self._is_shown(packet)]
+        # AVI has no times: FFmpeg counts the frames as they are stored. MPEG's program streams have some: it guesses the
+        # others.
+        container = self._container.format.name
+        misleading = container == "mpeg" or (container == "avi" and self._codec.has_b_frames)
+        if misleading or any(packet.pts is None for packet in packets):
+            return self._index_by_decoding(packets)
+        shown = sorted((packet.pts, packet.is_keyframe) for packet in packets)
+        points = [pts for pts, _ in shown]
+        first = self._stream.start_time or 0
+        times = (np.array(points, np.float64) - first) * float(self._stream.time_base or 0)
+        return VideoIndex(points, times, [index for index, (_, is_key) in enumerate(shown) if is_key] or [0])
+
+    def _is_shown(self, packet: Packet) -> bool:
+        if packet.is_discard:
+            # An edit list leaves it out.
+            return False
+        return self._codec.name not in ("vp8", "libvpx") or bool(memoryview(packet)[0] & _VP8_SHOWN)
+
+    def _index_by_decoding(self, packets: list[Packet]) -> VideoIndex:
+        count, keys = 0, []
+        for frame in self._decoded_from(packets):
+            if frame.key_frame:
+                keys.append(count)
+            count += 1
+        stored = [number for number, packet in enumerate(packets) if packet.is_keyframe]
+        if len(stored) != len(keys) or keys[:1] != [0]:
+            keys, stored = [0], [0]
+        rate = float(self._stream.average_rate or self._stream.guessed_rate or _USUAL_RATE)
+        return VideoIndex(None, np.arange(count) / rate, keys, packets, stored)
+
+    def _decoded_from(self, packets: Iterable[Packet]) -> Iterator[VideoFrame]:
+        """The frames in packets."""
+        self._codec.flush_buffers()
+        for packet in packets:
+            yield from self._codec.decode(packet)
+        yield from self._codec.decode(None)
+
+    # -- frames ------------------------------------------------------------------------------------------------
 
     def frames(self, indices: Sequence[int]) -> np.ndarray:
         """The given frames as RGB: uint8 of shape (n, H, W, 3)."""
         output = np.empty((len(indices), *self.shape), np.uint8)
+        self.fill(indices, output)
+        return output
+
+    def fill(self, indices: Sequence[int], output: np.ndarray) -> None:
+        """Decodes the given frames as RGB to uint8 of shape (n, H, W, 3)."""
         places: dict[int, list[int]] = {}
         for place, index in enumerate(indices):
             places.setdefault(index, []).append(place)
@@ -154,23 +253,75 @@ class Video:
                 _to_rgb(frame, output[first])
             for place in others:
                 output[place] = output[first]
-        return output
 
-    def _frame(self, index: int) -> Any:
+    def cost(self, index: int) -> int:
+        """How many frames must be decoded to get at the one at ``index``."""
+        key, following = self.index.key_before(index), self.next_frame
+        return index - (key if following is None or not key < following <= index else following)
+
+    def _frame(self, index: int) -> VideoFrame:
         """Decodes one frame: continuing from the current position, or from its key frame if that is nearer."""
-        key = self._keys[max(bisect_right(self._keys, index) - 1, 0)]
-        if self._decoded is None or index < self._next or key > self._next:
-            self._container.seek(self._points[key], stream=self._stream)
-            self._decoded = self._container.decode(self._stream)
-            self._is_damaged = False
-        wanted = self._points[index]
+        following = self.next_frame
+        if following is not None and self.index.key_before(index) <= following <= index:
+            return self._frame_ahead(index)
+        self._begin_at(self.index.key_before(index))
+        return self._frame_ahead(index)
+
+    def _begin_at(self, key: int) -> None:
+        """Makes a key frame the next one to decode."""
+        self._is_damaged = False
+        self.next_frame = key
+        before = self.index.keys.index(key)
+        if self.index.points is None:
+            first = self.index.key_packets[before]
+            self._decoded = self._decoded_from(itertools.islice(self.index.packets, first, None))
+            if first:
+                # Frames shown before it refer to earlier ones, which are not decoded.
+                self._decoded = itertools.dropwhile(lambda frame: not frame.key_frame, self._decoded)
+            return
+        point = self.index.points[key]
+        # Containers without an index, as MPEG's, are entered somewhat too late.
+        while self._keys_ahead <= _MOST_KEYS_AHEAD:
+            early = before - self._keys_ahead
+            target = self.index.points[self.index.keys[early]] if early >= 0 else self._earliest
+            self._container.seek(target, stream=self._stream)
+            decoded = self._container.decode(self._stream)
+            for frame in decoded:
+                if frame.pts is not None and frame.pts >= point:
+                    if frame.pts == point:
+                        self._decoded = itertools.chain([frame], decoded)
+                        return
+                    break
+            self._keys_ahead += 1
+        self.next_frame, self._keys_ahead = None, 0
+        raise CorruptVideoError(f"The key frame {key} of the video ({self._name}) cannot be found")
+
+    @property
+    def _earliest(self) -> int:
+        """A time well before the first frame, in the stream's unit."""
+        points = self.index.points or [0]
+        return points[0] - int(_MARGIN / (self._stream.time_base or 1))
+
+    def _frame_ahead(self, index: int) -> VideoFrame:
+        """Decodes up to the given frame."""
+        points = self.index.points
         for frame in self._decoded:
             # Frames that depend on a damaged frame are damaged, up to the next key frame.
             self._is_damaged = frame.is_corrupt or (self._is_damaged and not frame.key_frame)
-            if frame.pts is not None and frame.pts >= wanted:
-                self._next = index + 1
+            number = self.next_frame or 0
+            if points is not None:
+                if frame.pts is None:
+                    continue
+                if points[number] != frame.pts:
+                    # Some could not be decoded.
+                    number = bisect_left(points, frame.pts)
+            self.next_frame = number + 1
+            if number == index:
                 return frame
-        raise CorruptVideoError(f"The video ends before its frame {index}")
+            if number > index:
+                break
+        self.next_frame = None
+        raise CorruptVideoError(f"Frame {index} of the video ({self._name}) cannot be decoded")
 
 
 class _Isolated:
@@ -181,7 +332,7 @@ class _Isolated:
     def __init__(self, encoded: np.ndarray, limits: Limits, pool: DecoderPool) -> None:
         self._encoded, self._pool = encoded, pool
         # Lets a worker recognize a video that it has open.
-        self._arguments = {"token": next(self._tokens), "pixels": limits.pixels}
+        self._arguments: dict[str, object] = {"token": next(self._tokens), "pixels": limits.pixels}
         facts = pool.run("open_video", "this video", encoded, self._arguments)
         try:
             self._count, *sides = map(int, facts)
@@ -195,12 +346,28 @@ class _Isolated:
     def __len__(self) -> int:
         return self._count
 
+    @cached_property
+    def times(self) -> np.ndarray:
+        """When the frames are shown, in seconds from the first one on: float64 of shape (n,)."""
+        told = self._pool.run("open_video", "this video", self._encoded, self._arguments | {"times": True})
+        try:
+            times = np.array(told, np.float64)
+        except (TypeError, ValueError) as error:
+            raise CorruptVideoError("Damaged video: the worker process returned invalid data") from error
+        if times.shape != (self._count,) or not np.isfinite(times).all():
+            raise CorruptVideoError("Damaged video: the worker process returned invalid times")
+        return times
+
     def frames(self, indices: Sequence[int]) -> np.ndarray:
         """The given frames as RGB: uint8 of shape (n, H, W, 3)."""
         output = np.empty((len(indices), *self.shape), np.uint8)
+        self.fill(indices, output)
+        return output
+
+    def fill(self, indices: Sequence[int], output: np.ndarray) -> None:
+        """Decodes the given frames as RGB to uint8 of shape (n, H, W, 3)."""
         arguments = self._arguments | {"indices": list(map(int, indices))}
         self._pool.run("decode_frames", "this video", self._encoded, arguments, output)
-        return output
 
 
 # -- in the worker -----------------------------------------------------------------------------------------------------
@@ -208,15 +375,17 @@ class _Isolated:
 _open_videos: dict[int, Video] = {}
 
 
-def open_in_worker(data: np.ndarray, output: None, token: int, pixels: int | None) -> list[int]:
-    """Opens a video in the worker: returns the number of frames, their height and width."""
+def open_in_worker(
+    data: np.ndarray, output: None, token: int, pixels: int | None, times: bool = False
+) -> list[int] | list[float]:
+    """Opens a video in the worker: returns the number of frames, their height and width, or the frames' times."""
     video = _opened(data, token, pixels)
-    return [len(video), *video.shape[:2]]
+    return video.times.tolist() if times else [len(video), *video.shape[:2]]
 
 
 def decode_in_worker(data: np.ndarray, output: np.ndarray, token: int, pixels: int | None, indices: list[int]) -> None:
     """Decodes frames in the worker."""
-    output[...] = _opened(data, token, pixels).frames(indices)
+    _opened(data, token, pixels).fill(indices, output)
 
 
 def _opened(data: np.ndarray, token: int, pixels: int | None) -> Video:
@@ -238,32 +407,59 @@ def _pyav() -> Any:
     return av
 
 
-def _to_rgb(frame: Any, output: np.ndarray) -> None:
-    if frame.format.name not in ("yuv420p", "yuvj420p") or frame.height % 2 or frame.width % 2:
+def _to_rgb(frame: VideoFrame, output: np.ndarray) -> None:
+    height, width = frame.height, frame.width
+    if frame.format.name not in ("yuv420p", "yuvj420p") or height % 2 or width % 2:
         output[...] = frame.to_ndarray(format="rgb24")
         return
-    planes = frame.to_ndarray()
-    height, width = frame.height, frame.width
-    # The two chroma planes follow, in rows of their own width.
-    chroma = planes[height:].reshape(2, height // 2, width // 2).astype(np.float32) - np.float32(128)
-    luma = planes[:height].astype(np.float32)
-    full = frame.color_range == _FULL_RANGE or frame.format.name == "yuvj420p"
-    luma = luma if full else (luma - np.float32(16)) * np.float32(255 / 219)
-    chroma = chroma if full else chroma * np.float32(255 / 224)
-    u, v = _doubled(_doubled(chroma, 1), 2)
-    for channel, (_, from_u, from_v) in enumerate(_TO_RGB):
-        output[..., channel] = np.clip(np.rint(luma + from_u * u + from_v * v), 0, 255)
+    from penstock.kernels.cpu.video_colour import planes_to_rgb
+
+    luma, u, v = (
+        np.frombuffer(memoryview(plane), np.uint8)[: plane.line_size * plane.height].reshape(-1, plane.line_size)[
+            :, : plane.width
+        ]
+        for plane in frame.planes
+    )
+    full_range = frame.color_range == _FULL_RANGE or frame.format.name == "yuvj420p"
+    planes_to_rgb(luma, u, v, full_range, output)
 
 
-def _doubled(planes: np.ndarray, axis: int) -> np.ndarray:
-    """Upsamples an axis by two, linearly; each old sample lies between two new ones."""
-    moved = np.moveaxis(planes, axis, 0)
-    before = np.concatenate([moved[:1], moved[:-1]])
-    after = np.concatenate([moved[1:], moved[-1:]])
-    result = np.empty((2 * len(moved), *moved.shape[1:]), np.float32)
-    result[0::2] = moved * np.float32(0.75) + before * np.float32(0.25)
-    result[1::2] = moved * np.float32(0.75) + after * np.float32(0.25)
-    return np.moveaxis(result, 0, axis)
+# -- frames by time ------------------------------------------------------------------------------------------------
+
+# In seconds: times that differ by less are the same, however they were computed.
+_SAME_TIME = 1e-6
+
+
+def frames_at(times: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """The frames that are on the screen at the wanted times, int64; the first one before the video, the last one after.
+
+    Args:
+        times: when frames are shown, in seconds, ascending: float64.
+        wanted: in seconds: float64.
+
+    >>> frames_at(np.array([0.0, 0.5, 2.0]), np.array([0.4, 0.5, 1.9, 7.0])).tolist()
+    [0, 1, 1, 2]
+    """
+    return np.clip(np.searchsorted(times, wanted + _SAME_TIME, "right") - 1, 0, len(times) - 1)
+
+
+def frames_at_rate(times: np.ndarray, rate: float) -> np.ndarray:
+    """The frames on the screen ``rate`` times a second, int64; the last one is shown as long as the one before it.
+
+    Args:
+        times: as for :func:`frames_at`.
+        rate: in frames per second.
+
+    >>> frames_at_rate(np.arange(4) / 30, 15).tolist()
+    [0, 2]
+    >>> frames_at_rate(np.array([0.0, 0.5, 2.0, 2.5]), 2).tolist()
+    [0, 1, 1, 1, 2, 3]
+    """
+    if len(times) < 2:
+        return np.arange(len(times))
+    length = times[-1] - times[0] + (times[-1] - times[-2])
+    count = max(int(np.ceil((length - _SAME_TIME) * rate)), 1)
+    return frames_at(times, times[0] + np.arange(count) / rate)
 
 
 # -- frames outside a video ----------------------------------------------------------------------------------------
@@ -307,9 +503,11 @@ def padded(frames: Sequence[int], count: int, mode: str) -> list[int]:
 
 def fill_frames(video: Clip, frames: list[int], fill: list[int], output: np.ndarray) -> None:
     """Writes the given frames to ``output``."""
+    outside = [place for place, frame in enumerate(frames) if frame == _FILL]
+    if not outside:
+        video.fill(frames, output)
+        return
     inside = [place for place, frame in enumerate(frames) if frame != _FILL]
     if inside:
         output[inside] = video.frames([frames[place] for place in inside])
-    outside = [place for place, frame in enumerate(frames) if frame == _FILL]
-    if outside:
-        output[outside] = np.asarray(fill, np.uint8)
+    output[outside] = np.asarray(fill, np.uint8)

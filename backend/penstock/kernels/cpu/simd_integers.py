@@ -275,6 +275,16 @@ def load_word(_context: TypingContext, array: types.Array, index: types.Integer)
 
 
 @intrinsic
+def leading_zeros(_context: TypingContext, word: types.Integer) -> Intrinsic:
+    """How many of the highest bits of a 64-bit word are zeros."""
+
+    def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
+        return builder.ctlz(args[0], ir.Constant(ir.IntType(1), 0))
+
+    return types.int64(types.uint64), generate
+
+
+@intrinsic
 def put(_context: TypingContext, array: types.Array, index: types.Integer, value: types.Integer) -> Intrinsic:
     """``array[index] = value`` of a contiguous array of integers; higher bits are dropped."""
 

@@ -6,8 +6,8 @@ A concrete reader lists its items once and reads one item at a time.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, ClassVar, overload
 
 import numpy as np
 
@@ -124,6 +124,18 @@ class Reader(Operator):
         """Like :meth:`read`, for readers with per-sample arguments."""
         return self.read(item)
 
+    def read_batch(self, indices: np.ndarray, workspace: Workspace) -> Sequence[TensorListCPU] | None:
+        """A whole batch of items at once, given as int64 indices: its outputs.
+
+        None, if the reader can't, or if anything about the batch is unusual: it is then read sample by sample, which
+        also finds the sample at fault.
+        """
+        return None
+
+    def grouped(self, items: Sequence[Any]) -> Sequence[Sequence[int]]:
+        """Positions in a batch, in groups that are better read by one thread, in their order."""
+        return [(position,) for position in range(len(items))]
+
     def groups(self) -> tuple[int, ...] | None:
         """Sizes of the groups of items that the shuffle between epochs keeps together; None: no groups."""
         return None
@@ -212,28 +224,62 @@ class Reader(Operator):
     # -- running ----------------------------------------------------------------------------------------------
 
     def run(self, workspace: Workspace) -> None:
-        order = self._open()
-        items = [self.items[order.next(first_of_batch=i == 0)] for i in range(workspace.batch_size)]
+        indices = self._open().take(workspace.batch_size)
+        read = None if self._is_remote else self.read_batch(indices, workspace)
+        for batch in self._read_one_by_one(indices.tolist(), workspace) if read is None else read:
+            workspace.outputs.append(batch if workspace.device == "cpu" else TensorListGPU.upload(batch))
+
+    def _read_one_by_one(self, indices: Sequence[int], workspace: Workspace) -> Iterator[TensorListCPU]:
+        items = [self.items[index] for index in indices]
         samples: list[Any] = [None] * len(items)
         self.memory.begin(workspace.pool)
 
-        def task(index: int) -> None:
-            try:
-                samples[index] = self.read_sample(items[index], Sample(self, workspace, index))
-            except Exception as error:
-                workspace.fail(index, error)
+        groups = self.grouped(items)
+
+        def task(number: int) -> None:
+            for index in groups[number]:
+                try:
+                    samples[index] = self.read_sample(items[index], Sample(self, workspace, index))
+                except Exception as error:
+                    workspace.fail(index, error)
 
         # Threads wait for remote files side by side; local ones come quicker than threads wake.
         shared = self.decodes or self._is_remote
-        workspace.parallel(task, len(items), None if shared else [1] * len(items))
+        workspace.parallel(task, len(groups), None if shared else [1] * len(groups))
         self.memory.end()
         for number, spec in enumerate(self.output_specs()):
             column = self.aligned([None if sample is None else sample[number] for sample in samples], number)
-            infos = [self.source_info(item, number) for item in items]
-            workspace.outputs.append(_batch(column, spec, infos, workspace.device))
+            yield _batch(column, spec, [self.source_info(item, number) for item in items])
 
 
-def _batch(column: Sequence[np.ndarray | None], spec: OutputSpec, infos: list[str], device: str) -> object:
+class Sources(Sequence[str]):
+    """The sources of a batch's samples, put into words only when they are asked for.
+
+    Args:
+        items: of the data set.
+        indices: of the batch: int64.
+        name: the source of an item; by default its text.
+    """
+
+    def __init__(self, items: Sequence[object], indices: np.ndarray, name: Callable[..., str] = str) -> None:
+        self._items = items
+        self._indices = indices
+        self._name = name
+
+    def __len__(self) -> int:
+        return len(self._indices)
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[str]: ...
+    def __getitem__(self, index: int | slice) -> str | list[str]:
+        if isinstance(index, slice):
+            return [self._name(self._items[number]) for number in self._indices[index].tolist()]
+        return self._name(self._items[int(self._indices[index])])
+
+
+def _batch(column: Sequence[np.ndarray | None], spec: OutputSpec, infos: list[str]) -> TensorListCPU:
     """One output; samples that failed are empty."""
     first = next((array for array in column if array is not None), None)
     if first is None:
@@ -245,8 +291,7 @@ def _batch(column: Sequence[np.ndarray | None], spec: OutputSpec, infos: list[st
             raise _disagreement("number of dimensions", (infos[0], f"{first.ndim}"), (info, f"{array.ndim}"))
         if array.dtype != first.dtype:
             raise _disagreement("data type", (infos[0], f"{first.dtype}"), (info, f"{array.dtype}"))
-    batch = TensorListCPU.of_samples(arrays, spec.layout, source_infos=infos)
-    return batch if device == "cpu" else TensorListGPU.upload(batch)
+    return TensorListCPU.of_samples(arrays, spec.layout, source_infos=infos)
 
 
 def _disagreement(what: str, *samples: tuple[str, str]) -> ValueError:

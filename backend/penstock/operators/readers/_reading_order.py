@@ -85,7 +85,7 @@ class ReadingOrder:
         self._units = self._initial_units()
         self._order = self._initial_order()
         self._last = 0
-        self._buffer = [0] * (max(settings.buffer_size, 1) if settings.shuffle else 1)
+        self._buffer = np.zeros(max(settings.buffer_size, 1) if settings.shuffle else 1, np.int64)
         self._begin_epoch()
         self._begin_shard(settings.shard_id)
 
@@ -111,6 +111,46 @@ class ReadingOrder:
             given = self._shard - (len(self._spans) - 1)
             self._begin_shard((given + 1) % self.settings.num_shards)
 
+    def take(self, count: int) -> np.ndarray:
+        """The indices of the next batch, int64 of shape (count,).
+
+        >>> ReadingOrder(OrderSettings(size=3)).take(5).tolist()
+        [0, 1, 2, 0, 1]
+        """
+        from penstock.operators.readers._order_cpu import pick
+
+        indices, done = np.empty(count, np.int64), 0
+        while done < count:
+            most = min(count - done, self._simple_steps())
+            if not most:
+                indices[done] = self.next(first_of_batch=done == 0)
+                done += 1
+                continue
+            (start, end), target = self._spans[0], self._spans[-1][1]
+            state = self._generator.state if self.settings.shuffle else -1
+            following, picked = self._order[self._cursor : self._cursor + most], indices[done : done + most]
+            state = pick(self._buffer, following, start, end, target, state, picked)
+            if self.settings.shuffle:
+                self._generator.state = state
+            done += most
+            self._spans[0][0] += most
+            self._spans[-1][1] += most
+            self._given_of_shard += most
+            self._read_of_shard += most
+            self._last = int(indices[done - 1])
+            self._cursor += most
+            self._wrap()
+        return indices
+
+    def _simple_steps(self) -> int:
+        """How many samples can be picked from the first span, and read ahead, before a shard or epoch ends."""
+        settings = self.settings
+        left = settings.shard_size(self._shard) - self._read_of_shard
+        (start, end), several = self._spans[0], len(self._spans) > 1
+        picked = end - start if several or start == end else left
+        last = settings.start(settings.shard_id + 1) if settings.keeps_shard else settings.size
+        return min(picked, left, last - self._cursor)
+
     def next(self, first_of_batch: bool) -> int:
         """The index of the next sample.
 
@@ -128,7 +168,7 @@ class ReadingOrder:
         start, end = self._spans[0]
         capacity = len(self._buffer)
         picked = (start + (self._generator.below(end - start) if settings.shuffle else 0)) % capacity
-        self._last = self._buffer[picked]
+        self._last = int(self._buffer[picked])
         self._buffer[picked] = self._buffer[start % capacity]
         self._spans[0][0] += 1
         target = self._spans[-1][1] % capacity
@@ -147,7 +187,7 @@ class ReadingOrder:
             self._spans.append([end, end])
         self._read_of_shard += 1
         self._spans[-1][1] += 1
-        index = self._order[self._cursor]
+        index = int(self._order[self._cursor])
         self._cursor += 1
         self._wrap()
         return index
@@ -168,10 +208,10 @@ class ReadingOrder:
         groups = self.settings.groups
         return range(self.settings.size if groups is None else len(groups))
 
-    def _initial_order(self) -> Sequence[int]:
+    def _initial_order(self) -> np.ndarray:
         if self.settings.shuffle and self.settings.shuffle_list:
-            return std_shuffle(self.settings.size, mersenne_twister(DEFAULT_SHUFFLE_SEED))
-        return range(self.settings.size)
+            return np.array(std_shuffle(self.settings.size, mersenne_twister(DEFAULT_SHUFFLE_SEED)), np.int64)
+        return np.arange(self.settings.size, dtype=np.int64)
 
     def _begin_epoch(self) -> None:
         self._epoch += 1
@@ -184,13 +224,13 @@ class ReadingOrder:
             self._units = shuffled_by_64_bits(units, (self._epoch << 32) + seed)
             self._order = self._expanded(self._units)
 
-    def _expanded(self, units: list[int]) -> list[int]:
+    def _expanded(self, units: list[int]) -> np.ndarray:
         """The samples of the units (samples, or groups of them), in order."""
         groups = self.settings.groups
         if groups is None:
-            return units
+            return np.array(units, np.int64)
         ends = list(accumulate(groups))
-        return [index for unit in units for index in range(ends[unit] - groups[unit], ends[unit])]
+        return np.concatenate([np.arange(ends[unit] - groups[unit], ends[unit], dtype=np.int64) for unit in units])
 
     # -- checkpoints -------------------------------------------------------------------------------------------
 
@@ -203,7 +243,7 @@ class ReadingOrder:
             "read_of_shard": self._read_of_shard,
             "given_of_shard": self._given_of_shard,
             "spans": [list(span) for span in self._spans],
-            "buffer": list(self._buffer),
+            "buffer": self._buffer.tolist(),
             "last": self._last,
             "generator": self._generator.state,
         }
@@ -218,7 +258,7 @@ class ReadingOrder:
         self._cursor, self._shard = state["cursor"], state["shard"]
         self._read_of_shard, self._given_of_shard = state["read_of_shard"], state["given_of_shard"]
         self._spans = deque(list(span) for span in state["spans"])
-        self._buffer, self._last = list(state["buffer"]), state["last"]
+        self._buffer, self._last = np.array(state["buffer"], np.int64), state["last"]
         self._generator.state = state["generator"]
 
 

@@ -7,9 +7,10 @@ import numpy as np
 from penstock.data_types import INT32, UINT8
 from penstock.kernels.codecs.protobuf import Messages
 from penstock.operators.readers._lmdb import Entry, LmdbReader
-from penstock.operators.readers._reader import READER_ARGUMENTS
-from penstock.schema import Alias, Argument, OutputSpec, Schema, register_operator
+from penstock.operators.readers._reader import READER_ARGUMENTS, Sources
+from penstock.schema import Alias, Argument, OutputSpec, Schema, Workspace, register_operator
 from penstock.schema.libraries import LMDB, PROTOBUF
+from penstock.tensors import TensorListCPU
 
 # The fields of caffe.proto's Datum that are read.
 _MESSAGES = Messages("penstock.caffe", {"Datum": ((4, "data", "optional", "bytes"), (5, "label", "optional", "int32"))})
@@ -59,6 +60,28 @@ class Caffe(LmdbReader):
         if self.args["label_available"]:
             outputs.append(np.array([datum.label] if datum.HasField("label") else [], np.int32))
         return outputs
+
+    def read_batch(self, indices: np.ndarray, workspace: Workspace) -> list[TensorListCPU] | None:
+        from penstock.operators.readers._records_cpu import take_datum
+
+        if not self.args["image_available"] or not self.args["label_available"]:
+            return None
+        with self.values(indices) as values:
+            sizes = list(map(len, values))
+            block = TensorListCPU.allocate([(sum(sizes),)], UINT8, pool=workspace.pool).elements
+            place, shapes, labels = 0, [], np.empty(len(indices), np.int32)
+            for number, value in enumerate(values):
+                size, label = take_datum(value, block, place)
+                if size < 0:
+                    return None
+                place += size
+                shapes.append((size,))
+                labels[number] = label
+        if len(shapes) < len(indices):
+            return None
+        images = TensorListCPU.of_elements(block[:place], shapes)
+        images.source_infos = Sources(self.items, indices, self.entry_name)
+        return [images, TensorListCPU.of_elements(labels, [(1,)] * len(labels))]
 
     def source_info(self, item: Entry, output: int) -> str:
         return self.entry_name(item) if output == 0 and self.args["image_available"] else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import functools
 import os
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -10,9 +11,11 @@ from typing import NamedTuple
 import numpy as np
 
 from penstock.data_types import INT32, UINT8
-from penstock.operators.readers._reader import EPOCH_SHUFFLE_ARGUMENTS, READER_ARGUMENTS, Reader
-from penstock.schema import Alias, Argument, Equivalent, OutputSpec, Schema, register_operator
+from penstock.operators.readers._block_reading import PathTable
+from penstock.operators.readers._reader import EPOCH_SHUFFLE_ARGUMENTS, READER_ARGUMENTS, Reader, Sources
+from penstock.schema import Alias, Argument, Equivalent, OutputSpec, Schema, Workspace, register_operator
 from penstock.storage import join
+from penstock.tensors import TensorListCPU
 
 _IMAGES = [
     "*.jpg",
@@ -35,6 +38,9 @@ _KNOWN_FILES = [*_IMAGES, "*.flac", "*.ogg", "*.wav"]
 class _Item(NamedTuple):
     path: str
     label: int
+
+    def __str__(self) -> str:
+        return self.path
 
 
 @register_operator
@@ -143,4 +149,20 @@ class File(Reader):
         return self.files.read(join(self._root, item.path), self.memory.take), np.array([item.label], np.int32)
 
     def source_info(self, item: _Item, output: int) -> str:
-        return item.path if output == 0 else ""
+        return str(item) if output == 0 else ""
+
+    def read_batch(self, indices: np.ndarray, workspace: Workspace) -> list[TensorListCPU] | None:
+        read = None if self._table is None else self._table.read(indices, workspace.pool)
+        if read is None:
+            return None
+        contents = TensorListCPU.of_elements(read.block, list(zip(read.sizes.tolist())))
+        contents.source_infos = Sources(self.items, indices)
+        return [contents, TensorListCPU.of_elements(self._labels[indices], [(1,)] * len(indices))]
+
+    @functools.cached_property
+    def _table(self) -> PathTable | None:
+        return PathTable.of(self.files, [join(self._root, item.path) for item in self.items])
+
+    @functools.cached_property
+    def _labels(self) -> np.ndarray:
+        return np.array([item.label for item in self.items], np.int32)

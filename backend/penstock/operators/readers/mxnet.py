@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
 from penstock.data_types import FLOAT, UINT8
-from penstock.operators.readers._reader import EPOCH_SHUFFLE_ARGUMENTS, READER_ARGUMENTS, Reader
-from penstock.operators.readers._records import Record
-from penstock.schema import Alias, Argument, OutputSpec, Schema, register_operator
+from penstock.operators.readers._reader import EPOCH_SHUFFLE_ARGUMENTS, READER_ARGUMENTS, Reader, Sources
+from penstock.operators.readers._records import Record, RecordTable
+from penstock.schema import Alias, Argument, OutputSpec, Schema, Workspace, register_operator
 from penstock.storage import Files
+from penstock.tensors import TensorListCPU
 
 _MAGIC = 0xCED7230A
 _FRAME = struct.Struct("<II")
@@ -75,7 +76,7 @@ class MXNet(Reader):
         fn="readers.mxnet",
     )
 
-    def list_items(self) -> Sequence[Record]:
+    def list_items(self) -> RecordTable:
         paths, indices = self.args["path"], self.args["index_path"]
         if len(paths) != 1 or len(indices) != 1:
             raise ValueError(
@@ -89,8 +90,9 @@ class MXNet(Reader):
         except (IndexError, ValueError):
             raise ValueError(f"'{indices[0]}' does not hold a number and a record's start in each line") from None
         self.count = len(starts)
-        ends = [*starts[1:], self.files.size(paths[0])]
-        return [Record(paths[0], start, end - start) for start, end in zip(starts, ends)]
+        bounds = np.array([*starts, self.files.size(paths[0])], np.int64)
+        self._records = RecordTable(paths, np.zeros(self.count, np.int64), bounds[:-1], np.diff(bounds))
+        return self._records
 
     def groups(self) -> tuple[int, ...]:
         return (self.count,)
@@ -116,4 +118,16 @@ class MXNet(Reader):
         return rest[4 * count :], np.array(rest[: 4 * count]).view("<f4")
 
     def source_info(self, item: Record, output: int) -> str:
-        return f"{item.path} at index {item.start}" if output == 0 else ""
+        return str(item) if output == 0 else ""
+
+    def read_batch(self, indices: np.ndarray, workspace: Workspace) -> list[TensorListCPU] | None:
+        from penstock.operators.readers._records_cpu import find_images
+
+        read = self._records.read(self.files, indices, workspace.pool)
+        images, labels = np.empty((2, 2, len(indices)), np.int64)
+        if read is None or not find_images(read.block, read.places, read.sizes, images, labels):
+            return None
+        return [
+            read.of_parts(UINT8, images[0], images[1], Sources(self._records, indices)),
+            read.of_parts(FLOAT, labels[0], labels[1]),
+        ]

@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
+import functools
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from penstock.data_types import NO_TYPE
+from penstock.data_types import NO_TYPE, from_numpy_dtype
 from penstock.kernels.codecs.npy import NpyHeader, read_npy_header, view_npy
 from penstock.kernels.thread_buffers import ThreadBuffers
 from penstock.kernels.windows import Region, apply_policy, check_policy
 from penstock.operators.image._boxes import argument_boxes
 from penstock.operators.image._windows import copy_region
+from penstock.operators.readers._block_reading import Contents, PathTable
+from penstock.operators.readers._mapped_files import MappedFile, PieceCopier
 from penstock.operators.readers._paths import PathReader, path_arguments
-from penstock.operators.readers._reader import EPOCH_SHUFFLE_ARGUMENTS, READER_ARGUMENTS
-from penstock.schema import Alias, Argument, OutputSpec, Sample, Schema, register_operator
+from penstock.operators.readers._reader import EPOCH_SHUFFLE_ARGUMENTS, READER_ARGUMENTS, Sources
+from penstock.schema import Alias, Argument, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.storage import OpenFile
+from penstock.tensors import TensorListCPU
 
 # In bytes; that of an array of numbers has some hundred.
 _LONG_HEADER = 4096
+# Of files in memory, in bytes: headers fill up to that.
+_ALIGNMENT = 64
+# Regions of longer pieces, in bytes, or of more of them, are read piece by piece.
+_LONGEST_PIECE, _MOST_PIECES = 1 << 14, 1 << 16
+# Of these files the regions are known; they stay open.
+_MOST_PARTS = 64
 _buffers = ThreadBuffers()
 _STARTS = ("roi_start", "rel_roi_start")
 _ENDS = ("roi_end", "rel_roi_end", "roi_shape", "rel_roi_shape")
@@ -74,6 +86,7 @@ class Numpy(PathReader):
         self._policy = check_policy(self.args["out_of_bounds_policy"])
         # Of constant regions, by the arrays' shapes.
         self._regions: dict[tuple[int, ...], Region] = {}
+        self._parts: dict[str, _Part] = {}
         self._has_region = any(self._has(name) for name in _STARTS + _ENDS)
         super().setup()
 
@@ -86,6 +99,86 @@ class Numpy(PathReader):
 
     def read(self, item: str) -> tuple[np.ndarray]:
         return (_native(self._array(self.path(item))),)
+
+    def read_batch(self, indices: np.ndarray, workspace: Workspace) -> list[TensorListCPU] | None:
+        if self._has_region:
+            return self._read_regions(indices, workspace)
+        table = self._table
+        read = None if table is None else table.read(indices, workspace.pool, _ALIGNMENT)
+        return None if read is None else self._arrays(read, indices, workspace)
+
+    def _arrays(self, read: Contents, indices: np.ndarray, workspace: Workspace) -> list[TensorListCPU] | None:
+        """The arrays in whole files; None unless all have one type and are stored as they are needed."""
+        from penstock.operators.readers._records_cpu import same_beginnings
+
+        spans = list(zip(read.places.tolist(), read.sizes.tolist()))
+        try:
+            headers = [_header_at(read.block, *spans[0], workspace)]
+            alike = read.sizes.min() == read.sizes.max()
+            if alike and same_beginnings(read.block, read.places, headers[0].start):
+                headers *= len(spans)
+            else:
+                headers += [_header_at(read.block, *span, workspace) for span in spans[1:]]
+        except ValueError:
+            return None
+        first = headers[0]
+        for header in {id(header): header for header in headers}.values():
+            plain = header.dtype.isnative and not header.fortran_order
+            if not plain or header.dtype != first.dtype or len(header.shape) != len(first.shape):
+                return None
+        starts = read.places + np.array([header.start for header in headers])
+        shapes = [header.shape for header in headers]
+        infos = Sources(self.items, indices)
+        dtype = from_numpy_dtype(first.dtype)
+        return [TensorListCPU.of_parts(read.block, starts, shapes, dtype, len(first.shape), infos)]
+
+    def _read_regions(self, indices: np.ndarray, workspace: Workspace) -> list[TensorListCPU] | None:
+        """Constant regions in few short pieces; None for others."""
+        if workspace.arguments or self._copier is None:
+            return None
+        try:
+            # A file may be in the batch, as in the data set, many times.
+            items = self.items
+            paths = [items[index] for index in indices.tolist()]
+            parts = {path: self._part_of(self.path(path), workspace) for path in dict.fromkeys(paths)}
+        except (OSError, ValueError):
+            return None
+        kinds = {None if part is None else (part.dtype, len(part.shape)) for part in parts.values()}
+        found = [part for part in map(parts.__getitem__, paths) if part is not None]
+        if len(kinds) > 1 or not found:
+            return None
+        shapes = [part.shape for part in found]
+        batch = TensorListCPU.allocate(shapes, from_numpy_dtype(found[0].dtype), pool=workspace.pool)
+        pieces = np.concatenate([part.pieces for part in found])
+        if not self._copier.copy(pieces, batch.elements.view(np.uint8)):
+            return None
+        batch.source_infos = Sources(self.items, indices)
+        return [batch]
+
+    def _part_of(self, path: str, workspace: Workspace) -> _Part | None:
+        """The constant region of a file's array; None if it is not made of short pieces."""
+        file = self.files.opened(path)
+        if path not in self._parts or self._parts[path].file is not file:
+            if len(self._parts) >= _MOST_PARTS:
+                self._parts.clear()
+            header = self._header(path)
+            workspace.decoding.limits.check_bytes(header.size, "The array")
+            region = self._region(header.shape, Sample(self, workspace, 0))
+            self._parts[path] = _Part.of(file, header, region)
+        part = self._parts[path]
+        return None if part.mapped is None else part
+
+    @functools.cached_property
+    def _copier(self) -> PieceCopier | None:
+        try:
+            return PieceCopier()
+        except OSError:
+            # A sandbox may forbid files in memory.
+            return None
+
+    @functools.cached_property
+    def _table(self) -> PathTable | None:
+        return PathTable.of(self.files, list(map(self.path, self.items)))
 
     def _array(self, path: str) -> np.ndarray:
         return view_npy(self.files.read(path, self.memory.take))
@@ -143,6 +236,52 @@ class Numpy(PathReader):
         values = data.view(header.dtype)
         part = values.reshape(shape, order="F") if header.fortran_order else values.reshape(shape)
         return part, Region(tuple(anchor), region.extents)
+
+
+def _header_at(block: np.ndarray, place: int, size: int, workspace: Workspace) -> NpyHeader:
+    """The header of a file in memory; raises ValueError if it is damaged, or its array too large."""
+    header = read_npy_header(block[place : place + size], size)
+    workspace.decoding.limits.check_bytes(header.size, "The array")
+    return header
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A region of an array in a file.
+
+    Attributes:
+        file: that holds it.
+        shape, dtype: of the region.
+        mapped: the file in memory; None if the region is better read in other ways.
+        pieces: addresses and sizes of what lies together in the file: int64 of shape (n, 2).
+    """
+
+    file: OpenFile
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    mapped: MappedFile | None
+    pieces: np.ndarray
+
+    @staticmethod
+    def of(file: OpenFile, header: NpyHeader, region: Region) -> _Part:
+        """Finds the pieces of a region."""
+        dtype, shape, extents = header.dtype, header.shape, tuple(region.extents)
+        none = _Part(file, extents, dtype, None, np.empty((0, 2), np.int64))
+        inside = all(a >= 0 and a + e <= s for a, e, s in zip(region.anchor, extents, shape))
+        if header.fortran_order or not dtype.isnative or not inside or not shape or not file.size:
+            return none
+        starts, stride, size, split = np.array([header.start]), dtype.itemsize, dtype.itemsize, False
+        for anchor, extent, whole in zip(region.anchor[::-1], extents[::-1], shape[::-1]):
+            steps = np.arange(anchor, anchor + (extent if split else 1)) * stride
+            starts = np.add.outer(steps, starts).reshape(-1)
+            size *= 1 if split else extent
+            split = split or extent < whole
+            stride *= whole
+        if size > _LONGEST_PIECE or len(starts) > _MOST_PIECES:
+            return none
+        mapped = MappedFile(file)
+        pieces = np.stack([mapped.address + starts, np.full(len(starts), size)], 1)
+        return _Part(file, extents, dtype, mapped, pieces)
 
 
 def _scratch(size: int) -> np.ndarray:

@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from penstock.data_types import from_numpy_dtype
-from penstock.kernels.codecs.tfrecord import STRING, Feature, has_values, parse_example, record_data, take
-from penstock.operators.readers._reader import EPOCH_SHUFFLE_ARGUMENTS, READER_ARGUMENTS, Reader
-from penstock.operators.readers._records import Record
-from penstock.schema import Alias, Argument, OutputSpec, Schema, register_operator
+from penstock.data_types import UINT8, from_numpy_dtype
+from penstock.kernels.codecs.tfrecord import INT64, STRING, Feature, has_values, parse_example, record_data, take
+from penstock.operators.readers._block_reading import Contents
+from penstock.operators.readers._reader import EPOCH_SHUFFLE_ARGUMENTS, READER_ARGUMENTS, Reader, Sources
+from penstock.operators.readers._records import Record, RecordTable
+from penstock.schema import Alias, Argument, OutputSpec, Schema, Workspace, register_operator
 from penstock.schema.libraries import PROTOBUF
 from penstock.storage import Files
+from penstock.tensors import TensorListCPU
 
 
-def read_index(files: Files, path: str, index_path: str) -> list[Record]:
-    """The records of a file, from an index with the start and size of one record per line."""
+def read_index(files: Files, index_path: str) -> np.ndarray:
+    """The starts and sizes of a file's records, int64 of shape (n, 2), from an index with a record in each line."""
     records = []
     for number, line in enumerate(files.read_text(index_path).splitlines(), 1):
         try:
             start, size = map(int, line.split()[:2])
         except ValueError:
             raise ValueError(f"Line {number} of '{index_path}' is not a record's start and size: {line!r}") from None
-        records.append(Record(path, start, size))
-    return records
+        records.append((start, size))
+    try:
+        return np.array(records, np.int64).reshape(-1, 2)
+    except OverflowError:
+        raise ValueError(f"'{index_path}' names a record beyond 2^63 bytes") from None
 
 
 def index_lines(files: Files, path: str) -> Iterator[str]:
@@ -111,16 +116,21 @@ class TFRecord(Reader):
             (name, Feature(given.kind, given.shape, given.default_value, getattr(given, "partial_shape", None)))
             for name, given in self.named_features()
         ]
+        names = [name.encode() for name, _ in self._features]
+        self._names = np.frombuffer(b"".join(names), np.uint8)
+        self._name_ends = np.cumsum(list(map(len, names)), dtype=np.int64)
         super().setup()
 
-    def list_items(self) -> Sequence[Record]:
-        self._by_file = [
-            read_index(self.files, path, index) for path, index in zip(self.args["path"], self.args["index_path"])
-        ]
-        return [record for file in self._by_file for record in file]
+    def list_items(self) -> RecordTable:
+        paths = self.args["path"]
+        spans = [read_index(self.files, index) for index in self.args["index_path"]]
+        self._counts = tuple(map(len, spans))
+        starts, sizes = np.concatenate([np.empty((0, 2), np.int64), *spans]).T
+        self._records = RecordTable(paths, np.repeat(np.arange(len(paths)), self._counts), starts, sizes)
+        return self._records
 
     def groups(self) -> tuple[int, ...]:
-        return tuple(map(len, self._by_file))
+        return self._counts
 
     def output_specs(self) -> list[OutputSpec]:
         return [OutputSpec(from_numpy_dtype(feature.dtype), "", feature.ndim) for _, feature in self._features]
@@ -143,7 +153,51 @@ class TFRecord(Reader):
         return [lacking if sample is not None and not sample.ndim else sample for sample in column]
 
     def source_info(self, item: Record, output: int) -> str:
-        return f"{item.path} at index {item.start}"
+        return str(item)
+
+    def read_batch(self, indices: np.ndarray, workspace: Workspace) -> list[TensorListCPU] | None:
+        from penstock.operators.readers._records_cpu import find_features
+
+        read = self._records.read(self.files, indices, workspace.pool)
+        found = np.empty((len(indices), len(self._features), 4), np.int64)
+        if read is None:
+            return None
+        if not find_features(read.block, read.places, read.sizes, self._names, self._name_ends, found):
+            return None
+        infos = Sources(self._records, indices)
+        batches = [_values(feature, read, found[:, i], infos) for i, (_, feature) in enumerate(self._features)]
+        usual = [batch for batch in batches if batch is not None]
+        return usual if len(usual) == len(batches) else None
+
+
+def _values(feature: Feature, read: Contents, found: np.ndarray, infos: Sources) -> TensorListCPU | None:
+    """A feature of each record of a batch; None unless all records have it as declared."""
+    from penstock.operators.readers._files_cpu import gather
+    from penstock.operators.readers._records_cpu import decode_integers
+
+    kinds, starts, sizes, counts = found.T
+    if (kinds != feature.kind).any():
+        return None
+    if feature.kind == STRING:
+        wanted = feature.shape is not None and feature.count <= 1 and counts.all()
+        return read.of_parts(UINT8, starts, sizes, infos) if wanted else None
+    shapes: list[tuple[int, ...]]
+    if feature.shape is not None:
+        if (counts != feature.count).any():
+            return None
+        shapes = [tuple(feature.shape)] * len(counts)
+    elif feature.partial_shape:
+        return None
+    else:
+        shapes = list(zip(counts.tolist()))
+    values = np.empty(counts.sum(), feature.dtype)
+    if feature.kind == INT64:
+        decode_integers(read.block, starts, sizes, values)
+    else:
+        gather(read.block, starts, sizes, values.view(np.uint8))
+    batch = TensorListCPU.of_elements(values, shapes, ndim=feature.ndim)
+    batch.source_infos = infos
+    return batch
 
 
 def _placeholder(feature: Feature) -> np.ndarray:

@@ -10,13 +10,15 @@ import numpy as np
 
 from penstock.data_types import FLOAT64, INT32, RGB, UINT8
 from penstock.kernels.codecs.limits import UNLIMITED, Limits
-from penstock.kernels.codecs.video import PADDINGS, fill_frames, padded
-from penstock.kernels.codecs.video import Video as VideoFile
+from penstock.kernels.codecs.video import PADDINGS, fill_frames, frames_at_rate, padded
+from penstock.operators.readers._open_videos import OpenVideos
 from penstock.operators.readers._reader import READER_ARGUMENTS, Reader
 from penstock.schema import Argument, OutputSpec, Sample, Schema, register_operator
 from penstock.schema.libraries import PYAV
 from penstock.storage import join
 
+# In seconds, and in frames: less is no difference.
+_SAME = 1e-6
 _FRAME_NUMBERS = ("none", "scalar", "sequence")
 # Whether the start and end of a clip are rounded up.
 _ROUNDINGS = {
@@ -101,6 +103,13 @@ class Video(Reader):
             Argument("file_root", "string", "", "The folder whose folders are the classes.", path=True),
             Argument("filenames", "string[]", [], "Paths of the videos.", path=True),
             Argument("fill_value", "int32[]", [0], 'Colour of frames past the end, with pad_mode="constant".'),
+            Argument(
+                "fps",
+                "float",
+                0.0,
+                "Frames per second: frames are repeated and left out, as their times tell, before sequences are "
+                "formed; 0: as recorded. Not in DALI.",
+            ),
             Argument("image_type", "DALIImageType", RGB, "RGB; other colour spaces are not supported yet."),
             Argument("labels", "int32[]", None, "Labels of `filenames`."),
             Argument("pad_mode", "string", "none", "How a video's last sequence is completed; see `decoders.video`."),
@@ -149,6 +158,7 @@ class Video(Reader):
         super().setup()
 
     def list_items(self) -> Sequence[_Item]:
+        self._videos = OpenVideos(self.files)
         return [item for source in self._sources() for item in self._sequences(source)]
 
     def _sources(self) -> Iterator[_Source]:
@@ -167,31 +177,40 @@ class Video(Reader):
 
     def _sequences(self, source: _Source) -> Iterator[_Item]:
         length, stride, step = (self.args[name] for name in ("sequence_length", "stride", "step"))
-        video = VideoFile(self.files.path(source.path))
-        start, end = self._part(video, source.span)
+        index = self._videos.index(source.path)
+        start, end = _part(source.span, index.times, self.args["file_list_format"], self.args["file_list_rounding"])
+        shown = np.arange(start, end)
+        if self.args["fps"] > 0 and end > start:
+            shown = start + frames_at_rate(index.times[start:end], self.args["fps"])
         if self.args["uniform_sample"]:
-            frames = np.floor(np.linspace(start, end - 1, length) + 0.5).astype(int).tolist()
-            yield _Item(source.path, source.label, frames)
+            if shown.size:
+                places = np.floor(np.linspace(0, shown.size - 1, length) + 0.5).astype(int)
+                yield _Item(source.path, source.label, shown[places].tolist())
             return
         reach = (length - 1) * stride + 1
         padding = PADDINGS[self.args["pad_mode"]] is not None
-        for first in range(start, end if padding else end - reach + 1, step if step > 0 else length * stride):
-            wanted = range(first, first + length * stride, stride)
-            frames = padded([frame - start for frame in wanted], end - start, self.args["pad_mode"])
-            yield _Item(source.path, source.label, [frame + start if frame >= 0 else frame for frame in frames])
+        count = shown.size if padding else shown.size - reach + 1
+        for first in range(0, count, step if step > 0 else length * stride):
+            wanted = padded(range(first, first + length * stride, stride), shown.size, self.args["pad_mode"])
+            frames = [int(shown[place]) if place >= 0 else place for place in wanted]
+            yield _Item(source.path, source.label, frames)
 
-    def _part(self, video: VideoFile, span: tuple[str, str] | None) -> tuple[int, int]:
-        """The first frame, and the one after the last."""
-        if span is None:
-            return 0, len(video)
-        if self.args["file_list_format"] == "frames":
-            start, end = int(span[0]), int(span[1])
-        else:
-            interval = video.times[1] - video.times[0] if len(video) > 1 else 1.0
-            start_up, end_up = _ROUNDINGS[self.args["file_list_rounding"]]
-            start, end = _rounded(float(span[0]) / interval, start_up), _rounded(float(span[1]) / interval, end_up)
-        start, end = (value + len(video) if value < 0 else value for value in (start, end))
-        return start, min(end, len(video))
+    def grouped(self, items: Sequence[_Item]) -> list[list[int]]:
+        """Sequences that continue others, in one file: a second decoder would have to decode what lies between."""
+        groups: list[list[int]] = []
+        last: _Item | None = None
+        for position in sorted(range(len(items)), key=lambda position: (items[position].path, items[position].frames)):
+            item = items[position]
+            if last is not None and last.path == item.path:
+                continues = self._videos.key_before(item.path, max(item.frames[0], 0)) <= max(last.frames)
+            else:
+                continues = False
+            if continues:
+                groups[-1].append(position)
+            else:
+                groups.append([position])
+            last = item
+        return groups
 
     def output_specs(self) -> list[OutputSpec]:
         specs = [OutputSpec(UINT8, "FHWC", 4)]
@@ -208,17 +227,19 @@ class Video(Reader):
         return self._read(item, sample.workspace.decoding.limits)
 
     def _read(self, item: _Item, limits: Limits) -> list[np.ndarray]:
-        video = VideoFile(self.files.path(item.path), limits)
-        limits.check_video(len(item.frames), video.shape)
-        frames = np.empty((len(item.frames), *video.shape), np.uint8)
-        fill_frames(video, item.frames, self.args["fill_value"], frames)
+        with self._videos.lent(item.path, min(item.frames), limits) as video:
+            limits.check_video(len(item.frames), video.shape)
+            shape = len(item.frames), *video.shape
+            frames = self.memory.take(math.prod(shape)).reshape(shape)
+            fill_frames(video, item.frames, self.args["fill_value"], frames)
+            times = video.times
         outputs = [frames]
         if self._labelled:
             outputs.append(np.array([item.label], np.int32))
         if self._numbers != "none":
             outputs.append(np.array(item.frames if self._numbers == "sequence" else item.frames[:1], np.int32))
         if self.args["enable_timestamps"]:
-            outputs.append(np.array([video.times[frame] if frame >= 0 else -1.0 for frame in item.frames]))
+            outputs.append(np.array([times[frame] if frame >= 0 else -1.0 for frame in item.frames]))
         return outputs
 
     def source_info(self, item: _Item, output: int) -> str:
@@ -235,5 +256,23 @@ def _listed(words: list[str], place: str) -> _Source:
     return _Source(words[0], int(words[1]), (words[2], words[3]) if len(words) == 4 else None)
 
 
-def _rounded(value: float, up: bool) -> int:
-    return math.ceil(value - 1e-6) if up else math.floor(value + 1e-6)
+def _part(span: tuple[str, str] | None, times: np.ndarray, form: str, rounding: str) -> tuple[int, int]:
+    """The first frame of the listed part of a video, and the one after the last."""
+    count = len(times)
+    if span is None:
+        return 0, count
+    if form == "frames":
+        start, end = map(int, span)
+    else:
+        start, end = (_frame_at(float(time), times, up) for time, up in zip(span, _ROUNDINGS[rounding]))
+    start, end = (value + count if value < 0 else value for value in (start, end))
+    return max(start, 0), min(end, count)
+
+
+def _frame_at(time: float, times: np.ndarray, up: bool) -> int:
+    """The frame that is shown from a time in seconds on, or the next or previous one; negative: from the end."""
+    interval = (times[-1] - times[0]) / (len(times) - 1) if len(times) > 1 else 1.0
+    if time < 0:
+        return math.ceil(time / interval - _SAME) if up else math.floor(time / interval + _SAME)
+    bounds = np.append(times, times[-1] + interval)
+    return int(np.searchsorted(bounds, time - _SAME) if up else np.searchsorted(bounds, time + _SAME, "right") - 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tarfile
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import groupby
 from typing import NamedTuple
 
@@ -24,9 +25,11 @@ from penstock.data_types import (
     dtype_name,
     numpy_dtype,
 )
-from penstock.operators.readers._reader import EPOCH_SHUFFLE_ARGUMENTS, READER_ARGUMENTS, Reader
-from penstock.schema import Argument, OutputSpec, Schema, register_operator
+from penstock.operators.readers._block_reading import read_ranges
+from penstock.operators.readers._reader import EPOCH_SHUFFLE_ARGUMENTS, READER_ARGUMENTS, Reader, Sources
+from penstock.schema import Argument, OutputSpec, Schema, Workspace, register_operator
 from penstock.storage import Files, is_remote
+from penstock.tensors import TensorListCPU
 
 
 class Component(NamedTuple):
@@ -52,6 +55,8 @@ class Component(NamedTuple):
 Sample = tuple["Component | None", ...]
 # In bytes: a sample's unrequested files up to this size are read along with the others.
 _MOST_BETWEEN = 1 << 14
+# In bytes: no archive is larger.
+_LARGEST = 1 << 62
 
 
 def list_archive(files: Files, path: str) -> Iterator[list[Component]]:
@@ -96,7 +101,7 @@ def read_index(files: Files, path: str, index_path: str) -> Iterator[list[Compon
                 raise _malformed(
                     index_path, number, f"tar offset is not a multiple of tar block size ({tarfile.BLOCKSIZE})"
                 )
-            if extent is not None and component.start >= extent:
+            if component.start >= (_LARGEST if extent is None else extent) or abs(component.size) > _LARGEST:
                 raise _malformed(index_path, number, f"offset is outside of the archive file '{path}'")
         yield sample
 
@@ -249,7 +254,9 @@ class Webdataset(Reader):
         else:
             archives = [list_archive(self.files, path) for path in self.args["paths"]]
         self._archives = [list(self._complete(archive)) for archive in archives]
-        return [sample for archive in self._archives for sample in archive]
+        samples = [sample for archive in self._archives for sample in archive]
+        self._spans = _Spans(samples, len(self._wanted), list(map(len, self._archives)))
+        return samples
 
     def _complete(self, archive: Iterator[list[Component]]) -> Iterator[Sample]:
         """The selected components of the samples, except for skipped samples."""
@@ -276,6 +283,23 @@ class Webdataset(Reader):
     def output_specs(self) -> list[OutputSpec]:
         return [OutputSpec(dtype, "", 1) for dtype in self._dtypes]
 
+    def read_batch(self, indices: np.ndarray, workspace: Workspace) -> list[TensorListCPU] | None:
+        self._open()
+        spans = self._spans
+        files, starts, sizes = spans.files[indices], spans.starts[indices], spans.sizes[indices]
+        read = read_ranges(self.files, self.args["paths"], files, starts, sizes, workspace.pool)
+        if read is None or spans.scattered[indices].any():
+            return None
+        return [
+            read.of_parts(
+                dtype,
+                read.places + spans.offsets[indices, number],
+                spans.lengths[indices, number],
+                Sources(self.items, indices, partial(self.source_info, output=number)),
+            )
+            for number, dtype in enumerate(self._dtypes)
+        ]
+
     def read(self, item: Sample) -> list[np.ndarray]:
         found = [component for component in item if component is not None]
         if not found:
@@ -298,3 +322,25 @@ class Webdataset(Reader):
     def source_info(self, item: Sample, output: int) -> str:
         component = item[output]
         return "" if component is None else f"{component.archive}:{component.start}:{component.name}"
+
+
+class _Spans:
+    """Where the samples' files are, in arrays.
+
+    Attributes:
+        files: the archive of each sample, as an index of its path: int64.
+        starts, sizes: of the span that holds the sample's files: int64.
+        scattered: whether it holds much else.
+        offsets, lengths: of the files in the span, int64 of shape (samples, outputs).
+    """
+
+    def __init__(self, samples: Sequence[Sample], outputs: int, counts: Sequence[int]) -> None:
+        found = [[(-1, 0) if c is None else (c.start, c.size) for c in sample] for sample in samples]
+        starts, self.lengths = np.moveaxis(np.array(found, np.int64).reshape(len(samples), outputs, 2), 2, 0)
+        missing = starts < 0
+        ends = starts + self.lengths
+        self.files = np.repeat(np.arange(len(counts)), counts)
+        self.starts = np.where(missing, ends.max(1, keepdims=True), starts).min(1).clip(0)
+        self.sizes = ends.max(1).clip(0) - self.starts
+        self.scattered = self.sizes > self.lengths.sum(1) + _MOST_BETWEEN
+        self.offsets = np.where(missing, 0, starts - self.starts[:, None])

@@ -1,0 +1,90 @@
+"""The colours of decoded video frames: from planes of luma and halved chroma to RGB."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from penstock.kernels.cpu.options import OPTIONS
+from penstock.kernels.cpu.simd import copy_joined
+
+_ONE, _NEAR, _FAR, _MIDDLE = np.float32(1), np.float32(0.75), np.float32(0.25), np.float32(128)
+_LUMA_SCALE, _LUMA_BASE, _CHROMA_SCALE = np.float32(255 / 219), np.float32(16), np.float32(255 / 224)
+# ITU-R BT.601.
+_V_TO_R, _U_TO_G, _V_TO_G, _U_TO_B = np.float32(1.402), np.float32(-0.344136), np.float32(-0.714136), np.float32(1.772)
+# Adding and subtracting it rounds small numbers, halves to even.
+_ROUNDER = np.float32(3 << 22)
+_LANES = 64
+_LOWEST, _HIGHEST = np.float32(0), np.float32(255)
+
+
+@njit(**OPTIONS)
+def _level(value: np.float32) -> np.uint8:
+    return np.uint8((min(max(value, _LOWEST), _HIGHEST) + _ROUNDER) - _ROUNDER)
+
+
+@njit(**OPTIONS)
+def _upsampled(plane: np.ndarray, row: int, scale: np.float32, line: np.ndarray, output: np.ndarray) -> None:
+    """One row of a plane of chroma, doubled in both directions: each old value lies between two new ones.
+
+    Args:
+        plane: uint8 of shape (H / 2, W / 2).
+        row: of the doubled plane.
+        scale: of the values about their middle.
+        line: float32 of shape (W / 2,), overwritten.
+        output: float32 of shape (W,).
+    """
+    near = row // 2
+    far = min(max(near + (1 if row % 2 else -1), 0), len(plane) - 1)
+    first, second, width = plane[near], plane[far], len(line)
+    for x in range(width):
+        a = (np.float32(first[x]) - _MIDDLE) * scale
+        b = (np.float32(second[x]) - _MIDDLE) * scale
+        line[x] = a * _NEAR + b * _FAR
+    for x in range(1, width - 1):
+        output[2 * x] = line[x] * _NEAR + line[x - 1] * _FAR
+        output[2 * x + 1] = line[x] * _NEAR + line[x + 1] * _FAR
+    for x in (0, width - 1):
+        output[2 * x] = line[x] * _NEAR + line[max(x - 1, 0)] * _FAR
+        output[2 * x + 1] = line[x] * _NEAR + line[min(x + 1, width - 1)] * _FAR
+
+
+@njit(**OPTIONS)
+def _join(colours: np.ndarray, pixels: np.ndarray, first: int) -> None:
+    """Writes a row of pixels, from ``first`` on, whose colours follow each other in ``colours``."""
+    width = len(colours) // 3
+    whole = width - width % _LANES
+    for x in range(0, whole, _LANES):
+        copy_joined(colours, x, width, pixels, (first + x) * 3, _LANES)
+    for x in range(whole, width):
+        for channel in range(3):
+            pixels[(first + x) * 3 + channel] = colours[channel * width + x]
+
+
+@njit(**OPTIONS)
+def planes_to_rgb(luma: np.ndarray, u: np.ndarray, v: np.ndarray, full_range: bool, output: np.ndarray) -> None:
+    """Converts a frame of YCbCr 4:2:0, by BT.601 and with bilinear chroma, in float32.
+
+    Args:
+        luma: uint8 of shape (H, W), with even sides.
+        u, v: uint8 of shape (H / 2, W / 2).
+        full_range: values are from 0 to 255, not from 16 to 235 (chroma: 240).
+        output: filled; uint8 of shape (H, W, 3), contiguous.
+    """
+    height, width = luma.shape
+    line = np.empty(width // 2, np.float32)
+    across_u, across_v = np.empty(width, np.float32), np.empty(width, np.float32)
+    scale, base = (_ONE, _LOWEST) if full_range else (_LUMA_SCALE, _LUMA_BASE)
+    chroma_scale = _ONE if full_range else _CHROMA_SCALE
+    colours, pixels = np.empty(3 * width, np.uint8), output.reshape(-1)
+    red, green, blue = colours[:width], colours[width : 2 * width], colours[2 * width :]
+    for row in range(height):
+        _upsampled(u, row, chroma_scale, line, across_u)
+        _upsampled(v, row, chroma_scale, line, across_v)
+        bright = luma[row]
+        for x in range(width):
+            grey = (np.float32(bright[x]) - base) * scale
+            red[x] = _level(grey + _V_TO_R * across_v[x])
+            green[x] = _level((grey + _U_TO_G * across_u[x]) + _V_TO_G * across_v[x])
+            blue[x] = _level(grey + _U_TO_B * across_u[x])
+        _join(colours, pixels, row * width)

@@ -1,0 +1,159 @@
+"""Reading a batch's files, or ranges of them, in one call that holds no GIL.
+
+What cannot be read this way (a missing file, a truncated one, an object behind a protocol) is for the reader to read
+sample by sample: that also finds the sample at fault.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from penstock.data_types import DALIDataType, numpy_dtype
+from penstock.storage import Files, is_remote
+from penstock.tensors import HostPool, TensorListCPU
+
+# A batch that takes less than this part of what was read is copied.
+_WASTE: Final = 8
+
+
+@functools.cache
+def _c_functions() -> np.ndarray:
+    """The addresses of the C library's functions for files, and the flags to open one: int64."""
+    library = ctypes.CDLL(None)
+    addresses = [
+        ctypes.cast(getattr(library, name), ctypes.c_void_p).value for name in ("open", "lseek", "pread", "close")
+    ]
+    return np.array([*addresses, os.O_RDONLY | os.O_CLOEXEC], np.int64)
+
+
+class Contents(NamedTuple):
+    """What was read of a batch.
+
+    Attributes:
+        block: the memory that holds it: uint8 of shape (n,).
+        places: where samples begin in it, int64 of shape (samples,).
+        sizes: of the samples, in bytes, int64 of shape (samples,).
+    """
+
+    block: np.ndarray
+    places: np.ndarray
+    sizes: np.ndarray
+
+    def of_parts(
+        self, dtype: DALIDataType, starts: np.ndarray, sizes: np.ndarray, infos: Sequence[str] = ()
+    ) -> TensorListCPU:
+        """A batch of vectors in the block: views, or a copy if keeping the block for them would waste memory.
+
+        Args:
+            dtype: of the values.
+            starts, sizes: of the samples, in bytes: int64.
+            infos: the samples' sources.
+        """
+        kind = numpy_dtype(dtype)
+        shapes = list(zip((sizes // kind.itemsize).tolist()))
+        total = int(sizes.sum())
+        if total * _WASTE >= self.block.size:
+            return TensorListCPU.of_parts(self.block, starts, shapes, dtype, 1, infos)
+        from penstock.operators.readers._files_cpu import gather
+
+        elements = np.empty(total, np.uint8)
+        gather(self.block, starts, sizes, elements)
+        batch = TensorListCPU.of_elements(elements.view(kind), shapes, dtype=dtype)
+        batch.source_infos = infos
+        return batch
+
+
+def _memory(pool: HostPool | None, size: int) -> np.ndarray:
+    return np.empty(size, np.uint8) if pool is None else pool.take(size)
+
+
+class PathTable:
+    """The paths of a data set as C's functions take them.
+
+    Args:
+        paths: of local files.
+    """
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        names = [os.fsencode(path) + b"\0" for path in paths]
+        lengths = np.fromiter(map(len, names), np.int64, len(names))
+        self._starts = np.cumsum(lengths) - lengths
+        self._names = np.frombuffer(b"".join(names), np.uint8)
+        self._sizes = np.full(len(names), -1)
+        self._expected = 0
+
+    @staticmethod
+    def of(files: Files, paths: Sequence[str]) -> PathTable | None:
+        """The table of a data set's paths; None if they need looks of their own."""
+        # Where a link leads is to be checked when it is followed.
+        special = files.confined or any(is_remote(path) or "\0" in path for path in paths)
+        return None if special else PathTable(paths)
+
+    def read(self, indices: np.ndarray, pool: HostPool | None, alignment: int = 1) -> Contents | None:
+        """The contents of the files at ``indices``; None if a file can't be read.
+
+        Args:
+            indices: int64.
+            pool: the memory's source.
+            alignment: of each file's contents, in bytes; 1: they follow each other.
+        """
+        from penstock.operators.readers._files_cpu import read_files
+
+        starts, known = self._starts[indices], self._sizes[indices]
+        places, sizes = np.empty((2, len(indices)), np.int64)
+        block = _memory(pool, self._expected)
+        total = read_files(_c_functions(), self._names, starts, known, alignment, places, sizes, block)
+        if total > block.size:
+            # Other files may be a little larger.
+            self._expected = total + total // 8
+            block = _memory(pool, self._expected)
+            total = read_files(_c_functions(), self._names, starts, known, alignment, places, sizes, block)
+        if not 0 <= total <= block.size:
+            return None
+        self._sizes[indices] = sizes
+        return Contents(block[:total], places, sizes)
+
+
+def read_ranges(
+    files: Files,
+    paths: Sequence[str],
+    numbers: np.ndarray,
+    starts: np.ndarray,
+    sizes: np.ndarray,
+    pool: HostPool | None,
+) -> Contents | None:
+    """Ranges of files, in one block of memory; None if one can't be read.
+
+    Args:
+        files: that may be accessed.
+        paths: of the data set's files.
+        numbers: the file of each range, as an index of ``paths``: int64.
+        starts, sizes: of the ranges, in bytes: int64.
+        pool: the memory's source.
+    """
+    from penstock.operators.readers._files_cpu import lay_out
+    from penstock.operators.readers._files_cpu import read_ranges as read
+
+    used = [0] if len(paths) == 1 else np.unique(numbers).tolist()
+    if any(is_remote(paths[number]) for number in used) or starts.min() < 0 or sizes.min() < 0:
+        return None
+    try:
+        opened = {number: files.opened(paths[number]) for number in used}
+    except OSError:
+        return None
+    descriptors, extents = np.zeros((2, used[-1] + 1), np.int64)
+    for number, file in opened.items():
+        descriptors[number], extents[number] = file.descriptor, file.size
+    if (sizes > extents[numbers] - starts).any():
+        return None
+    places = np.empty(len(sizes), np.int64)
+    block = _memory(pool, lay_out(numbers, starts, sizes, places))
+    pread = int(_c_functions()[2])
+    complete = read(pread, descriptors[numbers], starts, sizes, places, block)
+    return Contents(block, places, sizes) if complete else None

@@ -1,0 +1,64 @@
+"""Many short pieces of files: mapped into memory, and copied from there by the kernel.
+
+A call for each piece would cost more than the piece. Reading mapped memory is quick, but ends the process if the file has
+been truncated meanwhile. For the kernel that is an error like any other: it writes the pieces to a file in memory, of
+which this process has the pages, too.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import mmap
+import os
+from typing import Final
+
+import numpy as np
+
+from penstock.storage import OpenFile
+
+# In bytes: what is copied at once should stay in the processor's cache.
+WINDOW: Final = 1 << 18
+
+
+class MappedFile:
+    """A file's contents.
+
+    Args:
+        file: an open file, not empty.
+
+    Attributes:
+        file: the file.
+        address: of the first byte.
+    """
+
+    def __init__(self, file: OpenFile) -> None:
+        self.file = file
+        self._contents = np.frombuffer(mmap.mmap(file.descriptor, file.size, prot=mmap.PROT_READ), np.uint8)
+        self.address = self._contents.ctypes.data
+
+
+class PieceCopier:
+    """Copies pieces of mapped files into a block of memory."""
+
+    def __init__(self) -> None:
+        self._window_file = OpenFile(os.memfd_create("penstock", os.MFD_CLOEXEC), WINDOW)
+        os.ftruncate(self._window_file.descriptor, WINDOW)
+        self._window = np.frombuffer(mmap.mmap(self._window_file.descriptor, WINDOW), np.uint8)
+
+    def copy(self, pieces: np.ndarray, block: np.ndarray) -> bool:
+        """Copies the pieces, one after the other; returns whether all of them are still there.
+
+        Args:
+            pieces: addresses in mapped files, and sizes in bytes up to :data:`WINDOW`: int64 of shape (n, 2).
+            block: receives the contents: uint8.
+        """
+        from penstock.operators.readers._files_cpu import copy_pieces
+
+        return copy_pieces(_pwritev(), self._window_file.descriptor, pieces, self._window, block)
+
+
+@functools.cache
+def _pwritev() -> int:
+    """The address of the C library's function."""
+    return ctypes.cast(ctypes.CDLL(None).pwritev, ctypes.c_void_p).value or 0

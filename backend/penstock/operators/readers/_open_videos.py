@@ -1,0 +1,59 @@
+"""The video files of a reader: their indices, and decoders that stay open."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from penstock.kernels.codecs.limits import Limits
+from penstock.kernels.codecs.video import Video, VideoIndex
+from penstock.storage import Files
+
+# A decoder holds a dozen frames.
+_MOST_OPEN: Final = 8
+
+
+class OpenVideos:
+    """Indices of files, each made once, and a few decoders that threads take in turns.
+
+    Args:
+        files: that may be accessed.
+    """
+
+    def __init__(self, files: Files) -> None:
+        self._files = files
+        self._lock = threading.Lock()
+        self._indices: dict[str, tuple[tuple[int, ...], VideoIndex]] = {}
+        # With what they have open, the one used last at the end.
+        self._idle: list[tuple[object, Video]] = []
+
+    def index(self, path: str) -> VideoIndex:
+        """The index of a file."""
+        version = self._files.version(path)
+        known = self._indices.get(path)
+        if known is None or known[0] != version:
+            known = self._indices[path] = version, Video(self._files.path(path)).index
+        return known[1]
+
+    def key_before(self, path: str, frame: int) -> int:
+        """The frame at which decoding begins, to get at another one of a file whose index was made."""
+        return self._indices[path][1].key_before(frame)
+
+    @contextmanager
+    def lent(self, path: str, first: int, limits: Limits) -> Iterator[Video]:
+        """An open file, if possible one that can decode frame ``first`` at once."""
+        index = self.index(path)
+        # An index is made anew for a file that has changed.
+        key = path, id(index), limits
+        with self._lock:
+            fitting = [entry for entry in self._idle if entry[0] == key]
+            taken = min(fitting, key=lambda entry: entry[1].cost(first), default=None)
+            if taken is not None:
+                self._idle.remove(taken)
+        video = Video(self._files.path(path), limits, index) if taken is None else taken[1]
+        yield video
+        with self._lock:
+            self._idle.append((key, video))
+            del self._idle[:-_MOST_OPEN]

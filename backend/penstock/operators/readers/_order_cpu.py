@@ -1,0 +1,47 @@
+"""The kernel that picks samples from a reader's buffer."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+# As in :class:`penstock.kernels.random_streams.MinimalStandard`.
+_MODULUS, _FACTOR = 2**31 - 1, 16807
+
+
+# It keeps the GIL: another thread could hold that for longer than this takes.
+@njit(cache=True, error_model="numpy")
+def pick(
+    buffer: np.ndarray, following: np.ndarray, start: int, end: int, target: int, state: int, picked: np.ndarray
+) -> int:
+    """Picks samples from one span of the buffer, and replaces them by those that follow in storage order.
+
+    Args:
+        buffer: int64; positions are taken modulo its size.
+        following: the indices to add, as many as are picked.
+        start, end: the span to pick from, without its end.
+        target: where to add: the span's end, which then moves along, or another position.
+        state: of the random generator; negative: the span's first sample is picked.
+        picked: receives the indices.
+
+    Returns:
+        The generator's new state.
+    """
+    capacity = len(buffer)
+    for i in range(len(picked)):
+        place = start
+        if state >= 0:
+            bound = end - start
+            scaling = (_MODULUS - 2) // bound
+            state = state * _FACTOR % _MODULUS
+            while state - 1 >= scaling * bound:
+                state = state * _FACTOR % _MODULUS
+            place += (state - 1) // scaling
+        picked[i] = buffer[place % capacity]
+        buffer[place % capacity] = buffer[start % capacity]
+        start += 1
+        buffer[target % capacity] = following[i]
+        if target == end:
+            end += 1
+        target += 1
+    return state

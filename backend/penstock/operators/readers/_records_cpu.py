@@ -1,0 +1,258 @@
+"""Kernels that find what the records of a batch hold, in place.
+
+They know the records that writers of these formats make. Any other, damaged ones among them, they leave to the decoders
+in Python, which tell what is wrong.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from penstock.kernels.cpu.options import OPTIONS
+from penstock.operators.readers._files_cpu import copy
+
+# The kinds of a feature, as in `penstock.kernels.codecs.tfrecord`; and none.
+_INT64, _STRING, _FLOAT32, _ABSENT = 0, 1, 2, -1
+# What is found of a feature: its kind, its first byte, its size in bytes, and the number of its values.
+KIND, START, SIZE, COUNT, _COLUMNS = range(5)
+# Fields of protobuf messages with a length, by number: their tags.
+_FIELD_1, _FIELD_2, _FIELD_3 = 0x0A, 0x12, 0x1A
+_DATUM_DATA, _DATUM_LABEL = 0x22, 0x28
+# Around a TFRecord's data: length and its checksum, and a checksum.
+_RECORD_HEADER, _RECORD_FOOTER = 12, 4
+_LONGEST_VARINT = 10
+_RECORDIO_MAGIC, _RECORDIO_FRAME, _RECORDIO_HEADER = 0xCED7230A, 8, 24
+
+
+@njit(**OPTIONS)
+def _varint(data: np.ndarray, at: int, end: int) -> tuple[np.uint64, int]:
+    """A number, and where it ends: 0 if there is none."""
+    value = np.uint64(0)
+    for i in range(min(_LONGEST_VARINT, end - at)):
+        byte = data[at + i]
+        value |= np.uint64(byte & 127) << np.uint64(7 * i)
+        if byte < 128:
+            return value, at + i + 1
+    return value, 0
+
+
+@njit(**OPTIONS)
+def _field(data: np.ndarray, at: int, end: int, tag: int) -> tuple[int, int]:
+    """Where the contents of a field with this tag begin and end; end 0 if there is no such field."""
+    if at >= end or data[at] != tag:
+        return 0, 0
+    size, start = _varint(data, at + 1, end)
+    if not start or size > np.uint64(end - start):
+        return 0, 0
+    return start, start + np.int64(size)
+
+
+@njit(**OPTIONS)
+def _word(data: np.ndarray, at: int) -> int:
+    """A little-endian number of 32 bits."""
+    return (
+        np.int64(data[at]) | np.int64(data[at + 1]) << 8 | np.int64(data[at + 2]) << 16 | np.int64(data[at + 3]) << 24
+    )
+
+
+@njit(**OPTIONS)
+def _read_feature(data: np.ndarray, at: int, end: int, found: np.ndarray) -> bool:
+    """What a feature's message holds; returns whether it is usual."""
+    if at == end:
+        found[KIND] = _ABSENT
+        return True
+    tag = data[at]
+    start, stop = _field(data, at, end, tag)
+    if stop != end or stop == 0:
+        return False
+    if tag == _FIELD_1:
+        return _read_strings(data, start, stop, found)
+    found[START] = found[SIZE] = found[COUNT] = 0
+    found[KIND] = _FLOAT32 if tag == _FIELD_2 else _INT64
+    if tag != _FIELD_2 and tag != _FIELD_3:
+        return False
+    if start == stop:
+        return True
+    first, last = _field(data, start, stop, _FIELD_1)
+    if last != stop or last == 0:
+        return False
+    found[START], found[SIZE] = first, last - first
+    if tag == _FIELD_2:
+        found[COUNT] = (last - first) // 4
+        return (last - first) % 4 == 0
+    while first < last:
+        _, first = _varint(data, first, last)
+        if not first:
+            return False
+        found[COUNT] += 1
+    return True
+
+
+@njit(**OPTIONS)
+def _read_strings(data: np.ndarray, at: int, end: int, found: np.ndarray) -> bool:
+    """A list of strings, of which the first is found; returns whether it is usual."""
+    found[KIND], found[COUNT] = _STRING, 0
+    while at < end:
+        start, stop = _field(data, at, end, _FIELD_1)
+        if stop == 0:
+            return False
+        if found[COUNT] == 0:
+            found[START], found[SIZE] = start, stop - start
+        found[COUNT] += 1
+        at = stop
+    return True
+
+
+@njit(**OPTIONS)
+def _feature_named(data: np.ndarray, at: int, end: int, names: np.ndarray, name_ends: np.ndarray) -> int:
+    """The number of the wanted feature with this name; -1 if it is not wanted, -2 if it may not be a name."""
+    for i in range(at, end):
+        if data[i] >= 128:
+            return -2
+    start = 0
+    for number in range(len(name_ends)):
+        same = name_ends[number] - start == end - at
+        i = 0
+        while same and i < end - at:
+            same = names[start + i] == data[at + i]
+            i += 1
+        if same:
+            return number
+        start = name_ends[number]
+    return -1
+
+
+@njit(**OPTIONS)
+def find_features(
+    data: np.ndarray, places: np.ndarray, sizes: np.ndarray, names: np.ndarray, name_ends: np.ndarray, found: np.ndarray
+) -> bool:
+    """Finds features of ``tf.train.Example`` records; returns whether all records are usual.
+
+    Args:
+        data: the batch's block, uint8.
+        places, sizes: the records in it: int64.
+        names: of the wanted features, one after the other: uint8.
+        name_ends: where each name ends: int64.
+        found: receives what is found, int64 of shape (records, features, 4).
+    """
+    found[:, :, KIND] = _ABSENT
+    spare = np.empty(_COLUMNS, np.int64)
+    for record in range(len(places)):
+        if sizes[record] < _RECORD_HEADER + _RECORD_FOOTER:
+            return False
+        place = places[record]
+        length = _word(data, place)
+        if _word(data, place + 4) or length > sizes[record] - _RECORD_HEADER - _RECORD_FOOTER:
+            return False
+        message = place + _RECORD_HEADER
+        at, end = _field(data, message, message + length, _FIELD_1)
+        if end == 0 or end != message + length:
+            return False
+        while at < end:
+            entry, at = _field(data, at, end, _FIELD_1)
+            if at == 0:
+                return False
+            key, key_end = _field(data, entry, at, _FIELD_1)
+            value, value_end = _field(data, key_end, at, _FIELD_2)
+            if key_end == 0 or value_end == 0 or value_end != at:
+                return False
+            number = _feature_named(data, key, key_end, names, name_ends)
+            target = spare if number < 0 else found[record, number]
+            # A name may come twice.
+            if number < -1 or (number >= 0 and target[KIND] != _ABSENT):
+                return False
+            if not _read_feature(data, value, value_end, target):
+                return False
+    return True
+
+
+@njit(**OPTIONS)
+def decode_integers(data: np.ndarray, starts: np.ndarray, sizes: np.ndarray, target: np.ndarray) -> None:
+    """Decodes lists of packed integers, which :func:`find_features` found, one after the other: int64."""
+    done = 0
+    for i in range(len(starts)):
+        at, end = starts[i], starts[i] + sizes[i]
+        while at < end:
+            value, at = _varint(data, at, end)
+            target[done] = np.int64(value)
+            done += 1
+
+
+@njit(**OPTIONS)
+def find_images(
+    data: np.ndarray, places: np.ndarray, sizes: np.ndarray, images: np.ndarray, labels: np.ndarray
+) -> bool:
+    """Finds images and labels in MXNet's records; returns whether all records are whole.
+
+    Args:
+        data: the batch's block, uint8.
+        places, sizes: the records in it: int64.
+        images, labels: receive first bytes and sizes, int64 of shape (2, records).
+    """
+    for i in range(len(places)):
+        if sizes[i] < _RECORDIO_FRAME + _RECORDIO_HEADER or _word(data, places[i]) != _RECORDIO_MAGIC:
+            return False
+        # The upper bits say whether a record is split into parts.
+        length = _word(data, places[i] + 4)
+        if length >> 29 or length < _RECORDIO_HEADER or length > sizes[i] - _RECORDIO_FRAME:
+            return False
+        header = places[i] + _RECORDIO_FRAME
+        rest, count = header + _RECORDIO_HEADER, _word(data, header)
+        if 4 * count > length - _RECORDIO_HEADER:
+            return False
+        # Without a list of labels there is one in the header.
+        labels[0, i] = rest if count else header + 4
+        labels[1, i] = 4 * max(count, 1)
+        images[0, i] = rest + 4 * count
+        images[1, i] = length - _RECORDIO_HEADER - 4 * count
+    return True
+
+
+# It keeps the GIL: another thread could hold that for longer than this takes.
+@njit(cache=True, error_model="numpy")
+def take_datum(value: np.ndarray, block: np.ndarray, place: int) -> tuple[int, int]:
+    """Copies the data of a Caffe ``Datum`` to a block.
+
+    Args:
+        value: the message, uint8.
+        block: receives the data from ``place`` on: uint8.
+        place: in the block, which has room for the message from there on.
+
+    Returns:
+        The size of the data and the label; the size is -1 for a message that lacks one, or is unusual.
+    """
+    at, end = 0, len(value)
+    size, label = -1, -1
+    labelled = False
+    while at < end:
+        tag = value[at]
+        if tag == _DATUM_DATA and size < 0:
+            start, at = _field(value, at, end, tag)
+            size = at - start
+            copy(value, start, size, block, place)
+        elif tag == _DATUM_LABEL and not labelled:
+            number, at = _varint(value, at + 1, end)
+            # As protobuf does: the lower 32 bits.
+            label, labelled = np.int64(np.int32(np.int64(number))), True
+        elif tag >= 128 or tag < 8 or tag >> 3 == 4 or tag >> 3 == 5:
+            return -1, -1
+        elif tag & 7 == 0:
+            _, at = _varint(value, at + 1, end)
+        elif tag & 7 == 2:
+            _, at = _field(value, at, end, tag)
+        else:
+            return -1, -1
+        if not at:
+            return -1, -1
+    return (size, label) if labelled else (-1, -1)
+
+
+@njit(**OPTIONS)
+def same_beginnings(data: np.ndarray, places: np.ndarray, size: int) -> bool:
+    """Whether all parts of the block begin with the same bytes."""
+    for i in range(1, len(places)):
+        for k in range(size):
+            if data[places[i] + k] != data[places[0] + k]:
+                return False
+    return True

@@ -1,0 +1,151 @@
+"""Ray Data: a pipeline as a stage of a data set's plan, on as many machines as Ray has.
+
+>>> images = ray.data.read_binary_files("s3://bucket/photos", include_paths=True)  # doctest: +SKIP
+>>> prepared = map_pipeline(  # doctest: +SKIP
+...     images, preprocess, inputs={"encoded": "bytes"}, outputs=["pixels"], batch_size=64, concurrency=4
+... )
+>>> prepared.drop_columns(["bytes"]).write_parquet("s3://bucket/prepared")  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from penstock.pipeline import Pipeline
+from penstock.tensors import TensorList
+
+if TYPE_CHECKING:
+    from ray.data import Dataset
+
+__all__ = ["map_pipeline"]
+
+# A row's columns, stacked.
+Columns = dict[str, np.ndarray]
+
+
+def map_pipeline(
+    dataset: Dataset,
+    pipeline: Callable[..., Pipeline] | Pipeline | str | Path,
+    *,
+    inputs: Mapping[str, str],
+    outputs: Sequence[str],
+    batch_size: int = 64,
+    concurrency: int | tuple[int, int] = 1,
+    num_cpus: float = 1,
+    num_gpus: float = 0,
+    **settings: object,
+) -> Dataset:
+    """Adds what a pipeline makes of each row as columns; rows keep their order and all their columns.
+
+    The pipeline runs in actors that keep it between batches. Ray repeats a batch whose actor died, so each row is there once;
+    what is random in a pipeline may then differ, as may which rows are together in a batch.
+
+    Args:
+        dataset: to process.
+        pipeline: a function decorated with ``@pipeline_def``; a pipeline, or the path of one saved with ``Pipeline.save`` or
+            ``serialize``. Each actor makes its own.
+        inputs: for each external source of the pipeline, by name, the column that feeds it: bytes, or arrays, which may
+            differ in shape from row to row.
+        outputs: names of the columns for the pipeline's outputs, in order. If samples differ in shape, a column holds
+            arrays one by one.
+        batch_size: rows that are processed together.
+        concurrency: how many actors there are, or the least and the most.
+        num_cpus, num_gpus: what each actor takes of a machine; with GPUs the pipeline's ``device_id`` is 0.
+        settings: of the pipeline. With ``on_error="skip"`` the rows that cannot be read are left out.
+
+    Raises:
+        ValueError: no inputs or outputs are named, or the batch size is not positive.
+
+    The errors of a batch are those of ``ray.data``, and name the row's position in it.
+    """
+    if not inputs or not outputs:
+        raise ValueError("Name the pipeline's inputs, each with a column, and its outputs")
+    if batch_size < 1:
+        raise ValueError(f"`batch_size` must be positive, got {batch_size}")
+    given = {
+        "batch_size": batch_size,
+        "num_threads": max(math.ceil(num_cpus), 1),
+        "device_id": 0 if num_gpus else None,
+        "prefetch_queue_depth": 1,
+        **settings,
+    }
+    return dataset.map_batches(
+        _Stage,
+        fn_constructor_args=(_as_sent(pipeline), dict(inputs), list(outputs), given),
+        batch_size=batch_size,
+        batch_format="numpy",
+        zero_copy_batch=True,
+        concurrency=concurrency,
+        num_cpus=num_cpus,
+        num_gpus=num_gpus,
+    )
+
+
+def _as_sent(pipeline: Callable[..., Pipeline] | Pipeline | str | Path) -> Callable[..., Pipeline] | bytes:
+    """A pipeline as actors take it: the function that makes it, or what it is saved as."""
+    if isinstance(pipeline, Pipeline):
+        return pipeline.serialize()
+    return Path(pipeline).read_bytes() if isinstance(pipeline, (str, Path)) else pipeline
+
+
+class _Stage:
+    """A pipeline in an actor."""
+
+    def __init__(
+        self,
+        source: Callable[..., Pipeline] | bytes,
+        inputs: Mapping[str, str],
+        outputs: Sequence[str],
+        settings: Mapping[str, object],
+    ) -> None:
+        self._inputs, self._outputs = inputs, outputs
+        if not isinstance(source, bytes):
+            self._pipeline = source(**settings)
+        elif source.lstrip()[:1] == b"{":
+            from penstock.serialize.readable_format import from_text
+
+            self._pipeline = from_text(source.decode(), Pipeline, overrides=dict(settings))
+        else:
+            from penstock.serialize.dali_format import from_wire
+
+            self._pipeline = from_wire(source, Pipeline, dict(settings))
+        self._pipeline.build()
+
+    def __call__(self, rows: Columns) -> Columns:
+        count = len(next(iter(rows.values())))
+        for column in self._inputs.values():
+            if column not in rows:
+                raise KeyError(f"There is no column '{column}', only {', '.join(rows)}")
+        skipped = self._pipeline.skipped
+        before = skipped.count
+        made = self._pipeline.run(**{name: list(map(_sample, rows[column])) for name, column in self._inputs.items()})
+        if len(made) != len(self._outputs):
+            raise ValueError(
+                f"The pipeline has {len(made)} outputs, and {len(self._outputs)} columns are named for them"
+            )
+        recent = list(skipped)[-(skipped.count - before) :] if skipped.count > before else []
+        left_out = {sample.sample for sample in recent if not sample.replaced}
+        kept = [row for row in range(count) if row not in left_out]
+        columns = rows if len(kept) == count else {name: values[kept] for name, values in rows.items()}
+        return {**columns, **{name: _column(batch) for name, batch in zip(self._outputs, made)}}
+
+
+def _sample(value: object) -> np.ndarray:
+    """A row's value as a sample."""
+    return np.frombuffer(value, np.uint8) if isinstance(value, (bytes, bytearray)) else np.asarray(value)
+
+
+def _column(batch: TensorList) -> np.ndarray:
+    """An output's samples: one array, or if they differ in shape an array of arrays."""
+    samples = batch.as_cpu().samples
+    if len({sample.shape for sample in samples}) <= 1:
+        # The pipeline's memory is its own.
+        return np.array(samples)
+    column = np.empty(len(samples), object)
+    column[:] = [sample.copy() for sample in samples]
+    return column

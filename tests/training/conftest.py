@@ -1,0 +1,7 @@
+"""Training in JAX is tested where that is installed, e.g. by `penstock[jax]`."""
+
+from __future__ import annotations
+
+import importlib.util
+
+collect_ignore_glob = [] if importlib.util.find_spec("jax") else ["test_train_digits_jax.py"]
