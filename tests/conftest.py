@@ -23,7 +23,12 @@ from penstock.tensors.cuda import device_count
 sys.path.insert(0, str(Path(__file__).parent / "kernels" / "cuda"))
 
 CASES = 6
-_FRAMEWORKS = {"test_pytorch": ("torch", "torchdata"), "test_jax": ("jax",), "test_paddle": ("paddle",), "test_ray": ("ray",)}
+_FRAMEWORKS = {
+    "test_pytorch": ("torch", "torchdata"),
+    "test_jax": ("jax",),
+    "test_paddle": ("paddle",),
+    "test_ray": ("ray",),
+}
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:

@@ -59,4 +59,6 @@ def _placements(side: Any) -> Any:
     moved = fn.random.normal(stddev=0.04, shape=(2,)) * side
     zoom = fn.random.uniform(range=(0.85, 1.08))
     turned = fn.transforms.rotation(angle=fn.random.normal(stddev=6.0), center=centre)
-    return fn.transforms.translation(fn.transforms.scale(turned, scale=fn.stack(zoom, zoom), center=centre), offset=moved)
+    return fn.transforms.translation(
+        fn.transforms.scale(turned, scale=fn.stack(zoom, zoom), center=centre), offset=moved
+    )

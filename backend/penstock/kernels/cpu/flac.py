@@ -6,9 +6,8 @@ Source: RFC 9639, sections 9 (frames), 9.2 (subframes) and 9.3 (checksums).
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from penstock.kernels.cpu.options import OPTIONS
+from penstock.kernels.cpu.options import inner, kernel
 from penstock.kernels.cpu.simd_integers import leading_zeros, load_word
 
 MARGIN = 16
@@ -37,7 +36,7 @@ def _checksums(polynomial: int, bits: int) -> np.ndarray:
 _CRC_8, _CRC_16 = _checksums(0x07, 8)[0].astype(np.uint8), _checksums(0x8005, 16).astype(np.uint16)
 
 
-@njit(**OPTIONS)
+@inner
 def _crc_8(data: np.ndarray, start: int, end: int) -> int:
     checksum = 0
     for i in range(start, end):
@@ -45,7 +44,7 @@ def _crc_8(data: np.ndarray, start: int, end: int) -> int:
     return checksum
 
 
-@njit(**OPTIONS)
+@inner
 def _crc_16(data: np.ndarray, start: int, end: int) -> int:
     checksum, whole = 0, end - (end - start) % 8
     for i in range(start, whole, 8):
@@ -58,20 +57,20 @@ def _crc_16(data: np.ndarray, start: int, end: int) -> int:
     return checksum
 
 
-@njit(**OPTIONS)
+@inner
 def _unsigned(data: np.ndarray, position: int, bits: int) -> int:
     """A number of up to 57 bits at a position in bits."""
     word = load_word(data, position >> 3) << np.uint64(position & 7)
     return np.int64(word >> np.uint64(1) >> np.uint64(63 - bits))
 
 
-@njit(**OPTIONS)
+@inner
 def _signed(data: np.ndarray, position: int, bits: int) -> int:
     number = _unsigned(data, position, bits)
     return number - ((number >> bits - 1) << bits) if bits else 0
 
 
-@njit(**OPTIONS)
+@inner
 def _ones_after_zeros(data: np.ndarray, position: int, end: int) -> int:
     """Where the next bit that is set is; -1 if there is none before ``end``."""
     while position < end:
@@ -84,7 +83,7 @@ def _ones_after_zeros(data: np.ndarray, position: int, end: int) -> int:
     return -1
 
 
-@njit(**OPTIONS)
+@inner
 def _read_rice(
     data: np.ndarray, position: int, end: int, parameter: int, samples: np.ndarray, first: int, last: int
 ) -> int:
@@ -110,7 +109,7 @@ def _read_rice(
     return position
 
 
-@njit(**OPTIONS)
+@inner
 def _read_differences(data: np.ndarray, position: int, end: int, samples: np.ndarray, order: int, size: int) -> int:
     """Reads what is added to a prediction into ``samples[_HISTORY + order:]``; returns the position behind, or -1."""
     wide, partition = _unsigned(data, position, 2), _unsigned(data, position + 2, 4)
@@ -140,7 +139,7 @@ def _read_differences(data: np.ndarray, position: int, end: int, samples: np.nda
     return position
 
 
-@njit(**OPTIONS)
+@inner
 def _predict_fixed(samples: np.ndarray, order: int, first: int, last: int) -> None:
     if order == 1:
         for i in range(first, last):
@@ -156,7 +155,7 @@ def _predict_fixed(samples: np.ndarray, order: int, first: int, last: int) -> No
             samples[i] += 4 * (samples[i - 1] + samples[i - 3]) - 6 * samples[i - 2] - samples[i - 4]
 
 
-@njit(**OPTIONS)
+@inner
 def _predict_by_eight(samples: np.ndarray, factors: np.ndarray, shift: int, first: int, last: int) -> None:
     """Adds the sum of the eight samples before, times ``factors``, to each; with registers only."""
     a, b, c, d, e, f, g, h = factors[:8]
@@ -169,7 +168,7 @@ def _predict_by_eight(samples: np.ndarray, factors: np.ndarray, shift: int, firs
         samples[i] = p
 
 
-@njit(**OPTIONS)
+@inner
 def _predict(samples: np.ndarray, factors: np.ndarray, order: int, shift: int, first: int, last: int) -> None:
     """The same for any order."""
     for i in range(first, last):
@@ -179,7 +178,7 @@ def _predict(samples: np.ndarray, factors: np.ndarray, order: int, shift: int, f
         samples[i] += total >> shift
 
 
-@njit(**OPTIONS)
+@inner
 def _read_subframe(
     data: np.ndarray, position: int, end: int, bits: int, size: int, samples: np.ndarray, factors: np.ndarray
 ) -> int:
@@ -238,7 +237,7 @@ def _read_subframe(
     return position if position <= end else -1
 
 
-@njit(**OPTIONS)
+@inner
 def _coded_number_size(data: np.ndarray, at: int) -> int:
     """The bytes of a frame's or sample's number, as in UTF-8; 0 if it is none."""
     first, size = data[at], 0
@@ -254,7 +253,7 @@ def _coded_number_size(data: np.ndarray, at: int) -> int:
     return size
 
 
-@njit(**OPTIONS)
+@inner
 def _block_size(data: np.ndarray, code: int, at: int) -> tuple[int, int]:
     """The samples in a block, and the bytes at ``at`` that tell it."""
     if code == 1:
@@ -268,7 +267,7 @@ def _block_size(data: np.ndarray, code: int, at: int) -> tuple[int, int]:
     return (256 << code - 8 if code else 0), 0
 
 
-@njit(**OPTIONS)
+@inner
 def _join_stereo(samples: np.ndarray, assignment: int, size: int) -> None:
     """Left and right from one of them, or their mean, and their difference."""
     left, right = samples[0], samples[1]
@@ -282,7 +281,7 @@ def _join_stereo(samples: np.ndarray, assignment: int, size: int) -> None:
             left[i], right[i] = middle + right[i] >> 1, middle - right[i] >> 1
 
 
-@njit(**OPTIONS)
+@kernel
 def decode_flac(
     data: np.ndarray,
     start: int,

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from penstock.kernels.cpu.options import OPTIONS
+from penstock.kernels.cpu.options import inner, kernel
 from penstock.kernels.cpu.simd import copy_joined
 
 _ONE, _NEAR, _FAR, _MIDDLE = np.float32(1), np.float32(0.75), np.float32(0.25), np.float32(128)
@@ -18,12 +17,12 @@ _LANES = 64
 _LOWEST, _HIGHEST = np.float32(0), np.float32(255)
 
 
-@njit(**OPTIONS)
+@kernel
 def _level(value: np.float32) -> np.uint8:
     return np.uint8((min(max(value, _LOWEST), _HIGHEST) + _ROUNDER) - _ROUNDER)
 
 
-@njit(**OPTIONS)
+@inner
 def _upsampled(plane: np.ndarray, row: int, scale: np.float32, line: np.ndarray, output: np.ndarray) -> None:
     """One row of a plane of chroma, doubled in both directions: each old value lies between two new ones.
 
@@ -49,7 +48,7 @@ def _upsampled(plane: np.ndarray, row: int, scale: np.float32, line: np.ndarray,
         output[2 * x + 1] = line[x] * _NEAR + line[min(x + 1, width - 1)] * _FAR
 
 
-@njit(**OPTIONS)
+@kernel
 def _join(colours: np.ndarray, pixels: np.ndarray, first: int) -> None:
     """Writes a row of pixels, from ``first`` on, whose colours follow each other in ``colours``."""
     width = len(colours) // 3
@@ -61,7 +60,7 @@ def _join(colours: np.ndarray, pixels: np.ndarray, first: int) -> None:
             pixels[(first + x) * 3 + channel] = colours[channel * width + x]
 
 
-@njit(**OPTIONS)
+@kernel
 def planes_to_rgb(luma: np.ndarray, u: np.ndarray, v: np.ndarray, full_range: bool, output: np.ndarray) -> None:
     """Converts a frame of YCbCr 4:2:0, by BT.601 and with bilinear chroma, in float32.
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from penstock.kernels.cpu.options import OPTIONS
+from penstock.kernels.cpu.options import kernel
 
 
-@njit(**OPTIONS)
+@kernel
 def rotate_boxes(
     boxes: np.ndarray,
     firsts: np.ndarray,
@@ -76,7 +75,7 @@ def rotate_boxes(
     return found
 
 
-@njit(**OPTIONS)
+@kernel
 def _turned(width: float, height: float, along: np.float32, across: np.float32) -> tuple[float, float]:
     """Width and height, swapped if the rotation makes a wide box taller than wide.
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from penstock.kernels.cpu.options import OPTIONS
+from penstock.kernels.cpu.options import kernel
 from penstock.kernels.cpu.philox import draw_below
 from penstock.kernels.random_keys import Key
 
 
-@njit(**OPTIONS)
+@kernel
 def draw_starts(
     key: Key, streams: np.ndarray, start: np.uint64, lows: np.ndarray, highs: np.ndarray, starts: np.ndarray
 ) -> None:

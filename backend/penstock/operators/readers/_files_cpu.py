@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from penstock.kernels.cpu.foreign import call, call_for_long
-from penstock.kernels.cpu.options import OPTIONS
+from penstock.kernels.cpu.options import kernel
 
 # Where samples begin, unless they lie next to the previous one in their file, too.
 _ALIGNMENT = 64
@@ -19,7 +18,7 @@ _MOST_PIECES, _PIECE_BYTES = 1024, 16
 _LARGEST = 1 << 46
 
 
-@njit(**OPTIONS)
+@kernel
 def lay_out(files: np.ndarray, starts: np.ndarray, sizes: np.ndarray, places: np.ndarray) -> int:
     """Sets where ranges of files go in a block of memory; returns its size in bytes.
 
@@ -38,7 +37,7 @@ def lay_out(files: np.ndarray, starts: np.ndarray, sizes: np.ndarray, places: np
     return end
 
 
-@njit(**OPTIONS)
+@kernel
 def read_ranges(
     pread: int, files: np.ndarray, starts: np.ndarray, sizes: np.ndarray, places: np.ndarray, block: np.ndarray
 ) -> bool:
@@ -68,7 +67,7 @@ def read_ranges(
     return True
 
 
-@njit(**OPTIONS)
+@kernel
 def _filled(pread: int, file: int, start: int, target: int, size: int) -> bool:
     """Reads part of a file; returns whether there were that many bytes."""
     done = 0
@@ -80,7 +79,7 @@ def _filled(pread: int, file: int, start: int, target: int, size: int) -> bool:
     return True
 
 
-@njit(**OPTIONS)
+@kernel
 def read_files(
     functions: np.ndarray,
     names: np.ndarray,
@@ -129,7 +128,7 @@ def read_files(
     return end
 
 
-@njit(**OPTIONS)
+@kernel
 def copy(source: np.ndarray, start: int, size: int, target: np.ndarray, place: int) -> None:
     """Copies ``size`` bytes between arrays of uint8 that do not overlap."""
     # Assigning slices would look for overlaps, which takes four times as long.
@@ -138,7 +137,7 @@ def copy(source: np.ndarray, start: int, size: int, target: np.ndarray, place: i
         there[i] = here[i]
 
 
-@njit(**OPTIONS)
+@kernel
 def gather(block: np.ndarray, starts: np.ndarray, sizes: np.ndarray, target: np.ndarray) -> None:
     """Copies parts of a block, one after the other, to ``target``: uint8."""
     done = 0
@@ -147,7 +146,7 @@ def gather(block: np.ndarray, starts: np.ndarray, sizes: np.ndarray, target: np.
         done += sizes[i]
 
 
-@njit(**OPTIONS)
+@kernel
 def copy_pieces(pwritev: int, window_file: int, pieces: np.ndarray, window: np.ndarray, block: np.ndarray) -> bool:
     """Copies pieces of mapped files to a block, one after the other; returns whether all could be read.
 

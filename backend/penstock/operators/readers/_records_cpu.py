@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from penstock.kernels.cpu.options import OPTIONS
+from penstock.kernels.cpu.options import inner, kernel
 from penstock.operators.readers._files_cpu import copy
 
 # The kinds of a feature, as in `penstock.kernels.codecs.tfrecord`; and none.
@@ -25,7 +25,7 @@ _LONGEST_VARINT = 10
 _RECORDIO_MAGIC, _RECORDIO_FRAME, _RECORDIO_HEADER = 0xCED7230A, 8, 24
 
 
-@njit(**OPTIONS)
+@inner
 def _varint(data: np.ndarray, at: int, end: int) -> tuple[np.uint64, int]:
     """A number, and where it ends: 0 if there is none."""
     value = np.uint64(0)
@@ -37,7 +37,7 @@ def _varint(data: np.ndarray, at: int, end: int) -> tuple[np.uint64, int]:
     return value, 0
 
 
-@njit(**OPTIONS)
+@inner
 def _field(data: np.ndarray, at: int, end: int, tag: int) -> tuple[int, int]:
     """Where the contents of a field with this tag begin and end; end 0 if there is no such field."""
     if at >= end or data[at] != tag:
@@ -48,7 +48,7 @@ def _field(data: np.ndarray, at: int, end: int, tag: int) -> tuple[int, int]:
     return start, start + np.int64(size)
 
 
-@njit(**OPTIONS)
+@kernel
 def _word(data: np.ndarray, at: int) -> int:
     """A little-endian number of 32 bits."""
     return (
@@ -56,7 +56,7 @@ def _word(data: np.ndarray, at: int) -> int:
     )
 
 
-@njit(**OPTIONS)
+@inner
 def _read_feature(data: np.ndarray, at: int, end: int, found: np.ndarray) -> bool:
     """What a feature's message holds; returns whether it is usual."""
     if at == end:
@@ -89,7 +89,7 @@ def _read_feature(data: np.ndarray, at: int, end: int, found: np.ndarray) -> boo
     return True
 
 
-@njit(**OPTIONS)
+@inner
 def _read_strings(data: np.ndarray, at: int, end: int, found: np.ndarray) -> bool:
     """A list of strings, of which the first is found; returns whether it is usual."""
     found[KIND], found[COUNT] = _STRING, 0
@@ -104,7 +104,7 @@ def _read_strings(data: np.ndarray, at: int, end: int, found: np.ndarray) -> boo
     return True
 
 
-@njit(**OPTIONS)
+@inner
 def _feature_named(data: np.ndarray, at: int, end: int, names: np.ndarray, name_ends: np.ndarray) -> int:
     """The number of the wanted feature with this name; -1 if it is not wanted, -2 if it may not be a name."""
     for i in range(at, end):
@@ -123,7 +123,7 @@ def _feature_named(data: np.ndarray, at: int, end: int, names: np.ndarray, name_
     return -1
 
 
-@njit(**OPTIONS)
+@kernel
 def find_features(
     data: np.ndarray, places: np.ndarray, sizes: np.ndarray, names: np.ndarray, name_ends: np.ndarray, found: np.ndarray
 ) -> bool:
@@ -167,7 +167,7 @@ def find_features(
     return True
 
 
-@njit(**OPTIONS)
+@kernel
 def decode_integers(data: np.ndarray, starts: np.ndarray, sizes: np.ndarray, target: np.ndarray) -> None:
     """Decodes lists of packed integers, which :func:`find_features` found, one after the other: int64."""
     done = 0
@@ -179,7 +179,7 @@ def decode_integers(data: np.ndarray, starts: np.ndarray, sizes: np.ndarray, tar
             done += 1
 
 
-@njit(**OPTIONS)
+@kernel
 def find_images(
     data: np.ndarray, places: np.ndarray, sizes: np.ndarray, images: np.ndarray, labels: np.ndarray
 ) -> bool:
@@ -248,7 +248,7 @@ def take_datum(value: np.ndarray, block: np.ndarray, place: int) -> tuple[int, i
     return (size, label) if labelled else (-1, -1)
 
 
-@njit(**OPTIONS)
+@kernel
 def same_beginnings(data: np.ndarray, places: np.ndarray, size: int) -> bool:
     """Whether all parts of the block begin with the same bytes."""
     for i in range(1, len(places)):
