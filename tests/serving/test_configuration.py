@@ -162,14 +162,14 @@ def test_why_a_probe_fails_is_logged_in_one_line(caplog: pytest.LogCaptureFixtur
 def test_a_probe_that_lacks_a_library_is_no_advice(also: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     @pipeline_def(batch_size=1, num_threads=1, device_id=None)
     def loud() -> Any:
-        return fn.decoders.audio(fn.external_source(name="x"))[0]
+        return fn.experimental.debayer(fn.external_source(name="x", dtype=types.UINT8, layout="HW"), blue_position=[0, 0])
 
     pipeline = loud()
-    for module in ("soundfile", *also):
+    for module in ("cv2", *also):
         monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(ConfigurationError, match=r"decoders.audio: import of soundfile halted"):
+    with pytest.raises(ConfigurationError, match=r"debayer: import of cv2 halted"):
         probe(pipeline)
-    with pytest.raises(ConfigurationError, match=r"decoders.audio: soundfile is needed.*pip install penstock\[audio\]"):
+    with pytest.raises(ConfigurationError, match=r"debayer: OpenCV is needed.*pip install penstock\[image\]"):
         check_libraries(pipeline)
     pipeline.close()
 

@@ -30,7 +30,9 @@ def read(path: str, allocate: Allocate = fresh_memory) -> np.ndarray:
 
 def read_range(path: str, start: int, size: int, allocate: Allocate = fresh_memory) -> np.ndarray:
     """``size`` bytes of a file from ``start`` on; fewer at its end."""
-    return _read(opened(path).descriptor, start, allocate(size))
+    file = opened(path)
+    # A damaged index may ask for more than there is memory for.
+    return _read(file.descriptor, start, allocate(min(size, max(file.size - start, 0))))
 
 
 def opened(path: str) -> OpenFile:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import struct
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +15,7 @@ import pytest
 import soundfile
 from astropy.io import fits
 
-from penstock import fn, pipeline_def
+from penstock import fn, pipeline_def, tfrecord
 from penstock.errors import OperatorError
 
 
@@ -116,3 +117,44 @@ def test_annotations(tmp_path: Path, changes: dict[str, Any]) -> None:
 def test_masks(tmp_path: Path, segmentation: Any) -> None:
     arguments = _annotations(tmp_path, segmentation=segmentation)
     _refused(lambda: fn.readers.coco(pixelwise_masks=True, **arguments), "mask of an object of 'a.jpg' cannot be read")
+
+
+@pytest.mark.parametrize(
+    ("start", "message"), [("99999999999", "ends before byte"), ("-4", "has no"), (str(2**64), "beyond 2^63 bytes")]
+)
+def test_tfrecord_indices_beyond_the_file(tmp_path: Path, start: str, message: str) -> None:
+    (tmp_path / "a.tfrecord").write_bytes(bytes(100))
+    (tmp_path / "a.idx").write_text(f"{start} 90\n")
+    feature = {"a": tfrecord.FixedLenFeature((), tfrecord.string, "")}
+    arguments = {"path": str(tmp_path / "a.tfrecord"), "index_path": str(tmp_path / "a.idx"), "features": feature}
+    with pytest.raises(OperatorError, match=re.escape(message)):
+        _run_once(lambda: fn.readers.tfrecord(**arguments)["a"])
+
+
+@pytest.mark.parametrize("size", ["99999999999", str(2**62)])
+def test_tfrecord_indices_of_records_larger_than_memory(tmp_path: Path, size: str) -> None:
+    (tmp_path / "a.tfrecord").write_bytes(bytes(100))
+    (tmp_path / "a.idx").write_text(f"0 {size}\n")
+    feature = {"a": tfrecord.FixedLenFeature((), tfrecord.string, "")}
+    arguments = {"path": str(tmp_path / "a.tfrecord"), "index_path": str(tmp_path / "a.idx"), "features": feature}
+    with pytest.raises(OperatorError, match="ends before byte"):
+        _run_once(lambda: fn.readers.tfrecord(**arguments)["a"])
+
+
+def test_mxnet_indices_beyond_any_file(tmp_path: Path) -> None:
+    (tmp_path / "a.rec").write_bytes(bytes(100))
+    (tmp_path / "a.idx").write_text(f"0\t{2**64}\n")
+    paths = {"path": str(tmp_path / "a.rec"), "index_path": str(tmp_path / "a.idx")}
+    _refused(lambda: fn.readers.mxnet(**paths), "beyond 2^63 bytes")
+
+
+@pytest.mark.parametrize("line", ["bin -512 4 a.bin cls 512 3 a.cls", "bin 512 -4 a.bin cls 512 3 a.cls"])
+def test_archive_indices_before_the_archive(tmp_path: Path, line: str) -> None:
+    (tmp_path / "a.tar").write_bytes(bytes(2048))
+    (tmp_path / "a.idx").write_text(f"v1.2 1\n{line}\n")
+    paths = {"paths": [str(tmp_path / "a.tar")], "index_paths": [str(tmp_path / "a.idx")]}
+    _refused(lambda: fn.readers.webdataset(**paths, ext=["bin", "cls"]), "offset is outside of the archive file")
+
+
+def _run_once(define: Callable[[], Any]) -> None:
+    pipeline_def(define, batch_size=1, num_threads=1, device_id=None)().run()

@@ -90,7 +90,10 @@ class MXNet(Reader):
         except (IndexError, ValueError):
             raise ValueError(f"'{indices[0]}' does not hold a number and a record's start in each line") from None
         self.count = len(starts)
-        bounds = np.array([*starts, self.files.size(paths[0])], np.int64)
+        try:
+            bounds = np.array([*starts, self.files.size(paths[0])], np.int64)
+        except OverflowError:
+            raise ValueError(f"'{indices[0]}' names a record beyond 2^63 bytes") from None
         self._records = RecordTable(paths, np.zeros(self.count, np.int64), bounds[:-1], np.diff(bounds))
         return self._records
 

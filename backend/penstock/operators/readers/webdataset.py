@@ -101,7 +101,8 @@ def read_index(files: Files, path: str, index_path: str) -> Iterator[list[Compon
                 raise _malformed(
                     index_path, number, f"tar offset is not a multiple of tar block size ({tarfile.BLOCKSIZE})"
                 )
-            if component.start >= (_LARGEST if extent is None else extent) or abs(component.size) > _LARGEST:
+            last = _LARGEST if extent is None else extent - 1
+            if not 0 <= component.start <= last or not 0 <= component.size <= _LARGEST:
                 raise _malformed(index_path, number, f"offset is outside of the archive file '{path}'")
         yield sample
 
@@ -286,9 +287,11 @@ class Webdataset(Reader):
     def read_batch(self, indices: np.ndarray, workspace: Workspace) -> list[TensorListCPU] | None:
         self._open()
         spans = self._spans
+        if spans.scattered[indices].any():
+            return None
         files, starts, sizes = spans.files[indices], spans.starts[indices], spans.sizes[indices]
         read = read_ranges(self.files, self.args["paths"], files, starts, sizes, workspace.pool)
-        if read is None or spans.scattered[indices].any():
+        if read is None:
             return None
         return [
             read.of_parts(
@@ -335,12 +338,12 @@ class _Spans:
     """
 
     def __init__(self, samples: Sequence[Sample], outputs: int, counts: Sequence[int]) -> None:
-        found = [[(-1, 0) if c is None else (c.start, c.size) for c in sample] for sample in samples]
+        missing = np.array([[c is None for c in sample] for sample in samples], bool).reshape(len(samples), outputs)
+        found = [[(0, 0) if c is None else (c.start, c.size) for c in sample] for sample in samples]
         starts, self.lengths = np.moveaxis(np.array(found, np.int64).reshape(len(samples), outputs, 2), 2, 0)
-        missing = starts < 0
         ends = starts + self.lengths
         self.files = np.repeat(np.arange(len(counts)), counts)
-        self.starts = np.where(missing, ends.max(1, keepdims=True), starts).min(1).clip(0)
-        self.sizes = ends.max(1).clip(0) - self.starts
+        self.starts = np.where(missing, ends.max(1, keepdims=True), starts).min(1)
+        self.sizes = ends.max(1) - self.starts
         self.scattered = self.sizes > self.lengths.sum(1) + _MOST_BETWEEN
         self.offsets = np.where(missing, 0, starts - self.starts[:, None])
