@@ -161,10 +161,10 @@ def test_why_a_probe_fails_is_logged_in_one_line(caplog: pytest.LogCaptureFixtur
 @pytest.mark.parametrize("also", [(), ("av",), ("av", "PIL")], ids=["alone", "with PyAV", "with PyAV and Pillow"])
 def test_a_probe_that_lacks_a_library_is_no_advice(also: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     @pipeline_def(batch_size=1, num_threads=1, device_id=None)
-    def loud() -> Any:
-        return fn.experimental.debayer(fn.external_source(name="x", dtype=types.UINT8, layout="HW"), blue_position=[0, 0])
+    def coloured() -> Any:
+        return fn.debayer(fn.external_source(name="x", dtype=types.UINT8, layout="HW"), blue_position=[0, 0])
 
-    pipeline = loud()
+    pipeline = coloured()
     for module in ("cv2", *also):
         monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(ConfigurationError, match=r"debayer: import of cv2 halted"):

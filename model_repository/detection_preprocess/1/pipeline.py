@@ -1,4 +1,4 @@
-"""Encoded image to the input of an object detector: letterboxed to 640x640, with what maps its boxes back.
+"""From encoded images to an object detector's input: letterboxed to 640x640, with scale and offset to map boxes back.
 
 Input ``encoded_image``: one encoded image of any size (UINT8, 1-D).
 Outputs:
