@@ -62,6 +62,12 @@ class _Loader(importlib.abc.Loader):
     def exec_module(self, module: ModuleType) -> None:
         # The import system reads the module from here afterwards, so the counterpart keeps its own attributes.
         sys.modules[module.__name__] = self._module
+        # What it has imported below it is found there by DALI's names, too.
+        own = self._module.__name__ + "."
+        for name in [name for name in sys.modules if name.startswith(own)]:
+            spelled = f"{module.__name__}.{name.removeprefix(own)}"
+            if counterpart(spelled) == name and sys.modules[name] is not None:
+                sys.modules.setdefault(spelled, sys.modules[name])
 
 
 class _Finder(importlib.abc.MetaPathFinder):

@@ -6,8 +6,7 @@ import enum
 
 from penstock.data_types import DALIDataType, TensorLayout
 from penstock.schema import Argument, Schema
-from penstock.schema.random_operator import RandomOperator
-from penstock.schema.registry import find_schema, operator_class
+from penstock.schema.registry import find_schema
 
 __all__ = ["GetSchema", "OpSchema", "TryGetSchema"]
 
@@ -185,7 +184,7 @@ class OpSchema:
 
     def HasRandomStateArg(self) -> bool:
         """Whether it accepts the state of its random stream."""
-        return issubclass(operator_class(self.Name()), RandomOperator)
+        return self._schema.random and "readers" not in self._schema.module
 
     def IsDeprecated(self) -> bool:
         """Whether the operator is deprecated."""

@@ -63,6 +63,7 @@ class Operator:
         num_inputs: int | None = None,
         **arguments: object,
     ) -> None:
+        """Makes the operator; the class tells of its arguments."""
         self._max_batch_size, self._name, self._arguments = max_batch_size, name, arguments
         self._device = as_device(unmarked(device))
         self._face.backend(self._device, ())
@@ -127,6 +128,7 @@ class Reader:
         enable_checkpointing: bool = False,
         **arguments: object,
     ) -> None:
+        """Makes the reader; the class tells of its arguments."""
         self._batch_size, self._name = unmarked(max_batch_size), name
         self._device: Device | None = as_device(unmarked(device))
         self._backend = self._face.backend(self._device, ())
@@ -406,6 +408,7 @@ class _TFRecord(Reader):
         features: Mapping[str, Feature],
         **arguments: Given,
     ) -> None:
+        """Makes the reader; ``features`` names its outputs."""
         self._features = dict(all_unmarked(features))
         own: dict[str, Given] = {"feature_names": list(self._features), "features": list(self._features.values())}
         super().__init__(max_batch_size, name, device, num_inputs, **own, **arguments)

@@ -143,11 +143,12 @@ def philox(stream: Stream) -> Iterator[int]:
     """The endless draws of a sample's stream, 32 bits each."""
     from penstock.kernels.cpu.philox import fill_draws
 
-    some, position = np.empty(64, np.uint64), int(stream.start)
+    count, position = 8, int(stream.start)
     while True:
+        some = np.empty(count, np.uint64)
         fill_draws(some, stream.key, stream.stream, np.uint64(position))
         yield from some.tolist()
-        position += some.size
+        position, count = position + count, min(2 * count, 64)
 
 
 def bounded(draws: Iterator[int], bound: int) -> int:

@@ -7,9 +7,12 @@ from numba import njit
 
 
 @njit(nogil=True, cache=True)
-def _boxes(labels: np.ndarray, left: np.ndarray, shape: np.ndarray, strides: np.ndarray) -> np.ndarray:
+def _boxes(labels: np.ndarray, left: np.ndarray, shape: np.ndarray) -> np.ndarray:
     """Bounding boxes of the components of the elements in ``left``, which is cleared in the process."""
     ndim = shape.size
+    strides = np.ones(ndim, np.int64)
+    for axis in range(ndim - 2, -1, -1):
+        strides[axis] = strides[axis + 1] * shape[axis + 1]
     found = np.empty((16, 2 * ndim), np.int64)
     count = 0
     stack = np.empty(left.size, np.int64)
@@ -58,6 +61,5 @@ def component_boxes(labels: np.ndarray, wanted: np.ndarray) -> np.ndarray:
         labels: integers of any shape.
         wanted: of the same shape: where to look for components.
     """
-    shape = np.array(labels.shape, np.int64)
-    strides = np.append(np.cumprod(shape[:0:-1])[::-1], 1).astype(np.int64)
-    return _boxes(labels.reshape(-1).astype(np.int64), wanted.reshape(-1).copy(), shape, strides)
+    flat = np.ascontiguousarray(labels).reshape(-1)
+    return _boxes(flat, wanted.reshape(-1).copy(), np.array(labels.shape, np.int64))

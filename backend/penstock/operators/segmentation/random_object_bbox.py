@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import itertools
 from collections.abc import Iterator, Sequence
 
@@ -230,12 +231,12 @@ def _fraction(draws: Iterator[int]) -> float:
     return (low + next(draws) * 2.0**32) * 2.0**-64
 
 
-def _weighted(weights: object, draws: Iterator[int]) -> int | None:
+def _weighted(weights: Sequence[float], draws: Iterator[int]) -> int | None:
     """An index drawn with probabilities proportional to ``weights``; None if they are all 0."""
-    sums = np.cumsum(np.array(weights, np.float64))
+    sums = list(itertools.accumulate(weights))
     if not sums[-1] > 0:
         return None
-    return min(int(np.searchsorted(sums / sums[-1], _fraction(draws))), len(sums) - 1)
+    return min(bisect.bisect_left([part / sums[-1] for part in sums], _fraction(draws)), len(sums) - 1)
 
 
 def _below(classes: list[int]) -> int:
