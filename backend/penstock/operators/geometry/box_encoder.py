@@ -86,17 +86,15 @@ class BoxEncoder(Operator):
         return [(len(self.anchors), 4), (len(self.anchors),)]
 
     def compute(self, sample: Sample) -> None:
-        from penstock.operators.geometry import _anchors_cpu as kernels
+        from penstock.operators.geometry._anchors_cpu import encode_boxes, match_boxes, subtract_anchors
 
         boxes, labels = sample.inputs[0].reshape(-1, 4), sample.inputs[1].reshape(-1)
         encoded, classes = sample.outputs
         owners = np.empty(len(self.anchors), np.int32)
-        kernels.match_boxes(boxes, self.columns, np.float32(self.args["criteria"]), owners)
-        kernels.encode_boxes(boxes, labels, owners, self.centres, encoded, classes)
+        match_boxes(boxes, self.columns, np.float32(self.args["criteria"]), owners)
+        encode_boxes(boxes, labels, owners, self.centres, encoded, classes)
         if self.args["offset"]:
-            kernels.subtract_anchors(
-                owners, self.centres, np.float32(self.args["scale"]), self.means, self.stds, encoded
-            )
+            subtract_anchors(owners, self.centres, np.float32(self.args["scale"]), self.means, self.stds, encoded)
 
     def compute_batch(self, workspace: Workspace) -> None:
         from penstock.kernels.cuda.launch import locate_all, upload

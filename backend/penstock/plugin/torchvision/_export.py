@@ -1,11 +1,9 @@
-"""Pipelines, and models of Triton, that give what a `Compose` gives."""
+"""Pipelines that give what a `Compose` gives."""
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -273,33 +271,3 @@ def pipeline(
 
     made: Pipeline = transforming()
     return made
-
-
-def export(
-    transform: Any, model: str | Path, *, batch_size: int = _BATCH, orientation: bool = False, version: int = 1
-) -> list[Path]:
-    """Writes a model for Triton that takes encoded images and answers with what a transform gives.
-
-    Args:
-        transform: a `Compose`, or another transform of this package.
-        model: the folder to write, e.g. ``model_repository/preprocess``; its name is the model's.
-        batch_size: the model's largest batch.
-        orientation: files are turned upright as their Exif data says.
-        version: of the model.
-
-    Returns:
-        The files written.
-
-    Raises:
-        ExportError: a transform is random, or no operator does the same.
-
-    Example:
-        >>> export(v2.Compose([v2.Resize(256), v2.CenterCrop(224), v2.ToTensor()]), "models/resized")  # doctest: +SKIP
-    """
-    from penstock.serving.export import FILES, export_model
-
-    made = pipeline(transform, batch_size=batch_size, orientation=orientation)
-    with tempfile.TemporaryDirectory() as folder:
-        saved = Path(folder) / FILES["json"]
-        made.save(str(saved))
-        return export_model(saved, model, batch_size=batch_size, version=version)
