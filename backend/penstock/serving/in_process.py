@@ -135,7 +135,7 @@ class Shim(Protocol):
     ) -> SeriesOnPage:
         """Creates a series on its metrics page."""
 
-    def elements(self, data: Any) -> list[int]:
+    def elements(self, data: object) -> list[int]:
         """The start and end of each byte string in a tensor, as a flat list."""
 
 
@@ -401,7 +401,7 @@ def _outputs(answer: Outputs) -> list[Output]:
     return [_output(name, array) for name, array in answer.tensors.items()]
 
 
-def _output(name: str, array: Any) -> Output:
+def _output(name: str, array: object) -> Output:
     if not isinstance(array, np.ndarray):
         return _gpu_output(name, array)
     if array.dtype == np.object_:

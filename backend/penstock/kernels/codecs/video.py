@@ -8,6 +8,7 @@ import itertools
 import weakref
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -230,7 +231,7 @@ def _opened(data: np.ndarray, token: int, pixels: int | None) -> Video:
 # -- in either ---------------------------------------------------------------------------------------------------------
 
 
-def _pyav() -> Any:
+def _pyav() -> ModuleType:
     try:
         import av
     except ImportError as error:

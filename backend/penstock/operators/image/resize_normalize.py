@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 import numpy as np
 
@@ -63,7 +63,7 @@ class ResizeNormalize(FusedOperator):
     def takes(cls, operators: Sequence[Operator]) -> bool:
         return operators[0].args.get("reference", "dali") == "dali"
 
-    def bind(self, payload: Any) -> None:
+    def bind(self, payload: object) -> None:
         super().bind(payload)
         # Launches that are recorded hold for other mirrors, too.
         self._drawn = "mirror" in self.operators[1].tensor_arguments
