@@ -32,7 +32,7 @@ class OperatorWrapper:
 
     schema: Schema
 
-    def __init__(self, *, device: str = "cpu", name: str | None = None, **arguments: Any) -> None:
+    def __init__(self, *, device: str = "cpu", name: str | None = None, **arguments: object) -> None:
         if not isinstance(device, str):
             raise RuntimeError(f'Unsupported argument type with name "device": expected a string, got {device!r}')
         if device not in DEVICES:
@@ -59,7 +59,7 @@ class OperatorWrapper:
         """Whether it stays even if no output depends on it."""
         return self.schema.no_prune or bool(self._arguments.get("preserve"))
 
-    def __call__(self, *inputs: Any, **arguments: Any) -> Any:
+    def __call__(self, *inputs: object, **arguments: object) -> Any:
         """The operator's outputs for ``inputs``.
 
         Raises:
@@ -129,10 +129,10 @@ def Compose(op_list: Sequence[object]) -> Any:
 class _Compound:
     """The result of :func:`Compose` for several operators."""
 
-    def __init__(self, op_list: Sequence[Any]) -> None:
+    def __init__(self, op_list: Sequence[object]) -> None:
         self._operators = list(op_list)
 
-    def __call__(self, *inputs: Any, **arguments: Any) -> Any:
+    def __call__(self, *inputs: object, **arguments: object) -> Any:
         """The outputs of the last operator; keyword arguments go to the first."""
         if not self._operators:
             return inputs[0] if len(inputs) == 1 else list(inputs)

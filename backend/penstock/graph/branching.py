@@ -175,7 +175,7 @@ def _divergent(name: str, true: object, false: object) -> ValueError:
     )
 
 
-def _keys(true: Any, false: Any) -> str:
+def _keys(true: object, false: object) -> str:
     if not (isinstance(true, dict) and isinstance(false, dict)):
         return ""
     return (
@@ -190,7 +190,7 @@ def _structure(value: object) -> str:
     return "None" if value is None else "a single value"
 
 
-def _outline(value: Any) -> str:
+def _outline(value: object) -> str:
     """The structure of a value, with a dot for each node and constant."""
     if isinstance(value, dict):
         return "{" + ", ".join(f"{key!r}: {_outline(item)}" for key, item in value.items()) + "}"
@@ -200,7 +200,7 @@ def _outline(value: Any) -> str:
     return "None" if value is None else "."
 
 
-def _merge_nodes(branch: Branch, true: Any, false: Any) -> DataNode:
+def _merge_nodes(branch: Branch, true: object, false: object) -> DataNode:
     conditions = _conditions()
     parts = []
     for side, value in ((True, true), (False, false)):

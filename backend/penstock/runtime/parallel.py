@@ -81,7 +81,7 @@ class _Arrays:
         self.arrays: list[tuple[int, np.ndarray]] = []
         self.size = 0
 
-    def place(self, data: Any) -> Any:
+    def place(self, data: object) -> Any:
         if isinstance(data, (list, tuple)):
             return type(data)(self.place(item) for item in data)
         array = np.ascontiguousarray(_checked_view(data))

@@ -263,7 +263,7 @@ def _from_json(schema: Schema | None, key: str, value: Any, where: str) -> objec
     return [_enum(kind, item, where) for item in value] if argument.is_list else _enum(kind, value, where)
 
 
-def _node_and_device(item: Any, rebuilder: Rebuilder, where: str) -> tuple[str, str]:
+def _node_and_device(item: object, rebuilder: Rebuilder, where: str) -> tuple[str, str]:
     name = item.get("node") if isinstance(item, dict) else item
     if not isinstance(name, str):
         raise SerializationError(f"{where}: {item!r} names no node")
@@ -272,7 +272,7 @@ def _node_and_device(item: Any, rebuilder: Rebuilder, where: str) -> tuple[str, 
     return name, item.get("device", default) if isinstance(item, dict) else default
 
 
-def imported(path: Any, allowed_modules: Sequence[str], where: str) -> Callable[..., Any]:
+def imported(path: object, allowed_modules: Sequence[str], where: str) -> Callable[..., Any]:
     """The function at ``package.module:name``, if that module is allowed."""
     module_name, _, name = path.partition(":") if isinstance(path, str) else ("", "", "")
     if not module_name or not name:

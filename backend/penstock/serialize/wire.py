@@ -92,7 +92,7 @@ class OpDef:
     name: str | None = None
     logical_id: int | None = None
 
-    def argument(self, name: str, default: Any = None) -> Any:
+    def argument(self, name: str, default: object = None) -> Any:
         """The value of the constant argument ``name``, or ``default`` if it is not given."""
         return next((a.value for a in self.arguments if a.name == name), default)
 

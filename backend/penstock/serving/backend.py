@@ -7,6 +7,7 @@ import json
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from penstock.serving.settings import ConfigurationError
 
 
 @functools.cache
-def _pb_utils() -> Any:
+def _pb_utils() -> ModuleType:
     import triton_python_backend_utils  # found only inside Triton's stub process
 
     return triton_python_backend_utils

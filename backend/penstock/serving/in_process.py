@@ -374,7 +374,7 @@ def _outputs(answer: Outputs) -> list[Output]:
     return [_output(name, array) for name, array in answer.tensors.items()]
 
 
-def _output(name: str, array: Any) -> Output:
+def _output(name: str, array: object) -> Output:
     if not isinstance(array, np.ndarray):
         return _gpu_output(name, array)
     if array.dtype == np.object_:

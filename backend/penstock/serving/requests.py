@@ -114,7 +114,7 @@ def sample_of(value: object, spec: InputSpec) -> np.ndarray:
     return sample
 
 
-def _checked_value(value: Any, spec: InputSpec) -> np.ndarray:
+def _checked_value(value: object, spec: InputSpec) -> np.ndarray:
     dtype = None if spec.dtype is None else np.dtype(spec.dtype)
     if isinstance(value, str):
         given = np.frombuffer(value.encode(), np.uint8) if dtype in (None, np.uint8) else np.array(json.loads(value))

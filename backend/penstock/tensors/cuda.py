@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from types import ModuleType
 from typing import Any, Protocol
 
 import numpy as np
@@ -93,7 +94,7 @@ def require_device(device_id: int) -> None:
         raise DeviceError(f"There is no GPU {device_id}, a wrong device_id: this machine has {count}.")
 
 
-def require_cupy(purpose: str = "this pipeline") -> Any:
+def require_cupy(purpose: str = "this pipeline") -> ModuleType:
     """The cupy module; raises DeviceError, with the reason, if no GPU can be used."""
     count, why = _device_count()
     if not count:

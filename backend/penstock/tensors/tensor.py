@@ -196,11 +196,11 @@ class TensorCPU(Tensor):
 
     def __init__(
         self,
-        b: Any = NOT_GIVEN,
+        b: object = NOT_GIVEN,
         layout: str | None = None,
         is_pinned: bool = False,
         *,
-        object: Any = NOT_GIVEN,
+        object: object = NOT_GIVEN,
     ) -> None:
         self._set(buffer_view(only_given({"b": b, "object": object}, "TensorCPU")), layout)
 
@@ -214,7 +214,7 @@ class TensorCPU(Tensor):
     def _as_gpu(self) -> TensorGPU:
         return TensorGPU.of_array(device_view(self.array), self._layout, self._source_info, self._type)
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    def __array__(self, dtype: object = None, copy: bool | None = None) -> np.ndarray:
         check_readable(self.dtype)
         array = self.array if dtype is None else self.array.astype(dtype, copy=False)
         return array.copy() if copy and array is self.array else array
@@ -271,7 +271,9 @@ class TensorGPU(Tensor):
     device_type = "gpu"
     stream: Any = None
 
-    def __init__(self, object: Any, layout: str | None = None, device_id: int = -1, *, stream: Any = None) -> None:
+    def __init__(
+        self, object: object, layout: str | None = None, device_id: int = -1, *, stream: object = None
+    ) -> None:
         self._set(device_view(object), layout)
         self.stream = stream
 
@@ -294,7 +296,7 @@ class TensorGPU(Tensor):
     def __cuda_array_interface__(self) -> dict[str, Any]:
         return self.array.__cuda_array_interface__
 
-    def __dlpack__(self, **kwargs: Any) -> Any:
+    def __dlpack__(self, **kwargs: object) -> Any:
         # Ordered by the stream that is current on that device.
         with self.array.device:
             return self.array.__dlpack__(**kwargs)
@@ -313,7 +315,7 @@ class TensorGPU(Tensor):
         copy_device_to(self.array, ptr, cuda_stream, non_blocking)
 
 
-def copy_device_to(array: Any, ptr: Any, cuda_stream: Any, non_blocking: bool) -> None:
+def copy_device_to(array: Any, ptr: Any, cuda_stream: object, non_blocking: bool) -> None:
     """Copies a CuPy array's bytes to an address; waits unless ``non_blocking``."""
     cupy = require_cupy("copying from a GPU")
     with array.device:
@@ -355,7 +357,7 @@ def host_view(data: object) -> np.ndarray:
     return np.asarray(data)
 
 
-def buffer_view(data: Any) -> np.ndarray:
+def buffer_view(data: object) -> np.ndarray:
     """A numpy view of a buffer: a numpy array, an object with the buffer protocol or DLPack, a DLPack capsule.
 
     Raises:

@@ -72,7 +72,7 @@ class TensorList:
     @classmethod
     def of_samples(
         cls: type[_List],
-        samples: Sequence[Any],
+        samples: Sequence[object],
         layout: str = "",
         dtype: DALIDataType | None = None,
         ndim: int | None = None,
@@ -307,7 +307,7 @@ class TensorList:
     def _text(self, samples: Sequence[np.ndarray] | None) -> str:
         return batch_text(type(self).__name__, samples, self._dtype, self._layout, self.device_type, self.shapes)
 
-    def _printable(self, sample: Any) -> Any:
+    def _printable(self, sample: object) -> Any:
         return sample
 
     def _adopt(self, samples: Sequence[Any], layout: str | None) -> None:
@@ -338,7 +338,7 @@ def check_samples(samples: Sequence[Any]) -> None:
             )
 
 
-def _arrays_of(items: Sequence[Any], view: Callable[[Any], Any], kind: str) -> tuple[list[Any], str]:
+def _arrays_of(items: Sequence[object], view: Callable[[Any], Any], kind: str) -> tuple[list[Any], str]:
     """The listed samples as arrays, and their layout."""
     arrays, layout = [], ""
     for position, item in enumerate(items):
@@ -389,14 +389,14 @@ class TensorListCPU(TensorList):
 
     def __init__(
         self,
-        b: Any = NOT_GIVEN,
+        b: object = NOT_GIVEN,
         layout: str | None = None,
         is_pinned: bool | None = None,
         *,
         contiguous: bool | None = None,
-        tl: Any = NOT_GIVEN,
-        object: Any = NOT_GIVEN,
-        list_of_tensors: Any = NOT_GIVEN,
+        tl: object = NOT_GIVEN,
+        object: object = NOT_GIVEN,
+        list_of_tensors: object = NOT_GIVEN,
     ) -> None:
         super().__init__()
         names = {"b": b, "tl": tl, "object": object, "list_of_tensors": list_of_tensors}
@@ -532,7 +532,7 @@ class TensorListCPU(TensorList):
         stacked: np.ndarray = self._dense()
         return stacked
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    def __array__(self, dtype: object = None, copy: bool | None = None) -> np.ndarray:
         if not self.is_dense_tensor():
             raise ValueError("An array needs samples of one shape; those of this batch have an inhomogeneous shape")
         check_readable(self._dtype)
@@ -582,14 +582,14 @@ class TensorListGPU(TensorList):
 
     def __init__(
         self,
-        object: Any = (),
+        object: object = (),
         layout: str | None = None,
         device_id: int = -1,
         *,
         contiguous: bool = True,
-        stream: Any = None,
-        tl: Any = None,
-        list_of_tensors: Any = None,
+        stream: object = None,
+        tl: object = None,
+        list_of_tensors: object = None,
     ) -> None:
         super().__init__()
         self._stream: Any = stream

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import os
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -265,12 +266,12 @@ def _is_unknown_to_pillow(encoded: np.ndarray, header: ImageHeader) -> bool:
     return header.format == "tiff" and not header.by_pillow and tiff.check_tiff(encoded.data).crash_prone
 
 
-def _pillow_is_right(codec: Any, encoded: np.ndarray, header: ImageHeader) -> bool:
+def _pillow_is_right(codec: ModuleType, encoded: np.ndarray, header: ImageHeader) -> bool:
     """Whether Pillow loses nothing of such a file: at most 8 bits, and not CMYK."""
     return not header.cmyk and codec.CodeStream(encoded).precision <= 8
 
 
-def _pillow_cuts_depth(codec: Any, encoded: np.ndarray, header: ImageHeader) -> bool:
+def _pillow_cuts_depth(codec: ModuleType, encoded: np.ndarray, header: ImageHeader) -> bool:
     """Whether it is a TIFF with alpha and more than 8 bits, which Pillow would reduce to 8."""
     return (
         header.format == "tiff"
@@ -280,7 +281,7 @@ def _pillow_cuts_depth(codec: Any, encoded: np.ndarray, header: ImageHeader) -> 
     )
 
 
-def _holds_real_colours(codec: Any, encoded: np.ndarray, header: ImageHeader) -> bool:
+def _holds_real_colours(codec: ModuleType, encoded: np.ndarray, header: ImageHeader) -> bool:
     """Whether it is a floating-point colour TIFF, which Pillow can't read."""
     return (
         header.format == "tiff"

@@ -12,6 +12,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -402,7 +403,7 @@ _streams: list[Any] = []
 _idle_streams: dict[int, list[Any]] = {}
 
 
-def _take_stream(cupy: Any, device: int) -> Any:
+def _take_stream(cupy: ModuleType, device: int) -> Any:
     """A stream of the current device that no decoder uses."""
     try:
         return _idle_streams.get(device, []).pop()
@@ -422,7 +423,7 @@ class _Turns:
             decoding.
     """
 
-    def __init__(self, cupy: Any, num_threads: int, load: float | None, options: str) -> None:
+    def __init__(self, cupy: ModuleType, num_threads: int, load: float | None, options: str) -> None:
         rest = [Share(Backend.GPU_ONLY), Share(Backend.HYBRID)]
         self._shares: tuple[list[Share], list[Share]] = rest, []
         if load is None:
@@ -501,7 +502,7 @@ def _options(arguments: dict[str, Any]) -> list[str]:
     return options
 
 
-def _ycbcr(cupy: Any, pixels: Any, maximum: float, matrix: Any, dtype: np.dtype) -> tuple[Any, float]:
+def _ycbcr(cupy: ModuleType, pixels: Any, maximum: float, matrix: Any, dtype: np.dtype) -> tuple[Any, float]:
     """The same as on the CPU."""
     normalized = pixels.astype(cupy.float32) * np.float32(1 / maximum) @ matrix
     if dtype == np.uint8:
@@ -510,7 +511,7 @@ def _ycbcr(cupy: Any, pixels: Any, maximum: float, matrix: Any, dtype: np.dtype)
     return normalized + cupy.asarray(YCBCR_OFFSET / 256, cupy.float32), 1.0
 
 
-def _converted(cupy: Any, pixels: Any, maximum: float, dtype: np.dtype) -> Any:
+def _converted(cupy: ModuleType, pixels: Any, maximum: float, dtype: np.dtype) -> Any:
     """The same as on the CPU."""
     if pixels.dtype == dtype and maximum == (1.0 if dtype.kind == "f" else np.iinfo(dtype).max):
         return pixels

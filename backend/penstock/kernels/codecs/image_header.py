@@ -12,6 +12,7 @@ import contextlib
 import io
 import struct
 from collections.abc import Iterator, Sequence
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -116,7 +117,7 @@ def parse_header(encoded: np.ndarray) -> ImageHeader:
     return _pillow_header(encoded.data)
 
 
-def _nvimgcodec_header(codec: Any, encoded: np.ndarray, data: memoryview) -> ImageHeader:
+def _nvimgcodec_header(codec: ModuleType, encoded: np.ndarray, data: memoryview) -> ImageHeader:
     stream = codec.CodeStream(encoded)
     name = stream.codec_name
     if np.dtype(stream.dtype).kind not in "uif":

@@ -10,6 +10,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -78,7 +79,7 @@ def simplejpeg() -> Any:
 
 
 @functools.cache
-def pillow_image() -> Any:
+def pillow_image() -> ModuleType:
     """The module ``PIL.Image``; raises ImportError, with the reason it is needed, if Pillow is not installed."""
     try:
         from PIL import Image

@@ -15,6 +15,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -399,7 +400,7 @@ def _opened(data: np.ndarray, token: int, pixels: int | None) -> Video:
 # -- in either ---------------------------------------------------------------------------------------------------------
 
 
-def _pyav() -> Any:
+def _pyav() -> ModuleType:
     try:
         import av
     except ImportError as error:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+from types import ModuleType
 
 import numpy as np
 
 
 @functools.cache
-def opencv() -> Any:
+def opencv() -> ModuleType:
     """OpenCV's module; raises ImportError with installation advice if it is missing."""
     try:
         import cv2

@@ -58,7 +58,7 @@ def transpose(source: np.ndarray, permutation: Sequence[int], target: np.ndarray
     kernel(source.reshape(-1).view(bits), outer, pixels, stride, flat.view(bits))
 
 
-def _rows_of_planes(target: np.ndarray, kernel: Any, outer: int) -> np.ndarray | None:
+def _rows_of_planes(target: np.ndarray, kernel: object, outer: int) -> np.ndarray | None:
     """Rows of the three planes of one image as one flat array, gaps included; None for any other array."""
     if kernel is not _split or outer != 1 or not target.size or not target[0].flags.c_contiguous:
         return None

@@ -79,15 +79,15 @@ class PythonOperator(Operator):
     def bind(self, payload: Any) -> None:
         self._function = payload
 
-    def given_value(self, sample: Any) -> Any:
+    def given_value(self, sample: object) -> Any:
         """The function's argument for a sample (a numpy array, or a CuPy array on the GPU)."""
         return sample
 
-    def taken_value(self, result: Any) -> Any:
+    def taken_value(self, result: object) -> Any:
         """The array of a result of the function; raises TypeError if it is none."""
         raise NotImplementedError
 
-    def call(self, *values: Any) -> Any:
+    def call(self, *values: object) -> Any:
         """Calls the function."""
         assert self._function is not None
         return self._function(*values)
@@ -130,13 +130,13 @@ class PythonOperator(Operator):
         rows = zip(*([self.taken_value(sample) for sample in output] for output in outputs))
         return dict(zip(live, rows if outputs else [()] * len(live)))
 
-    def _called(self, values: Sequence[Any]) -> Any:
+    def _called(self, values: Sequence[object]) -> Any:
         try:
             return self.call(*values)
         except Exception as error:
             raise CallFailed(f"{type(error).__name__}: {error}") from error
 
-    def _outputs(self, result: Any) -> Sequence[Any]:
+    def _outputs(self, result: object) -> Sequence[Any]:
         expected = self.args["num_outputs"]
         if result is None:
             if expected:
@@ -183,7 +183,7 @@ class PythonOperator(Operator):
         return workspace.allocate([(0,)] * workspace.batch_size, OutputSpec(from_numpy_dtype(np.uint8)))
 
 
-def _name(value: Any) -> str:
+def _name(value: object) -> str:
     return type(value).__name__
 
 

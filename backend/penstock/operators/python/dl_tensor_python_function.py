@@ -27,13 +27,13 @@ class DLTensorPythonFunction(PythonOperator):
         ),
     )
 
-    def given_value(self, sample: Any) -> Any:
+    def given_value(self, sample: object) -> Any:
         return to_capsule(sample)
 
-    def taken_value(self, result: Any) -> Any:
+    def taken_value(self, result: object) -> Any:
         return from_dlpack(result, self.device == "gpu")
 
-    def call(self, *values: Any) -> Any:
+    def call(self, *values: object) -> Any:
         if self.device == "gpu" and self.args["synchronize_stream"]:
             synchronize_stream()
         return super().call(*values)

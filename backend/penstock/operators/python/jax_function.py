@@ -52,7 +52,7 @@ class JaxFunction(PythonOperator):
         for output in workspace.outputs if infos and self.args["num_outputs"] else ():
             output.source_infos = [";".join(of_sample) for of_sample in zip(*infos)]
 
-    def _outputs(self, result: Any) -> Sequence[Any]:
+    def _outputs(self, result: object) -> Sequence[Any]:
         if result is None:
             result = ()
         outputs = result if isinstance(result, (tuple, list)) else (result,)
@@ -66,14 +66,14 @@ class JaxFunction(PythonOperator):
         return outputs
 
     @staticmethod
-    def _to_jax(array: Any) -> Any:
+    def _to_jax(array: object) -> Any:
         import jax
 
         if isinstance(array, np.ndarray):
             return jax.dlpack.from_dlpack(array if array.flags.writeable else array.copy())
         return jax.dlpack.from_dlpack(array)
 
-    def _to_batch(self, output: Any, number: int, workspace: Workspace) -> Any:
+    def _to_batch(self, output: object, number: int, workspace: Workspace) -> Any:
         import jax
 
         if not isinstance(output, jax.Array):

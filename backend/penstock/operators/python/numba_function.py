@@ -134,7 +134,7 @@ class NumbaFunction(Operator):
                 launch(*sample.outputs, *map(cupy.ascontiguousarray, sample.inputs))
 
 
-def compiled(function: Any, arguments: dict[str, Any], device: str) -> Any:
+def compiled(function: object, arguments: dict[str, Any], device: str) -> Any:
     """The function compiled for the declared types.
 
     Raises:

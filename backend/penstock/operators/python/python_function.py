@@ -20,7 +20,7 @@ class PythonFunction(PythonOperator):
 
     schema = python_schema("PythonFunction", False)
 
-    def taken_value(self, result: Any) -> Any:
+    def taken_value(self, result: object) -> Any:
         kind = np.ndarray if self.device == "cpu" else require_cupy().ndarray
         if not isinstance(result, kind):
             raise TypeError(f"The function returns arrays ({kind.__module__}.ndarray), got a {type(result).__name__}")

@@ -19,12 +19,12 @@ class TorchPythonFunction(PythonOperator):
 
     schema = python_schema("TorchPythonFunction", False)
 
-    def given_value(self, sample: Any) -> Any:
+    def given_value(self, sample: object) -> Any:
         import torch
 
         return torch.utils.dlpack.from_dlpack(to_capsule(sample))
 
-    def taken_value(self, result: Any) -> Any:
+    def taken_value(self, result: object) -> Any:
         import torch
 
         if not isinstance(result, torch.Tensor):
@@ -33,7 +33,7 @@ class TorchPythonFunction(PythonOperator):
             raise ValueError(f"The {self.device} operator's function returned a tensor on {result.device}")
         return from_dlpack(torch.utils.dlpack.to_dlpack(result.detach()), self.device == "gpu")
 
-    def call(self, *values: Any) -> Any:
+    def call(self, *values: object) -> Any:
         if self.device == "cpu":
             return super().call(*values)
         import torch

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from penstock.plugin.torchvision import tv_tensors
 from penstock.plugin.torchvision._on_pixels import tensor_of
 from penstock.plugin.torchvision._pixels import Pixels, held, is_pil
 from penstock.plugin.torchvision._random import torch
+from penstock.plugin.torchvision._typing import PilImage, Tensor
 
 _MODES = {
     1: {"uint8": "L", "int16": "I;16", "int32": "I", "float32": "F"},
@@ -20,7 +19,7 @@ _MODES = {
 _ALSO = {3: ("YCbCr", "HSV"), 4: ("CMYK", "RGBX")}
 
 
-def pil_to_tensor(pic: Any) -> Any:
+def pil_to_tensor(pic: PilImage | Pixels) -> Tensor:
     """An image of PIL, as a tensor (C, H, W) of the same type.
 
     Raises:
@@ -34,7 +33,7 @@ def pil_to_tensor(pic: Any) -> Any:
     return torch().from_numpy(array[:, :, None] if array.ndim == 2 else array).permute(2, 0, 1)
 
 
-def to_image(inpt: Any) -> Any:
+def to_image(inpt: PilImage | Pixels | np.ndarray | Tensor) -> Tensor:
     """An image of PIL, an array (H, W, C) or a tensor, as a `tv_tensors.Image`.
 
     Raises:
@@ -51,7 +50,7 @@ def to_image(inpt: Any) -> Any:
     return tv_tensors.classes().Image(tensor)
 
 
-def to_tensor(inpt: Any) -> Any:
+def to_tensor(inpt: PilImage | Pixels | np.ndarray) -> Tensor:
     """An image of PIL or an array (H, W, C), as a tensor (C, H, W): of floats up to 1, if it is of uint8.
 
     Raises:
@@ -69,7 +68,7 @@ def to_tensor(inpt: Any) -> Any:
     return tensor.to(library.get_default_dtype()).div(255) if tensor.dtype == library.uint8 else tensor
 
 
-def to_pil_image(pic: Any, mode: str | None = None) -> Any:
+def to_pil_image(pic: np.ndarray | Tensor, mode: str | None = None) -> PilImage:
     """A tensor (C, H, W), or an array (H, W, C), as an image of PIL; floats from 0 to 1 become uint8.
 
     Raises:

@@ -1,12 +1,9 @@
-"""Pipelines, and models of Triton, that give what a `Compose` gives."""
+"""Pipelines that give what a `Compose` gives."""
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -17,6 +14,7 @@ from penstock.pipeline import Pipeline, pipeline_def
 from penstock.plugin.torchvision._on_tensors import blur_kernel
 from penstock.plugin.torchvision._pixels import joined_fill
 from penstock.plugin.torchvision._settings import borders_of, filter_name
+from penstock.plugin.torchvision._typing import Function, Params
 from penstock.plugin.torchvision.transforms import v2
 from penstock.plugin.torchvision.transforms.v2._finish import scaling_of
 from penstock.plugin.torchvision.transforms.v2._transform import RandomlyApplied
@@ -46,13 +44,13 @@ class _Traced:
         return replace(self, node=node)
 
 
-_Trace = Callable[[Any, _Traced], _Traced]
+_Trace = Callable[..., _Traced]
 
 
 def _resize(transform: v2.Resize, images: _Traced) -> _Traced:
     reference = "pil" if images.stage == "pil" else "torchvision"
     name = filter_name(transform.interpolation)
-    size: dict[str, Any] = {}
+    size: Params = {}
     if transform.size is None:
         size["resize_longer"] = transform.max_size
     elif len(transform.size) == 2:
@@ -96,10 +94,10 @@ def _pad(transform: v2.Pad, images: _Traced) -> _Traced:
     return images.through(padded)
 
 
-def _pillow(name: str, *numbers: Callable[[Any], float]) -> _Trace:
+def _pillow(name: str, *numbers: Callable[..., float]) -> _Trace:
     """A function of PIL's images, whose arguments are found in the transform."""
 
-    def trace(transform: Any, images: _Traced) -> _Traced:
+    def trace(transform: object, images: _Traced) -> _Traced:
         if images.stage != "pil":
             raise ExportError(
                 f"`{type(transform).__name__}` is exported for PIL's images, and not for tensors: put it before the "
@@ -167,14 +165,14 @@ _TRACES: dict[type, _Trace] = {
 }
 
 
-def _flattened(transform: Any) -> list[Any]:
+def _flattened(transform: Function) -> list[Function]:
     """The steps of nested `Compose`s."""
     if isinstance(transform, v2.Compose):
         return [step for part in transform.transforms for step in _flattened(part)]
     return [transform]
 
 
-def traced(transform: Any, images: DataNode) -> DataNode:
+def traced(transform: v2.Transform, images: DataNode) -> DataNode:
     """What a transform makes of images of uint8 (H, W, 3), in the definition of a pipeline.
 
     Args:
@@ -203,21 +201,22 @@ def traced(transform: Any, images: DataNode) -> DataNode:
     return fn.transpose(state.node, perm=[2, 0, 1]) if state.stage == "tensor" else state.node
 
 
-def _scaled(images: _Traced, steps: Sequence[Any]) -> tuple[_Traced, int]:
+def _scaled(images: _Traced, steps: Sequence[Function]) -> tuple[_Traced, int]:
     """Floats, by the first of the steps, and how many those are."""
     found = scaling_of(list(steps))
     assert found is not None
     count, reference, _ = found
     mean: list[float] = []
     std: list[float] = []
-    if len(steps) > count and type(steps[count]) is v2.Normalize:
-        mean, std = steps[count].mean, steps[count].std
+    following = steps[count] if len(steps) > count else None
+    if type(following) is v2.Normalize:
+        mean, std = following.mean, following.std
         count += 1
     node = fn.rescale_normalize(images.node, divisor=255.0, mean=mean, std=std, reference=reference)
     return _Traced(node, "float"), count
 
 
-def _step(transform: Any, images: _Traced) -> _Traced:
+def _step(transform: Function, images: _Traced) -> _Traced:
     name = type(transform).__name__
     trace = _TRACES.get(type(transform))
     if trace is None:
@@ -234,7 +233,7 @@ def _step(transform: Any, images: _Traced) -> _Traced:
 
 
 def pipeline(
-    transform: Any,
+    transform: v2.Transform,
     *,
     batch_size: int = _BATCH,
     encoded: bool = True,
@@ -273,33 +272,3 @@ def pipeline(
 
     made: Pipeline = transforming()
     return made
-
-
-def export(
-    transform: Any, model: str | Path, *, batch_size: int = _BATCH, orientation: bool = False, version: int = 1
-) -> list[Path]:
-    """Writes a model for Triton that takes encoded images and answers with what a transform gives.
-
-    Args:
-        transform: a `Compose`, or another transform of this package.
-        model: the folder to write, e.g. ``model_repository/preprocess``; its name is the model's.
-        batch_size: the model's largest batch.
-        orientation: files are turned upright as their Exif data says.
-        version: of the model.
-
-    Returns:
-        The files written.
-
-    Raises:
-        ExportError: a transform is random, or no operator does the same.
-
-    Example:
-        >>> export(v2.Compose([v2.Resize(256), v2.CenterCrop(224), v2.ToTensor()]), "models/resized")  # doctest: +SKIP
-    """
-    from penstock.serving.export import FILES, export_model
-
-    made = pipeline(transform, batch_size=batch_size, orientation=orientation)
-    with tempfile.TemporaryDirectory() as folder:
-        saved = Path(folder) / FILES["json"]
-        made.save(str(saved))
-        return export_model(saved, model, batch_size=batch_size, version=version)

@@ -5,15 +5,14 @@ from __future__ import annotations
 import functools
 import sys
 from collections import OrderedDict, defaultdict, deque
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from penstock.plugin.torchvision import tv_tensors
 from penstock.plugin.torchvision._pixels import Pixels, held, is_picture, is_pil
+from penstock.plugin.torchvision._typing import Function, Leaf, Nested, Params, Tensor
 
-Function = Callable[..., Any]
 _FUNCTIONS: dict[str, dict[str, Function]] = {}
 IMAGES = frozenset({"pixels", "tensor", "image", "video"})
 """The kinds of images."""
@@ -32,7 +31,7 @@ def kind_of(value: object) -> str | None:
         return None
     if type(value) is torch.Tensor:
         return "tensor"
-    classes = tv_tensors.known()
+    classes = tv_tensors.classes()
     for name, kind in _NAMES.items():
         if isinstance(value, getattr(classes, name)):
             return kind
@@ -54,7 +53,7 @@ def function_for(name: str, *kinds: str) -> Callable[[Function], Function]:
     return declare
 
 
-def call(name: str, value: Any, *args: Any, or_pass: bool = False, **kwargs: Any) -> Any:
+def call(name: str, value: Leaf, *args: object, or_pass: bool = False, **kwargs: object) -> Leaf:
     """What the function ``name`` makes of a value.
 
     Args:
@@ -79,7 +78,7 @@ def call(name: str, value: Any, *args: Any, or_pass: bool = False, **kwargs: Any
     return _typed(kind or "", function, value, args, kwargs)
 
 
-def _typed(kind: str, function: Function, value: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _typed(kind: str, function: Function, value: Tensor, args: tuple[object, ...], kwargs: Params) -> Leaf:
     wrap, plain = functools.partial(tv_tensors.classes().wrap, like=value), _plain(value)
     if kind in ("image", "video"):
         result = function(plain, *args, **kwargs)
@@ -96,7 +95,7 @@ def _typed(kind: str, function: Function, value: Any, args: tuple[Any, ...], kwa
     return wrap(result, canvas_size=canvas)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Tensor) -> Tensor:
     return value.as_subclass(sys.modules["torch"].Tensor)
 
 
@@ -112,13 +111,13 @@ class Boxes:
         TypeError: they are rotated.
     """
 
-    def __init__(self, boxes: Any) -> None:
+    def __init__(self, boxes: Tensor) -> None:
         self.format = format_name(boxes.format)
         self.canvas: tuple[int, int] = tuple(boxes.canvas_size)
         self.clamping: str | None = boxes.clamping_mode
 
 
-def format_name(kind: Any) -> str:
+def format_name(kind: object) -> str:
     """The name of a format of boxes.
 
     Raises:
@@ -130,7 +129,7 @@ def format_name(kind: Any) -> str:
     return name
 
 
-def size_of(value: Any) -> tuple[int, int]:
+def size_of(value: Leaf) -> tuple[int, int]:
     """Height and width of an image, or of that which boxes and points belong to.
 
     Raises:
@@ -139,7 +138,7 @@ def size_of(value: Any) -> tuple[int, int]:
     return dimensions_of(value)[1:]
 
 
-def dimensions_of(value: Any) -> tuple[int, int, int]:
+def dimensions_of(value: Leaf) -> tuple[int, int, int]:
     """Channels, height and width; see :func:`size_of`."""
     kind = kind_of(value)
     if kind == "pixels":
@@ -153,25 +152,25 @@ def dimensions_of(value: Any) -> tuple[int, int, int]:
     return int(channels), int(value.shape[-2]), int(value.shape[-1])
 
 
-def released(value: Any) -> Any:
+def released(value: Leaf) -> Leaf:
     """Pixels, or several, as what they were given as."""
     if isinstance(value, tuple):
         return tuple(map(released, value))
     return value.released() if isinstance(value, Pixels) else value
 
 
-def leaves_of(sample: Any) -> tuple[list[Any], Callable[[list[Any]], Any]]:
+def leaves_of(sample: Nested) -> tuple[list[Leaf], Callable[[list[Leaf]], Nested]]:
     """All values of a sample of nested containers, and a function that puts others in their places."""
-    leaves: list[Any] = []
+    leaves: list[Leaf] = []
     rebuild = _walk(sample, leaves)
 
-    def rebuilt(values: list[Any]) -> Any:
+    def rebuilt(values: list[Leaf]) -> Nested:
         return rebuild(iter(values))
 
     return leaves, rebuilt
 
 
-def _walk(value: Any, leaves: list[Any]) -> Callable[[Any], Any]:
+def _walk(value: Nested, leaves: list[Leaf]) -> Callable[[Iterator[Leaf]], Nested]:
     if isinstance(value, dict) and type(value) in (dict, OrderedDict, defaultdict):
         keys, parts = list(value), [_walk(part, leaves) for part in value.values()]
         if isinstance(value, defaultdict):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from penstock.kernels import pillow
 from penstock.plugin.torchvision._kinds import Boxes, function_for
@@ -11,9 +10,8 @@ from penstock.plugin.torchvision._on_pixels import perspective_terms, shears_of
 from penstock.plugin.torchvision._on_tensors import check_displacement, expanded_extents, relative_places
 from penstock.plugin.torchvision._random import torch
 from penstock.plugin.torchvision._settings import borders_of, crop_anchor, pair_of, resized_extents
+from penstock.plugin.torchvision._typing import Canvas, Corners, Fill, Floats, Size, Tensor
 
-Tensor = Any
-Canvas = tuple[int, int]
 Moved = tuple[Tensor, Canvas]
 # The corners of a box, from the columns of XYXY.
 _CORNERS = [[0, 1], [2, 1], [2, 3], [0, 3]]
@@ -101,7 +99,7 @@ def _upside_down_points(points: Tensor, canvas: Canvas) -> Moved:
     return result, canvas
 
 
-def _scaled(values: Tensor, canvas: Canvas, size: Any, most: int | None) -> Moved:
+def _scaled(values: Tensor, canvas: Canvas, size: Size | None, most: int | None) -> Moved:
     extents = resized_extents(canvas, size, most)
     if extents == tuple(canvas):
         return values, canvas
@@ -111,12 +109,14 @@ def _scaled(values: Tensor, canvas: Canvas, size: Any, most: int | None) -> Move
 
 
 @function_for("resize", "boxes")
-def _resize(boxes: Tensor, told: Boxes, size: Any, max_size: int | None = None, **_unused: Any) -> Moved:
+def _resize(boxes: Tensor, told: Boxes, size: Size | None, max_size: int | None = None, **_unused: object) -> Moved:
     return _scaled(boxes, told.canvas, size, max_size)
 
 
 @function_for("resize", "points")
-def _resize_points(points: Tensor, canvas: Canvas, size: Any, max_size: int | None = None, **_unused: Any) -> Moved:
+def _resize_points(
+    points: Tensor, canvas: Canvas, size: Size | None, max_size: int | None = None, **_unused: object
+) -> Moved:
     return _scaled(points, canvas, size, max_size)
 
 
@@ -143,20 +143,20 @@ def _crop_points(points: Tensor, canvas: Canvas, top: int, left: int, height: in
 
 
 @function_for("center_crop", "boxes")
-def _middle(boxes: Tensor, told: Boxes, output_size: Any) -> Moved:
+def _middle(boxes: Tensor, told: Boxes, output_size: Size) -> Moved:
     size = pair_of(output_size, "output_size")
     return cropped(boxes, told, *crop_anchor(told.canvas, size), *size)
 
 
 @function_for("center_crop", "points")
-def _middle_points(points: Tensor, canvas: Canvas, output_size: Any) -> Moved:
+def _middle_points(points: Tensor, canvas: Canvas, output_size: Size) -> Moved:
     size = pair_of(output_size, "output_size")
     return _crop_points(points, canvas, *crop_anchor(canvas, size), *size)
 
 
 @function_for("resized_crop", "boxes")
 def _resized_crop(
-    boxes: Tensor, told: Boxes, top: int, left: int, height: int, width: int, size: Any, **_unused: Any
+    boxes: Tensor, told: Boxes, top: int, left: int, height: int, width: int, size: Size, **_unused: object
 ) -> Moved:
     part, canvas = cropped(boxes, told, top, left, height, width)
     return _scaled(part, canvas, size, None)
@@ -164,13 +164,13 @@ def _resized_crop(
 
 @function_for("resized_crop", "points")
 def _resized_crop_points(
-    points: Tensor, canvas: Canvas, top: int, left: int, height: int, width: int, size: Any, **_unused: Any
+    points: Tensor, canvas: Canvas, top: int, left: int, height: int, width: int, size: Size, **_unused: object
 ) -> Moved:
     part, region = _crop_points(points, canvas, top, left, height, width)
     return _scaled(part, region, size, None)
 
 
-def _padded_canvas(canvas: Canvas, padding: Any, padding_mode: str) -> tuple[int, int, Canvas]:
+def _padded_canvas(canvas: Canvas, padding: Size, padding_mode: str) -> tuple[int, int, Canvas]:
     if padding_mode != "constant":
         raise ValueError(f"Boxes and points are padded with `padding_mode='constant'`. Got: {padding_mode!r}")
     left, top, right, bottom = borders_of(padding)
@@ -178,14 +178,14 @@ def _padded_canvas(canvas: Canvas, padding: Any, padding_mode: str) -> tuple[int
 
 
 @function_for("pad", "boxes")
-def _pad(boxes: Tensor, told: Boxes, padding: Any, fill: Any = None, padding_mode: str = "constant") -> Moved:
+def _pad(boxes: Tensor, told: Boxes, padding: Size, fill: Fill = None, padding_mode: str = "constant") -> Moved:
     left, top, canvas = _padded_canvas(told.canvas, padding, padding_mode)
     return clamped(_shifted(boxes, told, left, top), told.format, canvas, told.clamping), canvas
 
 
 @function_for("pad", "points")
 def _pad_points(
-    points: Tensor, canvas: Canvas, padding: Any, fill: Any = None, padding_mode: str = "constant"
+    points: Tensor, canvas: Canvas, padding: Size, fill: Fill = None, padding_mode: str = "constant"
 ) -> Moved:
     left, top, larger = _padded_canvas(canvas, padding, padding_mode)
     return points + _offset(points, left, top, 2), larger
@@ -227,7 +227,7 @@ class _Affine:
         angle: float,
         translate: Sequence[float],
         scale: float,
-        shear: Any,
+        shear: Floats,
         center: Sequence[float] | None,
         expand: bool = False,
     ) -> None:
@@ -271,9 +271,9 @@ def _affine(
     angle: float,
     translate: Sequence[float],
     scale: float,
-    shear: Any,
+    shear: Floats,
     center: Sequence[float] | None = None,
-    **_unused: Any,
+    **_unused: object,
 ) -> Moved:
     return _moved_boxes(boxes, told, _Affine(told.canvas, angle, translate, scale, shear, center))
 
@@ -285,23 +285,33 @@ def _affine_points(
     angle: float,
     translate: Sequence[float],
     scale: float,
-    shear: Any,
+    shear: Floats,
     center: Sequence[float] | None = None,
-    **_unused: Any,
+    **_unused: object,
 ) -> Moved:
     return _moved_points(points, canvas, _Affine(canvas, angle, translate, scale, shear, center))
 
 
 @function_for("rotate", "boxes")
 def _rotate(
-    boxes: Tensor, told: Boxes, angle: float, expand: bool = False, center: Any = None, **_unused: Any
+    boxes: Tensor,
+    told: Boxes,
+    angle: float,
+    expand: bool = False,
+    center: Sequence[float] | None = None,
+    **_unused: object,
 ) -> Moved:
     return _moved_boxes(boxes, told, _Affine(told.canvas, -angle, (0.0, 0.0), 1.0, (0.0, 0.0), center, expand))
 
 
 @function_for("rotate", "points")
 def _rotate_points(
-    points: Tensor, canvas: Canvas, angle: float, expand: bool = False, center: Any = None, **_unused: Any
+    points: Tensor,
+    canvas: Canvas,
+    angle: float,
+    expand: bool = False,
+    center: Sequence[float] | None = None,
+    **_unused: object,
 ) -> Moved:
     return _moved_points(points, canvas, _Affine(canvas, -angle, (0.0, 0.0), 1.0, (0.0, 0.0), center, expand))
 
@@ -325,7 +335,12 @@ def _inverse_perspective(terms: Sequence[float], points: Tensor) -> Tensor:
 
 @function_for("perspective", "boxes")
 def _perspective(
-    boxes: Tensor, told: Boxes, startpoints: Any, endpoints: Any, coefficients: Any = None, **_unused: Any
+    boxes: Tensor,
+    told: Boxes,
+    startpoints: Corners | None,
+    endpoints: Corners | None,
+    coefficients: Sequence[float] | None = None,
+    **_unused: object,
 ) -> Moved:
     if boxes.numel() == 0:
         return boxes, told.canvas
@@ -336,7 +351,12 @@ def _perspective(
 
 @function_for("perspective", "points")
 def _perspective_points(
-    points: Tensor, canvas: Canvas, startpoints: Any, endpoints: Any, coefficients: Any = None, **_unused: Any
+    points: Tensor,
+    canvas: Canvas,
+    startpoints: Corners | None,
+    endpoints: Corners | None,
+    coefficients: Sequence[float] | None = None,
+    **_unused: object,
 ) -> Moved:
     if points.numel() == 0:
         return points, canvas
@@ -357,7 +377,7 @@ def _displaced(points: Tensor, canvas: Canvas, displacement: Tensor) -> Tensor:
 
 
 @function_for("elastic", "boxes")
-def _elastic(boxes: Tensor, told: Boxes, displacement: Tensor, **_unused: Any) -> Moved:
+def _elastic(boxes: Tensor, told: Boxes, displacement: Tensor, **_unused: object) -> Moved:
     check_displacement(displacement, *told.canvas)
     if boxes.numel() == 0:
         return boxes, told.canvas
@@ -370,7 +390,7 @@ def _elastic(boxes: Tensor, told: Boxes, displacement: Tensor, **_unused: Any) -
 
 
 @function_for("elastic", "points")
-def _elastic_points(points: Tensor, canvas: Canvas, displacement: Tensor, **_unused: Any) -> Moved:
+def _elastic_points(points: Tensor, canvas: Canvas, displacement: Tensor, **_unused: object) -> Moved:
     check_displacement(displacement, *canvas)
     if points.numel() == 0:
         return points, canvas

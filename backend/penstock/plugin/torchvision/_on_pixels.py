@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from penstock.plugin.torchvision._settings import (
     pair_of,
     resized_extents,
 )
+from penstock.plugin.torchvision._typing import Corners, Fill, Floats, Interpolation, Size, Tensor
 
 # Pillow has one nearest, and torchvision takes it for both of its own.
 _NAMES = {"nearest-exact": "nearest"}
@@ -30,7 +30,7 @@ def _pixelwise(name: str, function: Callable[..., np.ndarray]) -> None:
     """Declares a function of arrays."""
 
     @function_for(name, "pixels")
-    def _(image: Pixels, *args: Any, **kwargs: Any) -> Pixels:
+    def _(image: Pixels, *args: object, **kwargs: object) -> Pixels:
         return image.given(function(image.array, *args, **kwargs))
 
 
@@ -75,7 +75,7 @@ def _crop(image: Pixels, top: int, left: int, height: int, width: int) -> Pixels
 
 
 @function_for("center_crop", "pixels")
-def _middle(image: Pixels, output_size: Any) -> Pixels:
+def _middle(image: Pixels, output_size: Size) -> Pixels:
     size = pair_of(output_size, "output_size")
     borders = crop_borders(image.size, size)
     if any(borders):
@@ -88,8 +88,8 @@ def _middle(image: Pixels, output_size: Any) -> Pixels:
 @function_for("resize", "pixels")
 def _resize(
     image: Pixels,
-    size: Any,
-    interpolation: Any = "bilinear",
+    size: Size | None,
+    interpolation: Interpolation = "bilinear",
     max_size: int | None = None,
     antialias: bool | None = True,
 ) -> Pixels:
@@ -107,19 +107,19 @@ def _resized_crop(
     left: int,
     height: int,
     width: int,
-    size: Any,
-    interpolation: Any = "bilinear",
+    size: Size,
+    interpolation: Interpolation = "bilinear",
     antialias: bool | None = True,
 ) -> Pixels:
     return _resize(image.cropped(top, left, height, width), size, interpolation, None, antialias)
 
 
 @function_for("pad", "pixels")
-def _pad(image: Pixels, padding: Any, fill: Any = None, padding_mode: str = "constant") -> Pixels:
+def _pad(image: Pixels, padding: Size, fill: Fill = None, padding_mode: str = "constant") -> Pixels:
     return image.given(pillow.pad(image.array, *borders_of(padding), joined_fill(fill), padding_mode))
 
 
-def _warp_name(interpolation: Any) -> str:
+def _warp_name(interpolation: Interpolation) -> str:
     name = filter_name(interpolation)
     return _NAMES.get(name, name)
 
@@ -130,9 +130,9 @@ def _affine(
     angle: float,
     translate: Sequence[float],
     scale: float,
-    shear: Any,
-    interpolation: Any = "nearest",
-    fill: Any = None,
+    shear: Floats,
+    interpolation: Interpolation = "nearest",
+    fill: Fill = None,
     center: Sequence[float] | None = None,
 ) -> Pixels:
     height, width = image.size
@@ -141,7 +141,7 @@ def _affine(
     return image.given(pillow.affine(image.array, terms, _warp_name(interpolation), joined_fill(fill)))
 
 
-def shears_of(shear: Any) -> list[float]:
+def shears_of(shear: Floats) -> list[float]:
     """Along x and along y, of one number or two."""
     if isinstance(shear, (int, float)):
         return [float(shear), 0.0]
@@ -153,10 +153,10 @@ def shears_of(shear: Any) -> list[float]:
 def _rotate(
     image: Pixels,
     angle: float,
-    interpolation: Any = "nearest",
+    interpolation: Interpolation = "nearest",
     expand: bool = False,
     center: Sequence[float] | None = None,
-    fill: Any = None,
+    fill: Fill = None,
 ) -> Pixels:
     rotated = pillow.rotate(image.array, angle, _warp_name(interpolation), expand, center, joined_fill(fill))
     return image.given(rotated)
@@ -165,17 +165,19 @@ def _rotate(
 @function_for("perspective", "pixels")
 def _perspective(
     image: Pixels,
-    startpoints: Any,
-    endpoints: Any,
-    interpolation: Any = "bilinear",
-    fill: Any = None,
+    startpoints: Corners | None,
+    endpoints: Corners | None,
+    interpolation: Interpolation = "bilinear",
+    fill: Fill = None,
     coefficients: Sequence[float] | None = None,
 ) -> Pixels:
     terms = perspective_terms(startpoints, endpoints, coefficients)
     return image.given(pillow.affine(image.array, terms, _warp_name(interpolation), joined_fill(fill)))
 
 
-def perspective_terms(startpoints: Any, endpoints: Any, coefficients: Sequence[float] | None) -> list[float]:
+def perspective_terms(
+    startpoints: Corners | None, endpoints: Corners | None, coefficients: Sequence[float] | None
+) -> list[float]:
     """The eight terms of a perspective, given, or by which the ``endpoints`` come from the ``startpoints``.
 
     Raises:
@@ -187,6 +189,8 @@ def perspective_terms(startpoints: Any, endpoints: Any, coefficients: Sequence[f
         if len(coefficients) != 8:
             raise ValueError(f"`coefficients` are eight numbers. Got {len(coefficients)}")
         return list(coefficients)
+    assert startpoints is not None
+    assert endpoints is not None
     if len(startpoints) != _CORNERS or len(endpoints) != _CORNERS:
         raise ValueError(f"There are four corners. Got {len(startpoints)} and {len(endpoints)}")
     rows = []
@@ -207,11 +211,11 @@ def _solved(matrix: np.ndarray, values: np.ndarray) -> list[float]:
 
 
 @function_for("five_crop", "pixels")
-def _five(image: Pixels, size: Any) -> tuple[Pixels, ...]:
+def _five(image: Pixels, size: Size) -> tuple[Pixels, ...]:
     return tuple(image.cropped(*place) for place in five_places(image.size, size))
 
 
-def five_places(extents: tuple[int, int], size: Any) -> list[tuple[int, int, int, int]]:
+def five_places(extents: tuple[int, int], size: Size) -> list[tuple[int, int, int, int]]:
     """Top, left, height and width of the corners and the middle.
 
     Raises:
@@ -226,7 +230,7 @@ def five_places(extents: tuple[int, int], size: Any) -> list[tuple[int, int, int
 
 
 @function_for("ten_crop", "pixels")
-def _ten(image: Pixels, size: Any, vertical_flip: bool = False) -> tuple[Pixels, ...]:
+def _ten(image: Pixels, size: Size, vertical_flip: bool = False) -> tuple[Pixels, ...]:
     return _five(image, size) + _five(image.mirrored(vertical_flip), size)
 
 
@@ -237,12 +241,12 @@ def _compressed(image: Pixels, quality: int) -> Pixels:
     from PIL import Image
 
     file = io.BytesIO()
-    Pixels(image.array).released().save(file, "JPEG", quality=quality)
+    image.picture().save(file, "JPEG", quality=quality)
     array = np.asarray(Image.open(file))
     return image.given(array[:, :, None] if array.ndim == 2 else array)
 
 
-def tensor_of(image: Pixels) -> Any:
+def tensor_of(image: Pixels) -> Tensor:
     """A tensor (C, H, W) of uint8 of its own memory."""
     array = image.array
     # What is resized belongs to nobody else.
@@ -250,10 +254,10 @@ def tensor_of(image: Pixels) -> Any:
     return torch().from_numpy(array.copy() if shared else array).permute(2, 0, 1)
 
 
-def through_tensor(name: str, function: Callable[..., Any]) -> None:
+def through_tensor(name: str, function: Callable[..., Tensor]) -> None:
     """Declares that images of PIL are tensors to a function, and images again afterwards."""
 
     @function_for(name, "pixels")
-    def _(image: Pixels, *args: Any, **kwargs: Any) -> Pixels:
+    def _(image: Pixels, *args: object, **kwargs: object) -> Pixels:
         result = function(tensor_of(image), *args, **kwargs)
         return image.given(result.permute(1, 2, 0).numpy())

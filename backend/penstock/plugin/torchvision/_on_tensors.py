@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import NoReturn
 
 import numpy as np
 
 from penstock.kernels import pillow
-from penstock.plugin.torchvision._kinds import function_for
+from penstock.plugin.torchvision._kinds import Boxes, function_for
 from penstock.plugin.torchvision._on_pixels import (
     five_places,
     perspective_terms,
     shears_of,
     through_tensor,
 )
+from penstock.plugin.torchvision._pixels import Pixels
 from penstock.plugin.torchvision._random import torch
 from penstock.plugin.torchvision._settings import (
     borders_of,
@@ -25,14 +26,25 @@ from penstock.plugin.torchvision._settings import (
     pair_of,
     resized_extents,
 )
+from penstock.plugin.torchvision._typing import (
+    Canvas,
+    Corners,
+    Device,
+    DType,
+    Fill,
+    Floats,
+    Function,
+    Interpolation,
+    Size,
+    Tensor,
+)
 
-Tensor = Any
 _COLOURS = (1, 3)
 # Weights of red, green and blue.
 _LUMA = (0.2989, 0.587, 0.114)
 
 
-def most_of(dtype: Any) -> int:
+def most_of(dtype: DType) -> int:
     """What white is in a type: 1 of floats.
 
     Raises:
@@ -254,7 +266,7 @@ def _equalize(image: Tensor) -> Tensor:
 
 
 @function_for("permute_channels", "tensor", "video")
-def _permute(image: Tensor, permutation: Any) -> Tensor:
+def _permute(image: Tensor, permutation: Sequence[int]) -> Tensor:
     if len(permutation) != image.shape[-3]:
         raise ValueError(f"`permutation` has {len(permutation)} numbers for {image.shape[-3]} channels")
     order = torch().as_tensor([int(number) for number in permutation], device=image.device)
@@ -278,7 +290,7 @@ def _normalize(image: Tensor, mean: Sequence[float], std: Sequence[float], inpla
 
 
 @function_for("gaussian_blur", "tensor", "video")
-def _blur(image: Tensor, kernel_size: Any, sigma: Any = None) -> Tensor:
+def _blur(image: Tensor, kernel_size: Size, sigma: Floats | None = None) -> Tensor:
     sizes, widths = blur_of(kernel_size, sigma)
     if image.numel() == 0:
         return image
@@ -293,7 +305,7 @@ def _blur(image: Tensor, kernel_size: Any, sigma: Any = None) -> Tensor:
     return result if floats else result.round_().to(image.dtype)
 
 
-def blur_of(kernel_size: Any, sigma: Any) -> tuple[list[int], list[float]]:
+def blur_of(kernel_size: Size, sigma: Floats | None) -> tuple[list[int], list[float]]:
     """Sizes and standard deviations, across and down.
 
     Raises:
@@ -313,7 +325,7 @@ def blur_of(kernel_size: Any, sigma: Any) -> tuple[list[int], list[float]]:
     return sizes, widths
 
 
-def blur_kernel(kernel_size: Any, sigma: Any) -> np.ndarray:
+def blur_kernel(kernel_size: Size, sigma: Floats) -> np.ndarray:
     """The weights that PyTorch computes, float32 of shape (rows, columns)."""
     library = torch()
     sizes, widths = blur_of(kernel_size, sigma)
@@ -321,7 +333,7 @@ def blur_kernel(kernel_size: Any, sigma: Any) -> np.ndarray:
     return (down.unsqueeze(-1) * across).numpy()
 
 
-def _bell(size: int, width: float, dtype: Any, device: Any) -> Tensor:
+def _bell(size: int, width: float, dtype: DType, device: Device) -> Tensor:
     edge = (size - 1) / (2.0 * math.sqrt(2.0))
     places = torch().linspace(-edge, edge, steps=size, dtype=dtype, device=device)
     return places.div(width).pow(2).neg().softmax(dim=0)
@@ -342,12 +354,12 @@ def _noise(image: Tensor, mean: float = 0.0, sigma: float = 0.1, clip: bool = Tr
 
 
 @function_for("gaussian_noise", "pixels")
-def _no_noise(image: Any, mean: float = 0.0, sigma: float = 0.1, clip: bool = True) -> Any:
+def _no_noise(image: Pixels, mean: float = 0.0, sigma: float = 0.1, clip: bool = True) -> NoReturn:
     raise ValueError("`gaussian_noise` takes tensors, and not PIL's images: convert them with `to_image`")
 
 
 @function_for("to_dtype", "tensor", "video")
-def converted(image: Tensor, dtype: Any = None, scale: bool = False) -> Tensor:
+def converted(image: Tensor, dtype: DType | None = None, scale: bool = False) -> Tensor:
     """An image of another type; with ``scale`` white stays white.
 
     Raises:
@@ -370,7 +382,7 @@ def converted(image: Tensor, dtype: Any = None, scale: bool = False) -> Tensor:
     return wider * 2**bits if dtype == library.uint16 else wider.bitwise_left_shift_(bits)
 
 
-def _as_integers(image: Tensor, dtype: Any) -> Tensor:
+def _as_integers(image: Tensor, dtype: DType) -> Tensor:
     library = torch()
     exact = {library.float32: (library.int32, library.int64), library.float64: (library.int64,)}
     if dtype in exact.get(image.dtype, ()):
@@ -380,7 +392,9 @@ def _as_integers(image: Tensor, dtype: Any) -> Tensor:
 
 
 @function_for("to_dtype", "mask", "boxes", "points")
-def _converted_other(values: Tensor, *told: Any, dtype: Any = None, scale: bool = False) -> Any:
+def _converted_other(
+    values: Tensor, *told: Boxes | Canvas, dtype: DType | None = None, scale: bool = False
+) -> Tensor | tuple[Tensor, Canvas]:
     result = values.to(dtype)
     if not told:
         return result
@@ -400,8 +414,8 @@ def _upside_down(image: Tensor) -> Tensor:
 @function_for("resize", "tensor", "video")
 def resized(
     image: Tensor,
-    size: Any,
-    interpolation: Any = "bilinear",
+    size: Size | None,
+    interpolation: Interpolation = "bilinear",
     max_size: int | None = None,
     antialias: bool | None = True,
 ) -> Tensor:
@@ -442,7 +456,11 @@ def _pixels_first(batch: Tensor) -> Tensor:
 
 @function_for("resize", "mask")
 def _resized_mask(
-    mask: Tensor, size: Any, interpolation: Any = "nearest", max_size: int | None = None, antialias: bool | None = True
+    mask: Tensor,
+    size: Size | None,
+    interpolation: Interpolation = "nearest",
+    max_size: int | None = None,
+    antialias: bool | None = True,
 ) -> Tensor:
     name = filter_name(interpolation)
     return resized(mask, size, name if name.startswith("nearest") else "nearest", max_size)
@@ -466,7 +484,7 @@ def cropped(image: Tensor, top: int, left: int, height: int, width: int) -> Tens
 
 
 @function_for("center_crop", "tensor", "video", "mask")
-def _middle(image: Tensor, output_size: Any) -> Tensor:
+def _middle(image: Tensor, output_size: Size) -> Tensor:
     size = pair_of(output_size, "output_size")
     if image.numel() == 0:
         return image.reshape(*image.shape[:-2], *size)
@@ -487,20 +505,22 @@ def _resized_crop(
     left: int,
     height: int,
     width: int,
-    size: Any,
-    interpolation: Any = "bilinear",
+    size: Size,
+    interpolation: Interpolation = "bilinear",
     antialias: bool | None = True,
 ) -> Tensor:
     return resized(cropped(image, top, left, height, width), size, interpolation, None, antialias)
 
 
 @function_for("resized_crop", "mask")
-def _resized_crop_mask(mask: Tensor, top: int, left: int, height: int, width: int, size: Any, **_unused: Any) -> Tensor:
+def _resized_crop_mask(
+    mask: Tensor, top: int, left: int, height: int, width: int, size: Size, **_unused: object
+) -> Tensor:
     return resized(cropped(mask, top, left, height, width), size, "nearest")
 
 
 @function_for("pad", "tensor", "video")
-def padded(image: Tensor, padding: Any, fill: Any = None, padding_mode: str = "constant") -> Tensor:
+def padded(image: Tensor, padding: Size, fill: Fill = None, padding_mode: str = "constant") -> Tensor:
     """A border on each side."""
     left, top, right, bottom = borders_of(padding)
     if padding_mode not in pillow.PAD_MODES:
@@ -556,13 +576,13 @@ def _symmetric(image: Tensor, borders: tuple[int, int, int, int]) -> Tensor:
 
 
 @function_for("pad", "mask")
-def _padded_mask(mask: Tensor, padding: Any, fill: Any = None, padding_mode: str = "constant") -> Tensor:
+def _padded_mask(mask: Tensor, padding: Size, fill: Fill = None, padding_mode: str = "constant") -> Tensor:
     if isinstance(fill, (tuple, list)):
         raise ValueError(f"Masks are filled with one value. Got: {fill!r}")
     return padded(mask, padding, fill, padding_mode)
 
 
-def _sampled(image: Tensor, grid: Tensor, name: str, fill: Any) -> Tensor:
+def _sampled(image: Tensor, grid: Tensor, name: str, fill: Fill) -> Tensor:
     """The values at places of a grid (1, h, w, 2)."""
     library = torch()
     channels, extents = image.shape[-3], tuple(grid.shape[1:3])
@@ -586,7 +606,7 @@ def _sampled(image: Tensor, grid: Tensor, name: str, fill: Any) -> Tensor:
     return (values if batch.dtype == grid.dtype else values.round().to(image.dtype)).reshape(shape)
 
 
-def _check_warp(image: Tensor, interpolation: Any, fill: Any) -> str:
+def _check_warp(image: Tensor, interpolation: Interpolation, fill: Fill) -> str:
     name = filter_name(interpolation)
     if name not in ("nearest", "bilinear"):
         raise ValueError(f"Warps of tensors are nearest or bilinear. Got: {name}")
@@ -595,7 +615,7 @@ def _check_warp(image: Tensor, interpolation: Any, fill: Any) -> str:
     return name
 
 
-def _type_of(image: Tensor) -> Any:
+def _type_of(image: Tensor) -> DType:
     return image.dtype if image.is_floating_point() else torch().float32
 
 
@@ -625,9 +645,9 @@ def _affine(
     angle: float,
     translate: Sequence[float],
     scale: float,
-    shear: Any,
-    interpolation: Any = "nearest",
-    fill: Any = None,
+    shear: Floats,
+    interpolation: Interpolation = "nearest",
+    fill: Fill = None,
     center: Sequence[float] | None = None,
 ) -> Tensor:
     if scale <= 0:
@@ -644,9 +664,9 @@ def _affine_mask(
     angle: float,
     translate: Sequence[float],
     scale: float,
-    shear: Any,
-    interpolation: Any = None,
-    fill: Any = None,
+    shear: Floats,
+    interpolation: Interpolation | None = None,
+    fill: Fill = None,
     center: Sequence[float] | None = None,
 ) -> Tensor:
     return _affine(mask, angle, translate, scale, shear, "nearest", fill, center)
@@ -670,10 +690,10 @@ def expanded_extents(terms: Sequence[float], width: int, height: int) -> tuple[i
 def _rotate(
     image: Tensor,
     angle: float,
-    interpolation: Any = "nearest",
+    interpolation: Interpolation = "nearest",
     expand: bool = False,
     center: Sequence[float] | None = None,
-    fill: Any = None,
+    fill: Fill = None,
 ) -> Tensor:
     angle = angle % 360
     if center is None:
@@ -694,10 +714,10 @@ def _rotate(
 def _rotate_mask(
     mask: Tensor,
     angle: float,
-    interpolation: Any = None,
+    interpolation: Interpolation | None = None,
     expand: bool = False,
     center: Sequence[float] | None = None,
-    fill: Any = None,
+    fill: Fill = None,
 ) -> Tensor:
     return _rotate(mask, angle, "nearest", expand, center, fill)
 
@@ -705,10 +725,10 @@ def _rotate_mask(
 @function_for("perspective", "tensor", "video")
 def _perspective(
     image: Tensor,
-    startpoints: Any,
-    endpoints: Any,
-    interpolation: Any = "bilinear",
-    fill: Any = None,
+    startpoints: Corners | None,
+    endpoints: Corners | None,
+    interpolation: Interpolation = "bilinear",
+    fill: Fill = None,
     coefficients: Sequence[float] | None = None,
 ) -> Tensor:
     terms = perspective_terms(startpoints, endpoints, coefficients)
@@ -730,10 +750,10 @@ def _perspective(
 @function_for("perspective", "mask")
 def _perspective_mask(
     mask: Tensor,
-    startpoints: Any,
-    endpoints: Any,
-    interpolation: Any = None,
-    fill: Any = None,
+    startpoints: Corners | None,
+    endpoints: Corners | None,
+    interpolation: Interpolation | None = None,
+    fill: Fill = None,
     coefficients: Sequence[float] | None = None,
 ) -> Tensor:
     return _perspective(mask, startpoints, endpoints, "nearest", fill, coefficients)
@@ -750,7 +770,7 @@ def relative_places(height: int, width: int, like: Tensor) -> Tensor:
     return places
 
 
-def check_displacement(displacement: Any, height: int, width: int) -> None:
+def check_displacement(displacement: Tensor, height: int, width: int) -> None:
     """Raises an error unless it moves each pixel of an image of this size.
 
     Raises:
@@ -763,7 +783,9 @@ def check_displacement(displacement: Any, height: int, width: int) -> None:
 
 
 @function_for("elastic", "tensor", "video")
-def _elastic(image: Tensor, displacement: Tensor, interpolation: Any = "bilinear", fill: Any = None) -> Tensor:
+def _elastic(
+    image: Tensor, displacement: Tensor, interpolation: Interpolation = "bilinear", fill: Fill = None
+) -> Tensor:
     height, width = image.shape[-2:]
     check_displacement(displacement, height, width)
     name = _check_warp(image, interpolation, fill)
@@ -772,18 +794,20 @@ def _elastic(image: Tensor, displacement: Tensor, interpolation: Any = "bilinear
 
 
 @function_for("elastic", "mask")
-def _elastic_mask(mask: Tensor, displacement: Tensor, interpolation: Any = None, fill: Any = None) -> Tensor:
+def _elastic_mask(
+    mask: Tensor, displacement: Tensor, interpolation: Interpolation | None = None, fill: Fill = None
+) -> Tensor:
     return _elastic(mask, displacement, "nearest", fill)
 
 
 @function_for("five_crop", "tensor", "video")
-def _five(image: Tensor, size: Any) -> tuple[Tensor, ...]:
+def _five(image: Tensor, size: Size) -> tuple[Tensor, ...]:
     extents = (int(image.shape[-2]), int(image.shape[-1]))
     return tuple(cropped(image, *place) for place in five_places(extents, size))
 
 
 @function_for("ten_crop", "tensor", "video")
-def _ten(image: Tensor, size: Any, vertical_flip: bool = False) -> tuple[Tensor, ...]:
+def _ten(image: Tensor, size: Size, vertical_flip: bool = False) -> tuple[Tensor, ...]:
     return _five(image, size) + _five(image.flip(-2 if vertical_flip else -1), size)
 
 
@@ -817,7 +841,7 @@ def _frames(video: Tensor, num_samples: int) -> Tensor:
     return video.index_select(-4, torch().linspace(0, last, num_samples, device=video.device).long())
 
 
-def _declare_for_pixels(functions: dict[str, Callable[..., Any]]) -> None:
+def _declare_for_pixels(functions: dict[str, Function]) -> None:
     for name, function in functions.items():
         through_tensor(name, function)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from penstock.kernels import pillow
 from penstock.kernels.resize_shapes import AxisPlan
 from penstock.operators.image._references import Reference, ReferencePlan
 from penstock.operators.image._resizing import Window
+from penstock.plugin.torchvision._typing import PilImage
 
 _CHANNELS = {"L": 1, "LA": 2, "RGB": 3, "RGBA": 4}
 _MODES = {channels: mode for mode, channels in _CHANNELS.items()}
@@ -48,7 +48,7 @@ class Pixels:
         self,
         source: np.ndarray | None,
         plan: ReferencePlan | None = None,
-        original: Any = None,
+        original: PilImage | None = None,
         as_array: bool = False,
         flat: bool = False,
     ) -> None:
@@ -124,12 +124,16 @@ class Pixels:
             return self._made(self.source, _part_of(self.plan, windows))
         return self._made(self.source[::-1] if vertically else self.source[:, ::-1])
 
-    def released(self) -> Any:
+    def released(self) -> PilImage | np.ndarray:
         """The image of PIL, or the array."""
         if self._original is not None:
             return self._original
         if self.as_array:
             return self.array[:, :, 0] if self._flat else self.array
+        return self.picture()
+
+    def picture(self) -> PilImage:
+        """A new image of PIL."""
         from PIL import Image
 
         array = np.ascontiguousarray(self.array)
@@ -150,7 +154,7 @@ def is_picture(value: object) -> bool:
     )
 
 
-def held(value: Any) -> Pixels:
+def held(value: Pixels | PilImage | np.ndarray) -> Pixels:
     """An image of PIL, or an array of uint8, as pixels.
 
     Raises:

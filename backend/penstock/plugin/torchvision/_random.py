@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 from functools import cache
-from typing import Any, Protocol
+from types import ModuleType
+from typing import Protocol
 
 import numpy as np
 
@@ -137,7 +138,7 @@ def happens(probability: float) -> bool:
     return bool(numbers().fractions(1)[0] <= np.float32(probability))
 
 
-def torch() -> Any:
+def torch() -> ModuleType:
     """PyTorch, which tensors need.
 
     Raises:

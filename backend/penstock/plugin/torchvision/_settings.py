@@ -5,8 +5,11 @@ from __future__ import annotations
 import enum
 import numbers
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TypeVar
 
+from penstock.plugin.torchvision._typing import Fill, Fills, Floats, Interpolation, Size
+
+_Part = TypeVar("_Part")
 _BY_NUMBER = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic", 4: "box", 5: "hamming"}
 
 
@@ -25,7 +28,7 @@ class InterpolationMode(enum.Enum):
 _FILTERS = tuple(mode.value for mode in InterpolationMode)
 
 
-def filter_name(interpolation: Any) -> str:
+def filter_name(interpolation: Interpolation) -> str:
     """The name of a filter.
 
     Raises:
@@ -39,20 +42,20 @@ def filter_name(interpolation: Any) -> str:
     raise ValueError(f"`interpolation` is one of {', '.join(_FILTERS)}, or Pillow's number. Got: {interpolation!r}")
 
 
-def pair_of(size: Any, name: str = "size") -> tuple[int, int]:
+def pair_of(size: Size, name: str = "size") -> tuple[int, int]:
     """Height and width.
 
     Raises:
         ValueError: it is neither a number nor one or two.
     """
     if isinstance(size, numbers.Number):
-        return int(size), int(size)  # type: ignore[call-overload]
+        return int(size), int(size)  # type: ignore[arg-type]
     if isinstance(size, Sequence) and not isinstance(size, str) and len(size) in (1, 2):
         return size[0], size[-1]
     raise ValueError(f"`{name}` is a number, or height and width. Got: {size!r}")
 
 
-def range_of(value: Any, name: str) -> tuple[float, float]:
+def range_of(value: Floats, name: str) -> tuple[float, float]:
     """Two numbers.
 
     Raises:
@@ -67,7 +70,7 @@ def range_of(value: Any, name: str) -> tuple[float, float]:
     return float(value[0]), float(value[-1])
 
 
-def angles_of(value: Any, name: str, counts: Sequence[int] = (2,)) -> list[float]:
+def angles_of(value: Floats, name: str, counts: Sequence[int] = (2,)) -> list[float]:
     """Degrees, from and to.
 
     Raises:
@@ -80,7 +83,7 @@ def angles_of(value: Any, name: str, counts: Sequence[int] = (2,)) -> list[float
     return [float(angle) for angle in several(value, name, counts)]
 
 
-def several(value: Any, name: str, counts: Sequence[int] = (2,)) -> Sequence[Any]:
+def several(value: Sequence[_Part], name: str, counts: Sequence[int] = (2,)) -> Sequence[_Part]:
     """A sequence of so many.
 
     Raises:
@@ -105,7 +108,7 @@ def probability(value: float) -> float:
     return value
 
 
-def borders_of(padding: Any) -> tuple[int, int, int, int]:
+def borders_of(padding: Size) -> tuple[int, int, int, int]:
     """Left, top, right and bottom of `padding`: one number, two (across, down) or four.
 
     Raises:
@@ -121,7 +124,7 @@ def borders_of(padding: Any) -> tuple[int, int, int, int]:
     return left, top, rest[0], rest[1]
 
 
-def fills_of(fill: Any) -> Mapping[Any, Any]:
+def fills_of(fill: Fills) -> Mapping[type | str, Fill]:
     """What is filled in, by type; `others` for those that are not named.
 
     Raises:
@@ -132,7 +135,7 @@ def fills_of(fill: Any) -> Mapping[Any, Any]:
     return {"others": _fill(fill)}
 
 
-def _fill(fill: Any) -> Any:
+def _fill(fill: Fill) -> Fill:
     if fill is None or isinstance(fill, (int, float)):
         return fill
     if isinstance(fill, (tuple, list)):
@@ -140,7 +143,7 @@ def _fill(fill: Any) -> Any:
     raise TypeError(f"`fill` is a number, a sequence or a dictionary of them. Got: {fill!r}")
 
 
-def resized_extents(extents: tuple[int, int], size: Any, most: int | None) -> tuple[int, int]:
+def resized_extents(extents: tuple[int, int], size: Size | None, most: int | None) -> tuple[int, int]:
     """The height and width that `Resize` gives an image.
 
     Args:

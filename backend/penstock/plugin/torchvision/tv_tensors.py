@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import enum
 import importlib
-import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from types import ModuleType
 from typing import Any
 
 from penstock.plugin.torchvision._random import torch
+from penstock.plugin.torchvision._typing import BoxFormat, Canvas, Function, Tensor
 
 _PUBLIC = ("BoundingBoxFormat", "BoundingBoxes", "Image", "KeyPoints", "Mask", "TVTensor", "Video", "wrap")
 
@@ -25,7 +25,7 @@ class _BoundingBoxFormat(enum.Enum):
 
 
 @cache
-def classes() -> Any:
+def classes() -> ModuleType:
     """The module `torchvision.tv_tensors`, or what stands for it."""
     # Some wheels do not load beside a PyTorch for another machine.
     with contextlib.suppress(ImportError, RuntimeError):
@@ -42,11 +42,11 @@ def _defined() -> ModuleType:
 
         _said: tuple[str, ...] = ()
 
-        def __new__(cls, data: Any, **said: Any) -> Any:
+        def __new__(cls, data: object, **said: object) -> Tensor:
             return cls.wrap(torch().as_tensor(data), None, **said)
 
         @classmethod
-        def wrap(cls, tensor: Any, like: Any, **said: Any) -> Any:
+        def wrap(cls, tensor: Tensor, like: object, **said: object) -> Tensor:
             """A tensor as one of this kind."""
             result = tensor.as_subclass(cls)
             for name in cls._said:
@@ -56,11 +56,11 @@ def _defined() -> ModuleType:
         @classmethod
         def __torch_function__(
             cls,
-            function: Callable[..., Any],
+            function: Function,
             types: Sequence[type],
-            args: Sequence[Any] = (),
-            kwargs: Mapping[str, Any] | None = None,
-        ) -> Any:
+            args: Sequence[object] = (),
+            kwargs: Mapping[str, object] | None = None,
+        ) -> object:
             with torch()._C.DisableTorchFunctionSubclass():
                 result = function(*args, **(kwargs or {}))
             keeps = function in (base.clone, base.to, base.detach, base.requires_grad_)
@@ -87,13 +87,15 @@ def _defined() -> ModuleType:
 
         _said = ("format", "canvas_size", "clamping_mode")
 
-        def __new__(cls, data: Any, *, format: Any, canvas_size: Any, clamping_mode: str | None = "soft") -> Any:
+        def __new__(
+            cls, data: object, *, format: BoxFormat, canvas_size: Canvas, clamping_mode: str | None = "soft"
+        ) -> Tensor:
             kind = _BoundingBoxFormat[format.upper()] if isinstance(format, str) else format
             rows = torch().as_tensor(data)
             rows = rows.unsqueeze(0) if rows.ndim == 1 else rows
             return cls.wrap(rows, None, format=kind, canvas_size=tuple(canvas_size), clamping_mode=clamping_mode)
 
-    def wrap(wrappee: Any, *, like: Any, **said: Any) -> Any:
+    def wrap(wrappee: Tensor, *, like: Tensor, **said: object) -> Tensor:
         """A tensor as one of the kind of another."""
         return type(like).wrap(wrappee, like, **said)
 
@@ -102,11 +104,6 @@ def _defined() -> ModuleType:
     for name, kind in zip(_PUBLIC, defined):
         setattr(module, name, kind)
     return module
-
-
-def known() -> Any:
-    """The classes, if any of their objects can exist."""
-    return classes() if "torch" in sys.modules else None
 
 
 def __getattr__(name: str) -> Any:

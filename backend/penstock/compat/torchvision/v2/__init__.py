@@ -7,13 +7,13 @@ resizing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from penstock.compat.torchvision._devices import check_device
 from penstock.compat.torchvision.v2 import functional
 from penstock.plugin.torchvision._conversion import pil_to_tensor
 from penstock.plugin.torchvision._kinds import kind_of
 from penstock.plugin.torchvision._settings import InterpolationMode
+from penstock.plugin.torchvision._typing import Fills, Floats, Function, Interpolation, Leaf, Params, Size
 from penstock.plugin.torchvision.transforms import v2
 
 __all__ = [
@@ -42,7 +42,7 @@ __all__ = [
 class CenterCrop(v2.CenterCrop):
     """The middle."""
 
-    def __init__(self, size: Any, device: str = "cpu") -> None:
+    def __init__(self, size: Size, device: str = "cpu") -> None:
         super().__init__(size)
         self.device = check_device(device)
 
@@ -51,7 +51,12 @@ class ColorJitter(v2.ColorJitter):
     """Random brightness, contrast, saturation and hue."""
 
     def __init__(
-        self, brightness: Any = 0.0, contrast: Any = 0.0, saturation: Any = 0.0, hue: Any = 0.0, device: str = "cpu"
+        self,
+        brightness: Floats = 0.0,
+        contrast: Floats = 0.0,
+        saturation: Floats = 0.0,
+        hue: Floats = 0.0,
+        device: str = "cpu",
     ) -> None:
         super().__init__(brightness, contrast, saturation, hue)
         self.device = check_device(device)
@@ -60,14 +65,16 @@ class ColorJitter(v2.ColorJitter):
 class Compose(v2.Compose):
     """One transform after another. How many threads there are, and images at a time, makes no difference."""
 
-    def __init__(self, op_list: Sequence[Any], batch_size: int = 16, num_threads: int = 1, **pipeline: Any) -> None:
+    def __init__(
+        self, op_list: Sequence[Function], batch_size: int = 16, num_threads: int = 1, **pipeline: object
+    ) -> None:
         super().__init__(op_list)
 
 
 class GaussianBlur(v2.GaussianBlur):
     """A Gaussian filter."""
 
-    def __init__(self, kernel_size: Any, sigma: Any = (0.1, 2.0), device: str = "cpu", seed: int = -1) -> None:
+    def __init__(self, kernel_size: Size, sigma: Floats = (0.1, 2.0), device: str = "cpu", seed: int = -1) -> None:
         super().__init__(kernel_size, sigma)
         self.device = check_device(device)
 
@@ -89,10 +96,10 @@ class Normalize(v2.Normalize):
         super().__init__(mean, std)
         self.device = check_device(device)
 
-    def check_inputs(self, flat_inputs: list[Any]) -> None:
+    def check_inputs(self, flat_inputs: list[Leaf]) -> None:
         """Images are normalized as well."""
 
-    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+    def transform(self, inpt: Leaf, params: Params) -> Leaf:
         tensor = pil_to_tensor(inpt) if kind_of(inpt) == "pixels" else inpt
         return super().transform(tensor if tensor.is_floating_point() else tensor.float(), params)
 
@@ -100,7 +107,7 @@ class Normalize(v2.Normalize):
 class Pad(v2.Pad):
     """A border on each side."""
 
-    def __init__(self, padding: Any, fill: Any = 0, padding_mode: str = "constant", device: str = "cpu") -> None:
+    def __init__(self, padding: Size, fill: Fills = 0, padding_mode: str = "constant", device: str = "cpu") -> None:
         super().__init__(padding, fill, padding_mode)
         self.device = check_device(device)
 
@@ -115,7 +122,7 @@ class PILToTensor(v2.PILToTensor):
 class RandomApply(v2.RandomApply):
     """All of them, with a probability."""
 
-    def __init__(self, op_list: Sequence[Any], p: float = 0.5, device: str = "cpu") -> None:
+    def __init__(self, op_list: Sequence[Function], p: float = 0.5, device: str = "cpu") -> None:
         super().__init__(op_list, p)
         self.device = check_device(device)
 
@@ -125,10 +132,10 @@ class RandomCrop(v2.RandomCrop):
 
     def __init__(
         self,
-        size: Any,
-        padding: Any = None,
+        size: Size,
+        padding: Size | None = None,
         pad_if_needed: bool = False,
-        fill: Any = 0,
+        fill: Fills = 0,
         padding_mode: str = "constant",
         device: str = "cpu",
     ) -> None:
@@ -157,10 +164,10 @@ class RandomResizedCrop(v2.RandomResizedCrop):
 
     def __init__(
         self,
-        size: Any,
+        size: Size,
         scale: Sequence[float] = (0.08, 1.0),
         ratio: Sequence[float] = (3.0 / 4.0, 4.0 / 3.0),
-        interpolation: Any = InterpolationMode.BILINEAR,
+        interpolation: Interpolation = InterpolationMode.BILINEAR,
         antialias: bool | None = True,
         device: str = "cpu",
     ) -> None:
@@ -181,8 +188,8 @@ class Resize(v2.Resize):
 
     def __init__(
         self,
-        size: Any,
-        interpolation: Any = InterpolationMode.BILINEAR,
+        size: Size | None,
+        interpolation: Interpolation = InterpolationMode.BILINEAR,
         max_size: int | None = None,
         antialias: bool | None = True,
         device: str = "cpu",
@@ -207,5 +214,5 @@ class ToPureTensor(v2.ToPureTensor):
     def __init__(self, device: str = "cpu") -> None:
         self.device = check_device(device)
 
-    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+    def transform(self, inpt: Leaf, params: Params) -> Leaf:
         return pil_to_tensor(inpt) if kind_of(inpt) == "pixels" else super().transform(inpt, params)

@@ -36,7 +36,7 @@ def _with_device(function: Callable[..., Any]) -> Callable[..., Any]:
     """The same function, which may be told a device."""
 
     @functools.wraps(function)
-    def told(*args: Any, device: str = "cpu", **kwargs: Any) -> Any:
+    def told(*args: object, device: str = "cpu", **kwargs: object) -> Any:
         check_device(device)
         return function(*args, **kwargs)
 
@@ -59,6 +59,6 @@ pil_to_tensor, to_pil_image = own.pil_to_tensor, own.to_pil_image
 to_tensor = _to_tensor
 
 
-def get_image_size(inpt: Any) -> list[int]:
+def get_image_size(inpt: object) -> list[int]:
     """Width and height."""
     return list(size_of(inpt))[::-1]

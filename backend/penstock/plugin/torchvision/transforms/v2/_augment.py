@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
-from typing import Any
 
 from penstock.plugin.torchvision import tv_tensors
 from penstock.plugin.torchvision._kinds import kind_of, leaves_of
 from penstock.plugin.torchvision._random import numbers, torch
 from penstock.plugin.torchvision._settings import several
-from penstock.plugin.torchvision.transforms.v2._misc import labels_of
+from penstock.plugin.torchvision._typing import Floats, Leaf, Nested, Params, Tensor
+from penstock.plugin.torchvision.transforms.v2._misc import LabelsGetter, labels_of
 from penstock.plugin.torchvision.transforms.v2._transform import (
     Applied,
     OwnTransform,
@@ -42,7 +42,7 @@ class RandomErasing(RandomlyApplied):
         p: float = 0.5,
         scale: Sequence[float] = (0.02, 0.33),
         ratio: Sequence[float] = (0.3, 3.3),
-        value: Any = 0.0,
+        value: Floats | str = 0.0,
         inplace: bool = False,
     ) -> None:
         super().__init__(p)
@@ -62,7 +62,7 @@ class RandomErasing(RandomlyApplied):
         if not isinstance(value, str):
             self.value = [float(number) for number in (value if isinstance(value, (tuple, list)) else [value])]
 
-    def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
+    def make_params(self, flat_inputs: list[Leaf]) -> Params:
         channels, height, width = common_dimensions(flat_inputs)
         if self.value is not None and len(self.value) not in (1, channels):
             raise ValueError(f"`value` has {len(self.value)} values for {channels} channels")
@@ -80,7 +80,7 @@ class RandomErasing(RandomlyApplied):
             return {"i": top, "j": numbers().below(0, width - w + 1), "h": h, "w": w, "v": values}
         return {}
 
-    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+    def transform(self, inpt: Leaf, params: Params) -> Leaf:
         return self.call("erase", inpt, **params, inplace=self.inplace) if params else inpt
 
 
@@ -95,7 +95,9 @@ class _Mixing(OwnTransform):
 
     kinds = frozenset(_IMAGES)
 
-    def __init__(self, *, alpha: float = 1.0, num_classes: int | None = None, labels_getter: Any = "default") -> None:
+    def __init__(
+        self, *, alpha: float = 1.0, num_classes: int | None = None, labels_getter: LabelsGetter = "default"
+    ) -> None:
         self.alpha = float(alpha)
         self.num_classes = num_classes
         self._labels_of = labels_of(labels_getter)
@@ -104,11 +106,11 @@ class _Mixing(OwnTransform):
         library = torch()
         return float(library.distributions.Beta(*[library.tensor([self.alpha])] * 2).sample(()))
 
-    def mixed(self, image: Any, params: dict[str, Any]) -> Any:
+    def mixed(self, image: Leaf, params: Params) -> Leaf:
         """A batch of images, mixed."""
         raise NotImplementedError
 
-    def run(self, sample: Any) -> Any:
+    def run(self, sample: Nested) -> Nested:
         leaves, rebuilt = leaves_of(sample)
         if any(kind_of(leaf) in ("pixels", "mask", "boxes", "points") for leaf in leaves):
             raise ValueError(f"{type(self).__name__} is for tensors, and not for PIL's images, masks, boxes and points")
@@ -126,7 +128,7 @@ class _Mixing(OwnTransform):
                 results.append(leaf)
         return rebuilt(results)
 
-    def _check(self, labels: Any) -> None:
+    def _check(self, labels: Tensor) -> None:
         if not isinstance(labels, torch().Tensor):
             raise ValueError(f"Labels are a tensor. Got: {type(labels).__name__}")
         if labels.ndim not in (1, 2):
@@ -138,7 +140,7 @@ class _Mixing(OwnTransform):
         if labels.ndim == 2 and self.num_classes not in (None, labels.shape[1]):
             raise ValueError(f"`num_classes` is {self.num_classes}, but labels have {labels.shape[1]} probabilities")
 
-    def _checked(self, image: Any, count: int, params: dict[str, Any]) -> Any:
+    def _checked(self, image: Leaf, count: int, params: Params) -> Leaf:
         axes = 5 if kind_of(image) == "video" else 4
         if image.ndim != axes or len(image) != count:
             raise ValueError(
@@ -147,30 +149,30 @@ class _Mixing(OwnTransform):
         result = self.mixed(image.as_subclass(torch().Tensor), params)
         return result if kind_of(image) == "tensor" else tv_tensors.classes().wrap(result, like=image)
 
-    def _mixed_labels(self, labels: Any, share: float) -> Any:
+    def _mixed_labels(self, labels: Tensor, share: float) -> Tensor:
         if labels.ndim == 1:
             labels = torch().nn.functional.one_hot(labels, num_classes=self.num_classes)
         return _mixture(labels if labels.is_floating_point() else labels.float(), share)
 
 
-def _mixture(values: Any, share: float) -> Any:
+def _mixture(values: Tensor, share: float) -> Tensor:
     return values.roll(1, 0).mul_(1.0 - share).add_(values.mul(share))
 
 
 class MixUp(_Mixing):
     """Sums of images and their predecessors."""
 
-    def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
+    def make_params(self, flat_inputs: list[Leaf]) -> Params:
         return {"share": self._share()}
 
-    def mixed(self, image: Any, params: dict[str, Any]) -> Any:
+    def mixed(self, image: Leaf, params: Params) -> Leaf:
         return _mixture(image, params["share"])
 
 
 class CutMix(_Mixing):
     """Images with a region of their predecessors."""
 
-    def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
+    def make_params(self, flat_inputs: list[Leaf]) -> Params:
         share = self._share()
         height, width = common_size(flat_inputs)
         x, y = numbers().below(0, width), numbers().below(0, height)
@@ -181,7 +183,7 @@ class CutMix(_Mixing):
         share = float(1.0 - (right - left) * (bottom - top) / (width * height))
         return {"place": (slice(top, bottom), slice(left, right)), "share": share}
 
-    def mixed(self, image: Any, params: dict[str, Any]) -> Any:
+    def mixed(self, image: Leaf, params: Params) -> Leaf:
         result, place = image.clone(), (..., *params["place"])
         result[place] = image.roll(1, 0)[place]
         return result
@@ -204,5 +206,5 @@ class JPEG(Applied):
             raise ValueError(f"`quality` is from 1 to 100. Got: {quality!r}")
         self.quality = bounds
 
-    def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
+    def make_params(self, flat_inputs: list[Leaf]) -> Params:
         return {"quality": numbers().below(self.quality[0], self.quality[1] + 1)}

@@ -6,7 +6,7 @@ import enum
 import functools
 import math
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from penstock.plugin.torchvision._on_tensors import most_of
 from penstock.plugin.torchvision._pixels import Pixels, held
 from penstock.plugin.torchvision._random import happens, numbers, torch
 from penstock.plugin.torchvision._settings import fills_of
+from penstock.plugin.torchvision._typing import Fill, Fills, Function, Interpolation, Leaf, Nested
 from penstock.plugin.torchvision.transforms.v2._transform import OwnTransform, fill_for
 
 _PARAMETER_MAX = 10
@@ -152,34 +153,34 @@ _MIXED_FEW = {name: known for name, known in _MIXED.items() if name not in _LOOK
 _MIXED_ALL = {**_MIXED_FEW, **{name: _MIXED[name] for name in _LOOKS}}
 
 
-def _sheared(axis: int) -> Callable[..., Any]:
-    def shear(image: Any, magnitude: float, **how: Any) -> Any:
+def _sheared(axis: int) -> Function:
+    def shear(image: Leaf, magnitude: float, interpolation: Interpolation, fill: Fill) -> Leaf:
         angles = [0.0, 0.0]
         angles[axis] = math.degrees(math.atan(magnitude))
-        return call("affine", image, 0.0, [0, 0], 1.0, angles, center=[0, 0], **how)
+        return call("affine", image, 0.0, [0, 0], 1.0, angles, interpolation, fill, center=[0, 0])
 
     return shear
 
 
-def _translated(axis: int) -> Callable[..., Any]:
-    def translate(image: Any, magnitude: float, **how: Any) -> Any:
+def _translated(axis: int) -> Function:
+    def translate(image: Leaf, magnitude: float, interpolation: Interpolation, fill: Fill) -> Leaf:
         distances = [0, 0]
         distances[axis] = int(magnitude)
-        return call("affine", image, 0.0, distances, 1.0, [0.0, 0.0], **how)
+        return call("affine", image, 0.0, distances, 1.0, [0.0, 0.0], interpolation, fill)
 
     return translate
 
 
-def _solarized(image: Any, magnitude: float, **_how: Any) -> Any:
+def _solarized(image: Leaf, magnitude: float, **_how: object) -> Leaf:
     white = 255.0 if kind_of(image) == "pixels" else most_of(image.dtype)
     return call("solarize", image, threshold=white * magnitude)
 
 
-def _adjusted(name: str) -> Callable[..., Any]:
+def _adjusted(name: str) -> Function:
     return lambda image, magnitude, **_how: call(f"adjust_{name}", image, 1.0 + magnitude)
 
 
-_AUGMENTATIONS: Mapping[str, Callable[..., Any]] = {
+_AUGMENTATIONS: Mapping[str, Function] = {
     "Identity": lambda image, magnitude, **_how: image,
     "ShearX": _sheared(0),
     "ShearY": _sheared(1),
@@ -206,16 +207,16 @@ class AutomaticAugmentation(OwnTransform):
         fill: of what comes from outside; as of `Pad`.
     """
 
-    def __init__(self, interpolation: Any = "nearest", fill: Any = None) -> None:
+    def __init__(self, interpolation: Interpolation = "nearest", fill: Fills = None) -> None:
         self.interpolation = interpolation
         self.fill = fill
         self._fill = fills_of(fill)
 
-    def augmented(self, image: Any, extents: tuple[int, int]) -> Any:
+    def augmented(self, image: Leaf, extents: tuple[int, int]) -> Leaf:
         """An image, augmented."""
         raise NotImplementedError
 
-    def run(self, sample: Any) -> Any:
+    def run(self, sample: Nested) -> Nested:
         leaves, rebuilt = leaves_of(sample)
         wanted = self.wanted(leaves)
         kinds = [kind_of(leaf) if want else None for leaf, want in zip(leaves, wanted)]
@@ -228,12 +229,12 @@ class AutomaticAugmentation(OwnTransform):
         leaves[places[0]] = self.augmented(image, size_of(image))
         return rebuilt(leaves)
 
-    def applied(self, image: Any, name: str, magnitude: float) -> Any:
+    def applied(self, image: Leaf, name: str, magnitude: float) -> Leaf:
         """What one augmentation makes of an image."""
         how = {"interpolation": self.interpolation, "fill": fill_for(self._fill, image)}
         return _AUGMENTATIONS[name](image, magnitude, **how)
 
-    def drawn(self, image: Any, space: Space, bins: int, extents: tuple[int, int], level: Callable[[], int]) -> Any:
+    def drawn(self, image: Leaf, space: Space, bins: int, extents: tuple[int, int], level: Callable[[], int]) -> Leaf:
         """What a random one makes of it, whose magnitude has the number that ``level`` gives."""
         name = list(space)[numbers().below(0, len(space))]
         return self.applied(image, name, _magnitude(space[name], bins, extents, level))
@@ -255,7 +256,10 @@ class AutoAugment(AutomaticAugmentation):
     """
 
     def __init__(
-        self, policy: Any = AutoAugmentPolicy.IMAGENET, interpolation: Any = "nearest", fill: Any = None
+        self,
+        policy: enum.Enum | str = AutoAugmentPolicy.IMAGENET,
+        interpolation: Interpolation = "nearest",
+        fill: Fills = None,
     ) -> None:
         super().__init__(interpolation, fill)
         name = getattr(policy, "value", policy)
@@ -264,7 +268,7 @@ class AutoAugment(AutomaticAugmentation):
         self.policy = policy
         self._pairs = _policy(_POLICIES[name])
 
-    def augmented(self, image: Any, extents: tuple[int, int]) -> Any:
+    def augmented(self, image: Leaf, extents: tuple[int, int]) -> Leaf:
         space: Space = {**_OF_PAPER, "Invert": None}
         for choice in self._pairs[numbers().below(0, len(self._pairs))]:
             if happens(choice.probability):
@@ -289,15 +293,15 @@ class RandAugment(AutomaticAugmentation):
         num_ops: int = 2,
         magnitude: int = 9,
         num_magnitude_bins: int = 31,
-        interpolation: Any = "nearest",
-        fill: Any = None,
+        interpolation: Interpolation = "nearest",
+        fill: Fills = None,
     ) -> None:
         super().__init__(interpolation, fill)
         if not isinstance(num_ops, int) or num_ops < 0:
             raise ValueError(f"`num_ops` is a number, not negative. Got: {num_ops!r}")
         self.num_ops, self.magnitude, self.num_magnitude_bins = num_ops, magnitude, num_magnitude_bins
 
-    def augmented(self, image: Any, extents: tuple[int, int]) -> Any:
+    def augmented(self, image: Leaf, extents: tuple[int, int]) -> Leaf:
         space: Space = {"Identity": None, **_OF_PAPER}
         for _ in range(self.num_ops):
             image = self.drawn(image, space, self.num_magnitude_bins, extents, lambda: self.magnitude)
@@ -312,11 +316,13 @@ class TrivialAugmentWide(AutomaticAugmentation):
         interpolation, fill: of warps.
     """
 
-    def __init__(self, num_magnitude_bins: int = 31, interpolation: Any = "nearest", fill: Any = None) -> None:
+    def __init__(
+        self, num_magnitude_bins: int = 31, interpolation: Interpolation = "nearest", fill: Fills = None
+    ) -> None:
         super().__init__(interpolation, fill)
         self.num_magnitude_bins = num_magnitude_bins
 
-    def augmented(self, image: Any, extents: tuple[int, int]) -> Any:
+    def augmented(self, image: Leaf, extents: tuple[int, int]) -> Leaf:
         bins = self.num_magnitude_bins
         return self.drawn(image, {"Identity": None, **_WIDE}, bins, extents, lambda: numbers().below(0, bins))
 
@@ -340,8 +346,8 @@ class AugMix(AutomaticAugmentation):
         chain_depth: int = -1,
         alpha: float = 1.0,
         all_ops: bool = True,
-        interpolation: Any = "bilinear",
-        fill: Any = None,
+        interpolation: Interpolation = "bilinear",
+        fill: Fills = None,
     ) -> None:
         super().__init__(interpolation, fill)
         if not 1 <= severity <= _PARAMETER_MAX:
@@ -349,7 +355,7 @@ class AugMix(AutomaticAugmentation):
         self.severity, self.mixture_width, self.chain_depth = severity, mixture_width, chain_depth
         self.alpha, self.all_ops = alpha, all_ops
 
-    def augmented(self, image: Any, extents: tuple[int, int]) -> Any:
+    def augmented(self, image: Leaf, extents: tuple[int, int]) -> Leaf:
         library = torch()
         kind = kind_of(image)
         tensor = pil_to_tensor(image) if kind == "pixels" else image.as_subclass(library.Tensor)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from penstock.plugin.torchvision._random import numbers, occurs
+from penstock.plugin.torchvision._typing import Floats, Leaf, Params
 from penstock.plugin.torchvision.transforms.v2._transform import (
     Applied,
     OwnTransform,
@@ -28,7 +28,7 @@ class Grayscale(Applied):
     def __init__(self, num_output_channels: int = 1) -> None:
         self.num_output_channels = num_output_channels
 
-    def arguments(self, inpt: Any, params: dict[str, Any]) -> dict[str, Any]:
+    def arguments(self, inpt: Leaf, params: Params) -> Params:
         return {"num_output_channels": self.num_output_channels}
 
 
@@ -40,7 +40,7 @@ class RandomGrayscale(RandomlyApplied):
     def __init__(self, p: float = 0.1) -> None:
         super().__init__(p)
 
-    def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
+    def make_params(self, flat_inputs: list[Leaf]) -> Params:
         return {"num_output_channels": common_dimensions(flat_inputs)[0]}
 
 
@@ -58,26 +58,32 @@ class ColorJitter(OwnTransform):
         hue: a number up to 0.5, a half circle, or a range within [-0.5, 0.5].
     """
 
-    def __init__(self, brightness: Any = None, contrast: Any = None, saturation: Any = None, hue: Any = None) -> None:
+    def __init__(
+        self,
+        brightness: Floats | None = None,
+        contrast: Floats | None = None,
+        saturation: Floats | None = None,
+        hue: Floats | None = None,
+    ) -> None:
         self.brightness = _range(brightness, "brightness")
         self.contrast = _range(contrast, "contrast")
         self.saturation = _range(saturation, "saturation")
         self.hue = _range(hue, "hue")
 
-    def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
+    def make_params(self, flat_inputs: list[Leaf]) -> Params:
         order = numbers().shuffled(len(_FACTORS))
         ranges = {name: getattr(self, name) for name in _FACTORS}
         factors = {name: numbers().between(*bounds) if bounds else None for name, bounds in ranges.items()}
         return {"order": [_FACTORS[place] for place in order], **factors}
 
-    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+    def transform(self, inpt: Leaf, params: Params) -> Leaf:
         for name in params["order"]:
             if params[name] is not None:
                 inpt = self.call(f"adjust_{name}", inpt, **{f"{name}_factor": params[name]})
         return inpt
 
 
-def _range(value: Any, name: str) -> tuple[float, float] | None:
+def _range(value: Floats | None, name: str) -> tuple[float, float] | None:
     """The factors; None: unchanged.
 
     Raises:
@@ -105,7 +111,7 @@ class RandomChannelPermutation(Applied):
 
     function = "permute_channels"
 
-    def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
+    def make_params(self, flat_inputs: list[Leaf]) -> Params:
         return {"permutation": numbers().shuffled(common_dimensions(flat_inputs)[0])}
 
 
@@ -128,9 +134,9 @@ class RandomPhotometricDistort(OwnTransform):
         self.brightness, self.contrast, self.saturation, self.hue = brightness, contrast, saturation, hue
         self.p = p
 
-    def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
+    def make_params(self, flat_inputs: list[Leaf]) -> Params:
         channels = common_dimensions(flat_inputs)[0]
-        params: dict[str, Any] = {}
+        params: Params = {}
         for name in _FACTORS:
             params[name] = numbers().between(*getattr(self, name)) if occurs(self.p) else None
         contrast_first = occurs(0.5)
@@ -140,7 +146,7 @@ class RandomPhotometricDistort(OwnTransform):
         params["permutation"] = numbers().shuffled(channels) if occurs(self.p) else None
         return params
 
-    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+    def transform(self, inpt: Leaf, params: Params) -> Leaf:
         for name in params["order"]:
             if params[name] is not None:
                 inpt = self.call(f"adjust_{name}", inpt, **{f"{name}_factor": params[name]})
@@ -176,7 +182,7 @@ class RandomPosterize(RandomlyApplied):
         super().__init__(p)
         self.bits = bits
 
-    def arguments(self, inpt: Any, params: dict[str, Any]) -> dict[str, Any]:
+    def arguments(self, inpt: Leaf, params: Params) -> Params:
         return {"bits": self.bits}
 
 
@@ -189,7 +195,7 @@ class RandomSolarize(RandomlyApplied):
         super().__init__(p)
         self.threshold = threshold
 
-    def arguments(self, inpt: Any, params: dict[str, Any]) -> dict[str, Any]:
+    def arguments(self, inpt: Leaf, params: Params) -> Params:
         return {"threshold": self.threshold}
 
 
@@ -202,5 +208,5 @@ class RandomAdjustSharpness(RandomlyApplied):
         super().__init__(p)
         self.sharpness_factor = sharpness_factor
 
-    def arguments(self, inpt: Any, params: dict[str, Any]) -> dict[str, Any]:
+    def arguments(self, inpt: Leaf, params: Params) -> Params:
         return {"sharpness_factor": self.sharpness_factor}

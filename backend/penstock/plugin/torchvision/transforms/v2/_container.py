@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -11,13 +10,12 @@ from penstock.plugin.torchvision._kinds import leaves_of, released
 from penstock.plugin.torchvision._pixels import Pixels, held, is_picture, is_pil
 from penstock.plugin.torchvision._random import numbers, occurs
 from penstock.plugin.torchvision._settings import probability
+from penstock.plugin.torchvision._typing import Function, Nested
 from penstock.plugin.torchvision.transforms.v2._finish import finishing
 from penstock.plugin.torchvision.transforms.v2._transform import OwnTransform, Transform
 
-Step = Callable[..., Any]
 
-
-def _holding(sample: Any) -> Any:
+def _holding(sample: Nested) -> Nested:
     """A sample whose images of PIL are held as pixels; an array as well, if it is all."""
     if is_pil(sample) or is_picture(sample):
         return held(sample)
@@ -27,7 +25,7 @@ def _holding(sample: Any) -> Any:
     return rebuilt([held(leaf) if is_pil(leaf) else leaf for leaf in leaves])
 
 
-def _released(sample: Any) -> Any:
+def _released(sample: Nested) -> Nested:
     """The same with images as they were given."""
     if isinstance(sample, Pixels):
         return sample.released()
@@ -35,7 +33,7 @@ def _released(sample: Any) -> Any:
     return rebuilt([released(leaf) for leaf in leaves])
 
 
-def _applied(step: Step, sample: Any, several: bool) -> Any:
+def _applied(step: Function, sample: Nested, several: bool) -> Nested:
     """What a transform makes of a sample that is held."""
     if isinstance(step, Container):
         return step.run(sample, several)
@@ -45,7 +43,7 @@ def _applied(step: Step, sample: Any, several: bool) -> Any:
     return _holding(step(*given) if several else step(given))
 
 
-def _check_steps(transforms: Any) -> Sequence[Step]:
+def _check_steps(transforms: Sequence[Function]) -> Sequence[Function]:
     if not isinstance(transforms, Sequence) and not hasattr(transforms, "__getitem__"):
         raise TypeError(f"`transforms` is a sequence of callables. Got: {type(transforms).__name__}")
     if not len(transforms):
@@ -56,18 +54,18 @@ def _check_steps(transforms: Any) -> Sequence[Step]:
 class Container(OwnTransform):
     """Holds other transforms."""
 
-    transforms: Sequence[Step]
+    transforms: Sequence[Function]
 
-    def forward(self, *inputs: Any) -> Any:
+    def forward(self, *inputs: Nested) -> Nested:
         sample = inputs if len(inputs) > 1 else inputs[0]
         return _released(self.run(_holding(sample), len(inputs) > 1))
 
-    def run(self, sample: Any, several: bool = False) -> Any:
+    def run(self, sample: Nested, several: bool = False) -> Nested:
         for step in self.chosen():
             sample = _applied(step, sample, several)
         return sample
 
-    def chosen(self) -> Sequence[Step]:
+    def chosen(self) -> Sequence[Function]:
         """What is applied this time, in order."""
         raise NotImplementedError
 
@@ -89,11 +87,11 @@ class Compose(Container):
         >>> transform = v2.Compose([v2.Resize(256), v2.CenterCrop(224)])
     """
 
-    def __init__(self, transforms: Sequence[Step]) -> None:
+    def __init__(self, transforms: Sequence[Function]) -> None:
         self.transforms = _check_steps(transforms)
         self._steps = finishing(list(transforms))
 
-    def chosen(self) -> Sequence[Step]:
+    def chosen(self) -> Sequence[Function]:
         return self._steps
 
 
@@ -105,11 +103,11 @@ class RandomApply(Container):
         p: the probability.
     """
 
-    def __init__(self, transforms: Sequence[Step], p: float = 0.5) -> None:
+    def __init__(self, transforms: Sequence[Function], p: float = 0.5) -> None:
         self.transforms = _check_steps(transforms)
         self.p = probability(p)
 
-    def chosen(self) -> Sequence[Step]:
+    def chosen(self) -> Sequence[Function]:
         return self.transforms if occurs(self.p) else ()
 
 
@@ -121,14 +119,14 @@ class RandomChoice(Container):
         p: their weights; equal by default.
     """
 
-    def __init__(self, transforms: Sequence[Step], p: Sequence[float] | None = None) -> None:
+    def __init__(self, transforms: Sequence[Function], p: Sequence[float] | None = None) -> None:
         self.transforms = _check_steps(transforms)
         weights = [1] * len(transforms) if p is None else list(p)
         if len(weights) != len(transforms):
             raise ValueError(f"`p` has {len(weights)} values for {len(transforms)} transforms")
         self.p = [weight / sum(weights) for weight in weights]
 
-    def chosen(self) -> Sequence[Step]:
+    def chosen(self) -> Sequence[Function]:
         return [self.transforms[numbers().choice(self.p)]]
 
 
@@ -139,8 +137,8 @@ class RandomOrder(Container):
         transforms: callables.
     """
 
-    def __init__(self, transforms: Sequence[Step]) -> None:
+    def __init__(self, transforms: Sequence[Function]) -> None:
         self.transforms = _check_steps(transforms)
 
-    def chosen(self) -> Sequence[Step]:
+    def chosen(self) -> Sequence[Function]:
         return [self.transforms[place] for place in numbers().shuffled(len(self.transforms))]

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 
 from penstock.plugin.torchvision import tv_tensors
 from penstock.plugin.torchvision._kinds import kind_of, leaves_of
 from penstock.plugin.torchvision._pixels import Pixels
 from penstock.plugin.torchvision._random import torch
+from penstock.plugin.torchvision._typing import Function, Nested, Tensor
 from penstock.plugin.torchvision.transforms.v2._misc import ConvertImageDtype, Normalize, ToDtype
 from penstock.plugin.torchvision.transforms.v2._transform import OwnTransform, Transform
 from penstock.plugin.torchvision.transforms.v2._type_conversion import PILToTensor, ToImage, ToTensor
 
-Step = Callable[..., Any]
 
-
-def scaling_of(steps: list[Step]) -> tuple[int, str, bool] | None:
+def scaling_of(steps: list[Function]) -> tuple[int, str, bool] | None:
     """How many of the first ``steps`` make floats of an image of PIL, the `reference` of `fn.rescale_normalize` that does
     it, and whether the result is a `tv_tensors.Image`; None: they don't."""
     if steps and type(steps[0]) is ToTensor:
@@ -41,7 +37,7 @@ class Finish(OwnTransform):
         normalize: the last of the steps, if it is one.
     """
 
-    def __init__(self, steps: list[Step], reference: str, as_image: bool, normalize: Normalize | None) -> None:
+    def __init__(self, steps: list[Function], reference: str, as_image: bool, normalize: Normalize | None) -> None:
         from penstock.operators.image._normalizing import table_of
 
         self._steps = steps
@@ -50,7 +46,7 @@ class Finish(OwnTransform):
         mean, std = (normalize.mean, normalize.std) if normalize is not None else ((), ())
         self._table = table_of(reference, 255.0, mean, std)
 
-    def run(self, sample: Any) -> Any:
+    def run(self, sample: Nested) -> Nested:
         leaves, rebuilt = leaves_of(sample)
         pixels = [place for place, leaf in enumerate(leaves) if isinstance(leaf, Pixels)]
         transformed = [place for place, leaf in enumerate(leaves) if kind_of(leaf) is not None]
@@ -63,7 +59,7 @@ class Finish(OwnTransform):
         leaves[pixels[0]] = self._finished(leaves[pixels[0]])
         return rebuilt(leaves)
 
-    def _finished(self, pixels: Pixels) -> Any:
+    def _finished(self, pixels: Pixels) -> Tensor:
         from penstock.operators.image.rescale_normalize import look_up
 
         result = np.empty((pixels.channels, *pixels.size), np.float32)
@@ -72,7 +68,7 @@ class Finish(OwnTransform):
         return tv_tensors.classes().Image(tensor) if self._as_image else tensor
 
 
-def finishing(steps: list[Step]) -> list[Step]:
+def finishing(steps: list[Function]) -> list[Function]:
     """Steps of which those that make a normalized tensor are one."""
     for place in range(len(steps)):
         found = scaling_of(steps[place:])

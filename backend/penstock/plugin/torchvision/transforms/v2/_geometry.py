@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from penstock.plugin.torchvision._settings import (
     range_of,
     several,
 )
+from penstock.plugin.torchvision._typing import Fills, Floats, Interpolation, Leaf, Params, Size, Tensor
 from penstock.plugin.torchvision.transforms.v2._transform import (
     Applied,
     RandomlyApplied,
@@ -28,7 +28,6 @@ from penstock.plugin.torchvision.transforms.v2._transform import (
 )
 
 _TRIALS = 10
-Size = int | Sequence[int]
 
 
 class RandomHorizontalFlip(RandomlyApplied):
@@ -58,7 +57,7 @@ class Resize(Applied):
     def __init__(
         self,
         size: Size | None,
-        interpolation: Any = "bilinear",
+        interpolation: Interpolation = "bilinear",
         max_size: int | None = None,
         antialias: bool | None = True,
     ) -> None:
@@ -72,7 +71,7 @@ class Resize(Applied):
         self.max_size = max_size
         self.antialias = antialias
 
-    def arguments(self, inpt: Any, params: dict[str, Any]) -> dict[str, Any]:
+    def arguments(self, inpt: Leaf, params: Params) -> Params:
         return {
             "size": self.size,
             "interpolation": self.interpolation,
@@ -93,7 +92,7 @@ class CenterCrop(Applied):
     def __init__(self, size: Size) -> None:
         self.size = pair_of(size)
 
-    def arguments(self, inpt: Any, params: dict[str, Any]) -> dict[str, Any]:
+    def arguments(self, inpt: Leaf, params: Params) -> Params:
         return {"output_size": self.size}
 
 
@@ -114,7 +113,7 @@ class RandomResizedCrop(Applied):
         size: Size,
         scale: Sequence[float] = (0.08, 1.0),
         ratio: Sequence[float] = (3.0 / 4.0, 4.0 / 3.0),
-        interpolation: Any = "bilinear",
+        interpolation: Interpolation = "bilinear",
         antialias: bool | None = True,
     ) -> None:
         self.size = pair_of(size)
@@ -122,7 +121,7 @@ class RandomResizedCrop(Applied):
         self.interpolation = interpolation
         self.antialias = antialias
 
-    def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
+    def make_params(self, flat_inputs: list[Leaf]) -> Params:
         height, width = common_size(flat_inputs)
         for _ in range(_TRIALS):
             area = height * width * numbers().between(*self.scale)
@@ -139,11 +138,11 @@ class RandomResizedCrop(Applied):
             w = round(height * max(self.ratio))
         return {"top": (height - h) // 2, "left": (width - w) // 2, "height": h, "width": w}
 
-    def arguments(self, inpt: Any, params: dict[str, Any]) -> dict[str, Any]:
+    def arguments(self, inpt: Leaf, params: Params) -> Params:
         return {**params, "size": self.size, "interpolation": self.interpolation, "antialias": self.antialias}
 
 
-def _rising(bounds: Any, name: str) -> Sequence[float]:
+def _rising(bounds: Sequence[float], name: str) -> Sequence[float]:
     """Two numbers; warns if the second is less."""
     if not isinstance(bounds, Sequence) or len(bounds) != 2:
         raise TypeError(f"`{name}` is a sequence of two numbers. Got: {bounds!r}")
@@ -164,11 +163,11 @@ class FiveCrop(Applied):
     def __init__(self, size: Size) -> None:
         self.size = pair_of(size)
 
-    def check_inputs(self, flat_inputs: list[Any]) -> None:
+    def check_inputs(self, flat_inputs: list[Leaf]) -> None:
         if any(kind_of(leaf) in ("boxes", "mask") for leaf in flat_inputs):
             raise TypeError(f"{type(self).__name__} is for images, and not for boxes and masks")
 
-    def arguments(self, inpt: Any, params: dict[str, Any]) -> dict[str, Any]:
+    def arguments(self, inpt: Leaf, params: Params) -> Params:
         return {"size": self.size}
 
 
@@ -186,7 +185,7 @@ class TenCrop(FiveCrop):
         super().__init__(size)
         self.vertical_flip = vertical_flip
 
-    def arguments(self, inpt: Any, params: dict[str, Any]) -> dict[str, Any]:
+    def arguments(self, inpt: Leaf, params: Params) -> Params:
         return {"size": self.size, "vertical_flip": self.vertical_flip}
 
 
@@ -212,7 +211,7 @@ class Pad(Applied):
 
     function = "pad"
 
-    def __init__(self, padding: Size, fill: Any = 0, padding_mode: str = "constant") -> None:
+    def __init__(self, padding: Size, fill: Fills = 0, padding_mode: str = "constant") -> None:
         try:
             borders_of(padding)
         except TypeError as error:
@@ -222,7 +221,7 @@ class Pad(Applied):
         self._fill = fills_of(fill)
         self.padding_mode = check_padding_mode(padding_mode)
 
-    def arguments(self, inpt: Any, params: dict[str, Any]) -> dict[str, Any]:
+    def arguments(self, inpt: Leaf, params: Params) -> Params:
         return {"padding": self.padding, "fill": fill_for(self._fill, inpt), "padding_mode": self.padding_mode}
 
 
@@ -237,7 +236,7 @@ class RandomZoomOut(RandomlyApplied):
 
     function = "pad"
 
-    def __init__(self, fill: Any = 0, side_range: Sequence[float] = (1.0, 4.0), p: float = 0.5) -> None:
+    def __init__(self, fill: Fills = 0, side_range: Sequence[float] = (1.0, 4.0), p: float = 0.5) -> None:
         super().__init__(p)
         self.fill = fill
         self._fill = fills_of(fill)
@@ -245,7 +244,7 @@ class RandomZoomOut(RandomlyApplied):
         if side_range[0] < 1.0 or side_range[0] > side_range[1]:
             raise ValueError(f"`side_range` goes from at least 1 to more. Got: {side_range}")
 
-    def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
+    def make_params(self, flat_inputs: list[Leaf]) -> Params:
         height, width = common_size(flat_inputs)
         low, high = self.side_range
         factor = np.float32(low) + numbers().fractions(1)[0] * np.float32(high - low)
@@ -254,22 +253,22 @@ class RandomZoomOut(RandomlyApplied):
         left, top = int(np.float32(wide - width) * places[0]), int(np.float32(high_ - height) * places[1])
         return {"padding": [left, top, wide - (left + width), high_ - (top + height)]}
 
-    def arguments(self, inpt: Any, params: dict[str, Any]) -> dict[str, Any]:
+    def arguments(self, inpt: Leaf, params: Params) -> Params:
         return {**params, "fill": fill_for(self._fill, inpt)}
 
 
 class _Warp(Applied):
     """Takes `interpolation` and `fill`."""
 
-    interpolation: Any
-    fill: Any
+    interpolation: Interpolation
+    fill: Fills
 
-    def _filled(self, fill: Any, interpolation: Any) -> None:
+    def _filled(self, fill: Fills, interpolation: Interpolation) -> None:
         self.interpolation = interpolation
         self.fill = fill
         self._fill = fills_of(fill)
 
-    def arguments(self, inpt: Any, params: dict[str, Any]) -> dict[str, Any]:
+    def arguments(self, inpt: Leaf, params: Params) -> Params:
         return {**params, "interpolation": self.interpolation, "fill": fill_for(self._fill, inpt)}
 
 
@@ -288,21 +287,21 @@ class RandomRotation(_Warp):
 
     def __init__(
         self,
-        degrees: Any,
-        interpolation: Any = "nearest",
+        degrees: Floats,
+        interpolation: Interpolation = "nearest",
         expand: bool = False,
         center: Sequence[float] | None = None,
-        fill: Any = 0,
+        fill: Fills = 0,
     ) -> None:
         self.degrees = angles_of(degrees, "degrees")
         self.expand = expand
         self.center = center if center is None else several(center, "center")
         self._filled(fill, interpolation)
 
-    def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
+    def make_params(self, flat_inputs: list[Leaf]) -> Params:
         return {"angle": numbers().between(*self.degrees)}
 
-    def arguments(self, inpt: Any, params: dict[str, Any]) -> dict[str, Any]:
+    def arguments(self, inpt: Leaf, params: Params) -> Params:
         return {**super().arguments(inpt, params), "expand": self.expand, "center": self.center}
 
 
@@ -321,12 +320,12 @@ class RandomAffine(_Warp):
 
     def __init__(
         self,
-        degrees: Any,
+        degrees: Floats,
         translate: Sequence[float] | None = None,
         scale: Sequence[float] | None = None,
-        shear: Any = None,
-        interpolation: Any = "nearest",
-        fill: Any = 0,
+        shear: Floats | None = None,
+        interpolation: Interpolation = "nearest",
+        fill: Fills = 0,
         center: Sequence[float] | None = None,
     ) -> None:
         self.degrees = angles_of(degrees, "degrees")
@@ -340,7 +339,7 @@ class RandomAffine(_Warp):
         self.center = center if center is None else several(center, "center")
         self._filled(fill, interpolation)
 
-    def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
+    def make_params(self, flat_inputs: list[Leaf]) -> Params:
         height, width = common_size(flat_inputs)
         angle, moved, shear = numbers().between(*self.degrees), (0, 0), [0.0, 0.0]
         if self.translate is not None:
@@ -351,7 +350,7 @@ class RandomAffine(_Warp):
             shear[axis] = numbers().between(*(self.shear or ())[place : place + 2])
         return {"angle": angle, "translate": moved, "scale": scale, "shear": tuple(shear)}
 
-    def arguments(self, inpt: Any, params: dict[str, Any]) -> dict[str, Any]:
+    def arguments(self, inpt: Leaf, params: Params) -> Params:
         return {**super().arguments(inpt, params), "center": self.center}
 
 
@@ -368,9 +367,9 @@ class RandomCrop(Applied):
     def __init__(
         self,
         size: Size,
-        padding: Any = None,
+        padding: Size | None = None,
         pad_if_needed: bool = False,
-        fill: Any = 0,
+        fill: Fills = 0,
         padding_mode: str = "constant",
     ) -> None:
         self.size = pair_of(size)
@@ -380,7 +379,7 @@ class RandomCrop(Applied):
         self._fill = fills_of(fill)
         self.padding_mode = check_padding_mode(padding_mode)
 
-    def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
+    def make_params(self, flat_inputs: list[Leaf]) -> Params:
         extents = list(common_size(flat_inputs))
         left, top, right, bottom = self.padding or (0, 0, 0, 0)
         before, after = [top, left], [bottom, right]
@@ -405,7 +404,7 @@ class RandomCrop(Applied):
             "crops": tuple(extents) != self.size,
         }
 
-    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+    def transform(self, inpt: Leaf, params: Params) -> Leaf:
         if any(params["padding"]):
             fill = fill_for(self._fill, inpt)
             inpt = self.call("pad", inpt, params["padding"], fill=fill, padding_mode=self.padding_mode)
@@ -424,7 +423,7 @@ class RandomPerspective(RandomlyApplied, _Warp):
     function = "perspective"
 
     def __init__(
-        self, distortion_scale: float = 0.5, p: float = 0.5, interpolation: Any = "bilinear", fill: Any = 0
+        self, distortion_scale: float = 0.5, p: float = 0.5, interpolation: Interpolation = "bilinear", fill: Fills = 0
     ) -> None:
         super().__init__(p)
         if not 0 <= distortion_scale <= 1:
@@ -432,7 +431,7 @@ class RandomPerspective(RandomlyApplied, _Warp):
         self.distortion_scale = distortion_scale
         self._filled(fill, interpolation)
 
-    def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
+    def make_params(self, flat_inputs: list[Leaf]) -> Params:
         height, width = common_size(flat_inputs)
         across = int(self.distortion_scale * (width // 2)) + 1
         down = int(self.distortion_scale * (height // 2)) + 1
@@ -444,7 +443,7 @@ class RandomPerspective(RandomlyApplied, _Warp):
         edges = [[0, 0], [width - 1, 0], [width - 1, height - 1], [0, height - 1]]
         return {"coefficients": perspective_terms(edges, corners, None)}
 
-    def arguments(self, inpt: Any, params: dict[str, Any]) -> dict[str, Any]:
+    def arguments(self, inpt: Leaf, params: Params) -> Params:
         return {**super().arguments(inpt, params), "startpoints": None, "endpoints": None}
 
 
@@ -459,12 +458,14 @@ class ElasticTransform(_Warp):
 
     function = "elastic"
 
-    def __init__(self, alpha: Any = 50.0, sigma: Any = 5.0, interpolation: Any = "bilinear", fill: Any = 0) -> None:
+    def __init__(
+        self, alpha: Floats = 50.0, sigma: Floats = 5.0, interpolation: Interpolation = "bilinear", fill: Fills = 0
+    ) -> None:
         self.alpha = range_of(alpha, "alpha")
         self.sigma = range_of(sigma, "sigma")
         self._filled(fill, interpolation)
 
-    def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
+    def make_params(self, flat_inputs: list[Leaf]) -> Params:
         height, width = common_size(flat_inputs)
         library, fields = torch(), []
         for axis, extent in enumerate((width, height)):
@@ -502,12 +503,12 @@ class RandomIoUCrop(Applied):
         self.options = [0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0] if sampler_options is None else sampler_options
         self.trials = trials
 
-    def check_inputs(self, flat_inputs: list[Any]) -> None:
+    def check_inputs(self, flat_inputs: list[Leaf]) -> None:
         kinds = {kind_of(leaf) for leaf in flat_inputs}
         if "boxes" not in kinds or not kinds & {"pixels", "image", "tensor"}:
             raise TypeError(f"{type(self).__name__} needs an image and its bounding boxes")
 
-    def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
+    def make_params(self, flat_inputs: list[Leaf]) -> Params:
         height, width = common_size(flat_inputs)
         boxes = next(leaf for leaf in flat_inputs if kind_of(leaf) == "boxes")
         from penstock.plugin.torchvision._on_boxes import converted
@@ -534,7 +535,7 @@ class RandomIoUCrop(Applied):
         left, top = int(np.float32(width - w) * places[0]), int(np.float32(height - h) * places[1])
         return (top, left, h, w) if w and h else None
 
-    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+    def transform(self, inpt: Leaf, params: Params) -> Leaf:
         if not params:
             return inpt
         result = self.call("crop", inpt, **params["place"])
@@ -543,7 +544,7 @@ class RandomIoUCrop(Applied):
         return result
 
 
-def _covered(corners: Any, place: tuple[int, int, int, int], least: float) -> Any:
+def _covered(corners: Tensor, place: tuple[int, int, int, int], least: float) -> Tensor | None:
     """Which boxes have their centres in a region, or None if none of these shares enough with it."""
     top, left, height, width = place
     right, bottom = left + width, top + height
@@ -562,7 +563,7 @@ def _covered(corners: Any, place: tuple[int, int, int, int], least: float) -> An
     return None if bool(shares.max() < least) else inside
 
 
-def _upcast(values: Any) -> Any:
+def _upcast(values: Tensor) -> Tensor:
     """Wide enough for areas."""
     library = torch()
     if values.is_floating_point():
@@ -585,20 +586,20 @@ class ScaleJitter(Applied):
         self,
         target_size: tuple[int, int],
         scale_range: tuple[float, float] = (0.1, 2.0),
-        interpolation: Any = "bilinear",
+        interpolation: Interpolation = "bilinear",
         antialias: bool | None = True,
     ) -> None:
         self.target_size, self.scale_range = target_size, scale_range
         self.interpolation, self.antialias = interpolation, antialias
 
-    def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
+    def make_params(self, flat_inputs: list[Leaf]) -> Params:
         height, width = common_size(flat_inputs)
         low, high = self.scale_range
         factor = np.float32(low) + numbers().fractions(1)[0] * np.float32(high - low)
         factor = np.float32(min(self.target_size[1] / height, self.target_size[0] / width)) * factor
         return {"size": (int(np.float32(height) * factor), int(np.float32(width) * factor))}
 
-    def arguments(self, inpt: Any, params: dict[str, Any]) -> dict[str, Any]:
+    def arguments(self, inpt: Leaf, params: Params) -> Params:
         return {**params, "interpolation": self.interpolation, "antialias": self.antialias}
 
 
@@ -615,14 +616,14 @@ class RandomShortestSize(ScaleJitter):
         self,
         min_size: Size,
         max_size: int | None = None,
-        interpolation: Any = "bilinear",
+        interpolation: Interpolation = "bilinear",
         antialias: bool | None = True,
     ) -> None:
         self.min_size = [min_size] if isinstance(min_size, int) else list(min_size)
         self.max_size = max_size
         self.interpolation, self.antialias = interpolation, antialias
 
-    def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
+    def make_params(self, flat_inputs: list[Leaf]) -> Params:
         height, width = common_size(flat_inputs)
         factor = self.min_size[numbers().below(0, len(self.min_size))] / min(height, width)
         if self.max_size is not None:
@@ -639,10 +640,10 @@ class RandomResize(ScaleJitter):
     """
 
     def __init__(
-        self, min_size: int, max_size: int, interpolation: Any = "bilinear", antialias: bool | None = True
+        self, min_size: int, max_size: int, interpolation: Interpolation = "bilinear", antialias: bool | None = True
     ) -> None:
         self.min_size, self.max_size = min_size, max_size
         self.interpolation, self.antialias = interpolation, antialias
 
-    def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
+    def make_params(self, flat_inputs: list[Leaf]) -> Params:
         return {"size": [numbers().below(self.min_size, self.max_size)]}

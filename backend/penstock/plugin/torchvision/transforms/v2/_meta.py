@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from penstock.plugin.torchvision._typing import BoxFormat, Leaf, Params
 from penstock.plugin.torchvision.transforms.v2 import functional
 from penstock.plugin.torchvision.transforms.v2._transform import OwnTransform
 
@@ -17,10 +16,10 @@ class ConvertBoundingBoxFormat(OwnTransform):
 
     kinds = frozenset({"boxes"})
 
-    def __init__(self, format: Any) -> None:
+    def __init__(self, format: BoxFormat) -> None:
         self.format = format
 
-    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+    def transform(self, inpt: Leaf, params: Params) -> Leaf:
         return functional.convert_bounding_box_format(inpt, new_format=self.format)
 
 
@@ -36,7 +35,7 @@ class ClampBoundingBoxes(OwnTransform):
     def __init__(self, clamping_mode: str | None = "auto") -> None:
         self.clamping_mode = clamping_mode
 
-    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+    def transform(self, inpt: Leaf, params: Params) -> Leaf:
         return functional.clamp_bounding_boxes(inpt, clamping_mode=self.clamping_mode)
 
 
@@ -45,7 +44,7 @@ class ClampKeyPoints(OwnTransform):
 
     kinds = frozenset({"points"})
 
-    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+    def transform(self, inpt: Leaf, params: Params) -> Leaf:
         return functional.clamp_keypoints(inpt)
 
 
@@ -63,7 +62,7 @@ class SetClampingMode(OwnTransform):
             raise ValueError(f"`clamping_mode` is soft, hard or None. Got: {clamping_mode!r}")
         self.clamping_mode = clamping_mode
 
-    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+    def transform(self, inpt: Leaf, params: Params) -> Leaf:
         result = inpt.clone()
         result.clamping_mode = self.clamping_mode
         return result

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
 import numpy as np
 
@@ -11,15 +11,18 @@ from penstock.plugin.torchvision import tv_tensors
 from penstock.plugin.torchvision._kinds import Boxes, kind_of, leaves_of
 from penstock.plugin.torchvision._random import numbers, torch
 from penstock.plugin.torchvision._settings import pair_of, range_of
+from penstock.plugin.torchvision._typing import DType, Floats, Function, Leaf, Nested, Params, Tensor
 from penstock.plugin.torchvision.transforms.v2._transform import Applied, OwnTransform, Transform
 
 _IMAGES = ("tensor", "image", "video")
+LabelsGetter: TypeAlias = str | Function | None
+"""`default`, or a function that finds the labels in a sample, or None: there are none."""
 
 
 class Identity(OwnTransform):
     """The sample as it is."""
 
-    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+    def transform(self, inpt: Leaf, params: Params) -> Leaf:
         return inpt
 
 
@@ -31,14 +34,14 @@ class Lambda(Transform):
         types: it is called for those alone.
     """
 
-    def __init__(self, lambd: Callable[[Any], Any], *types: type) -> None:
+    def __init__(self, lambd: Function, *types: type) -> None:
         self.lambd = lambd
         self.types = types or (object,)
 
-    def wanted(self, leaves: list[Any]) -> list[bool]:
+    def wanted(self, leaves: list[Leaf]) -> list[bool]:
         return [isinstance(leaf, self.types) for leaf in leaves]
 
-    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+    def transform(self, inpt: Leaf, params: Params) -> Leaf:
         return self.lambd(inpt)
 
     def extra_repr(self) -> str:
@@ -56,7 +59,7 @@ class LinearTransformation(OwnTransform):
 
     kinds = frozenset(_IMAGES)
 
-    def __init__(self, transformation_matrix: Any, mean_vector: Any) -> None:
+    def __init__(self, transformation_matrix: Tensor, mean_vector: Tensor) -> None:
         shape = tuple(transformation_matrix.shape)
         if len(shape) != 2 or shape[0] != shape[1]:
             raise ValueError(f"`transformation_matrix` is square. Got: {shape}")
@@ -68,10 +71,10 @@ class LinearTransformation(OwnTransform):
             raise ValueError("`transformation_matrix` and `mean_vector` are on one device and of one type")
         self.transformation_matrix, self.mean_vector = transformation_matrix, mean_vector
 
-    def check_inputs(self, flat_inputs: list[Any]) -> None:
+    def check_inputs(self, flat_inputs: list[Leaf]) -> None:
         _refuse_pixels(self, flat_inputs)
 
-    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+    def transform(self, inpt: Leaf, params: Params) -> Leaf:
         count = len(self.mean_vector)
         if inpt.shape[-3:].numel() != count:
             raise ValueError(f"The matrix is for {count} values. Got an image of {tuple(inpt.shape[-3:])}")
@@ -80,7 +83,7 @@ class LinearTransformation(OwnTransform):
         return result if kind_of(inpt) == "tensor" else tv_tensors.classes().wrap(result, like=inpt)
 
 
-def _refuse_pixels(transform: Transform, leaves: list[Any]) -> None:
+def _refuse_pixels(transform: Transform, leaves: list[Leaf]) -> None:
     if any(kind_of(leaf) == "pixels" and not isinstance(leaf, np.ndarray) for leaf in leaves):
         raise TypeError(f"{type(transform).__name__} takes tensors, and not PIL's images: convert them with ToImage")
 
@@ -99,10 +102,10 @@ class Normalize(Applied):
         self.mean, self.std = list(mean), list(std)
         self.inplace = inplace
 
-    def check_inputs(self, flat_inputs: list[Any]) -> None:
+    def check_inputs(self, flat_inputs: list[Leaf]) -> None:
         _refuse_pixels(self, flat_inputs)
 
-    def arguments(self, inpt: Any, params: dict[str, Any]) -> dict[str, Any]:
+    def arguments(self, inpt: Leaf, params: Params) -> Params:
         return {"mean": self.mean, "std": self.std, "inplace": self.inplace}
 
 
@@ -116,7 +119,7 @@ class GaussianBlur(Applied):
 
     function = "gaussian_blur"
 
-    def __init__(self, kernel_size: int | Sequence[int], sigma: Any = (0.1, 2.0)) -> None:
+    def __init__(self, kernel_size: int | Sequence[int], sigma: Floats = (0.1, 2.0)) -> None:
         self.kernel_size = pair_of(kernel_size, "kernel_size")
         if any(size <= 0 or size % 2 == 0 for size in self.kernel_size):
             raise ValueError(f"`kernel_size` is odd and positive. Got: {kernel_size}")
@@ -124,7 +127,7 @@ class GaussianBlur(Applied):
         if not 0.0 < self.sigma[0] <= self.sigma[1]:
             raise ValueError(f"`sigma` is positive, from and to. Got: {sigma}")
 
-    def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
+    def make_params(self, flat_inputs: list[Leaf]) -> Params:
         sigma = numbers().between(*self.sigma)
         return {"kernel_size": list(self.kernel_size), "sigma": [sigma, sigma]}
 
@@ -142,7 +145,7 @@ class GaussianNoise(Applied):
     def __init__(self, mean: float = 0.0, sigma: float = 0.1, clip: bool = True) -> None:
         self.mean, self.sigma, self.clip = mean, sigma, clip
 
-    def arguments(self, inpt: Any, params: dict[str, Any]) -> dict[str, Any]:
+    def arguments(self, inpt: Leaf, params: Params) -> Params:
         return {"mean": self.mean, "sigma": self.sigma, "clip": self.clip}
 
 
@@ -157,14 +160,14 @@ class ToDtype(OwnTransform):
 
     kinds = frozenset({"tensor", "image", "video", "mask", "boxes", "points"})
 
-    def __init__(self, dtype: Any, scale: bool = False) -> None:
+    def __init__(self, dtype: DType | str | Mapping[type | str, DType | None], scale: bool = False) -> None:
         named = type(dtype).__name__ == "dtype"
         if not isinstance(dtype, (dict, str)) and not named:
             raise ValueError(f"`dtype` is a type, its name, or a dictionary of them. Got: {dtype!r}")
         self.dtype = dtype
         self.scale = scale
 
-    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+    def transform(self, inpt: Leaf, params: Params) -> Leaf:
         dtype = self.dtype
         if isinstance(dtype, dict):
             if type(inpt) not in dtype and "others" not in dtype:
@@ -187,15 +190,15 @@ class ConvertImageDtype(OwnTransform):
 
     kinds = frozenset({"tensor", "image", "video", "mask", "boxes", "points"})
 
-    def __init__(self, dtype: Any = "float32") -> None:
+    def __init__(self, dtype: DType | str = "float32") -> None:
         self.dtype = dtype
 
-    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+    def transform(self, inpt: Leaf, params: Params) -> Leaf:
         dtype = getattr(torch(), self.dtype) if isinstance(self.dtype, str) else self.dtype
         return self.call("to_dtype", inpt, dtype=dtype, scale=True)
 
 
-def labels_of(getter: Any) -> Callable[[Any], Any]:
+def labels_of(getter: LabelsGetter) -> Function:
     """A function that finds the labels in a sample.
 
     Raises:
@@ -210,11 +213,11 @@ def labels_of(getter: Any) -> Callable[[Any], Any]:
     raise ValueError(f"`labels_getter` is 'default', a function or None. Got: {getter!r}")
 
 
-def _no_labels(sample: Any) -> None:
+def _no_labels(sample: Nested) -> None:
     """There are none."""
 
 
-def _labels(sample: Any) -> Any:
+def _labels(sample: Nested) -> Nested:
     """What is called `labels`, or has `label` in its name, in a dictionary, or in the second of several."""
     sample = sample[1] if isinstance(sample, (tuple, list)) else sample
     if kind_of(sample) == "tensor":
@@ -235,15 +238,15 @@ class _Sanitizing(OwnTransform):
     kind = ""
     also: tuple[str, ...] = ()
 
-    def __init__(self, labels_getter: Any) -> None:
+    def __init__(self, labels_getter: LabelsGetter) -> None:
         self.labels_getter = labels_getter
         self._labels_of = labels_of(labels_getter)
 
-    def sound(self, values: Any) -> Any:
+    def sound(self, values: Tensor) -> Tensor:
         """Which rows stay."""
         raise NotImplementedError
 
-    def run(self, sample: Any) -> Any:
+    def run(self, sample: Nested) -> Nested:
         found = self._labels_of(sample)
         labels = [] if found is None else list(found) if isinstance(found, (tuple, list)) else [found]
         if not all(isinstance(label, torch().Tensor) for label in labels):
@@ -280,14 +283,14 @@ class SanitizeBoundingBoxes(_Sanitizing):
     kind = "boxes"
     also = ("mask",)
 
-    def __init__(self, min_size: float = 1.0, min_area: float = 1.0, labels_getter: Any = "default") -> None:
+    def __init__(self, min_size: float = 1.0, min_area: float = 1.0, labels_getter: LabelsGetter = "default") -> None:
         super().__init__(labels_getter)
         for name, value in (("min_size", min_size), ("min_area", min_area)):
             if value < 1:
                 raise ValueError(f"`{name}` is at least 1. Got: {value}")
         self.min_size, self.min_area = min_size, min_area
 
-    def sound(self, values: Any) -> Any:
+    def sound(self, values: Tensor) -> Tensor:
         from penstock.plugin.torchvision._on_boxes import sound
 
         told, plain = Boxes(values), values.as_subclass(torch().Tensor)
@@ -303,10 +306,10 @@ class SanitizeKeyPoints(_Sanitizing):
 
     kind = "points"
 
-    def __init__(self, labels_getter: Any = None) -> None:
+    def __init__(self, labels_getter: LabelsGetter = None) -> None:
         super().__init__(labels_getter)
 
-    def sound(self, values: Any) -> Any:
+    def sound(self, values: Tensor) -> Tensor:
         from penstock.plugin.torchvision._on_boxes import sound_points
 
         return sound_points(values.as_subclass(torch().Tensor), values.canvas_size)
@@ -324,5 +327,5 @@ class UniformTemporalSubsample(Applied):
     def __init__(self, num_samples: int) -> None:
         self.num_samples = num_samples
 
-    def arguments(self, inpt: Any, params: dict[str, Any]) -> dict[str, Any]:
+    def arguments(self, inpt: Leaf, params: Params) -> Params:
         return {"num_samples": self.num_samples}

@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from penstock.plugin.torchvision._kinds import kind_of
+from penstock.plugin.torchvision._typing import Tensor
 from penstock.plugin.torchvision.transforms.v2._transform import common_dimensions, common_size
 
-Check = type | Callable[[Any], bool]
+Check = type | Callable[..., bool]
 
 
-def check_type(obj: Any, types_or_checks: Sequence[Check]) -> bool:
+def check_type(obj: object, types_or_checks: Sequence[Check]) -> bool:
     """Whether it is of one of the types, or passes one of the checks."""
     return any(isinstance(obj, check) if isinstance(check, type) else check(obj) for check in types_or_checks)
 
 
-def has_any(flat_inputs: Sequence[Any], *types_or_checks: Check) -> bool:
+def has_any(flat_inputs: Sequence[object], *types_or_checks: Check) -> bool:
     """Whether a value is of one of the types, or passes one of the checks."""
     return any(check_type(value, types_or_checks) for value in flat_inputs)
 
 
-def has_all(flat_inputs: Sequence[Any], *types_or_checks: Check) -> bool:
+def has_all(flat_inputs: Sequence[object], *types_or_checks: Check) -> bool:
     """Whether there is a value for each type and check."""
     return all(has_any(flat_inputs, check) for check in types_or_checks)
 
 
-def get_bounding_boxes(flat_inputs: Sequence[Any]) -> Any:
+def get_bounding_boxes(flat_inputs: Sequence[object]) -> Tensor:
     """The first bounding boxes.
 
     Raises:
@@ -35,7 +35,7 @@ def get_bounding_boxes(flat_inputs: Sequence[Any]) -> Any:
     return _first(flat_inputs, "boxes")
 
 
-def get_keypoints(flat_inputs: Sequence[Any]) -> Any:
+def get_keypoints(flat_inputs: Sequence[object]) -> Tensor:
     """The first points.
 
     Raises:
@@ -44,14 +44,14 @@ def get_keypoints(flat_inputs: Sequence[Any]) -> Any:
     return _first(flat_inputs, "points")
 
 
-def _first(values: Sequence[Any], kind: str) -> Any:
+def _first(values: Sequence[object], kind: str) -> Tensor:
     for value in values:
         if kind_of(value) == kind:
             return value
     raise ValueError(f"The sample holds no {kind}")
 
 
-def query_chw(flat_inputs: Sequence[Any]) -> tuple[int, int, int]:
+def query_chw(flat_inputs: Sequence[object]) -> tuple[int, int, int]:
     """The channels, height and width of all images.
 
     Raises:
@@ -61,7 +61,7 @@ def query_chw(flat_inputs: Sequence[Any]) -> tuple[int, int, int]:
     return common_dimensions(list(flat_inputs))
 
 
-def query_size(flat_inputs: Sequence[Any]) -> tuple[int, int]:
+def query_size(flat_inputs: Sequence[object]) -> tuple[int, int]:
     """The height and width of all images, masks, boxes and points.
 
     Raises:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import enum
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from typing import ClassVar
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from penstock.plugin.torchvision._kinds import call, dimensions_of, kind_of, lea
 from penstock.plugin.torchvision._pixels import Pixels
 from penstock.plugin.torchvision._random import occurs
 from penstock.plugin.torchvision._settings import probability
+from penstock.plugin.torchvision._typing import Fill, Leaf, Nested, Params
 
 EVERYTHING = frozenset({"pixels", "tensor", "image", "video", "mask", "boxes", "points"})
 
@@ -28,26 +30,26 @@ class Transform:
     takes_pixels: ClassVar[bool] = False
     """Whether :meth:`transform` knows images as `Compose` holds them between its transforms."""
 
-    def check_inputs(self, flat_inputs: list[Any]) -> None:
+    def check_inputs(self, flat_inputs: list[Leaf]) -> None:
         """Raises an error if the sample is none for it."""
 
-    def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
+    def make_params(self, flat_inputs: list[Leaf]) -> Params:
         """The parameters for one sample: what is random is drawn here."""
         return {}
 
-    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+    def transform(self, inpt: Leaf, params: Params) -> Leaf:
         """What becomes of one value of the sample."""
         raise NotImplementedError(f"{type(self).__name__} does not say what it does: it has no `transform`")
 
-    def __call__(self, *inputs: Any) -> Any:
+    def __call__(self, *inputs: Nested) -> Nested:
         """The sample, transformed: one argument, or several."""
         return self.forward(*inputs)
 
-    def forward(self, *inputs: Any) -> Any:
+    def forward(self, *inputs: Nested) -> Nested:
         """The same."""
         return self.run(inputs if len(inputs) > 1 else inputs[0])
 
-    def run(self, sample: Any) -> Any:
+    def run(self, sample: Nested) -> Nested:
         """The same, of one object."""
         leaves, rebuilt = leaves_of(sample)
         self.check_inputs(leaves)
@@ -61,7 +63,7 @@ class Transform:
         """Whether it does something this time."""
         return True
 
-    def wanted(self, leaves: list[Any]) -> list[bool]:
+    def wanted(self, leaves: list[Leaf]) -> list[bool]:
         """Which values of a sample it transforms."""
         found = [kind_of(leaf) for leaf in leaves]
         is_array = [isinstance(leaf, np.ndarray) for leaf in leaves]
@@ -75,7 +77,7 @@ class Transform:
             for place, kind in enumerate(found)
         ]
 
-    def call(self, name: str, inpt: Any, *args: Any, **kwargs: Any) -> Any:
+    def call(self, name: str, inpt: Leaf, *args: object, **kwargs: object) -> Leaf:
         """What a function of `functional` makes of a value; what it is not for is handed on."""
         return call(name, inpt, *args, or_pass=True, **kwargs)
 
@@ -100,11 +102,11 @@ class Applied(OwnTransform):
 
     function: ClassVar[str] = ""
 
-    def arguments(self, inpt: Any, params: dict[str, Any]) -> dict[str, Any]:
+    def arguments(self, inpt: Leaf, params: Params) -> Params:
         """The function's arguments."""
         return params
 
-    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+    def transform(self, inpt: Leaf, params: Params) -> Leaf:
         return self.call(self.function, inpt, **self.arguments(inpt, params))
 
 
@@ -122,15 +124,15 @@ class RandomlyApplied(Applied):
         return occurs(self.p)
 
 
-def fill_for(fills: Any, inpt: Any) -> Any:
+def fill_for(fills: Mapping[type | str, Fill], inpt: Leaf) -> Fill:
     """What is filled in for a value of this type."""
-    kind = type(inpt)
+    kind: type | str = type(inpt)
     if kind is Pixels:
         kind = next((known for known in fills if getattr(known, "__module__", "") == "PIL.Image"), kind)
     return fills.get(kind, fills.get("others"))
 
 
-def common_size(leaves: list[Any]) -> tuple[int, int]:
+def common_size(leaves: list[Leaf]) -> tuple[int, int]:
     """The height and width of all images, masks and boxes of a sample.
 
     Raises:
@@ -145,7 +147,7 @@ def common_size(leaves: list[Any]) -> tuple[int, int]:
     return found.pop()
 
 
-def common_dimensions(leaves: list[Any]) -> tuple[int, int, int]:
+def common_dimensions(leaves: list[Leaf]) -> tuple[int, int, int]:
     """The channels, height and width of all images of a sample.
 
     Raises:

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from penstock.plugin.torchvision._conversion import pil_to_tensor, to_image, to_pil_image, to_tensor
 from penstock.plugin.torchvision._kinds import kind_of
 from penstock.plugin.torchvision._pixels import Pixels
+from penstock.plugin.torchvision._typing import Leaf, Nested, Params
 from penstock.plugin.torchvision.transforms.v2._transform import OwnTransform
 
 
 class PILToTensor(OwnTransform):
     """An image of PIL, as a tensor (C, H, W) of uint8."""
 
-    def wanted(self, leaves: list[Any]) -> list[bool]:
+    def wanted(self, leaves: list[Leaf]) -> list[bool]:
         return [kind_of(leaf) == "pixels" and not isinstance(leaf, np.ndarray) for leaf in leaves]
 
-    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+    def transform(self, inpt: Leaf, params: Params) -> Leaf:
         return pil_to_tensor(inpt)
 
 
@@ -27,20 +26,20 @@ class ToImage(OwnTransform):
 
     kinds = frozenset({"pixels", "tensor"})
 
-    def wanted(self, leaves: list[Any]) -> list[bool]:
+    def wanted(self, leaves: list[Leaf]) -> list[bool]:
         return [want or isinstance(leaf, np.ndarray) for leaf, want in zip(leaves, super().wanted(leaves))]
 
-    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+    def transform(self, inpt: Leaf, params: Params) -> Leaf:
         return to_image(inpt)
 
 
 class ToTensor(OwnTransform):
     """An image of PIL or an array (H, W, C), as a tensor (C, H, W) of floats up to 1."""
 
-    def wanted(self, leaves: list[Any]) -> list[bool]:
+    def wanted(self, leaves: list[Leaf]) -> list[bool]:
         return [kind_of(leaf) == "pixels" or isinstance(leaf, np.ndarray) for leaf in leaves]
 
-    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+    def transform(self, inpt: Leaf, params: Params) -> Leaf:
         return to_tensor(inpt)
 
 
@@ -56,13 +55,13 @@ class ToPILImage(OwnTransform):
     def __init__(self, mode: str | None = None) -> None:
         self.mode = mode
 
-    def wanted(self, leaves: list[Any]) -> list[bool]:
+    def wanted(self, leaves: list[Leaf]) -> list[bool]:
         return [want or isinstance(leaf, np.ndarray) for leaf, want in zip(leaves, super().wanted(leaves))]
 
-    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+    def transform(self, inpt: Leaf, params: Params) -> Leaf:
         return to_pil_image(inpt, self.mode)
 
-    def run(self, sample: Any) -> Any:
+    def run(self, sample: Nested) -> Nested:
         # An array that is held alone becomes an image.
         return super().run(sample.array if isinstance(sample, Pixels) and sample.as_array else sample)
 
@@ -72,7 +71,7 @@ class ToPureTensor(OwnTransform):
 
     kinds = frozenset({"image", "video", "mask", "boxes", "points"})
 
-    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+    def transform(self, inpt: Leaf, params: Params) -> Leaf:
         import torch
 
         return inpt.as_subclass(torch.Tensor)

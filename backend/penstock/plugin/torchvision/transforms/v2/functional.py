@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any
+
+import numpy as np
 
 from penstock.plugin.torchvision import (  # noqa: F401
     _on_boxes,
@@ -21,6 +22,19 @@ from penstock.plugin.torchvision._conversion import to_tensor as _to_tensor
 from penstock.plugin.torchvision._kinds import Boxes, call, dimensions_of, format_name, kind_of, size_of
 from penstock.plugin.torchvision._random import torch
 from penstock.plugin.torchvision._settings import InterpolationMode
+from penstock.plugin.torchvision._typing import (
+    BoxFormat,
+    Canvas,
+    Corners,
+    DType,
+    Fill,
+    Floats,
+    Interpolation,
+    PilImage,
+    Sample,
+    Size,
+    Tensor,
+)
 
 __all__ = [
     "InterpolationMode",
@@ -82,46 +96,46 @@ __all__ = [
 ]
 
 
-def adjust_brightness(inpt: Any, brightness_factor: float) -> Any:
+def adjust_brightness(inpt: Sample, brightness_factor: float) -> Sample:
     """Brighter by a factor, or darker if it is below 1."""
     return call("adjust_brightness", inpt, brightness_factor=brightness_factor)
 
 
-def adjust_contrast(inpt: Any, contrast_factor: float) -> Any:
+def adjust_contrast(inpt: Sample, contrast_factor: float) -> Sample:
     """More contrast by a factor, or less if it is below 1."""
     return call("adjust_contrast", inpt, contrast_factor=contrast_factor)
 
 
-def adjust_gamma(inpt: Any, gamma: float, gain: float = 1.0) -> Any:
+def adjust_gamma(inpt: Sample, gamma: float, gain: float = 1.0) -> Sample:
     """``gain * x ** gamma``, where white is 1."""
     return call("adjust_gamma", inpt, gamma=gamma, gain=gain)
 
 
-def adjust_hue(inpt: Any, hue_factor: float) -> Any:
+def adjust_hue(inpt: Sample, hue_factor: float) -> Sample:
     """The hue turned by a share of a circle, from -0.5 to 0.5."""
     return call("adjust_hue", inpt, hue_factor=hue_factor)
 
 
-def adjust_saturation(inpt: Any, saturation_factor: float) -> Any:
+def adjust_saturation(inpt: Sample, saturation_factor: float) -> Sample:
     """More colour by a factor; 0: none."""
     return call("adjust_saturation", inpt, saturation_factor=saturation_factor)
 
 
-def adjust_sharpness(inpt: Any, sharpness_factor: float) -> Any:
+def adjust_sharpness(inpt: Sample, sharpness_factor: float) -> Sample:
     """Sharper by a factor, or softer if it is below 1."""
     return call("adjust_sharpness", inpt, sharpness_factor=sharpness_factor)
 
 
 def affine(
-    inpt: Any,
+    inpt: Sample,
     angle: float,
     translate: Sequence[float],
     scale: float,
-    shear: Any,
-    interpolation: Any = "nearest",
-    fill: Any = None,
+    shear: Floats,
+    interpolation: Interpolation = "nearest",
+    fill: Fill = None,
     center: Sequence[float] | None = None,
-) -> Any:
+) -> Sample:
     """A rotation, a shear and a scaling about the centre, and a translation; angles in degrees."""
     return call(
         "affine",
@@ -136,94 +150,94 @@ def affine(
     )
 
 
-def autocontrast(inpt: Any) -> Any:
+def autocontrast(inpt: Sample) -> Sample:
     """The range of each channel, stretched."""
     return call("autocontrast", inpt)
 
 
-def center_crop(inpt: Any, output_size: Any) -> Any:
+def center_crop(inpt: Sample, output_size: Size) -> Sample:
     """The middle; a smaller image is padded with black."""
     return call("center_crop", inpt, output_size=output_size)
 
 
-def crop(inpt: Any, top: int, left: int, height: int, width: int) -> Any:
+def crop(inpt: Sample, top: int, left: int, height: int, width: int) -> Sample:
     """A region, black beyond the image."""
     return call("crop", inpt, top=top, left=left, height=height, width=width)
 
 
-def elastic(inpt: Any, displacement: Any, interpolation: Any = "bilinear", fill: Any = None) -> Any:
+def elastic(inpt: Sample, displacement: Tensor, interpolation: Interpolation = "bilinear", fill: Fill = None) -> Sample:
     """Each pixel moved by ``displacement`` (1, H, W, 2), in halves of the image."""
     return call("elastic", inpt, displacement=displacement, interpolation=interpolation, fill=fill)
 
 
-def equalize(inpt: Any) -> Any:
+def equalize(inpt: Sample) -> Sample:
     """The histogram of each channel, levelled."""
     return call("equalize", inpt)
 
 
-def erase(inpt: Any, i: int, j: int, h: int, w: int, v: Any, inplace: bool = False) -> Any:
+def erase(inpt: Sample, i: int, j: int, h: int, w: int, v: Tensor, inplace: bool = False) -> Sample:
     """The region at row ``i`` and column ``j`` overwritten with ``v``."""
     return call("erase", inpt, i=i, j=j, h=h, w=w, v=v, inplace=inplace)
 
 
-def five_crop(inpt: Any, size: Any) -> Any:
+def five_crop(inpt: Sample, size: Size) -> tuple[Sample, ...]:
     """The four corners and the middle."""
     return call("five_crop", inpt, size=size)
 
 
-def gaussian_blur(inpt: Any, kernel_size: Any, sigma: Any = None) -> Any:
+def gaussian_blur(inpt: Sample, kernel_size: Size, sigma: Floats | None = None) -> Sample:
     """A Gaussian filter."""
     return call("gaussian_blur", inpt, kernel_size=kernel_size, sigma=sigma)
 
 
-def gaussian_noise(inpt: Any, mean: float = 0.0, sigma: float = 0.1, clip: bool = True) -> Any:
+def gaussian_noise(inpt: Sample, mean: float = 0.0, sigma: float = 0.1, clip: bool = True) -> Sample:
     """Noise added, where white is 1."""
     return call("gaussian_noise", inpt, mean=mean, sigma=sigma, clip=clip)
 
 
-def grayscale_to_rgb(inpt: Any) -> Any:
+def grayscale_to_rgb(inpt: Sample) -> Sample:
     """Three channels."""
     return call("grayscale_to_rgb", inpt)
 
 
-def horizontal_flip(inpt: Any) -> Any:
+def horizontal_flip(inpt: Sample) -> Sample:
     """Left to right."""
     return call("horizontal_flip", inpt)
 
 
-def invert(inpt: Any) -> Any:
+def invert(inpt: Sample) -> Sample:
     """The negative."""
     return call("invert", inpt)
 
 
-def jpeg(inpt: Any, quality: int) -> Any:
+def jpeg(inpt: Sample, quality: int) -> Sample:
     """Compressed and decoded."""
     return call("jpeg", inpt, quality=quality)
 
 
-def normalize(inpt: Any, mean: Sequence[float], std: Sequence[float], inplace: bool = False) -> Any:
+def normalize(inpt: Sample, mean: Sequence[float], std: Sequence[float], inplace: bool = False) -> Sample:
     """``(x - mean) / std`` for each channel."""
     return call("normalize", inpt, mean=mean, std=std, inplace=inplace)
 
 
-def pad(inpt: Any, padding: Any, fill: Any = None, padding_mode: str = "constant") -> Any:
+def pad(inpt: Sample, padding: Size, fill: Fill = None, padding_mode: str = "constant") -> Sample:
     """A border on each side."""
     return call("pad", inpt, padding=padding, fill=fill, padding_mode=padding_mode)
 
 
-def permute_channels(inpt: Any, permutation: Any) -> Any:
+def permute_channels(inpt: Sample, permutation: Sequence[int]) -> Sample:
     """The channels in another order."""
     return call("permute_channels", inpt, permutation=permutation)
 
 
 def perspective(
-    inpt: Any,
-    startpoints: Any,
-    endpoints: Any,
-    interpolation: Any = "bilinear",
-    fill: Any = None,
+    inpt: Sample,
+    startpoints: Corners | None,
+    endpoints: Corners | None,
+    interpolation: Interpolation = "bilinear",
+    fill: Fill = None,
     coefficients: Sequence[float] | None = None,
-) -> Any:
+) -> Sample:
     """A perspective that moves four corners, or that has these coefficients."""
     return call(
         "perspective",
@@ -236,28 +250,32 @@ def perspective(
     )
 
 
-def posterize(inpt: Any, bits: int) -> Any:
+def posterize(inpt: Sample, bits: int) -> Sample:
     """The upper bits alone."""
     return call("posterize", inpt, bits=bits)
 
 
 def resize(
-    inpt: Any, size: Any, interpolation: Any = "bilinear", max_size: int | None = None, antialias: bool | None = True
-) -> Any:
+    inpt: Sample,
+    size: Size | None,
+    interpolation: Interpolation = "bilinear",
+    max_size: int | None = None,
+    antialias: bool | None = True,
+) -> Sample:
     """Another size: see `Resize`."""
     return call("resize", inpt, size=size, interpolation=interpolation, max_size=max_size, antialias=antialias)
 
 
 def resized_crop(
-    inpt: Any,
+    inpt: Sample,
     top: int,
     left: int,
     height: int,
     width: int,
-    size: Any,
-    interpolation: Any = "bilinear",
+    size: Size,
+    interpolation: Interpolation = "bilinear",
     antialias: bool | None = True,
-) -> Any:
+) -> Sample:
     """A region, resized."""
     return call(
         "resized_crop",
@@ -272,44 +290,44 @@ def resized_crop(
     )
 
 
-def rgb_to_grayscale(inpt: Any, num_output_channels: int = 1) -> Any:
+def rgb_to_grayscale(inpt: Sample, num_output_channels: int = 1) -> Sample:
     """Without colours."""
     return call("rgb_to_grayscale", inpt, num_output_channels=num_output_channels)
 
 
 def rotate(
-    inpt: Any,
+    inpt: Sample,
     angle: float,
-    interpolation: Any = "nearest",
+    interpolation: Interpolation = "nearest",
     expand: bool = False,
     center: Sequence[float] | None = None,
-    fill: Any = None,
-) -> Any:
+    fill: Fill = None,
+) -> Sample:
     """A rotation, counter-clockwise, in degrees."""
     return call("rotate", inpt, angle=angle, interpolation=interpolation, expand=expand, center=center, fill=fill)
 
 
-def solarize(inpt: Any, threshold: float) -> Any:
+def solarize(inpt: Sample, threshold: float) -> Sample:
     """What is at least the threshold, inverted."""
     return call("solarize", inpt, threshold=threshold)
 
 
-def ten_crop(inpt: Any, size: Any, vertical_flip: bool = False) -> Any:
+def ten_crop(inpt: Sample, size: Size, vertical_flip: bool = False) -> tuple[Sample, ...]:
     """The four corners and the middle, and those of the mirrored image."""
     return call("ten_crop", inpt, size=size, vertical_flip=vertical_flip)
 
 
-def to_dtype(inpt: Any, dtype: Any = None, scale: bool = False) -> Any:
+def to_dtype(inpt: Sample, dtype: DType | None = None, scale: bool = False) -> Sample:
     """Another type, float32 by default; with ``scale`` white stays white."""
     return call("to_dtype", inpt, dtype=dtype, scale=scale)
 
 
-def uniform_temporal_subsample(inpt: Any, num_samples: int) -> Any:
+def uniform_temporal_subsample(inpt: Sample, num_samples: int) -> Sample:
     """So many frames of a video, at equal distances."""
     return call("uniform_temporal_subsample", inpt, num_samples=num_samples)
 
 
-def vertical_flip(inpt: Any) -> Any:
+def vertical_flip(inpt: Sample) -> Sample:
     """Upside down."""
     return call("vertical_flip", inpt)
 
@@ -320,28 +338,28 @@ vflip = vertical_flip
 elastic_transform = elastic
 
 
-def is_pure_tensor(inpt: Any) -> bool:
+def is_pure_tensor(inpt: object) -> bool:
     """Whether it is a tensor that does not say what it is."""
     return kind_of(inpt) == "tensor"
 
 
-def get_size(inpt: Any) -> list[int]:
+def get_size(inpt: object) -> list[int]:
     """Height and width."""
     return list(size_of(inpt))
 
 
-def get_image_size(inpt: Any) -> list[int]:
+def get_image_size(inpt: object) -> list[int]:
     """Width and height. Deprecated: `get_size` gives height and width."""
     warnings.warn("`get_image_size` is deprecated: `get_size` gives height and width", stacklevel=2)
     return list(size_of(inpt))[::-1]
 
 
-def get_dimensions(inpt: Any) -> list[int]:
+def get_dimensions(inpt: object) -> list[int]:
     """Channels, height and width."""
     return list(dimensions_of(inpt))
 
 
-def get_num_channels(inpt: Any) -> int:
+def get_num_channels(inpt: object) -> int:
     """The number of channels."""
     return dimensions_of(inpt)[0]
 
@@ -349,23 +367,23 @@ def get_num_channels(inpt: Any) -> int:
 get_image_num_channels = get_num_channels
 
 
-def get_num_frames(inpt: Any) -> int:
+def get_num_frames(inpt: Tensor) -> int:
     """The number of frames of a video (..., T, C, H, W)."""
     return int(inpt.shape[-4])
 
 
-def to_tensor(inpt: Any) -> Any:
+def to_tensor(inpt: PilImage | np.ndarray) -> Tensor:
     """An image of PIL or an array, as floats up to 1. Deprecated: `to_image`, then `to_dtype(..., scale=True)`."""
     warnings.warn("`to_tensor` is deprecated: use `to_image`, then `to_dtype(..., scale=True)`", stacklevel=2)
     return _to_tensor(inpt)
 
 
-def convert_image_dtype(image: Any, dtype: Any = None) -> Any:
+def convert_image_dtype(image: Sample, dtype: DType | None = None) -> Sample:
     """Another type, float32 by default, where white stays white."""
     return call("to_dtype", image, dtype=dtype, scale=True)
 
 
-def _said(inpt: Any, given: Sequence[Any], name: str) -> bool:
+def _said(inpt: object, given: Sequence[object], name: str) -> bool:
     """Whether boxes or points say what they belong to; or else it is given.
 
     Raises:
@@ -382,13 +400,13 @@ def _said(inpt: Any, given: Sequence[Any], name: str) -> bool:
     return kind != "tensor"
 
 
-def _wrapped(values: Any, like: Any, **said: Any) -> Any:
+def _wrapped(values: Tensor, like: Tensor, **said: object) -> Tensor:
     return tv_tensors.classes().wrap(values, like=like, **said)
 
 
 def convert_bounding_box_format(
-    inpt: Any, old_format: Any = None, new_format: Any = None, inplace: bool = False
-) -> Any:
+    inpt: Tensor, old_format: BoxFormat | None = None, new_format: BoxFormat | None = None, inplace: bool = False
+) -> Tensor:
     """Boxes of another format."""
     if new_format is None:
         raise TypeError("`convert_bounding_box_format` needs a `new_format`")
@@ -401,42 +419,52 @@ def convert_bounding_box_format(
 
 
 def clamp_bounding_boxes(
-    inpt: Any, format: Any = None, canvas_size: Any = None, clamping_mode: str | None = "auto"
-) -> Any:
+    inpt: Tensor, format: BoxFormat | None = None, canvas_size: Canvas | None = None, clamping_mode: str | None = "auto"
+) -> Tensor:
     """Boxes cut off at the image's borders."""
     if clamping_mode not in (None, "soft", "hard", "auto"):
         raise ValueError(f"`clamping_mode` is soft, hard, auto or None. Got: {clamping_mode!r}")
     if not _said(inpt, [format, canvas_size], "clamp_bounding_boxes"):
         if clamping_mode == "auto":
             raise ValueError("`clamp_bounding_boxes` of a plain tensor needs a `clamping_mode`")
+        assert canvas_size is not None
         return _on_boxes.clamped(inpt, format_name(format), canvas_size, clamping_mode)
     told = Boxes(inpt)
     mode = told.clamping if clamping_mode == "auto" else clamping_mode
     return _wrapped(_on_boxes.clamped(inpt.as_subclass(torch().Tensor), told.format, told.canvas, mode), inpt)
 
 
-def clamp_keypoints(inpt: Any, canvas_size: Any = None) -> Any:
+def clamp_keypoints(inpt: Tensor, canvas_size: Canvas | None = None) -> Tensor:
     """Points moved into the image."""
     if not _said(inpt, [canvas_size], "clamp_keypoints"):
+        assert canvas_size is not None
         return _on_boxes.clamped_points(inpt, canvas_size)
     return _wrapped(_on_boxes.clamped_points(inpt.as_subclass(torch().Tensor), inpt.canvas_size), inpt)
 
 
 def sanitize_bounding_boxes(
-    bounding_boxes: Any, format: Any = None, canvas_size: Any = None, min_size: float = 1.0, min_area: float = 1.0
-) -> tuple[Any, Any]:
+    bounding_boxes: Tensor,
+    format: BoxFormat | None = None,
+    canvas_size: Canvas | None = None,
+    min_size: float = 1.0,
+    min_area: float = 1.0,
+) -> tuple[Tensor, Tensor]:
     """Boxes that are inside and not too small, and which those are."""
     said = _said(bounding_boxes, [format, canvas_size], "sanitize_bounding_boxes")
     if said:
         format, canvas_size = bounding_boxes.format, bounding_boxes.canvas_size
+    assert canvas_size is not None
     plain = bounding_boxes.as_subclass(torch().Tensor)
     valid = _on_boxes.sound(plain, format_name(format), canvas_size, min_size, min_area)
     return _wrapped(plain[valid], bounding_boxes) if said else plain[valid], valid
 
 
-def sanitize_keypoints(key_points: Any, canvas_size: Any = None) -> tuple[Any, Any]:
+def sanitize_keypoints(key_points: Tensor, canvas_size: Canvas | None = None) -> tuple[Tensor, Tensor]:
     """Points that are inside, and which those are."""
     said = _said(key_points, [canvas_size], "sanitize_keypoints")
+    if said:
+        canvas_size = key_points.canvas_size
+    assert canvas_size is not None
     plain = key_points.as_subclass(torch().Tensor)
-    valid = _on_boxes.sound_points(plain, key_points.canvas_size if said else canvas_size)
+    valid = _on_boxes.sound_points(plain, canvas_size)
     return _wrapped(plain[valid], key_points) if said else plain[valid], valid

@@ -1,0 +1,58 @@
+"""What transforms take and give.
+
+PyTorch and Pillow are named for readers and type checkers alone: neither is imported for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from enum import Enum
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+if TYPE_CHECKING:
+    import PIL.Image
+    import torch
+
+Sample = TypeVar("Sample")
+"""A function gives what it is given: an image of PIL, an array, a tensor, or a tensor that says what it is."""
+
+Nested: TypeAlias = Any
+"""A sample, of whatever containers and values a caller nests."""
+
+Leaf: TypeAlias = Any
+"""One value of a sample: an image, boxes, a label, or anything else, which is handed on."""
+
+Function: TypeAlias = Callable[..., Any]
+"""What a caller passes to be applied to a sample or a value, or a function that is declared for some kinds of values."""
+
+Params: TypeAlias = dict[str, Any]
+"""Arguments of a function by their names: those that were drawn for a sample, and those that were set."""
+
+PilImage: TypeAlias = "PIL.Image.Image"
+Tensor: TypeAlias = "torch.Tensor"
+DType: TypeAlias = "torch.dtype"
+Device: TypeAlias = "torch.device | str"
+
+Interpolation: TypeAlias = str | int | Enum
+"""A filter by its name, by Pillow's number, or as an `InterpolationMode`, also torchvision's."""
+
+Fill: TypeAlias = float | Sequence[float] | None
+"""One value, or one for each channel; None: zeros."""
+
+Fills: TypeAlias = Fill | dict[type | str, Fill]
+"""The same, or by type; `others` for types that are not named."""
+
+Size: TypeAlias = int | Sequence[int]
+"""One number for both axes, or one for each."""
+
+Floats: TypeAlias = float | Sequence[float]
+"""One number, or several."""
+
+Corners: TypeAlias = Sequence[Sequence[float]]
+"""x and y of each."""
+
+Canvas: TypeAlias = tuple[int, int]
+"""The height and width of the image that boxes or points belong to."""
+
+BoxFormat: TypeAlias = str | Enum
+"""The name of a format of boxes, or a `BoundingBoxFormat`, also torchvision's."""
