@@ -27,9 +27,10 @@ LAYERS = [
     {"pipeline", "fn", "ops", "math", "types", "external_source", "python_function", "tfrecord", "dynamic"},
     {"auto_aug", "parity", "presets", "plugin", "compat", ""},
     {"serving"},
+    {"plugin.torchvision", "compat.torchvision"},
     {"cli", "model", "__main__"},
 ]
-# The package's own face is the part without a name.
+# The package's own face is the part without a name; packages within a part may have a line of their own.
 LAYER_OF = {part: number for number, layer in enumerate(LAYERS) for part in layer}
 LAZY = (
     "cloudpickle",
@@ -58,7 +59,9 @@ MODULES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
 
 
 def part_of(module: str) -> str:
-    return f"{module}.".split(".")[1]
+    _, _, inner = module.partition(".")
+    package = ".".join(inner.split(".")[:2])
+    return package if package in LAYER_OF else inner.split(".")[0]
 
 
 def known_module(name: str) -> str:

@@ -8,7 +8,6 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,12 +18,9 @@ from penstock.serving.entries import BYTES
 from penstock.serving.installation import BACKEND
 from penstock.serving.model_files import CANDIDATES, ModelFolder, find_definition, load_pipeline
 
-if TYPE_CHECKING:
-    from penstock.plugin.torchvision.transforms.v2 import Transform
-
 FILES = {"json": "model.json", "dali": "model.dali", "python": "pipeline.py"}
 """The file names under which the backend finds each form of a pipeline."""
-_BATCH = 32
+_PRESET_BATCH = 32
 # Heights and widths of images in which presets are tried: small and large, wide and high.
 _TRIED = ((224, 224), (300, 900), (900, 280), (1100, 1500), (64, 50))
 
@@ -134,49 +130,12 @@ def export_preset(
         raise ExportError(f"Presets run on the CPU, not on '{device}'")
     with tempfile.TemporaryDirectory() as folder:
         saved = Path(folder) / FILES["json"]
-        preset(configuration, batch_size=batch_size or _BATCH).save(str(saved))
+        preset(configuration, batch_size=batch_size or _PRESET_BATCH).save(str(saved))
         family = read_configuration(configuration)
         dims = _preset_dims(configuration) if family.kind == "images" else {}
         return _write_model(
             saved, Path(model), form or "json", device, batch_size, version, as_bytes, family.concatenated, dims
         )
-
-
-def export_transform(
-    transform: Transform,
-    model: str | Path,
-    *,
-    batch_size: int = _BATCH,
-    orientation: bool = False,
-    version: int = 1,
-) -> list[Path]:
-    """Writes a model folder for a transform of :mod:`penstock.plugin.torchvision`: the model takes encoded images and answers
-    with what the transform gives.
-
-    Args:
-        transform: a `Compose`, or another transform.
-        model: the folder to write; its name is the model's.
-        batch_size: the model's largest batch.
-        orientation: files are turned upright as their Exif data says.
-        version: of the model.
-
-    Returns:
-        The files written.
-
-    Raises:
-        penstock.plugin.torchvision.ExportError: a transform is random, or no operator does the same.
-
-    Example:
-        >>> from penstock.plugin.torchvision.transforms import v2
-        >>> export_transform(v2.Compose([v2.Resize(256), v2.ToTensor()]), "models/resized")  # doctest: +SKIP
-    """
-    from penstock.plugin.torchvision import pipeline
-
-    made = pipeline(transform, batch_size=batch_size, orientation=orientation)
-    with tempfile.TemporaryDirectory() as folder:
-        saved = Path(folder) / FILES["json"]
-        made.save(str(saved))
-        return export_model(saved, model, batch_size=batch_size, version=version)
 
 
 def _preset_dims(configuration: str | Path) -> dict[str, tuple[int, ...]]:

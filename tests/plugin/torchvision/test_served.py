@@ -12,8 +12,8 @@ from PIL import Image
 from transform_cases import picture
 from tritonclient.utils import np_to_triton_dtype
 
+from penstock.plugin.torchvision import export
 from penstock.plugin.torchvision.transforms import v2
-from penstock.serving.export import export_transform
 from penstock.serving.server import LocalServer
 
 
@@ -23,8 +23,8 @@ def test_models_answer_with_a_composes_values(tmp_path: Path) -> None:
     normalized = v2.Compose(
         [compose, v2.ToImage(), v2.ToDtype("float32", scale=True), v2.Normalize([0.5] * 3, [0.25] * 3)]
     )
-    export_transform(compose, tmp_path / "pixels")
-    export_transform(normalized, tmp_path / "tensors")
+    export(compose, tmp_path / "pixels")
+    export(normalized, tmp_path / "tensors")
     files, expected = [], []
     for number in range(4):
         held = io.BytesIO()

@@ -21,7 +21,6 @@ from penstock.plugin.torchvision import _random, manual_seed
 from penstock.plugin.torchvision._kinds import leaves_of
 from penstock.plugin.torchvision.transforms import v2
 from penstock.plugin.torchvision.transforms.v2 import functional
-from penstock.serving.export import export_transform
 
 _KNOWN = json.loads(RECORDED.read_text())
 
@@ -252,7 +251,7 @@ def test_files_are_not_turned_upright_unless_asked_for() -> None:
 )
 def test_what_is_not_exported(transform: Any, told: str, tmp_path: Path) -> None:
     with pytest.raises(plugin.ExportError, match=told):
-        export_transform(transform, tmp_path / "model")
+        plugin.export(transform, tmp_path / "model")
     assert not (tmp_path / "model").exists()
 
 

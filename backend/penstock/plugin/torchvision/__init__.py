@@ -3,12 +3,12 @@
 >>> from penstock.plugin.torchvision.transforms import v2
 >>> transform = v2.Compose([v2.Resize(256), v2.CenterCrop(224), v2.ToImage(), v2.ToDtype("float32", scale=True)])
 
-:func:`pipeline` makes a pipeline of a transform that is not random, and `penstock.serving.export.export_transform` a model
-for Triton. Random transforms draw the same parameters as torchvision's after the same `torch.manual_seed`.
+:func:`export` makes a model for Triton of a transform that is not random. Random transforms draw the same parameters as
+torchvision's after the same `torch.manual_seed`.
 """
 
 from penstock.plugin.torchvision import transforms, tv_tensors
-from penstock.plugin.torchvision._export import ExportError, pipeline
+from penstock.plugin.torchvision._export import ExportError, export, pipeline
 from penstock.plugin.torchvision._random import manual_seed
 
-__all__ = ["ExportError", "manual_seed", "pipeline", "transforms", "tv_tensors"]
+__all__ = ["ExportError", "export", "manual_seed", "pipeline", "transforms", "tv_tensors"]

@@ -1,9 +1,11 @@
-"""Pipelines that give what a `Compose` gives."""
+"""Pipelines, and models of Triton, that give what a `Compose` gives."""
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
@@ -18,6 +20,7 @@ from penstock.plugin.torchvision._typing import Function, Params
 from penstock.plugin.torchvision.transforms import v2
 from penstock.plugin.torchvision.transforms.v2._finish import scaling_of
 from penstock.plugin.torchvision.transforms.v2._transform import RandomlyApplied
+from penstock.serving.export import FILES, export_model
 
 INPUT, OUTPUT = "images", "output"
 _BATCH = 32
@@ -272,3 +275,31 @@ def pipeline(
 
     made: Pipeline = transforming()
     return made
+
+
+def export(
+    transform: v2.Transform, model: str | Path, *, batch_size: int = _BATCH, orientation: bool = False, version: int = 1
+) -> list[Path]:
+    """Writes a model for Triton that takes encoded images and answers with what a transform gives.
+
+    Args:
+        transform: a `Compose`, or another transform of this package.
+        model: the folder to write, e.g. ``model_repository/preprocess``; its name is the model's.
+        batch_size: the model's largest batch.
+        orientation: files are turned upright as their Exif data says.
+        version: of the model.
+
+    Returns:
+        The files written.
+
+    Raises:
+        ExportError: a transform is random, or no operator does the same.
+
+    Example:
+        >>> export(v2.Compose([v2.Resize(256), v2.CenterCrop(224), v2.ToTensor()]), "models/resized")  # doctest: +SKIP
+    """
+    made = pipeline(transform, batch_size=batch_size, orientation=orientation)
+    with tempfile.TemporaryDirectory() as folder:
+        saved = Path(folder) / FILES["json"]
+        made.save(str(saved))
+        return export_model(saved, model, batch_size=batch_size, version=version)
