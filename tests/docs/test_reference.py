@@ -117,7 +117,7 @@ def test_equivalents_exist(name: str) -> None:
     except ImportError:
         assert parts[0] in ("torch", "torchvision")
         return
-    for split in range(len(parts) - 1, 0, -1):
+    for split in range(len(parts), 0, -1):
         try:
             module = importlib.import_module(".".join(parts[:split]))
         except ImportError:

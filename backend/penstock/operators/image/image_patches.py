@@ -10,7 +10,7 @@ import numpy as np
 from penstock.data_types import FLOAT, INT32, INT64, UINT8, dtype_name
 from penstock.operators.image._normalizing import NORMALIZING_ARGUMENTS, checked_table
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
-from penstock.schema.example_data import Example, ExampleSamples, pictures
+from penstock.schema.example_data import Example, ExampleSamples, on_photo, pictures
 
 
 @dataclass(frozen=True)
@@ -67,6 +67,7 @@ class ImagePatches(Operator[None, _Grid]):
             Example({"patch": 4, "merge": 2, "temporal": 2}),
             Example({"patch": 8, "channels_last": True, "length": 10}),
         ),
+        shown=(on_photo(patch=16),),
     )
 
     plans_by_shape = True

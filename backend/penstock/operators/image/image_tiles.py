@@ -9,7 +9,7 @@ import numpy as np
 from penstock.data_types import FLOAT, UINT8, dtype_name
 from penstock.operators.image._normalizing import NORMALIZING_ARGUMENTS, checked_table
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
-from penstock.schema.example_data import Example, ExampleSamples, pictures
+from penstock.schema.example_data import Example, ExampleSamples, on_photo, pictures
 
 _WHOLE = ("first", "last")
 
@@ -87,6 +87,7 @@ class ImageTiles(Operator[None, _Layout]):
             ),
             Example({"tile": [16, 16], "whole_at": "last", "alone": False}, (pictures,)),
         ),
+        shown=(on_photo(tile=[80, 80]),),
     )
 
     def setup(self) -> None:
