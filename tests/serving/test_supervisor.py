@@ -175,7 +175,7 @@ def test_a_model_loaded_later_that_dies_is_loaded_again_alone(explicit: Explicit
     with traffic(server, "steady"):
         kill_stub(server, "later")
         # On a busy machine it may be ready again before it is asked.
-        wait(lambda: explicit.reports or status(server, "/v2/models/later/ready") == 400, seconds=10)
+        wait(lambda: explicit.reports or status(server, "/v2/models/later/ready") == 400)
         wait(lambda: answers(server, "later") == 3)
         wait(lambda: len(explicit.reports) == 2)
     assert server.pid == pid

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 
 from penstock.cli._stub_texts import annotation, definition, own_code, quoted
-from penstock.dynamic._ops import documentation
+from penstock.dynamic._ops import documentation, schema_of  # private: not for users
 from penstock.schema.declaration import Schema
 from penstock.schema.documentation import shown_arguments
 from penstock.schema.documentation import signature as usual_signature
@@ -53,11 +53,12 @@ def dynamic_stub_files() -> dict[Path, str]:
     dynamic = importlib.import_module("penstock.dynamic")
     modules: dict[tuple[str, ...], list[str]] = defaultdict(list, {(): []})
     for function in dynamic.ops.all_functions():
-        schema = vars(function)["_op_class"]._face.schema
+        schema = schema_of(vars(function)["_op_class"])
         _add(modules, tuple(schema.fn_path.split(".")), _function_text(schema, inspect.signature(function)))
     for made in dynamic.ops.all_operators():
         if issubclass(made, dynamic.ops.Reader):
-            _add(modules, (*made._face.schema.module, made.__name__), _reader_text(made.__name__, made._face.schema))
+            schema = schema_of(made)
+            _add(modules, (*schema.module, made.__name__), _reader_text(made.__name__, schema))
     return {
         Path("dynamic", *path, "__init__.pyi"): _module_text(path, sorted(modules), entries)
         for path, entries in modules.items()

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from penstock import dynamic
 from penstock.compat.op_schema import OpSchema
+from penstock.dynamic._ops import schema_of  # private: not for users
 
 __all__ = ["dynamic"]
 __path__: list[str] = []
 
 # What programs that go through all operators ask their classes and functions.
 for _made in dynamic.ops.all_operators():
-    _own = OpSchema(_made._face.schema)
+    _schema = schema_of(_made)
+    _own = OpSchema(_schema)
     _path = (*_own.ModulePath(), _made.__name__)
     _facts = {
         "_schema": _own,
@@ -20,13 +22,13 @@ for _made in dynamic.ops.all_operators():
         "_has_random_state_arg": _own.HasRandomStateArg(),
         "_op_name": _made.__name__,
         "_op_path": ".".join(_path),
-        "_fn_path": _made._face.schema.fn_path,
+        "_fn_path": _schema.fn_path,
     }
     for _name, _fact in _facts.items():
         setattr(_made, _name, _fact)
 for _function in dynamic.ops.all_functions():
-    _of = vars(_function)["_op_class"]
-    vars(_function).update({"_schema": _of._schema, "_schema_name": _of._schema_name})
+    _facts = vars(vars(_function)["_op_class"])
+    vars(_function).update({name: _facts[name] for name in ("_schema", "_schema_name")})
 
 
 def _purge_operator_cache(context: dynamic.EvalContext) -> None:

@@ -503,6 +503,11 @@ def _signature(schema: Schema) -> inspect.Signature:
     return inspect.Signature(parameters)
 
 
+def schema_of(made: type[Operator] | type[Reader]) -> Schema:
+    """The declaration of an operator's class here."""
+    return made._face.schema
+
+
 def documentation(schema: Schema) -> str:
     """The docstring of an operator in dynamic mode."""
     text = re.sub(r"\bfn\.", "dynamic.", docstring(schema).replace("DataNode", "Tensor | Batch"))

@@ -79,8 +79,7 @@ def import_file(path: Path) -> ModuleType:
     noting = _noting.get()
     if noting is not None:
         noting.note(package.__name__)
-    with _invalidating:
-        importlib.invalidate_caches()
+    _find_new_files()
     loader = _Loader(f"{package.__name__}.{path.stem}", str(path))
     spec = importlib.machinery.ModuleSpec(loader.name, loader, origin=str(path))
     spec.has_location = True
@@ -92,6 +91,17 @@ def import_file(path: Path) -> ModuleType:
         line = next((frame.lineno for frame in reversed(inspect.trace()) if frame.filename == str(path)), "?")
         raise SerializationError(f"'{path}', line {line}, raised {type(error).__name__}: {error}") from error
     return module
+
+
+def _find_new_files() -> None:
+    """Has Python look into folders again, where files may be new."""
+    with _invalidating:
+        while True:
+            try:
+                importlib.invalidate_caches()
+            except RuntimeError:
+                continue  # Another thread is importing something.
+            return
 
 
 class _Loader(importlib.machinery.SourceFileLoader):

@@ -48,7 +48,7 @@ _ARGUMENTS: dict[str, tuple[type, ...]] = {
 
 
 @functools.cache
-def _function(name: str) -> ctypes._NamedFuncPointer:
+def _function(name: str) -> ctypes._NamedFuncPointer:  # private: its type has no public name
     """A function of Triton's; raises RuntimeError if this server lacks it."""
     try:
         function = ctypes.CDLL(None)[f"TRITONSERVER_{name}"]

@@ -384,8 +384,9 @@ def test_only_what_is_not_trusted_is_isolated_where_that_is_asked_for() -> None:
     files = [image(kind, 64, 64) for kind in _KINDS]
     # A header and an image each; JPEG's header is read without any library.
     assert _run_counted(fn.decoders.image, files, "none") == (0, 0)
-    assert _run_counted(fn.decoders.image, files, "auto") == (2 * _NOT_TRUSTED, 2)
-    assert _run_counted(fn.decoders.image, files, "all") == (2 * len(_KINDS) - 1, 2)
+    # On a busy machine one of the two threads may decode all of them.
+    assert _run_counted(fn.decoders.image, files, "auto") in [(2 * _NOT_TRUSTED, workers) for workers in (1, 2)]
+    assert _run_counted(fn.decoders.image, files, "all") in [(2 * len(_KINDS) - 1, workers) for workers in (1, 2)]
     assert _run_counted(decode_audio, [sound("WAV"), sound("FLAC")], "auto") == (0, 0)
 
 

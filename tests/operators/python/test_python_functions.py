@@ -102,7 +102,7 @@ def test_what_is_returned_is_copied() -> None:
         (dict(function=lambda x: x[:2], batch_processing=True), "2 samples for a batch of 3"),
         (dict(function=lambda x: x.astype(np.int32) if x[0, 0] else x), "differ in type"),
         (dict(function=lambda x: x[0] if x[0, 0] else x), "number of dimensions"),
-        (dict(function=lambda x: x, output_layouts=["HW", "HW"]), "2 entries"),
+        (dict(function=lambda x: x, output_layouts=["HW", "HW"]), "greater than the number of outputs"),
         (dict(function=3), "not callable"),
     ],
 )

@@ -61,7 +61,7 @@ def _defined() -> ModuleType:
             args: Sequence[object] = (),
             kwargs: Mapping[str, object] | None = None,
         ) -> object:
-            with torch()._C.DisableTorchFunctionSubclass():
+            with torch()._C.DisableTorchFunctionSubclass():  # private: documented for subclasses
                 result = function(*args, **(kwargs or {}))
             keeps = function in (base.clone, base.to, base.detach, base.requires_grad_)
             if keeps and isinstance(args[0], cls):

@@ -10,10 +10,18 @@ from collections.abc import Sequence
 
 from penstock.compat.torchvision._devices import check_device
 from penstock.compat.torchvision.v2 import functional
-from penstock.plugin.torchvision._conversion import pil_to_tensor
-from penstock.plugin.torchvision._kinds import kind_of
-from penstock.plugin.torchvision._settings import InterpolationMode
-from penstock.plugin.torchvision._typing import Fills, Floats, Function, Interpolation, Leaf, Params, Size
+from penstock.plugin.torchvision._conversion import pil_to_tensor  # private: the plugin's, under DALI's names
+from penstock.plugin.torchvision._kinds import kind_of  # private: the plugin's, under DALI's names
+from penstock.plugin.torchvision._settings import InterpolationMode  # private: the plugin's, under DALI's names
+from penstock.plugin.torchvision._typing import (  # private: the plugin's, under DALI's names
+    Fills,
+    Floats,
+    Function,
+    Interpolation,
+    Leaf,
+    Params,
+    Size,
+)
 from penstock.plugin.torchvision.transforms import v2
 
 __all__ = [

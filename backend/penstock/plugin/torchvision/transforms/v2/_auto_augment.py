@@ -363,7 +363,9 @@ class AugMix(AutomaticAugmentation):
         batch = tensor.reshape([1] * max(axes - tensor.ndim, 0) + list(tensor.shape))
         ones = [len(batch)] + [1] * (batch.ndim - 1)
         both, shares = (
-            library._sample_dirichlet(library.tensor([self.alpha] * count).expand(len(batch), -1))
+            library._sample_dirichlet(  # private: torchvision draws with it
+                library.tensor([self.alpha] * count).expand(len(batch), -1)
+            )
             for count in (2, self.mixture_width)
         )
         shares = shares * both[:, 1:2]

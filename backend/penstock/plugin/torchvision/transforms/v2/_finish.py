@@ -38,7 +38,7 @@ class Finish(OwnTransform):
     """
 
     def __init__(self, steps: list[Function], reference: str, as_image: bool, normalize: Normalize | None) -> None:
-        from penstock.operators.image._normalizing import table_of
+        from penstock.operators.image._normalizing import table_of  # private: as the operator
 
         self._steps = steps
         self._of_default_type = reference == "to_tensor"
