@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from penstock import Pipeline, fn, pipeline_def, types
+from penstock.kernels.cpu.opencv import opencv
 from penstock.serving.completion import complete_configuration, is_batched
 from penstock.serving.configuration import check_configuration, check_libraries, warn_of_differences
 from penstock.serving.probing import TensorInfo, probe
@@ -165,6 +166,7 @@ def test_a_probe_that_lacks_a_library_is_no_advice(also: tuple[str, ...], monkey
         return fn.debayer(fn.external_source(name="x", dtype=types.UINT8, layout="HW"), blue_position=[0, 0])
 
     pipeline = coloured()
+    opencv.cache_clear()
     for module in ("cv2", *also):
         monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(ConfigurationError, match=r"debayer: OpenCV is needed"):
