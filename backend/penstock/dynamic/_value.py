@@ -11,29 +11,9 @@ from penstock.dynamic._devices import device as as_device
 from penstock.dynamic._faculties import Outcome, faculties
 from penstock.dynamic._invariants import unmarked
 from penstock.dynamic._pending import Result
+from penstock.graph.syntax import UFUNCS
 
 _Own = TypeVar("_Own", bound="Value")
-# numpy's functions that are operators, by their name in the expressions of arithmetic.
-_OPERATORS = {
-    np.add: "add",
-    np.subtract: "sub",
-    np.multiply: "mul",
-    np.power: "pow",
-    np.true_divide: "fdiv",
-    np.floor_divide: "div",
-    np.remainder: "mod",
-    np.equal: "eq",
-    np.not_equal: "neq",
-    np.less: "lt",
-    np.less_equal: "leq",
-    np.greater: "gt",
-    np.greater_equal: "geq",
-    np.bitwise_and: "bitand",
-    np.bitwise_or: "bitor",
-    np.bitwise_xor: "bitxor",
-    np.left_shift: "lshift",
-    np.right_shift: "rshift",
-}
 
 
 class Value:
@@ -190,6 +170,6 @@ class Value:
 
     def __array_ufunc__(self, function: np.ufunc, method: str, *inputs: object, **options: object) -> Outcome:
         """numpy's operators on arrays and these are those of dynamic mode."""
-        if method != "__call__" or options or function not in _OPERATORS:
+        if method != "__call__" or options or function not in UFUNCS:
             return NotImplemented
-        return faculties().apply(_OPERATORS[function], *inputs)
+        return faculties().apply(UFUNCS[function], *inputs)

@@ -43,7 +43,7 @@ def syntax() -> Syntax:
     return _defined[0]
 
 
-_UFUNCS = {
+UFUNCS = {
     np.add: "add",
     np.subtract: "sub",
     np.multiply: "mul",
@@ -63,6 +63,7 @@ _UFUNCS = {
     np.left_shift: "lshift",
     np.right_shift: "rshift",
 }
+"""numpy's functions that are operators, by their name in expressions."""
 
 
 class Expression:
@@ -174,7 +175,7 @@ class Expression:
 
     def __array_ufunc__(self: Node, ufunc: Any, method: str, *operands: Any, **options: object) -> Node:
         """Called by numpy for ``number + node`` with a number of its own, which is treated as Python's, as in DALI."""
-        left, function = operands[0], _UFUNCS.get(ufunc)
+        left, function = operands[0], UFUNCS.get(ufunc)
         if function is None or method != "__call__" or options or operands[1:] != (self,) or np.ndim(left):
             raise TypeError(
                 f"numpy's `{ufunc.__name__}` cannot be computed with a `DataNode`: an array to its left is not supported. "
