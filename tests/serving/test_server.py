@@ -133,6 +133,15 @@ def test_models_that_fail_are_reported_with_the_reason(tmp_path: Path) -> None:
         assert infer(server, [3.0]) == [3.0]
 
 
+def test_a_server_that_is_killed_at_its_start_is_explained_by_its_last_words(tmp_path: Path) -> None:
+    folder = tmp_path / "fatal" / "1"
+    folder.mkdir(parents=True)
+    (folder / "pipeline.py").write_text('import os\nos.write(2, b"the cause, in plain text\\n")\nos.abort()\n')
+    (folder.parent / "config.pbtxt").write_text('backend: "penstock"\n')
+    with pytest.raises(ServerError, match=r"(?s)SIGABRT.*the cause, in plain text"):
+        LocalServer(tmp_path).start()
+
+
 def test_leaves_nothing_behind(repository: Path, tmp_path: Path) -> None:
     log = tmp_path / "triton.log"
     with LocalServer(repository, log=log, flags=["--log-verbose", "1"]) as server:

@@ -521,11 +521,12 @@ class LocalServer:
             raise ServerError(f"{len(reasons)} of {len(asked)} models cannot be served:\n{details}")
 
     def _explanation(self) -> str:
-        """The errors of the log, or its end."""
+        """The errors of the log, or its end: a server that was killed had no time to call anything an error."""
         lines = self._log_lines()
+        killed = not self.running and self._process is not None and self._process.returncode < 0
         errors = [
             readable(line)
-            for line in lines
+            for line in ([] if killed else lines)
             if re.match(r"E\d{4} |error: |\S+: (unrecognized|ambiguous|option|invalid) ", line)
         ]
         return "\n".join(f"  {line}" for line in (errors or lines)[-8:]).strip() or "it wrote no log"
