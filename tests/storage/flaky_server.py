@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import email.utils
 import re
 import threading
 import time
+import zlib
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
@@ -20,6 +22,11 @@ class FlakyServer(ThreadingHTTPServer):
         requests: how many there were of each path.
         latency: seconds before each answer.
         knows_ranges: whether parts can be asked for.
+        tells: what is told of a file's version: ``ETag``, ``Last-Modified`` or nothing.
+        written: when a file was written, in seconds since 1970.
+        asked: how many questions without contents there were about each path.
+        refusals: how many of those are answered by 503.
+        before_answer: called with the path before contents are sent.
     """
 
     daemon_threads = True
@@ -31,6 +38,11 @@ class FlakyServer(ThreadingHTTPServer):
         self.requests: Counter[str] = Counter()
         self.latency = 0.0
         self.knows_ranges = True
+        self.tells = ""
+        self.written: dict[str, float] = {}
+        self.asked: Counter[str] = Counter()
+        self.refusals: Counter[str] = Counter()
+        self.before_answer: Callable[[str], None] = lambda path: None
         self.released = threading.Event()
 
     def url(self, name: str) -> str:
@@ -46,6 +58,11 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_HEAD(self) -> None:
+        self.server.asked[self.path] += 1
+        if self.server.refusals[self.path]:
+            self.server.refusals[self.path] -= 1
+            self.send_error(503)
+            return
         self._answer(with_body=False)
 
     def do_GET(self) -> None:
@@ -61,6 +78,7 @@ class _Handler(BaseHTTPRequestHandler):
         elif fault == "503":
             self.send_error(503)
         else:
+            self.server.before_answer(self.path)
             self._answer(with_body=True, half=fault == "half")
 
     def _answer(self, with_body: bool, half: bool = False) -> None:
@@ -77,6 +95,12 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(part)))
         if self.server.knows_ranges:
             self.send_header("Accept-Ranges", "bytes")
+        if self.server.tells == "ETag":
+            self.send_header("ETag", f'"{zlib.crc32(content)}"')
+        elif self.server.tells == "Last-Modified":
+            self.send_header(
+                "Last-Modified", email.utils.formatdate(self.server.written.get(self.path, 0), usegmt=True)
+            )
         self.end_headers()
         if with_body:
             self.wfile.write(part[: len(part) // 2] if half else part)

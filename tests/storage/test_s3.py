@@ -13,7 +13,7 @@ from moto.server import ThreadedMotoServer
 from PIL import Image
 
 from penstock import DataNode, fn, pipeline_def, tfrecord
-from penstock.storage import ANYWHERE, Retries, configure
+from penstock.storage import ANYWHERE, Cache, Retries, configure, use_cache
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "fuzz"))
 
@@ -113,6 +113,44 @@ def test_every_reader(bucket: str, local: Path, reader: str, monkeypatch: pytest
     for received, expected in zip(_batches(define, bucket), _batches(define, str(local)), strict=True):
         for one, other in zip(received, expected, strict=True):
             np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.every_case
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("reader", _READERS)
+def test_every_reader_reads_what_was_kept(
+    bucket: str, local: Path, reader: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(local / "nemo_asr")
+    define = _READERS[reader]
+    expected = _batches(define, str(local))
+    cache = Cache(tmp_path / "cache", check_after=0)
+    use_cache(cache)
+    try:
+        for time in range(3):
+            fetched = cache.misses
+            for one, other in zip(_batches(define, bucket), expected, strict=True):
+                for received, wanted in zip(one, other, strict=True):
+                    np.testing.assert_array_equal(received, wanted)
+            # The first times, what is read ahead differs.
+            assert time < 2 or cache.misses == fetched
+    finally:
+        use_cache(None)
+    assert cache.hits
+
+
+def test_a_changed_object_in_a_listed_folder_is_noticed(bucket: str, tmp_path: Path) -> None:
+    import fsspec
+
+    use_cache(Cache(tmp_path / "cache", check_after=0))
+    try:
+        for content in (b"first", b"other"):
+            fsspec.filesystem("s3").pipe("penstock/changing/a.bin", content)
+            assert ANYWHERE.list_folder("s3://penstock/changing") == (["a.bin"], [])
+            for _ in range(2):
+                assert ANYWHERE.read("s3://penstock/changing/a.bin").tobytes() == content
+    finally:
+        use_cache(None)
 
 
 def test_databases_must_be_local(bucket: str) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import errno
 import io
 import logging
+import os
 import random
 import time
 from collections.abc import Callable
@@ -13,6 +14,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, TypeVar, cast
 
 import numpy as np
+
+from penstock.storage.cache import Cache
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
@@ -23,7 +26,7 @@ _T = TypeVar("_T")
 # Larger objects are read in pieces of this size, so that a failed request loses little.
 _PIECE: Final = 8 << 20
 # Errors that a retry can't fix.
-_LASTING = (
+_PERMANENT = (
     FileNotFoundError,
     PermissionError,
     IsADirectoryError,
@@ -82,9 +85,33 @@ def configure(retries: Retries) -> None:
     _retries = retries
 
 
+def _cache_of_environment() -> Cache | None:
+    folder, size = os.environ.get("PENSTOCK_CACHE"), os.environ.get("PENSTOCK_CACHE_BYTES", "")
+    if not folder:
+        return None
+    if size and not size.isdecimal():
+        raise ValueError(f"PENSTOCK_CACHE_BYTES must be a number of bytes, got '{size}'")
+    return Cache(folder, int(size)) if size else Cache(folder)
+
+
+_cache = _cache_of_environment()
+
+
+def use_cache(cache: Cache | None) -> None:
+    """Sets where this process keeps what it reads of remote objects; None: nowhere.
+
+    Before the first call that is the folder that the variable ``PENSTOCK_CACHE`` of the environment names, if it does, and
+    ``PENSTOCK_CACHE_BYTES`` its size: so processes that others start, such as servers and Ray's actors, share it.
+
+    >>> use_cache(Cache("/var/cache/penstock", max_bytes=200 << 30))  # doctest: +SKIP
+    """
+    global _cache
+    _cache = cache
+
+
 def read(path: str, allocate: object = None) -> np.ndarray:
     """The contents of an object, uint8 of shape (n,), which may be written to."""
-    pieces = [_first_piece(path)]
+    pieces: list[bytes | memoryview] = [_first_piece(path)]
     while len(pieces[-1]) == _PIECE:
         pieces.append(_cat(path, len(pieces) * _PIECE, _PIECE))
     return np.frombuffer(bytearray(b"").join(pieces), np.uint8)
@@ -97,7 +124,7 @@ def read_range(path: str, start: int, size: int, allocate: object = None) -> np.
 
 def size(path: str) -> int:
     """The number of bytes in an object; raises StorageError if the store doesn't report it."""
-    told = _call(path, "info")["size"]
+    told = _call(path, "info").get("size") if _cache is None else _cache.told(path, lambda: _ask(path)).size
     if told is None:
         raise StorageError(f"The size of '{path}' is not told by its server")
     return int(told)
@@ -146,17 +173,38 @@ class _RemoteFile(io.RawIOBase):
         return len(part)
 
 
-def _first_piece(path: str) -> bytes:
-    try:
-        return _cat(path, 0, _PIECE)
-    except (FileNotFoundError, PermissionError, ImportError, StorageError):
-        raise
-    except Exception:
-        # Some stores don't support ranges.
-        return _call(path, "cat_file")
+def _first_piece(path: str) -> bytes | memoryview:
+    def fetch() -> bytes:
+        try:
+            return _fetch(path, 0, _PIECE)
+        except (FileNotFoundError, PermissionError, ImportError, StorageError):
+            raise
+        except Exception:
+            # Some stores don't support ranges.
+            whole: bytes = _call(path, "cat_file")
+            return whole
+
+    return _kept(path, 0, _PIECE, fetch)
 
 
-def _cat(path: str, start: int, count: int) -> bytes:
+def _cat(path: str, start: int, count: int) -> bytes | memoryview:
+    return _kept(path, start, count, lambda: _fetch(path, start, count))
+
+
+def _kept(path: str, start: int, count: int, fetch: Callable[[], bytes]) -> bytes | memoryview:
+    """What ``fetch`` fetches, or what is kept of it."""
+    return fetch() if _cache is None else _cache.piece(path, start, count, fetch, lambda: _ask(path))
+
+
+def _ask(path: str) -> dict[str, Any]:
+    """What the store tells of an object now."""
+    # Listed folders are remembered by some file systems, with what they told of the objects then.
+    filesystem(path).invalidate_cache(path)
+    told: dict[str, Any] = _call(path, "info")
+    return told
+
+
+def _fetch(path: str, start: int, count: int) -> bytes:
     try:
         part: bytes = _call(path, "cat_file", count, start=start, end=start + count)
     except Exception as error:
@@ -172,24 +220,22 @@ def _call(path: str, method: str, count: int = 0, **arguments: object) -> Any:
     system = filesystem(path)
     timeout = _retries.timeout + _retries.seconds_per_mib * count / (1 << 20)
     if not system.async_impl:
-        return _persistently(path, lambda: getattr(system, method)(path, **arguments))
+        return _retried(path, lambda: getattr(system, method)(path, **arguments))
 
     from fsspec.asyn import sync
 
-    return _persistently(
-        path, lambda: sync(system.loop, getattr(system, f"_{method}"), path, timeout=timeout, **arguments)
-    )
+    return _retried(path, lambda: sync(system.loop, getattr(system, f"_{method}"), path, timeout=timeout, **arguments))
 
 
-def _persistently(path: str, request: Callable[[], _T]) -> _T:
+def _retried(path: str, request: Callable[[], _T]) -> _T:
     """The result of the request, retried while it fails temporarily."""
     retries, began = _retries, time.monotonic()
     for failures in range(1, retries.attempts + 1):
         try:
             return request()
         except Exception as error:
-            if _is_lasting(error):
-                raise _naming(path, error) from None
+            if _is_permanent(error):
+                raise _with_name(path, error) from None
             reason = "no answer in time" if isinstance(error, (TimeoutError, asyncio.TimeoutError)) else error
             if failures == retries.attempts:
                 raise StorageError(
@@ -200,24 +246,28 @@ def _persistently(path: str, request: Callable[[], _T]) -> _T:
     raise AssertionError("unreachable")
 
 
-def _naming(path: str, error: Exception) -> Exception:
+def _with_name(path: str, error: Exception) -> Exception:
     """The error, with the object's name added if its message lacks it."""
     kind = next((kind for kind in (FileNotFoundError, PermissionError) if isinstance(error, kind)), None)
     return error if kind is None or path in str(error) else kind(f"'{path}' cannot be read: {error}")
 
 
-def _is_beyond_the_end(error: Exception) -> bool:
+def _is_beyond_the_end(error: BaseException) -> bool:
     """Whether a range was refused because it starts past the object's end; s3fs reports that as an invalid argument."""
     return getattr(error, "status", None) == _UNSATISFIABLE or getattr(error, "errno", None) == errno.EINVAL
 
 
-def _is_lasting(error: Exception) -> bool:
+def _is_permanent(error: BaseException) -> bool:
     if _is_beyond_the_end(error):
         return True
+    cause = error.__cause__
+    if isinstance(error, FileNotFoundError) and type(cause).__module__.startswith("aiohttp"):
+        # So fsspec reports whatever goes wrong when it asks a web server about an object.
+        return cause is not None and _is_permanent(cause)
     status = getattr(error, "status", None)
     if isinstance(status, int) and 400 <= status < 500:
         return status not in _TEMPORARY_STATUS
-    return isinstance(error, _LASTING)
+    return isinstance(error, _PERMANENT)
 
 
 def filesystem(path: str) -> AbstractFileSystem:

@@ -47,12 +47,12 @@ def batch_shards(sharding: Sharding) -> BatchShards:
         device: index[0].indices(size)[0] for device, index in _of_batch(sharding).devices_indices_map((size,)).items()
     }
     numbers = {start: number for number, start in enumerate(sorted(set(starts.values())))}
-    process = jax.process_index()
+    here = sharding.addressable_devices
     own: dict[int, list[jax.Device]] = {}
     for device, start in starts.items():
-        if device.process_index == process:
+        if device in here:
             own.setdefault(numbers[start], []).append(device)
-    elsewhere = {numbers[start] for device, start in starts.items() if device.process_index != process}
+    elsewhere = {numbers[start] for device, start in starts.items() if device not in here}
     return BatchShards(len(numbers), dict(sorted(own.items())), not elsewhere.isdisjoint(own))
 
 

@@ -6,12 +6,13 @@ import functools
 import sys
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterator
+from enum import Enum
 
 import numpy as np
 
 from penstock.plugin.torchvision import tv_tensors
 from penstock.plugin.torchvision._pixels import Pixels, held, is_picture, is_pil
-from penstock.plugin.torchvision._typing import Function, Leaf, Nested, Params, Tensor
+from penstock.plugin.torchvision._typing import Canvas, Function, Leaf, Nested, Params, Tensor
 
 _FUNCTIONS: dict[str, dict[str, Function]] = {}
 IMAGES = frozenset({"pixels", "tensor", "image", "video"})
@@ -88,7 +89,7 @@ def _typed(kind: str, function: Function, value: Tensor, args: tuple[object, ...
         result = function(plain.unsqueeze(0) if flat else plain, *args, **kwargs)
         return wrap(result.squeeze(0) if flat else result)
     if kind == "points":
-        result, canvas = function(plain, value.canvas_size, *args, **kwargs)
+        result, canvas = function(plain, canvas_of(value), *args, **kwargs)
         return wrap(result, canvas_size=canvas)
     box = Boxes(value)
     result, canvas = function(plain, box, *args, **kwargs)
@@ -103,7 +104,7 @@ class Boxes:
     """What bounding boxes say of themselves.
 
     Attributes:
-        format: `XYXY`, `XYWH` or `CXCYWH`.
+        kind, format: the format as they tell it, and its name: `XYXY`, `XYWH` or `CXCYWH`.
         canvas: height and width of the image.
         clamping: whether they are kept inside.
 
@@ -111,10 +112,17 @@ class Boxes:
         TypeError: they are rotated.
     """
 
-    def __init__(self, boxes: Tensor) -> None:
-        self.format = format_name(boxes.format)
-        self.canvas: tuple[int, int] = tuple(boxes.canvas_size)
+    def __init__(self, boxes: Leaf) -> None:
+        self.kind: Enum = boxes.format
+        self.format = format_name(self.kind)
+        self.canvas = canvas_of(boxes)
         self.clamping: str | None = boxes.clamping_mode
+
+
+def canvas_of(value: Leaf) -> Canvas:
+    """The height and width of the image that boxes or points belong to."""
+    height, width = value.canvas_size
+    return height, width
 
 
 def format_name(kind: object) -> str:
@@ -145,7 +153,7 @@ def dimensions_of(value: Leaf) -> tuple[int, int, int]:
         pixels = held(value)
         return (pixels.channels, *pixels.size)
     if kind in ("boxes", "points"):
-        return (0, *value.canvas_size)
+        return (0, *canvas_of(value))
     if kind is None or value.ndim < 2:
         raise TypeError(f"An image has height and width. Got: {getattr(value, 'shape', type(value).__name__)}")
     channels = value.shape[-3] if value.ndim > 2 else 1

@@ -398,7 +398,7 @@ def _converted_other(
     result = values.to(dtype)
     if not told:
         return result
-    return result, getattr(told[0], "canvas", told[0])
+    return result, told[0].canvas if isinstance(told[0], Boxes) else told[0]
 
 
 @function_for("horizontal_flip", "tensor", "video", "mask")

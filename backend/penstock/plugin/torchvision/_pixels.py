@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TypeGuard
 
 import numpy as np
 
@@ -140,7 +141,7 @@ class Pixels:
         return Image.fromarray(array[:, :, 0] if self.channels == 1 else array)
 
 
-def is_pil(value: object) -> bool:
+def is_pil(value: object) -> TypeGuard[PilImage]:
     """Whether it is an image of PIL; which is not imported for it."""
     return any(kind.__module__ == "PIL.Image" and kind.__name__ == "Image" for kind in type(value).__mro__)
 

@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from penstock.plugin.torchvision._random import torch
-from penstock.plugin.torchvision._typing import BoxFormat, Canvas, Function, Tensor
+from penstock.plugin.torchvision._typing import BoxFormat, Canvas, Function, Leaf, Tensor
 
 _PUBLIC = ("BoundingBoxFormat", "BoundingBoxes", "Image", "KeyPoints", "Mask", "TVTensor", "Video", "wrap")
 
@@ -42,7 +42,7 @@ def _defined() -> ModuleType:
 
         _said: tuple[str, ...] = ()
 
-        def __new__(cls, data: object, **said: object) -> Tensor:
+        def __new__(cls, data: object, **said: object) -> Leaf:
             return cls.wrap(torch().as_tensor(data), None, **said)
 
         @classmethod
@@ -89,13 +89,13 @@ def _defined() -> ModuleType:
 
         def __new__(
             cls, data: object, *, format: BoxFormat, canvas_size: Canvas, clamping_mode: str | None = "soft"
-        ) -> Tensor:
+        ) -> Leaf:
             kind = _BoundingBoxFormat[format.upper()] if isinstance(format, str) else format
             rows = torch().as_tensor(data)
             rows = rows.unsqueeze(0) if rows.ndim == 1 else rows
             return cls.wrap(rows, None, format=kind, canvas_size=tuple(canvas_size), clamping_mode=clamping_mode)
 
-    def wrap(wrappee: Tensor, *, like: Tensor, **said: object) -> Tensor:
+    def wrap(wrappee: Tensor, *, like: Leaf, **said: object) -> Tensor:
         """A tensor as one of the kind of another."""
         return type(like).wrap(wrappee, like, **said)
 

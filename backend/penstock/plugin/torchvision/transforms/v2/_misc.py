@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 
 from penstock.plugin.torchvision import tv_tensors
-from penstock.plugin.torchvision._kinds import Boxes, kind_of, leaves_of
+from penstock.plugin.torchvision._kinds import Boxes, canvas_of, kind_of, leaves_of
 from penstock.plugin.torchvision._random import numbers, torch
 from penstock.plugin.torchvision._settings import pair_of, range_of
 from penstock.plugin.torchvision._typing import DType, Floats, Function, Leaf, Nested, Params, Tensor
@@ -168,13 +168,13 @@ class ToDtype(OwnTransform):
         self.scale = scale
 
     def transform(self, inpt: Leaf, params: Params) -> Leaf:
-        dtype = self.dtype
-        if isinstance(dtype, dict):
-            if type(inpt) not in dtype and "others" not in dtype:
+        dtype: DType | str | None
+        if isinstance(self.dtype, Mapping):
+            if type(inpt) not in self.dtype and "others" not in self.dtype:
                 raise ValueError(f"`dtype` names none for {type(inpt).__name__}, and no `others`")
-            dtype = dtype.get(type(inpt), dtype.get("others"))
-        elif kind_of(inpt) not in _IMAGES:
-            return inpt
+            dtype = self.dtype.get(type(inpt), self.dtype.get("others"))
+        else:
+            dtype = self.dtype if kind_of(inpt) in _IMAGES else None
         if dtype is None:
             return inpt
         dtype = getattr(torch(), dtype) if isinstance(dtype, str) else dtype
@@ -312,7 +312,7 @@ class SanitizeKeyPoints(_Sanitizing):
     def sound(self, values: Tensor) -> Tensor:
         from penstock.plugin.torchvision._on_boxes import sound_points
 
-        return sound_points(values.as_subclass(torch().Tensor), values.canvas_size)
+        return sound_points(values.as_subclass(torch().Tensor), canvas_of(values))
 
 
 class UniformTemporalSubsample(Applied):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from penstock.plugin.torchvision._kinds import kind_of
-from penstock.plugin.torchvision._typing import Tensor
+from penstock.plugin.torchvision._typing import Leaf, Tensor
 from penstock.plugin.torchvision.transforms.v2._transform import common_dimensions, common_size
 
 Check = type | Callable[..., bool]
@@ -44,7 +44,7 @@ def get_keypoints(flat_inputs: Sequence[object]) -> Tensor:
     return _first(flat_inputs, "points")
 
 
-def _first(values: Sequence[object], kind: str) -> Tensor:
+def _first(values: Sequence[Leaf], kind: str) -> Tensor:
     for value in values:
         if kind_of(value) == kind:
             return value

@@ -19,7 +19,7 @@ from penstock.plugin.torchvision import (  # noqa: F401
 )
 from penstock.plugin.torchvision._conversion import pil_to_tensor, to_image, to_pil_image
 from penstock.plugin.torchvision._conversion import to_tensor as _to_tensor
-from penstock.plugin.torchvision._kinds import Boxes, call, dimensions_of, format_name, kind_of, size_of
+from penstock.plugin.torchvision._kinds import Boxes, call, canvas_of, dimensions_of, format_name, kind_of, size_of
 from penstock.plugin.torchvision._random import torch
 from penstock.plugin.torchvision._settings import InterpolationMode
 from penstock.plugin.torchvision._typing import (
@@ -413,9 +413,10 @@ def convert_bounding_box_format(
     if not _said(inpt, [old_format], "convert_bounding_box_format"):
         result = _on_boxes.converted(inpt, format_name(old_format), format_name(new_format))
         return inpt.copy_(result) if inplace else result
+    told = Boxes(inpt)
     plain, name = inpt.as_subclass(torch().Tensor), format_name(new_format)
-    result = _on_boxes.converted(plain, format_name(inpt.format), name)
-    return _wrapped(plain.copy_(result) if inplace else result, inpt, format=type(inpt.format)[name])
+    result = _on_boxes.converted(plain, told.format, name)
+    return _wrapped(plain.copy_(result) if inplace else result, inpt, format=type(told.kind)[name])
 
 
 def clamp_bounding_boxes(
@@ -439,7 +440,7 @@ def clamp_keypoints(inpt: Tensor, canvas_size: Canvas | None = None) -> Tensor:
     if not _said(inpt, [canvas_size], "clamp_keypoints"):
         assert canvas_size is not None
         return _on_boxes.clamped_points(inpt, canvas_size)
-    return _wrapped(_on_boxes.clamped_points(inpt.as_subclass(torch().Tensor), inpt.canvas_size), inpt)
+    return _wrapped(_on_boxes.clamped_points(inpt.as_subclass(torch().Tensor), canvas_of(inpt)), inpt)
 
 
 def sanitize_bounding_boxes(
@@ -452,7 +453,8 @@ def sanitize_bounding_boxes(
     """Boxes that are inside and not too small, and which those are."""
     said = _said(bounding_boxes, [format, canvas_size], "sanitize_bounding_boxes")
     if said:
-        format, canvas_size = bounding_boxes.format, bounding_boxes.canvas_size
+        told = Boxes(bounding_boxes)
+        format, canvas_size = told.kind, told.canvas
     assert canvas_size is not None
     plain = bounding_boxes.as_subclass(torch().Tensor)
     valid = _on_boxes.sound(plain, format_name(format), canvas_size, min_size, min_area)
@@ -463,7 +465,7 @@ def sanitize_keypoints(key_points: Tensor, canvas_size: Canvas | None = None) ->
     """Points that are inside, and which those are."""
     said = _said(key_points, [canvas_size], "sanitize_keypoints")
     if said:
-        canvas_size = key_points.canvas_size
+        canvas_size = canvas_of(key_points)
     assert canvas_size is not None
     plain = key_points.as_subclass(torch().Tensor)
     valid = _on_boxes.sound_points(plain, canvas_size)

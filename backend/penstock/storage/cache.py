@@ -1,0 +1,227 @@
+"""Keeps what is read of remote objects in a folder on local disk."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import logging
+import os
+import struct
+import time
+import uuid
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+_log = logging.getLogger(__name__)
+
+# A kept piece: this, when it was fetched, its length and its checksum; then the piece.
+_MAGIC: Final = b"penstck1"
+_HEAD: Final = struct.Struct("<8sdQI")
+# What is told of an object that changes with its contents, by the names that stores use. The size is not enough.
+_TELLING: Final = (
+    "ETag", "etag", "Content-MD5", "content_md5", "Digest", "md5Hash", "crc32c", "generation", "VersionId",
+    "Last-Modified", "LastModified", "last_modified", "updated", "mtime", "created",
+)  # fmt: skip
+# Objects whose version is remembered.
+_REMEMBERED: Final = 100_000
+# A file that has been written to for so many seconds belongs to a process that died.
+_ABANDONED: Final = 3600
+
+
+class Told(NamedTuple):
+    """What a store told of an object.
+
+    Attributes:
+        version: changes with the object's contents; empty if nothing that was told does.
+        size: in bytes; None if unknown.
+        at: when it was asked, in seconds since 1970.
+    """
+
+    version: bytes
+    size: int | None
+    at: float
+
+
+class Cache:
+    """A folder in which pieces of remote objects are kept, as they were asked for: the least recently used go first.
+
+    Several processes may share the folder. What is kept of an object is used only while the store tells the same of it as when
+    it was fetched: its ETag, size and time of modification. Objects of which neither an ETag or checksum nor a time is told are
+    not kept. A folder that is full or cannot be written to fails no read.
+
+    Args:
+        folder: on a local disk; it is made if it does not exist, for its owner alone.
+        max_bytes: what the kept pieces and those being written may take together.
+        check_after: seconds for which an object is taken to be what its store told last. 0: each read asks.
+
+    Attributes:
+        hits, misses: how often this process found a piece in the folder, and how often it had to be fetched.
+
+    Raises:
+        ValueError: the size or the time is negative, or the size is 0.
+
+    >>> use_cache(Cache("/var/cache/penstock", max_bytes=200 << 30))  # doctest: +SKIP
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], max_bytes: int = 16 << 30, check_after: float = 60.0) -> None:
+        if max_bytes < 1 or check_after < 0:
+            raise ValueError(
+                f"A cache needs room and a time of at least 0, got max_bytes={max_bytes}, check_after={check_after}"
+            )
+        self.folder = Path(folder).absolute()
+        self.max_bytes = max_bytes
+        self.check_after = check_after
+        self.hits = self.misses = 0
+        self._told: dict[str, Told] = {}
+        self._warned = False
+
+    def piece(
+        self, path: str, start: int, count: int, fetch: Callable[[], bytes], ask: Callable[[], Mapping[str, Any]]
+    ) -> bytes | memoryview:
+        """``count`` bytes of an object from ``start`` on, fewer at its end: from the folder, or fetched.
+
+        Args:
+            path: of the object.
+            start, count: which bytes.
+            fetch: fetches them.
+            ask: returns what the store tells of the object; its errors, such as FileNotFoundError, are raised.
+        """
+        told = self.told(path, ask)
+        name = _name(path, told, start, count)
+        kept = self._find(name)
+        if kept is not None and kept[0] > told.at:
+            # Was it the same object when the piece was fetched? It was if the same is told before and after.
+            told = self._ask(path, ask)
+            doubtful, name = name, _name(path, told, start, count)
+            if doubtful != name:
+                self._place(doubtful).unlink(missing_ok=True)
+                kept = self._find(name)
+        if kept is not None and kept[0] <= told.at:
+            self.hits += 1
+            return kept[1]
+        self.misses += 1
+        piece = fetch()
+        if told.version:
+            self._keep(name, piece)
+        return piece
+
+    def told(self, path: str, ask: Callable[[], Mapping[str, Any]]) -> Told:
+        """What is known of the object; the store is asked if that is older than ``check_after``."""
+        told = self._told.get(path)
+        if told is not None and time.time() - told.at < self.check_after:
+            return told
+        return self._ask(path, ask)
+
+    def _ask(self, path: str, ask: Callable[[], Mapping[str, Any]]) -> Told:
+        at = time.time()
+        info = ask()
+        signs = [f"{name}={info[name]}" for name in _TELLING if info.get(name)]
+        size = info.get("size")
+        told = Told("\0".join([*signs, str(size)]).encode() if signs else b"", size, at)
+        if len(self._told) >= _REMEMBERED:
+            self._told.clear()
+        self._told[path] = told
+        return told
+
+    def _find(self, name: str) -> tuple[float, memoryview] | None:
+        """When a piece was fetched, and the piece; None if it is not there or damaged."""
+        path = self._place(name)
+        try:
+            content = path.read_bytes()
+            os.utime(path)
+        except OSError:
+            return None
+        if len(content) >= _HEAD.size:
+            magic, fetched, length, checksum = _HEAD.unpack_from(content)
+            piece = memoryview(content)[_HEAD.size :]
+            if magic == _MAGIC and length == len(piece) and checksum == zlib.crc32(piece):
+                return fetched, piece
+        _log.warning("'%s' is damaged, and is fetched again", path)
+        return None
+
+    def _keep(self, name: str, piece: bytes) -> None:
+        fetched = time.time()
+        try:
+            temporary = self._reserve(_HEAD.size + len(piece))
+            if temporary is None:
+                return
+            try:
+                with temporary.open("wb") as file:
+                    file.write(_HEAD.pack(_MAGIC, fetched, len(piece), zlib.crc32(piece)))
+                    file.write(piece)
+                place = self._place(name)
+                place.parent.mkdir(mode=0o700, exist_ok=True)
+                temporary.replace(place)
+            except BaseException:
+                temporary.unlink(missing_ok=True)
+                raise
+        except OSError as error:
+            if not self._warned:
+                _log.warning("what is read of remote objects cannot be kept in '%s': %s", self.folder, error)
+            self._warned = True
+
+    def _place(self, name: str) -> Path:
+        return self.folder / name[:2] / name
+
+    def _reserve(self, size: int) -> Path | None:
+        """An empty file for so many bytes; None if there is no room, since others are writing."""
+        if size > self.max_bytes:
+            return None
+        writing = self.folder / "writing"
+        writing.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with self._ledger() as ledger:
+            written = os.pread(ledger, 20, 0)
+            used = int(written) if written else self.max_bytes
+            if used + size > self.max_bytes:
+                used = self._make_room(size)
+            if used + size > self.max_bytes:
+                return None
+            # The name tells the size, for whoever counts meanwhile.
+            temporary = writing / f"{size}-{uuid.uuid4().hex}"
+            temporary.touch(mode=0o600)
+            os.pwrite(ledger, b"%20d" % (used + size), 0)
+        return temporary
+
+    @contextlib.contextmanager
+    def _ledger(self) -> Iterator[int]:
+        """The file that tells how many bytes are taken, for one thread of one process at a time."""
+        ledger = os.open(self.folder / "used", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(ledger, fcntl.LOCK_EX)
+            yield ledger
+        finally:
+            os.close(ledger)
+
+    def _make_room(self, size: int) -> int:
+        """Removes what was not used for longest; returns how many bytes are taken then."""
+        used = 0
+        pieces = []
+        now = time.time()
+        for folder in self.folder.iterdir():
+            for entry in os.scandir(folder) if folder.is_dir() else ():
+                with contextlib.suppress(FileNotFoundError):
+                    status = entry.stat()
+                    if folder.name != "writing":
+                        used += status.st_size
+                        pieces.append((status.st_mtime_ns, status.st_size, entry.path))
+                    elif now - status.st_mtime > _ABANDONED:
+                        os.unlink(entry.path)
+                    else:
+                        used += int(entry.name.partition("-")[0])
+        # A little more than is needed, so that not each piece looks through the folder.
+        wanted = self.max_bytes - max(size, self.max_bytes // 16)
+        for _, taken, path in sorted(pieces):
+            if used <= wanted:
+                break
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(path)
+            used -= taken
+        return used
+
+
+def _name(path: str, told: Told, start: int, count: int) -> str:
+    """The name of a piece, which tells strangers nothing of the object."""
+    return hashlib.sha256(b"\0".join([path.encode(), told.version, b"%d" % start, b"%d" % count])).hexdigest()
