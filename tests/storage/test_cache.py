@@ -301,7 +301,7 @@ def test_processes_share_a_folder_though_some_are_killed(server: FlakyServer, fo
     for reader in readers:
         told, _ = reader.communicate(timeout=60)
         assert reader.returncode == 0
-        assert int(told) > 50
+        assert int(told) > 5
     assert killed
     assert 0 < most <= 600_000
     # What the killed ones were writing is removed some time after.
