@@ -197,7 +197,7 @@ def test_tensors_alone() -> None:
     tensor = TensorCPU(np.arange(3, dtype=np.float32))
     array = integration._to_jax_array(tensor, copy=True)
     assert array.tolist() == [0, 1, 2]
-    assert integration._jax_device(array) == jax.devices()[0]
+    assert integration._jax_device(array) == jax.devices("cpu")[0]
 
 
 def test_function_without_outputs_is_called() -> None:
@@ -227,10 +227,10 @@ def test_functions_that_fail(function: Any, message: str) -> None:
 
 
 def on_cpu_devices(count: int) -> dict[str, str]:
-    """The environment of a process in which JAX has so many devices."""
+    """The environment of a process in which JAX has so many devices, and no GPU."""
     path = os.pathsep.join(filter(None, [str(BACKEND), os.environ.get("PYTHONPATH")]))
     flags = f"--xla_force_host_platform_device_count={count}"
-    return os.environ | {"XLA_FLAGS": flags, "PYTHONPATH": path, "JAX_PLATFORMS": "cpu"}
+    return os.environ | {"XLA_FLAGS": flags, "PYTHONPATH": path, "JAX_PLATFORMS": "cpu", "CUDA_VISIBLE_DEVICES": ""}
 
 
 SEVERAL_DEVICES = """
