@@ -117,9 +117,9 @@ bench: bench-engine bench-presets bench-serving  ## Speed beside real DALI: oper
 
 .PHONY: bench-engine
 bench-engine: $(COMPARES)/.ready  ## Pipelines, operators, loops and readers compared with DALI on CPU; on a GPU: ARGS=--gpu
-	@for suite in pipelines operators $(if $(findstring --gpu,$(ARGS)),gpu_memory,operators_generated loops growth readers); do \
+	@for suite in pipelines operators $(if $(findstring --gpu,$(ARGS)),gpu_memory training,operators_generated loops growth readers); do \
 		PYTHONPATH=backend $(COMPARES)/bin/python tests/benchmarks/$$suite.py \
-			$(if $(findstring --gpu,$(ARGS)),$$(test $$suite = gpu_memory || echo $(ARGS)),$(ARGS)) || exit 1; done
+			$(if $(findstring --gpu,$(ARGS)),$$(test $$suite = gpu_memory -o $$suite = training || echo $(ARGS)),$(ARGS)) || exit 1; done
 	@$(COMPARES)/bin/python tests/benchmarks/tables.py
 
 .PHONY: bench-serving

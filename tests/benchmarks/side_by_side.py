@@ -31,6 +31,23 @@ def prepared(
 ) -> Callable[[], Any]:
     """A function that runs one batch through ``work(module, *inputs)`` and returns the outputs.
 
+    The arguments are those of :func:`pipeline_of`.
+    """
+    return pipeline_of(module, work, batches, threads, gpu, layout, device_id, batch_size).run
+
+
+def pipeline_of(
+    module: Any,
+    work: Work,
+    batches: Sequence[Sequence[Any]],
+    threads: int,
+    gpu: bool,
+    layout: str | Sequence[str | None] | None = None,
+    device_id: int = 0,
+    batch_size: int = 0,
+) -> Any:
+    """A built pipeline that runs batches through ``work(module, *inputs)``.
+
     Each of ``batches`` is the batch that one input gets again and again, in place: numpy arrays, or CuPy's, which lie on
     the GPU; ``layout`` is that of all inputs, or those of each. Where samples differ in shape, they come in another order
     each time, so that no two batches are alike. On CPU nothing is done ahead of time, so that nothing of a run happens on
@@ -59,7 +76,7 @@ def prepared(
 
     pipeline = define()
     pipeline.build()
-    return pipeline.run
+    return pipeline
 
 
 def _again(batch: Sequence[Any]) -> Callable[[], Any]:
