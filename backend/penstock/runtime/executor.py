@@ -23,6 +23,7 @@ from penstock.runtime.tolerance import SkippedSample, SkippedSamples, kept_sampl
 from penstock.runtime.trace import Kind, Trace
 from penstock.runtime.workers import Parallel, WorkerPool
 from penstock.schema.input_operator import InputOperator
+from penstock.schema.operator import Operator
 from penstock.schema.tolerance import RAISE, REPLACE
 from penstock.schema.workspace import Destination, SampleFailure, Workspace
 from penstock.tensors import HostPool, TensorList, TensorListGPU
@@ -285,7 +286,7 @@ class Executor:
 
     def _begin_when_ready(self) -> _Batch:
         """Starts the next batch as soon as the blocking sources have data."""
-        for name, operator in self.input_operators.items():
+        for name, operator in self._blocking:
             with self.span(name, Kind.NO_INPUT):
                 operator.wait_for_data(lambda: self._finishing)
         return self._begin(tolerant=self._tolerates)
@@ -306,6 +307,20 @@ class Executor:
         """The operators that the program feeds, by node name."""
         steps = self.plan.operators
         return {step.node.name: step.operator for step in steps if isinstance(step.operator, InputOperator)}
+
+    @functools.cached_property
+    def _blocking(self) -> list[tuple[str, InputOperator]]:
+        """The input operators that wait for data."""
+        return [(name, operator) for name, operator in self.input_operators.items() if operator.args["blocking"]]
+
+    @functools.cached_property
+    def _sources(self) -> list[Step]:
+        """The operators that may know how many samples the next batch has."""
+        return [
+            step
+            for step in self.plan.operators
+            if type(step.operator).pending_batch_size is not Operator.pending_batch_size
+        ]
 
     def next_result(self) -> Result:
         """The oldest scheduled batch; waits for it, and raises what its run raised."""
@@ -483,7 +498,7 @@ class Executor:
     def _batch_size(self) -> int:
         """The batch size that the sources will return; raises RuntimeError if they disagree."""
         sizes: dict[int, Step] = {}
-        for step in self.plan.operators:
+        for step in self._sources:
             size = step.operator.pending_batch_size()
             if size is not None:
                 # A source may hold more samples than fit a batch.
@@ -507,8 +522,9 @@ class Executor:
 
     def _workspace(self, step: Step, batch: _Batch) -> Workspace:
         """The workspace of an operator for a batch."""
-        inputs = [batch.slots[slot] for slot in step.inputs]
-        arguments = {name: batch.slots[slot] for name, slot in step.arguments.items()}
+        slots = batch.slots
+        inputs = [slots[slot] for slot in step.inputs]
+        arguments = {name: slots[slot] for name, slot in step.arguments.items()} if step.arguments else {}
         first = inputs[0] if inputs and not step.node.schema.merges else next(iter(arguments.values()), None)
         workspace = Workspace(
             inputs=inputs,
@@ -525,8 +541,8 @@ class Executor:
             decoding=self.plan.decoding,
         )
         if batch.destinations and workspace.positions is None:
-            slots = enumerate(step.outputs)
-            workspace.destinations = {n: batch.destinations[slot] for n, slot in slots if slot in batch.destinations}
+            outputs = enumerate(step.outputs)
+            workspace.destinations = {n: batch.destinations[slot] for n, slot in outputs if slot in batch.destinations}
         if batch.result.failures:
             workspace.failures = _local_failures(batch.result.failures, workspace)
         return workspace
@@ -539,7 +555,8 @@ class Executor:
             workspace.samples = []  # As in `_run_operator`.
             raise
         batch.begun[step.node.name] = workspace
-        self._note_failures(step, workspace, batch)
+        if workspace.failures:
+            self._note_failures(step, workspace, batch)
 
     def _run_operator(self, step: Step, batch: _Batch) -> None:
         workspace = batch.begun.pop(step.node.name, None) or self._workspace(step, batch)
@@ -556,7 +573,8 @@ class Executor:
             batch.slots[slot] = outputs
             if self.enable_memory_stats:
                 self._note_memory(step, outputs)
-        self._note_failures(step, workspace, batch)
+        if workspace.failures:
+            self._note_failures(step, workspace, batch)
 
     def _attempt(self, step: Step, workspace: Workspace, action: Callable[[Workspace], None]) -> None:
         """Calls an operator; errors name it and the sample."""
@@ -564,8 +582,11 @@ class Executor:
         try:
             if not step.node.schema.merges:
                 _check_batch_sizes(workspace)
-            with self._operator_span(step):
+            if self.trace is None:
                 action(workspace)
+            else:
+                with self.trace.operator(step.node.name, None if step.node.device == "cpu" else self.stream):
+                    action(workspace)
         except SampleFailure as error:
             positions = workspace.positions
             failure = error.cause, error.index if positions is None else positions[error.index]
@@ -581,11 +602,6 @@ class Executor:
     def _parallel(self, step: Step) -> Parallel:
         parallel = self.workers.parallel
         return parallel if self.trace is None else self.trace.parallel(parallel, step.node.name)
-
-    def _operator_span(self, step: Step) -> AbstractContextManager[None]:
-        if self.trace is None:
-            return _NOTHING
-        return self.trace.operator(step.node.name, None if step.node.device == "cpu" else self.stream)
 
     def _note_failures(self, step: Step, workspace: Workspace, batch: _Batch) -> None:
         """Sets the samples that failed in an operator aside, with errors that name it."""
@@ -658,6 +674,8 @@ def _closed_meanwhile() -> RuntimeError:
 
 
 def _check_batch_sizes(workspace: Workspace) -> None:
+    if len(workspace.inputs) + len(workspace.arguments) < 2:
+        return
     sizes = {len(batch) for batch in [*workspace.inputs, *workspace.arguments.values()]}
     if len(sizes) > 1:
         parts = any(batch.positions is not None for batch in [*workspace.inputs, *workspace.arguments.values()])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import secrets
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -90,7 +91,7 @@ class Plan:
         self._put_apart_what_waits()
         self._place_releases()
 
-    @property
+    @functools.cached_property
     def operators(self) -> list[Step]:
         """The steps that are operators."""
         return [step for step in self.steps if isinstance(step, Step)]
