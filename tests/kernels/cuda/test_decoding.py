@@ -210,9 +210,9 @@ def test_what_is_decoded_is_completed_before_the_next_batch_is_begun(monkeypatch
     done: list[str] = []
 
     class Noting(image_codec_gpu.GpuImageDecoder):
-        def begin(self, jobs: image_codec_gpu.Jobs) -> image_codec_gpu.Begun:
+        def begin_jpegs(self, *arguments: Any) -> image_codec_gpu.Begun | None:
             done.append("begun")
-            self.last = super().begin(jobs)
+            self.last = super().begin_jpegs(*arguments)
             return self.last
 
         def finish(self, *arguments: Any) -> Sequence[Any]:

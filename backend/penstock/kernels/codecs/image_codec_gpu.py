@@ -29,9 +29,15 @@ from penstock.kernels.codecs.image_codec import (
     nvimgcodec_region,
     taken_by_nvimgcodec,
 )
-from penstock.kernels.codecs.image_description import UPRIGHT, EncodedFiles, ImageHeader, JpegHeaders
+from penstock.kernels.codecs.image_description import (
+    HEADER_COLUMNS,
+    UPRIGHT,
+    EncodedFiles,
+    ImageHeader,
+    JpegHeaders,
+)
 from penstock.kernels.codecs.libraries import nvimgcodec
-from penstock.kernels.codecs.nvimgcodec.decoder import BGR, GRAY, RGB, BatchDecoder, Decoded, EncodedImages
+from penstock.kernels.codecs.nvimgcodec.decoder import BGR, GRAY, RGB, BatchDecoder, Decoded, EncodedImages, table_of
 from penstock.kernels.codecs.nvimgcodec.library import Backend, Policy, Share, library
 from penstock.kernels.colour import TO_YCBCR, YCBCR_OFFSET
 from penstock.kernels.cuda.launch import Located, Places
@@ -49,7 +55,7 @@ _FEW, _SMALL, _TURNS = 8, 1 << 19, 3
 # Batches that are on their way anyway: one is completed when the next is begun.
 _BEGUN = 2
 _ALIGNMENT = 256
-_BYTE_DEPTH = 8
+_BYTE_DEPTH, _BYTES = 8, np.dtype(np.uint8)
 
 
 @dataclass(slots=True)
@@ -115,7 +121,7 @@ class Begun:
         taken: the jobs of these.
         places: where each of them will lie.
         as_decoded: the images need neither be turned nor converted.
-        streams: in whose order they are decoded, and in whose they are used.
+        streams: in whose order they are decoded, in whose they are used, and an event for these to wait for each other.
     """
 
     jobs: Jobs
@@ -124,7 +130,7 @@ class Begun:
     taken: Sequence[int] = ()
     places: Sequence[Located] = ()
     as_decoded: bool = False
-    streams: tuple[Any, Any] | None = None
+    streams: tuple[Any, Any, Any] | None = None
 
     @property
     def is_ready(self) -> bool:
@@ -135,8 +141,8 @@ class Begun:
         """Waits for the images, as far as the host has to; the states of those that are being decoded."""
         states = self.batch.wait() if self.batch is not None else []
         if self.streams is not None:
-            decoding, using = self.streams
-            _follow(using, decoding)
+            decoding, using, event = self.streams
+            _follow(using, decoding, event)
         return states
 
 
@@ -181,6 +187,44 @@ class GpuImageDecoder:
         if taken:
             self._begin_batch(begun, taken)
         return begun
+
+    def begin_jpegs(self, files: EncodedFiles, decoding: Decoding = FREELY) -> Begun | None:
+        """Begins to decode files that are all ordinary JPEGs, whole, and stored upright, without Python looking at each.
+
+        None if one of them is of another kind, or if something about the decoder needs a look at each:
+        :meth:`begin` then takes them.
+        """
+        limits = decoding.limits
+        if self._turns is None or not self._upright_bytes or self._cache.capacity or not len(files):
+            return None
+        if limits.bytes is not None or decoding.pool_for(trusted=True) is not None:
+            return None
+        pixels = _FORMATS.get(self._output_type)
+        if pixels is None:
+            return None
+        from penstock.kernels.codecs.nvimgcodec import loop
+
+        count = len(files)
+        block = np.zeros(loop.block_words(count), np.int64)
+        found = np.zeros((count, HEADER_COLUMNS), np.int64)
+        room, total = loop.prepare_jpegs(files.places, files.sizes, pixels.channels, limits.pixels or 0, block, found)
+        if not room:
+            return None
+        decoder, own, event = self._next_turn(count, total)
+        stream = self._cupy.cuda.get_current_stream()
+        _follow(own, stream, event)
+        with own:
+            try:
+                memory = self._cupy.empty(_size_class(room), np.uint8)
+            except MemoryError:
+                return None
+        table = table_of(block, count)
+        shapes = list(map(tuple, table[:, loop.HEIGHT : loop.CHANNELS + 1].tolist()))
+        base = memory.data.ptr
+        batch = decoder.decode_block(block, count, base, pixels, own.ptr, (files, memory))
+        places = Places(table[:, loop.OUTPUT].astype(np.uint64), shapes, _BYTES, memory)
+        jobs = Jobs(files, JpegHeaders(found, False), None, shapes)
+        return Begun(jobs, [None] * count, batch, range(count), places, True, (own, stream, event))
 
     def finish(self, begun: Begun, parallel: Callable[..., None], decoding: Decoding = FREELY) -> Sequence[Any]:
         """Waits for images, as far as the host has to, and decodes those that could not be begun.
@@ -247,13 +291,10 @@ class GpuImageDecoder:
         extents = sizes if begun.jobs.regions is None else regions[:, 2:] - regions[:, :2]
         room = -(-extents[:, 0] * extents[:, 1] * pixels.channels // _ALIGNMENT) * _ALIGNMENT
         # The engine decodes images as a whole, whatever the regions.
-        small = (sizes[:, 0] * sizes[:, 1]).sum() <= _SMALL * len(taken)
-        turns = _TURNS if len(taken) <= _FEW or small else 1
-        self.idle_turns = max(turns - _BEGUN, 0)
-        decoder, own = self._turns.next(turns)
+        decoder, own, event = self._next_turn(len(taken), int((sizes[:, 0] * sizes[:, 1]).sum()))
         stream = self._cupy.cuda.get_current_stream()
-        _follow(own, stream)
-        begun.streams = own, stream
+        _follow(own, stream, event)
+        begun.streams = own, stream, event
         # Taken and given back in the order of the stream that writes to it.
         with own:
             memory, outputs = self._room(begun, taken, room)
@@ -271,6 +312,13 @@ class GpuImageDecoder:
         if not upright:
             shapes = [(height, width, pixels.channels) for height, width in extents.tolist()]
         begun.places = Places(outputs.astype(np.uint64), shapes, np.dtype(np.uint8), memory)
+
+    def _next_turn(self, count: int, pixels: int) -> tuple[BatchDecoder, Any, Any]:
+        """The decoder for ``count`` images of so many pixels together, its stream, and its event."""
+        assert self._turns is not None
+        turns = _TURNS if count <= _FEW or pixels <= _SMALL * count else 1
+        self.idle_turns = max(turns - _BEGUN, 0)
+        return self._turns.next(turns)
 
     def _room(self, begun: Begun, taken: Sequence[int], room: np.ndarray) -> tuple[object, np.ndarray]:
         """Memory for images of ``room`` bytes: its owner, and each one's address; those without room get an error, and 0."""
@@ -388,9 +436,9 @@ class GpuImageDecoder:
             results[index] = host if isinstance(host, Exception) else self._cupy.asarray(host)
 
 
-def _follow(stream: Any, other: Any) -> None:
-    """Has a stream wait for what another one was told so far."""
-    stream.wait_event(other.record(require_cupy().cuda.Event(disable_timing=True)))
+def _follow(stream: Any, other: Any, event: Any) -> None:
+    """Has a stream wait for what another one was told so far; by an event, which may be one that is waited for already."""
+    stream.wait_event(other.record(event))
 
 
 def as_array(image: Any) -> Any:
@@ -435,17 +483,18 @@ class _Turns:
         self._settings = device, num_threads, options
         self.streams = [_take_stream(cupy, device) for _ in range(_TURNS)]
         weakref.finalize(self, _idle_streams.setdefault(device, []).extend, self.streams)
+        self._events = [cupy.cuda.Event(disable_timing=True) for _ in range(_TURNS)]
         self._decoders: list[BatchDecoder | None] = [None] * _TURNS
         self._turn = 0
 
-    def next(self, turns: int) -> tuple[BatchDecoder, Any]:
-        """The decoder for a batch, and its stream; ``turns``: how many of them take turns."""
+    def next(self, turns: int) -> tuple[BatchDecoder, Any, Any]:
+        """The decoder for a batch, its stream and its event; ``turns``: how many of them take turns."""
         self._turn = (self._turn + 1) % turns
         decoder = self._decoders[self._turn]
         if decoder is None:
             device, threads, options = self._settings
             decoder = self._decoders[self._turn] = BatchDecoder(device, threads, *self._shares, options)
-        return decoder, self.streams[self._turn]
+        return decoder, self.streams[self._turn], self._events[self._turn]
 
 
 class _ByPythonApi:

@@ -140,6 +140,10 @@ class ImageHeader(NamedTuple):
         return height, width, output_channels(output_type, self.channels)
 
 
+HEADER_COLUMNS = 4
+"""Of :class:`JpegHeaders`."""
+
+
 class JpegHeaders(Sequence[ImageHeader]):
     """The headers of many ordinary JPEGs, in columns.
 

@@ -36,6 +36,7 @@ from penstock.operators.image._windows import Regions
 from penstock.schema import Argument, Deprecation, OutputSpec, PlanColumns, Sample, Samples, Workspace
 from penstock.schema.image_chain import PixelSource
 from penstock.schema.tolerance import ON_ERROR
+from penstock.schema.workspace import PlannedSamples
 from penstock.tensors import TensorListGPU
 
 _OUTPUT_TYPES = (UINT8, INT8, UINT16, INT16, UINT32, INT32, FLOAT)
@@ -193,6 +194,11 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
 
     def begins_chain(self) -> bool:
         # Windows are small, so that a batch of them takes little memory, and decoding one after the other is quicker.
+        return self.decodes_whole
+
+    @property
+    def decodes_whole(self) -> bool:
+        """Whether images are decoded whole, as there are no windows."""
         return type(self).windows is ImageDecoder.windows
 
     def describe(self, workspace: Workspace[Encoded]) -> list[OutputSpec]:
@@ -359,10 +365,15 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
         """Like the first half of :meth:`run_batch`, but nothing is allocated ahead: each image stays where it is decoded."""
         from penstock.kernels.codecs.image_codec_gpu import GpuImageDecoder, Jobs
 
-        self.describe(workspace)
-        (shapes,) = self.infer_samples(workspace, 1)
         if self._gpu is None:
             self._gpu = GpuImageDecoder(self.args, self.given("hw_decoder_load"), workspace.num_threads)
+        self.describe(workspace)
+        if self.decodes_whole and not workspace.failures:
+            workspace.begun = self._gpu.begin_jpegs(workspace.state.files, workspace.decoding)
+            if workspace.begun is not None:
+                workspace.samples = PlannedSamples(self, workspace)
+                return
+        (shapes,) = self.infer_samples(workspace, 1)
         jobs, indices = Jobs(), workspace.live_indices
         if indices:
             infos = workspace.inputs[0].source_infos

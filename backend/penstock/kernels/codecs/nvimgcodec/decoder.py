@@ -63,18 +63,26 @@ class EncodedImages(NamedTuple):
     regions: np.ndarray
     outputs: np.ndarray
 
-    def table(self, channels: int) -> np.ndarray:
-        """The table that compiled code reads, a row for each image; ``channels``: of the results."""
+    def block(self, channels: int) -> np.ndarray:
+        """The block that compiled code reads, with its table filled in; ``channels``: of the results."""
         from penstock.kernels.codecs.nvimgcodec import loop
 
-        table = np.zeros((len(self.files), loop.IMAGE_WORDS), np.int64)
+        block = np.zeros(loop.block_words(len(self.files)), np.int64)
+        table = table_of(block, len(self.files))
         table[:, loop.DATA] = self.files.places
         table[:, loop.LENGTH] = self.files.sizes
         table[:, loop.OUTPUT] = self.outputs
         table[:, loop.HEIGHT : loop.WIDTH + 1] = self.sizes
         table[:, loop.CHANNELS] = channels
         table[:, loop.TOP : loop.RIGHT + 1] = self.regions
-        return table
+        return block
+
+
+def table_of(block: np.ndarray, count: int) -> np.ndarray:
+    """The table in a block of a batch, with a row for each image."""
+    from penstock.kernels.codecs.nvimgcodec import loop
+
+    return block[loop.BATCH_WORDS : loop.BATCH_WORDS + count * loop.IMAGE_WORDS].reshape(count, loop.IMAGE_WORDS)
 
 
 class Templates:
@@ -100,48 +108,49 @@ class Templates:
         self._view = CodeStreamView(region=Region(ndim=2))
         self._params = DecodeParams(apply_exif_orientation=0)
         structures = (self._info, self._seen, self._view, self._params)
-        self.info, self.seen, self.view, self.params = map(ctypes.addressof, structures)
+        self._addresses = tuple(map(ctypes.addressof, structures))
+
+    def words(self, instance: int) -> np.ndarray:
+        """The words of a batch that all batches share; ``instance``: handle of the library's instance."""
+        from penstock.kernels.codecs.nvimgcodec import loop
+
+        words = np.zeros(loop.BATCH_WORDS, np.int64)
+        words[[loop.INFO, loop.SEEN, loop.VIEW, loop.PARAMS]] = self._addresses
+        words[loop.INSTANCE], words[loop.FUNCTION_TABLE] = instance, _functions().ctypes.data
+        return words
 
 
 class Batch:
     """Images being decoded together.
 
     Args:
-        images: the images.
-        channels: of the results.
-        templates: of the library's structures.
+        block: with its table filled in.
+        count: of the images.
+        constants: the words that the decoder's batches of this kind share.
+        base: added to the addresses in the table.
 
     Attributes:
-        words: the arguments of the compiled loop.
+        address: of the block, for the compiled loop.
+        words: the first of the block, the arguments of the loop.
     """
 
-    def __init__(self, images: EncodedImages, channels: int, templates: Templates) -> None:
+    def __init__(self, block: np.ndarray, count: int, constants: np.ndarray, base: int) -> None:
         from penstock.kernels.codecs.nvimgcodec import loop
 
-        # Compiled code reads these until the job is done, so they must not move.
-        count = len(images.files)
-        self._table = images.table(channels)
-        self._work = np.empty(loop.work_words(count), np.int64)
-        self._templates = templates
-        self.words = np.zeros(loop.BATCH_WORDS, np.int64)
-        self.words[loop.COUNT] = count
-        self.words[loop.TABLE], self.words[loop.WORK] = self._table.ctypes.data, self._work.ctypes.data
-        self.words[loop.INFO], self.words[loop.SEEN] = templates.info, templates.seen
-        self.words[loop.VIEW], self.words[loop.PARAMS] = templates.view, templates.params
-        self.words[loop.FUNCTION_TABLE] = _functions().ctypes.data
+        # Compiled code reads the block until the job is done, so it must not move.
+        self.words = block
+        self.address: int = loop.complete_block(block, count, constants, base)
+        self._states = table_of(block, count)[:, loop.STATE]
+        self._second = loop.SECOND
 
     @property
     def had_second(self) -> bool:
         """Whether there was a second decoder when the batch was submitted."""
-        from penstock.kernels.codecs.nvimgcodec import loop
-
-        return bool(self.words[loop.SECOND])
+        return bool(self.words[self._second])
 
     def states(self) -> list[int]:
         """The state of each image: 0 if it is not decoded, else the number of the decoder that decoded it."""
-        from penstock.kernels.codecs.nvimgcodec import loop
-
-        states: list[int] = self._table[:, loop.STATE].tolist()
+        states: list[int] = self._states.tolist()
         return states
 
 
@@ -174,11 +183,13 @@ class Decoded:
         On a GPU, work submitted to the stream afterwards sees the pixels.
         """
         self._job.wait()
-        if not all(self._batch.states()) and not self.had_second and self._decoder.make_second():
+        states = self._batch.states()
+        if 0 in states and not self.had_second and self._decoder.make_second():
             self._job = self._decoder.run(self._batch, self._keep)
             self._job.wait()
+            states = self._batch.states()
         self._keep = None
-        return self._batch.states()
+        return states
 
 
 class BatchDecoder:
@@ -209,7 +220,11 @@ class BatchDecoder:
         self._thread = BackgroundThread("penstock-decoder")
         self._last: Job | None = None
         # One for each kind of batch, as batches are decoded one at a time.
-        self._templates: dict[tuple[PixelFormat, int], Templates] = {}
+        self._templates: dict[tuple[PixelFormat, int], tuple[Templates, np.ndarray]] = {}
+        from penstock.kernels.codecs.nvimgcodec import loop
+
+        self._function: int = loop.decode_batch.address
+        self._places = loop.FIRST, loop.SECOND
         self.close = weakref.finalize(self, _close, self._thread, self._instance)
 
     def decode(self, images: EncodedImages, pixels: PixelFormat, stream: int = 0, keep: object = None) -> Decoded:
@@ -221,20 +236,31 @@ class BatchDecoder:
             stream: the CUDA stream to order work on.
             keep: object to keep alive until the batch is decoded: the owner of the outputs.
         """
-        templates = self._templates.get((pixels, stream))
-        if templates is None:
-            templates = self._templates[pixels, stream] = Templates(pixels, stream, self._on_host)
-        return Decoded(self, Batch(images, pixels.channels, templates), (images, keep))
+        return self.decode_block(images.block(pixels.channels), len(images.files), 0, pixels, stream, (images, keep))
+
+    def decode_block(
+        self, block: np.ndarray, count: int, base: int, pixels: PixelFormat, stream: int, keep: object
+    ) -> Decoded:
+        """Starts decoding a batch whose table is filled in already.
+
+        Args:
+            block: of the batch.
+            count: of its images.
+            base: added to the addresses in the table.
+            pixels, stream, keep: as in :meth:`decode`.
+        """
+        known = self._templates.get((pixels, stream))
+        if known is None:
+            templates = Templates(pixels, stream, self._on_host)
+            known = self._templates[pixels, stream] = templates, templates.words(self._instance.handle)
+        templates, constants = known
+        return Decoded(self, Batch(block, count, constants, base), (keep, templates))
 
     def run(self, batch: Batch, keep: object) -> Job:
         """Submits a batch; images that are decoded already are skipped."""
-        from penstock.kernels.codecs.nvimgcodec import loop
-
-        batch.words[loop.INSTANCE] = self._instance.handle
-        batch.words[loop.FIRST], batch.words[loop.SECOND] = self._first, self._second
-        function = loop.decode_batch.address
-        assert function is not None
-        last = self._last = Job(function, batch.words.ctypes.data, (batch, keep))
+        first, second = self._places
+        batch.words[first], batch.words[second] = self._first, self._second
+        last = self._last = Job(self._function, batch.address, (batch, keep))
         self._thread.submit(last)
         return last
 

@@ -6,10 +6,12 @@ batch.
 
 from __future__ import annotations
 
+import numpy as np
 from numba import cfunc, types
 
 from penstock.kernels.codecs.nvimgcodec.library import FUNCTIONS, CodeStreamView, ImageInfo, PlaneInfo, Region
 from penstock.kernels.cpu.foreign import call, set_int, set_word, word_at
+from penstock.kernels.cpu.jpeg import headers
 from penstock.kernels.cpu.options import inner, kernel
 
 # The words of a batch: numbers, and addresses held by :class:`penstock.kernels.codecs.nvimgcodec.decoder.Batch`.
@@ -29,6 +31,8 @@ _INFO_BUFFER = ImageInfo.buffer.offset
 _VIEW_STARTS = CodeStreamView.region.offset + Region.start.offset
 _VIEW_ENDS = CodeStreamView.region.offset + Region.end.offset
 UINT8_SAMPLES = 0x0802
+ALIGNMENT = 256
+"""Of decoded images, in bytes."""
 _SUCCESS = 1
 
 (
@@ -45,9 +49,64 @@ _SUCCESS = 1
 ) = range(len(FUNCTIONS))
 
 
-def work_words(count: int) -> int:
-    """Words of work space that the loop needs for ``count`` images."""
-    return count * _WORK_COLUMNS + _WORK_EXTRA
+def block_words(count: int) -> int:
+    """Words of a block for ``count`` images: those of the batch, the table, and the loop's work space."""
+    return BATCH_WORDS + count * (IMAGE_WORDS + _WORK_COLUMNS) + _WORK_EXTRA
+
+
+@kernel
+def prepare_jpegs(
+    places: np.ndarray, sizes: np.ndarray, channels: int, most: int, block: np.ndarray, found: np.ndarray
+) -> tuple[int, int]:
+    """Fills the table in a block of zeros for files that are all ordinary JPEGs, whole, and stored upright.
+
+    Args:
+        places, sizes: addresses and bytes of the files.
+        channels: of the decoded images.
+        most: pixels that an image may have; 0: any number.
+        block: of the batch, whose images get offsets in place of addresses to decode to.
+        found: their headers, as :func:`penstock.kernels.cpu.jpeg.headers.read_headers` gives them; zeros before.
+
+    Returns:
+        The bytes that the decoded images take, and the sum of their pixels; zeros if one of the files is of another kind.
+    """
+    room = pixels = 0
+    for index in range(len(places)):
+        header = found[index]
+        if not headers.read_header(places[index], sizes[index], header):
+            return 0, 0
+        own = header[headers.HEIGHT] * header[headers.WIDTH]
+        if headers.is_turned(header[headers.ORIENTATION]) or (most != 0 and own > most):
+            return 0, 0
+        if not headers.is_whole(places[index], sizes[index]):
+            return 0, 0
+        image = BATCH_WORDS + IMAGE_WORDS * index
+        block[image + DATA], block[image + LENGTH], block[image + OUTPUT] = places[index], sizes[index], room
+        block[image + HEIGHT], block[image + WIDTH] = header[headers.HEIGHT], header[headers.WIDTH]
+        block[image + CHANNELS] = channels
+        room += -(-own * channels // ALIGNMENT) * ALIGNMENT
+        pixels += own
+    return room, pixels
+
+
+@kernel
+def complete_block(block: np.ndarray, count: int, constants: np.ndarray, base: int) -> int:
+    """Fills in the words of a batch whose table is filled in; returns the block's address.
+
+    Args:
+        block: of the batch.
+        count: of its images.
+        constants: the words that all batches of this kind share.
+        base: added to what the table says of where to decode to.
+    """
+    address = block.ctypes.data
+    block[:BATCH_WORDS] = constants
+    block[COUNT] = count
+    block[TABLE] = address + _WORD * BATCH_WORDS
+    block[WORK] = block[TABLE] + _WORD * IMAGE_WORDS * count
+    for index in range(count):
+        block[BATCH_WORDS + IMAGE_WORDS * index + OUTPUT] += base
+    return address
 
 
 @kernel

@@ -87,7 +87,7 @@ def _read_frame(place: int, length: int, size: int, found: np.ndarray) -> bool:
 
 
 @inner
-def _read_header(data: int, size: int, found: np.ndarray) -> bool:
+def read_header(data: int, size: int, found: np.ndarray) -> bool:
     """Reads a file's segments up to the first scan; returns False if anything about them is unusual."""
     if size < 4 or byte_at(data) != 0xFF or byte_at(data + 1) != 0xD8:
         return False
@@ -114,18 +114,29 @@ def _read_header(data: int, size: int, found: np.ndarray) -> bool:
 @kernel
 def _read_headers(places: np.ndarray, sizes: np.ndarray, found: np.ndarray) -> None:
     for number in range(len(places)):
-        if not _read_header(places[number], sizes[number], found[number]):
+        if not read_header(places[number], sizes[number], found[number]):
             found[number, CHANNELS] = 0
+
+
+@inner
+def is_whole(place: int, size: int) -> bool:
+    """Whether the file at an address ends as JPEGs do, before any zeros."""
+    while size > 0 and byte_at(place + size - 1) == 0:
+        size -= 1
+    return size >= 2 and byte_at(place + size - 2) == 0xFF and byte_at(place + size - 1) == 0xD9
+
+
+@inner
+def is_turned(orientation: int) -> bool:
+    """Whether an image with this orientation is not stored upright."""
+    return 2 <= orientation <= 8
 
 
 @kernel
 def fill_whole(places: np.ndarray, sizes: np.ndarray, whole: np.ndarray) -> None:
     """Tells for the files at these addresses whether they end as JPEGs do, before any zeros."""
     for number in range(len(places)):
-        place, size = places[number], sizes[number]
-        while size > 0 and byte_at(place + size - 1) == 0:
-            size -= 1
-        whole[number] = size >= 2 and byte_at(place + size - 2) == 0xFF and byte_at(place + size - 1) == 0xD9
+        whole[number] = is_whole(places[number], sizes[number])
 
 
 def read_headers(places: np.ndarray, sizes: np.ndarray) -> np.ndarray:
