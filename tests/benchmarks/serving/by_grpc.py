@@ -1,0 +1,96 @@
+"""Photographs sent to a model on a GPU by gRPC, by many clients.
+
+    python tests/benchmarks/serving/by_grpc.py [--clients 32] [--way native] [--json FILE]
+
+The clients are threads of several processes, as one process's Python would take longer than the server. Answers, of 0.6 MB
+each, come back by gRPC too. Needs tritonclient[grpc] where it runs, and a serving environment.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import statistics
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from itertools import chain
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from bench import OURS, encoded_images
+from turns import headline, keep
+from ways import write_gpu_models
+
+from penstock.serving.server import WAYS, LocalServer
+
+
+def asked(address: str, images: Sequence[bytes], clients: int, begin: float, end: float) -> list[float]:
+    """Seconds that each request of some clients took which was answered between two times of the system's clock."""
+    import numpy as np
+    from tritonclient.grpc import InferenceServerClient, InferInput, InferRequestedOutput
+
+    def inputs(image: bytes) -> list[InferInput]:
+        given = InferInput("encoded_image", [1, 1], "BYTES")
+        given.set_data_from_numpy(np.array([[image]], np.object_))
+        return [given]
+
+    prepared, wanted = list(map(inputs, images)), [InferRequestedOutput("image")]
+    took: list[float] = []
+
+    def client(number: int) -> None:
+        with InferenceServerClient(address) as connection:
+            while time.time() < end:
+                number += 1
+                started = time.perf_counter()
+                answer = connection.infer(OURS, prepared[number % len(prepared)], outputs=wanted)
+                latency = time.perf_counter() - started
+                assert answer.as_numpy("image").shape == (1, 3, 224, 224)
+                if begin <= time.time() < end:
+                    took.append(latency)
+
+    threads = [threading.Thread(target=client, args=(number,)) for number in range(clients)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return took
+
+
+def main() -> None:
+    """Measures, and prints the figures."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--clients", type=int, default=32)
+    parser.add_argument("--processes", type=int, default=8)
+    parser.add_argument("--seconds", type=float, default=5.0)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--way", choices=WAYS, default="native")
+    parser.add_argument("--images", type=Path, help="a folder of JPEG files")
+    parser.add_argument("--json", type=Path, help="where to write the figures")
+    options = parser.parse_args()
+    images, source = encoded_images(options.images)
+    rows = []
+    with tempfile.TemporaryDirectory() as folder, multiprocessing.get_context("spawn").Pool(options.processes) as pool:
+        write_gpu_models(Path(folder))
+        with LocalServer(folder, way=options.way) as server:
+            address = server.grpc_url
+            share = options.clients // options.processes
+            for _ in range(options.rounds + 1):
+                begin = time.time() + 1.5
+                work = (address, images, share, begin, begin + options.seconds)
+                took = sorted(chain.from_iterable(pool.starmap(asked, [work] * options.processes)))
+                rows.append({"requests/s": len(took) / options.seconds, "p50 ms": 1e3 * statistics.median(took)})
+    # The first round is for warming up.
+    rows = rows[1:]
+    print(headline())
+    print(f"{options.clients} clients in {options.processes} processes, {options.way}; {source}")
+    for row in rows:
+        print(", ".join(f"{name} {value:.1f}" for name, value in row.items()))
+    keep("serving-grpc", [{"clients": options.clients, "way": options.way, **row} for row in rows], options.json)
+
+
+if __name__ == "__main__":
+    main()
