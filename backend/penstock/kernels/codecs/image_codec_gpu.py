@@ -37,7 +37,16 @@ from penstock.kernels.codecs.image_description import (
     JpegHeaders,
 )
 from penstock.kernels.codecs.libraries import nvimgcodec
-from penstock.kernels.codecs.nvimgcodec.decoder import BGR, GRAY, RGB, BatchDecoder, Decoded, EncodedImages, table_of
+from penstock.kernels.codecs.nvimgcodec.decoder import (
+    BGR,
+    GRAY,
+    RGB,
+    BatchDecoder,
+    Decoded,
+    EncodedImages,
+    compiled_loop,
+    table_of,
+)
 from penstock.kernels.codecs.nvimgcodec.library import Backend, Policy, Share, library
 from penstock.kernels.colour import TO_YCBCR, YCBCR_OFFSET
 from penstock.kernels.cuda.launch import Located, Places
@@ -202,9 +211,7 @@ class GpuImageDecoder:
         pixels = _FORMATS.get(self._output_type)
         if pixels is None:
             return None
-        from penstock.kernels.codecs.nvimgcodec import loop
-
-        count = len(files)
+        loop, count = compiled_loop(), len(files)
         block = np.zeros(loop.block_words(count), np.int64)
         found = np.zeros((count, HEADER_COLUMNS), np.int64)
         room, total = loop.prepare_jpegs(files.places, files.sizes, pixels.channels, limits.pixels or 0, block, found)

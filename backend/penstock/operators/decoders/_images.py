@@ -363,9 +363,9 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
 
     def begin(self, workspace: Workspace) -> None:
         """Like the first half of :meth:`run_batch`, but nothing is allocated ahead: each image stays where it is decoded."""
-        from penstock.kernels.codecs.image_codec_gpu import GpuImageDecoder, Jobs
-
         if self._gpu is None:
+            from penstock.kernels.codecs.image_codec_gpu import GpuImageDecoder
+
             self._gpu = GpuImageDecoder(self.args, self.given("hw_decoder_load"), workspace.num_threads)
         self.describe(workspace)
         if self.decodes_whole and not workspace.failures:
@@ -374,6 +374,8 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
                 workspace.samples = PlannedSamples(self, workspace)
                 return
         (shapes,) = self.infer_samples(workspace, 1)
+        from penstock.kernels.codecs.image_codec_gpu import Jobs
+
         jobs, indices = Jobs(), workspace.live_indices
         if indices:
             infos = workspace.inputs[0].source_infos
@@ -391,16 +393,16 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
         return bool(workspace.begun.is_ready)
 
     def _run_on_gpu(self, workspace: Workspace) -> None:
-        from penstock.kernels.codecs.image_codec_gpu import as_array
-        from penstock.kernels.cuda.launch import Located, Places
-
         if workspace.begun is None:
             self.begin(workspace)
-        spec = self._output
-        decoded = self._gpu.finish(workspace.begun, workspace.parallel, workspace.decoding)
-        if isinstance(decoded, Places) and len(decoded) == workspace.batch_size:
+        spec, begun = self._output, workspace.begun
+        decoded = self._gpu.finish(begun, workspace.parallel, workspace.decoding)
+        if decoded is begun.places and len(decoded) == workspace.batch_size:
             workspace.outputs = [TensorListGPU.of_located(decoded, spec.layout, spec.dtype, 3)]
             return
+        from penstock.kernels.codecs.image_codec_gpu import as_array
+        from penstock.kernels.cuda.launch import Located
+
         images: list[Any] = [None] * workspace.batch_size
         for index, image in zip(workspace.live_indices, decoded):
             if isinstance(image, Exception):

@@ -7,6 +7,7 @@ import functools
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
@@ -65,8 +66,7 @@ class EncodedImages(NamedTuple):
 
     def block(self, channels: int) -> np.ndarray:
         """The block that compiled code reads, with its table filled in; ``channels``: of the results."""
-        from penstock.kernels.codecs.nvimgcodec import loop
-
+        loop = compiled_loop()
         block = np.zeros(loop.block_words(len(self.files)), np.int64)
         table = table_of(block, len(self.files))
         table[:, loop.DATA] = self.files.places
@@ -78,10 +78,17 @@ class EncodedImages(NamedTuple):
         return block
 
 
-def table_of(block: np.ndarray, count: int) -> np.ndarray:
-    """The table in a block of a batch, with a row for each image."""
+@functools.cache
+def compiled_loop() -> ModuleType:
+    """The module of the compiled loop, which loads numba."""
     from penstock.kernels.codecs.nvimgcodec import loop
 
+    return loop
+
+
+def table_of(block: np.ndarray, count: int) -> np.ndarray:
+    """The table in a block of a batch, with a row for each image."""
+    loop = compiled_loop()
     return block[loop.BATCH_WORDS : loop.BATCH_WORDS + count * loop.IMAGE_WORDS].reshape(count, loop.IMAGE_WORDS)
 
 
@@ -112,8 +119,7 @@ class Templates:
 
     def words(self, instance: int) -> np.ndarray:
         """The words of a batch that all batches share; ``instance``: handle of the library's instance."""
-        from penstock.kernels.codecs.nvimgcodec import loop
-
+        loop = compiled_loop()
         words = np.zeros(loop.BATCH_WORDS, np.int64)
         words[[loop.INFO, loop.SEEN, loop.VIEW, loop.PARAMS]] = self._addresses
         words[loop.INSTANCE], words[loop.FUNCTION_TABLE] = instance, _functions().ctypes.data
@@ -135,8 +141,7 @@ class Batch:
     """
 
     def __init__(self, block: np.ndarray, count: int, constants: np.ndarray, base: int) -> None:
-        from penstock.kernels.codecs.nvimgcodec import loop
-
+        loop = compiled_loop()
         # Compiled code reads the block until the job is done, so it must not move.
         self.words = block
         self.address: int = loop.complete_block(block, count, constants, base)
@@ -221,8 +226,7 @@ class BatchDecoder:
         self._last: Job | None = None
         # One for each kind of batch, as batches are decoded one at a time.
         self._templates: dict[tuple[PixelFormat, int], tuple[Templates, np.ndarray]] = {}
-        from penstock.kernels.codecs.nvimgcodec import loop
-
+        loop = compiled_loop()
         self._function: int = loop.decode_batch.address
         self._places = loop.FIRST, loop.SECOND
         self.close = weakref.finalize(self, _close, self._thread, self._instance)
