@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from operator import attrgetter
 
 import numpy as np
 
@@ -11,6 +12,8 @@ from penstock.data_types import from_numpy_dtype
 from penstock.tensors import HostPool, Tensor, TensorList, TensorListCPU, TensorListGPU
 from penstock.tensors.tensor import check_layout, device_view, host_view
 from penstock.tensors.tensor_list import check_samples
+
+_DTYPE, _NDIM = attrgetter("dtype"), attrgetter("ndim")
 
 
 def to_batch(
@@ -92,13 +95,21 @@ def _batch_of(data: Sequence[object]) -> TensorList:
 def _common_kind(data: Sequence[object]) -> type[TensorList] | None:
     """The kind of a batch of nothing but arrays of one type and rank; None: each is to be looked at."""
     types = set(map(type, data))
-    if len(types) != 1 or len({(getattr(array, "dtype", None), getattr(array, "ndim", None)) for array in data}) != 1:
+    if len(types) != 1:
         return None
     (kind,) = types
-    if kind is np.ndarray:
-        return TensorListCPU
+    if kind is not np.ndarray and kind is not _array_of_cupy():
+        return None
+    for facts in (map(_DTYPE, data), map(_NDIM, data)):
+        found = list(facts)
+        if found.count(found[0]) != len(found):
+            return None
+    return TensorListCPU if kind is np.ndarray else TensorListGPU
+
+
+def _array_of_cupy() -> type | None:
     cupy = sys.modules.get("cupy")
-    return TensorListGPU if cupy is not None and kind is cupy.ndarray else None
+    return None if cupy is None else cupy.ndarray
 
 
 def _sample(item: object) -> object:

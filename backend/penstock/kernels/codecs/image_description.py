@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, overload
@@ -18,34 +17,29 @@ class EncodedFiles:
 
     Args:
         files: uint8 of shape (n,), contiguous.
+        places: their addresses, int64, if they are known.
+        sizes: their bytes, int64, if they are known.
 
     Attributes:
-        files: the same.
+        files, places, sizes: the same.
     """
 
-    def __init__(self, files: Sequence[np.ndarray]) -> None:
-        self.files = files
+    def __init__(
+        self, files: Sequence[np.ndarray], places: np.ndarray | None = None, sizes: np.ndarray | None = None
+    ) -> None:
+        if places is None or sizes is None:
+            places = np.array([file.__array_interface__["data"][0] for file in files], np.int64)
+            sizes = np.array([file.size for file in files], np.int64)
+        self.files, self.places, self.sizes = files, places, sizes
 
     def __len__(self) -> int:
         return len(self.files)
-
-    @functools.cached_property
-    def places(self) -> np.ndarray:
-        """Their addresses, int64."""
-        return np.array([file.__array_interface__["data"][0] for file in self.files], np.int64)
-
-    @functools.cached_property
-    def sizes(self) -> np.ndarray:
-        """Their bytes, int64."""
-        return np.array([file.size for file in self.files], np.int64)
 
     def take(self, indices: Sequence[int]) -> EncodedFiles:
         """Some of them."""
         if len(indices) == len(self.files):
             return self
-        taken = EncodedFiles([self.files[index] for index in indices])
-        taken.places, taken.sizes = self.places[indices], self.sizes[indices]
-        return taken
+        return EncodedFiles([self.files[index] for index in indices], self.places[indices], self.sizes[indices])
 
     def are_whole(self) -> np.ndarray:
         """For each, whether it ends as a JPEG does, apart from zeros."""

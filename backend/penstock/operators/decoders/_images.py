@@ -37,7 +37,7 @@ from penstock.schema import Argument, Deprecation, OutputSpec, PlanColumns, Samp
 from penstock.schema.image_chain import PixelSource
 from penstock.schema.tolerance import ON_ERROR
 from penstock.schema.workspace import PlannedSamples
-from penstock.tensors import TensorListGPU
+from penstock.tensors import TensorListCPU, TensorListGPU
 
 _OUTPUT_TYPES = (UINT8, INT8, UINT16, INT16, UINT32, INT32, FLOAT)
 
@@ -134,20 +134,26 @@ class Encoded:
     """The encoded images of a batch.
 
     Args:
-        samples: their bytes.
+        batch: their bytes.
 
     Attributes:
         headers: those that were read one by one, by the position of the sample.
     """
 
-    def __init__(self, samples: Sequence[np.ndarray]) -> None:
-        self._samples = samples
+    def __init__(self, batch: TensorListCPU) -> None:
+        self._batch = batch
         self.headers: dict[int, ImageHeader] = {}
 
     @functools.cached_property
     def files(self) -> EncodedFiles:
         """The bytes of all samples."""
-        return EncodedFiles([_bytes_of(sample) for sample in self._samples])
+        from penstock.kernels.cpu.array_objects import places_of_bytes
+
+        samples = self._batch.samples
+        placed = places_of_bytes(samples) if self._batch.dtype == UINT8 else None
+        if placed is not None:
+            return EncodedFiles(samples, *placed)
+        return EncodedFiles([_bytes_of(sample) for sample in samples])
 
 
 class DecodePlan(NamedTuple):
@@ -203,7 +209,7 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
 
     def describe(self, workspace: Workspace[Encoded]) -> list[OutputSpec]:
         check_encoded(workspace)
-        workspace.state = Encoded(workspace.inputs[0].samples)
+        workspace.state = Encoded(workspace.inputs[0])
         return [self._output]
 
     @property

@@ -1,0 +1,29 @@
+"""Addresses and sizes of arrays, as compiled code reads them from NumPy's objects."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from penstock.kernels.cpu.array_objects import places_of_bytes
+
+BYTES = np.arange(100, dtype=np.uint8)
+
+
+def read_only() -> np.ndarray:
+    return np.frombuffer(b"some bytes", np.uint8)
+
+
+def test_places_are_those_that_numpy_tells() -> None:
+    arrays = [BYTES, BYTES[7:], BYTES[3:4], BYTES[::7][:1], BYTES[5:5], read_only(), np.zeros(1 << 20, np.uint8)]
+    for given in (arrays, arrays[:1], []):
+        found = places_of_bytes(given)
+        assert found is not None
+        places, sizes = found
+        assert places.tolist() == [array.ctypes.data for array in given]
+        assert sizes.tolist() == [array.size for array in given]
+
+
+@pytest.mark.parametrize("other", [BYTES[::2], BYTES[::-1], BYTES.reshape(10, 10), np.array(3, np.uint8)])
+def test_others_are_left_to_python(other: np.ndarray) -> None:
+    assert places_of_bytes([BYTES, other]) is None
