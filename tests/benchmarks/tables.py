@@ -30,6 +30,8 @@ def main() -> None:
         _readers(),
         "## GPU memory",
         _memory(),
+        "## A training loop on a GPU",
+        _training(),
     ]
     (RESULTS / "tables.md").write_text("\n\n".join(sections) + "\n")
 
@@ -104,6 +106,13 @@ def _memory() -> str:
         [f"A, batch {row['batch']}", *(f"{row['MiB'][who]:.0f}" for who in ("DALI", "Penstock"))] for row in run["rows"]
     ]
     return f"{_origin(run)}; the CUDA context included:\n\n{_table(['pipeline', 'DALI, MiB', 'Penstock'], rows)}"
+
+
+def _training() -> str:
+    run = _run("training-gpu")
+    rows = [[row["work"], *(f"{time:.3f}" for time in row["ms"].values()), _ratio(row)] for row in run["rows"]]
+    names = [f"{name}, ms" for name in run["rows"][0]["ms"]]
+    return f"{_origin(run)}; time for each image:\n\n{_table(['loop', *names, 'DALI / Penstock'], rows)}"
 
 
 if __name__ == "__main__":
