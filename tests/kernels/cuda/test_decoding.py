@@ -14,6 +14,9 @@ from PIL import Image
 
 from penstock import fn, pipeline_def, types
 from penstock.kernels.codecs import image_codec_gpu
+from penstock.kernels.codecs.decoding import Decoding
+from penstock.kernels.codecs.image_description import EncodedFiles
+from penstock.kernels.codecs.limits import Limits
 from penstock.kernels.codecs.nvimgcodec.decoder import BatchDecoder
 from penstock.kernels.codecs.nvimgcodec.library import Backend, Share
 
@@ -90,6 +93,33 @@ def test_images_are_those_of_the_cpu(define: Define) -> None:
 def test_zeros_after_an_image_are_ignored(padding: int) -> None:
     encoded = [np.concatenate([saved(), np.zeros(padding, np.uint8)])]
     np.testing.assert_array_equal(run(whole, encoded, "mixed")[0], run(whole, [saved()], "cpu")[0])
+
+
+def decoder(**arguments: Any) -> image_codec_gpu.GpuImageDecoder:
+    @pipeline_def(batch_size=1, num_threads=1, device_id=0)
+    def pipeline() -> Any:
+        return fn.decoders.image(fn.external_source(lambda: [saved()]), device="mixed", **arguments)
+
+    running: Any = pipeline()
+    running.build()
+    (step,) = running.executor.plan.early
+    return image_codec_gpu.GpuImageDecoder(step.operator.args, given_load=False, num_threads=1)
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize("other", [turned(6), saved("PNG"), saved()[:-200], np.zeros(50, np.uint8), saved(height=400)])
+def test_ordinary_jpegs_are_begun_without_a_look_at_each(other: np.ndarray) -> None:
+    few = Decoding(limits=Limits(pixels=100 * 100))
+    begun = decoder().begin_jpegs(EncodedFiles([saved(), saved(height=41, subsampling=0)]), few)
+    assert begun is not None
+    assert begun.join() == [1, 1]
+    assert begun.jobs.shapes == [(40, 56, 3), (41, 56, 3)]
+    assert decoder().begin_jpegs(EncodedFiles([saved(), other]), few) is None
+
+
+@pytest.mark.parametrize("arguments", [{"dtype": types.FLOAT}, {"output_type": types.YCbCr}])
+def test_images_to_be_converted_are_looked_at(arguments: dict[str, Any]) -> None:
+    assert decoder(**arguments).begin_jpegs(EncodedFiles([saved()])) is None
 
 
 def test_broken_images_fail_alone() -> None:
