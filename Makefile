@@ -115,17 +115,27 @@ bench-presets: $(PARITY)/.ready  ## Presets beside the classes of transformers, 
 .PHONY: bench
 bench: bench-engine bench-presets bench-serving  ## Speed beside real DALI: operators, pipelines, growth, serving (half an hour)
 
+# What only rows on a GPU need.
+$(COMPARES)/.ready-gpu: $(COMPARES)/.ready
+	$(BIN)/python -m pip --python $(COMPARES)/bin/python install --quiet --disable-pip-version-check -e ".[gpu]" torch torchvision
+	@touch $@
+
 .PHONY: bench-engine
-bench-engine: $(COMPARES)/.ready  ## Pipelines, operators, loops and readers compared with DALI on CPU; on a GPU: ARGS=--gpu
+bench-engine: $(COMPARES)/.ready$(if $(findstring --gpu,$(ARGS)),-gpu)  ## Pipelines, operators, loops and readers compared with DALI on CPU; on a GPU: ARGS=--gpu
 	@for suite in pipelines operators $(if $(findstring --gpu,$(ARGS)),gpu_memory training,operators_generated loops growth readers); do \
 		PYTHONPATH=backend $(COMPARES)/bin/python tests/benchmarks/$$suite.py \
 			$(if $(findstring --gpu,$(ARGS)),$$(test $$suite = gpu_memory -o $$suite = training || echo $(ARGS)),$(ARGS)) || exit 1; done
 	@$(COMPARES)/bin/python tests/benchmarks/tables.py
 
 .PHONY: bench-serving
-bench-serving: setup $(DALI)/.ready  ## Speed and memory through Triton, against DALI, Pillow and the floor
+bench-serving: setup $(DALI)/.ready  ## Speed and memory through Triton, against DALI, Pillow and the floor; on a GPU: ARGS=--gpu
+ifneq (,$(findstring --gpu,$(ARGS)))
+	$(BIN)/python tests/benchmarks/serving/ways.py $(ARGS)
+	$(BIN)/python tests/benchmarks/serving/by_grpc.py
+else
 	$(BIN)/python tests/benchmarks/serving/bench.py --dali-env $(DALI) $(ARGS)
 	$(BIN)/python tests/benchmarks/serving/ways.py
+endif
 
 # Real DALI, which the benchmark runs in a plain Python model in the same Triton.
 $(DALI)/.ready: $(SERVE)/.ready
