@@ -65,7 +65,7 @@ class Recorder:
         self._wrap(Executor, "_begin", self._on_host(BEGINS))
         self._wrap(Executor, "_complete", self._on_host(COMPLETES))
         self._wrap(Session, "take", self._on_host(RUNS))
-        self._wrap(BatchDecoder, "decode", self._decode)
+        self._wrap(BatchDecoder, "decode_block", self._decode)
         self._wrap(Begun, "join", self._join)
         self._wrap(FusedOperator, "run", self._resize)
         cupy.cuda.runtime.deviceSynchronize()
@@ -86,7 +86,8 @@ class Recorder:
 
         return around
 
-    def _decode(self, call: Callable[[], Any], _decoder: Any, _images: Any, _pixels: Any, stream: int, *_: Any) -> Any:
+    def _decode(self, call: Callable[[], Any], _decoder: Any, *given: Any) -> Any:
+        _block, _count, _base, _pixels, stream, _keep = given
         span = Span(DECODES, stream_at(stream, 0).record(cupy.cuda.Event()))
         self._decoding.append(span)
         return call()
