@@ -147,6 +147,7 @@ class RawModule:
 
 class _Stream:
     ptr = 0
+    null: _Stream
 
     def __init__(self, non_blocking: bool = False) -> None:
         pass
@@ -165,6 +166,9 @@ class _Stream:
 
     def wait_event(self, event: Any) -> None:
         pass
+
+
+_Stream.null = _Stream()
 
 
 class _Event:

@@ -144,8 +144,10 @@ def test_sequences_spread_over_whole_videos(clip: str, tmp_path: Path) -> None:
 
 
 def test_other_colour_spaces_are_refused(clip: str) -> None:
-    with pytest.raises(RuntimeError, match="RGB"):
-        _run(lambda: fn.experimental.readers.video(filenames=[clip], sequence_length=1, image_type=types.GRAY))
+    with pytest.raises(RuntimeError, match="RGB, GRAY or YCbCr"):
+        _run(lambda: fn.experimental.readers.video(filenames=[clip], sequence_length=1, image_type=types.BGR))
+    with pytest.raises(RuntimeError, match="RGB, GRAY or YCbCr"):
+        _decode(clip, image_type=types.BGR)
 
 
 _SESSION = b"v=0\r\no=- 0 0 IN IP4 127.0.0.1\r\ns=x\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\nm=video 5004 RTP/AVP 96\r\na=rtpmap:96 H264/90000\r\n"

@@ -122,7 +122,7 @@ def test_colours(shape: tuple[int, int], full_range: bool) -> None:
         for rows, columns in (shape, (shape[0] // 2, shape[1] // 2), (shape[0] // 2, shape[1] // 2))
     )
     output = np.empty((*shape, 3), np.uint8)
-    planes_to_rgb(luma, u, v, full_range, output)
+    planes_to_rgb(luma, u, v, np.float32(1), full_range, output)
     y = luma.astype(np.float32) if full_range else (luma.astype(np.float32) - 16) * np.float32(255 / 219)
     scale = np.float32(1 if full_range else 255 / 224)
     u, v = (doubled(doubled((plane.astype(np.float32) - 128) * scale, 0), 1) for plane in (u, v))

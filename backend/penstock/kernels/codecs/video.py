@@ -7,32 +7,37 @@ frames that refer to later ones) are decoded once for it, and their packets are 
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import io
 import itertools
+import threading
 import weakref
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
+from penstock.data_types import RGB, DALIImageType
 from penstock.kernels.codecs.decoding import FREELY, Decoding
 from penstock.kernels.codecs.headers.video import CONTAINERS, CorruptVideoError, check_video
 from penstock.kernels.codecs.limits import UNLIMITED, Limits
+from penstock.kernels.codecs.video_pixels import channels_of, write_pixels
+from penstock.kernels.codecs.video_sound import SoundFormat, SoundTrack, has_sound
 from penstock.storage import ANYWHERE
 
 if TYPE_CHECKING:
     from av.packet import Packet
+    from av.video.codeccontext import VideoCodecContext
     from av.video.frame import VideoFrame
 
     from penstock.kernels.codecs.worker_pool import DecoderPool
 
 _PADDING = 1 << 16
-_FULL_RANGE = 2  # AVCOL_RANGE_JPEG
 _USUAL_RATE = 25
 # How many key frames earlier than needed a file is entered at most, and how many seconds before its beginning.
 _MOST_KEYS_AHEAD, _MARGIN = 3, 10
@@ -44,10 +49,10 @@ class Clip(Protocol):
     """A video from which frames are taken.
 
     Attributes:
-        shape: of a decoded frame: (H, W, 3).
+        size: height and width of a decoded frame.
     """
 
-    shape: tuple[int, int, int]
+    size: tuple[int, int]
 
     def __len__(self) -> int:
         """The number of frames."""
@@ -56,11 +61,18 @@ class Clip(Protocol):
     def times(self) -> np.ndarray:
         """When the frames are shown, in seconds from the first one on: float64 of shape (n,)."""
 
-    def fill(self, indices: Sequence[int], output: np.ndarray) -> None:
-        """Decodes the given frames as RGB to uint8 of shape (n, H, W, 3)."""
+    @property
+    def sound(self) -> SoundFormat | None:
+        """The sound's format; None: there is none, or none that FFmpeg can decode."""
 
-    def frames(self, indices: Sequence[int]) -> np.ndarray:
-        """The given frames as RGB: uint8 of shape (n, H, W, 3)."""
+    def fill_sound(self, start: float, output: np.ndarray) -> None:
+        """Decodes what is heard from a time on, in seconds from the first frame, to float32 of shape (time, channels)."""
+
+    def fill(self, indices: Sequence[int], output: np.ndarray, image_type: DALIImageType = RGB) -> None:
+        """Decodes the given frames to uint8 of shape (n, H, W, C)."""
+
+    def frames(self, indices: Sequence[int], image_type: DALIImageType = RGB) -> np.ndarray:
+        """The given frames: uint8 of shape (n, H, W, C)."""
 
 
 def open_video(encoded: np.ndarray, decoding: Decoding = FREELY) -> Clip:
@@ -74,16 +86,25 @@ def open_video(encoded: np.ndarray, decoding: Decoding = FREELY) -> Clip:
         CorruptVideoError: it is not a video, or FFmpeg cannot decode it.
         LimitError: its frames exceed the limits.
     """
-    announced = check_video(encoded.data)
+    announced = announced_size(encoded)
     if announced is not None:
         height, width = announced
         decoding.limits.check_pixels(height, width, "video")
     # None of FFmpeg's many decoders is trusted.
     pool = decoding.pool_for(trusted=False)
     clip = Video(encoded, decoding.limits) if pool is None else _Isolated(encoded, decoding.limits, pool)
-    height, width, _ = clip.shape
+    height, width = clip.size
     decoding.limits.check_pixels(height, width, "video")
     return clip
+
+
+def announced_size(encoded: np.ndarray) -> tuple[int, int] | None:
+    """The height and width in a video's header; None if they are known only when it is opened.
+
+    Args:
+        encoded: the file's bytes, uint8 of shape (n,).
+    """
+    return check_video(encoded.data)
 
 
 @dataclass(frozen=True)
@@ -113,7 +134,7 @@ class Video:
     """An open video file.
 
     Attributes:
-        shape: of a decoded frame: (H, W, 3).
+        size: height and width of a decoded frame.
         index: of the file.
         next_frame: the frame that decoding goes on with; None before it began.
 
@@ -122,18 +143,26 @@ class Video:
     (2, 720, 1280, 3)
     """
 
-    def __init__(self, source: str | np.ndarray, limits: Limits = UNLIMITED, index: VideoIndex | None = None) -> None:
+    def __init__(
+        self,
+        source: str | np.ndarray,
+        limits: Limits = UNLIMITED,
+        index: VideoIndex | None = None,
+        device: int | None = None,
+    ) -> None:
         """Opens a file, or the contents of one.
 
         Args:
             source: the file's path, or its contents.
             limits: to apply.
             index: of the file, if it is known.
+            device: number of the GPU, the current one, whose video engine decodes what it can; None: the CPU does.
 
         Raises:
             CorruptVideoError: it is not a video, or FFmpeg cannot decode it.
         """
         self._av = _pyav()
+        self._source = source
         self._name = source if isinstance(source, str) else f"{source.size} bytes"
         with self._reporting("open"):
             self._container = self._opened(source)
@@ -141,15 +170,16 @@ class Video:
         if not streams or streams[0].codec_context is None:
             raise CorruptVideoError(f"Failed to open the video ({self._name}): it has no stream of moving pictures")
         self._stream = streams[0]
-        self._codec = self._stream.codec_context
-        if limits.pixels is not None:
-            # A stream may change its frame size. FFmpeg adds padding to its limit.
-            self._codec.options = {"max_pixels": str(2 * limits.pixels + _PADDING)}
-        self.shape = (self._codec.height, self._codec.width, 3)
-        if not all(self.shape):
-            raise CorruptVideoError(
-                f"Failed to open the video ({self._name}): its frames are of {self.shape[:2]} pixels"
-            )
+        own = self._stream.codec_context
+        self.size = (own.height, own.width)
+        if not all(self.size):
+            raise CorruptVideoError(f"Failed to open the video ({self._name}): its frames are of {self.size} pixels")
+        # A stream may change its frame size. FFmpeg adds padding to its limit.
+        self._options = {} if limits.pixels is None else {"max_pixels": str(2 * limits.pixels + _PADDING)}
+        self._codec = own
+        own.options = self._options
+        if device is not None:
+            self.use_engine(device)
         if index is None:
             with self._reporting("read"):
                 index = self._indexed()
@@ -175,6 +205,30 @@ class Video:
         # No protocols: a playlist, or a session description, would make FFmpeg open other files and sockets.
         return self._av.open(data, options=options | {"protocol_whitelist": ""}, metadata_errors="replace")
 
+    def use_engine(self, device: int) -> None:
+        """Decodes with a GPU's video engine from now on, if there is one that knows the format.
+
+        Args:
+            device: number of the GPU, the current one.
+        """
+        own = self._stream.codec_context
+        kind = _Kind(own.codec.canonical_name, own.extradata or b"", *self.size, device, tuple(self._options.items()))
+        engine = _engines.take(kind) or _engine_decoder(self._av, kind)
+        if engine is not None:
+            self._lent = weakref.finalize(self, _engines.give_back, kind, engine)
+            self._lent.atexit = False
+            self._codec, self.next_frame = engine, None
+
+    def _without_engine(self) -> bool:
+        """Goes on with FFmpeg's own decoder; returns whether it was not at work before."""
+        own = self._stream.codec_context
+        if self._codec is own:
+            return False
+        # Nobody else is to have it after an error.
+        self._lent.detach()
+        self._codec, self.next_frame = own, None
+        return True
+
     def __len__(self) -> int:
         return len(self.index.times)
 
@@ -183,6 +237,31 @@ class Video:
         """When the frames are shown, in seconds from the first one on: float64 of shape (n,)."""
         return self.index.times
 
+    @cached_property
+    def _track(self) -> SoundTrack | None:
+        with self._reporting("open"):
+            # An open file has one position, which is that of the frames.
+            container = self._opened(self._source)
+            if not has_sound(container):
+                return None
+            origin = (self._stream.start_time or 0) * float(self._stream.time_base or 0)
+            return SoundTrack(container, origin)
+
+    @property
+    def sound(self) -> SoundFormat | None:
+        """The sound's format; None: there is none, or none that FFmpeg can decode."""
+        return None if self._track is None else self._track.format
+
+    def fill_sound(self, start: float, output: np.ndarray) -> None:
+        """Decodes what is heard from a time on, in seconds from the first frame, to float32 of shape (time, channels).
+
+        Raises:
+            CorruptVideoError: it cannot be decoded.
+        """
+        if self._track is not None:
+            with self._reporting("decode the sound of"):
+                self._track.fill(start, output)
+
     # -- the index ---------------------------------------------------------------------------------------------
 
     def _indexed(self) -> VideoIndex:
@@ -190,7 +269,7 @@ class Video:
         # AVI has no times: FFmpeg counts the frames as they are stored. MPEG's program streams have some: it guesses the
         # others.
         container = self._container.format.name
-        misleading = container == "mpeg" or (container == "avi" and self._codec.has_b_frames)
+        misleading = container == "mpeg" or (container == "avi" and self._stream.codec_context.has_b_frames)
         if misleading or any(packet.pts is None for packet in packets):
             return self._index_by_decoding(packets)
         shown = sorted((packet.pts, packet.is_keyframe) for packet in packets)
@@ -203,11 +282,11 @@ class Video:
         if packet.is_discard:
             # An edit list leaves it out.
             return False
-        return self._codec.name not in ("vp8", "libvpx") or bool(memoryview(packet)[0] & _VP8_SHOWN)
+        return self._stream.codec_context.name not in ("vp8", "libvpx") or bool(memoryview(packet)[0] & _VP8_SHOWN)
 
     def _index_by_decoding(self, packets: list[Packet]) -> VideoIndex:
         count, keys = 0, []
-        for frame in self._decoded_from(packets):
+        for frame in _frames_of(self._codec, packets):
             if frame.key_frame:
                 keys.append(count)
             count += 1
@@ -217,43 +296,50 @@ class Video:
         rate = float(self._stream.average_rate or self._stream.guessed_rate or _USUAL_RATE)
         return VideoIndex(None, np.arange(count) / rate, keys, packets, stored)
 
-    def _decoded_from(self, packets: Iterable[Packet]) -> Iterator[VideoFrame]:
-        """The frames in packets."""
-        self._codec.flush_buffers()
-        for packet in packets:
-            yield from self._codec.decode(packet)
-        yield from self._codec.decode(None)
-
     # -- frames ------------------------------------------------------------------------------------------------
 
-    def frames(self, indices: Sequence[int]) -> np.ndarray:
-        """The given frames as RGB: uint8 of shape (n, H, W, 3)."""
-        output = np.empty((len(indices), *self.shape), np.uint8)
-        self.fill(indices, output)
+    def frames(self, indices: Sequence[int], image_type: DALIImageType = RGB) -> np.ndarray:
+        """The given frames: uint8 of shape (n, H, W, C)."""
+        output = np.empty((len(indices), *self.size, channels_of(image_type)), np.uint8)
+        self.fill(indices, output, image_type)
         return output
 
-    def fill(self, indices: Sequence[int], output: np.ndarray) -> None:
-        """Decodes the given frames as RGB to uint8 of shape (n, H, W, 3)."""
+    def fill(self, indices: Sequence[int], output: np.ndarray, image_type: DALIImageType = RGB) -> None:
+        """Decodes the given frames to uint8 of shape (n, H, W, C)."""
+        for (first, *others), frame in self.decoded(indices):
+            with self._reporting("convert"):
+                write_pixels(frame, image_type, output[first])
+            for place in others:
+                output[place] = output[first]
+
+    def decoded(self, indices: Sequence[int]) -> Iterator[tuple[list[int], VideoFrame]]:
+        """The given frames in the order of the file, each with its places in ``indices``.
+
+        Raises:
+            CorruptVideoError: one cannot be decoded, is damaged, or of another size than was announced.
+        """
         places: dict[int, list[int]] = {}
         for place, index in enumerate(indices):
             places.setdefault(index, []).append(place)
         for index in sorted(places):
-            first, *others = places[index]
-            with self._reporting("decode"):
+            try:
                 frame = self._frame(index)
-                if self._is_damaged:
-                    # FFmpeg leaves parts of such frames uninitialized.
-                    raise CorruptVideoError(
-                        f"Frame {index} of the video ({self._name}) is damaged, or builds on data that are missing"
-                    )
-                if (frame.height, frame.width) != self.shape[:2]:
-                    raise CorruptVideoError(
-                        f"Frame {index} of the video ({self._name}) has {frame.height}x{frame.width} pixels, not "
-                        f"{self.shape[0]}x{self.shape[1]} as was announced"
-                    )
-                _to_rgb(frame, output[first])
-            for place in others:
-                output[place] = output[first]
+            except CorruptVideoError:
+                # The engine does not take all that FFmpeg decodes.
+                if not self._without_engine():
+                    raise
+                frame = self._frame(index)
+            if self._is_damaged:
+                # FFmpeg leaves parts of such frames uninitialized.
+                raise CorruptVideoError(
+                    f"Frame {index} of the video ({self._name}) is damaged, or builds on data that are missing"
+                )
+            if (frame.height, frame.width) != self.size:
+                raise CorruptVideoError(
+                    f"Frame {index} of the video ({self._name}) has {frame.height}x{frame.width} pixels, not "
+                    f"{self.size[0]}x{self.size[1]} as was announced"
+                )
+            yield places[index], frame
 
     def cost(self, index: int) -> int:
         """How many frames must be decoded to get at the one at ``index``."""
@@ -263,10 +349,10 @@ class Video:
     def _frame(self, index: int) -> VideoFrame:
         """Decodes one frame: continuing from the current position, or from its key frame if that is nearer."""
         following = self.next_frame
-        if following is not None and self.index.key_before(index) <= following <= index:
+        with self._reporting("decode"):
+            if following is None or not self.index.key_before(index) <= following <= index:
+                self._begin_at(self.index.key_before(index))
             return self._frame_ahead(index)
-        self._begin_at(self.index.key_before(index))
-        return self._frame_ahead(index)
 
     def _begin_at(self, key: int) -> None:
         """Makes a key frame the next one to decode."""
@@ -275,7 +361,7 @@ class Video:
         before = self.index.keys.index(key)
         if self.index.points is None:
             first = self.index.key_packets[before]
-            self._decoded = self._decoded_from(itertools.islice(self.index.packets, first, None))
+            self._decoded = _frames_of(self._codec, itertools.islice(self.index.packets, first, None))
             if first:
                 # Frames shown before it refer to earlier ones, which are not decoded.
                 self._decoded = itertools.dropwhile(lambda frame: not frame.key_frame, self._decoded)
@@ -286,7 +372,7 @@ class Video:
             early = before - self._keys_ahead
             target = self.index.points[self.index.keys[early]] if early >= 0 else self._earliest
             self._container.seek(target, stream=self._stream)
-            decoded = self._container.decode(self._stream)
+            decoded = _frames_of(self._codec, self._container.demux(self._stream))
             for frame in decoded:
                 if frame.pts is not None and frame.pts >= point:
                     if frame.pts == point:
@@ -342,7 +428,7 @@ class _Isolated:
             raise CorruptVideoError("Damaged video: the worker process returned invalid data") from error
         if min(self._count, height, width) < 0 or self._count > encoded.size:
             raise CorruptVideoError(f"Damaged video: it has {self._count} frames of {height}x{width} pixels")
-        self.shape = (height, width, 3)
+        self.size = (height, width)
 
     def __len__(self) -> int:
         return self._count
@@ -359,16 +445,34 @@ class _Isolated:
             raise CorruptVideoError("Damaged video: the worker process returned invalid times")
         return times
 
-    def frames(self, indices: Sequence[int]) -> np.ndarray:
-        """The given frames as RGB: uint8 of shape (n, H, W, 3)."""
-        output = np.empty((len(indices), *self.shape), np.uint8)
-        self.fill(indices, output)
+    def frames(self, indices: Sequence[int], image_type: DALIImageType = RGB) -> np.ndarray:
+        """The given frames: uint8 of shape (n, H, W, C)."""
+        output = np.empty((len(indices), *self.size, channels_of(image_type)), np.uint8)
+        self.fill(indices, output, image_type)
         return output
 
-    def fill(self, indices: Sequence[int], output: np.ndarray) -> None:
-        """Decodes the given frames as RGB to uint8 of shape (n, H, W, 3)."""
-        arguments = self._arguments | {"indices": list(map(int, indices))}
+    def fill(self, indices: Sequence[int], output: np.ndarray, image_type: DALIImageType = RGB) -> None:
+        """Decodes the given frames to uint8 of shape (n, H, W, C)."""
+        arguments = self._arguments | {"indices": list(map(int, indices)), "image_type": int(image_type)}
         self._pool.run("decode_frames", "this video", self._encoded, arguments, output)
+
+    @cached_property
+    def sound(self) -> SoundFormat | None:
+        """The sound's format; None: there is none, or none that FFmpeg can decode."""
+        told = self._pool.run("open_sound", "this video", self._encoded, self._arguments)
+        try:
+            if told is None:
+                return None
+            rate, channels = map(int, told)
+        except (TypeError, ValueError) as error:
+            raise CorruptVideoError("Damaged video: the worker process returned invalid data") from error
+        if rate <= 0 or channels <= 0:
+            raise CorruptVideoError(f"Damaged video: its sound has {channels} channels of {rate} Hz")
+        return SoundFormat(rate, channels)
+
+    def fill_sound(self, start: float, output: np.ndarray) -> None:
+        """Decodes what is heard from a time on, in seconds from the first frame, to float32 of shape (time, channels)."""
+        self._pool.run("decode_sound", "this video", self._encoded, self._arguments | {"start": start}, output)
 
 
 # -- in the worker -----------------------------------------------------------------------------------------------------
@@ -381,12 +485,24 @@ def open_in_worker(
 ) -> list[int] | list[float]:
     """Opens a video in the worker: returns the number of frames, their height and width, or the frames' times."""
     video = _opened(data, token, pixels)
-    return video.times.tolist() if times else [len(video), *video.shape[:2]]
+    return video.times.tolist() if times else [len(video), *video.size]
 
 
-def decode_in_worker(data: np.ndarray, output: np.ndarray, token: int, pixels: int | None, indices: list[int]) -> None:
+def decode_in_worker(
+    data: np.ndarray, output: np.ndarray, token: int, pixels: int | None, indices: list[int], image_type: int
+) -> None:
     """Decodes frames in the worker."""
-    _opened(data, token, pixels).fill(indices, output)
+    _opened(data, token, pixels).fill(indices, output, DALIImageType(image_type))
+
+
+def open_sound_in_worker(data: np.ndarray, output: None, token: int, pixels: int | None) -> SoundFormat | None:
+    """The format of a video's sound."""
+    return _opened(data, token, pixels).sound
+
+
+def decode_sound_in_worker(data: np.ndarray, output: np.ndarray, token: int, pixels: int | None, start: float) -> None:
+    """Decodes sound in the worker."""
+    _opened(data, token, pixels).fill_sound(start, output)
 
 
 def _opened(data: np.ndarray, token: int, pixels: int | None) -> Video:
@@ -400,29 +516,94 @@ def _opened(data: np.ndarray, token: int, pixels: int | None) -> Video:
 # -- in either ---------------------------------------------------------------------------------------------------------
 
 
+def _frames_of(codec: VideoCodecContext, packets: Iterable[Packet]) -> Iterator[VideoFrame]:
+    """The frames in packets."""
+    codec.flush_buffers()
+    for packet in packets:
+        # Where a file ends, PyAV gives a packet without data.
+        if packet.size:
+            yield from codec.decode(packet)
+    yield from codec.decode(None)
+
+
+# -- video engines of GPUs ---------------------------------------------------------------------------------------------
+
+# Decoders that are kept while nobody needs them.
+_MOST_IDLE = 32
+
+
+class _Kind(NamedTuple):
+    """What a decoder was made for: any file of which all this is true."""
+
+    name: str
+    extradata: bytes
+    height: int
+    width: int
+    device: int
+    options: tuple[tuple[str, str], ...]
+
+
+class _Engines:
+    """Decoders of video engines that nobody uses: to make one takes as long as to decode dozens of frames."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        # The one used last at the end.
+        self._idle: list[tuple[_Kind, VideoCodecContext]] = []
+        atexit.register(self._idle.clear)
+
+    def take(self, kind: _Kind) -> VideoCodecContext | None:
+        """A decoder that went on with other files before."""
+        with self._lock:
+            for place in range(len(self._idle) - 1, -1, -1):
+                if self._idle[place][0] == kind:
+                    return self._idle.pop(place)[1]
+        return None
+
+    def give_back(self, kind: _Kind, decoder: VideoCodecContext) -> None:
+        """Keeps a decoder for other files."""
+        with self._lock:
+            self._idle.append((kind, decoder))
+            dropped = self._idle[:-_MOST_IDLE]
+            del self._idle[:-_MOST_IDLE]
+        # Not while others wait: the engine takes its time.
+        del dropped
+
+
+_engines = _Engines()
+
+
+def _engine_decoder(av: ModuleType, kind: _Kind) -> VideoCodecContext | None:
+    """A decoder that works on a GPU's video engine, and gives frames in its memory; None if there is none.
+
+    Args:
+        av: PyAV.
+        kind: what it is for; the GPU is the current one.
+    """
+    # Frames are in the memory of the context that is current, which the GPU's other users share.
+    context: dict[str, object] = {"primary_ctx": "0", "current_ctx": "1"}
+    try:
+        from av.codec.hwaccel import HWAccel
+
+        engine = HWAccel("cuda", device=str(kind.device), options=context, is_hw_owned=True)
+        decoder: VideoCodecContext = av.CodecContext.create(kind.name, "r", hwaccel=engine)
+    except (ImportError, TypeError, ValueError, av.error.FFmpegError):
+        # An older PyAV, a format that the engine does not know, or no engine.
+        return None
+    if not decoder.is_hwaccel:
+        return None
+    if kind.extradata:
+        decoder.extradata = kind.extradata
+    decoder.height, decoder.width, decoder.options = kind.height, kind.width, dict(kind.options)
+    return decoder
+
+
 def _pyav() -> ModuleType:
     try:
         import av
     except ImportError as error:
         raise ImportError("PyAV is needed to decode videos: pip install penstock[video]") from error
     return av
-
-
-def _to_rgb(frame: VideoFrame, output: np.ndarray) -> None:
-    height, width = frame.height, frame.width
-    if frame.format.name not in ("yuv420p", "yuvj420p") or height % 2 or width % 2:
-        output[...] = frame.to_ndarray(format="rgb24")
-        return
-    from penstock.kernels.cpu.video_colour import planes_to_rgb
-
-    luma, u, v = (
-        np.frombuffer(memoryview(plane), np.uint8)[: plane.line_size * plane.height].reshape(-1, plane.line_size)[
-            :, : plane.width
-        ]
-        for plane in frame.planes
-    )
-    full_range = frame.color_range == _FULL_RANGE or frame.format.name == "yuvj420p"
-    planes_to_rgb(luma, u, v, full_range, output)
 
 
 # -- frames by time ------------------------------------------------------------------------------------------------
@@ -461,6 +642,56 @@ def frames_at_rate(times: np.ndarray, rate: float) -> np.ndarray:
     length = times[-1] - times[0] + (times[-1] - times[-2])
     count = max(int(np.ceil((length - _SAME_TIME) * rate)), 1)
     return frames_at(times, times[0] + np.arange(count) / rate)
+
+
+def span_of(times: np.ndarray, frames: Iterable[int]) -> tuple[float, float]:
+    """When frames begin and end to be on the screen, in seconds; the last one of a video is shown as long as the one before.
+
+    Args:
+        times: when frames are shown, in seconds, ascending: float64.
+        frames: their numbers, in any order; those filled with a colour do not count.
+
+    >>> span_of(np.array([0.0, 0.5, 2.0, 2.5]), [2, 1])
+    (0.5, 2.5)
+    """
+    shown = [frame for frame in frames if frame != _FILL]
+    if not shown:
+        return 0.0, 0.0
+    first, last = min(shown), max(shown)
+    if last + 1 < len(times):
+        end = times[last + 1]
+    else:
+        end = times[last] + (times[last] - times[last - 1] if len(times) > 1 else 1 / _USUAL_RATE)
+    return float(times[first]), float(end)
+
+
+# -- sound -------------------------------------------------------------------------------------------------------------
+
+
+def sound_shape(video: Clip, frames: Sequence[int], limits: Limits) -> tuple[int, int]:
+    """The shape (time, channels) of what is heard while frames are shown; (0, 1) if the video has no sound.
+
+    Raises:
+        LimitError: it exceeds the limits.
+    """
+    sound = video.sound
+    if sound is None:
+        return 0, 1
+    start, end = span_of(video.times, frames)
+    shape = round(end * sound.rate) - round(start * sound.rate), sound.channels
+    limits.check_audio(*shape, itemsize=4)
+    return shape
+
+
+def fill_sound(video: Clip, frames: Sequence[int], output: np.ndarray) -> None:
+    """Decodes what is heard while frames are shown to float32 of the shape that :func:`sound_shape` tells."""
+    if output.size:
+        video.fill_sound(span_of(video.times, frames)[0], output)
+
+
+def sound_rate(video: Clip) -> float:
+    """The rate of a video's sound, in Hz; 0 if it has none."""
+    return 0.0 if video.sound is None else float(video.sound.rate)
 
 
 # -- frames outside a video ----------------------------------------------------------------------------------------
@@ -502,13 +733,20 @@ def padded(frames: Sequence[int], count: int, mode: str) -> list[int]:
     return [frame if 0 <= frame < count else outside(frame, count) for frame in frames]
 
 
-def fill_frames(video: Clip, frames: list[int], fill: list[int], output: np.ndarray) -> None:
+def fill_frames(
+    video: Clip, frames: list[int], fill: list[int], output: np.ndarray, image_type: DALIImageType = RGB
+) -> None:
     """Writes the given frames to ``output``."""
-    outside = [place for place, frame in enumerate(frames) if frame == _FILL]
+    inside, outside = sides(frames)
     if not outside:
-        video.fill(frames, output)
+        video.fill(frames, output, image_type)
         return
-    inside = [place for place, frame in enumerate(frames) if frame != _FILL]
     if inside:
-        output[inside] = video.frames([frames[place] for place in inside])
+        output[inside] = video.frames([frames[place] for place in inside], image_type)
     output[outside] = np.asarray(fill, np.uint8)
+
+
+def sides(frames: Sequence[int]) -> tuple[list[int], list[int]]:
+    """The places of frames of the video, and of those filled with the fill value."""
+    outside = [place for place, frame in enumerate(frames) if frame == _FILL]
+    return [place for place, frame in enumerate(frames) if frame != _FILL], outside

@@ -28,6 +28,8 @@ _TASKS = {
     "decode_recording": "penstock.kernels.codecs.audio:decode_in_worker",
     "open_video": "penstock.kernels.codecs.video:open_in_worker",
     "decode_frames": "penstock.kernels.codecs.video:decode_in_worker",
+    "open_sound": "penstock.kernels.codecs.video:open_sound_in_worker",
+    "decode_sound": "penstock.kernels.codecs.video:decode_sound_in_worker",
 }
 _NO_NEW_PRIVILEGES = 38
 # Memory that a decoder may use: a base, and more for each byte of data.

@@ -1,4 +1,4 @@
-"""The colours of decoded video frames: from planes of luma and halved chroma to RGB."""
+"""The colours of decoded video frames: from planes of luma and halved chroma to RGB, grey, or YCbCr."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from penstock.kernels.cpu.simd import copy_joined
 
 _ONE, _NEAR, _FAR, _MIDDLE = np.float32(1), np.float32(0.75), np.float32(0.25), np.float32(128)
 _LUMA_SCALE, _LUMA_BASE, _CHROMA_SCALE = np.float32(255 / 219), np.float32(16), np.float32(255 / 224)
+_TO_STUDIO, _CHROMA_TO_STUDIO = np.float32(219 / 255), np.float32(224 / 255)
 # ITU-R BT.601.
 _V_TO_R, _U_TO_G, _V_TO_G, _U_TO_B = np.float32(1.402), np.float32(-0.344136), np.float32(-0.714136), np.float32(1.772)
 # Adding and subtracting it rounds small numbers, halves to even.
@@ -23,12 +24,15 @@ def _level(value: np.float32) -> np.uint8:
 
 
 @inner
-def _upsampled(plane: np.ndarray, row: int, scale: np.float32, line: np.ndarray, output: np.ndarray) -> None:
+def _upsampled(
+    plane: np.ndarray, row: int, unit: np.float32, scale: np.float32, line: np.ndarray, output: np.ndarray
+) -> None:
     """One row of a plane of chroma, doubled in both directions: each old value lies between two new ones.
 
     Args:
-        plane: uint8 of shape (H / 2, W / 2).
+        plane: of shape (H / 2, W / 2).
         row: of the doubled plane.
+        unit: of the plane's values, on a scale to 255.
         scale: of the values about their middle.
         line: float32 of shape (W / 2,), overwritten.
         output: float32 of shape (W,).
@@ -37,8 +41,8 @@ def _upsampled(plane: np.ndarray, row: int, scale: np.float32, line: np.ndarray,
     far = min(max(near + (1 if row % 2 else -1), 0), len(plane) - 1)
     first, second, width = plane[near], plane[far], len(line)
     for x in range(width):
-        a = (np.float32(first[x]) - _MIDDLE) * scale
-        b = (np.float32(second[x]) - _MIDDLE) * scale
+        a = (np.float32(first[x]) * unit - _MIDDLE) * scale
+        b = (np.float32(second[x]) * unit - _MIDDLE) * scale
         line[x] = a * _NEAR + b * _FAR
     for x in range(1, width - 1):
         output[2 * x] = line[x] * _NEAR + line[x - 1] * _FAR
@@ -61,12 +65,15 @@ def _join(colours: np.ndarray, pixels: np.ndarray, first: int) -> None:
 
 
 @kernel
-def planes_to_rgb(luma: np.ndarray, u: np.ndarray, v: np.ndarray, full_range: bool, output: np.ndarray) -> None:
+def planes_to_rgb(
+    luma: np.ndarray, u: np.ndarray, v: np.ndarray, unit: np.float32, full_range: bool, output: np.ndarray
+) -> None:
     """Converts a frame of YCbCr 4:2:0, by BT.601 and with bilinear chroma, in float32.
 
     Args:
-        luma: uint8 of shape (H, W), with even sides.
-        u, v: uint8 of shape (H / 2, W / 2).
+        luma: uint8 or uint16 of shape (H, W), with even sides.
+        u, v: of shape (H / 2, W / 2).
+        unit: of the values, on a scale to 255: 1 for 8 bits, 1/4 for 10.
         full_range: values are from 0 to 255, not from 16 to 235 (chroma: 240).
         output: filled; uint8 of shape (H, W, 3), contiguous.
     """
@@ -78,12 +85,57 @@ def planes_to_rgb(luma: np.ndarray, u: np.ndarray, v: np.ndarray, full_range: bo
     colours, pixels = np.empty(3 * width, np.uint8), output.reshape(-1)
     red, green, blue = colours[:width], colours[width : 2 * width], colours[2 * width :]
     for row in range(height):
-        _upsampled(u, row, chroma_scale, line, across_u)
-        _upsampled(v, row, chroma_scale, line, across_v)
+        _upsampled(u, row, unit, chroma_scale, line, across_u)
+        _upsampled(v, row, unit, chroma_scale, line, across_v)
         bright = luma[row]
         for x in range(width):
-            grey = (np.float32(bright[x]) - base) * scale
+            grey = (np.float32(bright[x]) * unit - base) * scale
             red[x] = _level(grey + _V_TO_R * across_v[x])
             green[x] = _level((grey + _U_TO_G * across_u[x]) + _V_TO_G * across_v[x])
             blue[x] = _level(grey + _U_TO_B * across_u[x])
+        _join(colours, pixels, row * width)
+
+
+@kernel
+def luma_to_grey(luma: np.ndarray, unit: np.float32, full_range: bool, output: np.ndarray) -> None:
+    """The brightness of a frame from 0 to 255, as that of its RGB.
+
+    Args:
+        luma, unit, full_range: as for :func:`planes_to_rgb`.
+        output: filled; uint8 of shape (H, W, 1), contiguous.
+    """
+    height, width = luma.shape
+    grey = output.reshape(height, width)
+    scale, base = (_ONE, _LOWEST) if full_range else (_LUMA_SCALE, _LUMA_BASE)
+    for row in range(height):
+        bright, line = luma[row], grey[row]
+        for x in range(width):
+            line[x] = _level((np.float32(bright[x]) * unit - base) * scale)
+
+
+@kernel
+def planes_to_ycbcr(
+    luma: np.ndarray, u: np.ndarray, v: np.ndarray, unit: np.float32, full_range: bool, output: np.ndarray
+) -> None:
+    """A frame of YCbCr 4:2:0 as pixels of YCbCr in studio range, with bilinear chroma.
+
+    Args:
+        luma, u, v, unit, full_range: as for :func:`planes_to_rgb`.
+        output: filled; uint8 of shape (H, W, 3), contiguous.
+    """
+    height, width = luma.shape
+    line = np.empty(width // 2, np.float32)
+    across_u, across_v = np.empty(width, np.float32), np.empty(width, np.float32)
+    scale, base = (_TO_STUDIO, _LUMA_BASE) if full_range else (_ONE, _LOWEST)
+    chroma_scale = _CHROMA_TO_STUDIO if full_range else _ONE
+    colours, pixels = np.empty(3 * width, np.uint8), output.reshape(-1)
+    grey, blue, red = colours[:width], colours[width : 2 * width], colours[2 * width :]
+    for row in range(height):
+        _upsampled(u, row, unit, chroma_scale, line, across_u)
+        _upsampled(v, row, unit, chroma_scale, line, across_v)
+        bright = luma[row]
+        for x in range(width):
+            grey[x] = _level((np.float32(bright[x]) * unit) * scale + base)
+            blue[x] = _level(across_u[x] + _MIDDLE)
+            red[x] = _level(across_v[x] + _MIDDLE)
         _join(colours, pixels, row * width)

@@ -5,28 +5,42 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from penstock.data_types import UINT8
+from penstock.data_types import FLOAT, RGB, UINT8
+from penstock.kernels.codecs.limits import Limits
 from penstock.kernels.codecs.video import (
     PADDINGS,
     Clip,
     CorruptVideoError,
+    Video,
+    announced_size,
     fill_frames,
+    fill_sound,
     frames_at,
     frames_at_rate,
     open_video,
     padded,
+    sound_rate,
+    sound_shape,
 )
+from penstock.kernels.codecs.video_pixels import channels_of, check_image_type
 from penstock.operators.decoders._examples import encoded_videos
 from penstock.operators.decoders._images import check_encoded, encoded_bytes
 from penstock.schema import Alias, Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.libraries import PYAV
 from penstock.schema.tolerance import ON_ERROR
+from penstock.tensors import TensorListCPU, TensorListGPU
+
+if TYPE_CHECKING:
+    from penstock.kernels.cuda.launch import Located
 
 # A limit for resampling alone: what is then decoded has limits of its own.
 _MOST_FRAMES = 1 << 24
+# Pixels of a frame.
+_LARGE = 1280 * 720
 _SPANS = ("start_frame", "sequence_length", "stride", "end_frame")
 
 
@@ -38,13 +52,18 @@ class _Request:
     frames: list[int]
 
 
+# For each sample of a batch its open video, or why there is none.
+_Opened = list[Clip | Exception]
+
+
 @register_operator
-class VideoDecoder(Operator[None, _Request]):
-    """Decodes videos to sequences of frames: uint8, layout FHWC, RGB.
+class VideoDecoder(Operator[_Opened, _Request]):
+    """Decodes videos to sequences of frames: uint8, layout FHWC.
 
     Everything that FFmpeg reads in the usual containers (MP4, MOV, Matroska, WebM, AVI, Ogg, FLV, MPEG, ASF and others)
-    is decoded on the CPU; DALI's CPU decoder takes VP8, VP9 and MJPEG only. Damaged frames, and frames that depend on
-    them, are errors. Needs PyAV: ``pip install penstock[video]``.
+    is decoded on the CPU; DALI's CPU decoder takes VP8, VP9 and MJPEG only. With ``device="mixed"`` the GPU's video engine
+    (NVDEC) decodes what it can, the CPU the rest. Damaged frames, and frames that depend on them, are errors. Needs PyAV:
+    ``pip install penstock[video]``.
 
     >>> clips = fn.decoders.video(encoded, start_frame=10, sequence_length=16, stride=2)  # doctest: +SKIP
     """
@@ -60,6 +79,13 @@ class VideoDecoder(Operator[None, _Request]):
             Argument("affine", "bool", True, "Accepted for compatibility."),
             Argument("build_index", "bool", True, "Accepted for compatibility; there is always an index."),
             ON_ERROR,
+            Argument(
+                "enable_audio",
+                "bool",
+                False,
+                "Return also what is heard from the first of the frames to the end of the last: float32 of shape (time, "
+                "channels), from -1 to 1, and its rate in Hz. Without sound: of shape (0, 1), and 0. Not in DALI.",
+            ),
             Argument("end_frame", "int32", None, "The number of the frame after the last one.", tensor=True, example=4),
             Argument("fill_value", "int32[]", [0], 'Colour of frames past the end, with pad_mode="constant".'),
             Argument(
@@ -73,6 +99,12 @@ class VideoDecoder(Operator[None, _Request]):
             ),
             Argument(
                 "frames", "int32[]", None, "Frame numbers to decode, in any order.", tensor=True, example=[3, 0, 1]
+            ),
+            Argument(
+                "image_type",
+                "DALIImageType",
+                RGB,
+                "Colour space of the frames: RGB, GRAY, or YCbCr in studio range. Not in DALI.",
             ),
             Argument(
                 "pad_mode",
@@ -103,8 +135,12 @@ class VideoDecoder(Operator[None, _Request]):
                 example=[0.3, 0.1],
             ),
         ),
+        outputs=lambda arguments: 3 if arguments.get("enable_audio") else 1,
         aliases=(Alias("experimental__decoders__Video", "2.0"),),
     )
+
+    # What is launched depends on what is decoded.
+    repeatable = False
 
     def setup(self) -> None:
         if self.given("frames") and any(self.given(name) for name in _SPANS):
@@ -118,25 +154,56 @@ class VideoDecoder(Operator[None, _Request]):
             raise ValueError("Cannot specify both `sequence_length` and `end_frame` arguments")
         if self.args["pad_mode"] not in PADDINGS:
             raise ValueError(f"Invalid pad_mode: {self.args['pad_mode']}. Use one of {', '.join(PADDINGS)}")
+        check_image_type(self.args["image_type"])
 
-    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+    def describe(self, workspace: Workspace[_Opened]) -> list[OutputSpec]:
         check_encoded(workspace)
-        return [OutputSpec(UINT8, "FHWC", 4)]
+        workspace.state = self._opened(workspace)
+        frames = OutputSpec(UINT8, "FHWC", 4)
+        return [frames, OutputSpec(FLOAT, "", 2), OutputSpec(FLOAT, "", 0)] if self.args["enable_audio"] else [frames]
 
-    def infer(self, sample: Sample[None, _Request]) -> tuple[int, ...]:
+    def _opened(self, workspace: Workspace[_Opened]) -> _Opened:
+        """The batch's videos. FFmpeg decodes some frames to open one: where these are large, threads share the work."""
+        opened: _Opened = [CorruptVideoError("The video was not opened")] * workspace.batch_size
+
+        def task(index: int) -> None:
+            if index not in workspace.failures:
+                try:
+                    opened[index] = open_video(encoded_bytes(Sample(self, workspace, index)), workspace.decoding)
+                except Exception as error:
+                    opened[index] = error
+
+        samples = workspace.inputs[0].samples
+        large = any(_is_large(sample) for sample in samples)
+        # Otherwise most of it is Python's work, for which threads would have to wait for each other.
+        workspace.parallel(task, len(samples), None if large else [1] * len(samples))
+        return opened
+
+    def infer(self, sample: Sample[_Opened, _Request]) -> list[tuple[int, ...]]:
         decoding = sample.workspace.decoding
         infos = sample.workspace.inputs[0].source_infos
-        try:
-            video = open_video(encoded_bytes(sample), decoding)
-        except CorruptVideoError as error:
+        video = sample.workspace.state[sample.index]
+        if isinstance(video, CorruptVideoError):
             source = f' for "{infos[sample.index]}"' if infos and infos[sample.index] else ""
-            raise ValueError(f"Failed to create video decoder{source}. {error}") from error
-        limits, mode = decoding.limits, self.args["pad_mode"]
+            raise ValueError(f"Failed to create video decoder{source}. {video}") from video
+        if isinstance(video, Exception):
+            raise video
+        shape = *video.size, channels_of(self.args["image_type"])
+        frames = self._chosen(sample, video, shape, decoding.limits)
+        sample.plan = _Request(video, frames)
+        if not self.args["enable_audio"]:
+            return [(len(frames), *shape)]
+        return [(len(frames), *shape), sound_shape(video, frames, decoding.limits), ()]
+
+    def _chosen(
+        self, sample: Sample[_Opened, _Request], video: Clip, shape: tuple[int, int, int], limits: Limits
+    ) -> list[int]:
+        """The numbers of the frames to decode, each of which has this shape."""
+        mode = self.args["pad_mode"]
         if sample.given("timestamps"):
             times = np.array(sample["timestamps"], np.float64)
-            limits.check_video(len(times), video.shape)
-            sample.plan = _Request(video, _at_times(video, times))
-            return len(times), *video.shape
+            limits.check_video(len(times), shape)
+            return _at_times(video, times)
         shown = _resampled(video, sample["fps"]) if sample.given("fps") else None
         count = len(video) if shown is None else len(shown)
         wanted = self._wanted(sample, count)
@@ -147,15 +214,14 @@ class VideoDecoder(Operator[None, _Request]):
         if isinstance(wanted, range) and PADDINGS[mode] is None:
             wanted = range(wanted.start, min(wanted.stop, count), wanted.step)
         # Before the list of frames is built, as their number may come from an untrusted request.
-        limits.check_video(len(wanted), video.shape)
+        limits.check_video(len(wanted), shape)
         frames = padded(wanted, count, mode)
         if shown is not None:
             frames = [int(shown[frame]) if frame >= 0 else frame for frame in frames]
-        sample.plan = _Request(video, frames)
-        return len(sample.plan.frames), *video.shape
+        return frames
 
     @staticmethod
-    def _wanted(sample: Sample[None, _Request], count: int) -> Sequence[int]:
+    def _wanted(sample: Sample[_Opened, _Request], count: int) -> Sequence[int]:
         if sample.given("frames"):
             return [int(frame) for frame in sample["frames"]]
         start = sample["start_frame"] if sample.given("start_frame") else 0
@@ -174,8 +240,51 @@ class VideoDecoder(Operator[None, _Request]):
             raise ValueError(f"end_frame ({end}) must be greater than start_frame ({start})")
         return range(start, end, stride)
 
-    def compute(self, sample: Sample[None, _Request]) -> None:
-        fill_frames(sample.plan.video, sample.plan.frames, self.args["fill_value"], sample.outputs[0])
+    def compute(self, sample: Sample[_Opened, _Request]) -> None:
+        video, frames = sample.plan.video, sample.plan.frames
+        fill_frames(video, frames, self.args["fill_value"], sample.outputs[0], self.args["image_type"])
+        if self.args["enable_audio"]:
+            _, heard, rate = sample.outputs
+            fill_sound(video, frames, heard)
+            rate[...] = sound_rate(video)
+
+    def compute_batch(self, workspace: Workspace[_Opened, _Request]) -> None:
+        from penstock.kernels.codecs.video_gpu import DecodingOnGpu, fill_on_gpu
+        from penstock.kernels.cuda.launch import locate_all
+
+        samples = workspace.live
+        targets = locate_all(workspace.outputs[0], samples)
+        beside = [TensorListCPU.allocate(batch.shapes, FLOAT) for batch in workspace.outputs[1:]]
+        decoding = DecodingOnGpu()
+
+        def task(number: int) -> None:
+            sample = samples[number]
+            try:
+                with decoding.on_thread():
+                    decode(sample, targets[number])
+            except Exception as error:
+                workspace.fail(sample.index, error)
+
+        def decode(sample: Sample[_Opened, _Request], target: Located) -> None:
+            video, frames = sample.plan.video, sample.plan.frames
+            if isinstance(video, Video):
+                video.use_engine(decoding.device)
+            fill_on_gpu(video, frames, self.args["fill_value"], target, self.args["image_type"])
+            if beside:
+                fill_sound(video, frames, beside[0].samples[sample.index])
+                beside[1].samples[sample.index][...] = sound_rate(video)
+
+        try:
+            workspace.parallel(task, len(samples))
+        finally:
+            decoding.finish()
+        workspace.outputs[1:] = [TensorListGPU.upload(batch) for batch in beside]
+
+
+def _is_large(encoded: np.ndarray) -> bool:
+    """Whether a video's header announces large frames."""
+    height, width = announced_size(encoded) or (0, 0)
+    return height * width >= _LARGE
 
 
 def _at_times(video: Clip, times: np.ndarray) -> list[int]:

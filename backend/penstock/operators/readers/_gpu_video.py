@@ -1,40 +1,54 @@
-"""The arguments and outputs of DALI's two readers that decode videos on the GPU."""
+"""DALI's readers that decode videos on a GPU: what their arguments mean."""
 
 from __future__ import annotations
 
-from penstock.data_types import RGB, UINT8
-from penstock.operators.readers._reader import READER_ARGUMENTS
+from penstock.data_types import FLOAT, UINT8
+from penstock.operators.readers._video_arguments import COMMON_ARGUMENTS
+from penstock.operators.readers._video_reader import Choices, VideoReader, frame_numbers
 from penstock.schema import Argument
 
-VIDEO_ARGUMENTS = (
-    *READER_ARGUMENTS,
-    Argument("additional_decode_surfaces", "int32", 2, "Surfaces of the GPU's decoder in addition to the minimum."),
-    Argument("channels", "int32", 3, "Channels of a frame."),
-    Argument("dtype", "DALIDataType", UINT8, "Type of the frames: UINT8 or FLOAT."),
-    Argument("enable_frame_num", "string", "none", "Return frame numbers."),
-    Argument("enable_timestamps", "bool", False, "Return the frames' timestamps, in seconds."),
+GPU_VIDEO_ARGUMENTS = (
+    *COMMON_ARGUMENTS,
+    Argument("additional_decode_surfaces", "int32", 2, "Accepted for compatibility: frames are copied where needed."),
+    Argument("channels", "int32", 3, "Accepted for compatibility: `image_type` decides."),
     Argument(
-        "file_list", "string", "", "A text file: in each line a path, a label, and optionally start and end.", path=True
+        "dtype",
+        "DALIDataType",
+        UINT8,
+        "Type of the frames: UINT8 or FLOAT, which on a GPU is neither rounded nor limited to 0 to 255.",
+    ),
+    Argument(
+        "enable_frame_num",
+        "string",
+        "none",
+        "Return the number of the first frame (`scalar`), of all frames (`sequence`), or nothing (`none`).",
     ),
     Argument("file_list_frame_num", "bool", False, "Start and end are frame numbers, not times."),
     Argument(
         "file_list_include_preceding_frame", "bool", False, "A start between two frames selects the first of them."
     ),
-    Argument("file_root", "string", "", "The folder whose folders are the classes.", path=True),
-    Argument("filenames", "string[]", [], "Paths of the videos.", path=True),
-    Argument("image_type", "DALIImageType", RGB, "Colour space of the frames: RGB or YCbCr."),
-    Argument("labels", "int32[]", None, "Labels of `filenames`."),
-    Argument("normalized", "bool", False, "Return frames in the range [0, 1]."),
-    Argument("pad_sequences", "bool", False, "Pad a video's last sequence with black frames."),
-    Argument("sequence_length", "int32", doc="Frames in a sequence.", required=True),
-    Argument("skip_vfr_check", "bool", False, "Do not check for a variable frame rate."),
-    Argument("step", "int32", -1, "Distance between sequences; by default they do not overlap."),
-    Argument("stride", "uint32", 1, "Distance between the frames of a sequence."),
+    Argument("normalized", "bool", False, "Return frames in the range [0, 1]; needs FLOAT."),
+    Argument("pad_sequences", "bool", False, "Complete a video's last sequence with black frames."),
+    Argument("skip_vfr_check", "bool", False, "Accepted for compatibility: frames may be of any length."),
 )
 
 
-def count_outputs(arguments: dict[str, object]) -> int:
-    """The number of outputs: frames, and any further ones requested."""
-    labels = arguments.get("labels") is not None or bool(arguments.get("file_list") or arguments.get("file_root"))
-    numbers = str(arguments.get("enable_frame_num") or "none") not in ("none", "False")
-    return 1 + labels + numbers + bool(arguments.get("enable_timestamps"))
+class GpuVideoReader(VideoReader):
+    """The base of `readers.video` and `readers.video_resize`."""
+
+    def choices(self) -> Choices:
+        args = self.args
+        if args["dtype"] not in (UINT8, FLOAT):
+            raise ValueError(f"Unsupported output type: {args['dtype']}. Frames can be of UINT8 or FLOAT")
+        if args["normalized"] and args["dtype"] != FLOAT:
+            raise ValueError("Frames in the range [0, 1] need dtype=FLOAT")
+        return Choices(
+            pad_mode="constant" if args["pad_sequences"] else "none",
+            numbers=frame_numbers({"enable_frame_num": args["enable_frame_num"]}),
+            span_format="frames" if args["file_list_frame_num"] else "timestamps",
+            rounding="start_down_end_up" if args["file_list_include_preceding_frame"] else "start_up_end_down",
+            fill=[0],
+            image_type=args["image_type"],
+            dtype=args["dtype"],
+            factor=1 / 255 if args["normalized"] else 1.0,
+        )

@@ -20,12 +20,16 @@ class OpenVideos:
 
     Args:
         files: that may be accessed.
+
+    Attributes:
+        most_open: how many decoders are kept.
     """
 
     def __init__(self, files: Files) -> None:
         self._files = files
+        self.most_open = _MOST_OPEN
         self._lock = threading.Lock()
-        self._indices: dict[str, tuple[tuple[int, ...], VideoIndex]] = {}
+        self._indices: dict[str, tuple[tuple[int, ...], VideoIndex, tuple[int, int]]] = {}
         # With what they have open, the one used last at the end.
         self._idle: list[tuple[object, Video]] = []
 
@@ -34,26 +38,32 @@ class OpenVideos:
         version = self._files.version(path)
         known = self._indices.get(path)
         if known is None or known[0] != version:
-            known = self._indices[path] = version, Video(self._files.path(path)).index
+            video = Video(self._files.path(path))
+            known = self._indices[path] = version, video.index, video.size
         return known[1]
+
+    def size(self, path: str) -> tuple[int, int]:
+        """Height and width of a file's frames."""
+        self.index(path)
+        return self._indices[path][2]
 
     def key_before(self, path: str, frame: int) -> int:
         """The frame at which decoding begins, to get at another one of a file whose index was made."""
         return self._indices[path][1].key_before(frame)
 
     @contextmanager
-    def lent(self, path: str, first: int, limits: Limits) -> Iterator[Video]:
-        """An open file, if possible one that can decode frame ``first`` at once."""
+    def lent(self, path: str, first: int, limits: Limits, device: int | None = None) -> Iterator[Video]:
+        """An open file, if possible one that can decode frame ``first`` at once; ``device`` as for :class:`Video`."""
         index = self.index(path)
         # An index is made anew for a file that has changed.
-        key = path, id(index), limits
+        key = path, id(index), limits, device
         with self._lock:
             fitting = [entry for entry in self._idle if entry[0] == key]
             taken = min(fitting, key=lambda entry: entry[1].cost(first), default=None)
             if taken is not None:
                 self._idle.remove(taken)
-        video = Video(self._files.path(path), limits, index) if taken is None else taken[1]
+        video = Video(self._files.path(path), limits, index, device) if taken is None else taken[1]
         yield video
         with self._lock:
             self._idle.append((key, video))
-            del self._idle[:-_MOST_OPEN]
+            del self._idle[: -self.most_open]

@@ -249,7 +249,7 @@ class Reader(Operator):
         self.memory.end()
         for number, spec in enumerate(self.output_specs()):
             column = self.aligned([None if sample is None else sample[number] for sample in samples], number)
-            yield _batch(column, spec, [self.source_info(item, number) for item in items])
+            yield sample_batch(column, spec, [self.source_info(item, number) for item in items])
 
 
 class Sources(Sequence[str]):
@@ -279,7 +279,7 @@ class Sources(Sequence[str]):
         return self._name(self._items[int(self._indices[index])])
 
 
-def _batch(column: Sequence[np.ndarray | None], spec: OutputSpec, infos: list[str]) -> TensorListCPU:
+def sample_batch(column: Sequence[np.ndarray | None], spec: OutputSpec, infos: list[str]) -> TensorListCPU:
     """One output; samples that failed are empty."""
     first = next((array for array in column if array is not None), None)
     if first is None:

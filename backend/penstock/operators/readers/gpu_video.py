@@ -1,25 +1,30 @@
-"""`readers.video`: DALI's reader that decodes videos on the GPU. Declared for compatibility; does not run."""
+"""`readers.video`: sequences of frames from video files, with the arguments of DALI's reader for GPUs."""
 
 from __future__ import annotations
 
-from penstock.operators.readers._gpu_video import VIDEO_ARGUMENTS, count_outputs
-from penstock.schema import Alias, Operator, Schema, register_operator
+from penstock.operators.readers._gpu_video import GPU_VIDEO_ARGUMENTS, GpuVideoReader
+from penstock.operators.readers._video_reader import count_outputs
+from penstock.schema import Alias, Schema, register_operator
+from penstock.schema.libraries import PYAV
 
 
 @register_operator
-class GpuVideo(Operator):
-    """Does not run: use `experimental.readers.video`, which returns the same sequences, decoded on the CPU.
+class GpuVideo(GpuVideoReader):
+    """Returns sequences of frames (FHWC), then labels, frame numbers, timestamps and sound if asked for.
 
-    DALI decodes on the GPU's video engine.
+    `experimental.readers.video` with other names for its arguments. A GPU's video engine (NVDEC) decodes what it can, the CPU
+    the rest; with ``device="cpu"`` (not in DALI) the CPU decodes everything. Needs PyAV: ``pip install penstock[video]``.
+
+    >>> clips = fn.readers.video(device="gpu", filenames=["a.mp4"], sequence_length=16)  # doctest: +SKIP
     """
 
     schema = Schema(
         name="readers__Video",
-        devices=("gpu",),
-        arguments=VIDEO_ARGUMENTS,
+        devices=("cpu", "gpu"),
+        needs=(PYAV,),
+        arguments=GPU_VIDEO_ARGUMENTS,
         outputs=count_outputs,
         random=True,
         stateful=True,
         aliases=(Alias("VideoReader", "1.0"),),
-        absent="it decodes on the GPU's video engine; `fn.experimental.readers.video` reads the same on the CPU",
     )

@@ -126,7 +126,7 @@ class VideoInput(InputOperator):
         clip.next_frame += count
         if count == length or self.args["last_sequence_policy"] == "partial":
             return frames
-        return np.concatenate([frames, np.zeros((length - count, *clip.video.shape), np.uint8)])
+        return np.concatenate([frames, np.zeros((length - count, *frames.shape[1:]), np.uint8)])
 
 
 def _opened(batch: TensorList, decoding: Decoding) -> Clip:
@@ -142,5 +142,5 @@ def _opened(batch: TensorList, decoding: Decoding) -> Clip:
         raise ValueError(f"Failed to create video decoder for provided video data. {error}") from error
     if not len(video):
         raise ValueError("Failed to create video decoder for provided video data: the video has no frames")
-    decoding.limits.check_video(len(video), video.shape)
+    decoding.limits.check_video(len(video), (*video.size, 3))
     return video

@@ -1,0 +1,194 @@
+"""Decodes frames of video on NVIDIA's video engine (NVDEC), through FFmpeg, and converts their colours on the GPU.
+
+The engine decodes H.264, HEVC, VP8, VP9, AV1, MPEG-1, 2 and 4, VC-1 and MJPEG in the profiles that it has; where it
+does not take a file, FFmpeg decodes it on the CPU, and its planes are uploaded. Either way the same kernel makes the pixels.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from penstock.data_types import GRAY, RGB, DALIImageType, YCbCr
+from penstock.kernels.codecs.video import Clip, Video, sides
+from penstock.kernels.codecs.video_pixels import (
+    channels_of,
+    has_halved_planes,
+    is_full_range,
+    planes_of,
+    unit_of,
+    write_pixels,
+)
+from penstock.kernels.cuda.launch import Located, upload
+from penstock.kernels.cuda.video import Colours, Planes, convert_frames
+from penstock.tensors.cuda import require_cupy
+
+if TYPE_CHECKING:
+    from av.video.frame import VideoFrame
+
+_COLOURS: Final = {RGB: Colours.RGB, GRAY: Colours.GREY, YCbCr: Colours.YCBCR}
+# The engine's formats: the type of their values (of 16 bits the upper ones are used), whether u and v alternate in one plane,
+# whether chroma is halved.
+_SURFACES: Final = {
+    "nv12": (np.uint8, True, True),
+    "p010le": (np.uint16, True, True),
+    "p016le": (np.uint16, True, True),
+    "yuv444p": (np.uint8, False, False),
+    "yuv444p16le": (np.uint16, False, False),
+}
+# Frames that are converted by one launch; each is in memory until then.
+_TOGETHER: Final = 16
+
+
+class DecodingOnGpu:
+    """The stream on which worker threads decode and convert, between a pipeline's earlier and later work.
+
+    FFmpeg works on the device's default stream, so that is where its frames are converted: then the memory of a frame may
+    be given back as soon as the conversion is launched.
+
+    Made where the device and the pipeline's stream are the current ones.
+
+    Attributes:
+        device: number of the GPU.
+    """
+
+    def __init__(self) -> None:
+        cuda = require_cupy("decoding of videos").cuda
+        self._cuda = cuda
+        self.device: int = cuda.Device().id
+        self._outer = cuda.get_current_stream()
+        # Outputs may be in memory that the pipeline's earlier work still uses.
+        cuda.Stream.null.wait_event(self._recorded(self._outer))
+
+    def _recorded(self, stream: Any) -> Any:
+        return stream.record(self._cuda.Event(disable_timing=True))
+
+    @contextmanager
+    def on_thread(self) -> Iterator[None]:
+        """Makes the device and the stream the current ones of a worker thread while it lasts."""
+        with self._cuda.Device(self.device), self._cuda.Stream.null:
+            yield
+
+    def finish(self) -> None:
+        """Makes the pipeline's stream wait for all that was launched."""
+        self._outer.wait_event(self._recorded(self._cuda.Stream.null))
+
+
+def fill_on_gpu(
+    video: Clip,
+    frames: list[int],
+    fill: list[int],
+    output: Located,
+    image_type: DALIImageType = RGB,
+    factor: float = 1.0,
+) -> None:
+    """Decodes frames to memory on the GPU, on the current stream.
+
+    Args:
+        video: opened for this device, or in a worker process.
+        frames: their numbers, as returned by ``padded``.
+        fill: colour of frames outside the video.
+        output: of shape (n, H, W, C), uint8 or float32.
+        image_type: of :data:`penstock.kernels.codecs.video_pixels.IMAGE_TYPES`.
+        factor: of values of float32.
+    """
+    inside, outside = sides(frames)
+    wanted = [frames[place] for place in inside]
+    if isinstance(video, Video):
+        batch = _Conversion(output, image_type, factor)
+        for places, frame in video.decoded(wanted):
+            batch.add(frame, [inside[place] for place in places])
+        batch.launch()
+    elif inside:
+        array = output.array()
+        pixels = video.frames(wanted, image_type)
+        values = pixels if output.dtype == np.uint8 else pixels * np.float32(factor)
+        array[inside] = require_cupy().asarray(values)
+    if outside:
+        colour = np.broadcast_to(np.asarray(fill, np.float32) * np.float32(factor), output.shape[-1])
+        output.array()[outside] = require_cupy().asarray(colour.astype(output.dtype))
+
+
+class _Conversion:
+    """Frames that wait to be converted together.
+
+    Args:
+        output, image_type, factor: see :func:`fill_on_gpu`.
+    """
+
+    def __init__(self, output: Located, image_type: DALIImageType, factor: float) -> None:
+        self._output, self._image_type, self._factor = output, image_type, factor
+        self._frames: list[tuple[VideoFrame, list[int]]] = []
+
+    def add(self, frame: VideoFrame, places: list[int]) -> None:
+        """Adds a frame, and where it goes in the output."""
+        self._frames.append((frame, places))
+        if len(self._frames) >= _TOGETHER:
+            self.launch()
+
+    def launch(self) -> None:
+        """Converts the frames added so far."""
+        frames, self._frames = self._frames, []
+        described: dict[np.dtype, list[Planes]] = {}
+        held = []
+        for frame, places in frames:
+            found = _on_engine(frame, self._planes(frame)) or _uploaded(frame, self._planes(frame))
+            if found is None:
+                self._write(frame, places)
+                continue
+            stored, planes, owner = found
+            held.append(owner)
+            described.setdefault(stored, []).extend(
+                planes._replace(target=self._target(place).address) for place in places
+            )
+        for stored, all_planes in described.items():
+            convert_frames(all_planes, _COLOURS[self._image_type], stored, self._output.dtype)
+
+    def _planes(self, frame: VideoFrame) -> Planes:
+        """What is known of any frame."""
+        return Planes(0, 0, 0, 0, 0, 0, frame.height, frame.width, 1, 1, is_full_range(frame), 1.0, self._factor)
+
+    def _target(self, place: int) -> Located:
+        """One frame of the output."""
+        shape, kind = self._output.shape[1:], self._output.dtype
+        return Located(self._output.address + place * math.prod(shape) * kind.itemsize, shape, kind, self._output)
+
+    def _write(self, frame: VideoFrame, places: Sequence[int]) -> None:
+        """Converts a frame of any format on the CPU."""
+        pixels = np.empty((frame.height, frame.width, channels_of(self._image_type)), np.uint8)
+        write_pixels(frame, self._image_type, pixels)
+        values = pixels if self._output.dtype == np.uint8 else pixels * np.float32(self._factor)
+        for place in places:
+            self._target(place).array()[...] = require_cupy().asarray(values)
+
+
+_Found = tuple[np.dtype, Planes, object]
+
+
+def _on_engine(frame: VideoFrame, planes: Planes) -> _Found | None:
+    """The planes of a frame that the engine decoded; None for others."""
+    surface = _SURFACES.get(frame.sw_format.name) if frame.format.name == "cuda" and frame.sw_format else None
+    if surface is None:
+        return None
+    stored, alternates, halved = np.dtype(surface[0]), *surface[1:]
+    luma, u, *others = frame.planes
+    v = u.buffer_ptr + stored.itemsize if alternates else others[0].buffer_ptr
+    unit = 1.0 if stored.itemsize == 1 else 1 / 256
+    found = planes._replace(
+        luma=luma.buffer_ptr, u=u.buffer_ptr, v=v, step=1 + alternates, halved=int(halved), unit=unit
+    )
+    return stored, found._replace(luma_pitch=luma.line_size, chroma_pitch=u.line_size), frame
+
+
+def _uploaded(frame: VideoFrame, planes: Planes) -> _Found | None:
+    """The planes of a frame in host memory, copied to the GPU; None if they are of another kind."""
+    if not has_halved_planes(frame):
+        return None
+    luma, u, v = upload(planes_of(frame))
+    size = luma.dtype.itemsize
+    found = planes._replace(luma=luma.address, u=u.address, v=v.address, unit=unit_of(frame))
+    return luma.dtype, found._replace(luma_pitch=luma.shape[1] * size, chroma_pitch=u.shape[1] * size), luma

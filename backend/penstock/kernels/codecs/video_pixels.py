@@ -1,0 +1,91 @@
+"""The pixels of decoded frames of video, on the CPU: RGB, grey, or YCbCr."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from penstock.data_types import GRAY, RGB, DALIImageType, YCbCr
+
+if TYPE_CHECKING:
+    from av.video.frame import VideoFrame
+
+IMAGE_TYPES = (RGB, GRAY, YCbCr)
+"""The colour spaces that frames are converted to."""
+
+_FULL_RANGE = 2  # AVCOL_RANGE_JPEG
+# Formats of planes with halved chroma, and the unit of their values on a scale to 255.
+_HALVED = {"yuv420p": 1.0, "yuvj420p": 1.0, "yuv420p10le": 1 / 4, "yuv420p12le": 1 / 16}
+
+
+def channels_of(image_type: DALIImageType) -> int:
+    """The number of values of a pixel."""
+    return 1 if image_type == GRAY else 3
+
+
+def check_image_type(image_type: DALIImageType) -> None:
+    """Raises ValueError for colour spaces that frames are not converted to."""
+    if image_type not in IMAGE_TYPES:
+        raise ValueError(f"Unsupported image_type: {image_type}. Frames of videos can be RGB, GRAY or YCbCr")
+
+
+def is_full_range(frame: VideoFrame) -> bool:
+    """Whether luma is from 0 to 255, not from 16 to 235 (chroma: 240)."""
+    return frame.color_range == _FULL_RANGE or frame.format.name.startswith("yuvj")
+
+
+def has_halved_planes(frame: VideoFrame) -> bool:
+    """Whether it consists of planes of luma and halved chroma in host memory, of even sides."""
+    return frame.format.name in _HALVED and frame.height % 2 == frame.width % 2 == 0
+
+
+def planes_of(frame: VideoFrame) -> list[np.ndarray]:
+    """The planes of luma and chroma, uint8 or uint16 of shape (rows, columns), of such a frame; in memory, rows are longer."""
+    kind = np.dtype(np.uint8 if unit_of(frame) == 1 else np.uint16)
+    return [
+        np.frombuffer(memoryview(plane), np.uint8)[: plane.line_size * plane.height]
+        .view(kind)
+        .reshape(plane.height, -1)[:, : plane.width]
+        for plane in frame.planes
+    ]
+
+
+def unit_of(frame: VideoFrame) -> float:
+    """The unit of the values of such a frame, on a scale to 255."""
+    return _HALVED[frame.format.name]
+
+
+def write_pixels(frame: VideoFrame, image_type: DALIImageType, output: np.ndarray) -> None:
+    """Converts a frame in host memory.
+
+    Planes of halved chroma are converted by BT.601 whatever the file says, as DALI does; FFmpeg converts other frames.
+
+    Args:
+        frame: as decoded.
+        image_type: of :data:`IMAGE_TYPES`. YCbCr is in studio range.
+        output: filled; uint8 of shape (H, W, C), contiguous.
+    """
+    if not has_halved_planes(frame):
+        rgb = frame.to_ndarray(format="rgb24")
+        if image_type == RGB:
+            output[...] = rgb
+        else:
+            _from_rgb(rgb, image_type, output)
+        return
+    from penstock.kernels.cpu.video_colour import luma_to_grey, planes_to_rgb, planes_to_ycbcr
+
+    luma, u, v = planes_of(frame)
+    if image_type == GRAY:
+        luma_to_grey(luma, np.float32(unit_of(frame)), is_full_range(frame), output)
+    else:
+        convert = planes_to_rgb if image_type == RGB else planes_to_ycbcr
+        convert(luma, u, v, np.float32(unit_of(frame)), is_full_range(frame), output)
+
+
+def _from_rgb(rgb: np.ndarray, image_type: DALIImageType, output: np.ndarray) -> None:
+    from penstock.kernels.colour import LUMA, TO_YCBCR, YCBCR_OFFSET
+    from penstock.kernels.cpu.colour import transform
+
+    matrix, offset = (LUMA[None], np.zeros(1)) if image_type == GRAY else (TO_YCBCR, YCBCR_OFFSET)
+    transform(np.ascontiguousarray(rgb), matrix, offset, output)

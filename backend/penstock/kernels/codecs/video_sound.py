@@ -1,0 +1,100 @@
+"""The sound beside the frames of a video, decoded with FFmpeg (PyAV)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from av.audio.frame import AudioFrame
+
+# Decoding begins so many seconds early: formats build on what comes before (Opus on 80 ms, MP3 on some frames).
+_AHEAD = 0.5
+# In units of the file's time: where frames that follow each other are told to be apart, or to overlap, by less, they do
+# neither.
+_JITTER = 2
+
+
+class SoundFormat(NamedTuple):
+    """The sound of a video.
+
+    Attributes:
+        rate: in Hz.
+        channels: how many.
+    """
+
+    rate: int
+    channels: int
+
+
+class SoundTrack:
+    """The first stream of sound in an open file, which nothing else reads.
+
+    Args:
+        container: of PyAV.
+        origin: when the first frame is shown, in seconds of the file's time.
+
+    Attributes:
+        format: of what it decodes.
+    """
+
+    def __init__(self, container: Any, origin: float) -> None:
+        self._container, self._origin = container, origin
+        self._stream = container.streams.audio[0]
+        codec = self._stream.codec_context
+        self.format = SoundFormat(codec.sample_rate, codec.channels)
+
+    def fill(self, start: float, output: np.ndarray) -> None:
+        """Decodes what is heard from a time on, in seconds from the first frame; silence where there is nothing.
+
+        Args:
+            start: in seconds.
+            output: filled; float32 of shape (time, channels), from -1 to 1.
+        """
+        output[...] = 0
+        begin = round(start * self.format.rate)
+        for place, frame in self._placed(start):
+            values = _values(frame)
+            first = place - begin
+            if first >= len(output):
+                break
+            if values.shape[1] != output.shape[1]:
+                continue
+            part = values[max(-first, 0) : len(output) - first]
+            output[max(first, 0) :][: len(part)] = part
+
+    def _placed(self, start: float) -> Iterator[tuple[int, AudioFrame]]:
+        """Frames from before ``start`` on, each with the number of its first sample, counted from the first picture."""
+        unit = float(self._stream.time_base)
+        early = math.floor((start + self._origin - _AHEAD) / unit)
+        # Some containers refuse to go to a time before all others.
+        self._container.seek(max(early, self._stream.start_time or 0), stream=self._stream)
+        following: int | None = None
+        for frame in self._container.decode(self._stream):
+            told = following if frame.pts is None else round((frame.pts * unit - self._origin) * self.format.rate)
+            if told is None:
+                continue
+            if following is None or abs(told - following) > max(_JITTER * unit * self.format.rate, 1):
+                following = told
+            yield following, frame
+            following += frame.samples
+
+
+def has_sound(container: Any) -> bool:
+    """Whether an open file has sound that FFmpeg can decode."""
+    streams = container.streams.audio
+    return bool(streams) and bool(streams[0].codec_context) and streams[0].codec_context.sample_rate > 0
+
+
+def _values(frame: AudioFrame) -> np.ndarray:
+    """A frame's values from -1 to 1, as float32 of shape (samples, channels)."""
+    stored = frame.to_ndarray()
+    stored = stored.T if frame.format.is_planar else stored.reshape(frame.samples, -1)
+    if stored.dtype.kind == "f":
+        return stored.astype(np.float32, copy=False)
+    if stored.dtype == np.uint8:
+        return (stored.astype(np.float32) - 128) / np.float32(128)
+    return stored.astype(np.float32) / np.float32(-float(np.iinfo(stored.dtype).min))
