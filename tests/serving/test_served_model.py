@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import av
 import numpy as np
 import pytest
 from PIL import Image
@@ -329,3 +330,55 @@ def test_reserved_memory_is_not_answered_where_a_sample_failed(load: Any) -> Non
     assert "different shapes" in unequal.message
     assert half.tensors["part"] is requests[3].reserved["part"]
     np.testing.assert_array_equal(half.tensors["part"], x[:1, :100])
+
+
+SOUND = """
+@pipeline_def(batch_size=4)
+def sound():
+    clip = fn.external_source(name="x", dtype=types.UINT8, ndim=1)
+    frames, heard, rate = fn.decoders.video(clip, sequence_length=5, enable_audio=True)
+    size = fn.cast(frames.shape(), dtype=types.INT32, name="size")
+    return size, fn.copy(heard, name="heard"), fn.copy(rate, name="rate")
+"""
+
+
+def film(rate: int) -> bytes:
+    """A clip of ten frames at 25 Hz, and of one second of sound in stereo."""
+    buffer = io.BytesIO()
+    with av.open(buffer, "w", format="mov") as file:
+        pictures, track = file.add_stream("libx264", rate=25), file.add_stream("pcm_s16le", rate=rate, layout="stereo")
+        pictures.width, pictures.height, pictures.pix_fmt = 48, 32, "yuv420p"
+        for shade in range(0, 200, 20):
+            frame = av.VideoFrame.from_ndarray(np.full((32, 48, 3), shade, np.uint8), format="rgb24")
+            file.mux(pictures.encode(frame))
+        file.mux(pictures.encode())
+        values = np.arange(2 * rate, dtype=np.int16)[None]
+        waves = av.AudioFrame.from_ndarray(values, format="s16", layout="stereo")
+        waves.sample_rate = rate
+        file.mux(track.encode(waves))
+        file.mux(track.encode())
+    return buffer.getvalue()
+
+
+def test_sound_beside_frames_is_as_long_as_each_request_s_own(load: Any) -> None:
+    config = {
+        "name": "sound",
+        "max_batch_size": 4,
+        "input": [entry("x", "TYPE_STRING", 1)],
+        "output": [
+            entry("size", "TYPE_INT32", 4),
+            entry("heard", "TYPE_FP32", -1, -1),
+            entry("rate", "TYPE_FP32", 1),
+        ],
+    }
+    model = load(SOUND, config)
+    rates = (8000, 16000)
+    requests = [Asked({"x": [film(rate)]}, wanted=("size", "heard", "rate")) for rate in rates]
+    requests.insert(1, Asked({"x": [b"no film at all"]}))
+    first, bad, second = model.answer(requests)
+    assert bad.fault is Fault.OPERATOR
+    for answer, rate in zip((first, second), rates, strict=True):
+        assert answer.tensors["size"].tolist() == [[5, 32, 48, 3]]
+        assert answer.tensors["rate"].ravel().tolist() == [rate]
+        expected = np.arange(2 * rate, dtype=np.int16)[: 2 * rate // 5].reshape(1, -1, 2) / np.float32(32768)
+        np.testing.assert_array_equal(answer.tensors["heard"], expected)
