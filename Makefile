@@ -96,7 +96,7 @@ format: setup  ## Bring the code into shape
 $(COMPARES)/.ready: $(VENV)/.ready pyproject.toml
 	test -x $(COMPARES)/bin/python || $(BIN)/python -m venv --without-pip $(COMPARES)
 	$(BIN)/python -m pip --python $(COMPARES)/bin/python install --quiet --disable-pip-version-check nvidia-dali-cuda120 \
-		-e ".[image,audio,readers,server]" pytest pytest-timeout
+		-e ".[image,audio,readers,server,video]" pytest pytest-timeout
 	@touch $@
 
 $(PARITY)/.ready: $(VENV)/.ready pyproject.toml
@@ -122,7 +122,7 @@ $(COMPARES)/.ready-gpu: $(COMPARES)/.ready
 
 .PHONY: bench-engine
 bench-engine: $(COMPARES)/.ready$(if $(findstring --gpu,$(ARGS)),-gpu)  ## Pipelines, operators, loops and readers compared with DALI on CPU; on a GPU: ARGS=--gpu
-	@for suite in pipelines operators $(if $(findstring --gpu,$(ARGS)),gpu_memory training,operators_generated loops growth readers); do \
+	@for suite in pipelines operators $(if $(findstring --gpu,$(ARGS)),gpu_memory training,operators_generated loops growth readers) video; do \
 		PYTHONPATH=backend $(COMPARES)/bin/python tests/benchmarks/$$suite.py \
 			$(if $(findstring --gpu,$(ARGS)),$$(test $$suite = gpu_memory -o $$suite = training || echo $(ARGS)),$(ARGS)) || exit 1; done
 	@$(COMPARES)/bin/python tests/benchmarks/tables.py
