@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import functools
-import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
@@ -22,6 +22,17 @@ from penstock.tensors.cuda import device_count
 
 DTypes: TypeAlias = "tf.DType | Sequence[tf.DType]"
 Shapes: TypeAlias = "tf.TensorShape | Sequence[int | None] | Sequence[Sequence[int | None] | None] | None"
+
+
+# Copies in the midst of an iteration.
+_running: set[Pipeline] = set()
+
+
+@atexit.register
+def _end() -> None:
+    """Ends all copies: TensorFlow ends its iterations after Python's threads, when these cannot be waited for any more."""
+    while _running:
+        _running.pop().close()
 
 
 def serialize_pipeline(pipeline: Pipeline) -> bytes:
@@ -207,22 +218,18 @@ class Copies:
     def batches(self) -> Iterator[tuple[TensorList, ...]]:
         """The batches of a new copy."""
         pipeline = Pipeline.deserialize(self._saved, **self._settings)
+        _running.add(pipeline)
         try:
-            if self._sources:
-                yield from self._fed(pipeline)
-                return
-            with contextlib.suppress(StopIteration):
-                while True:
-                    yield pipeline.run()
+            yield from self._fed(pipeline) if self._sources else _own(pipeline)
         finally:
-            # TensorFlow may end an iteration when Python has ended, whose threads cannot be waited for any more.
-            if not sys.is_finalizing():
+            if pipeline in _running:
+                _running.discard(pipeline)
                 pipeline.close()
 
     def _fed(self, pipeline: Pipeline) -> Iterator[tuple[TensorList, ...]]:
         sources = [_begun(source) for source in self._sources]
         running, over = 0, False
-        while running or not over:
+        while (running or not over) and pipeline in _running:
             try:
                 fetched = [] if over else fetch_all(sources, pipeline.max_batch_size or 1, 0)
             except StopIteration:
@@ -237,6 +244,12 @@ class Copies:
             if running and (over or running >= self._depth):
                 running -= 1
                 yield pipeline.share_outputs()
+
+
+def _own(pipeline: Pipeline) -> Iterator[tuple[TensorList, ...]]:
+    with contextlib.suppress(StopIteration):
+        while pipeline in _running:
+            yield pipeline.run()
 
 
 def _begun(source: Source) -> Source:
