@@ -5,12 +5,14 @@ from __future__ import annotations
 import atexit
 import contextlib
 import functools
+import gc
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 import tensorflow as tf
+from tensorflow.python.data.ops.iterator_ops import OwnedIterator
 
 from penstock.data_types import CPU_ONLY_DEVICE_ID
 from penstock.errors import did_you_mean
@@ -30,7 +32,11 @@ _running: set[Pipeline] = set()
 
 @atexit.register
 def _end() -> None:
-    """Ends all copies: TensorFlow ends its iterations after Python's threads, when these cannot be waited for any more."""
+    """Ends all iterations: TensorFlow does so after Python has ended, when it may wait for a generator for good."""
+    if _running:
+        for found in gc.get_objects():
+            if isinstance(found, OwnedIterator):
+                found._iterator_resource = None  # private: what keeps the iteration, and has no public way to end it
     while _running:
         _running.pop().close()
 
