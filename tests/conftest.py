@@ -28,6 +28,7 @@ _FRAMEWORKS = {
     "test_jax": ("jax",),
     "test_paddle": ("paddle",),
     "test_ray": ("ray",),
+    "test_tensorflow": ("tensorflow",),
 }
 
 

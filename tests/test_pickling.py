@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -28,6 +31,24 @@ def marked(angle: float) -> float:
 def test_local_functions_keep_their_variables() -> None:
     assert loads(dumps(counting(10)))(5) == 16
     assert loads(dumps(counting(10)))(5, more=3) == 18
+
+
+def test_functions_that_name_families_of_operators_are_sent() -> None:
+    script = """
+import subprocess, sys
+import cloudpickle
+from penstock import fn, ops, pipeline_def
+
+@pipeline_def(batch_size=2, num_threads=1, device_id=None)
+def noise():
+    return fn.random.uniform(range=[0, 1], shape=[2]), ops.random.Uniform(range=[0, 1])()
+
+here = "import pickle, sys; print(len(pickle.load(sys.stdin.buffer)().run()))"
+sys.exit(subprocess.run([sys.executable, "-c", here], input=cloudpickle.dumps(noise)).returncode)
+"""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    told = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True)
+    assert (told.stdout, told.stderr) == ("2\n", "")
 
 
 def test_functions_by_value_bring_the_modules_they_use() -> None:

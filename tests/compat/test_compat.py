@@ -109,7 +109,7 @@ def test_too_late(monkeypatch: pytest.MonkeyPatch) -> None:
         compat.install()
 
 
-@pytest.mark.parametrize("name", ["sysconfig", "reducers", "plugin.tf"])
+@pytest.mark.parametrize("name", ["sysconfig", "reducers"])
 def test_what_has_no_counterpart_says_why(installed: None, name: str) -> None:
     with pytest.raises(ImportError, match=rf"Penstock has no `nvidia\.dali\.{name}`: .+"):
         importlib.import_module(f"nvidia.dali.{name}")

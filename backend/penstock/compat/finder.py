@@ -37,8 +37,6 @@ _REDIRECTS = {
 }
 # Modules without a counterpart, and the reason, which importing them raises.
 _WITHOUT = {
-    f"{_ROOT}.plugin.tf": "there is no plugin for TensorFlow; iterate with `plugin.pytorch` or `plugin.jax`, or run the pipeline and hand "
-    "on its outputs by DLPack",
     f"{_ROOT}.reducers": "it belongs to DALI's own pickling of callbacks; see `penstock.pickling`",
     f"{_ROOT}.sysconfig": "it tells how to compile plugins in C++, which Penstock cannot load; operators are classes in Python, see "
     "`penstock.schema.register_operator`",

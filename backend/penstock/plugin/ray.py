@@ -142,10 +142,11 @@ def _sample(value: object) -> np.ndarray:
 
 def _column(batch: TensorList) -> np.ndarray:
     """An output's samples: one array, or if they differ in shape an array of arrays."""
-    samples = batch.as_cpu().samples
+    host = batch.as_cpu()
+    samples = host.samples
     if len({sample.shape for sample in samples}) <= 1:
-        # The pipeline's memory is its own.
-        return np.array(samples)
+        # Without a copy: the memory is not used again while Ray holds it.
+        return host.stacked()
     column = np.empty(len(samples), object)
     column[:] = [sample.copy() for sample in samples]
     return column

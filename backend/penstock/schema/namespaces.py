@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from collections.abc import Callable
 from types import ModuleType
@@ -36,6 +37,10 @@ class _Family(ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         no_such_operator(self.__name__, name)
+
+    def __reduce__(self) -> tuple[Callable[[str], ModuleType], tuple[str]]:
+        # By name, as modules are: functions that are sent to other processes name families, such as `fn.decoders`.
+        return importlib.import_module, (self.__name__,)
 
 
 def no_such_operator(module: str, name: str) -> NoReturn:

@@ -1,0 +1,24 @@
+"""Whether the installed TensorFlow is one that data sets work with: programs for DALI ask."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+
+def _is_at_least(*version: int) -> bool:
+    return tuple(map(int, tf.__version__.split(".")[:2])) >= version
+
+
+def dataset_compatible_tensorflow() -> bool:
+    """Whether data sets work."""
+    return _is_at_least(2, 4)
+
+
+def dataset_inputs_compatible_tensorflow() -> bool:
+    """Whether data sets with inputs work."""
+    return dataset_compatible_tensorflow()
+
+
+def dataset_distributed_compatible_tensorflow() -> bool:
+    """Whether data sets work with ``tf.distribute``."""
+    return _is_at_least(2, 5)
