@@ -6,7 +6,9 @@ from collections.abc import Iterator, Sequence
 from enum import Enum, auto
 
 from penstock.dynamic._batch import Batch
-from penstock.dynamic._capture import Loop, SourceNode, current_loop, epoch_of
+from penstock.dynamic._capture import Loop, current_loop
+from penstock.dynamic._capture_epochs import epoch_of
+from penstock.dynamic._capture_nodes import SourceNode
 from penstock.dynamic._devices import DeviceLike
 from penstock.dynamic._devices import device as as_device
 from penstock.dynamic._dtypes import DTypeLike

@@ -10,7 +10,9 @@ from typing import ClassVar, TypedDict
 
 from penstock.dynamic._batch import Batch
 from penstock.dynamic._calls import Face, call
-from penstock.dynamic._capture import Loop, SourceNode, epoch_of
+from penstock.dynamic._capture import Loop
+from penstock.dynamic._capture_epochs import epoch_of
+from penstock.dynamic._capture_nodes import SourceNode
 from penstock.dynamic._devices import Device
 from penstock.dynamic._devices import device as as_device
 from penstock.dynamic._engine import BoundOperator, bind

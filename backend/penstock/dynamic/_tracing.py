@@ -6,7 +6,9 @@ import inspect
 from collections.abc import Callable, Sequence
 
 from penstock.dynamic._batch import Batch
-from penstock.dynamic._capture import CapturedBatch, Loop, Reference, SourceNode
+from penstock.dynamic._capture import Loop
+from penstock.dynamic._capture_nodes import CapturedBatch, Reference, SourceNode
+from penstock.dynamic._capture_wiring import wire
 from penstock.dynamic._eval_contexts import EvalContext
 from penstock.dynamic._faculties import Given, Outcome
 from penstock.dynamic._making import as_batch
@@ -95,7 +97,7 @@ def pipeline(
     )
     with made:
         nodes = {Reference(source, 0): source.root.connect(loop, source)[0] for source in sources}
-        loop.define(nodes, {reference: name for name, reference in outputs if name is not None})
+        wire(loop.calls, nodes, {reference: name for name, reference in outputs if name is not None})
         made.set_outputs(*(_named(nodes[reference], name) for name, reference in outputs))
     return made
 
