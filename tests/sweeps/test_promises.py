@@ -26,7 +26,7 @@ from penstock.schema.examples import (
     choice_calls,
     examples,
     layout_call,
-    told_arguments,
+    settable_arguments,
     why_unswept,
 )
 from penstock.tensors.cuda import device_count
@@ -76,7 +76,7 @@ def each_argument() -> list[Any]:
     return [
         pytest.param(schema, argument, id=f"{schema.name}-{argument.name}")
         for schema in swept()
-        for argument in told_arguments(schema)
+        for argument in settable_arguments(schema)
     ]
 
 
@@ -300,7 +300,7 @@ def test_gpu_gives_what_the_cpu_does(schema: Schema, device: str, number: int) -
 
 @pytest.mark.parametrize("schema", swept("saving"), ids=name_of)
 def test_saved_pipelines_give_the_same(schema: Schema, tmp_path: Path) -> None:
-    calls = [*examples(schema), *(argument_call(schema, argument) for argument in told_arguments(schema))]
+    calls = [*examples(schema), *(argument_call(schema, argument) for argument in settable_arguments(schema))]
     device = devices(schema)[0]
     for call in calls:
         made = pipeline_of(schema, call, device)
