@@ -240,8 +240,8 @@ def test_a_sample_with_a_bad_argument_fails_alone(schema: Schema, argument: Argu
 )
 def test_a_bad_sample_fails_alone(schema: Schema) -> None:
     for call in examples(schema):
-        spoilt = tuple(own.spoilt(BAD) for own in call.inputs)
-        received = outcome(schema, Call(call.name, call.arguments, spoilt))
+        damaged = tuple(own.with_bad_sample(BAD) for own in call.inputs)
+        received = outcome(schema, Call(call.name, call.arguments, damaged))
         assert list(received.failures) == [BAD]
         assert_equal(outcome(schema, call), received, [(0, 0), (2, 2)])
 
