@@ -52,7 +52,7 @@ def _sum_rows(rows: np.ndarray, starts: np.ndarray, weights: np.ndarray, bits: i
 
 
 @inner
-def _sum_turned(
+def _sum_transposed(
     columns: np.ndarray,
     channels: int,
     first: int,
@@ -85,7 +85,7 @@ def _sum_turned(
 
 
 @kernel
-def _turn(flat: np.ndarray, place: int, stride: int, columns: np.ndarray, count: int) -> None:
+def _transpose_columns(flat: np.ndarray, place: int, stride: int, columns: np.ndarray, count: int) -> None:
     """Transposes ``count`` columns, at least a block's, of a block of rows: (block, n) -> (n, block)."""
     x = 0
     while x < count:
@@ -95,8 +95,8 @@ def _turn(flat: np.ndarray, place: int, stride: int, columns: np.ndarray, count:
 
 
 @inner
-def _turn_back(columns: np.ndarray, flat: np.ndarray, place: int, stride: int, count: int) -> None:
-    """The inverse of :func:`_turn`."""
+def _transpose_back(columns: np.ndarray, flat: np.ndarray, place: int, stride: int, count: int) -> None:
+    """The inverse of :func:`_transpose_columns`."""
     x = 0
     while x < count:
         x = min(x, count - 16)
@@ -113,13 +113,13 @@ def _sum_columns(
     ends, width = lines.ravel(), lines.shape[1]
     count = max((starts.max() + weights.shape[1] - starts.min()) * channels, 16)
     first = min(starts.min() * channels, stride - count)
-    columns, turned = np.empty(count * 16, np.uint8), np.empty(width * 16, np.uint8)
+    columns, transposed = np.empty(count * 16, np.uint8), np.empty(width * 16, np.uint8)
     y = 0
     while y < rows.shape[0]:
         y = min(y, rows.shape[0] - 16)
-        _turn(flat, y * stride + first, stride, columns, count)
-        _sum_turned(columns, channels, first, starts, weights, bits, turned)
-        _turn_back(turned, ends, y * width, width, width)
+        _transpose_columns(flat, y * stride + first, stride, columns, count)
+        _sum_transposed(columns, channels, first, starts, weights, bits, transposed)
+        _transpose_back(transposed, ends, y * width, width, width)
         y += 16
 
 
