@@ -70,7 +70,7 @@ def _check_setting(context: click.Context, option: click.Parameter, text: str | 
 )
 @click.option(
     "--backend",
-    "way",
+    "model_host",
     type=click.Choice(["native", "stub"]),
     help="Run models in Triton's own process, or in Triton's Python stub, a process for each instance.",
 )
