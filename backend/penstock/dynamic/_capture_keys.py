@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from penstock.dynamic._batch import Batch
 from penstock.dynamic._calls import Face, frozen
-from penstock.dynamic._capture_nodes import CapturedBatch, Reference
+from penstock.dynamic._capture_nodes import CapturedBatch, Reference, RunningLoop
 from penstock.dynamic._capture_schedules import Schedule
 from penstock.dynamic._devices import device as as_device
 from penstock.dynamic._invariants import all_unmarked, is_invariant
 from penstock.dynamic._tensor import Tensor
 from penstock.tensors import TensorCPU, TensorList
 
-if TYPE_CHECKING:
-    from penstock.dynamic._capture import Loop
-
 # Larger tensors are not compared from step to step: calls with them run on their own.
 _MOST_COMPARED = 1 << 16
 
 
 def key_of(
-    loop: Loop,
+    loop: RunningLoop,
     face: Face,
     inputs: Sequence[object],
     arguments: Mapping[str, object],
@@ -63,7 +59,7 @@ def key_of(
     return tuple(parts)
 
 
-def _part(loop: Loop, value: object) -> Hashable:
+def _part(loop: RunningLoop, value: object) -> Hashable:
     """A key of an input or an argument; raises TypeError if it cannot be the same in the next step."""
     kind = type(value)
     if kind is CapturedBatch:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from penstock.dynamic._batch import Batch
 from penstock.dynamic._calls import Face
@@ -15,14 +15,30 @@ from penstock.graph import DataNode
 from penstock.pipeline import Pipeline
 from penstock.tensors import TensorList
 
-if TYPE_CHECKING:
-    from penstock.dynamic._capture import Loop
+
+class RunningLoop(Protocol):
+    """What sources and results know of their loop.
+
+    Attributes:
+        batch_size: of all that is captured.
+        step: the number of the step.
+        sources: what it goes over, and those that its body asks.
+        root_ended: what it goes over is at its end.
+    """
+
+    batch_size: int
+    step: int
+    sources: list[SourceNode]
+    root_ended: bool
+
+    def looked_at(self, reference: Reference) -> None:
+        """Somebody looks at a result."""
 
 
 class Root(Protocol):
     """What a captured loop goes over, or another source that its body asks."""
 
-    def connect(self, loop: Loop, source: SourceNode) -> list[DataNode]:
+    def connect(self, loop: RunningLoop, source: SourceNode) -> list[DataNode]:
         """Its outputs in the pipeline that is being defined."""
 
     def take_over(self, pipeline: Pipeline) -> None:
@@ -81,12 +97,16 @@ class CapturedBatch(Batch):
 
     _capture_ref: Reference
     _compute: Callable[[], Outcome] | None
-    _loop: Loop
+    _loop: RunningLoop
     _step: int
 
     @classmethod
     def of_reference(
-        cls, reference: Reference, loop: Loop, storage: TensorList | None, compute: Callable[[], Outcome] | None = None
+        cls,
+        reference: Reference,
+        loop: RunningLoop,
+        storage: TensorList | None,
+        compute: Callable[[], Outcome] | None = None,
     ) -> CapturedBatch:
         """The result of this step that ``reference`` tells: its data, or how to compute it."""
         self = cls.__new__(cls)
@@ -96,7 +116,7 @@ class CapturedBatch(Batch):
         self._capture_ref, self._loop, self._step, self._compute = reference, loop, loop.step, compute
         return self
 
-    def reference_in(self, loop: Loop) -> Reference | None:
+    def reference_in(self, loop: RunningLoop) -> Reference | None:
         """Which result of the loop's current step this is, if it is one."""
         return self._capture_ref if self._loop is loop and self._step == loop.step else None
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from penstock.dynamic._batch import Batch
 from penstock.dynamic._capture import Loop
-from penstock.dynamic._capture_nodes import CapturedBatch, Reference, SourceNode
+from penstock.dynamic._capture_nodes import CapturedBatch, Reference, RunningLoop, SourceNode
 from penstock.dynamic._capture_wiring import wire
 from penstock.dynamic._eval_contexts import EvalContext
 from penstock.dynamic._faculties import Given, Outcome
@@ -23,7 +23,7 @@ class _Fed:
     def __init__(self, name: str, example: Batch) -> None:
         self._name, self._example = name, example
 
-    def connect(self, loop: Loop, source: SourceNode) -> list[DataNode]:
+    def connect(self, loop: RunningLoop, source: SourceNode) -> list[DataNode]:
         example = self._example
         return [
             external_source(

@@ -126,6 +126,7 @@ class WorkerPool:
         """Has the workers call a callback for one batch."""
         context = self.contexts[context_i]
         calls = [(context_i, *arguments) for arguments in work_batch.calls]
+        shares: dict[int, Sequence[tuple[object, ...]]]
         if context.dedicated_worker_id is not None:
             shares = {context.dedicated_worker_id: [(context_i,)]}
         elif work_batch.is_batch:

@@ -74,7 +74,8 @@ class Stack(Operator[int]):
     def compute(self, sample: Sample[int]) -> None:
         before = (slice(None),) * sample.workspace.state
         for number, part in enumerate(sample.inputs):
-            sample.outputs[0][(*before, number)] = part
+            place = (*before, number)
+            sample.outputs[0][place] = part
 
     def compute_batch(self, workspace: Workspace[int]) -> None:
         from penstock.kernels.cuda.launch import locate_all
