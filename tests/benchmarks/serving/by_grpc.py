@@ -1,6 +1,6 @@
 """Photographs sent to a model on a GPU by gRPC, by many clients.
 
-    python tests/benchmarks/serving/by_grpc.py [--clients 32] [--way native] [--json FILE]
+    python tests/benchmarks/serving/by_grpc.py [--clients 32] [--model-host native] [--json FILE]
 
 The clients are threads of several processes, as one process's Python would take longer than the server. Answers, of 0.6 MB
 each, come back by gRPC too. Needs tritonclient[grpc] where it runs, and a serving environment.
