@@ -68,6 +68,32 @@ def test_arguments_modules_and_status(tmp_path: Path) -> None:
     assert "usage" in run().stderr
 
 
+_ASKS_FOR_A_GPU = """
+import numpy as np
+from nvidia.dali import fn, pipeline_def
+
+@pipeline_def(batch_size=2, num_threads=1, device_id=0)
+def doubled():
+    numbers = fn.external_source(source=lambda: [np.float32([1, 2]), np.float32([3])])
+    return numbers.gpu() * 2
+
+(batch,) = doubled().run()
+print(type(batch.as_cpu()).__name__, [np.array(sample).tolist() for sample in batch.as_cpu()])
+"""
+
+
+def test_what_asks_for_a_gpu_runs_on_the_cpu_on_demand(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(_ASKS_FOR_A_GPU, encoding="utf-8")
+    result = run("--device", "cpu", "program.py", folder=tmp_path)
+    assert result.stdout == "TensorListCPU [[2.0, 4.0], [6.0]]\n", result.stderr
+
+
+def test_another_device_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PENSTOCK_DEVICE", "tpu")
+    (tmp_path / "program.py").write_text(_ASKS_FOR_A_GPU, encoding="utf-8")
+    assert "PENSTOCK_DEVICE must be 'cpu' or not set, got 'tpu'" in run("program.py", folder=tmp_path).stderr
+
+
 def test_modules_are_those_of_penstock(installed: None) -> None:
     for name in ("fn", "ops", "types", "math", "tensors", "pipeline", "tfrecord", "external_source", "plugin.triton"):
         assert importlib.import_module(f"nvidia.dali.{name}") is importlib.import_module(f"penstock.{name}")

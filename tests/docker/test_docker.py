@@ -103,7 +103,7 @@ def test_an_installed_triton_hosts_models_by_itself_after_setup(
 
     repository = tmp_path / "models"
     shutil.copytree(ROOT / "model_repository" / "digits_preprocess", repository / "digits_preprocess")
-    with LocalServer(repository, way="native") as server:
+    with LocalServer(repository, model_host="native") as server:
         assert [model.name for model in server.models() if model.ready] == ["digits_preprocess"]
         assert server.stubs() == []
     assert {path: path.stat().st_mtime_ns for path in laid_out} == laid_out
@@ -194,7 +194,7 @@ def test_gpu_patch_fits_the_deployment() -> None:
     (deployment,) = (item for item in documents(KUBERNETES / "base") if item["kind"] == patch["target"]["kind"])
     for change in yaml.safe_load(patch["patch"]):
         place: Any = deployment
-        *way, last = change["path"].strip("/").split("/")
-        for step in way:
+        *model_host, last = change["path"].strip("/").split("/")
+        for step in model_host:
             place = place[int(step)] if step.isdigit() else place[step]
         assert (last in place) == (change["op"] == "replace")

@@ -13,7 +13,7 @@ from PIL import Image
 
 from penstock import dynamic
 from penstock.dynamic import Batch, EvalMode, ExternalSource
-from penstock.dynamic._capture import CapturedBatch
+from penstock.dynamic._capture_nodes import CapturedBatch
 from penstock.dynamic.random import RNG
 from penstock.passes import improve
 

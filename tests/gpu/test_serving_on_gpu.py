@@ -19,7 +19,7 @@ from PIL import Image
 
 from penstock import Pipeline
 from penstock.serving.model_files import load_pipeline
-from penstock.serving.server import WAYS, LocalServer
+from penstock.serving.server import MODEL_HOSTS, LocalServer
 
 ROOT = Path(__file__).parents[2]
 # By DLPack alone, which is right with every numpy in Triton's stub, where such a model always runs.
@@ -101,13 +101,13 @@ ensemble_scheduling { step [
 LARGE = (1024, 1024, 3)
 
 
-@pytest.fixture(scope="module", params=WAYS)
-def way(request: pytest.FixtureRequest) -> Any:
+@pytest.fixture(scope="module", params=MODEL_HOSTS)
+def model_host(request: pytest.FixtureRequest) -> Any:
     return request.param
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory, way: str) -> Iterator[LocalServer]:
+def server(tmp_path_factory: pytest.TempPathFactory, model_host: str) -> Iterator[LocalServer]:
     repository = tmp_path_factory.mktemp("repository")
     shutil.copytree(ROOT / "model_repository" / "imagenet_preprocess", repository / "imagenet_preprocess")
     write_model(repository, "judge", JUDGE_CONFIG, JUDGE, "model.py")
@@ -116,8 +116,8 @@ def server(tmp_path_factory: pytest.TempPathFactory, way: str) -> Iterator[Local
     write_model(repository, "ranged", ON_GPU_CONFIG, HEADER + RANGED)
     write_model(repository, "chain", CHAIN_CONFIG)
     # Natively, Triton's own pool will do, for what does not fit there is handed on by way of the host.
-    pool = {"gpu_pool_bytes": 64 << 20} if way == "native" else {}
-    with LocalServer(repository, way=way, **pool) as running:
+    pool = {"gpu_pool_bytes": 64 << 20} if model_host == "native" else {}
+    with LocalServer(repository, model_host=model_host, **pool) as running:
         yield running
 
 

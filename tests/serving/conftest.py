@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from penstock.serving.server import WAYS
+from penstock.serving.server import MODEL_HOSTS
 
 
-@pytest.fixture(scope="module", params=WAYS)
-def way(request: pytest.FixtureRequest) -> Any:
+@pytest.fixture(scope="module", params=MODEL_HOSTS)
+def model_host(request: pytest.FixtureRequest) -> Any:
     """How models run: a test that takes it holds for both ways."""
     return request.param

@@ -56,7 +56,7 @@ dynamic_batching { max_queue_delay_microseconds: 200000 }
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory, way: str) -> Iterator[LocalServer]:
+def server(tmp_path_factory: pytest.TempPathFactory, model_host: str) -> Iterator[LocalServer]:
     repository = tmp_path_factory.mktemp("repository")
     add_model(repository, "of_bytes", BYTES_CONFIG, THUMBNAIL)
     add_model(repository, "ragged", RAGGED_CONFIG, THUMBNAIL)
@@ -71,7 +71,7 @@ def server(tmp_path_factory: pytest.TempPathFactory, way: str) -> Iterator[Local
         TWO_LINES + 'max_batch_size: 4\noutput [{ name: "doubled" data_type: TYPE_INT64 dims: [-1] }]',
         NUMBERS.replace("batch_size=4", "batch_size=4, output_dtype=[types.FLOAT, None]"),
     )
-    with LocalServer(repository, way=way, allow_failures=True) as running:
+    with LocalServer(repository, model_host=model_host, allow_failures=True) as running:
         yield running
 
 

@@ -54,16 +54,16 @@ dynamic_batching { max_queue_delay_microseconds: 100000 }
 
 
 @pytest.fixture(scope="module")
-def trace(tmp_path_factory: pytest.TempPathFactory, way: str) -> Path:
+def trace(tmp_path_factory: pytest.TempPathFactory, model_host: str) -> Path:
     """Where the operators note what reaches them."""
     return tmp_path_factory.mktemp("trace") / "steps"
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory, trace: Path, way: str) -> Iterator[LocalServer]:
+def server(tmp_path_factory: pytest.TempPathFactory, trace: Path, model_host: str) -> Iterator[LocalServer]:
     repository = tmp_path_factory.mktemp("repository")
     add_model(repository, "slow", CONFIG, SLOW.format(trace=str(trace)))
-    with LocalServer(repository, way=way) as running:
+    with LocalServer(repository, model_host=model_host) as running:
         yield running
 
 

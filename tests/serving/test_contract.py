@@ -197,29 +197,29 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 # A process for each of the many models takes the stub half a minute.
 @pytest.fixture(scope="module", params=["native", pytest.param("stub", marks=pytest.mark.exhaustive)])
-def way(request: pytest.FixtureRequest) -> Any:
+def model_host(request: pytest.FixtureRequest) -> Any:
     return request.param
 
 
 @pytest.fixture(scope="module")
-def log(tmp_path_factory: pytest.TempPathFactory, way: str) -> Path:
+def log(tmp_path_factory: pytest.TempPathFactory, model_host: str) -> Path:
     return tmp_path_factory.mktemp("log") / "triton.log"
 
 
 @pytest.fixture(scope="module")
-def server(repository: Path, log: Path, way: str) -> Iterator[LocalServer]:
-    with LocalServer(repository, way=way, allow_failures=True, log=log) as running:
+def server(repository: Path, log: Path, model_host: str) -> Iterator[LocalServer]:
+    with LocalServer(repository, model_host=model_host, allow_failures=True, log=log) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
-def saboteurs(tmp_path_factory: pytest.TempPathFactory, way: str) -> Iterator[LocalServer]:
+def saboteurs(tmp_path_factory: pytest.TempPathFactory, model_host: str) -> Iterator[LocalServer]:
     """A server whose models change Penstock itself: in one process with others, these would be changed, too."""
     made = tmp_path_factory.mktemp("saboteurs")
     add_model(made, "sabotaged", TWO_LINES, HEADER + SABOTAGED)
     add_model(made, "without_library", TWO_LINES, HEADER + WITHOUT_LIBRARY)
     # The operator keeps memory of a request, for which Triton waits at its end.
-    with LocalServer(made, way=way, allow_failures=True, flags=["--exit-timeout-secs=1"]) as running:
+    with LocalServer(made, model_host=model_host, allow_failures=True, flags=["--exit-timeout-secs=1"]) as running:
         yield running
 
 

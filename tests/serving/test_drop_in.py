@@ -89,7 +89,7 @@ def add(repository: Path, name: str, files: dict[str, str | bytes], config: str 
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory, way: str) -> Iterator[LocalServer]:
+def server(tmp_path_factory: pytest.TempPathFactory, model_host: str) -> Iterator[LocalServer]:
     repository = tmp_path_factory.mktemp("dali")
     add(repository, "partial", {"dali.py": SUMS}, CONFIG + SUMS_PARTLY)
     add(repository, "no_config.dali", {"dali.py": SUMS}, None)
@@ -101,7 +101,7 @@ def server(tmp_path_factory: pytest.TempPathFactory, way: str) -> Iterator[Local
     (versions / "2" / "dali.py").write_text(HALVES.replace("(2)", "(4)"))
     with LocalServer(
         repository,
-        way=way,
+        model_host=model_host,
         backends=("penstock", "dali"),
         settings={"device": "cpu"},
         flags=["--backend-config=dali,release_after_unload=true"],

@@ -111,7 +111,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
     add_model(repository, "spawns", config, HEADER + FORKS_WORKERS + OPERATOR)
     flags = ["--model-control-mode=explicit", "--load-model=*"]
     # From the environment of the tests, whatever its numpy.
-    with LocalServer(repository, way="native", environment=sys.executable, flags=flags) as running:
+    with LocalServer(repository, model_host="native", environment=sys.executable, flags=flags) as running:
         yield running
 
 

@@ -57,7 +57,7 @@ class Served:
         self.reports: list[str] = []
         flags = ["--model-control-mode=explicit", *(f"--load-model={model}" for model in MODELS)]
         self.server = LocalServer(
-            repository, way="native", environment=sys.executable, flags=flags, report=self.reports.append
+            repository, model_host="native", environment=sys.executable, flags=flags, report=self.reports.append
         )
 
     def ask(self, model: str, number: float) -> float:
@@ -170,7 +170,7 @@ def test_what_the_stub_lacks_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyP
     with pytest.raises(
         ServerError, match=r"^apart: a process of its own(?s:.*)exchanges wrong data(?s:.*)setup --stub"
     ):
-        LocalServer(tmp_path / "models", way="native", environment=sys.executable).start()
+        LocalServer(tmp_path / "models", model_host="native", environment=sys.executable).start()
 
 
 PARAMETERS = 'parameters [ { key: "num_threads" value: { string_value: "2" } }, { key: \'isolation\', value: { string_value: "%s" } } ]'

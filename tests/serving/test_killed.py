@@ -41,9 +41,9 @@ def wait_for(what: Callable[[], object], seconds: float = PATIENCE) -> bool:
 class Service:
     """`penstock serve` in a process of its own, as it is run."""
 
-    def __init__(self, repository: Path, log: Path, way: str) -> None:
+    def __init__(self, repository: Path, log: Path, model_host: str) -> None:
         self.repository = repository
-        self._way = way
+        self._model_host = model_host
         self._log = log
         self._process: subprocess.Popen[bytes] | None = None
         with contextlib.ExitStack() as stack:
@@ -65,7 +65,7 @@ class Service:
         """Starts serving, unless it does already, and waits until all models are ready."""
         if self._process is None or self._process.poll() is not None:
             options = [f"--{use}-port={port}" for use, port in zip(("http", "grpc", "metrics"), self._ports)]
-            options.append(f"--backend={self._way}")
+            options.append(f"--backend={self._model_host}")
             with self._log.open("ab") as log:
                 self._process = subprocess.Popen(
                     [sys.executable, "-m", "penstock", "serve", str(self.repository), *options],
@@ -124,11 +124,11 @@ def command_line(pid: int) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory, way: str) -> Iterator[Service]:
+def kept(tmp_path_factory: pytest.TempPathFactory, model_host: str) -> Iterator[Service]:
     repository = tmp_path_factory.mktemp("repository")
     for model in MODELS:
         write_model(repository, model, instances=1 + (model == "twins"))
-    service = Service(repository, tmp_path_factory.mktemp("log") / "serve.log", way)
+    service = Service(repository, tmp_path_factory.mktemp("log") / "serve.log", model_host)
     yield service
     service.stop()
 
@@ -170,7 +170,7 @@ def assert_all_answer_right(service: Service) -> None:
     assert alone.spotless, alone.mistakes
 
 
-with_stubs = pytest.mark.parametrize("way", ["stub"], indirect=True, scope="module")
+with_stubs = pytest.mark.parametrize("model_host", ["stub"], indirect=True, scope="module")
 
 
 @with_stubs

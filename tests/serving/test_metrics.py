@@ -66,14 +66,14 @@ parameters { key: "slow_execution_seconds" value { string_value: "0" } }
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory, way: str) -> Iterator[LocalServer]:
+def server(tmp_path_factory: pytest.TempPathFactory, model_host: str) -> Iterator[LocalServer]:
     repository = tmp_path_factory.mktemp("repository")
     quiet = CONFIG.replace('"error"', '"none"').replace('"0"', '"none"').replace("count: 2", "count: 1")
     models = {"halves": (HALVES, CONFIG), "quiet": (HALVES, quiet), "pictures": (PICTURES, PICTURES_CONFIG)}
     for name, (source, config) in models.items():
         add_model(repository, name, config, source)
     flags = ["--model-control-mode=explicit", "--load-model=*"]
-    with LocalServer(repository, way=way, flags=flags) as running:
+    with LocalServer(repository, model_host=model_host, flags=flags) as running:
         yield running
 
 

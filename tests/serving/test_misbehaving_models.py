@@ -75,17 +75,17 @@ NOT_LOADED = {
 
 # Each model is two processes of the stub, one after the other: seconds each.
 @pytest.fixture(scope="module", params=["native", pytest.param("stub", marks=pytest.mark.exhaustive)])
-def way(request: pytest.FixtureRequest) -> Any:
+def model_host(request: pytest.FixtureRequest) -> Any:
     return request.param
 
 
 @pytest.fixture(scope="module")
-def log(tmp_path_factory: pytest.TempPathFactory, way: str) -> Path:
+def log(tmp_path_factory: pytest.TempPathFactory, model_host: str) -> Path:
     return tmp_path_factory.mktemp("log") / "triton.log"
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory, log: Path, way: str) -> Iterator[LocalServer]:
+def server(tmp_path_factory: pytest.TempPathFactory, log: Path, model_host: str) -> Iterator[LocalServer]:
     repository = tmp_path_factory.mktemp("repository")
     config = 'backend: "penstock"\n'
     add_model(repository, "plain", config, HEADER + PLAIN)
@@ -98,7 +98,7 @@ def server(tmp_path_factory: pytest.TempPathFactory, log: Path, way: str) -> Ite
         )
         add_model(repository, name, config, defined)
     flags = ["--model-control-mode=explicit", "--load-model=*"]
-    with LocalServer(repository, way=way, allow_failures=True, flags=flags, log=log) as running:
+    with LocalServer(repository, model_host=model_host, allow_failures=True, flags=flags, log=log) as running:
         yield running
 
 
@@ -174,14 +174,17 @@ def go_on_asking(url: str, answers: list[bool]) -> None:
             answers.append(sent(client, "plain", 1, 2) == [1, 2])
 
 
-def test_a_forgotten_lock_stops_its_model_alone_and_not_the_end_of_the_server(tmp_path: Path, way: str) -> None:
+def test_a_forgotten_lock_stops_its_model_alone_and_not_the_end_of_the_server(tmp_path: Path, model_host: str) -> None:
     config = 'backend: "penstock"\n'
     add_model(tmp_path / "models", "plain", config, HEADER + PLAIN)
     add_model(tmp_path / "models", "forgets_a_lock", config, HEADER + FORGETS_A_LOCK + OPERATOR)
     log, answers = tmp_path / "triton.log", list[bool]()
     # Triton waits as long for requests that never end, and for connections that clients keep.
     flags = ["--exit-timeout-secs=2"]
-    with ThreadPoolExecutor(4) as pool, LocalServer(tmp_path / "models", way=way, log=log, flags=flags) as server:
+    with (
+        ThreadPoolExecutor(4) as pool,
+        LocalServer(tmp_path / "models", model_host=model_host, log=log, flags=flags) as server,
+    ):
         with tritonclient.http.InferenceServerClient(server.http_url, network_timeout=1.0) as impatient:
             assert sent(impatient, "forgets_a_lock", 5) == [5]
             with pytest.raises(TimeoutError):
@@ -191,7 +194,7 @@ def test_a_forgotten_lock_stops_its_model_alone_and_not_the_end_of_the_server(tm
             time.sleep(0.01)
         began = time.monotonic()
         server.stop()
-        assert time.monotonic() - began < 7 if way == "native" else 15
+        assert time.monotonic() - began < 7 if model_host == "native" else 15
         for one in asking:
             one.result(timeout=20)
     assert all(answers)

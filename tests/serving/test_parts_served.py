@@ -122,13 +122,13 @@ def picture(number: int, squares: int) -> tuple[bytes, list[list[float]]]:
 
 
 @pytest.fixture(scope="module")
-def url(tmp_path_factory: pytest.TempPathFactory, way: Any) -> Iterator[str]:
+def url(tmp_path_factory: pytest.TempPathFactory, model_host: Any) -> Iterator[str]:
     repository = tmp_path_factory.mktemp("models")
     for name, source in (("detect", DETECT), ("crop", CROP), ("classify", CLASSIFY)):
         add_model(repository, name, CONFIGS[name], HEADER + source)
     (repository / "find" / "1").mkdir(parents=True)
     (repository / "find" / "config.pbtxt").write_text(ENSEMBLE)
-    with LocalServer(repository, way=way) as server:
+    with LocalServer(repository, model_host=model_host) as server:
         yield server.http_url
 
 

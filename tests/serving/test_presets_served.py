@@ -34,13 +34,13 @@ FILES = [picture.file.tobytes() for picture in pictures(PICTURES, PICTURE_MOST, 
 
 
 @pytest.fixture(scope="module")
-def url(tmp_path_factory: pytest.TempPathFactory, way: Any) -> Iterator[str]:
+def url(tmp_path_factory: pytest.TempPathFactory, model_host: Any) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("presets")
     for name in MODELS:
         configuration = folder / f"{name}.json"
         configuration.write_text(json.dumps(CONFIGURATIONS[name]))
         export_preset(configuration, folder / "models" / name, batch_size=8)
-    with LocalServer(folder / "models", way=way) as server:
+    with LocalServer(folder / "models", model_host=model_host) as server:
         yield server.http_url
 
 

@@ -212,7 +212,7 @@ def test_a_numpy_with_which_the_data_would_be_wrong_is_refused(tmp_path: Path) -
     (tmp_path / "preprocess" / "1").mkdir(parents=True)
     (tmp_path / "preprocess" / "config.pbtxt").write_text('backend: "penstock"\n')
     (tmp_path / "preprocess" / "1" / "pipeline.py").write_text(PIPELINE)
-    server = LocalServer(tmp_path, way="stub", environment=environment)
+    server = LocalServer(tmp_path, model_host="stub", environment=environment)
     if int(np.__version__.split(".")[0]) < 2:
         with server:
             assert all(model.ready for model in server.models())

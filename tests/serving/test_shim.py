@@ -51,11 +51,11 @@ def test_models_run_in_the_stub_where_there_is_none(monkeypatch: pytest.MonkeyPa
     (tmp_path / "models").mkdir()
     reports: list[str] = []
     with LocalServer(tmp_path / "models", report=reports.append) as server:
-        assert server.way == "stub"
-    assert "models run the way 'stub': `/nowhere/c++` does not work" in reports[0]
+        assert server.model_host == "stub"
+    assert "models run by 'stub': `/nowhere/c++` does not work" in reports[0]
 
 
 def test_that_it_was_asked_for_is_taken_at_its_word(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("CXX", "/nowhere/c++")
     with pytest.raises(ShimError, match="does not work"):
-        LocalServer(tmp_path, way="native").start()
+        LocalServer(tmp_path, model_host="native").start()

@@ -129,7 +129,7 @@ class Explicit:
         self.repository = repository
         self.reports: list[str] = []
         flags = ["--model-control-mode=explicit", "--load-model=steady", "--load-model", "pair"]
-        self.server = LocalServer(repository, way="stub", flags=flags, report=self.reports.append)
+        self.server = LocalServer(repository, model_host="stub", flags=flags, report=self.reports.append)
 
 
 @pytest.fixture(scope="module")
@@ -243,7 +243,7 @@ def test_a_request_that_ends_its_process_costs_that_model_a_moment(
     write_model(tmp_path, "steady")
     write_model(tmp_path, "pair", count=2)
     reports: list[str] = []
-    with LocalServer(tmp_path, way="stub", report=reports.append) as server:
+    with LocalServer(tmp_path, model_host="stub", report=reports.append) as server:
         before = {stub for stub in server.stubs() if stub.instance.startswith("pair")}
         assert len(before) == 2
         with traffic(server, "steady"):
@@ -272,7 +272,10 @@ def test_models_come_and_go_with_their_files(tmp_path: Path) -> None:
     write_model(tmp_path, "removed")
     reports: list[str] = []
     flags = ["--model-control-mode=poll", "--repository-poll-secs=1"]
-    with LocalServer(tmp_path, way="stub", flags=flags, report=reports.append) as server, traffic(server, "steady"):
+    with (
+        LocalServer(tmp_path, model_host="stub", flags=flags, report=reports.append) as server,
+        traffic(server, "steady"),
+    ):
         pid = server.pid
         # One that can load a model can run code: without "explicit" that is nobody but the supervisor.
         assert status(server, "/v2/repository/models/removed/unload", "POST") == 403
@@ -294,7 +297,7 @@ def test_models_come_and_go_with_their_files(tmp_path: Path) -> None:
 def test_gives_up_on_a_server_that_keeps_dying(tmp_path: Path) -> None:
     write_model(tmp_path, "steady")
     reports: list[str] = []
-    with LocalServer(tmp_path, way="stub", restarts=1, report=reports.append) as server:
+    with LocalServer(tmp_path, model_host="stub", restarts=1, report=reports.append) as server:
         first = server.pid
         os.kill(first, signal.SIGKILL)
         wait(lambda: "Triton serves again" in reports[-1] if reports else False)

@@ -98,11 +98,11 @@ def numbers(sequence: np.ndarray, first: int = 20) -> list[int]:
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory, way: str) -> Iterator[LocalServer]:
+def server(tmp_path_factory: pytest.TempPathFactory, model_host: str) -> Iterator[LocalServer]:
     repository = tmp_path_factory.mktemp("repository")
     for name, (source, config) in CONFIGURATIONS.items():
         add_model(repository, name, config, source)
-    with LocalServer(repository, way=way) as running:
+    with LocalServer(repository, model_host=model_host) as running:
         yield running
 
 

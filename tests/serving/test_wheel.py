@@ -41,7 +41,7 @@ from tritonclient import http
 library = Path(penstock.__file__).parent / "native" / "libtriton_penstock.so"
 assert sys.prefix in penstock.__file__, penstock.__file__
 assert shim() == library, shim()
-with LocalServer(sys.argv[1], way="native", environment=sys.executable) as server:
+with LocalServer(sys.argv[1], model_host="native", environment=sys.executable) as server:
     assert server.stubs() == []
     x = http.InferInput("x", [1, 3], "FP32")
     x.set_data_from_numpy(np.array([[1, 2, 3]], np.float32))

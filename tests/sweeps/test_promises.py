@@ -26,7 +26,7 @@ from penstock.schema.examples import (
     choice_calls,
     examples,
     layout_call,
-    told_arguments,
+    settable_arguments,
     why_unswept,
 )
 from penstock.tensors.cuda import device_count
@@ -76,7 +76,7 @@ def each_argument() -> list[Any]:
     return [
         pytest.param(schema, argument, id=f"{schema.name}-{argument.name}")
         for schema in swept()
-        for argument in told_arguments(schema)
+        for argument in settable_arguments(schema)
     ]
 
 
@@ -240,8 +240,8 @@ def test_a_sample_with_a_bad_argument_fails_alone(schema: Schema, argument: Argu
 )
 def test_a_bad_sample_fails_alone(schema: Schema) -> None:
     for call in examples(schema):
-        spoilt = tuple(own.spoilt(BAD) for own in call.inputs)
-        received = outcome(schema, Call(call.name, call.arguments, spoilt))
+        damaged = tuple(own.with_bad_sample(BAD) for own in call.inputs)
+        received = outcome(schema, Call(call.name, call.arguments, damaged))
         assert list(received.failures) == [BAD]
         assert_equal(outcome(schema, call), received, [(0, 0), (2, 2)])
 
@@ -300,7 +300,7 @@ def test_gpu_gives_what_the_cpu_does(schema: Schema, device: str, number: int) -
 
 @pytest.mark.parametrize("schema", swept("saving"), ids=name_of)
 def test_saved_pipelines_give_the_same(schema: Schema, tmp_path: Path) -> None:
-    calls = [*examples(schema), *(argument_call(schema, argument) for argument in told_arguments(schema))]
+    calls = [*examples(schema), *(argument_call(schema, argument) for argument in settable_arguments(schema))]
     device = devices(schema)[0]
     for call in calls:
         made = pipeline_of(schema, call, device)

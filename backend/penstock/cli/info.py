@@ -21,14 +21,16 @@ def command() -> None:
     click.echo(f"penstock     {__version__}")
     click.echo(f"Python       {platform.python_version()}, numpy {np.__version__}")
     click.echo(f"GPUs         {count_gpus()}")
-    for way, native in (("natively", True), ("in the stub", False)):
+    for model_host, native in (("natively", True), ("in the stub", False)):
         try:
             environment = find_environment(native=native)
             triton = find_installation(environment, native).binary
             version = ".".join(map(str, environment.version))
-            click.echo(f"{way:12} {environment.python.parent.parent} (Python {version}, numpy {environment.numpy})")
+            click.echo(
+                f"{model_host:12} {environment.python.parent.parent} (Python {version}, numpy {environment.numpy})"
+            )
             click.echo(f"{'':12} Triton {triton}")
             if native:
                 click.echo(f"{'':12} library {shim()}, Python's {environment.library}")
         except PenstockError as error:
-            click.echo(f"{way:12} no models can be run: {error}")
+            click.echo(f"{model_host:12} no models can be run: {error}")

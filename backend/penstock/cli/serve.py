@@ -70,7 +70,7 @@ def _check_setting(context: click.Context, option: click.Parameter, text: str | 
 )
 @click.option(
     "--backend",
-    "way",
+    "model_host",
     type=click.Choice(["native", "stub"]),
     help="Run models in Triton's own process, or in Triton's Python stub, a process for each instance.",
 )
@@ -120,7 +120,7 @@ def command(
     from penstock.serving.server import LocalServer
 
     given = {name: options.pop(name) for name in _SETTINGS}
-    _end_in_order()
+    _stop_on_signals()
     server = LocalServer(
         repository,
         environment=python_env,
@@ -136,7 +136,7 @@ def command(
     try:
         with _console.status("starting Triton ..."):
             server.start()
-        _tell(server)
+        _print_address_and_models(server)
         server.wait()
     except KeyboardInterrupt:
         _console.print("stopping ...")
@@ -144,7 +144,7 @@ def command(
         server.stop()
 
 
-def _tell(server: LocalServer) -> None:
+def _print_address_and_models(server: LocalServer) -> None:
     """Prints the server's address and its models."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in ("model", "version", "state"):
@@ -173,7 +173,7 @@ def _report(line: str) -> None:
     _console.print(f"[dim]{time.strftime('%H:%M:%S')}[/] {escape(line)}", soft_wrap=True)
 
 
-def _end_in_order() -> None:
+def _stop_on_signals() -> None:
     """Makes the signals that end a program stop the server as Ctrl-C does."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup

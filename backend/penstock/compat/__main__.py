@@ -1,4 +1,7 @@
-"""``python -m penstock.compat script.py args...`` (or ``-m module args...``): runs a DALI program on Penstock."""
+"""``python -m penstock.compat script.py args...`` (or ``-m module args...``): runs a DALI program on Penstock.
+
+With ``--device cpu`` before them, on the CPU what asks for a GPU.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,17 @@ import sys
 from pathlib import Path
 
 from penstock.compat import install
+from penstock.graph.placement import DEVICE_VARIABLE
 
-_USAGE = "usage: python -m penstock.compat (script.py | -m module) [arguments ...]"
+_USAGE = "usage: python -m penstock.compat [--device cpu] (script.py | -m module) [arguments ...]"
 
 
 def main() -> None:
     """Runs the program named on the command line, in this process, as its main module."""
     arguments = sys.argv[1:]
+    if arguments[:2] == ["--device", "cpu"]:
+        os.environ[DEVICE_VARIABLE] = "cpu"
+        del arguments[:2]
     if not arguments or arguments[0] in ("-h", "--help") or (arguments[0] == "-m" and len(arguments) < 2):
         sys.exit(_USAGE)
     install()

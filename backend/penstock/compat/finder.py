@@ -21,13 +21,13 @@ _REDIRECTS = {
     f"{_ROOT}.auto_aug.core._utils": "penstock.compat.auto_aug_utils",
     f"{_ROOT}._autograph": "penstock.compat.conditionals",
     f"{_ROOT}._conditionals": "penstock.compat.conditionals",
+    f"{_ROOT}._multiproc": "penstock.compat.multiproc",
+    f"{_ROOT}._utils": "penstock.compat.private",
     f"{_ROOT}.backend": "penstock.compat.backend",
     f"{_ROOT}.backend_impl": "penstock.compat.backend",
     f"{_ROOT}.data_node": "penstock.compat.data_node",
     f"{_ROOT}.experimental": "penstock.compat.experimental",
     f"{_ROOT}.experimental.torchvision": "penstock.compat.torchvision",
-    f"{_ROOT}.experimental.torchvision.v2": "penstock.compat.torchvision.v2",
-    f"{_ROOT}.experimental.torchvision.v2.functional": "penstock.compat.torchvision.v2.functional",
     f"{_ROOT}.pickling": "penstock.compat.pickling",
     f"{_ROOT}.plugin_manager": "penstock.compat.plugin_manager",
     f"{_ROOT}.python_function_plugin": "penstock.compat.python_function_plugin",
@@ -45,10 +45,12 @@ _WITHOUT = {
 
 def counterpart(name: str) -> str:
     """The counterpart of module ``name``, in or below ``nvidia.dali``."""
-    own = _REDIRECTS.get(name)
-    if own is None and name.startswith(f"{_EXPERIMENTAL}."):
-        return "penstock" + name.removeprefix(_EXPERIMENTAL)
-    return own or "penstock" + name.removeprefix(_ROOT)
+    parent, _, last = name.rpartition(".")
+    if name in _REDIRECTS:
+        return _REDIRECTS[name]
+    if parent in (_EXPERIMENTAL, _ROOT):
+        return f"penstock.{last}"
+    return f"{counterpart(parent)}.{last}"
 
 
 class _Loader(importlib.abc.Loader):

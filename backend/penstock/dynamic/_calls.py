@@ -20,6 +20,7 @@ from penstock.dynamic._invariants import all_unmarked
 from penstock.dynamic._rngs import STATE_WORDS, chosen_rng
 from penstock.dynamic._tensor import Tensor
 from penstock.dynamic._value import Value
+from penstock.errors import OperatorError
 from penstock.schema import Schema
 from penstock.tensors import TensorCPU, TensorList
 
@@ -187,7 +188,14 @@ def perform(
     context = EvalContext.current()
 
     def make() -> BoundOperator:
-        return bind(face.schema, backend, len(values), tuple(tensors), constants, face.display)
+        try:
+            return bind(face.schema, backend, len(values), tuple(tensors), constants, face.display)
+        except OperatorError:
+            # The arguments are wrong, but an input's rank may be, too, and then is told first, as in DALI.
+            for index, value in enumerate(values):
+                if value.is_external() and not value.layout:
+                    face.schema.fitting_layout(index, "", value.ndim)
+            raise
 
     if key is None:
         bound = make()

@@ -63,7 +63,7 @@ class EvalContext:
             )
         if num_threads is not None:
             thread_pool = ThreadPool(num_threads, device_id=self.device_id)
-        self._own_pool = thread_pool
+        self._thread_pool = thread_pool
         self._own_stream = None if cuda_stream is None else stream(stream=cuda_stream, device_id=device_id)
         self._follows_default = False
         if self._own_stream is None and self.device_id is not None:
@@ -97,7 +97,7 @@ class EvalContext:
     @property
     def thread_pool(self) -> ThreadPool:
         """The threads of CPU operators."""
-        return self._own_pool or default_thread_pool(self.device_id)
+        return self._thread_pool or default_thread_pool(self.device_id)
 
     @property
     def num_threads(self) -> int:

@@ -6,7 +6,9 @@ from collections.abc import Iterator, Sequence
 from enum import Enum, auto
 
 from penstock.dynamic._batch import Batch
-from penstock.dynamic._capture import Loop, SourceNode, current_loop, epoch_of
+from penstock.dynamic._capture import Loop, current_loop
+from penstock.dynamic._capture_epochs import epoch_of
+from penstock.dynamic._capture_nodes import RunningLoop, SourceNode
 from penstock.dynamic._devices import DeviceLike
 from penstock.dynamic._devices import device as as_device
 from penstock.dynamic._dtypes import DTypeLike
@@ -164,7 +166,7 @@ class ExternalSource:
     def count_step(self) -> None:
         """A step begins."""
 
-    def first(self, loop: Loop) -> list[TensorList]:
+    def first(self, loop: RunningLoop) -> list[TensorList]:
         """The next item's outputs, as batches."""
         return [self._as_batch(value, loop.batch_size) for value in self._next(loop.batch_size)]
 
@@ -172,7 +174,7 @@ class ExternalSource:
     def _as_batch(value: Tensor | Batch, size: int) -> TensorList:
         return value.tensor_list(size)
 
-    def connect(self, loop: Loop, source: SourceNode) -> list[DataNode]:
+    def connect(self, loop: RunningLoop, source: SourceNode) -> list[DataNode]:
         """Its outputs in the pipeline that is being defined."""
         target = as_device(self._device)
         place = "cpu" if target is None else target.device_type

@@ -10,7 +10,9 @@ from typing import ClassVar, TypedDict
 
 from penstock.dynamic._batch import Batch
 from penstock.dynamic._calls import Face, call
-from penstock.dynamic._capture import Loop, SourceNode, epoch_of
+from penstock.dynamic._capture import Loop
+from penstock.dynamic._capture_epochs import epoch_of
+from penstock.dynamic._capture_nodes import RunningLoop, SourceNode
 from penstock.dynamic._devices import Device
 from penstock.dynamic._devices import device as as_device
 from penstock.dynamic._engine import BoundOperator, bind
@@ -362,7 +364,7 @@ class _ReaderRoot:
     def first(self, loop: Loop) -> list[TensorList]:
         return self._reader._read(self.batch_size, loop.context)
 
-    def connect(self, loop: Loop, source: SourceNode) -> list[DataNode]:
+    def connect(self, loop: RunningLoop, source: SourceNode) -> list[DataNode]:
         reader = self._reader
         arguments = reader._constants | {
             name: constant_node(value.storage.array, value.storage.dtype) for name, value in reader._tensors.items()

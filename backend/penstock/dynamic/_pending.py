@@ -155,6 +155,11 @@ class Result:
         """The number of samples; None: a single tensor."""
         return self._invocation.batch_size
 
+    @property
+    def layout(self) -> str | None:
+        """The layout; None without one."""
+        return self.sketch().layout() or None
+
     def sketch(self) -> TensorList:
         """The result, or a batch without samples that is like it."""
         return self._invocation.sketch()[self.index]

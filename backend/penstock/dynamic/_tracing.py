@@ -6,7 +6,9 @@ import inspect
 from collections.abc import Callable, Sequence
 
 from penstock.dynamic._batch import Batch
-from penstock.dynamic._capture import CapturedBatch, Loop, Reference, SourceNode
+from penstock.dynamic._capture import Loop
+from penstock.dynamic._capture_nodes import CapturedBatch, Reference, RunningLoop, SourceNode
+from penstock.dynamic._capture_wiring import wire
 from penstock.dynamic._eval_contexts import EvalContext
 from penstock.dynamic._faculties import Given, Outcome
 from penstock.dynamic._making import as_batch
@@ -21,7 +23,7 @@ class _Fed:
     def __init__(self, name: str, example: Batch) -> None:
         self._name, self._example = name, example
 
-    def connect(self, loop: Loop, source: SourceNode) -> list[DataNode]:
+    def connect(self, loop: RunningLoop, source: SourceNode) -> list[DataNode]:
         example = self._example
         return [
             external_source(
@@ -95,7 +97,7 @@ def pipeline(
     )
     with made:
         nodes = {Reference(source, 0): source.root.connect(loop, source)[0] for source in sources}
-        loop.define(nodes, {reference: name for name, reference in outputs if name is not None})
+        wire(loop.calls, nodes, {reference: name for name, reference in outputs if name is not None})
         made.set_outputs(*(_named(nodes[reference], name) for name, reference in outputs))
     return made
 

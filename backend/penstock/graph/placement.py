@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 
 from penstock.errors import DeviceError
 from penstock.graph.graph import Graph
 from penstock.graph.nodes import DataNode, OpNode
+
+# Set to ``cpu``, it moves all pipelines of a process, and of those it starts, off the GPU.
+DEVICE_VARIABLE = "PENSTOCK_DEVICE"
+
+
+def all_on_cpu() -> bool:
+    """Whether all pipelines of this process are to run on the CPU, whatever they ask for.
+
+    Raises:
+        ValueError: the environment variable ``PENSTOCK_DEVICE`` is neither empty nor ``cpu``.
+    """
+    wanted = os.environ.get(DEVICE_VARIABLE, "")
+    if wanted not in ("", "cpu"):
+        raise ValueError(f"{DEVICE_VARIABLE} must be 'cpu' or not set, got {wanted!r}")
+    return bool(wanted)
 
 
 def on_cpu(graph: Graph) -> Graph:

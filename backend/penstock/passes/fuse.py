@@ -127,7 +127,7 @@ def _composed_chain(rule: Schema, last: OpNode, uses: Counter[str], only_windows
             for position, operator in enumerate(operators)
         ):
             break
-        if is_first and not only_windows and _windows_follow(operators, chain):
+        if is_first and not only_windows and _placement_follows(operators, chain):
             break
         chain.insert(0, _Link(op, operators))
         op = None if is_first else op.inputs[0].source if op.inputs else None
@@ -138,21 +138,21 @@ def _composed_chain(rule: Schema, last: OpNode, uses: Counter[str], only_windows
 
 
 def _fits(kind: type[FusedOperator], operator: Operator, is_first: bool, only_windows: bool) -> bool:
-    return kind.joins(operator, is_first) and (not only_windows or is_first or _takes_windows(operator))
+    return kind.joins(operator, is_first) and (not only_windows or is_first or _is_placement(operator))
 
 
-def _windows_follow(source: Sequence[Operator], chain: Sequence[_Link]) -> bool:
+def _placement_follows(source: Sequence[Operator], chain: Sequence[_Link]) -> bool:
     """Whether a crop or slice follows a decoder.
 
     In that case the previous pass decodes all windows first: interleaved with the rest of the chain, that took 10 %
     longer.
     """
     following = [*source[1:], *(operator for link in chain for operator in link.operators)]
-    return bool(following) and _takes_windows(following[0])
+    return bool(following) and _is_placement(following[0])
 
 
-def _takes_windows(operator: Operator) -> bool:
-    return isinstance(operator, ChainOperator) and operator.takes_windows
+def _is_placement(operator: Operator) -> bool:
+    return isinstance(operator, ChainOperator) and operator.is_placement
 
 
 def _change(chain: Sequence[OpNode], fused: OpNode) -> Change:

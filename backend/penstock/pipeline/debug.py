@@ -195,7 +195,7 @@ class DebugPipeline(Pipeline):
         key = self._key_of(op)
         step = self._step_of(op, key)
         if hasattr(step.operator, "feed"):
-            self._feed_step_now(step, key)
+            self._feed_operator(step, key)
         nodes = [*op.inputs, *op.argument_inputs.values()]
         slots: list[Any] = [*map(self._data_of, nodes), *[None] * len(op.outputs)]
         self.executor.run_step(step, slots, self._current_size or self.executor.max_batch_size)
@@ -236,7 +236,7 @@ class DebugPipeline(Pipeline):
         self._calls[line] += 1
         return (*line, self._calls[line])
 
-    def _feed_step_now(self, step: Step, key: _Key) -> None:
+    def _feed_operator(self, step: Step, key: _Key) -> None:
         op = step.node
         if isinstance(op.payload, Source):
             data, layout = next(self._fetch(op.payload, key))

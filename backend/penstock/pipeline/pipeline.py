@@ -17,6 +17,7 @@ from penstock.errors import did_you_mean
 from penstock.graph import DataNode, Graph, Scope
 from penstock.graph.conditionals import ConditionStack
 from penstock.graph.drawing import to_svg
+from penstock.graph.placement import all_on_cpu
 from penstock.kernels.codecs.limits import Limits
 from penstock.passes import chosen_passes, improve
 from penstock.pipeline import current
@@ -421,6 +422,8 @@ class Pipeline:
             return
         settings.check()
         settings.check_integers()
+        if all_on_cpu():
+            self.move_to_cpu()
         graph = self.graph
         self.output_dtype(), self.output_ndim(), self.output_layout()
         graph.verify()

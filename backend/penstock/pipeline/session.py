@@ -130,7 +130,7 @@ class Session:
                     if name in self.feeds:
                         feed(executor, self.feeds[name], data, layout, copy=not source.no_copy)
 
-    def _depth_at_first(self) -> int:
+    def _initial_depth(self) -> int:
         """The number of batches to prefetch at first: one, and more as far as all sources that the user feeds have data."""
         fed = (step for step in self.feeds.values() if not isinstance(step.node.payload, Source))
         return max(1, int(min([max(self.settings.depths), *map(_batches_of, fed)])))
@@ -144,7 +144,7 @@ class Session:
             return
         self._first_iteration = False
         # Counted before any of them runs: the prefetching thread takes fed data while others are scheduled.
-        for _ in range(self._depth_at_first()):
+        for _ in range(self._initial_depth()):
             self._schedule_one(executor, before_batch)
 
     def _schedule_next(self, executor: Executor, before_batch: Callable[[], None]) -> None:

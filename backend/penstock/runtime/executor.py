@@ -205,7 +205,7 @@ class Executor:
                 self._begun.append(error)
             return
         if self._closed:
-            self._results.put(_closed_meanwhile())
+            self._results.put(_closed_while_waiting())
             return
         if self._thread is None:
             self._finishing = self._closed
@@ -219,7 +219,7 @@ class Executor:
             pass
         if self._closed:
             # A thread that waits for a dropped batch must not wait forever.
-            self._results.put(_closed_meanwhile())
+            self._results.put(_closed_while_waiting())
             self._release()
 
     def _next_event(self) -> bool:
@@ -669,7 +669,7 @@ class _OnGpu:
             self._device.__exit__(kind, error, traceback)
 
 
-def _closed_meanwhile() -> RuntimeError:
+def _closed_while_waiting() -> RuntimeError:
     return RuntimeError("The pipeline was closed while a batch of it was waited for.")
 
 

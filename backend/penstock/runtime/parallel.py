@@ -2,14 +2,13 @@
 
 A worker writes its callback's results to anonymous memory (``memfd``), whose descriptor it sends to the parent once;
 each batch sends only shapes and offsets. The parent uses the data in place, and lets the worker reuse the memory when
-nothing refers to it any longer. Anonymous memory has no name that could be left behind when a process dies.
+nothing refers to it any longer.
 """
 
 from __future__ import annotations
 
 import functools
 import itertools
-import mmap
 import os
 import pickle
 import sys
@@ -28,11 +27,8 @@ import numpy as np
 from penstock import pickling
 from penstock.data_types import BatchInfo, SampleInfo
 from penstock.runtime.settings import PipelineSettings
+from penstock.runtime.shared_arrays import Arrays, SharedMemory, fetched, mapped
 from penstock.runtime.sources import Source, is_generator_function
-from penstock.tensors.tensor import host_view
-
-_ALIGNMENT = 64
-_GROWTH = 1.25
 
 
 class WorkerError(RuntimeError):
@@ -52,15 +48,6 @@ class _Task:
 
 
 @dataclass(frozen=True)
-class _Placed:
-    """An array in the worker's memory."""
-
-    offset: int
-    shape: tuple[int, ...]
-    dtype: str
-
-
-@dataclass(frozen=True)
 class _Reply:
     """The answer to a task: the placed data of each call, or an error; ``size`` announces new memory, whose descriptor
     follows."""
@@ -70,70 +57,7 @@ class _Reply:
     size: int | None = None
 
 
-def _aligned(offset: int) -> int:
-    return -(-offset // _ALIGNMENT) * _ALIGNMENT
-
-
-class _Arrays:
-    """Replaces arrays in nested results by their locations, and back."""
-
-    def __init__(self) -> None:
-        self.arrays: list[tuple[int, np.ndarray]] = []
-        self.size = 0
-
-    def place(self, data: object) -> Any:
-        if isinstance(data, (list, tuple)):
-            return type(data)(self.place(item) for item in data)
-        array = np.ascontiguousarray(_checked_view(data))
-        placed = _Placed(self.size, np.shape(_checked_view(data)), array.dtype.str)
-        self.arrays.append((self.size, array))
-        self.size = _aligned(self.size + array.nbytes)
-        return placed
-
-
-def _checked_view(data: object) -> np.ndarray:
-    array = host_view(data)
-    if array.dtype.kind not in "biuf":
-        raise TypeError(
-            "Unsupported callback return type. Expected NumPy array, PyTorch cpu tensor, TensorCPU, or list or tuple of them "
-            f"representing a sample. Got {type(data)} instead."
-        )
-    return array
-
-
-def _fetched(data: Any, memory: np.ndarray | None) -> object:
-    """The nested results, with arrays as views of the worker's memory."""
-    if isinstance(data, (list, tuple)):
-        return type(data)(_fetched(item, memory) for item in data)
-    dtype = np.dtype(data.dtype)
-    count = int(np.prod(data.shape, dtype=np.int64))
-    if memory is None or not count:
-        return np.empty(data.shape, dtype)
-    return memory[data.offset : data.offset + count * dtype.itemsize].view(dtype).reshape(data.shape)
-
-
 # -- in the worker -------------------------------------------------------------------------------------------------------
-
-
-class _Memory:
-    """One of a worker's buffers."""
-
-    def __init__(self) -> None:
-        self.descriptor = -1
-        self.size = 0
-        self.map: mmap.mmap | None = None
-
-    def reserve(self, size: int) -> bool:
-        """Grows the buffer if needed; returns whether the memory is new."""
-        if size <= self.size:
-            return False
-        if self.descriptor >= 0:
-            os.close(self.descriptor)
-        self.size = max(int(size * _GROWTH), mmap.PAGESIZE)
-        self.descriptor = os.memfd_create("penstock")
-        os.ftruncate(self.descriptor, self.size)
-        self.map = mmap.mmap(self.descriptor, self.size)
-        return True
 
 
 def _serve(channel: Any, load: Callable[[], Callable[..., Any]], inherited: Sequence[Any]) -> None:
@@ -142,14 +66,14 @@ def _serve(channel: Any, load: Callable[[], Callable[..., Any]], inherited: Sequ
         # The parent's ends: left open here, they would hide from its workers that the parent has closed them.
         end.close()
     call: Callable[..., Any] | None = None
-    memories: dict[int, _Memory] = {}
+    memories: dict[int, SharedMemory] = {}
     over = -1
     while True:
         try:
             task = channel.recv()
         except (EOFError, OSError):
             return
-        memory, renewed = memories.setdefault(task.slot, _Memory()), False
+        memory, renewed = memories.setdefault(task.slot, SharedMemory()), False
         try:
             if task.number == over:
                 # Prefetched before the end was known: a source that restarts at its end must not do so for this call.
@@ -171,20 +95,11 @@ def _serve(channel: Any, load: Callable[[], Callable[..., Any]], inherited: Sequ
             return
 
 
-def _work(call: Callable[..., object], task: _Task, memory: _Memory) -> tuple[object, bool]:
+def _work(call: Callable[..., object], task: _Task, memory: SharedMemory) -> tuple[object, bool]:
     """Makes the calls and puts their arrays into memory; returns the locations, and whether the memory is new."""
-    arrays = _Arrays()
+    arrays = Arrays()
     results = [arrays.place(call(*arguments)) for arguments in task.calls]
-    renewed = memory.reserve(arrays.size)
-    assert memory.map is not None or not arrays.arrays
-    for offset, array in arrays.arrays:
-        np.frombuffer(
-            memory.map,  # type: ignore[arg-type]
-            np.uint8,
-            array.nbytes,
-            offset,
-        )[:] = array.reshape(-1).view(np.uint8)
-    return results, renewed
+    return results, arrays.write(memory)
 
 
 def _portable(error: BaseException) -> tuple[object, str]:
@@ -204,7 +119,7 @@ _channels: weakref.WeakSet[object] = weakref.WeakSet()
 _starting = threading.Lock()
 
 
-class _Worker:
+class Worker:
     """A worker process, as seen by the parent."""
 
     def __init__(self, context: Any, load: Callable[[], Callable[..., Any]]) -> None:
@@ -243,7 +158,7 @@ class _Worker:
             reply = self.channel.recv()
             if reply.size is not None:
                 descriptor = reduction.recv_handle(self.channel)
-                self.memories[slot] = np.frombuffer(mmap.mmap(descriptor, reply.size), np.uint8)
+                self.memories[slot] = mapped(descriptor, reply.size)
                 os.close(descriptor)
         except (EOFError, OSError):
             raise self._death() from None
@@ -254,7 +169,7 @@ class _Worker:
             # A plain Exception, as in DALI: the callback's error happened in another process, and its class may not
             # exist here.
             raise Exception(f"\n\nException traceback received from worker thread:\n\n{text}") from error
-        return [_fetched(data, self.memories.get(slot)) for data in reply.results]
+        return [fetched(data, self.memories.get(slot)) for data in reply.results]
 
     def _death(self) -> WorkerError:
         self.process.join(1)
@@ -292,7 +207,7 @@ class ParallelSource(Source):
         super().__post_init__()
         # Workers do not reuse the memory of their results while it is in use.
         self.no_copy = True
-        self._workers: list[_Worker] = []
+        self._workers: list[Worker] = []
         self._pending: deque[_Batch] = deque()
         self._turn = 0
         self._scheduled = self._scheduled_samples = 0
@@ -315,7 +230,7 @@ class ParallelSource(Source):
         context = get_context(settings.py_start_method)
         load = self._loader(settings)
         for _ in range(1 if self.is_iterable else settings.py_num_workers):
-            self._workers.append(_Worker(context, load))
+            self._workers.append(Worker(context, load))
         self._max_batch_size = settings.batch_size or 1
 
     def _loader(self, settings: PipelineSettings) -> Callable[[], Callable[..., object]]:
@@ -443,7 +358,7 @@ class _Pickled:
         return _single_argument(Source(self.loads(self.data), self.cycle))
 
 
-class _Observer:
+class NoObserver:
     """Stands in for DALI's thread that observes the workers; no such thread is needed here, and none runs."""
 
     def __init__(self) -> None:
@@ -463,8 +378,8 @@ class RunningWorkers:
         return self
 
     @functools.cached_property
-    def _observer(self) -> _Observer:
-        return _Observer()
+    def _observer(self) -> NoObserver:
+        return NoObserver()
 
     def pids(self) -> list[int]:
         """Their process ids."""

@@ -88,7 +88,7 @@ class Plan:
             self._add(op)
         self.outputs = [self._slot_of(node) for node in graph.outputs]
         self.num_slots = len(self._slots)
-        self._put_apart_what_waits()
+        self._schedule_early_steps()
         self._place_releases()
 
     @functools.cached_property
@@ -146,7 +146,7 @@ class Plan:
             self.steps.append(Transfer(source, slot, node.device))
         return slot
 
-    def _put_apart_what_waits(self) -> None:
+    def _schedule_early_steps(self) -> None:
         """Moves the steps that don't depend on those started early before the others."""
         prepared: list[Step | Transfer] = []
         waiting: list[Step | Transfer] = []

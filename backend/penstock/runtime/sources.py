@@ -57,7 +57,7 @@ def _cycle_mode(cycle: str | bool | None) -> str | None:
         ) from None
 
 
-def _accepted_positional(function: Callable[..., object]) -> int:
+def accepted_positional(function: Callable[..., object]) -> int:
     """The number of positional arguments a callback takes: 0 or 1."""
     try:
         parameters = list(inspect.signature(function).parameters.values())
@@ -126,7 +126,7 @@ class Source:
         if not callable(self.source):
             raise TypeError("The `source` must be callable, iterable or a parameterless generator function.")
         self.call = self.source
-        self.takes_info = _accepted_positional(self.source) == 1
+        self.takes_info = accepted_positional(self.source) == 1
 
     def _iterating(self, mode: str | None) -> Iterator[object]:
         source = self.source

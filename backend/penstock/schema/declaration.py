@@ -205,6 +205,23 @@ class Schema:
     def max_input_count(self) -> int:
         return MAX_INPUTS if self.variadic else len(self.inputs)
 
+    def fitting_layout(self, index: int, layout: str, ndim: int) -> str:
+        """The layout of an input; for data without one (``""``), the first declared layout of its rank.
+
+        Raises:
+            ValueError: the operator does not accept the layout or the rank.
+        """
+        declared = self.input(index).layouts
+        if not declared or layout in declared:
+            return layout
+        fitting = None if layout else next((own for own in declared if len(own) == ndim), None)
+        if fitting is None:
+            what = f'The layout "{layout}"' if layout else f"The number of dimensions {ndim}"
+            raise ValueError(
+                f"{what} does not match any of the allowed layouts for input {index}. Valid layouts are: {' '.join(declared)}"
+            )
+        return fitting
+
     def input(self, index: int) -> Input:
         return self.inputs[min(index, len(self.inputs) - 1)]
 

@@ -43,7 +43,7 @@ class ExampleSamples:
     layout: str = ""
     bad: np.ndarray | None = None
 
-    def spoilt(self, index: int) -> ExampleSamples:
+    def with_bad_sample(self, index: int) -> ExampleSamples:
         """The same samples with a bad one at ``index``, if there is one."""
         bad = self.bad
         return self if bad is None else replace(self, make=lambda i: bad if i == index else self.make(i))

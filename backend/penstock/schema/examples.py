@@ -121,7 +121,7 @@ def _call(schema: Schema, example: Example, name: str, layout: str = "") -> Call
     return Call(name, arguments, tuple(make(_like(layout, own.layouts)) for make, own in zip(makers, declared)))
 
 
-def told_arguments(schema: Schema) -> list[Argument]:
+def settable_arguments(schema: Schema) -> list[Argument]:
     """The operator's own, documented arguments that calls may set."""
     return [a for a in schema.arguments if not (a.hidden or a.deprecated or a.exempt)]
 
@@ -142,7 +142,7 @@ def argument_call(schema: Schema, argument: Argument) -> Call:
 
 def choice_calls(schema: Schema) -> Iterator[Call]:
     """A call for each value of each argument with ``choices``."""
-    for argument in told_arguments(schema):
+    for argument in settable_arguments(schema):
         for choice in argument.choices:
             call = argument_call(schema, argument)
             yield Call(f"{argument.name}={choice}", {**call.arguments, argument.name: choice}, call.inputs)

@@ -157,7 +157,7 @@ class ChainOperator(Operator[State, Plan, Plans]):
     """Base of operators with one output, and the data as first input, that can be part of a chain."""
 
     # Whether its stages are placements.
-    takes_windows: bool = False
+    is_placement: bool = False
     # The kinds of data that are computed step by step, as shown to users.
     step_by_step: tuple[str, ...] = ()
 

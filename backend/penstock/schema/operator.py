@@ -176,20 +176,9 @@ class Operator(Generic[State, Plan, Plans]):
         """
         batch, declared = workspace.inputs[index], self.schema.input(index).layouts
         layout = batch.layout()
-        if not declared or layout in declared:
-            return layout
-        if layout:
-            raise ValueError(
-                f'The layout "{layout}" does not match any of the allowed layouts for input {index}. '
-                f"Valid layouts are: {' '.join(declared)}"
-            )
-        fitting = next((candidate for candidate in declared if len(candidate) == batch.ndim()), None)
-        if fitting is None and len(batch):
-            raise ValueError(
-                f"The number of dimensions {batch.ndim()} does not match any of the allowed layouts for input {index}. "
-                f"Valid layouts are: {' '.join(declared)}"
-            )
-        return fitting or declared[0]
+        if not layout and declared and not len(batch):
+            return next((candidate for candidate in declared if len(candidate) == batch.ndim()), declared[0])
+        return self.schema.fitting_layout(index, layout, batch.ndim())
 
     def given(self, name: str) -> bool:
         """Whether the user gave the argument, as a constant or as a tensor."""

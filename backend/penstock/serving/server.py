@@ -45,10 +45,10 @@ _GPU_POOL_BYTES = 1 << 30
 """For outputs on the GPU: from the stub, those that don't fit are served wrong, and Triton's default of 64 MB is less than a
 batch of photos."""
 
-WAYS = ("native", "stub")
+MODEL_HOSTS = ("native", "stub")
 """How models run: in Triton's own process, or each instance in a process of its own, Triton's Python stub."""
 
-WAY = "PENSTOCK_BACKEND"
+MODEL_HOST_VARIABLE = "PENSTOCK_BACKEND"
 """The environment variable that selects the default."""
 
 _STARTS = 3
@@ -71,7 +71,7 @@ class LocalServer:
             load models, and request the index of the repository.
         settings: of all models of the backend, e.g. ``{"max_pixels": "1000000"}``; a model's own parameters take
             precedence.
-        way: how models run, one of :data:`WAYS`; by default natively or, if that is not possible, in the stub.
+        model_host: how models run, one of :data:`MODEL_HOSTS`; by default natively or, if that is not possible, in the stub.
         backends: names for this backend in models' configurations.
         gpu_pool_bytes: memory on each GPU for the outputs in flight. Those that do not fit go by way of the host; from
             models in the stub, Triton returns wrong results for them.
@@ -98,7 +98,7 @@ class LocalServer:
         host: str = "127.0.0.1",
         flags: Sequence[str] = (),
         settings: Mapping[str, str] | None = None,
-        way: str | None = None,
+        model_host: str | None = None,
         backends: Sequence[str] = (BACKEND,),
         gpu_pool_bytes: int = _GPU_POOL_BYTES,
         allow_failures: bool = False,
@@ -117,10 +117,10 @@ class LocalServer:
         self._given_ports = {"HTTP": http_port, "gRPC": grpc_port, "metrics": metrics_port}
         self._settings = dict(settings or {})
         self._mirrors: Mirrors | None = None
-        self._asked_way = way or os.environ.get(WAY) or None
-        if self._asked_way not in (*WAYS, None):
-            raise ServerError(f"models run {' or '.join(WAYS)}, there is no way '{self._asked_way}'")
-        self.way = self._asked_way or WAYS[0]
+        self._asked_model_host = model_host or os.environ.get(MODEL_HOST_VARIABLE) or None
+        if self._asked_model_host not in (*MODEL_HOSTS, None):
+            raise ServerError(f"models run {' or '.join(MODEL_HOSTS)}, not '{self._asked_model_host}'")
+        self.model_host = self._asked_model_host or MODEL_HOSTS[0]
         self._backends = tuple(backends)
         self._gpu_pool_bytes = gpu_pool_bytes
         self._allow_failures = allow_failures
@@ -201,7 +201,7 @@ class LocalServer:
         for repository in self._own_repositories:
             if not repository.is_dir():
                 raise ServerError(f"there is no model repository at '{repository}'")
-        environment, self._installation = self._choose_way()
+        environment, self._installation = self._choose_model_host()
         self._stopping.clear()
         self._folder = Path(tempfile.mkdtemp(prefix="penstock-serve-"))
         self.log = self._given_log or self._folder / "triton.log"
@@ -294,12 +294,12 @@ class LocalServer:
 
     # -- starting --------------------------------------------------------------------------------------------------
 
-    def _choose_way(self) -> tuple[Environment, Installation]:
-        """The environment and Triton to serve with: in the requested way, or in the first possible one."""
-        if self._asked_way is not None:
+    def _choose_model_host(self) -> tuple[Environment, Installation]:
+        """The environment and Triton to serve with: for the requested host of models, or the first that works."""
+        if self._asked_model_host is not None:
             return self._find()
         refusals: list[PenstockError] = []
-        for self.way in WAYS:
+        for self.model_host in MODEL_HOSTS:
             try:
                 found = self._find()
                 if self._native:
@@ -308,7 +308,7 @@ class LocalServer:
                 refusals.append(error)
                 continue
             if refusals:
-                self._report(f"models run the way '{self.way}': {refusals[0]}")
+                self._report(f"models run by '{self.model_host}': {refusals[0]}")
             return found
         raise refusals[0]
 
@@ -375,10 +375,10 @@ class LocalServer:
 
     @property
     def _native(self) -> bool:
-        return self.way == "native"
+        return self.model_host == "native"
 
     def _all_variables(self, environment: Environment, launcher: Path) -> dict[str, str]:
-        variables = _variables(environment, self.way) | {SERVER_SETTINGS: self._all_settings()}
+        variables = _variables(environment, self.model_host) | {SERVER_SETTINGS: self._all_settings()}
         variables["PATH"] = os.pathsep.join([str(launcher), variables["PATH"]])
         return variables | (self._mirrors.variables if self._mirrors is not None else {})
 
@@ -573,9 +573,9 @@ ALLOCATORS = {
 }
 
 
-def _variables(environment: Environment, way: str) -> dict[str, str]:
+def _variables(environment: Environment, model_host: str) -> dict[str, str]:
     """The environment variables of a server that uses an environment's Python."""
-    variables = ALLOCATORS[way] | dict(os.environ)
+    variables = ALLOCATORS[model_host] | dict(os.environ)
     for name in ("PYTHONHOME", "PYTHONPATH", "__PYVENV_LAUNCHER__", "PYENV_VERSION"):
         variables.pop(name, None)
     variables["PATH"] = os.pathsep.join([str(environment.programs), variables.get("PATH", os.defpath)])

@@ -1,6 +1,6 @@
 """Photographs sent to a model on a GPU by gRPC, by many clients.
 
-    python tests/benchmarks/serving/by_grpc.py [--clients 32] [--way native] [--json FILE]
+    python tests/benchmarks/serving/by_grpc.py [--clients 32] [--model-host native] [--json FILE]
 
 The clients are threads of several processes, as one process's Python would take longer than the server. Answers, of 0.6 MB
 each, come back by gRPC too. Needs tritonclient[grpc] where it runs, and a serving environment.
@@ -25,7 +25,7 @@ from bench import OURS, encoded_images
 from turns import headline, keep
 from ways import write_gpu_models
 
-from penstock.serving.server import WAYS, LocalServer
+from penstock.serving.server import MODEL_HOSTS, LocalServer
 
 
 def asked(address: str, images: Sequence[bytes], clients: int, begin: float, end: float) -> list[float]:
@@ -67,7 +67,7 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=8)
     parser.add_argument("--seconds", type=float, default=5.0)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--way", choices=WAYS, default="native")
+    parser.add_argument("--model-host", choices=MODEL_HOSTS, default="native")
     parser.add_argument("--images", type=Path, help="a folder of JPEG files")
     parser.add_argument("--json", type=Path, help="where to write the figures")
     options = parser.parse_args()
@@ -75,7 +75,7 @@ def main() -> None:
     rows = []
     with tempfile.TemporaryDirectory() as folder, multiprocessing.get_context("spawn").Pool(options.processes) as pool:
         write_gpu_models(Path(folder))
-        with LocalServer(folder, way=options.way) as server:
+        with LocalServer(folder, model_host=options.model_host) as server:
             address = server.grpc_url
             share = options.clients // options.processes
             for _ in range(options.rounds + 1):
@@ -86,10 +86,10 @@ def main() -> None:
     # The first round is for warming up.
     rows = rows[1:]
     print(headline())
-    print(f"{options.clients} clients in {options.processes} processes, {options.way}; {source}")
+    print(f"{options.clients} clients in {options.processes} processes, {options.model_host}; {source}")
     for row in rows:
         print(", ".join(f"{name} {value:.1f}" for name, value in row.items()))
-    keep("serving-grpc", [{"clients": options.clients, "way": options.way, **row} for row in rows], options.json)
+    keep("serving-grpc", [{"clients": options.clients, "way": options.model_host, **row} for row in rows], options.json)
 
 
 if __name__ == "__main__":

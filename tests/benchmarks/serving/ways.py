@@ -34,7 +34,7 @@ from rich.table import Table
 
 from penstock.serving.environment import describe, find_environment
 from penstock.serving.export import export_model
-from penstock.serving.server import WAYS, LocalServer
+from penstock.serving.server import MODEL_HOSTS, LocalServer
 
 console = Console(width=150 if not sys.stdout.isatty() else None, highlight=False)
 
@@ -94,18 +94,18 @@ class Case:
     requests: Sequence[bytes]
     clients: int
     images: Sequence[bytes] = ()
-    rates: dict[str, list[float]] = field(default_factory=lambda: {way: [] for way in WAYS})
-    costs: dict[str, list[float]] = field(default_factory=lambda: {way: [] for way in WAYS})
-    medians: dict[str, list[float]] = field(default_factory=lambda: {way: [] for way in WAYS})
+    rates: dict[str, list[float]] = field(default_factory=lambda: {model_host: [] for model_host in MODEL_HOSTS})
+    costs: dict[str, list[float]] = field(default_factory=lambda: {model_host: [] for model_host in MODEL_HOSTS})
+    medians: dict[str, list[float]] = field(default_factory=lambda: {model_host: [] for model_host in MODEL_HOSTS})
 
-    def measure(self, way: str, server: LocalServer, seconds: float) -> None:
+    def measure(self, model_host: str, server: LocalServer, seconds: float) -> None:
         """Adds a round."""
         with self._ready(server) as requests:
             before = cpu_seconds(server.pid)
             load = put_load(server.http_url, requests, self.clients, seconds)
-            self.costs[way].append(1e3 * (cpu_seconds(server.pid) - before) / len(load.latencies))
-        self.rates[way].append(load.throughput)
-        self.medians[way].append(1e3 * load.percentile(50))
+            self.costs[model_host].append(1e3 * (cpu_seconds(server.pid) - before) / len(load.latencies))
+        self.rates[model_host].append(load.throughput)
+        self.medians[model_host].append(1e3 * load.percentile(50))
 
     def warm_up(self, server: LocalServer) -> None:
         """Sends some requests that do not count."""
@@ -193,17 +193,17 @@ def show(found: Sequence[Case]) -> None:
     for case in found:
         cells: list[str] = []
         for values, digits in ((case.rates, 0), (case.costs, 3)):
-            stub, native = (statistics.median(values[way]) for way in ("stub", "native"))
+            stub, native = (statistics.median(values[model_host]) for model_host in ("stub", "native"))
             cells += [f"{stub:.{digits}f}", f"{native:.{digits}f}", f"{native / stub:.2f}x"]
-        cells += [f"{statistics.median(case.medians[way]):.2f}" for way in ("stub", "native")]
+        cells += [f"{statistics.median(case.medians[model_host]):.2f}" for model_host in ("stub", "native")]
         table.add_row(case.name, str(case.clients), *cells)
     console.print(table)
 
 
-def started(repository: Path, way: str) -> tuple[float, float]:
+def started(repository: Path, model_host: str) -> tuple[float, float]:
     """Seconds until a repository is ready, and megabytes that its server and their children then hold, after some requests."""
     began = time.perf_counter()
-    with LocalServer(repository, way=way) as server:
+    with LocalServer(repository, model_host=model_host) as server:
         seconds = time.perf_counter() - began
         return seconds, resident_bytes(server.pid) / 1e6
 
@@ -241,24 +241,27 @@ def main() -> None:
         if options.dali_env:
             write_dali(Path(folder) / "dali", describe(options.dali_env))
         with ExitStack() as stack:
-            servers = {way: stack.enter_context(LocalServer(folder, way=way)) for way in WAYS}
+            servers = {
+                model_host: stack.enter_context(LocalServer(folder, model_host=model_host))
+                for model_host in MODEL_HOSTS
+            }
             found = gpu_cases(images) if options.gpu else cases(images, bool(options.dali_env))
             found = [case for case in found if re.search(options.only, case.name)]
             for case in found:
                 for server in servers.values():
                     case.warm_up(server)
                 for _ in range(options.rounds):
-                    for way, server in servers.items():
-                        case.measure(way, server, options.seconds)
+                    for model_host, server in servers.items():
+                        case.measure(model_host, server, options.seconds)
             show(found)
             if options.grow:
                 grow(servers["native"], [numbers_request("passing")], options.grow)
                 grow(servers["native"], [image_request(OURS, image) for image in images], options.grow // 10)
-    for way in () if options.gpu or options.only else WAYS:
+    for model_host in () if options.gpu or options.only else MODEL_HOSTS:
         # The first start fills what is kept from start to start.
-        started(ROOT / "model_repository", way)
-        seconds, megabytes = started(ROOT / "model_repository", way)
-        console.print(f"model_repository, {way:6}: ready after {seconds:.1f} s, {megabytes:.0f} MB resident")
+        started(ROOT / "model_repository", model_host)
+        seconds, megabytes = started(ROOT / "model_repository", model_host)
+        console.print(f"model_repository, {model_host:6}: ready after {seconds:.1f} s, {megabytes:.0f} MB resident")
 
 
 def grow(server: LocalServer, requests: Sequence[bytes], count: int) -> None:

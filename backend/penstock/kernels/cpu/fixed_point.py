@@ -10,7 +10,7 @@ import numpy as np
 
 from penstock.kernels.cpu.options import inner, kernel
 from penstock.kernels.cpu.simd import at
-from penstock.kernels.cpu.simd_integers import load, nothing, store_rows, transpose_block, widened
+from penstock.kernels.cpu.simd_integers import load, store_rows, transpose_block, widened, zeros
 from penstock.kernels.reference_filters import ReferenceTaps
 
 # Rows and columns that are transposed at a time; smaller images are padded to this size.
@@ -27,7 +27,7 @@ def _sum_row(
         # The last vector overlaps the previous one, so that all have the same size.
         if count < 64:
             i = min(i, count - 16)
-            short, source = nothing(16) + half, place + i
+            short, source = zeros(16) + half, place + i
             for k in range(weights.size):
                 short = short + widened(load(flat, source, 16)) * at(weights, k)
                 source += stride
@@ -35,7 +35,7 @@ def _sum_row(
             i += 16
         else:
             i = min(i, count - 64)
-            total, source = nothing(64) + half, place + i
+            total, source = zeros(64) + half, place + i
             for k in range(weights.size):
                 total = total + widened(load(flat, source, 64)) * at(weights, k)
                 source += stride
@@ -52,7 +52,7 @@ def _sum_rows(rows: np.ndarray, starts: np.ndarray, weights: np.ndarray, bits: i
 
 
 @inner
-def _sum_turned(
+def _sum_transposed(
     columns: np.ndarray,
     channels: int,
     first: int,
@@ -67,7 +67,7 @@ def _sum_turned(
     for x in range(starts.size):
         pixel, end = (starts[x] * channels - first) * 16, x * step
         if channels == 3:
-            red, green, blue = nothing(16) + half, nothing(16) + half, nothing(16) + half
+            red, green, blue = zeros(16) + half, zeros(16) + half, zeros(16) + half
             for k in range(x * taps, (x + 1) * taps):
                 weight = at(flat, k)
                 red = red + widened(load(columns, pixel, 16)) * weight
@@ -77,7 +77,7 @@ def _sum_turned(
             store_rows(lines, end, 16, (red >> bits, green >> bits, blue >> bits))
         else:
             for c in range(channels):
-                one, source = nothing(16) + half, pixel + c * 16
+                one, source = zeros(16) + half, pixel + c * 16
                 for k in range(x * taps, (x + 1) * taps):
                     one = one + widened(load(columns, source, 16)) * at(flat, k)
                     source += step
@@ -85,7 +85,7 @@ def _sum_turned(
 
 
 @kernel
-def _turn(flat: np.ndarray, place: int, stride: int, columns: np.ndarray, count: int) -> None:
+def _transpose_columns(flat: np.ndarray, place: int, stride: int, columns: np.ndarray, count: int) -> None:
     """Transposes ``count`` columns, at least a block's, of a block of rows: (block, n) -> (n, block)."""
     x = 0
     while x < count:
@@ -95,8 +95,8 @@ def _turn(flat: np.ndarray, place: int, stride: int, columns: np.ndarray, count:
 
 
 @inner
-def _turn_back(columns: np.ndarray, flat: np.ndarray, place: int, stride: int, count: int) -> None:
-    """The inverse of :func:`_turn`."""
+def _transpose_back(columns: np.ndarray, flat: np.ndarray, place: int, stride: int, count: int) -> None:
+    """The inverse of :func:`_transpose_columns`."""
     x = 0
     while x < count:
         x = min(x, count - 16)
@@ -113,13 +113,13 @@ def _sum_columns(
     ends, width = lines.ravel(), lines.shape[1]
     count = max((starts.max() + weights.shape[1] - starts.min()) * channels, 16)
     first = min(starts.min() * channels, stride - count)
-    columns, turned = np.empty(count * 16, np.uint8), np.empty(width * 16, np.uint8)
+    columns, transposed = np.empty(count * 16, np.uint8), np.empty(width * 16, np.uint8)
     y = 0
     while y < rows.shape[0]:
         y = min(y, rows.shape[0] - 16)
-        _turn(flat, y * stride + first, stride, columns, count)
-        _sum_turned(columns, channels, first, starts, weights, bits, turned)
-        _turn_back(turned, ends, y * width, width, width)
+        _transpose_columns(flat, y * stride + first, stride, columns, count)
+        _sum_transposed(columns, channels, first, starts, weights, bits, transposed)
+        _transpose_back(transposed, ends, y * width, width, width)
         y += 16
 
 

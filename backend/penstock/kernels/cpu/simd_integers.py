@@ -88,7 +88,7 @@ for _function, _instruction in (
 
 
 @literal_intrinsic
-def nothing(_context: TypingContext, lanes: types.Literal) -> Intrinsic:
+def zeros(_context: TypingContext, lanes: types.Literal) -> Intrinsic:
     """A vector of zeros, int32."""
     vector = IntVector(lanes.literal_value, 32)
     return vector(lanes), lambda _context, _builder, _signature, _args: ir.Constant(vector.registers, None)

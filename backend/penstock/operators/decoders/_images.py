@@ -93,10 +93,11 @@ ENCODED_DOC = "Encoded images: the bytes of files, uint8 of shape (n,); zeros af
 
 def encoded_bytes(sample: Sample) -> np.ndarray:
     """The encoded image of a sample: its bytes, contiguous, of shape (n,)."""
-    return _bytes_of(sample.workspace.inputs[0].samples[sample.index])
+    return bytes_of(sample.workspace.inputs[0].samples[sample.index])
 
 
-def _bytes_of(array: np.ndarray) -> np.ndarray:
+def bytes_of(array: np.ndarray) -> np.ndarray:
+    """The bytes of an encoded image, contiguous, of shape (n,)."""
     if array.ndim == 1 and array.dtype == np.uint8 and array.flags.c_contiguous:
         return array
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
@@ -153,7 +154,7 @@ class Encoded:
         placed = places_of_bytes(samples) if self._batch.dtype == UINT8 else None
         if placed is not None:
             return EncodedFiles(samples, *placed)
-        return EncodedFiles([_bytes_of(sample) for sample in samples])
+        return EncodedFiles([bytes_of(sample) for sample in samples])
 
 
 class DecodePlan(NamedTuple):

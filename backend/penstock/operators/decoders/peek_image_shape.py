@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from penstock.data_types import FLOAT, FLOAT64, INT32, INT64, RGB, UINT8, UINT32, UINT64, dtype_name
-from penstock.kernels.codecs.image_header import read_header
+from collections.abc import Sequence
+
+from penstock.data_types import ANY_DATA, FLOAT, FLOAT64, INT32, INT64, RGB, UINT8, UINT32, UINT64, dtype_name
+from penstock.kernels.codecs.image_description import EncodedFiles, JpegHeaders, output_channels
+from penstock.kernels.codecs.image_header import read_header, read_jpeg_headers
 from penstock.operators.decoders._examples import encoded_images
-from penstock.operators.decoders._images import ENCODED_DOC, check_encoded, encoded_bytes
+from penstock.operators.decoders._images import ENCODED_DOC, bytes_of, check_encoded, encoded_bytes
 from penstock.schema import (
     Alias,
     Argument,
@@ -19,6 +22,7 @@ from penstock.schema import (
     register_operator,
 )
 from penstock.schema.example_data import Example, photo_files
+from penstock.schema.operator import Shape
 from penstock.schema.tolerance import ON_ERROR
 
 _TYPES = (INT32, UINT32, INT64, UINT64, FLOAT, FLOAT64)
@@ -46,6 +50,8 @@ class PeekImageShape(Operator):
         equivalents=(Equivalent("PIL.Image.open", "Its `size` is (width, height)."),),
     )
 
+    plans_by_shape = True
+
     def setup(self) -> None:
         if self.args["dtype"] not in _TYPES:
             names = ", ".join(map(dtype_name, _TYPES))
@@ -59,6 +65,20 @@ class PeekImageShape(Operator):
 
     def infer(self, sample: Sample) -> tuple[int, ...]:
         return (3,)
+
+    def compute_samples(self, workspace: Workspace, shapes: Sequence[Shape]) -> None:
+        files = EncodedFiles([bytes_of(sample) for sample in workspace.inputs[0].samples])
+        headers = read_jpeg_headers(files, workspace.decoding)
+        if workspace.failures or not headers or not isinstance(headers, JpegHeaders):
+            super().compute_samples(workspace, shapes)
+            return
+        found = headers.rows[:, :3].copy()
+        if self.args["adjust_orientation"]:
+            turned = headers.transposed
+            found[turned, :2] = found[turned, 1::-1]
+        if self.args["image_type"] != ANY_DATA:
+            found[:, 2] = output_channels(self.args["image_type"], 0)
+        workspace.outputs[0].contiguous_elements()[:] = found.reshape(-1)
 
     def compute(self, sample: Sample) -> None:
         header = read_header(encoded_bytes(sample), sample.workspace.decoding)

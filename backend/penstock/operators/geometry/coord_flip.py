@@ -50,8 +50,10 @@ class CoordFlip(Operator[None, tuple[np.ndarray, np.ndarray]]):
             place = layout.find(name)
             if place < 0:
                 raise RuntimeError(f'Dimension "{name}" not found in the layout "{layout}"')
+            # Read even where it is not needed, so that a wrong one is told.
+            center = sample[f"center_{name}"]
             if sample[f"flip_{name}"] and place < shape[1]:
-                sign[place], offset[place] = -1, 2 * sample[f"center_{name}"]
+                sign[place], offset[place] = -1, 2 * center
         sample.plan = sign, offset
         return shape
 

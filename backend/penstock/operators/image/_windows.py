@@ -188,7 +188,7 @@ class WindowOperator(ChainOperator[State, Region, Regions]):
     """Base of the operators that copy a window."""
 
     plans_by_shape = True
-    takes_windows = True
+    is_placement = True
 
     def setup(self) -> None:
         self.policy = check_policy(self.args["out_of_bounds_policy"], extends=True)

@@ -100,7 +100,7 @@ class Flip(ChainOperator[str, tuple[bool, ...], MirroredAxes]):
             others = (*mirrored[:axis], False, *mirrored[axis + 1 :])
             mirror_axis(source[_steps(others)], axis, sample.outputs[0])
 
-    takes_windows = True
+    is_placement = True
 
     def stage(self, sample: Sample[str, tuple[bool, ...]]) -> Placement:
         shape = sample.shapes[0]

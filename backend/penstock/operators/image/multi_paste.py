@@ -32,7 +32,7 @@ _EXCLUSIVE_PAIRS = (("in_anchors", "in_anchors_rel"), ("shapes", "shapes_rel"), 
 _SUPPORTED = (UINT8, INT16, INT32, FLOAT)
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class PastedRegion:
     """A region of a sample, and where it goes.
 
@@ -256,11 +256,11 @@ class MultiPaste(Operator[None, list[PastedRegion]]):
         """Positions (y, x), absolute or as fractions of ``relative_to``; 0 if not given."""
         absolute, relative = _rows(sample, name, len(relative_to)), _rows(sample, name + "_rel", len(relative_to))
         if absolute is not None:
-            return [(int(y), int(x)) for y, x in absolute]
+            return _whole_pairs(absolute)
         if relative is None:
             return [(0, 0)] * len(relative_to)
         scaled = relative * np.asarray(relative_to, np.float32).reshape(-1, 2)
-        return [(int(y), int(x)) for y, x in scaled]
+        return _whole_pairs(scaled)
 
     @staticmethod
     def _extents(
@@ -268,7 +268,7 @@ class MultiPaste(Operator[None, list[PastedRegion]]):
     ) -> list[tuple[int, int]]:
         absolute, relative = _rows(sample, "shapes", len(shapes)), _rows(sample, "shapes_rel", len(shapes))
         if absolute is not None:
-            return [(int(h), int(w)) for h, w in absolute]
+            return _whole_pairs(absolute)
         if relative is None:
             return [(shape[0] - y, shape[1] - x) for shape, (y, x) in zip(shapes, anchors)]
         scaled = relative * np.asarray([shape[:2] for shape in shapes], np.float32).reshape(-1, 2)
@@ -346,10 +346,15 @@ def _rows(sample: Sample[None, list[PastedRegion]], name: str, count: int) -> np
     return rows
 
 
+def _whole_pairs(rows: np.ndarray) -> list[tuple[int, int]]:
+    """Rows of two numbers as whole ones, cut off towards 0."""
+    return [(y, x) for y, x in rows.astype(np.int64).tolist()]
+
+
 def _check_inside(where: str, anchor: tuple[int, int], extents: tuple[int, int], bounds: Sequence[int]) -> None:
-    for start, extent, bound in zip(anchor, extents, bounds):
-        if start < 0 or extent < 0 or start + extent > bound:
-            raise RuntimeError(
-                f"The pasted region must be within the {where}'s bounds. Got {where} anchor: {anchor}, pasted region shape: "
-                f"{extents}, {where} shape: {bounds[0]} x {bounds[1]}"
-            )
+    (top, left), (height, width) = anchor, extents
+    if min(top, left, height, width) < 0 or top + height > bounds[0] or left + width > bounds[1]:
+        raise RuntimeError(
+            f"The pasted region must be within the {where}'s bounds. Got {where} anchor: {anchor}, pasted region shape: "
+            f"{extents}, {where} shape: {bounds[0]} x {bounds[1]}"
+        )

@@ -135,7 +135,7 @@ class Pad(ChainOperator[np.ndarray, Region, Regions]):
         target = sample.outputs[0]
         copy_region(sample.inputs[0], sample.plan, [sample["fill_value"]], None, target)
 
-    takes_windows = True
+    is_placement = True
 
     def stage_key(self, sample: Sample[np.ndarray, Region]) -> Hashable:
         return sample.plan, sample["fill_value"]

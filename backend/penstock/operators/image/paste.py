@@ -97,7 +97,7 @@ class Paste(ChainOperator[None, Region]):
     def compute(self, sample: Sample[None, Region]) -> None:
         copy_region(sample.inputs[0], sample.plan, self._fill, 2, sample.outputs[0])
 
-    takes_windows = True
+    is_placement = True
 
     def stage(self, sample: Sample[None, Region]) -> Placement:
         return region_copy(sample.plan, sample.shapes[0], self._fill, 2)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from penstock.data_types import INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, dtype_name
 from penstock.kernels.random_crop import DEFAULT_AREA, DEFAULT_ASPECT_RATIO, RandomCrop
 from penstock.schema import Argument, Input, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.example_data import fixed_arrays
+from penstock.schema.operator import Shape
 from penstock.schema.random_operator import RandomOperator
 
 _INTEGERS = (UINT8, UINT16, UINT32, INT8, INT16, INT32, INT64)
@@ -46,6 +49,7 @@ class RandomCropGenerator(RandomOperator):
         random=True,
         stateful=True,
     )
+    plans_by_shape = True
 
     def setup(self) -> None:
         self._crop = RandomCrop(self.args["random_area"], self.args["random_aspect_ratio"], self.args["num_attempts"])
@@ -63,6 +67,16 @@ class RandomCropGenerator(RandomOperator):
                 f"got a tensor of shape {sample.shapes[0]}"
             )
         return [(2,), (2,)]
+
+    def compute_samples(self, workspace: Workspace, shapes: Sequence[Shape]) -> None:
+        extents = np.array([shape[:2] for shape in workspace.inputs[0].samples], np.int64).reshape(-1, 2)
+        if workspace.failures or not len(extents) or extents.min() <= 0:
+            super().compute_samples(workspace, shapes)
+            return
+        key, streams, start = self.streams(workspace, range(workspace.batch_size))
+        windows = self._crop.windows(key, streams, start, extents)
+        for batch, columns in zip(workspace.outputs, (windows[:, :2], windows[:, 2:])):
+            batch.contiguous_elements()[:] = columns.reshape(-1)
 
     def compute(self, sample: Sample) -> None:
         height, width = (int(extent) for extent in sample.inputs[0][:2])

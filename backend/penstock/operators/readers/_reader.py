@@ -168,8 +168,8 @@ class Reader(Operator):
             raise ValueError(self.nothing_to_read)
         if args["num_shards"] > size:
             raise ValueError(
-                f"The number of input samples: {size}, needs to be at least equal to the requested number of shards: "
-                f"{args['num_shards']}."
+                f'Assert on "num_shards_ <= Size()" failed: The number of input samples: {size}, needs to be at least equal to the '
+                f"requested number of shards: {args['num_shards']}."
             )
         epoch_seed = args.get("shuffle_after_epoch_seed")
         return OrderSettings(

@@ -15,7 +15,7 @@ from penstock.kernels.cpu.jpeg.entropy import BLOCK, DROPPED, ENDED, FULL, KEPT,
 from penstock.kernels.cpu.jpeg.transform import SAFE, transform_block
 from penstock.kernels.cpu.options import OPTIONS, inner, kernel
 from penstock.kernels.cpu.simd import pointer
-from penstock.kernels.cpu.simd_integers import any_lane, copy_chunk, nothing, put
+from penstock.kernels.cpu.simd_integers import any_lane, copy_chunk, put, zeros
 
 _PREFIX, _STUFFING, _END_OF_IMAGE = np.uint8(0xFF), np.uint8(0), np.uint8(0xD9)
 _RESTART = 0xD0
@@ -229,7 +229,7 @@ def _decode_units(scan: Scan, memory: Memory, strip: _Strip, channels: int, want
     quantizers, planes = pointer(scan.quantizers), pointer(memory.planes)
     lumas = scan.across * scan.down
     blocks = lumas + scan.dc_tables.size - 1
-    sizes = nothing(8)
+    sizes = zeros(8)
     for column in range(-(-scan.width // (8 * scan.across))):
         if reader[_LEFT] == 0 and not _restart(scan, memory):
             return False

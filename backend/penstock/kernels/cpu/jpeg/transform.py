@@ -13,7 +13,7 @@ from numba import njit, types
 from penstock.kernels.cpu.code_generation import Vector
 from penstock.kernels.cpu.options import OPTIONS, inner
 from penstock.kernels.cpu.simd import at, transposed
-from penstock.kernels.cpu.simd_integers import load, nothing, store_rows, widened
+from penstock.kernels.cpu.simd_integers import load, store_rows, widened, zeros
 
 _BITS, _BETWEEN = 13, 2
 _FIRST, _SECOND = _BITS - _BETWEEN, _BITS + _BETWEEN + 3
@@ -125,7 +125,7 @@ def transform_block(
     Returns:
         A vector with bits above ``SAFE`` + 1 if an intermediate result was out of range.
     """
-    none = nothing(8)
+    none = zeros(8)
     if known == 1:
         level = np.int64(np.int16(at(block, start) * at(quantizer, base))) << _BETWEEN
         half = 1 << (_BETWEEN + 2)

@@ -1,0 +1,73 @@
+"""What processes tell each other: where a batch is, and what to call."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from penstock.data_types import SampleInfo
+
+
+class ShmMessageDesc:
+    """A message: which worker wrote what where.
+
+    Args:
+        worker_id: -2**31 to 2**31 - 1, as `shm_chunk_id`.
+        shm_chunk_id: of the memory.
+        shm_capacity: the memory's size; not negative, as the others.
+        offset: where in the memory.
+        num_bytes: how many.
+    """
+
+    FORMAT = struct.Struct("<iiQQQ")
+
+    def __init__(self, worker_id: int, shm_chunk_id: int, shm_capacity: int, offset: int, num_bytes: int) -> None:
+        self.worker_id = worker_id
+        self.shm_chunk_id = shm_chunk_id
+        self.shm_capacity = shm_capacity
+        self.offset = offset
+        self.num_bytes = num_bytes
+
+    def get_values(self) -> tuple[int, ...]:
+        """All fields, in their order."""
+        return self.worker_id, self.shm_chunk_id, self.shm_capacity, self.offset, self.num_bytes
+
+    def packed(self) -> bytes:
+        """Its bytes in a queue; raises RuntimeError for numbers that do not fit."""
+        try:
+            return self.FORMAT.pack(*self.get_values())
+        except struct.error as error:
+            fields = dict(zip(("worker_id", "shm_chunk_id", "shm_capacity", "offset", "num_bytes"), self.get_values()))
+            raise RuntimeError(
+                f"Failed to serialize object as C-like structure. Tried to populate following fields: {fields}: {error}"
+            ) from error
+
+
+class SampleRange(NamedTuple):
+    """Consecutive samples of one batch: the first and the one after the last, the batch's number, and the epoch's."""
+
+    sample_start: int
+    sample_end: int
+    iteration: int
+    epoch_idx: int
+
+
+@dataclass(frozen=True)
+class TaskArgs:
+    """What a callback is to be called with: one set of arguments for each sample, or one for the whole batch."""
+
+    calls: Sequence[tuple[object, ...]]
+    is_batch: bool
+
+    @classmethod
+    def make_sample(cls, sample_range: SampleRange) -> TaskArgs:
+        """Calls for the samples of a range."""
+        first, end, iteration, epoch = sample_range
+        return cls([(SampleInfo(index, index - first, iteration, epoch),) for index in range(first, end)], False)
+
+    @classmethod
+    def make_batch(cls, batch_args: tuple[object, ...]) -> TaskArgs:
+        """One call, for a batch."""
+        return cls([batch_args], True)

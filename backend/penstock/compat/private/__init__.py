@@ -1,0 +1,1 @@
+"""The parts of DALI's private package ``_utils`` that programs import."""

@@ -1,0 +1,80 @@
+"""What external sources give, checked and converted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from penstock.runtime.sources import Source, accepted_positional
+from penstock.tensors import TensorCPU, TensorListCPU
+from penstock.tensors.tensor import host_view
+
+__all__ = [
+    "accepted_arg_count",
+    "assert_cpu_batch_data_type",
+    "assert_cpu_sample_data_type",
+    "batch_to_numpy",
+    "get_callback_from_source",
+    "sample_to_numpy",
+]
+
+_UNSUPPORTED = "Unsupported callback return type. Got: `{}`."
+
+
+def accepted_arg_count(callable: Callable[..., object]) -> int:
+    """How many arguments a source's callback takes: 0 or 1."""
+    return accepted_positional(callable)
+
+
+def get_callback_from_source(
+    source: object, cycle: str | bool | None, batch_info: bool = False
+) -> tuple[Callable[..., object], Source]:
+    """A function that gives a source's data, and the source's description."""
+    described = Source(source, cycle, batch_info=batch_info)
+    return described.call, described
+
+
+def assert_cpu_sample_data_type(sample: object, error_str: str = _UNSUPPORTED) -> bool:
+    """True for an array in the host's memory; raises TypeError for anything else."""
+    gives_data = isinstance(sample, (np.ndarray, TensorCPU)) or hasattr(sample, "__dlpack__")
+    if not gives_data or hasattr(sample, "__cuda_array_interface__"):
+        raise TypeError(error_str.format(type(sample)))
+    return True
+
+
+def assert_cpu_batch_data_type(batch: object, error_str: str = _UNSUPPORTED) -> bool:
+    """True for a batch in the host's memory, as a list or as one array; raises TypeError for anything else."""
+    if isinstance(batch, list):
+        return all(assert_cpu_sample_data_type(sample, error_str) for sample in batch)
+    return isinstance(batch, TensorListCPU) or assert_cpu_sample_data_type(batch, error_str)
+
+
+def sample_to_numpy(sample: object, error_str: str = _UNSUPPORTED) -> np.ndarray:
+    """A sample as a numpy array; raises TypeError if it is none in the host's memory."""
+    assert_cpu_sample_data_type(sample, error_str)
+    return host_view(sample)
+
+
+def batch_to_numpy(
+    batch: object,
+    error_str: str = _UNSUPPORTED,
+    non_uniform_str: str = "Uniform input is required (batch of tensors of equal shapes), got {}.",
+) -> np.ndarray:
+    """A batch as one numpy array.
+
+    Raises:
+        TypeError: it is no batch in the host's memory.
+        ValueError: its samples have different shapes.
+    """
+    assert_cpu_batch_data_type(batch, error_str)
+    if isinstance(batch, TensorListCPU):
+        if not batch.is_dense_tensor():
+            raise ValueError(non_uniform_str.format(batch))
+        return batch.as_array()
+    if not isinstance(batch, list):
+        return host_view(batch)
+    arrays = [sample_to_numpy(sample, error_str) for sample in batch]
+    if len({array.shape for array in arrays}) > 1:
+        raise ValueError(non_uniform_str.format(batch))
+    return np.stack(arrays)

@@ -1,0 +1,9 @@
+"""Classes that indexing makes iterable, although they should not be."""
+
+from __future__ import annotations
+
+
+def not_iterable(cls: type) -> type:
+    """Has objects of a class refuse to be iterated, and not be instances of `collections.abc.Iterable`."""
+    cls.__iter__ = None  # type: ignore[attr-defined]  # how Python's data model says so
+    return cls

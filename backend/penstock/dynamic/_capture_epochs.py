@@ -1,0 +1,73 @@
+"""Goes through the epochs of a captured loop: its first step is traced, the later ones are its pipeline's."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Protocol
+
+from penstock.dynamic._batch import Batch
+from penstock.dynamic._capture import Loop
+from penstock.dynamic._capture_nodes import Root
+from penstock.dynamic._faculties import Outcome
+from penstock.tensors import TensorList
+
+
+class LoopRoot(Root, Protocol):
+    """What a captured loop goes over."""
+
+    def begin_epoch(self) -> None:
+        """An epoch begins."""
+
+    def has_more(self) -> bool:
+        """Whether the epoch may have one more step; some only know when they are asked."""
+
+    def count_step(self) -> None:
+        """A step begins."""
+
+    def first(self, loop: Loop) -> list[TensorList]:
+        """The outputs of a step without a pipeline; raises StopIteration at the end."""
+
+    def left(self, loop: Loop) -> None:
+        """The body was left before the end of the epoch."""
+
+
+def epoch_of(loop: Loop, root: LoopRoot) -> Iterator[Outcome]:
+    """Goes through one epoch: the loop's first step is traced, the later ones are the pipeline's."""
+    root.begin_epoch()
+    if loop.is_traced:
+        try:
+            data = root.first(loop)
+        except StopIteration:
+            loop.end()
+            return
+        source = loop.add_source(root, len(data))
+        yield from _step(loop, root, loop.values_of(source, data))
+        loop.finish_tracing()
+    if loop.pipeline is None:
+        yield from _without_pipeline(loop, root)
+        return
+    while root.has_more():
+        if not loop.next_step():
+            loop.start_over()
+            return
+        yield from _step(loop, root, loop.produced_by_source(loop.sources[0]))
+
+
+def _step(loop: Loop, root: LoopRoot, value: Outcome) -> Iterator[Outcome]:
+    root.count_step()
+    try:
+        with loop.active():
+            yield value
+    except GeneratorExit:
+        root.left(loop)
+        raise
+    loop.end_step()
+
+
+def _without_pipeline(loop: Loop, root: LoopRoot) -> Iterator[Outcome]:
+    with contextlib.suppress(StopIteration):
+        while root.has_more():
+            data = root.first(loop)
+            root.count_step()
+            yield root.shaped([Batch.of(batch) for batch in data])

@@ -1,0 +1,156 @@
+"""What a captured loop consists of: sources, calls, and their results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from penstock.dynamic._batch import Batch
+from penstock.dynamic._calls import Face
+from penstock.dynamic._capture_schedules import Schedule
+from penstock.dynamic._devices import Device
+from penstock.dynamic._faculties import Outcome
+from penstock.graph import DataNode
+from penstock.pipeline import Pipeline
+from penstock.tensors import TensorList
+
+
+class RunningLoop(Protocol):
+    """What sources and results know of their loop.
+
+    Attributes:
+        batch_size: of all that is captured.
+        step: the number of the step.
+        sources: what it goes over, and those that its body asks.
+        root_ended: what it goes over is at its end.
+    """
+
+    batch_size: int
+    step: int
+    sources: list[SourceNode]
+    root_ended: bool
+
+    def looked_at(self, reference: Reference) -> None:
+        """Somebody looks at a result."""
+
+
+class Root(Protocol):
+    """What a captured loop goes over, or another source that its body asks."""
+
+    def connect(self, loop: RunningLoop, source: SourceNode) -> list[DataNode]:
+        """Its outputs in the pipeline that is being defined."""
+
+    def take_over(self, pipeline: Pipeline) -> None:
+        """Leaves it to the pipeline to go on from here, once that is built."""
+
+    def shaped(self, values: Sequence[Batch]) -> Outcome:
+        """The outputs of a step as the body gets them."""
+
+    def released(self) -> None:
+        """The loop is over for good: it may be used anew."""
+
+
+@dataclass(eq=False)
+class SourceNode:
+    """A source of a loop, with its number of outputs."""
+
+    root: Root
+    count: int
+
+
+@dataclass(eq=False)
+class CallNode:
+    """A call of the traced step.
+
+    Attributes:
+        face: of the operator.
+        device: where it runs, as given.
+        inputs: results of other nodes, or constants.
+        arguments: by name, likewise.
+        count: the number of results; None: one, not in a tuple.
+        state: the outputs of a generator's schedule that hold the states of a random operator.
+        wanted: the results that somebody looks at, rather than only other calls.
+    """
+
+    face: Face
+    device: Device | None
+    inputs: list[object]
+    arguments: dict[str, object]
+    count: int | None = None
+    state: Reference | None = None
+    wanted: set[int] = field(default_factory=set)
+
+
+@dataclass(frozen=True)
+class Reference:
+    """One of the results of a node."""
+
+    node: SourceNode | CallNode | Schedule
+    index: int
+
+
+class CapturedBatch(Batch):
+    """A result of a captured loop. It is computed by the loop's pipeline, or else when it is needed."""
+
+    __slots__ = ("_capture_ref", "_compute", "_loop", "_step")
+
+    _capture_ref: Reference
+    _compute: Callable[[], Outcome] | None
+    _loop: RunningLoop
+    _step: int
+
+    @classmethod
+    def of_reference(
+        cls,
+        reference: Reference,
+        loop: RunningLoop,
+        storage: TensorList | None,
+        compute: Callable[[], Outcome] | None = None,
+    ) -> CapturedBatch:
+        """The result of this step that ``reference`` tells: its data, or how to compute it."""
+        self = cls.__new__(cls)
+        self._storage = storage
+        self._tensors = self._device = self._invocation_result = None
+        self._external = False
+        self._capture_ref, self._loop, self._step, self._compute = reference, loop, loop.step, compute
+        return self
+
+    def reference_in(self, loop: RunningLoop) -> Reference | None:
+        """Which result of the loop's current step this is, if it is one."""
+        return self._capture_ref if self._loop is loop and self._step == loop.step else None
+
+    def evaluate(self) -> CapturedBatch:
+        """Computes the data if it is not there yet; returns the same object."""
+        self._loop.looked_at(self._capture_ref)
+        if self._storage is None:
+            assert self._compute is not None
+            found = self._compute()
+            chosen: Batch = found[self._capture_ref.index] if isinstance(found, tuple) else found
+            self._storage, self._compute = chosen.storage, None
+        return self
+
+    @property
+    def storage(self) -> TensorList:
+        """The data, as pipelines have it."""
+        return self.evaluate()._storage
+
+    def tensor_list(self, count: int = 1) -> TensorList:
+        """The data."""
+        return self.storage
+
+    def sketch(self) -> TensorList:
+        """A batch of this type, rank and layout."""
+        return self.storage
+
+    def device_type(self) -> str:
+        """``cpu`` or ``gpu``."""
+        node = self._capture_ref.node
+        if self._storage is None and isinstance(node, CallNode) and node.device is not None:
+            return node.device.device_type
+        return self.storage.device_type if self._storage is None else self._storage.device_type
+
+    @property
+    def batch_size(self) -> int:
+        """The number of samples."""
+        return self._loop.batch_size if self._storage is None else len(self._storage)

@@ -1,0 +1,73 @@
+"""The states that a captured loop's random operators will get, ahead of its steps."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+import numpy as np
+
+from penstock.dynamic._rngs import RNG, STATE_WORDS
+
+
+def _used_unexpectedly() -> NoReturn:
+    raise RuntimeError(
+        "The generator of a captured random operator was used unexpectedly: each step of a captured loop must draw as many numbers "
+        "as its first one, and nothing else may draw from the generator, or set it, between steps"
+    )
+
+
+class Schedule:
+    """The states that random operators will get from a generator: in each step, as many draws as in the first, in that order.
+
+    Args:
+        rng: the generator.
+    """
+
+    def __init__(self, rng: RNG) -> None:
+        self.rng = rng
+        # Where in a step its calls draw.
+        self.offsets: list[int] = []
+        self.period = 0
+        self._start = rng.draws
+        self._version = rng.version
+        self._ahead = rng.clone()
+        self._waiting = 0
+
+    @property
+    def offset(self) -> int:
+        """Where in the step the generator is."""
+        return self.rng.draws - self._start
+
+    def begin(self) -> None:
+        """The first step is over."""
+        self.period = self.offset
+        self._version = self.rng.version
+        self._start = self.rng.draws
+        self.begin_anew()
+
+    def begin_anew(self) -> None:
+        """What was computed ahead is dropped."""
+        self._ahead, self._waiting = self.rng.clone(), 0
+
+    def next_states(self) -> list[np.ndarray]:
+        """The states for one more step."""
+        states, done = [], 0
+        for offset in self.offsets:
+            self._ahead.advance(offset - done)
+            states.append(np.array(self._ahead.draw(STATE_WORDS), np.uint32))
+            done = offset + STATE_WORDS
+        self._ahead.advance(self.period - done)
+        self._waiting += 1
+        return states
+
+    def begin_step(self) -> None:
+        """A step begins; raises RuntimeError if the generator is not where it was left."""
+        if self.offset or self.rng.version != self._version or not self._waiting:
+            _used_unexpectedly()
+        self._waiting -= 1
+
+    def end_step(self) -> None:
+        """A step is over; raises RuntimeError if it drew more or less than the first."""
+        if self.offset != self.period or self.rng.version != self._version:
+            _used_unexpectedly()
+        self._start = self.rng.draws
