@@ -32,8 +32,8 @@ _FLOAT, _DOUBLE, _INT32 = ir.FloatType(), ir.DoubleType(), ir.IntType(32)
 
 
 class FloatVector(types.Type):
-    """float32, or float64, ``lanes`` times; vectors and numbers of one type are added, subtracted and multiplied as in
-    Python."""
+    """float32, or float64, ``lanes`` times; vectors and numbers of one type are added, subtracted, multiplied and
+    divided as in Python."""
 
     def __init__(self, lanes: int, element: types.Float = types.float32) -> None:
         self.lanes = lanes
@@ -125,7 +125,12 @@ def _define_arithmetic(function: Callable[[object, object], object], instruction
         lower_builtin(function, *operands)(compute)
 
 
-for _function, _instruction in ((operator.add, "fadd"), (operator.sub, "fsub"), (operator.mul, "fmul")):
+for _function, _instruction in (
+    (operator.add, "fadd"),
+    (operator.sub, "fsub"),
+    (operator.mul, "fmul"),
+    (operator.truediv, "fdiv"),
+):
     _define_arithmetic(_function, _instruction)
 
 
