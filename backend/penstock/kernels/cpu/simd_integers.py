@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
+from typing import cast
 
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
+from numba.core.cpu import CPUContext
 from numba.extending import lower_builtin, models, register_model, type_callable
 
 from penstock.kernels.cpu.code_generation import (
@@ -157,7 +159,7 @@ _HIGH = [lane + 4 for lane in _LOW]
 
 def _has_avx2(context: TargetContext) -> bool:
     """Whether code is generated for a machine with AVX2."""
-    _, _, features = context.codegen().magic_tuple()
+    _, _, features = cast(CPUContext, context).codegen().magic_tuple()
     return "+avx2" in features.split(",")
 
 

@@ -222,7 +222,7 @@ def _restart(scan: Scan, memory: Memory) -> bool:
 @njit(inline="always", **OPTIONS)
 def _known(reached: np.uint64) -> np.int64:
     """How many coefficients of a block may be nonzero."""
-    return np.int64(reached) - ENDED + 1 if reached >= ENDED else FULL
+    return np.int64(reached) - ENDED + 1 if reached >= ENDED else np.int64(FULL)
 
 
 @njit(inline="always", **OPTIONS)

@@ -7,6 +7,7 @@ Constants have 13 bits, and values between the two passes 2 bits more than the r
 
 from __future__ import annotations
 
+import numpy as np
 from numba import njit, types
 
 from penstock.kernels.cpu.code_generation import Vector
@@ -128,7 +129,7 @@ def transform_blocks(
     quantizers: types.CPointer,
     base: int,
     other_base: int,
-    known: int,
+    known: np.int64,
     plane: types.CPointer,
     place: int,
     stride: int,
