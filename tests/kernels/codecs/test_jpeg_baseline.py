@@ -289,7 +289,7 @@ from penstock.kernels.codecs.jpeg_baseline import compiling_at_once
 
 file = np.fromfile(sys.argv[1], np.uint8)
 
-@pipeline_def(batch_size=1, num_threads=1, device_id=None)
+@pipeline_def(batch_size=1, num_threads=1, device_id=None, prefetch_queue_depth=1)
 def define():
     images = fn.decoders.image(fn.external_source(name="files"), device="cpu")
     return images, fn.resize(images, size=[97, 131], reference="torchvision")

@@ -76,7 +76,7 @@ def test_transparent_images_lie_on_white_and_others_stay() -> None:
     ("arguments", "message"),
     [
         ({"output_type": types.GRAY}, "RGB of uint8. Got: GRAY"),
-        ({"dtype": types.FLOAT}, "RGB of uint8. Got: RGB of DALIDataType.FLOAT"),
+        ({"dtype": types.FLOAT}, "RGB of uint8. Got: RGB of float"),
         ({"adjust_orientation": False}, "upright"),
     ],
 )

@@ -62,14 +62,14 @@ def look_up(
     image: np.ndarray, table: np.ndarray, target: np.ndarray, permutation: tuple[int, ...], factors: np.ndarray
 ) -> None:
     """Fills ``target`` with the values of an image (H, W, C); ``factors`` are those of the table, if there are any."""
-    from penstock.operators.image import _rescale_normalize_cpu as kernels
+    from penstock.operators.image._rescale_normalize_cpu import LANES, compute_planes, look_up_pixels
 
     contiguous = image.flags.c_contiguous and target.flags.c_contiguous
-    if len(factors) and image.shape[2] == 3 and permutation[0] == 2 and contiguous and image.shape[1] >= kernels.LANES:
-        kernels.compute_planes(image, factors, target)
+    if len(factors) and image.shape[2] == 3 and permutation[0] == 2 and contiguous and image.shape[1] >= LANES:
+        compute_planes(image, factors, target)
         return
     order = [permutation.index(axis) for axis in range(3)]
-    kernels.look_up_pixels(image, table, target.transpose(order))
+    look_up_pixels(image, table, target.transpose(order))
 
 
 @register_operator
