@@ -39,6 +39,7 @@ class OnWhite(ImageDecoder):
         arguments=DECODER_ARGUMENTS,
         shown=(Example({}, (photo_files,)),),
         equivalents=(Equivalent("PIL.Image.alpha_composite"),),
+        unswept="of the decoders' arguments, it takes only what gives upright images, in RGB of uint8",
     )
 
     def setup(self) -> None:
