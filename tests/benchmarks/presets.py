@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import io
+import json
 import sys
 import warnings
 from collections.abc import Mapping
@@ -20,8 +21,10 @@ import numpy as np
 from PIL import Image
 from rich.console import Console
 from rich.table import Table
-from turns import Run, cpu_ms, headline, in_turns, keep
+from turns import RESULTS, Run, cpu_ms, headline, in_turns, keep
 
+from penstock.kernels.codecs.jpeg_baseline import compiling_at_once
+from penstock.parity import measured
 from penstock.presets import preset
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "parity"))
@@ -30,6 +33,8 @@ from libraries import torchvision_functional
 from processors import CONFIGURATIONS, FAMILIES, SMALL, backends_of
 
 COUNT = 4
+PAGE = Path(__file__).parents[2] / "docs" / "same-pixels.md"
+MARK = "<!-- presets -->\n"
 WHISPER = "whisper"
 _SHAPE = (853, 1280, 3)
 
@@ -96,6 +101,9 @@ def main() -> None:
     parser.add_argument("--only", default="", help="configurations whose name contains this")
     parser.add_argument("--photographs", type=Path)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument(
+        "--write", action="store_true", help="keep the table in the page, of what was run with --json before"
+    )
     parser.add_argument("--seconds", type=float, default=0.3)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -104,6 +112,57 @@ def main() -> None:
 
     transformers.logging.set_verbosity_error()
     files = photographs(options.photographs)
+    # As a server does, before it is ready.
+    with compiling_at_once():
+        rows = _measured(options, files)
+    keep("presets", rows, options.json)
+    _show(rows)
+    if options.write:
+        head, _, rest = PAGE.read_text().partition(MARK)
+        _, heading, tail = rest.partition("\n#")
+        PAGE.write_text(f"{head}{MARK}{page_table()}\n{heading}{tail}")
+
+
+def page_table() -> str:
+    """The table of the page: what was compared (`make parity`), and what the runs took that are kept in `results`."""
+    runs = {machine: _kept(machine) for machine in ("cpu", "gpu")}
+    told = "; ".join(f"{run['date']}, {run['gpu'] or run['processor']}" for run in runs.values() if run)
+    columns = (
+        "preset",
+        "class",
+        "cases",
+        "different",
+        "ms",
+        "torchvision",
+        "PIL",
+        "ratio",
+        "to PIL",
+        "H200, ms",
+        "ratio",
+    )
+    lines = [told, "", f"| {' | '.join(columns)} |", "| --- | --- |" + " --: |" * (len(columns) - 2)]
+    times, on_gpu = (
+        {row["preset"]: row["ms"] for row in run["rows"]} if run else {} for run in (runs["cpu"], runs["gpu"])
+    )
+    for name, ms in times.items():
+        compared = [row for row in measured() if row.library == "transformers" and f"({name})" in row.what]
+        kind = compared[0].what.partition(" ")[0] if compared else "WhisperFeatureExtractor"
+        cases = f"{sum(row.cases for row in compared):,}" if compared else ""
+        different = str(sum(row.different for row in compared)) if compared else "within 4e-5"
+        ours, fast, slow, gpu = ms["Penstock"], ms["torchvision"], ms.get("pil"), on_gpu.get(name)
+        cells = [name, kind, cases, different, f"{ours:.2f}", f"{fast:.2f}", f"{slow:.2f}" if slow else ""]
+        cells += [f"{fast / ours:.2f}", f"{slow / ours:.2f}" if slow else ""]
+        cells += [f"{gpu['Penstock']:.3f}", f"{gpu['torchvision'] / gpu['Penstock']:.1f}"] if gpu else ["", ""]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _kept(machine: str) -> dict[str, Any] | None:
+    file = RESULTS / f"presets-{machine}.json"
+    return json.loads(file.read_text()) if file.exists() else None
+
+
+def _measured(options: argparse.Namespace, files: list[bytes]) -> list[dict[str, Any]]:
     rows = []
     for name in (*CONFIGURATIONS, WHISPER):
         if name in (*SMALL, *FAMILIES) or options.only not in name:
@@ -112,8 +171,7 @@ def main() -> None:
         times = in_turns(runs, cpu_ms, options.rounds, options.seconds, min)
         rows.append({"preset": name, "ms": {who: took / COUNT for who, took in times.items()}})
         print(rows[-1], file=sys.stderr, flush=True)
-    keep("presets", rows, options.json)
-    _show(rows)
+    return rows
 
 
 def _show(rows: list[dict[str, Any]]) -> None:

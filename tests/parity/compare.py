@@ -11,7 +11,6 @@ import sys
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +28,7 @@ from processors import (
 )
 from resizing import INTERPOLATIONS, Case, cases, different
 
+from penstock.kernels.codecs.jpeg_baseline import compiling_at_once
 from penstock.parity import FILE, Comparison, measured, table
 from penstock.presets import preset, read_configuration
 
@@ -41,7 +41,7 @@ def main() -> int:
     parser.add_argument("--cases", type=int, default=10_000, help="for all libraries that resize together")
     parser.add_argument("--most", type=int, default=4000, help="pixels of a side")
     parser.add_argument("--pictures", type=int, default=200, help="for each preset")
-    parser.add_argument("--photographs", type=Path, help="a folder: half of the pictures at the most are from there")
+    parser.add_argument("--photographs", type=Path, help="a folder: as many more are made of what is in it")
     parser.add_argument("--only", default="", help="configurations whose name contains this")
     parser.add_argument("--calls", type=int, default=1000, help="for each function of Pillow's")
     parser.add_argument("--samples", type=int, default=25, help="for each transform and kind of image")
@@ -50,6 +50,11 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help="keep the result, for what penstock.parity tells")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
+    with compiling_at_once():
+        return _compare(options)
+
+
+def _compare(options: argparse.Namespace) -> int:
     found: list[Comparison] = []
     for library in options.library or VERSIONED:
         print(f"\n{versions(library)}")
@@ -97,20 +102,18 @@ def _what(case: Case) -> str:
 
 def _processed(count: int, seed: int, folder: Path | None, only: str) -> Iterator[Comparison]:
     """Presets against the processors that they stand for."""
-    given = list(photographs(folder)) if folder else []
-    given = given[: count // 2]
+    made = list(pictures(count, 900, seed, slender=True))
+    given = list(photographs(folder, count, seed)) if folder else []
     for name, configuration in CONFIGURATIONS.items():
         for backend in backends_of(name) if only in name else ():
-            yield _family(name, configuration, backend, count, seed, given)
+            yield _family(name, configuration, backend, [*given, *made])
 
 
-def _family(
-    name: str, configuration: Mapping[str, object], backend: str, count: int, seed: int, given: Sequence[Picture]
-) -> Comparison:
+def _family(name: str, configuration: Mapping[str, object], backend: str, given: Sequence[Picture]) -> Comparison:
     pipeline = preset(configuration, batch_size=2, backend=backend)
     family = read_configuration(configuration)
     values = wrong = 0
-    for picture in chain(given, pictures(count - len(given), 900, seed, slender=True)):
+    for picture in given:
         expected = _or_refused(lambda picture=picture: by_transformers(configuration, backend, [picture.image]))
         got = _or_refused(lambda picture=picture: ours(pipeline, family, [picture.file]))
         values += sum(np.size(value) for value in expected.values())
@@ -120,7 +123,9 @@ def _family(
             print(f"DIFFERENT: {different} of {name}, {backend}: {picture.image.size}")
     pipeline.close()
     kind = str(configuration.get("image_processor_type") or configuration["feature_extractor_type"])
-    return Comparison("transformers", versions("transformers"), f"{kind} ({name}), {backend}", count, values, wrong)
+    return Comparison(
+        "transformers", versions("transformers"), f"{kind} ({name}), {backend}", len(given), values, wrong
+    )
 
 
 def _or_refused(compute: Callable[[], dict[str, Any]]) -> dict[str, Any]:
@@ -164,10 +169,13 @@ def _transformed(count: int, seed: int) -> Iterator[Comparison]:
 
 
 def _keep(found: list[Comparison]) -> None:
-    """Replaces the rows of the libraries that were asked."""
-    asked = {row.library for row in found}
-    kept = json.loads(FILE.read_text()) if FILE.exists() else []
-    rows = [row for row in kept if row["library"] not in asked] + [row._asdict() for row in found]
+    """Replaces the rows of what was compared."""
+    asked, compared = {row.library for row in found}, {(row.library, row.what): row for row in found}
+    rows = json.loads(FILE.read_text()) if FILE.exists() else []
+    for place, row in enumerate(rows):
+        new = compared.pop((row["library"], row["what"]), None)
+        rows[place] = new._asdict() if new else row
+    rows += [row._asdict() for row in compared.values()]
     rows.sort(key=lambda row: list(VERSIONED).index(row["library"]))
     FILE.write_text("[\n" + ",\n".join(f"  {json.dumps(row)}" for row in rows) + "\n]\n")
     measured.cache_clear()

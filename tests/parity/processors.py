@@ -257,14 +257,45 @@ def picture_of(data: bytes) -> Picture:
     return Picture(np.frombuffer(data, np.uint8), image.convert("RGB"))
 
 
-def photographs(folder: Path) -> Iterator[Picture]:
-    """Those in a folder that are JPEGs or PNGs of 8 bits."""
-    for path in sorted(folder.rglob("*")):
-        if path.suffix.lower() in (".jpg", ".jpeg", ".png"):
-            with Image.open(path) as image:
-                plain = image.mode in ("RGB", "L") and max(image.size) <= 3000
-            if plain:
-                yield picture_of(path.read_bytes())
+def photographs(folder: Path, count: int, seed: int = 0) -> Iterator[Picture]:
+    """As many pictures of different shapes, made of the photographs of 8 bits in a folder.
+
+    Parts of them, of a side of 40 to 1280 pixels and ratios of up to 6 to 1, turned or mirrored, in color or gray, as JPEG of
+    several kinds or PNG.
+    """
+    rng = np.random.default_rng(seed)
+    originals = [path for path in sorted(folder.rglob("*")) if _is_photograph(path)]
+    for number in range(count):
+        image = Image.open(originals[number % len(originals)])
+        ratio, part = 6 ** rng.uniform(-1, 1), rng.uniform(0.3, 1)
+        width, height = image.width, image.height
+        width, height = min(width, int(height * ratio)), min(height, int(width / ratio))
+        width, height = max(int(width * part), 1), max(int(height * part), 1)
+        left, top = (int(rng.integers(0, room + 1)) for room in (image.width - width, image.height - height))
+        longer = 40 * 32 ** rng.uniform(0, 1)
+        size = tuple(max(round(side * longer / max(width, height)), 1) for side in (width, height))
+        image = image.resize(size, Image.Resampling.LANCZOS, (left, top, left + width, top + height))
+        image = image.convert("L") if number % 17 == 3 else image.convert("RGB")
+        exif = Image.Exif()
+        if number % 4 == 1:
+            exif[_ORIENTATION] = 1 + int(rng.integers(8))
+        held = io.BytesIO()
+        if number % 5 == 4:
+            image.save(held, "PNG", exif=exif)
+        else:
+            subsampling, quality = int(rng.integers(3)), int(rng.integers(50, 98))
+            image.save(held, "JPEG", subsampling=subsampling, quality=quality, progressive=number % 9 == 2, exif=exif)
+        yield picture_of(held.getvalue())
+
+
+_ORIENTATION = 0x0112
+
+
+def _is_photograph(path: Path) -> bool:
+    if path.suffix.lower() not in (".jpg", ".jpeg", ".png"):
+        return False
+    with Image.open(path) as image:
+        return image.mode in ("RGB", "L") and min(image.size) >= 200
 
 
 def ours(pipeline: Any, family: Any, given: list[np.ndarray]) -> dict[str, Any]:

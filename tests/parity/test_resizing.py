@@ -6,12 +6,14 @@ more cases.
 
 from __future__ import annotations
 
+import io
 import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 
 import penstock
 from penstock import fn, pipeline_def, types
@@ -68,6 +70,22 @@ def test_chains_give_the_same_when_they_are_fused(library: str) -> None:
 
     for fused, stepwise in zip(run(chain), run(chain, passes=[])):
         np.testing.assert_array_equal(fused, stepwise)
+
+
+@pytest.mark.parametrize("library", ["pil", "torchvision"])
+def test_windows_that_begin_where_an_outer_weight_is_zero(library: str) -> None:
+    # Sevenfold, each seventh filter lies upon a pixel: its outer weights are 0, and it begins later than the next one.
+    held = io.BytesIO()
+    Image.fromarray(image((32, 53, 3))).save(held, "JPEG", subsampling=0)
+    file = np.frombuffer(held.getvalue(), np.uint8)
+
+    def define() -> Any:
+        images = fn.decoders.image(fn.external_source(lambda: [file, file]), device="cpu")
+        resized = fn.resize(images, resize_shorter=224, reference=library, interpolation="bicubic")
+        return fn.crop(resized, crop=[224, 224], rounding="truncate")
+
+    for fused, plain in zip(run(define), run(define, [])):
+        np.testing.assert_array_equal(fused, plain)
 
 
 @pytest.mark.parametrize(("library", "fused"), [("pil", True), ("torchvision", True), ("opencv", False)])

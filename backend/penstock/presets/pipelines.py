@@ -79,7 +79,7 @@ def checked(configuration: Configuration, backend: str) -> Family:
 def _images(family: Family, encoded: bool) -> DataNode:
     if encoded:
         files = fn.external_source(name="images", dtype=types.UINT8, ndim=1)
-        return fn.decoders.on_white(fn.decoders.image(files, device="cpu"), files)
+        return fn.decoders.on_white(files, device="cpu")
     return fn.external_source(name="images", dtype=types.UINT8, layout="HWC")
 
 

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import itertools
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import cv2
@@ -11,9 +16,10 @@ import numpy as np
 import pytest
 from PIL import Image, ImageFile
 
+from penstock.kernels.codecs import image_codec
 from penstock.kernels.codecs.image_codec import decode
 from penstock.kernels.codecs.image_header import ImageError, read_header
-from penstock.kernels.codecs.jpeg_baseline import decode_region
+from penstock.kernels.codecs.jpeg_baseline import compiling_at_once, decode_region
 from penstock.kernels.cpu.jpeg.scan import copy_scan, decode_scan
 from penstock.kernels.cpu.jpeg.segments import read_segments
 from penstock.kernels.windows import Region
@@ -239,3 +245,72 @@ def test_damage_shows_as_in_the_whole_or_is_left(seed: int) -> None:
             taken += 1
             np.testing.assert_array_equal(pixels, region_of_whole(encoded, WINDOW))
     assert taken
+
+
+@pytest.mark.parametrize("mode", ["RGB", "L"])
+@pytest.mark.parametrize("subsampling", SUBSAMPLINGS)
+def test_large_files_are_decoded_whole(subsampling: int, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    encoded = jpeg(411, 630, noise=40, mode=mode, subsampling=subsampling, quality=95)
+    assert encoded.size > 1 << 15
+    with Image.open(io.BytesIO(encoded.tobytes())) as image:
+        expected = np.asarray(image).reshape(411, 630, -1)
+    output = np.empty_like(expected)
+    kind = DALIImageType.RGB if mode == "RGB" else DALIImageType.GRAY
+    # Without the other decoder, nobody else could have.
+    monkeypatch.setattr(image_codec, "_decode_with_simplejpeg", None)
+    with compiling_at_once():
+        decode(encoded, read_header(encoded), output, kind)
+    np.testing.assert_array_equal(output, expected)
+
+
+def test_damaged_files_are_left_to_the_libraries() -> None:
+    encoded = jpeg(411, 630, noise=40, quality=95)
+    damaged = encoded.copy()
+    damaged[len(damaged) // 2 :] = 0
+    outputs = []
+    for taken in (True, False):
+        output = np.empty((411, 630, 3), np.uint8)
+        with compiling_at_once() if taken else contextlib.nullcontext():
+            try:
+                decode(damaged, read_header(encoded), output)
+            except ImageError as error:
+                outputs.append(str(error).encode())
+            else:
+                outputs.append(output.tobytes())
+    assert outputs[0] == outputs[1]
+
+
+WITHOUT_AVX2 = """
+import io, sys
+import numpy as np
+from PIL import Image
+from penstock import fn, pipeline_def, types
+from penstock.kernels.codecs.jpeg_baseline import compiling_at_once
+
+file = np.fromfile(sys.argv[1], np.uint8)
+
+@pipeline_def(batch_size=1, num_threads=1, device_id=None, prefetch_queue_depth=1)
+def define():
+    images = fn.decoders.image(fn.external_source(name="files"), device="cpu")
+    return images, fn.resize(images, size=[97, 131], reference="torchvision")
+
+with compiling_at_once():
+    images, resized = define().run(files=[file])
+np.savez(sys.argv[2], np.array(images[0]), np.array(resized[0]))
+"""
+
+
+@pytest.mark.every_case
+@pytest.mark.timeout(900)
+def test_machines_without_avx2_give_the_same(tmp_path: Path) -> None:
+    jpeg(411, 630, noise=40, quality=95).tofile(tmp_path / "file")
+    results = []
+    for name, machine in (("this", {}), ("generic", {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""})):
+        kept = tmp_path / f"{name}.npz"
+        environment = os.environ | machine | {"NUMBA_CACHE_DIR": str(tmp_path / name)} if machine else os.environ
+        command = [sys.executable, "-c", WITHOUT_AVX2, str(tmp_path / "file"), str(kept)]
+        subprocess.run(command, env=environment, check=True)
+        with np.load(kept) as held:
+            results.append([held[key] for key in held])
+    for one, other in zip(*results):
+        np.testing.assert_array_equal(one, other)

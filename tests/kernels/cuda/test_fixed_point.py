@@ -52,6 +52,9 @@ def test_translucent(channels: int) -> None:
     np.testing.assert_array_equal(job.target[0], result)
 
 
+NO_FACTORS = np.empty((0, 3), np.float32)
+
+
 @pytest.mark.every_case
 @pytest.mark.parametrize("planar", [True, False])
 @pytest.mark.parametrize("tables", [1, 3])
@@ -64,7 +67,7 @@ def test_lookups(planar: bool, tables: int) -> None:
         shape = (len(batch), *(batch.shape[1:][axis] for axis in order))
         results = np.empty(shape, np.float32)
         for frame, result in zip(batch, results):
-            look_up_on_cpu(frame, table, result, order)
+            look_up_on_cpu(frame, table, result, order, NO_FACTORS)
         targets.append(xp.empty(shape, np.float32))
         expected.append(results)
     look_up([(xp.put(batch), target) for batch, target in zip(frames, targets)], table, planar)

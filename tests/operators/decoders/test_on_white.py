@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageOps
 
-from penstock import fn, pipeline_def
+from penstock import fn, pipeline_def, types
 from penstock.kernels.codecs import transparency
 
 RNG = np.random.default_rng(2)
@@ -55,15 +55,38 @@ def test_transparent_images_lie_on_white_and_others_stay() -> None:
     @pipeline_def(batch_size=len(FILES), num_threads=2, device_id=None, prefetch_queue_depth=1)
     def define() -> object:
         files = fn.external_source(name="files")
-        decoded = fn.decoders.image(files, device="cpu")
-        return fn.decoders.on_white(decoded, files), decoded
+        shown = fn.decoders.on_white(files)
+        return shown, fn.crop(shown, crop=[9, 11])
 
     pipeline = define()
-    shown, decoded = pipeline.run(files=[np.frombuffer(data, np.uint8) for data in FILES.values()])
+    shown, cropped = pipeline.run(files=[np.frombuffer(data, np.uint8) for data in FILES.values()])
     for number, (name, data) in enumerate(FILES.items()):
-        np.testing.assert_array_equal(np.array(shown[number]), by_pil(data), name)
-    assert np.shares_memory(np.asarray(shown[1]), np.asarray(decoded[1]))
+        expected = by_pil(data)
+        np.testing.assert_array_equal(np.array(shown[number]), expected, name)
+        top, left = (expected.shape[0] - 9) // 2, (expected.shape[1] - 11) // 2
+        assert np.array(cropped[number]).tolist() in [
+            expected[top + up : top + up + 9, left + right : left + right + 11].tolist()
+            for up in (0, 1)
+            for right in (0, 1)
+        ]
     pipeline.close()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"output_type": types.GRAY}, "RGB of uint8. Got: GRAY"),
+        ({"dtype": types.FLOAT}, "RGB of uint8. Got: RGB of float"),
+        ({"adjust_orientation": False}, "upright"),
+    ],
+)
+def test_other_colours_and_types_are_refused(arguments: dict[str, object], message: str) -> None:
+    @pipeline_def(batch_size=1, num_threads=1, device_id=None)
+    def define() -> object:
+        return fn.decoders.on_white(fn.external_source(name="files"), **arguments)
+
+    with pytest.raises(ValueError, match=message):
+        define().build()
 
 
 @pytest.mark.parametrize(("isolation", "here"), [("all", set()), ("auto", {"png with alpha", "webp with alpha"})])
@@ -84,7 +107,7 @@ def test_files_are_decoded_where_the_pipeline_decodes(
     @pipeline_def(batch_size=3, num_threads=2, device_id=None, prefetch_queue_depth=1, isolate_decoders=isolation)
     def define() -> object:
         encoded = fn.external_source(name="files")
-        return fn.decoders.on_white(fn.decoders.image(encoded, device="cpu"), encoded)
+        return fn.decoders.on_white(encoded)
 
     pipeline = define()
     (shown,) = pipeline.run(files=[np.frombuffer(data, np.uint8) for data in files])

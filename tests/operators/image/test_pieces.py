@@ -11,6 +11,7 @@ import pytest
 from penstock import fn, pipeline_def
 from penstock.errors import OperatorError
 from penstock.kernels.fitted_sizes import RULES, SizeArguments, fitted
+from penstock.operators.image._normalizing import REFERENCES, table_of
 
 RNG = np.random.default_rng(11)
 MEAN, STD = [0.4, 0.5, 0.6], [0.2, 0.25, 0.5]
@@ -32,6 +33,20 @@ def normal(image: np.ndarray) -> np.ndarray:
     """As torchvision does it."""
     mean, std = (np.array(each, np.float32) * np.float32(255) for each in (MEAN, STD))
     return (image.astype(np.float32) - mean) / std
+
+
+@pytest.mark.parametrize("width", [5, 16, 37])
+@pytest.mark.parametrize(("mean", "std"), [([], []), ([0.5], [0.25]), (MEAN, STD)])
+@pytest.mark.parametrize("reference", REFERENCES)
+def test_values_are_those_of_the_table(reference: str, mean: list[float], std: list[float], width: int) -> None:
+    image = RNG.integers(0, 256, (20, width, 3), np.uint8)
+    arguments: dict[str, Any] = {"mean": mean, "std": std, "reference": reference}
+    table = np.broadcast_to(table_of(reference, 255.0, mean, std), (3, 256))
+    expected = np.stack([table[c][image[:, :, c]] for c in range(3)])
+    ((planes,),) = run(lambda x: fn.rescale_normalize(x, **arguments), image)
+    np.testing.assert_array_equal(planes, expected)
+    ((tiles,),) = run(lambda x: fn.image_tiles(x, tile=[20, width], **arguments), image)
+    np.testing.assert_array_equal(tiles[0], expected)
 
 
 @pytest.mark.parametrize(("patch", "merge", "temporal"), [(3, 1, 1), (4, 2, 2), (8, 1, 2), (14, 2, 1)])

@@ -175,11 +175,17 @@ def _decode_jpeg(
     encoded: np.ndarray, header: ImageHeader, space: str, output: np.ndarray, fast_idct: bool, region: Region | None
 ) -> bool:
     """Decodes a JPEG, or a region of it, into a contiguous array; returns False if another decoder is needed."""
-    if region is None:
-        return _decode_with_simplejpeg(encoded, space, output, fast_idct)
-    if fast_idct:
-        return False
-    return is_worthwhile() and decode_region(encoded, header, region, output, space == "BGR")
+    if region is not None:
+        return not fast_idct and is_worthwhile() and decode_region(encoded, header, region, output, space == "BGR")
+    if not fast_idct and encoded.size >= _LARGE_FILE and is_worthwhile(whole=True):
+        everything = Region((0, 0), (header.height, header.width))
+        if decode_region(encoded, header, everything, output, space == "BGR"):
+            return True
+    return _decode_with_simplejpeg(encoded, space, output, fast_idct)
+
+
+# Our kernels make tables for each file, which takes as long as they save in a smaller one.
+_LARGE_FILE = 1 << 15
 
 
 def _decode_with_simplejpeg(encoded: np.ndarray, space: str, output: np.ndarray, fast_idct: bool) -> bool:

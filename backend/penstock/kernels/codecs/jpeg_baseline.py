@@ -1,7 +1,7 @@
-"""Decodes regions of baseline JPEGs with our own kernels.
+"""Decodes baseline JPEGs, or regions of them, with our own kernels.
 
 The libraries decode whole images; for a region they still transform and convert much of the rest, and their entropy
-decoding is no faster. Nearly all JPEGs are supported: 8 bits, one sequential scan, Huffman codes, grey or YCbCr, chroma
+decoding is slower. Nearly all JPEGs are supported: 8 bits, one sequential scan, Huffman codes, grey or YCbCr, chroma
 full or halved in one or both directions. Others, and damaged ones, are left to the libraries, whose pixels are matched
 bit for bit.
 """
@@ -25,9 +25,11 @@ from penstock.kernels.windows import Region
 _local = threading.local()
 _scans = ThreadBuffers()
 
-# Compiling the kernels takes some 7 s, which pays off after a few thousand photographs.
+# Compiling the kernels takes some 7 s, which pays off after a few thousand photographs of which a region is decoded, and after
+# some ten thousand that are decoded whole.
 _WORTH_COMPILING = 1000
-_regions = itertools.count(1)
+_WORTH_COMPILING_FOR_WHOLE = 10_000
+_regions, _whole = itertools.count(1), itertools.count(1)
 _is_warming = False
 
 
@@ -42,14 +44,19 @@ def compiling_at_once() -> Iterator[None]:
         _is_warming = False
 
 
-def is_worthwhile() -> bool:
-    """Whether to decode the next region here: the kernels are compiled, or were wanted often enough.
+def is_worthwhile(whole: bool = False) -> bool:
+    """Whether to decode the next image here: the kernels are compiled, or were wanted often enough.
 
     Until then the libraries decode, so that a pipeline's first batch does not wait for the compiler.
+
+    Args:
+        whole: it is not just a region that is wanted, which the libraries are slower for.
     """
     from penstock.kernels.cpu.jpeg.scan import decode_scan
 
-    return bool(decode_scan.signatures) or _is_cached() or _is_warming or next(_regions) > _WORTH_COMPILING
+    if decode_scan.signatures or _is_cached() or _is_warming:
+        return True
+    return next(_whole) > _WORTH_COMPILING_FOR_WHOLE if whole else next(_regions) > _WORTH_COMPILING
 
 
 @functools.cache

@@ -1,54 +1,91 @@
 """Separable resampling of uint8 in fixed point on the CPU: integer weights, and each pass rounded to uint8.
 
 The vertical pass sums whole rows as vectors. The horizontal pass transposes blocks of rows, so that a vector holds one
-value from each of several rows, sums, and transposes the result back.
+value from each of several rows, sums, and transposes the result back. Weights of 16 bits, as PyTorch's, are multiplied two
+at a time; Pillow's have more.
 """
 
 from __future__ import annotations
 
 import numpy as np
+from numba import njit
 
-from penstock.kernels.cpu.options import inner, kernel
+from penstock.kernels.cpu.options import OPTIONS, inner, kernel
 from penstock.kernels.cpu.simd import at
-from penstock.kernels.cpu.simd_integers import load, store_rows, transpose_block, widened, zeros
+from penstock.kernels.cpu.simd_integers import (
+    adjacent_products,
+    load,
+    packed,
+    pair_products,
+    store_rows,
+    transpose_block,
+    transpose_pixels,
+    widened,
+    zeros,
+)
 from penstock.kernels.reference_filters import ReferenceTaps
 
 # Rows and columns that are transposed at a time; smaller images are padded to this size.
 _BLOCK = 16
 
 
+@njit(inline="always", **OPTIONS)
+def _pair(first: int, second: int) -> np.int32:
+    """Two weights, for ``pair_products``."""
+    return np.int32(np.int64(second) << 16 | (np.int64(first) & 0xFFFF))
+
+
+@inner
+def _fits_16_bits(weights: np.ndarray) -> bool:
+    return weights.min() >= -(1 << 15) and weights.max() < 1 << 15
+
+
 @inner
 def _sum_row(
-    flat: np.ndarray, place: int, stride: int, weights: np.ndarray, bits: int, row: np.ndarray, count: int
+    flat: np.ndarray, place: int, stride: int, weights: np.ndarray, short: bool, bits: int, row: np.ndarray, count: int
 ) -> None:
-    """row[i] = sum over k of weights[k] * flat[place + k * stride + i], for i below count."""
-    half, i = 1 << (bits - 1), 0
+    """row[i] = sum over k of weights[k] * flat[place + k * stride + i], for i below count.
+
+    Args:
+        short: the weights have 16 bits.
+    """
+    half, i, taps = 1 << (bits - 1), 0, weights.size
     while i < count:
         # The last vector overlaps the previous one, so that all have the same size.
         if count < 64:
             i = min(i, count - 16)
-            short, source = zeros(16) + half, place + i
-            for k in range(weights.size):
-                short = short + widened(load(flat, source, 16)) * at(weights, k)
+            few, source = zeros(16) + half, place + i
+            for k in range(taps):
+                few = few + widened(load(flat, source, 16)) * at(weights, k)
                 source += stride
-            store_rows(row, i, 0, (short >> bits,))
+            store_rows(row, i, 0, (few >> bits,))
             i += 16
+            continue
+        i = min(i, count - 64)
+        total, source = zeros(64) + half, place + i
+        if short:
+            for k in range(0, taps - 1, 2):
+                pair = _pair(at(weights, k), at(weights, k + 1))
+                total = total + pair_products(load(flat, source, 64), load(flat, source + stride, 64), pair)
+                source += 2 * stride
+            if taps % 2:
+                last = load(flat, source, 64)
+                total = total + pair_products(last, last, _pair(at(weights, taps - 1), 0))
+            store_rows(row, i, 0, (packed(total >> bits),))
         else:
-            i = min(i, count - 64)
-            total, source = zeros(64) + half, place + i
-            for k in range(weights.size):
+            for k in range(taps):
                 total = total + widened(load(flat, source, 64)) * at(weights, k)
                 source += stride
             store_rows(row, i, 0, (total >> bits,))
-            i += 64
+        i += 64
 
 
 @kernel
 def _sum_rows(rows: np.ndarray, starts: np.ndarray, weights: np.ndarray, bits: int, lines: np.ndarray) -> None:
     """The vertical pass: rows (H, n) -> lines (h, n)."""
-    flat, stride = rows.ravel(), rows.shape[1]
+    flat, stride, short = rows.ravel(), rows.shape[1], _fits_16_bits(weights)
     for y in range(starts.size):
-        _sum_row(flat, starts[y] * stride, stride, weights[y], bits, lines[y], stride)
+        _sum_row(flat, starts[y] * stride, stride, weights[y], short, bits, lines[y], stride)
 
 
 @inner
@@ -84,6 +121,55 @@ def _sum_transposed(
                 store_rows(lines, end + c * 16, 0, (one >> bits,))
 
 
+@inner
+def _sum_pixels(columns: np.ndarray, places: np.ndarray, pairs: np.ndarray, bits: int, lines: np.ndarray) -> None:
+    """The same for pixels of three channels, as ``transpose_pixels`` leaves them: (n / 2, C, block, 2) -> (w * C, block).
+
+    Args:
+        places: of each output pixel's first pair.
+        pairs: the weights, of shape (w, n).
+    """
+    half, count, weights = 1 << (bits - 1), pairs.shape[1], pairs.ravel()
+    for x in range(places.size):
+        place = places[x] * 96
+        red, green, blue = zeros(16) + half, zeros(16) + half, zeros(16) + half
+        for k in range(x * count, (x + 1) * count):
+            weight = at(weights, k)
+            red = red + adjacent_products(columns, place, weight, 16)
+            green = green + adjacent_products(columns, place + 32, weight, 16)
+            blue = blue + adjacent_products(columns, place + 64, weight, 16)
+            place += 96
+        store_rows(lines, x * 48, 16, (red >> bits, green >> bits, blue >> bits))
+
+
+@inner
+def _pair_weights(starts: np.ndarray, weights: np.ndarray, places: np.ndarray, pairs: np.ndarray) -> None:
+    """Weights of pairs of pixels, the first of which has an even number."""
+    taps, first = weights.shape[1], starts.min()
+    pairs[:] = 0
+    for x in range(starts.size):
+        odd = (starts[x] - first) % 2
+        places[x] = (starts[x] - first) // 2
+        for k in range(taps):
+            pairs[x, (k + odd) // 2] |= np.int32((np.int64(weights[x, k]) & 0xFFFF) << (16 * ((k + odd) % 2)))
+
+
+@inner
+def _transpose_pixels(flat: np.ndarray, place: int, stride: int, count: int, columns: np.ndarray) -> None:
+    """Transposes ``count`` pixels of three channels in each of a block of rows, by ``transpose_pixels``."""
+    # Four bytes more are read than the pixels have, which the last row may lack.
+    whole = max(count - 2, 0) // 4 * 4
+    for x in range(0, whole, 4):
+        transpose_pixels(flat, place + 3 * x, stride, columns, x * 48)
+    ends = np.empty(16 * 16, np.uint8)
+    for x in range(whole, count, 4):
+        some = 3 * min(count - x, 4)
+        for y in range(16):
+            begin = place + y * stride + 3 * x
+            ends[16 * y : 16 * y + some] = flat[begin : begin + some]
+        transpose_pixels(ends, 0, 16, columns, x * 48)
+
+
 @kernel
 def _transpose_columns(flat: np.ndarray, place: int, stride: int, columns: np.ndarray, count: int) -> None:
     """Transposes ``count`` columns, at least a block's, of a block of rows: (block, n) -> (n, block)."""
@@ -111,14 +197,46 @@ def _sum_columns(
     """The horizontal pass: rows (H, W * C) -> lines (H, w * C), where both may be wider."""
     flat, stride = rows.ravel(), rows.shape[1]
     ends, width = lines.ravel(), lines.shape[1]
+    transposed = np.empty(width * 16, np.uint8)
+    if channels == 3 and _fits_16_bits(weights):
+        _sum_columns_of_pixels(flat, stride, rows.shape[0], starts, weights, bits, transposed, ends, width)
+        return
     count = max((starts.max() + weights.shape[1] - starts.min()) * channels, 16)
     first = min(starts.min() * channels, stride - count)
-    columns, transposed = np.empty(count * 16, np.uint8), np.empty(width * 16, np.uint8)
+    columns = np.empty(count * 16, np.uint8)
     y = 0
     while y < rows.shape[0]:
         y = min(y, rows.shape[0] - 16)
         _transpose_columns(flat, y * stride + first, stride, columns, count)
         _sum_transposed(columns, channels, first, starts, weights, bits, transposed)
+        _transpose_back(transposed, ends, y * width, width, width)
+        y += 16
+
+
+@inner
+def _sum_columns_of_pixels(
+    flat: np.ndarray,
+    stride: int,
+    height: int,
+    starts: np.ndarray,
+    weights: np.ndarray,
+    bits: int,
+    transposed: np.ndarray,
+    ends: np.ndarray,
+    width: int,
+) -> None:
+    first, taps = starts.min(), weights.shape[1]
+    count = starts.max() + taps - first
+    pairs = np.empty((starts.size, taps // 2 + 1), np.int32)
+    places = np.empty(starts.size, np.int64)
+    _pair_weights(starts, weights, places, pairs)
+    # The last pixel's pair may end beyond it, with a weight of zero.
+    columns = np.zeros((count // 4 + 2) * 192, np.uint8)
+    y = 0
+    while y < height:
+        y = min(y, height - 16)
+        _transpose_pixels(flat, y * stride + 3 * first, stride, count, columns)
+        _sum_pixels(columns, places, pairs, bits, transposed)
         _transpose_back(transposed, ends, y * width, width, width)
         y += 16
 

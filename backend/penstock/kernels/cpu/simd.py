@@ -32,8 +32,8 @@ _FLOAT, _DOUBLE, _INT32 = ir.FloatType(), ir.DoubleType(), ir.IntType(32)
 
 
 class FloatVector(types.Type):
-    """float32, or float64, ``lanes`` times; vectors and numbers of one type are added, subtracted and multiplied as in
-    Python."""
+    """float32, or float64, ``lanes`` times; vectors and numbers of one type are added, subtracted, multiplied and
+    divided as in Python."""
 
     def __init__(self, lanes: int, element: types.Float = types.float32) -> None:
         self.lanes = lanes
@@ -125,7 +125,12 @@ def _define_arithmetic(function: Callable[[object, object], object], instruction
         lower_builtin(function, *operands)(compute)
 
 
-for _function, _instruction in ((operator.add, "fadd"), (operator.sub, "fsub"), (operator.mul, "fmul")):
+for _function, _instruction in (
+    (operator.add, "fadd"),
+    (operator.sub, "fsub"),
+    (operator.mul, "fmul"),
+    (operator.truediv, "fdiv"),
+):
     _define_arithmetic(_function, _instruction)
 
 
@@ -374,14 +379,50 @@ def subtract_product(_context: TypingContext, total: FloatVector, weight: types.
 
 
 @intrinsic
-def fused(_context: TypingContext, left: types.Float, right: types.Float, rest: types.Float) -> Intrinsic:
-    """``left * right + rest`` of float32, rounded once, even on machines without an instruction for it."""
+def fused(_context: TypingContext, left: types.Type, right: types.Float, rest: types.Type) -> Intrinsic:
+    """``left * right + rest`` of float32, rounded once, even on machines without an instruction for it.
+
+    ``left`` and ``rest`` may be vectors.
+    """
+    if not isinstance(left, FloatVector):
+        left = rest = types.float32
 
     def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
-        function = cgutils.get_or_insert_function(builder.module, ir.FunctionType(_FLOAT, [_FLOAT] * 3), "llvm.fma.f32")
-        return builder.call(function, args)
+        kind, name = args[0].type, "f32"
+        weights = args[1]
+        if isinstance(left, FloatVector):
+            name, weights = f"v{left.lanes}f32", spread_lanes(builder, weights, kind)
+        function = cgutils.get_or_insert_function(builder.module, ir.FunctionType(kind, [kind] * 3), f"llvm.fma.{name}")
+        return builder.call(function, [args[0], weights, args[2]])
 
-    return types.float32(types.float32, types.float32, types.float32), generate
+    return rest(left, types.float32, rest), generate
+
+
+@intrinsic
+def turn_floats(
+    _context: TypingContext,
+    source: types.Array,
+    index: types.Integer,
+    stride: types.Integer,
+    target: types.Array,
+    place: types.Integer,
+    spacing: types.Integer,
+) -> Intrinsic:
+    """``target[place + k * spacing + i] = source[index + i * stride + k]`` of contiguous float32, for ``i, k < 8``."""
+    row = ir.VectorType(_FLOAT, 8).as_pointer()
+
+    def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
+        begin, end = (element_pointer(context, builder, *pair) for pair in ((source, *args[:2]), (target, *args[3:5])))
+        rows = []
+        for _ in range(8):
+            rows.append(builder.load(builder.bitcast(begin, row), align=4))
+            begin = builder.gep(begin, [args[2]])
+        for column in transposed_vectors(builder, rows):
+            builder.store(column, builder.bitcast(end, row), align=4)
+            end = builder.gep(end, [args[5]])
+        return context.get_dummy_value()
+
+    return types.void(source, index, stride, target, place, spacing), generate
 
 
 @intrinsic

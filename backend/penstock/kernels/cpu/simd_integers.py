@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
+from typing import cast
 
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
+from numba.core.cpu import CPUContext
 from numba.extending import lower_builtin, models, register_model, type_callable
 
 from penstock.kernels.cpu.code_generation import (
@@ -24,7 +26,7 @@ from penstock.kernels.cpu.code_generation import (
     intrinsic,
     literal_intrinsic,
 )
-from penstock.kernels.cpu.simd import element_of, element_pointer, interleaved, spread_lanes, transposed_vectors
+from penstock.kernels.cpu.simd import element_of, element_pointer, interleaved, spread_lanes
 
 _BYTE, _INT32, _INT64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 
@@ -95,6 +97,13 @@ def zeros(_context: TypingContext, lanes: types.Literal) -> Intrinsic:
 
 
 @literal_intrinsic
+def zeros_short(_context: TypingContext, lanes: types.Literal) -> Intrinsic:
+    """A vector of zeros, int16."""
+    vector = IntVector(lanes.literal_value, 16)
+    return vector(lanes), lambda _context, _builder, _signature, _args: ir.Constant(vector.registers, None)
+
+
+@literal_intrinsic
 def load(_context: TypingContext, array: types.Array, index: types.Integer, lanes: types.Literal) -> Intrinsic:
     """``array[index : index + lanes]`` of a contiguous array of integers of at most 16 bits, as int16."""
     vector, element = IntVector(lanes.literal_value, 16), element_of(array)
@@ -141,12 +150,243 @@ def high_product(_context: TypingContext, values: IntVector, factor: types.Integ
     return values(values, factor), generate
 
 
+_GROUP = 16
+"""Lanes of int16 that AVX2 multiplies and packs at a time."""
+# The lanes of two such vectors in turns, as its instructions take them: from the lower half of each half, or the upper.
+_LOW = [x + k for start in (0, 8) for x in range(start, start + 4) for k in (0, _GROUP)]
+_HIGH = [lane + 4 for lane in _LOW]
+
+
+def _has_avx2(context: TargetContext) -> bool:
+    """Whether code is generated for a machine with AVX2."""
+    _, _, features = cast(CPUContext, context).codegen().magic_tuple()
+    return "+avx2" in features.split(",")
+
+
+def _called(builder: IRBuilder, name: str, result: ir.Type, *args: Value) -> Value:
+    kind = ir.FunctionType(result, [arg.type for arg in args])
+    return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), args)
+
+
+def _shuffled(builder: IRBuilder, first: Value, second: Value, lanes: Sequence[int]) -> Value:
+    return builder.shuffle_vector(first, second, ir.Constant(ir.VectorType(_INT32, len(lanes)), list(lanes)))
+
+
+def _concatenated(builder: IRBuilder, parts: list[Value]) -> Value:
+    """Vectors of equal size, a power of two of them, one after the other."""
+    while len(parts) > 1:
+        lanes = range(2 * parts[0].type.count)
+        parts = [_shuffled(builder, *pair, lanes) for pair in zip(parts[::2], parts[1::2])]
+    return parts[0]
+
+
+def _groups(builder: IRBuilder, values: Value, lanes: int) -> list[Value]:
+    """A vector in parts of so many lanes."""
+    starts = range(0, values.type.count, lanes)
+    return [_shuffled(builder, values, values, range(start, start + lanes)) for start in starts]
+
+
+def pair_of(first: int, second: int) -> int:
+    """Two factors of 16 bits as one number, for :func:`pair_products`."""
+    return second << 16 | (first & 0xFFFF)
+
+
+def _two_factors(builder: IRBuilder, factors: Value, kind: ir.VectorType) -> list[Value]:
+    """The factors of a pair, each in all lanes of a vector of int32."""
+    sixteen = ir.Constant(_INT32, 16)
+    low = builder.ashr(builder.shl(factors, sixteen), sixteen)
+    return [spread_lanes(builder, number, kind) for number in (low, builder.ashr(factors, sixteen))]
+
+
+def _multiplied(builder: IRBuilder, woven: Value, factors: Value) -> Value:
+    """The sums of products of two lanes of int16 each with a pair of factors, by AVX2."""
+    half = ir.VectorType(_INT32, _GROUP // 2)
+    weights = builder.bitcast(spread_lanes(builder, factors, half), woven.type)
+    return _called(builder, "llvm.x86.avx2.pmadd.wd", half, woven, weights)
+
+
+@intrinsic
+def pair_products(_context: TypingContext, first: IntVector, second: IntVector, factors: types.Integer) -> Intrinsic:
+    """``first * factor + second * other`` of int16, as int32, in an order of lanes that :func:`packed` undoes.
+
+    There is a multiple of 16 lanes; ``factors`` is the :func:`pair_of` two.
+    """
+    vector = IntVector(first.lanes, 32)
+
+    def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
+        if not _has_avx2(context):
+            numbers = _two_factors(builder, args[2], vector.registers)
+            wide = [builder.sext(values, vector.registers) for values in args[:2]]
+            return builder.add(*(builder.mul(*pair) for pair in zip(wide, numbers)))
+        parts = []
+        for pair in zip(_groups(builder, args[0], _GROUP), _groups(builder, args[1], _GROUP)):
+            for lanes in (_LOW, _HIGH):
+                parts.append(_multiplied(builder, _shuffled(builder, *pair, lanes), args[2]))
+        return _concatenated(builder, parts)
+
+    return vector(first, first, types.int32), generate
+
+
+@literal_intrinsic
+def adjacent_products(
+    _context: TypingContext, array: types.Array, index: types.Integer, factors: types.Integer, lanes: types.Literal
+) -> Intrinsic:
+    """``array[index + 2 * i] * factor + array[index + 2 * i + 1] * other`` of a contiguous array of uint8, as int32.
+
+    ``factors`` is the :func:`pair_of` two; ``lanes``, of ``i``, are a multiple of 8.
+    """
+    vector = IntVector(lanes.literal_value, 32)
+
+    def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
+        values = _loaded(context, builder, array, args[0], args[1], 2 * vector.lanes)
+        if not _has_avx2(context):
+            parts = [_shuffled(builder, values, values, range(k, 2 * vector.lanes, 2)) for k in (0, 1)]
+            wide = [builder.zext(part, vector.registers) for part in parts]
+            return builder.add(
+                *(builder.mul(*pair) for pair in zip(wide, _two_factors(builder, args[2], wide[0].type)))
+            )
+        short = builder.zext(values, ir.VectorType(ir.IntType(16), 2 * vector.lanes))
+        return _concatenated(builder, [_multiplied(builder, part, args[2]) for part in _groups(builder, short, _GROUP)])
+
+    return vector(array, index, types.int32, lanes), generate
+
+
+@intrinsic
+def packed(_context: TypingContext, values: IntVector) -> Intrinsic:
+    """int32 saturated to int16; the lanes as :func:`pair_products` leaves them, of which it restores the order."""
+    vector = IntVector(values.lanes, 16)
+
+    def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
+        if not _has_avx2(context):
+            return builder.trunc(_clamped(builder, args[0], -(1 << 15), (1 << 15) - 1), vector.registers)
+        halves = _groups(builder, args[0], _GROUP // 2)
+        kind = ir.VectorType(ir.IntType(16), _GROUP)
+        name = "llvm.x86.avx2.packssdw"
+        return _concatenated(builder, [_called(builder, name, kind, *pair) for pair in zip(halves[::2], halves[1::2])])
+
+    return vector(values), generate
+
+
+@literal_intrinsic
+def load_two(
+    _context: TypingContext, array: types.Array, first: types.Integer, second: types.Integer, lanes: types.Literal
+) -> Intrinsic:
+    """``lanes`` elements from ``array[first]`` on, and as many from ``array[second]`` on, of a contiguous array of int16."""
+    vector = IntVector(2 * lanes.literal_value, 16)
+
+    def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
+        parts = [_loaded(context, builder, array, args[0], place, lanes.literal_value) for place in args[1:3]]
+        return _concatenated(builder, parts)
+
+    return vector(array, first, second, lanes), generate
+
+
+def _rotated(builder: IRBuilder, vectors: list[Value], low: Sequence[int], high: Sequence[int]) -> list[Value]:
+    """Transposes matrices whose rows are the vectors: each step rotates the bits of an element's row and column by one.
+
+    ``low`` and ``high`` choose the lanes of two vectors in turns, from their lower and upper halves.
+    """
+    half = len(vectors) // 2
+    for _ in range(half.bit_length()):
+        pairs = list(zip(vectors[:half], vectors[half:]))
+        vectors = [_shuffled(builder, *pair, lanes) for pair in pairs for lanes in (low, high)]
+    return vectors
+
+
+@intrinsic
+def transposed_pair(_context: TypingContext, rows: types.UniTuple) -> Intrinsic:
+    """Transposes two matrices of 8 x 8 at once: eight vectors that hold a row of each, one after the other."""
+
+    def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
+        vectors = [builder.extract_value(args[0], i) for i in range(8)]
+        return context.make_tuple(builder, rows, _rotated(builder, vectors, _LOW, _HIGH))
+
+    return rows(rows), generate
+
+
+@intrinsic
+def transpose_pixels(
+    _context: TypingContext,
+    source: types.Array,
+    index: types.Integer,
+    stride: types.Integer,
+    target: types.Array,
+    place: types.Integer,
+) -> Intrinsic:
+    """Transposes four pixels of three bytes in each of 16 rows, of contiguous arrays of uint8.
+
+    ``target[place + ((x // 2 * 3 + c) * 16 + y) * 2 + x % 2] = source[index + y * stride + x * 3 + c]``. Four bytes after the
+    pixels are read, too.
+    """
+    # Two pixels of a channel are next to each other; what is read beyond them fills the vector.
+    order = [x * 3 + c for first in (0, 2) for c in range(3) for x in (first, first + 1)] + [12, 13, 14, 15]
+
+    def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
+        begin, end = (element_pointer(context, builder, *pair) for pair in ((source, *args[:2]), (target, *args[3:5])))
+        kind = ir.VectorType(_BYTE, 16).as_pointer()
+        rows = []
+        for _ in range(16):
+            rows.append(builder.load(builder.bitcast(begin, kind), align=1))
+            begin = builder.gep(begin, [args[2]])
+        short = ir.VectorType(ir.IntType(16), _GROUP)
+        vectors = []
+        for pair in zip(rows[:8], rows[8:]):
+            lanes = [lane + start for start in (0, 16) for lane in order]
+            vectors.append(builder.bitcast(_shuffled(builder, *pair, lanes), short))
+        for vector in _rotated(builder, vectors, _LOW, _HIGH)[:6]:
+            _store(builder, end, vector)
+            end = builder.gep(end, [ir.Constant(_INT64, 32)])
+        return context.get_dummy_value()
+
+    return types.void(source, index, stride, target, place), generate
+
+
+@intrinsic
+def store_two(
+    _context: TypingContext,
+    array: types.Array,
+    first: types.Integer,
+    first_stride: types.Integer,
+    second: types.Integer,
+    second_stride: types.Integer,
+    rows: types.UniTuple,
+) -> Intrinsic:
+    """Stores vectors of 16 lanes, saturated to uint8: their first halves, each a row, from ``array[first]`` on, and the
+    others from ``array[second]`` on."""
+    word = ir.VectorType(_INT64, 4)
+
+    def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
+        places = [element_pointer(context, builder, array, args[0], args[k]) for k in (1, 3)]
+        strides = args[2], args[4]
+        for i in range(0, rows.count, 2):
+            pair = [builder.extract_value(args[5], i + k) for k in (0, 1)]
+            if _has_avx2(context):
+                kind = ir.VectorType(_BYTE, 2 * _GROUP)
+                saturated = _called(builder, "llvm.x86.avx2.packuswb", kind, *pair)
+                order = 0, 1, 2, 3
+            else:
+                saturated = _concatenated(builder, [_as_bytes(builder, values) for values in pair])
+                order = 0, 2, 1, 3
+            words = builder.bitcast(saturated, word)
+            for which in (0, 1):
+                for k in (0, 1):
+                    element = builder.extract_element(words, ir.Constant(_INT32, order[2 * which + k]))
+                    _store(builder, places[which], element)
+                    places[which] = builder.gep(places[which], [strides[which]])
+        return context.get_dummy_value()
+
+    return types.void(array, first, first_stride, second, second_stride, rows), generate
+
+
+def _clamped(builder: IRBuilder, values: Value, least: int, most: int) -> Value:
+    low, high = (ir.Constant(values.type, [limit] * values.type.count) for limit in (least, most))
+    values = builder.select(builder.icmp_signed(">", values, low), values, low)
+    return builder.select(builder.icmp_signed("<", values, high), values, high)
+
+
 def _as_bytes(builder: IRBuilder, values: Value) -> Value:
     """Integers saturated to uint8."""
-    low, high = (ir.Constant(values.type, [limit] * values.type.count) for limit in (0, 255))
-    values = builder.select(builder.icmp_signed(">", values, low), values, low)
-    values = builder.select(builder.icmp_signed("<", values, high), values, high)
-    return builder.trunc(values, ir.VectorType(_BYTE, values.type.count))
+    return builder.trunc(_clamped(builder, values, 0, 255), ir.VectorType(_BYTE, values.type.count))
 
 
 def _store(builder: IRBuilder, pointer: Value, values: Value) -> None:
@@ -240,7 +480,8 @@ def transpose_block(
         for _ in range(size):
             rows.append(builder.load(builder.bitcast(begin, row), align=1))
             begin = builder.gep(begin, [args[2]])
-        for column in transposed_vectors(builder, rows):
+        low = [x + k for x in range(size // 2) for k in (0, size)]
+        for column in _rotated(builder, rows, low, [lane + size // 2 for lane in low]):
             _store(builder, end, column)
             end = builder.gep(end, [args[5]])
         return context.get_dummy_value()
@@ -254,12 +495,9 @@ def any_lane(_context: TypingContext, values: IntVector) -> Intrinsic:
 
     def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         kind = args[0].type
-        function = cgutils.get_or_insert_function(
-            builder.module, ir.FunctionType(_INT32, [kind]), f"llvm.vector.reduce.or.v{kind.count}i32"
-        )
-        return builder.call(function, [args[0]])
+        return _called(builder, f"llvm.vector.reduce.or.v{kind.count}i{values.bits}", kind.element, args[0])
 
-    return types.int32(values), generate
+    return (types.int32 if values.bits == 32 else types.int16)(values), generate
 
 
 @intrinsic

@@ -11,7 +11,8 @@ import math
 import numpy as np
 
 from penstock.kernels.cpu.options import inner, kernel
-from penstock.kernels.cpu.simd import at, fused
+from penstock.kernels.cpu.simd import at, fused, load, store, turn_floats
+from penstock.kernels.cpu.simd_integers import put
 from penstock.kernels.reference_filters import TORCH_SMALL
 
 _ONE, _HALF = np.float32(1.0), np.float32(0.5)
@@ -108,18 +109,94 @@ def _sum_widened(flat: np.ndarray, place: int, step: int, weights: np.ndarray, f
     return total
 
 
+# Numbers that are summed at a time, and rows that are transposed for that.
+_LANES = 16
+
+
+@inner
+def _sum_lanes(
+    flat: np.ndarray, place: int, step: int, weights: np.ndarray, first: int, count: int, target: np.ndarray, end: int
+) -> None:
+    """The same of as many numbers next to each other as a vector has lanes."""
+    total = load(flat, place, _LANES) * at(weights, first)
+    apart = 1 + (count - 1) // 4 * 4
+    for k in range(1, apart):
+        place += step
+        total = total + load(flat, place, _LANES) * at(weights, first + k)
+    for k in range(apart, count):
+        place += step
+        total = fused(load(flat, place, _LANES), at(weights, first + k), total)
+    store(target, end, total)
+
+
+@inner
+def _sum_rows(
+    flat: np.ndarray,
+    place: int,
+    starts: np.ndarray,
+    counts: np.ndarray,
+    weights: np.ndarray,
+    inner: int,
+    target: np.ndarray,
+    end: int,
+) -> None:
+    """The first axis of (n, inner) from ``place`` on -> (m, inner) from ``end`` on."""
+    table, taps = weights.ravel(), weights.shape[1]
+    for i in range(starts.size):
+        begin, first, count = place + starts[i] * inner, i * taps, counts[i]
+        whole = inner if inner >= _LANES else 0
+        x = 0
+        while x < whole:
+            # The last vector overlaps the previous one.
+            x = min(x, inner - _LANES)
+            _sum_lanes(flat, begin + x, inner, table, first, count, target, end + x)
+            x += _LANES
+        for x in range(whole, inner):
+            put(target, end + x, _sum_widened(flat, begin + x, inner, table, first, count))
+        end += inner
+
+
+@inner
+def _turn(
+    source: np.ndarray, place: int, stride: int, rows: int, columns: int, target: np.ndarray, end: int, spacing: int
+) -> None:
+    """Transposes (rows, columns), which are ``stride`` apart from ``place`` on, to rows ``spacing`` apart from ``end`` on."""
+    whole, y = rows if min(rows, columns) >= 8 else 0, 0
+    while y < whole:
+        y, x = min(y, rows - 8), 0
+        while x < columns:
+            x = min(x, columns - 8)
+            turn_floats(source, place + y * stride + x, stride, target, end + x * spacing + y, spacing)
+            x += 8
+        y += 8
+    for y in range(whole, rows):
+        for x in range(columns):
+            put(target, end + x * spacing + y, at(source, place + y * stride + x))
+
+
 @kernel
 def resample_widened(
     source: np.ndarray, starts: np.ndarray, counts: np.ndarray, weights: np.ndarray, target: np.ndarray
 ) -> None:
     """The middle axis of source (outer, n, inner) -> target (outer, m, inner)."""
-    flat, table, taps = source.ravel(), weights.ravel(), weights.shape[1]
-    _, size, inner = source.shape
-    for o in range(source.shape[0]):
+    flat, ends = source.ravel(), target.ravel()
+    outer, size, inner = source.shape
+    width, turned_width = size * inner, starts.size * inner
+    if inner >= _LANES:
+        for o in range(outer):
+            _sum_rows(flat, o * width, starts, counts, weights, inner, ends, o * turned_width)
+        return
+    # Rows are transposed, so that a vector has a number of each.
+    columns, sums = np.empty(width * _LANES, np.float32), np.empty(turned_width * _LANES, np.float32)
+    for first in range(0, outer, _LANES):
+        rows = min(outer - first, _LANES)
+        _turn(flat, first * width, width, rows, width, columns, 0, _LANES)
+        table, taps = weights.ravel(), weights.shape[1]
         for i in range(starts.size):
-            place = (o * size + starts[i]) * inner
-            for k in range(inner):
-                target[o, i, k] = _sum_widened(flat, place + k, inner, table, i * taps, counts[i])
+            for c in range(inner):
+                place, end = (starts[i] * inner + c) * _LANES, (i * inner + c) * _LANES
+                _sum_lanes(columns, place, inner * _LANES, table, i * taps, counts[i], sums, end)
+        _turn(sums, 0, _LANES, turned_width, rows, ends, first * turned_width, turned_width)
 
 
 @kernel

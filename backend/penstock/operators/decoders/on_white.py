@@ -1,55 +1,67 @@
-"""`decoders.on_white`: transparent images on a white background."""
+"""`decoders.on_white`: decodes images, transparent ones on a white background."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from penstock.data_types import UINT8, dtype_name
+from penstock.data_types import RGB, UINT8, dtype_name
+from penstock.errors import PenstockError
 from penstock.kernels.codecs.transparency import decode_on_white, may_be_transparent
+from penstock.kernels.windows import Region
 from penstock.operators.decoders._examples import encoded_images
-from penstock.schema import Equivalent, Input, Operator, Schema, Workspace, register_operator
-from penstock.schema.example_data import pictures
+from penstock.operators.decoders._images import (
+    DECODER_ARGUMENTS,
+    ENCODED_DOC,
+    DecodePlan,
+    Encoded,
+    ImageDecoder,
+    encoded_bytes,
+    undecodable,
+)
+from penstock.schema import Equivalent, Input, Sample, Schema, register_operator
+from penstock.schema.example_data import Example, photo_files
 
 
 @register_operator
-class OnWhite(Operator):
-    """Puts transparent images (PNG, WebP, GIF) on a white background; all others stay as they were decoded.
+class OnWhite(ImageDecoder):
+    """Decodes images as `decoders.image` does, and puts transparent ones (PNG, WebP, GIF) on a white background.
 
     Decoders return the colours that a file stores for transparent pixels. Image processors of `transformers`, which this
-    operator follows, show such images as a browser does on a white page. The rest of the batch is not copied.
+    operator follows, show such images as a browser does on a white page.
 
-    >>> images = fn.decoders.on_white(fn.decoders.image(files), files)
+    >>> images = fn.decoders.on_white(files)  # doctest: +SKIP
     """
 
     schema = Schema(
         name="decoders__OnWhite",
         devices=("cpu",),
-        inputs=(
-            Input("images", ("HWC",), doc="As decoded from the files, RGB of uint8.", example=pictures),
-            Input("encoded", doc="The files.", example=encoded_images),
-        ),
+        inputs=(Input("input", device="cpu", doc=ENCODED_DOC, example=encoded_images),),
+        arguments=DECODER_ARGUMENTS,
+        shown=(Example({}, (photo_files,)),),
         equivalents=(Equivalent("PIL.Image.alpha_composite"),),
-        unswept="its inputs belong together",
+        unswept="of the decoders' arguments, it takes only what gives upright images, in RGB of uint8",
     )
 
-    def run(self, workspace: Workspace) -> None:
-        self.check_inputs(workspace)
-        batch, files = workspace.inputs
-        if len(batch) and batch.dtype != UINT8:
-            raise RuntimeError(f"Images must be of uint8. Got: {dtype_name(batch.dtype)}")
-        shown: dict[int, np.ndarray] = {}
+    def setup(self) -> None:
+        super().setup()
+        if self.output_type != RGB or self.args["dtype"] != UINT8:
+            raise ValueError(
+                f"Images on white are RGB of uint8. Got: {self.output_type.name} of {dtype_name(self.args['dtype'])}"
+            )
+        if not self.args["adjust_orientation"]:
+            raise ValueError("Images on white are upright: `adjust_orientation` is True")
 
-        def show(index: int) -> None:
-            file = files.samples[index]
-            if index in workspace.failures or not may_be_transparent(file):
+    def _decode(self, sample: Sample[Encoded, DecodePlan], region: Region | None, output: np.ndarray) -> None:
+        file = encoded_bytes(sample)
+        try:
+            if output.size and may_be_transparent(file) and decode_on_white(file, output, sample.workspace.decoding):
                 return
-            image = np.empty(batch.shapes[index], np.uint8)
-            if decode_on_white(file, image, workspace.decoding):
-                shown[index] = image
+        except PenstockError as error:
+            raise undecodable(error, sample) from None
+        super()._decode(sample, region, output)
 
-        workspace.parallel(show, len(batch), [file.size for file in files.samples])
-        if not shown:
-            workspace.outputs = [batch]
-            return
-        samples = [shown.get(index, sample) for index, sample in enumerate(batch.samples)]
-        workspace.outputs = [type(batch).of_samples(samples, batch.layout(), batch.dtype, batch.ndim())]
+    def decode_part_into(self, sample: Sample[Encoded, DecodePlan], part: Region, output: np.ndarray) -> bool:
+        return not may_be_transparent(encoded_bytes(sample)) and super().decode_part_into(sample, part, output)
+
+    def decode_part(self, sample: Sample[Encoded, DecodePlan], part: Region) -> np.ndarray | None:
+        return None if may_be_transparent(encoded_bytes(sample)) else super().decode_part(sample, part)

@@ -61,6 +61,31 @@ def table_of(reference: str, divisor: float, mean: Sequence[float], std: Sequenc
     return (rescaled - offset) / spread
 
 
+def factors_of(
+    table: np.ndarray, divisor: float, mean: Sequence[float], reference: str, std: Sequence[float]
+) -> np.ndarray:
+    """Numbers by which each channel's values are ``(value * a - b) / c`` in single precision, all of them equal to the bit.
+
+    Args:
+        table: what :func:`table_of` makes of the other arguments.
+
+    Returns:
+        float32 of shape (3, 3): a, b and c of each of three channels; of shape (0, 3) if there are none.
+    """
+    if len(table) not in (1, 3):
+        return np.empty((0, 3), np.float32)
+    whole, one = np.float32(divisor), np.float32(1)
+    offset, spread = (np.array(numbers or [none], np.float32) for numbers, none in ((mean, 0), (std, 1)))
+    values = np.arange(256, dtype=np.float32)
+    candidates = (one, offset * whole, spread * whole), (np.float32(1.0 / divisor), offset, spread)
+    for candidate in candidates:
+        factors = np.array(np.broadcast_arrays(*candidate, np.empty(3))[:3], np.float32).T
+        computed = (values * factors[:, :1] - factors[:, 1:2]) / factors[:, 2:]
+        if np.array_equal(computed.view(np.int32), np.broadcast_to(table, (3, 256)).view(np.int32)):
+            return np.ascontiguousarray(factors)
+    return np.empty((0, 3), np.float32)
+
+
 def _rescaled(reference: str, values: np.ndarray, divisor: float) -> np.ndarray:
     """The values divided by ``divisor``, float32."""
     if reference == "numpy":

@@ -6,15 +6,21 @@ import numpy as np
 
 from penstock.kernels.cpu.options import inner, kernel
 from penstock.kernels.cpu.simd import load, store
+from penstock.operators.image._rescale_normalize_cpu import LANES, compute_row
 
 # Floats that are copied at a time.
 _LANES = 8
 
 
 @inner
-def _look_up_row(row: np.ndarray, table: np.ndarray, channels: int, channels_last: bool, line: np.ndarray) -> None:
+def _look_up_row(
+    row: np.ndarray, table: np.ndarray, factors: np.ndarray, channels: int, channels_last: bool, line: np.ndarray
+) -> None:
     """The values of a row of pixels, in the order of the pixels or one channel after the other."""
     width = row.size // channels
+    if len(factors) and channels == 3 and not channels_last and width >= LANES:
+        compute_row(row, 0, width, factors, line, 0, width)
+        return
     for c in range(channels):
         values, source = table[c if len(table) > 1 else 0], row[c::channels]
         target = line[c::channels] if channels_last else line[c * width : (c + 1) * width]
@@ -38,13 +44,21 @@ def _copy(source: np.ndarray, start: int, target: np.ndarray, place: int, count:
 
 @kernel
 def fill_patches(
-    frames: np.ndarray, table: np.ndarray, patch: int, merge: int, temporal: int, channels_last: bool, out: np.ndarray
+    frames: np.ndarray,
+    table: np.ndarray,
+    factors: np.ndarray,
+    patch: int,
+    merge: int,
+    temporal: int,
+    channels_last: bool,
+    out: np.ndarray,
 ) -> None:
     """Fills ``out`` with the patches of an image or of a video.
 
     Args:
         frames: uint8 of shape (T, H, W, C), contiguous.
         table: float32 of shape (C, 256), or (1, 256) for all channels.
+        factors: by which the same values are computed; may be empty.
         patch: extent of a patch.
         merge: patches follow each other in squares of so many.
         temporal: frames in a patch; where they do not suffice, the last one is repeated.
@@ -66,7 +80,7 @@ def fill_patches(
         for row in range(rows):
             for y in range(patch):
                 line = lines[y * stride : (y + 1) * stride]
-                _look_up_row(frames[frame, row * patch + y].ravel(), table, channels, channels_last, line)
+                _look_up_row(frames[frame, row * patch + y].ravel(), table, factors, channels, channels_last, line)
             begin = (frame // temporal) * rows * columns + (row // merge) * merge * columns + (row % merge) * merge
             for column in range(columns):
                 number = begin + (column // merge) * merge * merge + column % merge
@@ -81,13 +95,21 @@ def fill_patches(
 
 @kernel
 def fill_tiles(
-    image: np.ndarray, table: np.ndarray, top: int, left: int, columns: int, blank: np.ndarray, out: np.ndarray
+    image: np.ndarray,
+    table: np.ndarray,
+    factors: np.ndarray,
+    top: int,
+    left: int,
+    columns: int,
+    blank: np.ndarray,
+    out: np.ndarray,
 ) -> None:
     """Fills ``out`` with the tiles of a canvas on which an image lies.
 
     Args:
-        image: uint8 of shape (H, W, C).
+        image: uint8 of shape (H, W, C), contiguous.
         table: float32 of shape (C, 256), or (1, 256) for all channels.
+        factors: by which the same values are computed; may be empty.
         top, left: where on the canvas the image begins.
         columns: tiles in a row of the canvas.
         blank: float32 of shape (C,): what there is beside the image.
@@ -95,20 +117,27 @@ def fill_tiles(
     """
     height, width, channels = image.shape
     count, _, high, wide = out.shape
-    several = len(table) > 1
+    several, computed = len(table) > 1, len(factors) > 0 and channels == 3
+    pixels, flat = image.ravel(), out.ravel()
     for number in range(count):
         row, column = number // columns * high - top, number % columns * wide - left
         begin, end = min(max(-column, 0), wide), max(min(width - column, wide), 0)
-        for c in range(channels):
-            values = table[c if several else 0]
-            for y in range(high):
+        for y in range(high):
+            inside = row + y >= 0 and row + y < height and end > begin
+            if inside and computed and end - begin >= LANES:
+                start = ((row + y) * width + column + begin) * 3
+                place = (number * 3 * high + y) * wide + begin
+                compute_row(pixels, start, end - begin, factors, flat, place, high * wide)
+            for c in range(channels):
                 target = out[number, c, y]
-                if row + y < 0 or row + y >= height or end <= begin:
+                if not inside:
                     target[:] = blank[c]
                     continue
                 target[:begin] = blank[c]
                 target[end:] = blank[c]
+                if computed and end - begin >= LANES:
+                    continue
+                values, part = table[c if several else 0], target[begin:end]
                 source = image[row + y, column + begin : column + end, c]
-                part = target[begin:end]
                 for x in range(end - begin):
                     part[x] = values[source[x]]

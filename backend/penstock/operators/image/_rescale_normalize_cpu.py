@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.kernels.cpu.options import kernel
+from penstock.kernels.cpu.options import inner, kernel
+from penstock.kernels.cpu.simd import load_pixels, store
+
+LANES = 16
+"""Pixels whose values are computed at a time; no row is narrower."""
 
 
 @kernel
@@ -17,3 +21,37 @@ def look_up_pixels(image: np.ndarray, table: np.ndarray, target: np.ndarray) -> 
             values, row, out = table[c if several else 0], image[y, :, c], target[y, :, c]
             for x in range(width):
                 out[x] = values[row[x]]
+
+
+@inner
+def compute_row(
+    pixels: np.ndarray, start: int, width: int, factors: np.ndarray, target: np.ndarray, place: int, stride: int
+) -> None:
+    """The values of a row of at least ``LANES`` pixels of three channels, by factors, one channel after the other.
+
+    Args:
+        pixels: uint8, contiguous, in which the row begins at ``start``.
+        factors: of each channel, a, b and c of ``(value * a - b) / c``.
+        target: float32, contiguous, in which the channels' rows begin at ``place``, ``place + stride`` and so on.
+    """
+    a, b, c = factors[0]
+    d, e, f = factors[1]
+    g, h, i = factors[2]
+    x = 0
+    while x < width:
+        # The last vector overlaps the previous one.
+        x = min(x, width - LANES)
+        red, green, blue = load_pixels(pixels, start + 3 * x, LANES, 3, False)
+        store(target, place + x, (red * a - b) / c)
+        store(target, place + stride + x, (green * d - e) / f)
+        store(target, place + 2 * stride + x, (blue * g - h) / i)
+        x += LANES
+
+
+@kernel
+def compute_planes(image: np.ndarray, factors: np.ndarray, planes: np.ndarray) -> None:
+    """The values of an image (H, W, 3), contiguous and at least ``LANES`` wide, by factors: planes (3, H, W), contiguous."""
+    height, width, _ = image.shape
+    pixels, target = image.ravel(), planes.ravel()
+    for y in range(height):
+        compute_row(pixels, 3 * y * width, width, factors, target, y * width, height * width)

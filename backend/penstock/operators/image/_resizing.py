@@ -209,11 +209,11 @@ class ResamplePlan:
 
 
 def _span(table: AnyTaps) -> tuple[int, int]:
-    """The range of positions that a filter reads; its starts are monotonic."""
+    """The range of positions that a filter reads."""
     if not table.starts.size:
         return 0, 0
-    ends = int(table.starts[0]), int(table.starts[-1])
-    return min(ends), max(ends) + table.weights.shape[1]
+    # Where outer weights are 0 and left out, a filter may begin behind the next one.
+    return int(table.starts.min()), int(table.starts.max()) + table.weights.shape[1]
 
 
 @dataclass(eq=False)

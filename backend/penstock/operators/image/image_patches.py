@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from penstock.data_types import FLOAT, INT32, INT64, UINT8, dtype_name
-from penstock.operators.image._normalizing import NORMALIZING_ARGUMENTS, checked_table
+from penstock.operators.image._normalizing import NORMALIZING_ARGUMENTS, checked_table, factors_of
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.example_data import Example, ExampleSamples, on_photo, pictures
 
@@ -78,7 +78,9 @@ class ImagePatches(Operator[None, _Grid]):
                 raise ValueError(f"`{name}` is at least 1. Got: {self.args[name]}")
         if self.args["channels_last"] and self.args["temporal"] > 1:
             raise ValueError("`channels_last` is for patches of one frame: `temporal` is 1")
-        self._table = checked_table(*(self.args[argument.name] for argument in NORMALIZING_ARGUMENTS))
+        settings = [self.args[argument.name] for argument in NORMALIZING_ARGUMENTS]
+        self._table = checked_table(*settings)
+        self._factors = factors_of(self._table, *settings)
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         batch = workspace.inputs[0]
@@ -117,6 +119,7 @@ class ImagePatches(Operator[None, _Grid]):
         fill_patches(
             frames,
             self._table,
+            self._factors,
             self.args["patch"],
             self.args["merge"],
             self.args["temporal"],

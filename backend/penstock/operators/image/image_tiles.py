@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from penstock.data_types import FLOAT, UINT8, dtype_name
-from penstock.operators.image._normalizing import NORMALIZING_ARGUMENTS, checked_table
+from penstock.operators.image._normalizing import NORMALIZING_ARGUMENTS, checked_table, factors_of
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.example_data import Example, ExampleSamples, on_photo, pictures
 
@@ -95,7 +95,9 @@ class ImageTiles(Operator[None, _Layout]):
             raise ValueError(f"`tile` has a positive height and width. Got: {self.args['tile']}")
         if self.args["whole_at"] not in _WHOLE:
             raise ValueError(f"`whole_at` is `first` or `last`. Got: {self.args['whole_at']!r}")
-        self._table = checked_table(*(self.args[argument.name] for argument in NORMALIZING_ARGUMENTS))
+        settings = [self.args[argument.name] for argument in NORMALIZING_ARGUMENTS]
+        self._table = checked_table(*settings)
+        self._factors = factors_of(self._table, *settings)
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         for batch in workspace.inputs:
@@ -128,11 +130,12 @@ class ImageTiles(Operator[None, _Layout]):
     def compute(self, sample: Sample[None, _Layout]) -> None:
         from penstock.operators.image._pieces_cpu import fill_tiles
 
-        plan, out, table = sample.plan, sample.outputs[0], self._table
+        plan, out, table, factors = sample.plan, sample.outputs[0], self._table, self._factors
         fill = self.args["fill_value"]
         blank = np.broadcast_to(table[:, 0] if fill is None else np.float32(fill), out.shape[1:2]).copy()
         begin = int(plan.whole and self.args["whole_at"] == "first")
-        fill_tiles(sample.inputs[0], table, *plan.corner, plan.columns, blank, out[begin : begin + plan.tiles])
+        image, whole = (np.ascontiguousarray(given) for given in (sample.inputs[0], sample.inputs[-1]))
+        fill_tiles(image, table, factors, *plan.corner, plan.columns, blank, out[begin : begin + plan.tiles])
         if plan.whole:
             place = 0 if begin else plan.tiles
-            fill_tiles(sample.inputs[1], table, 0, 0, 1, blank, out[place : place + 1])
+            fill_tiles(whole, table, factors, 0, 0, 1, blank, out[place : place + 1])

@@ -8,7 +8,7 @@ import numpy as np
 
 from penstock.data_types import FLOAT, UINT8, dtype_name
 from penstock.kernels.windows import Region
-from penstock.operators.image._normalizing import NORMALIZING_ARGUMENTS, checked_table
+from penstock.operators.image._normalizing import NORMALIZING_ARGUMENTS, checked_table, factors_of
 from penstock.schema import (
     Argument,
     Equivalent,
@@ -32,11 +32,13 @@ class LookupStore(Store):
 
     Attributes:
         table: float32 of shape (C, 256).
+        factors: by which the same values are computed, if there are any.
         permutation: of HWC.
         shape: of the output.
     """
 
     table: np.ndarray
+    factors: np.ndarray
     permutation: tuple[int, ...]
     shape: Shape
 
@@ -53,13 +55,19 @@ class LookupStore(Store):
         return Region(tuple(window.anchor[k] for k in order), tuple(window.extents[k] for k in order))
 
     def compute(self, sample: Sample, source: Pixels, window: Region, target: np.ndarray) -> None:
-        look_up(source.part(self.reads(window)), self.table, target, self.permutation)
+        look_up(source.part(self.reads(window)), self.table, target, self.permutation, self.factors)
 
 
-def look_up(image: np.ndarray, table: np.ndarray, target: np.ndarray, permutation: tuple[int, ...]) -> None:
-    """Fills ``target`` with the values of an image (H, W, C)."""
-    from penstock.operators.image._rescale_normalize_cpu import look_up_pixels
+def look_up(
+    image: np.ndarray, table: np.ndarray, target: np.ndarray, permutation: tuple[int, ...], factors: np.ndarray
+) -> None:
+    """Fills ``target`` with the values of an image (H, W, C); ``factors`` are those of the table, if there are any."""
+    from penstock.operators.image._rescale_normalize_cpu import LANES, compute_planes, look_up_pixels
 
+    contiguous = image.flags.c_contiguous and target.flags.c_contiguous
+    if len(factors) and image.shape[2] == 3 and permutation[0] == 2 and contiguous and image.shape[1] >= LANES:
+        compute_planes(image, factors, target)
+        return
     order = [permutation.index(axis) for axis in range(3)]
     look_up_pixels(image, table, target.transpose(order))
 
@@ -96,7 +104,9 @@ class RescaleNormalize(ChainOperator):
         arguments = self.args
         if arguments["output_layout"] not in _LAYOUTS:
             raise ValueError(f"`output_layout` is CHW or HWC. Got: {arguments['output_layout']}")
-        self._table = checked_table(*(self.args[argument.name] for argument in NORMALIZING_ARGUMENTS))
+        settings = [self.args[argument.name] for argument in NORMALIZING_ARGUMENTS]
+        self._table = checked_table(*settings)
+        self._factors = factors_of(self._table, *settings)
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         batch = workspace.inputs[0]
@@ -115,7 +125,7 @@ class RescaleNormalize(ChainOperator):
         return _LAYOUTS[self.args["output_layout"]]
 
     def compute(self, sample: Sample) -> None:
-        look_up(sample.inputs[0], self._table, sample.outputs[0], self._permutation)
+        look_up(sample.inputs[0], self._table, sample.outputs[0], self._permutation, self._factors)
 
     def compute_batch(self, workspace: Workspace) -> None:
         from penstock.kernels.cuda.launch import locate_all
@@ -127,4 +137,5 @@ class RescaleNormalize(ChainOperator):
 
     def stage(self, sample: Sample) -> LookupStore:
         shape = sample.shapes[0]
-        return LookupStore(self._table, self._permutation, tuple(shape[axis] for axis in self._permutation))
+        shape = tuple(shape[axis] for axis in self._permutation)
+        return LookupStore(self._table, self._factors, self._permutation, shape)

@@ -15,10 +15,11 @@ from penstock.kernels.cpu.options import OPTIONS, inner
 from penstock.kernels.cpu.simd_integers import (
     high_product,
     load,
-    narrowed,
+    packed,
+    pair_of,
+    pair_products,
     store_numbers,
     store_pixels,
-    widened,
 )
 
 LANES = 32
@@ -32,7 +33,9 @@ def _fixed(number: float) -> int:
     return round(number * _ONE)
 
 
-_RED_OF_CR, _GREEN_OF_CB, _GREEN_OF_CR, _BLUE_OF_CB = _fixed(1.402), _fixed(0.34414), _fixed(0.71414), _fixed(1.772)
+# Without the whole numbers that 16 bits cannot hold: those are added apart.
+_RED_OF_CR, _BLUE_OF_CB = _fixed(1.402) - _ONE, _fixed(1.772) - 2 * _ONE
+_GREEN = pair_of(-_fixed(0.34414), _ONE - _fixed(0.71414))
 
 
 @inner
@@ -68,7 +71,8 @@ def double_row(sums: np.ndarray, width: int, shift: int, even: int, odd: int, ro
     for x in range(0, width, LANES):
         thrice = load(sums, 1 + x, LANES) * 3
         left, right = load(sums, x, LANES), load(sums, 2 + x, LANES)
-        store_pixels(row, 2 * x, ((thrice + left + even) >> shift, (thrice + right + odd) >> shift))
+        # Two bytes are a number of 16 bits.
+        store_numbers(row, 2 * x, ((thrice + left + even) >> shift) | (((thrice + right + odd) >> shift) << 8))
 
 
 @njit(inline="always", **OPTIONS)
@@ -102,11 +106,10 @@ def convert_row(
         x = min(start, width - LANES)
         luminance = load(luma, y + x, LANES)
         b, r = load(blue, cb + x, LANES) - 128, load(red, cr + x, LANES) - 128
-        # Factors without the whole numbers that 16 bits cannot hold.
-        reds = luminance + r + _scaled(r, _RED_OF_CR - _ONE)
-        blues = luminance + b + b + _scaled(b, _BLUE_OF_CB - 2 * _ONE)
-        both = widened(b) * -_GREEN_OF_CB + widened(r) * (_ONE - _GREEN_OF_CR) + _ONE // 2
-        greens = luminance - r + narrowed(both >> _BITS)
+        reds = luminance + r + _scaled(r, _RED_OF_CR)
+        blues = luminance + b + b + _scaled(b, _BLUE_OF_CB)
+        both = pair_products(b, r, _GREEN) + _ONE // 2
+        greens = luminance - r + packed(both >> _BITS)
         if reverse:
             store_pixels(output, place + 3 * x, (blues, greens, reds))
         else:

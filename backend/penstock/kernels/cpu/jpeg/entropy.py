@@ -37,26 +37,37 @@ def _zig_zag(place: int) -> tuple[int, int]:
 
 _ZIG_ZAG = sorted(range(FULL), key=_zig_zag)
 NATURAL_ORDER = np.array(_ZIG_ZAG, np.uint8)
-KEPT = np.array(_ZIG_ZAG + [_NOWHERE] * ENDED, np.uint8)
+KEPT = np.array(_ZIG_ZAG + [_NOWHERE] * (ENDED + 16), np.uint8)
 """The positions of a block's coefficients."""
 DROPPED = np.full_like(KEPT, _NOWHERE)
 """The positions for coefficients to be dropped."""
 
 # A code table: an entry for each value of the next _LOOKUP bits, an entry for each code, and for each code length the
 # first value of that many bits (in 16) that is not such a code, and the position of its entry minus that value.
-_LOOKUP = 10
+_LOOKUP = 11
 _CODES = 1 << _LOOKUP
 _MAX_CODES = 256
 _LIMITS = _CODES + _MAX_CODES
 _OFFSETS = _LIMITS + 18
 TABLE = _OFFSETS + 18
-"""The size of a code table, in uint32."""
+"""The size of a code table, in uint64."""
 
-# An entry holds, from its lowest bits on, the bits of the code and its value together (8), the bits of the code (6) and
-# of the value (4), and how many coefficients to advance. 0 marks a longer code, _INVALID an invalid one.
-_LENGTH, _SIZE, _STEPS = 8, 14, 18
-_INVALID = FULL << _STEPS | 17 << _LENGTH | 17
+# An entry holds, from its lowest bits on, how many bits it stands for (8); of its first code the bits (6), the bits of
+# the value (4), and how many coefficients to advance (8); how many to advance altogether (8), and the bits of the first
+# code and its value (8). The highest 16 bits are the value of the second code, if both codes and their values are within
+# the _LOOKUP bits. 0 marks a longer code, _INVALID an invalid one.
+_LENGTH, _SIZE, _STEPS, _ALL_STEPS, _FIRST, _SECOND = 8, 14, 18, 26, 34, 48
 _LONGEST_DC, _LONGEST_AC = 11, 10
+
+
+def _entry(steps: int, length: int, size: int) -> int:
+    """The entry of a single code."""
+    bits = length + size
+    return bits << _FIRST | steps << _ALL_STEPS | steps << _STEPS | size << _SIZE | length << _LENGTH | bits
+
+
+_INVALID = _entry(FULL, 17, 0)
+_single = njit(inline="always", **OPTIONS)(_entry)
 
 
 @inner
@@ -67,7 +78,7 @@ def build_table(lengths: np.ndarray, symbols: np.ndarray, is_dc: bool, table: np
         lengths: the number of codes of 1 to 16 bits; uint8 of shape (16,).
         symbols: of the codes, in order; uint8.
         is_dc: symbols are value sizes; otherwise a number of zeros precedes the size.
-        table: uint32 of shape (TABLE,).
+        table: uint64 of shape (TABLE,).
     """
     table[:] = 0
     code, known = 0, 0
@@ -89,7 +100,7 @@ def build_table(lengths: np.ndarray, symbols: np.ndarray, is_dc: bool, table: np
                 if size > _LONGEST_AC:
                     return False
                 steps = zeros + 1
-            entry = steps << _STEPS | size << _SIZE | length << _LENGTH | (length + size)
+            entry = _single(steps, length, size)
             table[_CODES + known] = entry
             if length <= _LOOKUP:
                 spread = _LOOKUP - length
@@ -104,7 +115,29 @@ def build_table(lengths: np.ndarray, symbols: np.ndarray, is_dc: bool, table: np
 
 
 @inner
-def _long_entry(table: types.CPointer, base: int, bits: np.uint64) -> np.uint32:
+def pair_codes(table: np.ndarray) -> None:
+    """Adds the second code to entries of a table of AC codes whose bits hold two codes with their values."""
+    for looked in range(_CODES):
+        first = np.int64(table[looked])
+        bits, steps = (first >> _FIRST) & 255, (first >> _STEPS) & 255
+        if first == 0 or bits >= _LOOKUP or steps == ENDED:
+            continue
+        rest = (looked << bits) & (_CODES - 1)
+        second = np.int64(table[rest])
+        more = (second >> _FIRST) & 255
+        if second == 0 or bits + more > _LOOKUP:
+            continue
+        size = (second >> _SIZE) & 15
+        value = (rest >> (_LOOKUP - more)) & ((1 << size) - 1)
+        if size and value >> (size - 1) == 0:
+            value -= (1 << size) - 1
+        kept = first & ~(np.int64(255) | np.int64(255) << _ALL_STEPS)
+        steps += (second >> _STEPS) & 255
+        table[looked] = np.uint64(kept | (bits + more) | steps << _ALL_STEPS | (value & 0xFFFF) << _SECOND)
+
+
+@inner
+def _long_entry(table: types.CPointer, base: int, bits: np.uint64) -> np.uint64:
     """The entry of a code with more than ``_LOOKUP`` bits."""
     first = np.int64(bits >> np.uint64(48))
     start = np.int64(base)
@@ -112,7 +145,7 @@ def _long_entry(table: types.CPointer, base: int, bits: np.uint64) -> np.uint32:
     while length < 17 and first >= np.int64(at(table, start + _LIMITS + length)):
         length += 1
     if length == 17:
-        return np.uint32(_INVALID)
+        return np.uint64(_INVALID)
     known = (first >> (16 - length)) + np.int64(at(table, start + _OFFSETS + length))
     return at(table, start + _CODES + (np.int64(known) & (_MAX_CODES - 1)))
 
@@ -128,21 +161,29 @@ def refilled(
 
 
 @njit(forceinline=True, **OPTIONS)
-def _next_value(
-    table: types.CPointer, base: int, bits: np.uint64, count: np.uint64
-) -> tuple[np.uint64, np.uint64, np.uint64, np.int64]:
-    """Decodes a code and its value: returns the reader's bits and count, the steps to advance and the value."""
+def _next_entry(table: types.CPointer, base: int, bits: np.uint64) -> tuple[np.uint64, np.int64]:
+    """The entry of the next bits, and the value after its first code."""
     entry = at(table, base + (bits >> np.uint64(64 - _LOOKUP)))
     if entry == 0:
         entry = _long_entry(table, base, bits)
-    wide = np.uint64(entry)
-    size = (wide >> np.uint64(_SIZE)) & np.uint64(15)
-    rest = bits << ((wide >> np.uint64(_LENGTH)) & np.uint64(63))
+    size = (entry >> np.uint64(_SIZE)) & np.uint64(15)
+    # Shifts use the lowest bits only, so the bits of a code need not be masked.
+    rest = bits << ((entry >> np.uint64(_LENGTH)) & np.uint64(63))
     # The value's bits; with a leading 0 they mean a negative one, greater by 2^size - 1.
     value = np.int64((rest >> np.uint64(1)) >> (np.uint64(63) - size))
-    value += (~np.int64(rest) >> 63) & (1 - (np.int64(1) << np.int64(size)))
-    # Shifts use the lowest bits only, so the entry need not be masked.
-    return bits << (wide & np.uint64(63)), count - (wide & np.uint64(255)), wide >> np.uint64(_STEPS), value
+    return entry, value + ((~np.int64(rest) >> 63) & (1 - (np.int64(1) << np.int64(size))))
+
+
+@njit(forceinline=True, **OPTIONS)
+def _put_values(
+    entry: np.uint64, value: np.int64, reached: np.uint64, block: types.CPointer, start: int, order: types.CPointer
+) -> np.uint64:
+    """Puts the values of an entry into a block; returns where they end."""
+    ends = reached + ((entry >> np.uint64(_ALL_STEPS)) & np.uint64(255))
+    # The second first: where there is none, the first replaces it.
+    put(block, start + np.uint64(at(order, ends)), entry >> np.uint64(_SECOND))
+    put(block, start + np.uint64(at(order, reached + ((entry >> np.uint64(_STEPS)) & np.uint64(255)))), value)
+    return ends
 
 
 @njit(forceinline=True, **OPTIONS)
@@ -172,21 +213,30 @@ def decode_block(
         order: ``KEPT`` or ``DROPPED``.
     """
     place, bits, count = refilled(scan, place, bits, count)
-    bits, count, spoiled, value = _next_value(tables, dc, bits, count)
+    entry, value = _next_entry(tables, dc, bits)
+    bits, count = bits << (entry & np.uint64(63)), count - (entry & np.uint64(255))
+    spoiled = (entry >> np.uint64(_STEPS)) & np.uint64(255)
     predicted += value
     reached, last = np.uint64(0), np.uint64(63)
     put(block, start + np.uint64(at(order, reached)), predicted)
     while True:
         place, bits, count = refilled(scan, place, bits, count)
-        bits, count, steps, value = _next_value(tables, ac, bits, count)
-        reached += steps
-        put(block, start + np.uint64(at(order, reached)), value)
-        if reached >= last:
+        entry, value = _next_entry(tables, ac, bits)
+        ends = _put_values(entry, value, reached, block, start, order)
+        if ends >= last:
             break
-        # Two codes and their values have up to 54 bits.
-        bits, count, steps, value = _next_value(tables, ac, bits, count)
-        reached += steps
-        put(block, start + np.uint64(at(order, reached)), value)
-        if reached >= last:
+        reached = ends
+        bits, count = bits << (entry & np.uint64(63)), count - (entry & np.uint64(255))
+        # Two entries have up to 54 bits.
+        entry, value = _next_entry(tables, ac, bits)
+        ends = _put_values(entry, value, reached, block, start, order)
+        if ends >= last:
             break
-    return place, bits, count, predicted, reached | spoiled
+        reached = ends
+        bits, count = bits << (entry & np.uint64(63)), count - (entry & np.uint64(255))
+    taken = entry & np.uint64(255)
+    first = reached + ((entry >> np.uint64(_STEPS)) & np.uint64(255))
+    if first >= last:
+        # The second code belongs to the next block.
+        ends, taken = first, (entry >> np.uint64(_FIRST)) & np.uint64(255)
+    return place, bits << (taken & np.uint64(63)), count - taken, predicted, ends | spoiled

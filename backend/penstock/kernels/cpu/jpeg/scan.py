@@ -12,10 +12,10 @@ from numba import njit
 
 from penstock.kernels.cpu.jpeg.colour import LANES, convert_row, copy_row, double_row, weigh_rows
 from penstock.kernels.cpu.jpeg.entropy import BLOCK, DROPPED, ENDED, FULL, KEPT, MARGIN, decode_block
-from penstock.kernels.cpu.jpeg.transform import SAFE, transform_block
+from penstock.kernels.cpu.jpeg.transform import transform_blocks
 from penstock.kernels.cpu.options import OPTIONS, inner, kernel
 from penstock.kernels.cpu.simd import pointer
-from penstock.kernels.cpu.simd_integers import any_lane, copy_chunk, put, zeros
+from penstock.kernels.cpu.simd_integers import any_lane, copy_chunk, put, zeros_short
 
 _PREFIX, _STUFFING, _END_OF_IMAGE = np.uint8(0xFF), np.uint8(0), np.uint8(0xD9)
 _RESTART = 0xD0
@@ -74,7 +74,7 @@ class Scan(NamedTuple):
     Attributes:
         data, ends: from :func:`copy_scan`.
         interval: units between restarts.
-        tables: the code tables, contiguous; uint32.
+        tables: the code tables, contiguous; uint64.
         dc_tables, ac_tables: where each component's begin in ``tables``; int64 of shape (components,).
         quantizers: of each component, in rows of 64; int16.
         across, down: the horizontal and vertical subsampling of chroma: 1 or 2; 1 for a single component.
@@ -101,7 +101,7 @@ class Memory(NamedTuple):
         reader: the state of the bit reader, and its position in the restart intervals.
         predicted: the DC coefficient of each component's last block.
         coefficients, reached: of the blocks of one unit, from :func:`decode_block`.
-        planes: a strip.
+        planes: a strip, and room for a block at the end.
         sums, blue, red: a row of chroma, weighted and upsampled.
     """
 
@@ -116,8 +116,10 @@ class Memory(NamedTuple):
 
 
 _PLACE, _BITS, _COUNT, _LEFT, _RESTARTS = range(5)
+# Blocks are transformed in pairs, and a single one with a block of zeros after it.
 _MAX_BLOCKS = 6
 _WIDEST_UNIT, _ROWS_OF_STRIP = 16, 17 + 9 + 9
+_SPARE = 64
 
 
 def memory_for(width: int) -> Memory:
@@ -127,8 +129,8 @@ def memory_for(width: int) -> Memory:
         np.zeros(5, np.uint64),
         np.zeros(3, np.int64),
         np.zeros(_MAX_BLOCKS * BLOCK, np.int16),
-        np.zeros(_MAX_BLOCKS, np.uint64),
-        np.zeros(_ROWS_OF_STRIP * stride, np.uint8),
+        np.zeros(_MAX_BLOCKS + 1, np.uint64),
+        np.zeros(_ROWS_OF_STRIP * stride + _SPARE, np.uint8),
         np.zeros(stride, np.int16),
         np.zeros(stride, np.uint8),
         np.zeros(stride, np.uint8),
@@ -217,6 +219,23 @@ def _restart(scan: Scan, memory: Memory) -> bool:
     return True
 
 
+@njit(inline="always", **OPTIONS)
+def _known(reached: np.uint64) -> np.int64:
+    """How many coefficients of a block may be nonzero."""
+    return np.int64(reached) - ENDED + 1 if reached >= ENDED else np.int64(FULL)
+
+
+@njit(inline="always", **OPTIONS)
+def _place_of(scan: Scan, strip: _Strip, column: int, block: int, lumas: int) -> tuple[int, int]:
+    """Where in the strip a block of a unit begins, and from row to row of it."""
+    across = column - strip.first
+    if block < lumas:
+        x, y = across * scan.across + block % scan.across, block // scan.across
+        return (1 + 8 * y) * strip.stride + 8 * x, strip.stride
+    plane = strip.blue if block == lumas else strip.red
+    return plane + strip.chroma_stride + across * 8, strip.chroma_stride
+
+
 @inner
 def _decode_units(scan: Scan, memory: Memory, strip: _Strip, channels: int, wanted_row: bool) -> bool:
     """Decodes a row of units, and computes the samples of the strip's units; returns False for damaged data.
@@ -228,8 +247,10 @@ def _decode_units(scan: Scan, memory: Memory, strip: _Strip, channels: int, want
     data, tables, coefficients = pointer(scan.data), pointer(scan.tables), pointer(memory.coefficients)
     quantizers, planes = pointer(scan.quantizers), pointer(memory.planes)
     lumas = scan.across * scan.down
-    blocks = lumas + scan.dc_tables.size - 1
-    sizes = zeros(8)
+    components = scan.dc_tables.size
+    blocks = lumas + components - 1
+    sizes = zeros_short(16)
+    used = lumas if channels == 1 else blocks
     for column in range(-(-scan.width // (8 * scan.across))):
         if reader[_LEFT] == 0 and not _restart(scan, memory):
             return False
@@ -250,21 +271,29 @@ def _decode_units(scan: Scan, memory: Memory, strip: _Strip, channels: int, want
             return False
         if not wanted:
             continue
-        for i in range(lumas if channels == 1 else blocks):
-            known = np.int64(reached[i]) - ENDED + 1 if reached[i] >= ENDED else FULL
-            c = max(i - lumas + 1, 0)
-            if c == 0:
-                x, y = (column - strip.first) * scan.across + i % scan.across, i // scan.across
-                place_of_block, stride = (1 + 8 * y) * strip.stride + 8 * x, strip.stride
-            else:
-                stride = strip.chroma_stride
-                place_of_block = (strip.blue if c == 1 else strip.red) + stride + (column - strip.first) * 8
-            sizes = sizes | transform_block(
-                coefficients, i * BLOCK, quantizers, c * 64, known, planes, place_of_block, stride
+        reached[blocks] = ENDED
+        for i in range(0, used, 2):
+            place_of_block, stride = _place_of(scan, strip, column, i, lumas)
+            other_place, other_stride = memory.planes.size - _SPARE, 8
+            if i + 1 < used:
+                other_place, other_stride = _place_of(scan, strip, column, i + 1, lumas)
+            sizes = sizes | transform_blocks(
+                coefficients,
+                i * BLOCK,
+                (i + 1) * BLOCK,
+                quantizers,
+                max(i - lumas + 1, 0) * 64,
+                min(max(i - lumas + 2, 0), components - 1) * 64,
+                max(_known(reached[i]), _known(reached[i + 1])),
+                planes,
+                place_of_block,
+                stride,
+                other_place,
+                other_stride,
             )
         for i in range(blocks * BLOCK):
             put(coefficients, i, 0)
-    return any_lane(sizes) >> (SAFE + 1) == 0
+    return any_lane(sizes) >= 0
 
 
 @inner
@@ -290,8 +319,7 @@ def _convert_row(
     start = left - strip.first * 8 * scan.across
     luma = (y - row * 8 * scan.down + 1) * strip.stride + start
     if channels == 1:
-        for x in range(columns):
-            pixels[target + x] = planes[luma + x]
+        pixels[target : target + columns] = planes[luma : luma + columns]
         return
     near = y // scan.down
     above = (near - row * 8 + 1) * strip.chroma_stride

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from penstock.kernels.cpu.jpeg.entropy import NATURAL_ORDER, TABLE, build_table
+from penstock.kernels.cpu.jpeg.entropy import NATURAL_ORDER, TABLE, build_table, pair_codes
 from penstock.kernels.cpu.options import OPTIONS, kernel
 
 _PREFIX = 0xFF
@@ -59,7 +59,7 @@ def memory_for_segments() -> Segments:
         np.zeros(_MAX_COMPONENTS, np.int64),
         np.zeros(_MAX_COMPONENTS * 64, np.int16),
         np.zeros((_TABLES_OF_A_CLASS, 64), np.int16),
-        np.zeros(2 * _TABLES_OF_A_CLASS * TABLE, np.uint32),
+        np.zeros(2 * _TABLES_OF_A_CLASS * TABLE, np.uint64),
         np.zeros(3 * _TABLES_OF_A_CLASS, np.bool_),
     )
 
@@ -197,6 +197,8 @@ def _read_scan(body: np.ndarray, segments: Segments) -> bool:
             return False
         segments.dc_tables[c] = (dc - _TABLES_OF_A_CLASS) * TABLE
         segments.ac_tables[c] = (ac - _TABLES_OF_A_CLASS) * TABLE
+        if c == 0 or segments.ac_tables[c] != segments.ac_tables[c - 1]:
+            pair_codes(segments.tables[segments.ac_tables[c] : segments.ac_tables[c] + TABLE])
         for i in range(64):
             segments.factors[64 * c + i] = segments.quantizers[quantizer, i]
     return True

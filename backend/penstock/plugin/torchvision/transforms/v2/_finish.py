@@ -38,13 +38,14 @@ class Finish(OwnTransform):
     """
 
     def __init__(self, steps: list[Function], reference: str, as_image: bool, normalize: Normalize | None) -> None:
-        from penstock.operators.image._normalizing import table_of  # private: as the operator
+        from penstock.operators.image._normalizing import factors_of, table_of  # private: as the operator
 
         self._steps = steps
         self._of_default_type = reference == "to_tensor"
         self._as_image = as_image
         mean, std = (normalize.mean, normalize.std) if normalize is not None else ((), ())
         self._table = table_of(reference, 255.0, mean, std)
+        self._factors = factors_of(self._table, 255.0, mean, reference, std)
 
     def run(self, sample: Nested) -> Nested:
         leaves, rebuilt = leaves_of(sample)
@@ -63,7 +64,7 @@ class Finish(OwnTransform):
         from penstock.operators.image.rescale_normalize import look_up
 
         result = np.empty((pixels.channels, *pixels.size), np.float32)
-        look_up(pixels.array, self._table, result, (2, 0, 1))
+        look_up(pixels.array, self._table, result, (2, 0, 1), self._factors)
         tensor = torch().from_numpy(result)
         return tv_tensors.classes().Image(tensor) if self._as_image else tensor
 
