@@ -15,7 +15,8 @@ import pytest
 
 from penstock import fn, pipeline_def
 from penstock.kernels.codecs.limits import UNLIMITED
-from penstock.kernels.codecs.video import Video, frames_at_rate
+from penstock.kernels.codecs.video import Video
+from penstock.kernels.codecs.video_frames import frames_at_rate
 from penstock.kernels.cpu.video_colour import planes_to_rgb
 from penstock.operators.readers._open_videos import OpenVideos
 from penstock.storage import ANYWHERE

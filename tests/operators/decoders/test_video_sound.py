@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from penstock import fn, pipeline_def
-from penstock.kernels.codecs.video import Video, span_of
+from penstock.kernels.codecs.video import Video
+from penstock.kernels.codecs.video_frames import span_of
 
 FRAMES, RATE, SIDE = 60, 25, 32
 # Container and codecs: of pictures, of sound, its rate; and by how much the sound may be off, in samples.

@@ -7,18 +7,16 @@ frames that refer to later ones) are decoded once for it, and their packets are 
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import io
 import itertools
-import threading
 import weakref
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -26,6 +24,8 @@ from penstock.data_types import RGB, DALIImageType
 from penstock.kernels.codecs.decoding import FREELY, Decoding
 from penstock.kernels.codecs.headers.video import CONTAINERS, CorruptVideoError, check_video
 from penstock.kernels.codecs.limits import UNLIMITED, Limits
+from penstock.kernels.codecs.video_engines import DecoderKind, engine_decoder, idle_decoders
+from penstock.kernels.codecs.video_frames import USUAL_RATE, sides, span_of
 from penstock.kernels.codecs.video_pixels import channels_of, write_pixels
 from penstock.kernels.codecs.video_sound import SoundFormat, SoundTrack, has_sound
 from penstock.storage import ANYWHERE
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from penstock.kernels.codecs.worker_pool import DecoderPool
 
 _PADDING = 1 << 16
-_USUAL_RATE = 25
 # How many key frames earlier than needed a file is entered at most, and how many seconds before its beginning.
 _MOST_KEYS_AHEAD, _MARGIN = 3, 10
 # Of VP8's frame header: whether the frame is shown.
@@ -212,10 +211,12 @@ class Video:
             device: number of the GPU, the current one.
         """
         own = self._stream.codec_context
-        kind = _Kind(own.codec.canonical_name, own.extradata or b"", *self.size, device, tuple(self._options.items()))
-        engine = _engines.take(kind) or _engine_decoder(self._av, kind)
+        kind = DecoderKind(
+            own.codec.canonical_name, own.extradata or b"", *self.size, device, tuple(self._options.items())
+        )
+        engine = idle_decoders.take(kind) or engine_decoder(self._av, kind)
         if engine is not None:
-            self._lent = weakref.finalize(self, _engines.give_back, kind, engine)
+            self._lent = weakref.finalize(self, idle_decoders.give_back, kind, engine)
             self._lent.atexit = False
             self._codec, self.next_frame = engine, None
 
@@ -293,7 +294,7 @@ class Video:
         stored = [number for number, packet in enumerate(packets) if packet.is_keyframe]
         if len(stored) != len(keys) or keys[:1] != [0]:
             keys, stored = [0], [0]
-        rate = float(self._stream.average_rate or self._stream.guessed_rate or _USUAL_RATE)
+        rate = float(self._stream.average_rate or self._stream.guessed_rate or USUAL_RATE)
         return VideoIndex(None, np.arange(count) / rate, keys, packets, stored)
 
     # -- frames ------------------------------------------------------------------------------------------------
@@ -526,143 +527,12 @@ def _frames_of(codec: VideoCodecContext, packets: Iterable[Packet]) -> Iterator[
     yield from codec.decode(None)
 
 
-# -- video engines of GPUs ---------------------------------------------------------------------------------------------
-
-# Decoders that are kept while nobody needs them.
-_MOST_IDLE = 32
-
-
-class _Kind(NamedTuple):
-    """What a decoder was made for: any file of which all this is true."""
-
-    name: str
-    extradata: bytes
-    height: int
-    width: int
-    device: int
-    options: tuple[tuple[str, str], ...]
-
-
-class _Engines:
-    """Decoders of video engines that nobody uses: to make one takes as long as to decode dozens of frames."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        # The one used last at the end.
-        self._idle: list[tuple[_Kind, VideoCodecContext]] = []
-        atexit.register(self._idle.clear)
-
-    def take(self, kind: _Kind) -> VideoCodecContext | None:
-        """A decoder that went on with other files before."""
-        with self._lock:
-            for place in range(len(self._idle) - 1, -1, -1):
-                if self._idle[place][0] == kind:
-                    return self._idle.pop(place)[1]
-        return None
-
-    def give_back(self, kind: _Kind, decoder: VideoCodecContext) -> None:
-        """Keeps a decoder for other files."""
-        with self._lock:
-            self._idle.append((kind, decoder))
-            dropped = self._idle[:-_MOST_IDLE]
-            del self._idle[:-_MOST_IDLE]
-        # Not while others wait: the engine takes its time.
-        del dropped
-
-
-_engines = _Engines()
-
-
-def _engine_decoder(av: ModuleType, kind: _Kind) -> VideoCodecContext | None:
-    """A decoder that works on a GPU's video engine, and gives frames in its memory; None if there is none.
-
-    Args:
-        av: PyAV.
-        kind: what it is for; the GPU is the current one.
-    """
-    # Frames are in the memory of the context that is current, which the GPU's other users share.
-    context: dict[str, object] = {"primary_ctx": "0", "current_ctx": "1"}
-    try:
-        from av.codec.hwaccel import HWAccel
-
-        engine = HWAccel("cuda", device=str(kind.device), options=context, is_hw_owned=True)
-        decoder: VideoCodecContext = av.CodecContext.create(kind.name, "r", hwaccel=engine)
-    except (ImportError, TypeError, ValueError, av.error.FFmpegError):
-        # An older PyAV, a format that the engine does not know, or no engine.
-        return None
-    if not decoder.is_hwaccel:
-        return None
-    if kind.extradata:
-        decoder.extradata = kind.extradata
-    decoder.height, decoder.width, decoder.options = kind.height, kind.width, dict(kind.options)
-    return decoder
-
-
 def _pyav() -> ModuleType:
     try:
         import av
     except ImportError as error:
         raise ImportError("PyAV is needed to decode videos: pip install penstock[video]") from error
     return av
-
-
-# -- frames by time ------------------------------------------------------------------------------------------------
-
-# In seconds: times that differ by less are the same, however they were computed.
-_SAME_TIME = 1e-6
-
-
-def frames_at(times: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """The frames that are on the screen at the wanted times, int64; the first one before the video, the last one after.
-
-    Args:
-        times: when frames are shown, in seconds, ascending: float64.
-        wanted: in seconds: float64.
-
-    >>> frames_at(np.array([0.0, 0.5, 2.0]), np.array([0.4, 0.5, 1.9, 7.0])).tolist()
-    [0, 1, 1, 2]
-    """
-    return np.clip(np.searchsorted(times, wanted + _SAME_TIME, "right") - 1, 0, len(times) - 1)
-
-
-def frames_at_rate(times: np.ndarray, rate: float) -> np.ndarray:
-    """The frames on the screen ``rate`` times a second, int64; the last one is shown as long as the one before it.
-
-    Args:
-        times: as for :func:`frames_at`.
-        rate: in frames per second.
-
-    >>> frames_at_rate(np.arange(4) / 30, 15).tolist()
-    [0, 2]
-    >>> frames_at_rate(np.array([0.0, 0.5, 2.0, 2.5]), 2).tolist()
-    [0, 1, 1, 1, 2, 3]
-    """
-    if len(times) < 2:
-        return np.arange(len(times))
-    length = times[-1] - times[0] + (times[-1] - times[-2])
-    count = max(int(np.ceil((length - _SAME_TIME) * rate)), 1)
-    return frames_at(times, times[0] + np.arange(count) / rate)
-
-
-def span_of(times: np.ndarray, frames: Iterable[int]) -> tuple[float, float]:
-    """When frames begin and end to be on the screen, in seconds; the last one of a video is shown as long as the one before.
-
-    Args:
-        times: when frames are shown, in seconds, ascending: float64.
-        frames: their numbers, in any order; those filled with a colour do not count.
-
-    >>> span_of(np.array([0.0, 0.5, 2.0, 2.5]), [2, 1])
-    (0.5, 2.5)
-    """
-    shown = [frame for frame in frames if frame != _FILL]
-    if not shown:
-        return 0.0, 0.0
-    first, last = min(shown), max(shown)
-    if last + 1 < len(times):
-        end = times[last + 1]
-    else:
-        end = times[last] + (times[last] - times[last - 1] if len(times) > 1 else 1 / _USUAL_RATE)
-    return float(times[first]), float(end)
 
 
 # -- sound -------------------------------------------------------------------------------------------------------------
@@ -694,43 +564,7 @@ def sound_rate(video: Clip) -> float:
     return 0.0 if video.sound is None else float(video.sound.rate)
 
 
-# -- frames outside a video ----------------------------------------------------------------------------------------
-
-# The number of a frame filled with the fill value.
-_FILL = -1
-
-
-def _mirrored_with_edge(index: int, count: int) -> int:
-    index %= 2 * count
-    return index if index < count else 2 * count - 1 - index
-
-
-def _mirrored_at_edge(index: int, count: int) -> int:
-    if count == 1:
-        return 0
-    index %= 2 * count - 2
-    return index if index < count else 2 * count - 2 - index
-
-
-# Replacements for frames outside the video, from the frame's number and the number of frames.
-PADDINGS: dict[str, Callable[[int, int], int] | None] = {
-    "none": None,
-    "": None,
-    "constant": lambda index, count: _FILL,
-    "edge": lambda index, count: min(max(index, 0), count - 1),
-    "symmetric": _mirrored_with_edge,
-    "reflect_1001": _mirrored_with_edge,
-    "reflect": _mirrored_at_edge,
-    "reflect_101": _mirrored_at_edge,
-}
-
-
-def padded(frames: Sequence[int], count: int, mode: str) -> list[int]:
-    """Frame numbers for a video of ``count`` frames; those outside are replaced according to the mode."""
-    outside = PADDINGS[mode]
-    if outside is None:
-        return [frame for frame in frames if 0 <= frame < count]
-    return [frame if 0 <= frame < count else outside(frame, count) for frame in frames]
+# -- frames, some of them outside a video -------------------------------------------------------------------------------
 
 
 def fill_frames(
@@ -744,9 +578,3 @@ def fill_frames(
     if inside:
         output[inside] = video.frames([frames[place] for place in inside], image_type)
     output[outside] = np.asarray(fill, np.uint8)
-
-
-def sides(frames: Sequence[int]) -> tuple[list[int], list[int]]:
-    """The places of frames of the video, and of those filled with the fill value."""
-    outside = [place for place, frame in enumerate(frames) if frame == _FILL]
-    return [place for place, frame in enumerate(frames) if frame != _FILL], outside

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from penstock.data_types import GRAY, RGB, DALIImageType, YCbCr
-from penstock.kernels.codecs.video import Clip, Video, sides
+from penstock.kernels.codecs.video import Clip, Video
+from penstock.kernels.codecs.video_frames import sides
 from penstock.kernels.codecs.video_pixels import (
     channels_of,
     has_halved_planes,

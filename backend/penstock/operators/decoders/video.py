@@ -12,20 +12,17 @@ import numpy as np
 from penstock.data_types import FLOAT, RGB, UINT8
 from penstock.kernels.codecs.limits import Limits
 from penstock.kernels.codecs.video import (
-    PADDINGS,
     Clip,
     CorruptVideoError,
     Video,
     announced_size,
     fill_frames,
     fill_sound,
-    frames_at,
-    frames_at_rate,
     open_video,
-    padded,
     sound_rate,
     sound_shape,
 )
+from penstock.kernels.codecs.video_frames import PADDINGS, frames_at, frames_at_rate, padded
 from penstock.kernels.codecs.video_pixels import channels_of, check_image_type
 from penstock.operators.decoders._examples import encoded_videos
 from penstock.operators.decoders._images import check_encoded, encoded_bytes

@@ -12,16 +12,8 @@ import numpy as np
 
 from penstock.data_types import FLOAT, FLOAT64, INT32, RGB, UINT8, DALIDataType, DALIImageType, numpy_dtype
 from penstock.kernels.codecs.limits import UNLIMITED, Limits
-from penstock.kernels.codecs.video import (
-    PADDINGS,
-    Video,
-    fill_frames,
-    fill_sound,
-    frames_at_rate,
-    padded,
-    sound_rate,
-    sound_shape,
-)
+from penstock.kernels.codecs.video import Video, fill_frames, fill_sound, sound_rate, sound_shape
+from penstock.kernels.codecs.video_frames import PADDINGS, frames_at_rate, padded
 from penstock.kernels.codecs.video_pixels import channels_of, check_image_type
 from penstock.operators.readers._open_videos import OpenVideos
 from penstock.operators.readers._reader import Reader, sample_batch

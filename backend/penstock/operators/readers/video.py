@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.kernels.codecs.video import PADDINGS
+from penstock.kernels.codecs.video_frames import PADDINGS
 from penstock.operators.readers._video_arguments import COMMON_ARGUMENTS
 from penstock.operators.readers._video_reader import ROUNDINGS, Choices, VideoReader, count_outputs, frame_numbers
 from penstock.schema import Argument, Schema, register_operator

@@ -1,0 +1,80 @@
+"""Decoders that work on the video engine of a GPU (NVDEC), through FFmpeg."""
+
+from __future__ import annotations
+
+import atexit
+import threading
+from types import ModuleType
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from av.video.codeccontext import VideoCodecContext
+
+# Decoders that are kept while nobody needs them.
+_MOST_IDLE = 32
+
+
+class DecoderKind(NamedTuple):
+    """What a decoder was made for: any file of which all this is true."""
+
+    name: str
+    extradata: bytes
+    height: int
+    width: int
+    device: int
+    options: tuple[tuple[str, str], ...]
+
+
+class IdleDecoders:
+    """Decoders of video engines that nobody uses now: to make one takes as long as to decode dozens of frames."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        # The one used last at the end.
+        self._idle: list[tuple[DecoderKind, VideoCodecContext]] = []
+        atexit.register(self._idle.clear)
+
+    def take(self, kind: DecoderKind) -> VideoCodecContext | None:
+        """A decoder that went on with other files before."""
+        with self._lock:
+            for place in range(len(self._idle) - 1, -1, -1):
+                if self._idle[place][0] == kind:
+                    return self._idle.pop(place)[1]
+        return None
+
+    def give_back(self, kind: DecoderKind, decoder: VideoCodecContext) -> None:
+        """Keeps a decoder for other files."""
+        with self._lock:
+            self._idle.append((kind, decoder))
+            dropped = self._idle[:-_MOST_IDLE]
+            del self._idle[:-_MOST_IDLE]
+        # Not while others wait: the engine takes its time.
+        del dropped
+
+
+idle_decoders = IdleDecoders()
+
+
+def engine_decoder(av: ModuleType, kind: DecoderKind) -> VideoCodecContext | None:
+    """A decoder that works on a GPU's video engine, and gives frames in its memory; None if there is none.
+
+    Args:
+        av: PyAV.
+        kind: what it is for; the GPU is the current one.
+    """
+    # Frames are in the memory of the context that is current, which the GPU's other users share.
+    context: dict[str, object] = {"primary_ctx": "0", "current_ctx": "1"}
+    try:
+        from av.codec.hwaccel import HWAccel
+
+        engine = HWAccel("cuda", device=str(kind.device), options=context, is_hw_owned=True)
+        decoder: VideoCodecContext = av.CodecContext.create(kind.name, "r", hwaccel=engine)
+    except (ImportError, TypeError, ValueError, av.error.FFmpegError):
+        # An older PyAV, a format that the engine does not know, or no engine.
+        return None
+    if not decoder.is_hwaccel:
+        return None
+    if kind.extradata:
+        decoder.extradata = kind.extradata
+    decoder.height, decoder.width, decoder.options = kind.height, kind.width, dict(kind.options)
+    return decoder
