@@ -8,12 +8,14 @@ from numba import njit
 from penstock.kernels.borders import BORDERS
 from penstock.kernels.cpu.convert import converted
 from penstock.kernels.cpu.options import OPTIONS, kernel
-from penstock.kernels.cpu.simd import load, rounded, store
+from penstock.kernels.cpu.simd import fused, load, rounded, store
 from penstock.kernels.cpu.warp import between
 
 _CONSTANT, _REPLICATE, _REFLECT, _REFLECT_101, _WRAP = range(len(BORDERS))
 # Subpixel positions that the coarse mode distinguishes.
 _STEPS = 32
+# Pixels of a row that OpenCV computes at once.
+_BLOCK = 16
 
 
 @kernel
@@ -46,25 +48,43 @@ def _cubic_weights(f: float, weights: np.ndarray) -> None:
 
 
 @njit(inline="always", **OPTIONS)
+def _input_position(sx: float, sy: float, w: float, i: int, xs: np.ndarray, ys: np.ndarray) -> None:
+    """The input coordinates of output pixel ``i`` from homogeneous ones; far outside where there are none."""
+    # Selections instead of `min` and `max`, which mind NaN: so loops are vectorized.
+    far, zero = xs.dtype.type(1e9), xs.dtype.type(0)
+    sx, sy = sx / w, sy / w
+    sx = sx if sx < far else far
+    sy = sy if sy < far else far
+    sx = sx if sx > -far else -far
+    sy = sy if sy > -far else -far
+    xs[i] = sx if w != zero else -far
+    ys[i] = sy if w != zero else -far
+
+
+@njit(inline="always", **OPTIONS)
 def _positions(m: np.ndarray, y: int, coarse: bool, xs: np.ndarray, ys: np.ndarray) -> None:
     """Input coordinates of the output pixels of row ``y``; far outside where the homography is undefined."""
-    # Selections instead of `min` and `max`, which mind NaN: so the loop is vectorized.
-    far, zero, row = m.dtype.type(1e9), m.dtype.type(0), m.dtype.type(y)
-    m00, m01, m02, m10, m11, m12 = m[0, 0], m[0, 1], m[0, 2], m[1, 0], m[1, 1], m[1, 2]
-    m20, m21, m22 = m[2, 0], m[2, 1], m[2, 2]
-    for i in range(xs.size):
-        column = m.dtype.type(np.int32(i))
-        w = m20 * column + m21 * row + m22
-        sx, sy = (m00 * column + m01 * row + m02) / w, (m10 * column + m11 * row + m12) / w
-        sx = sx if sx < far else far
-        sy = sy if sy < far else far
-        sx = sx if sx > -far else -far
-        sy = sy if sy > -far else -far
-        xs[i] = sx if w != zero else -far
-        ys[i] = sy if w != zero else -far
     if coarse:
         for i in range(xs.size):
+            w = m[2, 0] * i + m[2, 1] * y + m[2, 2]
+            _input_position(m[0, 0] * i + m[0, 1] * y + m[0, 2], m[1, 0] * i + m[1, 1] * y + m[1, 2], w, i, xs, ys)
+        for i in range(xs.size):
             xs[i], ys[i] = np.rint(xs[i] * _STEPS) / _STEPS, np.rint(ys[i] * _STEPS) / _STEPS
+        return
+    # Single precision decides ties: so it rounds where OpenCV does, whose last pixels of a row come one by one.
+    row = np.float32(y)
+    m00, m10, m20 = np.float32(m[0, 0]), np.float32(m[1, 0]), np.float32(m[2, 0])
+    m02, m12, m22 = np.float32(m[0, 2]), np.float32(m[1, 2]), np.float32(m[2, 2])
+    x0, y0, w0 = np.float32(m[0, 1]) * row, np.float32(m[1, 1]) * row, np.float32(m[2, 1]) * row
+    whole = xs.size // _BLOCK * _BLOCK
+    for i in range(whole):
+        column = np.float32(np.int32(i))
+        sx, sy, w = fused(m00, column, x0 + m02), fused(m10, column, y0 + m12), fused(m20, column, w0 + m22)
+        _input_position(sx, sy, w, i, xs, ys)
+    for i in range(whole, xs.size):
+        column = np.float32(np.int32(i))
+        sx, sy, w = fused(m00, column, x0) + m02, fused(m10, column, y0) + m12, fused(m20, column, w0) + m22
+        _input_position(sx, sy, w, i, xs, ys)
 
 
 @njit(inline="always", **OPTIONS)

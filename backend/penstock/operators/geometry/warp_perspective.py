@@ -169,11 +169,13 @@ class WarpPerspective(Operator[str, PerspectivePlan]):
         given = self._given_matrix(sample)
         if given is None:
             return None
-        matrix = given.reshape(3, 3).astype(np.float64)
+        matrix = given.reshape(3, 3).astype(np.float32)
         if self._from_corner():
-            to_corner, to_centre = np.eye(3), np.eye(3)
-            to_corner[:2, 2], to_centre[:2, 2] = 0.5, -0.5
-            matrix = to_centre @ matrix @ to_corner
+            # In single precision and this order, which decide ties.
+            half = np.float32(0.5)
+            matrix[:, 2] += matrix[:, 0] * half + matrix[:, 1] * half
+            matrix[:2] -= matrix[2] * half
+        matrix = matrix.astype(np.float64)
         if self.args["inverse_map"]:
             return matrix
         # A singular homography gives empty output.
