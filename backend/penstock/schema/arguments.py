@@ -135,6 +135,7 @@ class Argument:
         zero_dimensional: tensors must have no dimensions; otherwise one element in any shape is accepted.
         matrix: tensors for a list may have more than one dimension.
         uniform: tensors for a list must have the same number of values in every sample of a batch.
+        any_integer: tensors may be of any integer type, not only of the argument's.
         path: it names files or folders, which a confined pipeline checks before opening them.
         choices: the possible values, if there are few.
         example: a valid value for sweeps and documentation, if type and default do not suggest one.
@@ -155,6 +156,7 @@ class Argument:
     zero_dimensional: bool = False
     matrix: bool = False
     uniform: bool = False
+    any_integer: bool = False
     path: bool = False
     choices: tuple[str, ...] = ()
     example: object = None
@@ -216,7 +218,8 @@ class Argument:
     def from_tensor(self, value: np.ndarray, dtype: DALIDataType) -> Any:
         """One sample of a tensor for this argument, with elements of ``dtype``, as the operator sees it."""
         wanted = self.element.tensor_dtype
-        if wanted is not None and dtype != wanted:
+        fits = dtype == wanted or (self.any_integer and value.dtype.kind in "iu")
+        if wanted is not None and not fits:
             raise TypeError(
                 f'Unexpected type of argument "{self.name}". Expected {dtype_name(wanted)} and got {dtype_name(dtype)}, which cannot '
                 "be converted: use `fn.cast`"

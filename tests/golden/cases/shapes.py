@@ -92,6 +92,14 @@ FAMILY.each(
     exact=True,
 )
 FAMILY.add("reshape to an input", lambda m: m.fn.reshape(PLAIN(m), m.types.Constant(np.int32([3, 4]))), exact=True)
+for name in ("reshape", "reinterpret"):
+    for kind in ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "bool", "float32"):
+        extents = feed([np.array([4, 3]).astype(kind)] * 3)
+        FAMILY.add(
+            f"{name} to {kind} extents",
+            lambda m, n=name, e=extents: getattr(m.fn, n)(PLAIN(m), shape=e(m)),
+            exact=True,
+        )
 FAMILY.each(
     "reinterpret",
     {"plain": PLAIN, "floats": FLOATS},

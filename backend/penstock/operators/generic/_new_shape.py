@@ -20,7 +20,7 @@ SHAPE_ARGUMENTS = (
         "Extents relative to the input's; a negative one is inferred.",
         tensor=True,
     ),
-    Argument("shape", "int32[]", None, "Extents of the output.", tensor=True),
+    Argument("shape", "int32[]", None, "Extents of the output.", tensor=True, any_integer=True),
     Argument(
         "src_dims",
         "int32[]",
