@@ -142,6 +142,9 @@ def records(tmp_path: Path) -> dict[str, list[str]]:
         {},
         {"random_shuffle": True, "initial_fill": 4},
         {"shuffle_after_epoch": True},
+        {"shuffle_after_epoch": True, "random_shuffle": True, "initial_fill": 3},
+        {"shuffle_after_epoch": True, "random_shuffle": True, "num_shards": 2, "shuffle_after_epoch_seed": 7},
+        {"shuffle_after_epoch": True, "stick_to_shard": True},
         {"num_shards": 3, "shard_id": 1, "pad_last_batch": True},
     ],
 )
@@ -253,8 +256,17 @@ def _mxnet_file(folder: Path) -> dict[str, str]:
     return {"path": str(folder / "a.rec"), "index_path": str(folder / "a.idx")}
 
 
-@pytest.mark.parametrize("arguments", [{}, {"random_shuffle": True}, {"shuffle_after_epoch": True}])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {},
+        {"random_shuffle": True},
+        {"shuffle_after_epoch": True},
+        {"shuffle_after_epoch": True, "random_shuffle": True, "initial_fill": 2, "num_shards": 2},
+        {"shuffle_after_epoch": True, "stick_to_shard": True},
+    ],
+)
 def test_mxnet(arguments: dict[str, Any], tmp_path: Path) -> None:
     paths = _mxnet_file(tmp_path)
     define: Callable[[Any], Any] = lambda m: tuple(m.fn.readers.mxnet(**paths, **arguments))  # noqa: E731
-    assert not difference(define, 3, iterations=4, exact=True)
+    assert not difference(define, 3, iterations=9, exact=True)

@@ -290,6 +290,17 @@ def test_tfrecord_errors(records: dict[str, str], feature: tuple[str, Any], mess
         _run(lambda: list(fn.readers.tfrecord(features=dict([feature]), **records).values()), 1)
 
 
+def test_records_are_shuffled_both_before_epochs_and_while_read(tmp_path: Path) -> None:
+    _write_records(tmp_path / "a.tfrecord", [{"label": [i]} for i in range(9)])
+    paths = {"path": str(tmp_path / "a.tfrecord"), "index_path": str(tmp_path / "a.idx")}
+    features = {"label": tfrecord.FixedLenFeature([1], tfrecord.int64, -1)}
+    shuffled = {"random_shuffle": True, "initial_fill": 4, "shuffle_after_epoch": True, "seed": 5}
+    pipeline = _pipeline(lambda: fn.readers.tfrecord(features=features, **paths, **shuffled)["label"], 9)
+    epochs = [np.concatenate([np.array(sample) for sample in pipeline.run()[0]]).tolist() for _ in range(3)]
+    # DALI's.
+    assert epochs == [[1, 3, 2, 5, 6, 8, 4, 0, 7], [1, 2, 5, 3, 6, 7, 8, 0, 4], [0, 4, 2, 3, 7, 5, 1, 8, 6]]
+
+
 def test_tfrecord_pipelines_are_saved(records: dict[str, str]) -> None:
     from penstock import Pipeline
 

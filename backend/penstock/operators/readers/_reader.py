@@ -45,7 +45,7 @@ EPOCH_SHUFFLE_ARGUMENTS = (
         "shuffle_after_epoch",
         "bool",
         False,
-        "Shuffle all samples before each epoch; excludes `random_shuffle` and `stick_to_shard`.",
+        "Shuffle all samples before each epoch; excludes `stick_to_shard` and, in some readers, `random_shuffle`.",
     ),
     Argument("shuffle_after_epoch_seed", "int64", None, "Seed of that shuffle; the same for all shards."),
 )

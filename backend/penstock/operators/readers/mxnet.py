@@ -52,6 +52,7 @@ class MXNet(Reader):
     """
 
     shuffles_list = False
+    shuffles_both_ways = True
     nothing_to_read = "RecordIO index file doesn't contain any indices"
 
     schema = Schema(

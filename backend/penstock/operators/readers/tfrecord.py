@@ -78,6 +78,7 @@ class TFRecord(Reader):
     """
 
     shuffles_list = False
+    shuffles_both_ways = True
     nothing_to_read = "Content of index files should not be empty"
 
     schema = Schema(
