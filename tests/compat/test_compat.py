@@ -268,6 +268,19 @@ def test_private_names_that_programs_import(installed: None) -> None:
     assert numba_function._check_cuda_compatibility(False) == (cuda.device_count() > 0)
 
 
+def test_private_attributes_that_programs_read(installed: None, tmp_path: Path) -> None:
+    dynamic = importlib.import_module("nvidia.dali.experimental.dynamic")
+    pipeline = importlib.import_module("nvidia.dali").Pipeline(batch_size=1, num_threads=3, device_id=None)
+    assert pipeline._num_threads == 3  # private: DALI's tests read it
+    (tmp_path / "a").mkdir()
+    for i in range(5):
+        (tmp_path / "a" / f"{i}.jpg").write_bytes(b"x")
+    reader = dynamic.readers.File(file_root=str(tmp_path))
+    assert reader._op_backend is None  # private: as above
+    assert len(list(reader.next_epoch(batch_size=2))) == 3
+    assert reader._op_backend.GetReaderMeta()["epoch_size_padded"] == 5  # private: as above
+
+
 def test_messages_have_the_names_that_the_program_wrote(installed: None) -> None:
     dali = importlib.import_module("nvidia.dali")
     numbers = dali.types.Constant(np.zeros((3, 2)))

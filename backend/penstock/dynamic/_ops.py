@@ -106,6 +106,17 @@ class ReaderState(str):
     __slots__ = ()
 
 
+class _ReadingBackend:
+    """What DALI's programs ask about a reader in use."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+
+    def GetReaderMeta(self) -> ReaderMeta:
+        """See :meth:`Reader.get_metadata`."""
+        return self._reader.get_metadata()
+
+
 class Reader:
     """Reads a data set. :meth:`next_epoch` goes through it once.
 
@@ -275,6 +286,10 @@ class Reader:
         operator: Given = self._operator().operator
         meta: ReaderMeta = operator.reader_meta()
         return meta
+
+    @property
+    def _op_backend(self) -> _ReadingBackend | None:
+        return None if self._bound is None else _ReadingBackend(self)
 
     # -- checkpoints -----------------------------------------------------------------------------------------------
 

@@ -191,6 +191,9 @@ class Pipeline:
         """CPU threads."""
         return self.settings.num_threads
 
+    # DALI's programs read this attribute, too.
+    _num_threads = num_threads
+
     @property
     def device_id(self) -> int | None:
         """The GPU, or None."""
