@@ -9,8 +9,9 @@ __global__ void prepare(const int64 *__restrict__, const Given *__restrict__ mat
     double *target = reinterpret_cast<double *>(p.target), m[9];
     for (int i = 0; i < 9; i++) m[i] = source[i];
     if (p.to_centres) {
-        for (int i = 0; i < 6; i++) m[i] -= 0.5 * m[6 + i % 3];
-        for (int i = 0; i < 9; i += 3) m[i + 2] += 0.5 * m[i] + 0.5 * m[i + 1];
+        // In single precision and this order, which decide ties.
+        for (int i = 0; i < 9; i += 3) m[i + 2] = float(m[i + 2]) + (0.5f * float(m[i]) + 0.5f * float(m[i + 1]));
+        for (int i = 0; i < 6; i++) m[i] = float(m[i]) - 0.5f * float(m[6 + i % 3]);
     }
     double minors[9], determinant = 0.0;
     for (int i = 0; i < 3; i++) {
@@ -24,14 +25,22 @@ __global__ void prepare(const int64 *__restrict__, const Given *__restrict__ mat
     for (int i = 0; i < 9; i++) target[i] = !p.inverted ? m[i] : determinant != 0.0 ? minors[i] / determinant : 0.0;
 }
 
+// One homogeneous coordinate, rounded where the CPU rounds it: `whole` pixels of a row are computed in blocks.
+__device__ inline double coordinate(const double *m, double x, double y, int) { return m[0] * x + m[1] * y + m[2]; }
+
+__device__ inline float coordinate(const double *m, float x, float y, int whole) {
+    float product = float(m[1]) * y, offset = float(m[2]);
+    return x < whole ? fmaf(float(m[0]), x, product + offset) : fmaf(float(m[0]), x, product) + offset;
+}
+
 // Input coordinates of an output pixel; far outside where the homography has none.
 template <typename Real>
-__device__ inline void position(const double *m, Real x, Real y, Real &sx, Real &sy) {
+__device__ inline void position(const double *m, Real x, Real y, int whole, Real &sx, Real &sy) {
     const Real far = Real(1e9);
-    Real w = Real(m[6]) * x + Real(m[7]) * y + Real(m[8]);
+    Real w = coordinate(m + 6, x, y, whole);
     sx = sy = -far;
     if (w == Real(0)) return;
-    Real px = (Real(m[0]) * x + Real(m[1]) * y + Real(m[2])) / w, py = (Real(m[3]) * x + Real(m[4]) * y + Real(m[5])) / w;
+    Real px = coordinate(m, x, y, whole) / w, py = coordinate(m + 3, x, y, whole) / w;
     // NaN is far outside, too.
     if (px > -far) sx = px < far ? px : far;
     if (py > -far) sy = py < far ? py : far;
@@ -75,12 +84,12 @@ __device__ inline Taps taps_of(const Perspective &p, const double *m, int x, int
     // The precision decides which pixel is nearest at ties; this is the reference's.
     if (p.coarse) {
         double sx, sy;
-        position<double>(m, x, y, sx, sy);
+        position<double>(m, x, y, 0, sx, sy);
         taps.x = weights_at(p.taps, rint(sx * 32) / 32, taps.wx);
         taps.y = weights_at(p.taps, rint(sy * 32) / 32, taps.wy);
     } else {
         float sx, sy;
-        position<float>(m, x, y, sx, sy);
+        position<float>(m, x, y, p.out_width / 16 * 16, sx, sy);
         taps.x = weights_at(p.taps, sx, taps.wx);
         taps.y = weights_at(p.taps, sy, taps.wy);
     }
