@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,20 @@ from penstock.plugin.transformers import ImageProcessor
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from processors import APART, BACKENDS, CONFIGURATIONS, FAMILIES, SMALL, VIDEOS, backends_of, ours, pictures, videos
+from processors import (
+    APART,
+    BACKENDS,
+    CONFIGURATIONS,
+    FAMILIES,
+    SMALL,
+    VIDEOS,
+    backends_of,
+    ours,
+    pictures,
+    result_or_refusal,
+    strange_files,
+    videos,
+)
 from record import FAMILIES_RECORDED, PICTURE_MOST, PICTURES, PROCESSED, digest_of
 
 
@@ -48,6 +62,34 @@ def test_families_equal_what_transformers_gave(name: str) -> None:
         assert [{key: digest_of(value) for key, value in result.items()} for result in results] == recorded[
             f"{name} {backend}"
         ]
+
+
+@pytest.mark.parametrize("name", [*SMALL, *FAMILIES])
+def test_strange_files_become_what_transformers_made_of_them_or_are_refused_as_well(name: str) -> None:
+    recorded = json.loads(FAMILIES_RECORDED.read_text())
+    family = presets.read_configuration(CONFIGURATIONS[name])
+    for backend in backends_of(name):
+        pipeline = presets.preset(CONFIGURATIONS[name], batch_size=1, backend=backend)
+        results = {
+            what: result_or_refusal(partial(ours, pipeline, family, [np.frombuffer(file, np.uint8)]))
+            for what, file in strange_files().items()
+        }
+        pipeline.close()
+        assert results == recorded[f"strange {name} {backend}"]
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "told"),
+    [
+        ("glm4v-small", "700 x 3", "up to 200 is taken"),
+        ("sam-small", "2 x 400", "Of an image of 400 x 2 pixels, nothing would be left: 32 x 0 pixels"),
+    ],
+)
+def test_what_is_refused_is_told(name: str, file: str, told: str) -> None:
+    pipeline = presets.preset(CONFIGURATIONS[name], batch_size=1)
+    with pytest.raises(ValueError, match=told):
+        pipeline.run(images=[np.frombuffer(strange_files()[file], np.uint8)])
+    pipeline.close()
 
 
 @pytest.mark.parametrize("name", VIDEOS)
