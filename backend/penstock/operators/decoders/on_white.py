@@ -24,7 +24,7 @@ from penstock.schema.example_data import Example, photo_files
 
 @register_operator
 class OnWhite(ImageDecoder):
-    """Decodes images as `decoders.image` does, and puts transparent ones (PNG, WebP, GIF) on a white background.
+    """Decodes images as `decoders.image` does, and puts transparent ones (PNG, WebP, GIF, TIFF) on a white background.
 
     Decoders return the colours that a file stores for transparent pixels. Image processors of `transformers`, which this
     operator follows, show such images as a browser does on a white page. CMYK, and colours of 16 bits, become RGB as Pillow
