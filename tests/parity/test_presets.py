@@ -110,8 +110,23 @@ def test_videos_of_one_frame_and_settings_that_are_not_followed() -> None:
         presets.preset({**VIDEOS["qwen2-vl"], "cap_pixels_per_frame": True})
     with pytest.raises(presets.PresetError, match="no variant of `pil`"):
         presets.preset(VIDEOS["qwen2-vl"], backend="pil")
-    with pytest.raises(presets.PresetError, match="Tokens of videos are not counted"):
+    with pytest.raises(ValueError, match=r"A size has frames, height, width, which are positive\. Got: \(10, 10\)"):
         presets.count_tokens(VIDEOS["qwen2-vl"], [(10, 10)])
+
+
+@pytest.mark.parametrize("name", VIDEOS)
+def test_tokens_of_videos_are_those_of_their_grids(name: str) -> None:
+    sizes = [
+        (frames, height, width) for frames in (1, 2, 3, 6, 11) for height, width in ((20, 31), (70, 64), (140, 22))
+    ]
+    # Qwen3-VL takes no video of one frame.
+    sizes = sizes[3:] if name == "qwen3-vl" else sizes
+    pipeline = presets.preset(VIDEOS[name], batch_size=len(sizes))
+    patches, grids = pipeline.run(videos=[np.zeros((*size, 3), np.uint8) for size in sizes])
+    merged = [int(np.prod(np.array(grid))) // 4 for grid in grids]
+    assert [shape[0] // 4 for shape in patches.shape()] == merged
+    pipeline.close()
+    assert presets.count_tokens(VIDEOS[name], sizes) == merged
 
 
 def test_processors_are_called_as_those_of_transformers(tmp_path: Path) -> None:
