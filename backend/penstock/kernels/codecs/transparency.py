@@ -48,12 +48,14 @@ def decode_on_white_in_process(encoded: np.ndarray, output: np.ndarray) -> bool:
     from PIL import Image, ImageOps
 
     with reading_with_pillow(encoded.data) as image:
+        transparent = "A" in image.getbands() or image.info.get("transparency") is not None
+        if not (transparent or image.mode == "CMYK" or (image.mode == "RGB" and _is_deep(image, encoded))):
+            return False
+        # This decodes.
         upright = ImageOps.exif_transpose(image)
-        if "A" in image.getbands() or image.info.get("transparency") is not None:
+        if transparent:
             page = Image.new("RGBA", upright.size, "white")
             upright = Image.alpha_composite(page, upright.convert("RGBA"))
-        elif image.mode != "CMYK" and not (image.mode == "RGB" and _is_deep(image, encoded)):
-            return False
         pixels = np.asarray(upright.convert("RGB"))
     if pixels.shape != output.shape:
         return False
