@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -255,6 +256,50 @@ def picture_of(data: bytes) -> Picture:
     """A file, and what `transformers.image_utils.load_image` makes of it."""
     image = ImageOps.exif_transpose(Image.open(io.BytesIO(data)))
     return Picture(np.frombuffer(data, np.uint8), image.convert("RGB"))
+
+
+def strange_files() -> dict[str, bytes]:
+    """Files of which little is left, or whose colours are stored otherwise, all without transparency."""
+    import cv2
+
+    rng = np.random.default_rng(9)
+    pixels = rng.integers(0, 256, (37, 53, 4), np.uint8)
+    plain = Image.fromarray(pixels[..., :3])
+    extents = ((1, 1), (1, 2), (30, 1), (1, 200), (201, 1), (2, 400), (401, 2), (700, 3))
+    images = {f"{height} x {width}": rng.integers(0, 256, (height, width, 3), np.uint8) for height, width in extents}
+    given = {
+        **{name: (Image.fromarray(image), "PNG") for name, image in images.items()},
+        "a pixel": (Image.fromarray(images["1 x 1"]), "JPEG"),
+        "palette": (plain.quantize(30), "PNG"),
+        "gray": (plain.convert("L"), "JPEG"),
+        "1 bit": (plain.convert("1"), "PNG"),
+        "CMYK": (Image.fromarray(pixels, "CMYK"), "JPEG"),
+        "CMYK, TIFF": (Image.fromarray(pixels, "CMYK"), "TIFF"),
+    }
+    files = {}
+    for name, (image, kind) in given.items():
+        held = io.BytesIO()
+        image.save(held, kind)
+        files[name] = held.getvalue()
+    deep = rng.integers(0, 65536, (37, 53, 3), np.uint16)
+    return files | {"16 bits": bytes(cv2.imencode(".png", deep)[1])}
+
+
+REFUSED = "refused"
+
+
+def result_or_refusal(compute: Callable[[], Mapping[str, Any]]) -> str:
+    """A digest of all that is computed, or that it was refused."""
+    try:
+        result = compute()
+    except (ValueError, RuntimeError, ZeroDivisionError):
+        return REFUSED
+    digest = hashlib.blake2b(digest_size=12)
+    for name in sorted(result):
+        array = np.ascontiguousarray(result[name])
+        digest.update(f"{name} {array.dtype} {array.shape}".encode())
+        digest.update(array)
+    return digest.hexdigest()
 
 
 def photographs(folder: Path, count: int, seed: int = 0) -> Iterator[Picture]:

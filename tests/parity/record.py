@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,10 @@ from processors import (
     backends_of,
     by_transformers,
     by_video_processor,
+    picture_of,
     pictures,
+    result_or_refusal,
+    strange_files,
     videos,
 )
 from resizing import cases, expected
@@ -68,6 +72,13 @@ def _families() -> dict[str, Any]:
             recorded[f"{name} {backend}"] = [
                 {key: digest_of(value) for key, value in result.items()} for result in results
             ]
+    strange = {what: picture_of(file).image for what, file in strange_files().items()}
+    for name in (*SMALL, *FAMILIES):
+        for backend in backends_of(name):
+            recorded[f"strange {name} {backend}"] = {
+                what: result_or_refusal(partial(by_transformers, CONFIGURATIONS[name], backend, [image]))
+                for what, image in strange.items()
+            }
     for name, configuration in VIDEOS.items():
         results = by_video_processor(configuration, videos())
         recorded[f"video {name}"] = {key: digest_of(value) for key, value in results.items()}

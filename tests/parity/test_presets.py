@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,20 @@ from penstock.plugin.transformers import ImageProcessor
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from processors import APART, BACKENDS, CONFIGURATIONS, FAMILIES, SMALL, VIDEOS, backends_of, ours, pictures, videos
+from processors import (
+    APART,
+    BACKENDS,
+    CONFIGURATIONS,
+    FAMILIES,
+    SMALL,
+    VIDEOS,
+    backends_of,
+    ours,
+    pictures,
+    result_or_refusal,
+    strange_files,
+    videos,
+)
 from record import FAMILIES_RECORDED, PICTURE_MOST, PICTURES, PROCESSED, digest_of
 
 
@@ -50,6 +64,34 @@ def test_families_equal_what_transformers_gave(name: str) -> None:
         ]
 
 
+@pytest.mark.parametrize("name", [*SMALL, *FAMILIES])
+def test_strange_files_become_what_transformers_made_of_them_or_are_refused_as_well(name: str) -> None:
+    recorded = json.loads(FAMILIES_RECORDED.read_text())
+    family = presets.read_configuration(CONFIGURATIONS[name])
+    for backend in backends_of(name):
+        pipeline = presets.preset(CONFIGURATIONS[name], batch_size=1, backend=backend)
+        results = {
+            what: result_or_refusal(partial(ours, pipeline, family, [np.frombuffer(file, np.uint8)]))
+            for what, file in strange_files().items()
+        }
+        pipeline.close()
+        assert results == recorded[f"strange {name} {backend}"]
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "told"),
+    [
+        ("glm4v-small", "700 x 3", "up to 200 is taken"),
+        ("sam-small", "2 x 400", "Of an image of 400 x 2 pixels, nothing would be left: 32 x 0 pixels"),
+    ],
+)
+def test_what_is_refused_is_told(name: str, file: str, told: str) -> None:
+    pipeline = presets.preset(CONFIGURATIONS[name], batch_size=1)
+    with pytest.raises(ValueError, match=told):
+        pipeline.run(images=[np.frombuffer(strange_files()[file], np.uint8)])
+    pipeline.close()
+
+
 @pytest.mark.parametrize("name", VIDEOS)
 def test_videos_equal_what_transformers_gave(name: str) -> None:
     recorded = json.loads(FAMILIES_RECORDED.read_text())[f"video {name}"]
@@ -68,8 +110,23 @@ def test_videos_of_one_frame_and_settings_that_are_not_followed() -> None:
         presets.preset({**VIDEOS["qwen2-vl"], "cap_pixels_per_frame": True})
     with pytest.raises(presets.PresetError, match="no variant of `pil`"):
         presets.preset(VIDEOS["qwen2-vl"], backend="pil")
-    with pytest.raises(presets.PresetError, match="Tokens of videos are not counted"):
+    with pytest.raises(ValueError, match=r"A size has frames, height, width, which are positive\. Got: \(10, 10\)"):
         presets.count_tokens(VIDEOS["qwen2-vl"], [(10, 10)])
+
+
+@pytest.mark.parametrize("name", VIDEOS)
+def test_tokens_of_videos_are_those_of_their_grids(name: str) -> None:
+    sizes = [
+        (frames, height, width) for frames in (1, 2, 3, 6, 11) for height, width in ((20, 31), (70, 64), (140, 22))
+    ]
+    # Qwen3-VL takes no video of one frame.
+    sizes = sizes[3:] if name == "qwen3-vl" else sizes
+    pipeline = presets.preset(VIDEOS[name], batch_size=len(sizes))
+    patches, grids = pipeline.run(videos=[np.zeros((*size, 3), np.uint8) for size in sizes])
+    merged = [int(np.prod(np.array(grid))) // 4 for grid in grids]
+    assert [shape[0] // 4 for shape in patches.shape()] == merged
+    pipeline.close()
+    assert presets.count_tokens(VIDEOS[name], sizes) == merged
 
 
 def test_processors_are_called_as_those_of_transformers(tmp_path: Path) -> None:

@@ -111,7 +111,7 @@ class ImageProcessor(_Processor):
 
     preprocess = __call__
 
-    def count_tokens(self, sizes: Sequence[tuple[int, int]], **model: int) -> list[int]:
+    def count_tokens(self, sizes: Sequence[Sequence[int]], **model: int) -> list[int]:
         """How many vision tokens images of these heights and widths become: see :func:`penstock.presets.count_tokens`."""
         return count_tokens(self._configuration, sizes, **model)
 

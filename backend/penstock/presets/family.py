@@ -110,6 +110,15 @@ class Family:
         """How many vision tokens an image becomes; ``model``: the values that :attr:`tells_by` names."""
         raise PresetError(f"{type(self).__name__} does not tell how many tokens an image becomes")
 
+    def tokens_of(self, size: Sequence[int], model: Mapping[str, int]) -> int:
+        """The same, by a size as :func:`count_tokens` takes it.
+
+        Raises:
+            ValueError: it is none.
+        """
+        height, width = checked_extents(size, ("height", "width"))
+        return self.tokens(height, width, model)
+
     def joined(self, images: Sequence[Features]) -> Values:
         """What the processor gives of several images: one array for each name, or a list where their shapes differ."""
         return {
@@ -249,6 +258,17 @@ def size_of(value: object, square: bool, what: str, *forms: frozenset[str]) -> d
         raise PresetError(f"{what} is a number, or has {told}. Got: {value!r}")
     if min(size.values(), default=1) < 1:
         raise PresetError(f"{what} is positive. Got: {value!r}")
+    return size
+
+
+def checked_extents(size: Sequence[int], names: Sequence[str]) -> Sequence[int]:
+    """A size that has these extents.
+
+    Raises:
+        ValueError: it has others.
+    """
+    if len(size) != len(names) or min(size) < 1:
+        raise ValueError(f"A size has {', '.join(names)}, which are positive. Got: {tuple(size)}")
     return size
 
 

@@ -18,6 +18,7 @@ from penstock.presets.family import (
     ImageFamily,
     PresetError,
     Values,
+    checked_extents,
     extended,
     image_sizes,
     named,
@@ -148,8 +149,13 @@ class VideoFamily(PatchFamily):
         if self.cap_pixels_per_frame:
             raise PresetError("`cap_pixels_per_frame`: no preset bounds a video's pixels by its frames")
 
-    def tokens(self, height: int, width: int, model: Mapping[str, int]) -> int:
-        raise PresetError("Tokens of videos are not counted: they depend on the number of frames")
+    def tokens_of(self, size: Sequence[int], model: Mapping[str, int]) -> int:
+        frames, height, width = checked_extents(size, ("frames", "height", "width"))
+        fit = Fit(height, width, height, width)
+        if self.do_resize:
+            bounds = SizeArguments(self._factor, self.size["shortest_edge"], self.size["longest_edge"], frames=frames)
+            fit = fitted(self.rule, height, width, bounds)
+        return -(-frames // self.temporal_patch_size) * (fit.height // self._factor) * (fit.width // self._factor)
 
 
 QWEN2_VL_VIDEO = VideoFamily(size={"shortest_edge": 128 * 28 * 28, "longest_edge": 28 * 28 * 768}, **OPENAI)

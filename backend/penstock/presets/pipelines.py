@@ -98,12 +98,12 @@ def _videos(family: Family, encoded: bool) -> DataNode:
 _SOURCES: dict[str, Callable[[Family, bool], DataNode]] = {"images": _images, "videos": _videos, "audio": _sounds}
 
 
-def count_tokens(configuration: Configuration, sizes: Sequence[tuple[int, int]], **model: int) -> list[int]:
-    """How many vision tokens images become, told by their sizes alone.
+def count_tokens(configuration: Configuration, sizes: Sequence[Sequence[int]], **model: int) -> list[int]:
+    """How many vision tokens images or videos become, told by their sizes alone.
 
     Args:
         configuration: as for :func:`preset`.
-        sizes: height and width of each image.
+        sizes: height and width of each image; frames, height and width of each video.
         model: what the count depends on beside these settings, as the model's own configuration has it: `patch_size`
             (CLIP, LLaVA and others), `image_seq_length` of a tile (InternVL), `image_seq_len` (Idefics3, SmolVLM),
             `spatial_merge_size` (Pixtral), `max_tiles` (OneVision, 9 of `anyres_max_9`), `pixel_shuffle_ratio_inverse` (Llama
@@ -111,17 +111,19 @@ def count_tokens(configuration: Configuration, sizes: Sequence[tuple[int, int]],
 
     Raises:
         PresetError: no preset follows the configuration, or the model's values are not those that are needed.
-        ValueError: the processor refuses an image of such a size.
+        ValueError: the processor refuses an image of such a size, or it is none.
 
     Example:
         >>> count_tokens({"image_processor_type": "Qwen2VLImageProcessor"}, [(853, 1280)])
         [1247]
+        >>> count_tokens({"video_processor_type": "Qwen2VLVideoProcessor"}, [(16, 720, 1280)])
+        [5760]
     """
     family = read_configuration(configuration)
     if set(model) != set(family.tells_by):
         told = ", ".join(f"`{name}`" for name in family.tells_by) or "nothing"
         raise PresetError(f"To count tokens, {told} of the model must be known. Got: {', '.join(model) or 'nothing'}")
-    return [family.tokens(height, width, model) for height, width in sizes]
+    return [family.tokens_of(size, model) for size in sizes]
 
 
 def content_key(configuration: Configuration, data: bytes, backend: str = "torchvision") -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 
+import cv2
 import numpy as np
 import pytest
 from PIL import Image, ImageOps
@@ -23,12 +24,18 @@ def file_of(image: Image.Image, kind: str, **options: object) -> bytes:
     return held.getvalue()
 
 
+def deep(kind: str) -> bytes:
+    """An image of 16 bits, which Pillow does not write."""
+    return bytes(cv2.imencode(kind, RNG.integers(0, 65536, (20, 30, 3), np.uint16))[1])
+
+
 def turned() -> Image.Exif:
     exif = Image.Exif()
     exif[274] = 6
     return exif
 
 
+CMYK = Image.fromarray(RNG.integers(0, 256, (20, 30, 4), np.uint8), "CMYK")
 FILES = {
     "jpeg": file_of(OPAQUE, "JPEG"),
     "png": file_of(OPAQUE, "PNG"),
@@ -40,6 +47,12 @@ FILES = {
     "a transparent colour": file_of(OPAQUE, "PNG", transparency=OPAQUE.getpixel((0, 0))),
     "webp with alpha": file_of(TRANSPARENT, "WEBP", lossless=True),
     "webp": file_of(OPAQUE, "WEBP", lossless=True),
+    "cmyk": file_of(CMYK, "JPEG"),
+    "cmyk, turned": file_of(CMYK, "JPEG", exif=turned()),
+    "tiff of cmyk": file_of(CMYK, "TIFF"),
+    "tiff": file_of(OPAQUE, "TIFF"),
+    "16 bits": deep(".png"),
+    "tiff of 16 bits": deep(".tiff"),
 }
 GIF = file_of(OPAQUE.quantize(20), "GIF", transparency=3)
 
@@ -89,11 +102,13 @@ def test_other_colours_and_types_are_refused(arguments: dict[str, object], messa
         define().build()
 
 
-@pytest.mark.parametrize(("isolation", "here"), [("all", set()), ("auto", {"png with alpha", "webp with alpha"})])
+@pytest.mark.parametrize(
+    ("isolation", "here"), [("all", set()), ("auto", {"png with alpha", "webp with alpha", "cmyk"})]
+)
 def test_files_are_decoded_where_the_pipeline_decodes(
     monkeypatch: pytest.MonkeyPatch, isolation: str, here: set[str]
 ) -> None:
-    names = ["png with alpha", "webp with alpha", "gif"]
+    names = ["png with alpha", "webp with alpha", "gif", "cmyk"]
     files = [FILES.get(name, GIF) for name in names]
     decoded_here: list[bytes] = []
 
@@ -104,7 +119,7 @@ def test_files_are_decoded_where_the_pipeline_decodes(
     in_process = transparency.decode_on_white_in_process
     monkeypatch.setattr(transparency, "decode_on_white_in_process", noted)
 
-    @pipeline_def(batch_size=3, num_threads=2, device_id=None, prefetch_queue_depth=1, isolate_decoders=isolation)
+    @pipeline_def(batch_size=4, num_threads=2, device_id=None, prefetch_queue_depth=1, isolate_decoders=isolation)
     def define() -> object:
         encoded = fn.external_source(name="files")
         return fn.decoders.on_white(encoded)

@@ -6,7 +6,7 @@ import numpy as np
 
 from penstock.data_types import RGB, UINT8, dtype_name
 from penstock.errors import PenstockError
-from penstock.kernels.codecs.transparency import decode_on_white, may_be_transparent
+from penstock.kernels.codecs.transparency import asks_pillow, decode_on_white
 from penstock.kernels.windows import Region
 from penstock.operators.decoders._examples import encoded_images
 from penstock.operators.decoders._images import (
@@ -24,10 +24,11 @@ from penstock.schema.example_data import Example, photo_files
 
 @register_operator
 class OnWhite(ImageDecoder):
-    """Decodes images as `decoders.image` does, and puts transparent ones (PNG, WebP, GIF) on a white background.
+    """Decodes images as `decoders.image` does, and puts transparent ones (PNG, WebP, GIF, TIFF) on a white background.
 
     Decoders return the colours that a file stores for transparent pixels. Image processors of `transformers`, which this
-    operator follows, show such images as a browser does on a white page.
+    operator follows, show such images as a browser does on a white page. CMYK, and colours of 16 bits, become RGB as Pillow
+    converts them.
 
     >>> images = fn.decoders.on_white(files)  # doctest: +SKIP
     """
@@ -54,14 +55,18 @@ class OnWhite(ImageDecoder):
     def _decode(self, sample: Sample[Encoded, DecodePlan], region: Region | None, output: np.ndarray) -> None:
         file = encoded_bytes(sample)
         try:
-            if output.size and may_be_transparent(file) and decode_on_white(file, output, sample.workspace.decoding):
+            if (
+                output.size
+                and asks_pillow(sample.plan.header)
+                and decode_on_white(file, output, sample.workspace.decoding)
+            ):
                 return
         except PenstockError as error:
             raise undecodable(error, sample) from None
         super()._decode(sample, region, output)
 
     def decode_part_into(self, sample: Sample[Encoded, DecodePlan], part: Region, output: np.ndarray) -> bool:
-        return not may_be_transparent(encoded_bytes(sample)) and super().decode_part_into(sample, part, output)
+        return not asks_pillow(sample.plan.header) and super().decode_part_into(sample, part, output)
 
     def decode_part(self, sample: Sample[Encoded, DecodePlan], part: Region) -> np.ndarray | None:
-        return None if may_be_transparent(encoded_bytes(sample)) else super().decode_part(sample, part)
+        return None if asks_pillow(sample.plan.header) else super().decode_part(sample, part)
