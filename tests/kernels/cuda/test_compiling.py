@@ -70,6 +70,7 @@ INSTANCES = {
     "sinc": ["resample_signals<uint8, int32>", "resample_signals<float, float>"],
     "spectrum": ["power_spectra<true>", "power_spectra<false>"],
     "taps": ["fill_taps"],
+    "video": ["convert<uint8, uint8, RGB>", "convert<uint16, float, GREY>", "convert<uint8, uint8, 2>"],
     "warp": ["prepare", "warp<uint8, uint8, 3>", "warp<int32, float, 0>"],
     "weighted_sums": ["weighted_sums"],
     "window": [
