@@ -154,7 +154,9 @@ class Cache:
                     file.write(piece)
                 place = self._place(name)
                 place.parent.mkdir(mode=0o700, exist_ok=True)
-                temporary.replace(place)
+                # Whoever counts meanwhile could miss it in both folders.
+                with self._ledger():
+                    temporary.replace(place)
             except BaseException:
                 temporary.unlink(missing_ok=True)
                 raise
@@ -187,7 +189,7 @@ class Cache:
 
     @contextlib.contextmanager
     def _ledger(self) -> Iterator[int]:
-        """The file that tells how many bytes are taken, for one thread of one process at a time."""
+        """The file that tells how many bytes are taken, for one thread of one process at a time, which may then count files."""
         ledger = os.open(self.folder / "used", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(ledger, fcntl.LOCK_EX)
