@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import cv2
@@ -78,6 +79,21 @@ def test_missing_data_is_told_with_the_input(tmp_path: Path) -> None:
     result = CliRunner().invoke(penstock, ["bench", str(tmp_path / "pipeline.py")])
     assert result.exit_code == 2
     assert "--data: No file is given for 'encoded': add encoded=FILE" in result.output
+
+
+def test_files_in_subfolders_are_data(photos: Path, tmp_path: Path) -> None:
+    (tmp_path / "pipeline.py").write_text(FED)
+    for name in ("cats", "dogs", ".thumbnails"):
+        (tmp_path / "data" / name).mkdir(parents=True)
+    arguments = ["bench", str(tmp_path / "pipeline.py"), "--data", str(tmp_path / "data"), "--seconds", "0.1"]
+    (tmp_path / "data" / ".thumbnails" / "cat.txt").write_text("not an image")
+    result = CliRunner().invoke(penstock, arguments)
+    assert result.exit_code == 2
+    assert f"There is no file in '{tmp_path / 'data'}' or its subfolders" in result.output
+    photo = next(iter(photos.iterdir()))
+    for name in ("cats", "dogs"):
+        shutil.copy(photo, tmp_path / "data" / name)
+    assert "samples/s" in invoke(*arguments)
 
 
 def test_a_video_input_cannot_be_measured(tmp_path: Path) -> None:

@@ -94,9 +94,12 @@ def _named(text: str, inputs: Collection[str]) -> tuple[str, Path]:
 
 def _files(path: Path) -> list[Path]:
     if path.is_dir():
-        found = sorted(file for file in path.iterdir() if file.is_file() and not file.name.startswith("."))
+        inside = ((file, file.relative_to(path).parts) for file in path.rglob("*"))
+        found = sorted(
+            file for file, parts in inside if file.is_file() and not any(part.startswith(".") for part in parts)
+        )
         if not found:
-            raise InputError(f"There is no file in '{path}'")
+            raise InputError(f"There is no file in '{path}' or its subfolders")
         return found
     if not path.is_file():
         raise InputError(f"'{path}' is not a file or folder")

@@ -9,6 +9,6 @@ data = click.option(
     "given",
     metavar="[NAME=]PATH",
     multiple=True,
-    help="A file, or a folder of files, for the pipeline's input NAME: images, recordings and the like as they are, arrays as "
+    help="A file, or a folder of files and subfolders, for the pipeline's input NAME: images, recordings and the like as they are, arrays as "
     ".npy. They are used again and again. Not needed for a pipeline that reads its data itself.",
 )
