@@ -53,7 +53,8 @@ def imported_from_elsewhere(node: ast.ImportFrom, module: str) -> Iterator[str]:
     part = module.split(".")[:2]
     for alias in node.names:
         parts = [*(node.module or "").split("."), alias.name]
-        is_module = PACKAGE.parent.joinpath(*parts).with_suffix(".py").exists()
+        path = PACKAGE.parent.joinpath(*parts)
+        is_module = path.is_dir() or path.with_suffix(".py").exists()
         modules = parts if is_module else parts[:-1]
         if (any(map(is_private, modules)) and parts[:2] != part) or (not is_module and is_private(alias.name)):
             yield ".".join(parts)

@@ -148,13 +148,6 @@ def _other(argument: Argument, value: Any) -> Any:
     return argument.default
 
 
-def _other(argument: Argument, value: Any) -> Any:
-    """The argument's default, so that samples differ, where it is as good a value."""
-    if argument.is_list or argument.default is None or argument.tensor_example is not None:
-        return value
-    return argument.default
-
-
 @pytest.mark.parametrize(("schema", "argument"), each_tensor_argument())
 def test_tensors_mean_what_constants_do(schema: Schema, argument: Argument) -> None:
     call, device = argument_call(schema, argument), devices(schema)[0]

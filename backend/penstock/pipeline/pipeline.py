@@ -21,6 +21,7 @@ from penstock.graph.placement import all_on_cpu
 from penstock.kernels.codecs.limits import Limits
 from penstock.passes import chosen_passes, improve
 from penstock.pipeline import current
+from penstock.pipeline.attributes import SettingsAttributes
 from penstock.pipeline.session import (
     Session,
     check_checkpointing,
@@ -43,7 +44,7 @@ from penstock.tensors import cuda
 _FINALIZER_TIMEOUT = 1.0
 
 
-class Pipeline:
+class Pipeline(SettingsAttributes):
     """A graph of operators, with everything needed to run it.
 
     Args:
@@ -173,146 +174,7 @@ class Pipeline:
         self._definition = Definition()
         self._session = Session(self.settings)
 
-    # -- settings ------------------------------------------------------------------------------------------------
-
-    @property
-    def batch_size(self) -> int | None:
-        """Deprecated: see :attr:`max_batch_size`."""
-        warnings.warn("batch_size is deprecated, please use max_batch_size instead", Warning, stacklevel=2)
-        return self.settings.batch_size
-
-    @property
-    def max_batch_size(self) -> int | None:
-        """The largest number of samples in a batch."""
-        return self.settings.batch_size
-
-    @property
-    def num_threads(self) -> int | None:
-        """CPU threads."""
-        return self.settings.num_threads
-
-    # DALI's programs read this attribute, too.
-    _num_threads = num_threads
-
-    @property
-    def device_id(self) -> int | None:
-        """The GPU, or None."""
-        return self.settings.device_id
-
-    @property
-    def seed(self) -> int | None:
-        """The seed given by the user, or None."""
-        return self.settings.seed
-
-    @property
-    def exec_pipelined(self) -> bool:
-        """Whether batches are prefetched, with CPU and GPU work in stages."""
-        return self.settings.exec_pipelined
-
-    @property
-    def exec_async(self) -> bool:
-        """Whether batches are prefetched in the background."""
-        return self.settings.exec_async
-
-    @property
-    def exec_dynamic(self) -> bool | None:
-        """The executor type, or True for the default: pipelined, asynchronous, with one queue depth."""
-        return self.settings.exec_dynamic
-
-    @property
-    def exec_separated(self) -> bool:
-        """Whether separate queue depths were given for CPU and GPU."""
-        return self.settings.exec_separated
-
-    @property
-    def stream_policy(self) -> StreamPolicy | None:
-        """The stream policy, which has no effect: there is one stream."""
-        return self.settings.stream_policy
-
-    @property
-    def concurrency(self) -> OperatorConcurrency | None:
-        """The operator concurrency, which has no effect: operators run in order."""
-        return self.settings.concurrency
-
-    @property
-    def passes(self) -> tuple[str, ...] | None:
-        """The names of the selected passes, in the order they run; None: all run."""
-        return self.settings.passes
-
-    @property
-    def max_pixels(self) -> int | None:
-        """The largest number of pixels of an encoded image, or of a video's frames; None: any number."""
-        return self.settings.limits.pixels
-
-    @property
-    def max_bytes(self) -> int | None:
-        """The largest number of bytes that one sample may decode to; None: any number."""
-        return self.settings.limits.bytes
-
-    @property
-    def max_frames(self) -> int | None:
-        """The largest number of frames of a video, or samples of a recording; None: any number."""
-        return self.settings.limits.frames
-
-    @property
-    def isolate_decoders(self) -> str:
-        """Which formats are decoded in worker processes: ``none``, ``auto`` or ``all``."""
-        return self.settings.isolate_decoders
-
-    @property
-    def trace(self) -> Trace | None:
-        """Where time went so far: see :class:`~penstock.runtime.trace.Trace`. None unless made with ``trace=True``."""
-        return self.executor.trace if self.settings.trace else None
-
-    @property
-    def set_affinity(self) -> bool:
-        """Whether the worker threads are bound to cores."""
-        return self.settings.set_affinity
-
-    @property
-    def max_streams(self) -> int:
-        """Deprecated: without effect."""
-        return -1
-
-    @property
-    def prefetch_queue_depth(self) -> int | dict[str, int]:
-        """The prefetch queue depth, as given."""
-        return self.settings.prefetch_queue_depth
-
-    @property
-    def cpu_queue_size(self) -> int:
-        """The number of batches prefetched on the CPU."""
-        return self.settings.depths[0]
-
-    @property
-    def gpu_queue_size(self) -> int:
-        """The number of batches prefetched on the GPU."""
-        return self.settings.depths[1]
-
-    @property
-    def default_cuda_stream_priority(self) -> int:
-        """Deprecated: without effect."""
-        return 0
-
-    @property
-    def enable_memory_stats(self) -> bool:
-        """Whether :meth:`executor_statistics` is available."""
-        return self.settings.enable_memory_stats
-
-    @property
-    def py_num_workers(self) -> int:
-        """Worker processes of parallel external sources."""
-        return self.settings.py_num_workers
-
-    @property
-    def py_start_method(self) -> str:
-        """How worker processes are started: ``fork`` or ``spawn``."""
-        return self.settings.py_start_method
-
-    @property
-    def is_restored_from_checkpoint(self) -> bool:
-        """Whether it continues from a checkpoint."""
-        return self._session.restored
+    # -- outputs ---------------------------------------------------------------------------------------------------
 
     @property
     def num_outputs(self) -> int:
@@ -672,6 +534,11 @@ class Pipeline:
             return {}
         return memory_statistics(self.executor)
 
+    @property
+    def trace(self) -> Trace | None:
+        """Where time went so far: see :class:`~penstock.runtime.trace.Trace`. None unless made with ``trace=True``."""
+        return self.executor.trace if self.settings.trace else None
+
     def fusion_statistics(self) -> dict[str, dict[str, int]]:
         """Whether fused operators ran fused: the number of samples fused, and run step by step, by reason.
 
@@ -797,6 +664,11 @@ class Pipeline:
             with open(filename, "wb") as file:
                 file.write(data)
         return data
+
+    @property
+    def is_restored_from_checkpoint(self) -> bool:
+        """Whether it continues from a checkpoint."""
+        return self._session.restored
 
     @property
     def iterator_state(self) -> Any:

@@ -1,6 +1,7 @@
 """How a pipeline runs: plan, executor, worker threads, sources."""
 
-from penstock.runtime.executor import Executor, Result, Watch
+from penstock.runtime.batches import Result, Watch
+from penstock.runtime.executor import Executor
 from penstock.runtime.plan import Plan, Step, Transfer
 from penstock.runtime.workers import WorkerPool
 

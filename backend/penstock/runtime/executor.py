@@ -9,16 +9,25 @@ import queue
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
 from enum import Enum, auto
 from time import perf_counter
-from types import TracebackType
-from typing import Any, Protocol
+from typing import Any
 
-from penstock.errors import CancelledError, OperatorError, PenstockError, operator_error
+from penstock.errors import OperatorError, operator_error
+from penstock.runtime.batches import (
+    Batch,
+    Result,
+    Watch,
+    check_batch_sizes,
+    kept_of,
+    local_failures,
+    nothing_left,
+    propagate_sources,
+)
 from penstock.runtime.plan import Plan, Step, Transfer
+from penstock.runtime.streams import PipelineStream
 from penstock.runtime.tolerance import SkippedSample, SkippedSamples, kept_samples, policy_for, tolerated
 from penstock.runtime.trace import Kind, Trace
 from penstock.runtime.workers import Parallel, WorkerPool
@@ -27,68 +36,6 @@ from penstock.schema.operator import Operator
 from penstock.schema.tolerance import RAISE, REPLACE
 from penstock.schema.workspace import Destination, SampleFailure, Workspace
 from penstock.tensors import HostPool, TensorList, TensorListGPU
-from penstock.tensors.cuda import require_cupy
-
-
-@dataclass
-class Result:
-    """The result of one run.
-
-    Attributes:
-        outputs: one batch for each output of the pipeline; failed samples are empty.
-        failures: errors by sample, if the run isolates them: an ``OperatorError``, or ``CancelledError``.
-        ready: the CUDA event after which GPU outputs are valid.
-        states: of the operators after this run, if checkpoints are enabled.
-        kept: if failed samples were skipped or replaced: for each sample of the outputs, its position in the batch.
-        taken: for each input operator, the ticket of the batch it returned.
-        stopped: all samples were cancelled: there are no outputs, and some sources may not have run.
-    """
-
-    outputs: list[TensorList] = field(default_factory=list)
-    failures: dict[int, PenstockError] = field(default_factory=dict)
-    ready: Any = None
-    states: dict[str, Any] | None = None
-    kept: list[int] | None = None
-    taken: dict[str, object] = field(default_factory=dict)
-    stopped: bool = False
-
-
-@dataclass
-class _Batch:
-    """A batch in flight.
-
-    Attributes:
-        size: number of samples.
-        iteration: its index.
-        isolate, watch: see :meth:`Executor.run_once`.
-        tolerant: whether samples that fail in readers and decoders are skipped or replaced, as these specify.
-        slots: the data so far.
-        destinations: of the pipeline's outputs, by slot.
-        tolerated: for each failed sample, its policy.
-        begun: the workspaces of operators that were started early, by node name.
-        result: the result so far.
-    """
-
-    size: int
-    iteration: int
-    isolate: bool
-    watch: Watch | None
-    slots: list[Any]
-    tolerant: bool = False
-    destinations: Mapping[int, Destination] = field(default_factory=dict)
-    begun: dict[str, Workspace] = field(default_factory=dict)
-    tolerated: dict[int, str] = field(default_factory=dict)
-    result: Result = field(default_factory=Result)
-
-
-class Watch(Protocol):
-    """Observes a run."""
-
-    def operator_ran(self, step: Step, seconds: float) -> None:
-        """Called after each operator, with the host's time for it (GPU work may still be in flight)."""
-
-    def cancelled(self) -> Collection[int]:
-        """The cancelled samples; polled before each operator."""
 
 
 class _Event(Enum):
@@ -103,22 +50,6 @@ class _Event(Enum):
 _IDLE_SECONDS = 0.002
 
 _NOTHING = contextlib.nullcontext()
-
-# Streams are never destroyed: results outlive their pipeline, and libraries free memory in the order of its stream.
-# Keeping them here matters for a pipeline in a reference cycle, whose stream would be finalized with it.
-_streams: list[object] = []
-_idle_streams: dict[int, list[object]] = {}
-
-
-def _take_stream(cupy: Any, device_id: int) -> object:
-    """A CUDA stream of the current device that no pipeline uses."""
-    try:
-        # Another thread may have taken the last one.
-        return _idle_streams.get(device_id, []).pop()
-    except IndexError:
-        stream = cupy.cuda.Stream(non_blocking=True)
-        _streams.append(stream)
-        return stream
 
 
 _prefetching: weakref.WeakSet[Executor] = weakref.WeakSet()
@@ -168,14 +99,14 @@ class Executor:
         self._tolerates = tolerated((step.node for step in plan.operators), on_error)
         self._depth = depth
         self._is_threaded = depth > 0 and not plan.is_cheap_on_host
-        self._stream: Any = None
+        self._stream = None if device_id is None else PipelineStream(device_id)
         self._events: queue.SimpleQueue[_Event] = queue.SimpleQueue()
         # When the last run began and returned, without a thread.
         self._began_at = self._returned_at = perf_counter()
         # Counts of batches that the prefetching thread has completed, and that the consumer has requested.
         self._completed = self._wanted = 0
         self._results: queue.SimpleQueue[Result | BaseException] = queue.SimpleQueue()
-        self._begun: deque[_Batch | Result | BaseException] = deque()
+        self._begun: deque[Batch | Result | BaseException] = deque()
         self._thread: threading.Thread | None = None
         self._finishing = False
         self._closed = False
@@ -261,13 +192,13 @@ class Executor:
         Otherwise the next batch comes first, to keep the decoders at work.
         """
         oldest = self._begun[0] if self._begun else None
-        if isinstance(oldest, _Batch) and oldest.begun and self._is_decoded(oldest):
+        if isinstance(oldest, Batch) and oldest.begun and self._is_decoded(oldest):
             try:
                 self._begun[0] = self._complete(oldest)
             except Exception as error:
                 self._begun[0] = error
 
-    def _is_decoded(self, batch: _Batch) -> bool:
+    def _is_decoded(self, batch: Batch) -> bool:
         return all(step.operator.is_ready(batch.begun[step.node.name]) for step in self.plan.early)
 
     def _complete_begun(self) -> None:
@@ -284,7 +215,7 @@ class Executor:
     def _is_fed(self) -> bool:
         return all(operator.has_data() for operator in self.input_operators.values())
 
-    def _begin_when_ready(self) -> _Batch:
+    def _begin_when_ready(self) -> Batch:
         """Starts the next batch as soon as the blocking sources have data."""
         for name, operator in self._blocking:
             with self.span(name, Kind.NO_INPUT):
@@ -358,9 +289,8 @@ class Executor:
         """Releases the resources for running, once nothing runs."""
         self.workers.close()
         self.plan.decoding.close()
-        if self._stream is not None and self.device_id is not None:
-            _idle_streams.setdefault(self.device_id, []).append(self._stream)
-            self._stream = None
+        if self._stream is not None:
+            self._stream.release()
 
     def finish(self, timeout: float | None = None) -> None:
         """Ends the prefetching thread after its current batch, without waiting for data any longer."""
@@ -399,10 +329,10 @@ class Executor:
         watch: Watch | None = None,
         tolerant: bool = False,
         destinations: Mapping[int, Destination] | None = None,
-    ) -> _Batch:
+    ) -> Batch:
         """Runs the steps that don't depend on operators started early, then starts those."""
         slots = [None] * self.plan.num_slots
-        batch = _Batch(
+        batch = Batch(
             self._batch_size(), self.iteration, isolate or tolerant, watch, slots, tolerant, destinations or {}
         )
         with self.run_context(), self.on_device():
@@ -420,7 +350,7 @@ class Executor:
             batch.result.states = self.plan.states([*self.plan.steps[: self.plan.num_prepared], *self.plan.early])
         return batch
 
-    def _complete(self, begun: _Batch | Result | BaseException) -> Result:
+    def _complete(self, begun: Batch | Result | BaseException) -> Result:
         """Runs the remaining steps of a batch, if there are any, or raises the error with which its start failed."""
         if isinstance(begun, Result):
             return begun
@@ -434,15 +364,15 @@ class Executor:
         if waiting and not result.stopped:
             with self.run_context(), self.on_device():
                 self._run_steps(begun, waiting)
-                if self.device_id is not None and not begun.tolerated:
-                    self._record_ready(result)
+                if self._stream is not None and not begun.tolerated:
+                    self._record_ready(result, self._stream)
         if result.stopped:
             result.taken = {}
         else:
             result.outputs = [begun.slots[slot] for slot in self.plan.outputs]
             if begun.tolerated:
                 result.kept = kept_samples(begun.size, begun.tolerated)
-                result.outputs = [_kept_of(batch, result.kept) for batch in result.outputs]
+                result.outputs = [kept_of(batch, result.kept) for batch in result.outputs]
         self._mark_ready(result)
         if result.states is not None:
             result.states = self.plan.states(waiting) | result.states
@@ -450,39 +380,28 @@ class Executor:
 
     def on_device(self) -> AbstractContextManager[None]:
         """Makes the pipeline's device and stream the current ones; does nothing on the CPU."""
-        return _NOTHING if self.device_id is None else _OnGpu(self, self.device_id)
-
-    def own_stream(self, device_id: int) -> AbstractContextManager[object]:
-        """The stream, taken when it is first needed; the device is the current one."""
-        if self._stream is None:
-            self._stream = _take_stream(require_cupy(), device_id)
-        stream: AbstractContextManager[object] = self._stream
-        return stream
+        return _NOTHING if self._stream is None else self._stream.as_current()
 
     def _mark_ready(self, result: Result) -> None:
         """Marks a result as ready once all work submitted to the pipeline's stream so far is done."""
-        if self.device_id is not None and result.ready is None:
+        if self._stream is not None and result.ready is None:
             with self.on_device():
-                self._record_ready(result)
+                self._record_ready(result, self._stream)
 
-    def _record_ready(self, result: Result) -> None:
+    def _record_ready(self, result: Result, stream: PipelineStream) -> None:
         # A thread that waits for the event should sleep, and leave the driver to this thread.
-        event = require_cupy().cuda.Event(block=self._thread is not None, disable_timing=True)
-        result.ready = self._stream.record(event)
+        result.ready = stream.event(block=self._thread is not None)
 
     @property
     def stream(self) -> Any:
         """The CuPy stream of GPU work; None if the pipeline uses no GPU."""
-        if self.device_id is not None and self._stream is None:
-            with self.on_device():
-                pass
-        return self._stream
+        return None if self._stream is None else self._stream.stream
 
-    def _run_steps(self, batch: _Batch, steps: Sequence[Step | Transfer]) -> None:
+    def _run_steps(self, batch: Batch, steps: Sequence[Step | Transfer]) -> None:
         """Runs steps in order, until all samples are cancelled or have failed."""
         slots, watch = batch.slots, batch.watch
         for step in steps:
-            if watch is not None and _nothing_left(batch.result.failures, watch.cancelled(), batch.size):
+            if watch is not None and nothing_left(batch.result.failures, watch.cancelled(), batch.size):
                 batch.result.stopped = True
                 return
             if isinstance(step, Step):
@@ -518,9 +437,9 @@ class Executor:
     def run_step(self, step: Step, slots: list[Any], batch_size: int) -> None:
         """Runs one operator alone, on the data in ``slots``."""
         with self.on_device():
-            self._run_operator(step, _Batch(batch_size, self.iteration, False, None, slots))
+            self._run_operator(step, Batch(batch_size, self.iteration, False, None, slots))
 
-    def _workspace(self, step: Step, batch: _Batch) -> Workspace:
+    def _workspace(self, step: Step, batch: Batch) -> Workspace:
         """The workspace of an operator for a batch."""
         slots = batch.slots
         inputs = [slots[slot] for slot in step.inputs]
@@ -544,10 +463,10 @@ class Executor:
             outputs = enumerate(step.outputs)
             workspace.destinations = {n: batch.destinations[slot] for n, slot in outputs if slot in batch.destinations}
         if batch.result.failures:
-            workspace.failures = _local_failures(batch.result.failures, workspace)
+            workspace.failures = local_failures(batch.result.failures, workspace)
         return workspace
 
-    def _begin_operator(self, step: Step, batch: _Batch) -> None:
+    def _begin_operator(self, step: Step, batch: Batch) -> None:
         workspace = self._workspace(step, batch)
         try:
             self._attempt(step, workspace, step.operator.begin)
@@ -558,7 +477,7 @@ class Executor:
         if workspace.failures:
             self._note_failures(step, workspace, batch)
 
-    def _run_operator(self, step: Step, batch: _Batch) -> None:
+    def _run_operator(self, step: Step, batch: Batch) -> None:
         workspace = batch.begun.pop(step.node.name, None) or self._workspace(step, batch)
         try:
             self._attempt(step, workspace, step.operator.run)
@@ -566,7 +485,7 @@ class Executor:
             # Samples and workspace refer to each other: the buffers would stay in use until the next garbage collection.
             workspace.samples = []
         if not step.node.schema.merges:
-            _propagate_sources(workspace)
+            propagate_sources(workspace)
         for slot, outputs in zip(step.outputs, workspace.outputs):
             if outputs.positions is None:
                 outputs.positions = workspace.positions
@@ -581,7 +500,7 @@ class Executor:
         failure: tuple[BaseException, int | None] | None = None
         try:
             if not step.node.schema.merges:
-                _check_batch_sizes(workspace)
+                check_batch_sizes(workspace)
             if self.trace is None:
                 action(workspace)
             else:
@@ -603,7 +522,7 @@ class Executor:
         parallel = self.workers.parallel
         return parallel if self.trace is None else self.trace.parallel(parallel, step.node.name)
 
-    def _note_failures(self, step: Step, workspace: Workspace, batch: _Batch) -> None:
+    def _note_failures(self, step: Step, workspace: Workspace, batch: Batch) -> None:
         """Sets the samples that failed in an operator aside, with errors that name it."""
         positions = workspace.positions
         for index, cause in workspace.failures.items():
@@ -615,7 +534,7 @@ class Executor:
                     sources = [infos[index] for infos in named if infos]
                     self._tolerate(step, batch, position, next(filter(None, sources), ""))
 
-    def _tolerate(self, step: Step, batch: _Batch, position: int, source: str) -> None:
+    def _tolerate(self, step: Step, batch: Batch, position: int, source: str) -> None:
         """Records that a sample is skipped or replaced; raises its error if neither applies, or if there are too
         many."""
         error = batch.result.failures[position]
@@ -642,82 +561,5 @@ class Executor:
         return moved
 
 
-class _OnGpu:
-    """Makes a device, and an executor's stream on it, the current ones while it lasts."""
-
-    __slots__ = ("_device", "_device_id", "_executor", "_stream")
-
-    def __init__(self, executor: Executor, device_id: int) -> None:
-        self._executor, self._device_id = executor, device_id
-
-    def __enter__(self) -> None:
-        self._device = require_cupy().cuda.Device(self._device_id)
-        self._device.__enter__()
-        try:
-            self._stream = self._executor.own_stream(self._device_id)
-            self._stream.__enter__()
-        except BaseException:
-            self._device.__exit__()
-            raise
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        try:
-            self._stream.__exit__(kind, error, traceback)
-        finally:
-            self._device.__exit__(kind, error, traceback)
-
-
 def _closed_while_waiting() -> RuntimeError:
     return RuntimeError("The pipeline was closed while a batch of it was waited for.")
-
-
-def _check_batch_sizes(workspace: Workspace) -> None:
-    if len(workspace.inputs) + len(workspace.arguments) < 2:
-        return
-    sizes = {len(batch) for batch in [*workspace.inputs, *workspace.arguments.values()]}
-    if len(sizes) > 1:
-        parts = any(batch.positions is not None for batch in [*workspace.inputs, *workspace.arguments.values()])
-        advice = ". What belongs to a sample is given to its parts by `fn.spread`" if parts else ""
-        raise RuntimeError(f"Batch size clash: the inputs have {', '.join(map(str, sorted(sizes)))} samples{advice}")
-
-
-def _kept_of(batch: TensorList, kept: Sequence[int]) -> TensorList:
-    """The samples to return of an output, or their parts."""
-    ranges = [range(*batch.made_of(position, position + 1)) for position in kept]
-    part = batch.subset([index for own in ranges for index in own])
-    if batch.positions is not None:
-        part.positions = [place for place, own in enumerate(ranges) for _ in own]
-    return part
-
-
-def _nothing_left(failures: dict[int, PenstockError], cancelled: Collection[int], batch_size: int) -> bool:
-    """Records cancelled samples as failures; returns whether no other samples are left."""
-    for index in cancelled:
-        failures.setdefault(index, CancelledError())
-    return bool(cancelled) and len(failures) == batch_size
-
-
-def _local_failures(failures: dict[int, PenstockError], workspace: Workspace) -> dict[int, BaseException]:
-    """The batch's failures as indices of the workspace's samples."""
-    if workspace.positions is None:
-        return dict(failures)
-    return {local: failures[p] for local, p in enumerate(workspace.positions) if p in failures}
-
-
-def _propagate_sources(workspace: Workspace) -> None:
-    """Gives outputs without source information that of the inputs, where these agree."""
-    named = [batch.source_infos for batch in workspace.inputs if batch.source_infos]
-    if not named:
-        return
-    infos = named[0] if len(named) == 1 else [_agreed(sources) for sources in zip(*named)]
-    for output in workspace.outputs:
-        if not output.source_infos and len(output) == len(infos):
-            output.source_infos = infos
-
-
-def _agreed(sources: Sequence[str]) -> str:
-    """The source that all known ones agree on, or nothing."""
-    known = {source for source in sources if source}
-    return known.pop() if len(known) == 1 else ""

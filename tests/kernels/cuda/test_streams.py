@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from penstock import fn, pipeline_def
-from penstock.runtime import executor
+from penstock.tensors import streams
 
 
 def test_a_pipeline_in_a_cycle_leaves_its_stream_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -22,7 +22,7 @@ def test_a_pipeline_in_a_cycle_leaves_its_stream_alone(monkeypatch: pytest.Monke
             destroyed.append("a stream")
 
     monkeypatch.setattr(cupy.cuda, "Stream", Stream)
-    monkeypatch.setattr(executor, "_idle_streams", {})
+    monkeypatch.setattr(streams, "_idle", {})
 
     def define() -> Any:
         return fn.flip(fn.external_source(lambda: [np.zeros((2, 3, 3), np.uint8)], layout="HWC").gpu())
@@ -33,6 +33,6 @@ def test_a_pipeline_in_a_cycle_leaves_its_stream_alone(monkeypatch: pytest.Monke
     del pipeline
     gc.collect()
     # Pipelines of earlier tests, collected just now, hand their streams back too.
-    kept = [stream for idle in executor._idle_streams.values() for stream in idle if isinstance(stream, Stream)]
+    kept = [stream for idle in streams._idle.values() for stream in idle if isinstance(stream, Stream)]
     assert len(kept) == 1
     assert not destroyed

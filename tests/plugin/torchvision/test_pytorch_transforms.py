@@ -14,8 +14,9 @@ from transform_cases import picture
 
 from penstock.kernels import pillow
 from penstock.plugin import torchvision as plugin
-from penstock.plugin.torchvision import _on_tensors, _random
+from penstock.plugin.torchvision import _random
 from penstock.plugin.torchvision import tv_tensors as own_tensors
+from penstock.plugin.torchvision._on_tensors.degradations import blur_kernel
 from penstock.plugin.torchvision.transforms import v2 as ours
 
 pytestmark = [
@@ -185,7 +186,7 @@ def test_filters_are_pytorchs() -> None:
         pixels = rng.integers(0, 256, (*rng.integers(10, 80, 2), channels), np.uint8)
         sigma = [float(width) for width in rng.uniform(0.1, 4, 2)]
         expected = theirs.functional.gaussian_blur(torch.from_numpy(pixels).permute(2, 0, 1), sizes, sigma)
-        got = pillow.convolve(pixels, _on_tensors.blur_kernel(sizes, sigma))
+        got = pillow.convolve(pixels, blur_kernel(sizes, sigma))
         np.testing.assert_array_equal(got, expected.permute(1, 2, 0).numpy())
 
 

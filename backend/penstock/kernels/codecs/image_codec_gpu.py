@@ -52,6 +52,7 @@ from penstock.kernels.colour import TO_YCBCR, YCBCR_OFFSET
 from penstock.kernels.cuda.launch import Located, Places
 from penstock.kernels.windows import Region
 from penstock.tensors.cuda import require_cupy
+from penstock.tensors.streams import give_back, take_stream
 
 _FORMATS = {
     DALIImageType.RGB: RGB,
@@ -453,20 +454,6 @@ def as_array(image: Any) -> Any:
     return image.array() if isinstance(image, Located) else image
 
 
-# Streams are never destroyed: memory is given back in their order, also later.
-_streams: list[Any] = []
-_idle_streams: dict[int, list[Any]] = {}
-
-
-def _take_stream(cupy: ModuleType, device: int) -> Any:
-    """A stream of the current device that no decoder uses."""
-    try:
-        return _idle_streams.get(device, []).pop()
-    except IndexError:
-        _streams.append(cupy.cuda.Stream(non_blocking=True))
-        return _streams[-1]
-
-
 class _Turns:
     """nvImageCodec's decoders, each on a thread of its own, that take the batches in turn where these are small.
 
@@ -488,8 +475,8 @@ class _Turns:
             self._shares = [Share(Backend.ENGINE, load, Policy.ADAPTIVE), *rest], []
         device = cupy.cuda.Device().id
         self._settings = device, num_threads, options
-        self.streams = [_take_stream(cupy, device) for _ in range(_TURNS)]
-        weakref.finalize(self, _idle_streams.setdefault(device, []).extend, self.streams)
+        self.streams = [take_stream(device) for _ in range(_TURNS)]
+        weakref.finalize(self, give_back, device, *self.streams)
         self._events = [cupy.cuda.Event(disable_timing=True) for _ in range(_TURNS)]
         self._decoders: list[BatchDecoder | None] = [None] * _TURNS
         self._turn = 0

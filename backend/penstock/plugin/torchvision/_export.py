@@ -13,7 +13,7 @@ from penstock import fn, types
 from penstock.errors import PenstockError
 from penstock.graph import DataNode
 from penstock.pipeline import Pipeline, pipeline_def
-from penstock.plugin.torchvision._on_tensors import blur_kernel
+from penstock.plugin.torchvision._on_tensors.degradations import blur_kernel
 from penstock.plugin.torchvision._pixels import joined_fill
 from penstock.plugin.torchvision._settings import borders_of, filter_name
 from penstock.plugin.torchvision._typing import Function, Params

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from penstock.kernels import pillow
 from penstock.plugin.torchvision._kinds import Boxes, function_for
 from penstock.plugin.torchvision._on_pixels import perspective_terms, shears_of
-from penstock.plugin.torchvision._on_tensors import check_displacement, expanded_extents, relative_places
+from penstock.plugin.torchvision._on_tensors.warps import check_displacement, expanded_extents, relative_places
 from penstock.plugin.torchvision._random import torch
 from penstock.plugin.torchvision._settings import borders_of, crop_anchor, pair_of, resized_extents
 from penstock.plugin.torchvision._typing import Canvas, Corners, Fill, Floats, Size, Tensor

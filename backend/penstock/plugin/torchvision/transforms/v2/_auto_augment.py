@@ -13,7 +13,7 @@ import numpy as np
 from penstock.plugin.torchvision import tv_tensors
 from penstock.plugin.torchvision._conversion import pil_to_tensor
 from penstock.plugin.torchvision._kinds import call, kind_of, leaves_of, size_of
-from penstock.plugin.torchvision._on_tensors import most_of
+from penstock.plugin.torchvision._on_tensors.dtypes import most_of
 from penstock.plugin.torchvision._pixels import Pixels, held
 from penstock.plugin.torchvision._random import happens, numbers, torch
 from penstock.plugin.torchvision._settings import fills_of

@@ -1,0 +1,64 @@
+"""Types of tensors of images, and what white is in each."""
+
+from __future__ import annotations
+
+from penstock.plugin.torchvision._kinds import Boxes, function_for
+from penstock.plugin.torchvision._random import torch
+from penstock.plugin.torchvision._typing import Canvas, DType, Tensor
+
+
+def most_of(dtype: DType) -> int:
+    """What white is in a type: 1 of floats.
+
+    Raises:
+        TypeError: images have no such type.
+    """
+    library = torch()
+    if dtype.is_floating_point:
+        return 1
+    if dtype in (library.uint8, library.int8, library.int16, library.uint16, library.int32, library.int64):
+        return int(library.iinfo(dtype).max)
+    raise TypeError(f"Images are of integers or floats. Got: {dtype}")
+
+
+@function_for("to_dtype", "tensor", "video")
+def converted(image: Tensor, dtype: DType | None = None, scale: bool = False) -> Tensor:
+    """An image of another type; with ``scale`` white stays white.
+
+    Raises:
+        RuntimeError: the type holds more than the floats can tell apart.
+    """
+    library = torch()
+    dtype = library.float32 if dtype is None else dtype
+    if image.dtype == dtype or not scale:
+        return image.to(dtype)
+    if image.is_floating_point():
+        return image.to(dtype) if dtype.is_floating_point else _as_integers(image, dtype)
+    if dtype.is_floating_point:
+        return image.to(dtype).mul_(1.0 / most_of(image.dtype))
+    bits = most_of(dtype).bit_length() - most_of(image.dtype).bit_length()
+    if bits < 0:
+        # Shifts of uint16 are not there.
+        narrower = image / 2**-bits if image.dtype == library.uint16 else image.bitwise_right_shift(-bits)
+        return narrower.to(dtype)
+    wider = image.to(dtype)
+    return wider * 2**bits if dtype == library.uint16 else wider.bitwise_left_shift_(bits)
+
+
+def _as_integers(image: Tensor, dtype: DType) -> Tensor:
+    library = torch()
+    exact = {library.float32: (library.int32, library.int64), library.float64: (library.int64,)}
+    if dtype in exact.get(image.dtype, ()):
+        raise RuntimeError(f"{image.dtype} cannot tell all values of {dtype} apart")
+    # All integers get equal shares of the floats, but for 1.0, which becomes the largest.
+    return image.mul(float(most_of(dtype)) + 1.0 - 1e-3).to(dtype)
+
+
+@function_for("to_dtype", "mask", "boxes", "points")
+def _converted_other(
+    values: Tensor, *told: Boxes | Canvas, dtype: DType | None = None, scale: bool = False
+) -> Tensor | tuple[Tensor, Canvas]:
+    result = values.to(dtype)
+    if not told:
+        return result
+    return result, told[0].canvas if isinstance(told[0], Boxes) else told[0]

@@ -1,0 +1,123 @@
+"""A batch on its way through a plan, and what comes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from penstock.errors import CancelledError, PenstockError
+from penstock.runtime.plan import Step
+from penstock.schema.workspace import Destination, Workspace
+from penstock.tensors import TensorList
+
+
+@dataclass
+class Result:
+    """The result of one run.
+
+    Attributes:
+        outputs: one batch for each output of the pipeline; failed samples are empty.
+        failures: errors by sample, if the run isolates them: an ``OperatorError``, or ``CancelledError``.
+        ready: the CUDA event after which GPU outputs are valid.
+        states: of the operators after this run, if checkpoints are enabled.
+        kept: if failed samples were skipped or replaced: for each sample of the outputs, its position in the batch.
+        taken: for each input operator, the ticket of the batch it returned.
+        stopped: all samples were cancelled: there are no outputs, and some sources may not have run.
+    """
+
+    outputs: list[TensorList] = field(default_factory=list)
+    failures: dict[int, PenstockError] = field(default_factory=dict)
+    ready: Any = None
+    states: dict[str, Any] | None = None
+    kept: list[int] | None = None
+    taken: dict[str, object] = field(default_factory=dict)
+    stopped: bool = False
+
+
+@dataclass
+class Batch:
+    """A batch in flight.
+
+    Attributes:
+        size: number of samples.
+        iteration: its index.
+        isolate, watch: see :meth:`penstock.runtime.Executor.run_once`.
+        tolerant: whether samples that fail in readers and decoders are skipped or replaced, as these specify.
+        slots: the data so far.
+        destinations: of the pipeline's outputs, by slot.
+        tolerated: for each failed sample, its policy.
+        begun: the workspaces of operators that were started early, by node name.
+        result: the result so far.
+    """
+
+    size: int
+    iteration: int
+    isolate: bool
+    watch: Watch | None
+    slots: list[Any]
+    tolerant: bool = False
+    destinations: Mapping[int, Destination] = field(default_factory=dict)
+    begun: dict[str, Workspace] = field(default_factory=dict)
+    tolerated: dict[int, str] = field(default_factory=dict)
+    result: Result = field(default_factory=Result)
+
+
+class Watch(Protocol):
+    """Observes a run."""
+
+    def operator_ran(self, step: Step, seconds: float) -> None:
+        """Called after each operator, with the host's time for it (GPU work may still be in flight)."""
+
+    def cancelled(self) -> Collection[int]:
+        """The cancelled samples; polled before each operator."""
+
+
+def check_batch_sizes(workspace: Workspace) -> None:
+    if len(workspace.inputs) + len(workspace.arguments) < 2:
+        return
+    sizes = {len(batch) for batch in [*workspace.inputs, *workspace.arguments.values()]}
+    if len(sizes) > 1:
+        parts = any(batch.positions is not None for batch in [*workspace.inputs, *workspace.arguments.values()])
+        advice = ". What belongs to a sample is given to its parts by `fn.spread`" if parts else ""
+        raise RuntimeError(f"Batch size clash: the inputs have {', '.join(map(str, sorted(sizes)))} samples{advice}")
+
+
+def kept_of(batch: TensorList, kept: Sequence[int]) -> TensorList:
+    """The samples to return of an output, or their parts."""
+    ranges = [range(*batch.made_of(position, position + 1)) for position in kept]
+    part = batch.subset([index for own in ranges for index in own])
+    if batch.positions is not None:
+        part.positions = [place for place, own in enumerate(ranges) for _ in own]
+    return part
+
+
+def nothing_left(failures: dict[int, PenstockError], cancelled: Collection[int], batch_size: int) -> bool:
+    """Records cancelled samples as failures; returns whether no other samples are left."""
+    for index in cancelled:
+        failures.setdefault(index, CancelledError())
+    return bool(cancelled) and len(failures) == batch_size
+
+
+def local_failures(failures: dict[int, PenstockError], workspace: Workspace) -> dict[int, BaseException]:
+    """The batch's failures as indices of the workspace's samples."""
+    if workspace.positions is None:
+        return dict(failures)
+    return {local: failures[p] for local, p in enumerate(workspace.positions) if p in failures}
+
+
+def propagate_sources(workspace: Workspace) -> None:
+    """Gives outputs without source information that of the inputs, where these agree."""
+    named = [batch.source_infos for batch in workspace.inputs if batch.source_infos]
+    if not named:
+        return
+    infos = named[0] if len(named) == 1 else [_agreed(sources) for sources in zip(*named)]
+    for output in workspace.outputs:
+        if not output.source_infos and len(output) == len(infos):
+            output.source_infos = infos
+
+
+def _agreed(sources: Sequence[str]) -> str:
+    """The source that all known ones agree on, or nothing."""
+    known = {source for source in sources if source}
+    return known.pop() if len(known) == 1 else ""

@@ -1,0 +1,73 @@
+"""The CUDA stream that a pipeline runs on."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from types import TracebackType
+from typing import Any
+
+from penstock.tensors.cuda import require_cupy
+from penstock.tensors.streams import give_back, take_stream
+
+
+class PipelineStream:
+    """A pipeline's stream on its GPU, taken when it is first needed."""
+
+    def __init__(self, device_id: int) -> None:
+        self._device_id = device_id
+        self._stream: Any = None
+
+    def as_current(self) -> AbstractContextManager[None]:
+        """Makes the device and the stream the current ones."""
+        return _AsCurrent(self, self._device_id)
+
+    def taken(self) -> Any:
+        """The CuPy stream; the device is the current one."""
+        if self._stream is None:
+            self._stream = take_stream(self._device_id)
+        return self._stream
+
+    @property
+    def stream(self) -> Any:
+        """The CuPy stream."""
+        if self._stream is None:
+            with self.as_current():
+                pass
+        return self._stream
+
+    def event(self, block: bool) -> object:
+        """An event after the work that was submitted so far; ``block``: a thread that waits for it sleeps."""
+        return self._stream.record(require_cupy().cuda.Event(block=block, disable_timing=True))
+
+    def release(self) -> None:
+        """Leaves the stream to other pipelines."""
+        if self._stream is not None:
+            give_back(self._device_id, self._stream)
+            self._stream = None
+
+
+class _AsCurrent:
+    """Makes a device, and a pipeline's stream on it, the current ones while it lasts."""
+
+    __slots__ = ("_device", "_device_id", "_entered", "_stream")
+
+    def __init__(self, stream: PipelineStream, device_id: int) -> None:
+        self._stream, self._device_id = stream, device_id
+
+    def __enter__(self) -> None:
+        self._device = require_cupy().cuda.Device(self._device_id)
+        self._device.__enter__()
+        try:
+            self._entered = self._stream.taken()
+            self._entered.__enter__()
+        except BaseException:
+            self._device.__exit__()
+            raise
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        try:
+            self._entered.__exit__(kind, error, traceback)
+        finally:
+            self._device.__exit__(kind, error, traceback)
