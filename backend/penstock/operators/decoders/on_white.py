@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from penstock.data_types import RGB, UINT8, dtype_name
@@ -18,7 +20,7 @@ from penstock.operators.decoders._images import (
     encoded_bytes,
     undecodable,
 )
-from penstock.schema import Equivalent, Input, Sample, Schema, register_operator
+from penstock.schema import Equivalent, Input, Sample, Schema, Workspace, register_operator
 from penstock.schema.example_data import Example, photo_files
 
 
@@ -30,12 +32,15 @@ class OnWhite(ImageDecoder):
     operator follows, show such images as a browser does on a white page. CMYK, and colours of 16 bits, become RGB as Pillow
     converts them.
 
+    On the device ``mixed``, the CPU decodes as well, so that pixels are the same, and each image is copied to the GPU while
+    others are decoded.
+
     >>> images = fn.decoders.on_white(files)  # doctest: +SKIP
     """
 
     schema = Schema(
         name="decoders__OnWhite",
-        devices=("cpu",),
+        devices=("cpu", "mixed"),
         inputs=(Input("input", device="cpu", doc=ENCODED_DOC, example=encoded_images),),
         arguments=DECODER_ARGUMENTS,
         shown=(Example({}, (photo_files,)),),
@@ -70,3 +75,35 @@ class OnWhite(ImageDecoder):
 
     def decode_part(self, sample: Sample[Encoded, DecodePlan], part: Region) -> np.ndarray | None:
         return None if asks_pillow(sample.plan.header) else super().decode_part(sample, part)
+
+    # -- device "mixed" ----------------------------------------------------------------------------------------
+
+    @property
+    def begins_early(self) -> bool:
+        return False
+
+    @property
+    def is_cheap_on_host(self) -> bool:
+        return False
+
+    def _run_on_gpu(self, workspace: Workspace[Encoded]) -> None:
+        from penstock.kernels.cuda.streaming import StreamedBatch
+
+        (spec,) = self.describe(workspace)
+        (shapes,) = self.infer_samples(workspace, 1)
+        batch = StreamedBatch(shapes, spec.dtype, spec.layout)
+
+        def task(index: int) -> None:
+            sample = workspace.samples[index]
+            if sample is None:
+                return
+            try:
+                self.decode_into(sample, batch.host(index))
+                batch.send(index)
+            except Exception as error:
+                workspace.fail(index, error)
+
+        try:
+            workspace.parallel(task, workspace.batch_size, [math.prod(shape) for shape in shapes])
+        finally:
+            workspace.outputs = [batch.finish()]
