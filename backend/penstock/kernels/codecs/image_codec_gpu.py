@@ -9,7 +9,6 @@ Source: nvImageCodec's Python API, version 0.9 (``Decoder``, ``DecodeParams``, `
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from types import ModuleType
@@ -50,6 +49,7 @@ from penstock.kernels.codecs.nvimgcodec.decoder import (
 from penstock.kernels.codecs.nvimgcodec.library import Backend, Policy, Share, library
 from penstock.kernels.colour import TO_YCBCR, YCBCR_OFFSET
 from penstock.kernels.cuda.launch import Located, Places
+from penstock.kernels.cuda.streams import borrowed_streams, follow
 from penstock.kernels.windows import Region
 from penstock.tensors.cuda import require_cupy
 
@@ -151,7 +151,7 @@ class Begun:
         states = self.batch.wait() if self.batch is not None else []
         if self.streams is not None:
             decoding, using, event = self.streams
-            _follow(using, decoding, event)
+            follow(using, decoding, event)
         return states
 
 
@@ -219,7 +219,7 @@ class GpuImageDecoder:
             return None
         decoder, own, event = self._next_turn(count, total)
         stream = self._cupy.cuda.get_current_stream()
-        _follow(own, stream, event)
+        follow(own, stream, event)
         with own:
             try:
                 memory = self._cupy.empty(_size_class(room), np.uint8)
@@ -300,7 +300,7 @@ class GpuImageDecoder:
         # The engine decodes images as a whole, whatever the regions.
         decoder, own, event = self._next_turn(len(taken), int((sizes[:, 0] * sizes[:, 1]).sum()))
         stream = self._cupy.cuda.get_current_stream()
-        _follow(own, stream, event)
+        follow(own, stream, event)
         begun.streams = own, stream, event
         # Taken and given back in the order of the stream that writes to it.
         with own:
@@ -443,28 +443,9 @@ class GpuImageDecoder:
             results[index] = host if isinstance(host, Exception) else self._cupy.asarray(host)
 
 
-def _follow(stream: Any, other: Any, event: Any) -> None:
-    """Has a stream wait for what another one was told so far; by an event, which may be one that is waited for already."""
-    stream.wait_event(other.record(event))
-
-
 def as_array(image: Any) -> Any:
     """An image that :meth:`GpuImageDecoder.decode` gave as an array."""
     return image.array() if isinstance(image, Located) else image
-
-
-# Streams are never destroyed: memory is given back in their order, also later.
-_streams: list[Any] = []
-_idle_streams: dict[int, list[Any]] = {}
-
-
-def _take_stream(cupy: ModuleType, device: int) -> Any:
-    """A stream of the current device that no decoder uses."""
-    try:
-        return _idle_streams.get(device, []).pop()
-    except IndexError:
-        _streams.append(cupy.cuda.Stream(non_blocking=True))
-        return _streams[-1]
 
 
 class _Turns:
@@ -488,8 +469,7 @@ class _Turns:
             self._shares = [Share(Backend.ENGINE, load, Policy.ADAPTIVE), *rest], []
         device = cupy.cuda.Device().id
         self._settings = device, num_threads, options
-        self.streams = [_take_stream(cupy, device) for _ in range(_TURNS)]
-        weakref.finalize(self, _idle_streams.setdefault(device, []).extend, self.streams)
+        self.streams = borrowed_streams(self, _TURNS)
         self._events = [cupy.cuda.Event(disable_timing=True) for _ in range(_TURNS)]
         self._decoders: list[BatchDecoder | None] = [None] * _TURNS
         self._turn = 0

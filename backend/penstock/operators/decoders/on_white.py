@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -22,6 +23,10 @@ from penstock.operators.decoders._images import (
 )
 from penstock.schema import Equivalent, Input, Sample, Schema, Workspace, register_operator
 from penstock.schema.example_data import Example, photo_files
+from penstock.schema.workspace import Started
+
+if TYPE_CHECKING:
+    from penstock.kernels.cuda.streaming import StreamedBatch
 
 
 @register_operator
@@ -78,32 +83,57 @@ class OnWhite(ImageDecoder):
 
     # -- device "mixed" ----------------------------------------------------------------------------------------
 
-    @property
-    def begins_early(self) -> bool:
-        return False
+    _through: Any = None
 
     @property
     def is_cheap_on_host(self) -> bool:
         return False
 
-    def _run_on_gpu(self, workspace: Workspace[Encoded]) -> None:
-        from penstock.kernels.cuda.streaming import StreamedBatch
+    def begin(self, workspace: Workspace[Encoded]) -> None:
+        from penstock.kernels.cuda.streaming import StreamedBatch, Streaming
 
+        if self._through is None:
+            self._through = Streaming()
         (spec,) = self.describe(workspace)
         (shapes,) = self.infer_samples(workspace, 1)
-        batch = StreamedBatch(shapes, spec.dtype, spec.layout)
+        batch = StreamedBatch(self._through, shapes, spec.dtype, spec.layout)
+        samples, errors = list(workspace.samples), dict[int, Exception]()
 
         def task(index: int) -> None:
-            sample = workspace.samples[index]
+            sample = samples[index]
             if sample is None:
                 return
             try:
                 self.decode_into(sample, batch.host(index))
                 batch.send(index)
             except Exception as error:
-                workspace.fail(index, error)
+                errors[index] = error
 
-        try:
-            workspace.parallel(task, workspace.batch_size, [math.prod(shape) for shape in shapes])
-        finally:
-            workspace.outputs = [batch.finish()]
+        started = workspace.start(task, len(samples), [math.prod(shape) for shape in shapes])
+        workspace.begun = _Begun(batch, started, errors)
+
+    def is_ready(self, workspace: Workspace) -> bool:
+        return bool(workspace.begun.started.is_done())
+
+    def _run_on_gpu(self, workspace: Workspace[Encoded]) -> None:
+        if workspace.begun is None:
+            self.begin(workspace)
+        begun: _Begun = workspace.begun
+        begun.started.wait()
+        workspace.outputs = [begun.batch.finish()]
+        for index in sorted(begun.errors):
+            workspace.fail(index, begun.errors[index])
+
+
+class _Begun(NamedTuple):
+    """A batch that is being decoded.
+
+    Attributes:
+        batch: where its images go.
+        started: the work on it.
+        errors: of images that failed, by their positions.
+    """
+
+    batch: StreamedBatch
+    started: Started
+    errors: dict[int, Exception]
