@@ -4,16 +4,26 @@
 
 From files to tensors: photographs of 1280 x 853 pixels as JPEG, a call with several of them, one thread; and Whisper's features
 of 30 seconds of sound, by torch. A figure is processor time for an image; the least of the rounds.
+
+With --gpu, batches of 32, and time for an image as the clock has it: ours on the GPU, and the class with torchvision in three
+ways, each with all cores: in one process, by a process for each core, whose results are left there, and on the GPU.
+PIL decodes on as many threads as there are cores.
 """
 
 from __future__ import annotations
 
 import argparse
 import io
+import itertools
 import json
+import multiprocessing
+import os
 import sys
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache, partial
+from multiprocessing.pool import Pool
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +31,7 @@ import numpy as np
 from PIL import Image
 from rich.console import Console
 from rich.table import Table
-from turns import RESULTS, Run, cpu_ms, headline, in_turns, keep
+from turns import RESULTS, Run, cpu_ms, gpu_ms, headline, in_turns, keep
 
 from penstock.kernels.codecs.jpeg_baseline import compiling_at_once
 from penstock.parity import measured
@@ -32,28 +42,33 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "parity"))
 from libraries import torchvision_functional
 from processors import CONFIGURATIONS, FAMILIES, SMALL, backends_of
 
-COUNT = 4
+COUNT, GPU_COUNT = 4, 32
+CORES = len(os.sched_getaffinity(0))
 PAGE = Path(__file__).parents[2] / "docs" / "same-pixels.md"
 MARK = "<!-- presets -->\n"
 WHISPER = "whisper"
 _SHAPE = (853, 1280, 3)
 
 
-def photographs(folder: Path | None) -> list[bytes]:
-    """Files 1280 wide from a folder, or made up: smooth, with some noise, as large as photographs are."""
+def photographs(folder: Path | None, count: int) -> list[bytes]:
+    """Files 1280 wide from a folder, again and again, or made up: smooth, with some noise, as large as photographs are."""
     found = []
     for path in sorted(folder.rglob("*.jpg")) if folder else ():
         with Image.open(path) as image:
             if image.width == _SHAPE[1]:
                 found.append(path.read_bytes())
-    rng = np.random.default_rng(0)
-    while len(found) < COUNT:
-        places = np.indices(_SHAPE[:2]).sum(axis=0)[..., None] / (40 + len(found))
+    return list(itertools.islice(itertools.cycle(found or _made_up()), count))
+
+
+def _made_up() -> list[bytes]:
+    files, rng = [], np.random.default_rng(0)
+    for number in range(COUNT):
+        places = np.indices(_SHAPE[:2]).sum(axis=0)[..., None] / (40 + number)
         pixels = 127 + 90 * np.sin(places + np.arange(3)) + rng.normal(0, 9, _SHAPE)
         file = io.BytesIO()
         Image.fromarray(pixels.clip(0, 255).astype(np.uint8)).save(file, "JPEG", quality=90)
-        found.append(file.getvalue())
-    return found[:COUNT]
+        files.append(file.getvalue())
+    return files
 
 
 def candidates(name: str, files: list[bytes]) -> dict[str, Run]:
@@ -68,17 +83,71 @@ def candidates(name: str, files: list[bytes]) -> dict[str, Run]:
 
 
 def _class_of(configuration: Mapping[str, object], backend: str, files: list[bytes]) -> Run:
+    processor = _processor(configuration, backend)
+
+    def run() -> Any:
+        return [processor(_decoded(file), return_tensors="pt") for file in files]
+
+    return run
+
+
+def _processor(configuration: Mapping[str, object], backend: str) -> Callable[..., Any]:
     import transformers
 
     name = str(configuration["image_processor_type"]).removesuffix("Fast") + ("Pil" if backend == "pil" else "")
     held = {key: value for key, value in configuration.items() if not key.endswith("_type")}
-    processor = getattr(transformers, name).from_dict(held)
+    processor: Callable[..., Any] = getattr(transformers, name).from_dict(held)
+    return processor
 
-    def run() -> Any:
-        images = [Image.open(io.BytesIO(file)).convert("RGB") for file in files]
-        return [processor(image, return_tensors="pt") for image in images]
 
-    return run
+def _decoded(file: bytes) -> Image.Image:
+    return Image.open(io.BytesIO(file)).convert("RGB")
+
+
+def candidates_on_gpu(name: str, files: list[bytes], processes: Pool) -> dict[str, Run]:
+    """Ours on the GPU, of which a batch is decoded while the one before is computed, and the class in its three ways."""
+    import torch
+
+    torch.set_num_threads(CORES)
+    configuration = CONFIGURATIONS[name]
+    settings: dict[str, Any] = {"batch_size": len(files), "num_threads": CORES, "device": "gpu"}
+    pipeline = preset(configuration, **settings, prefetch_queue_depth=2)
+    arrays = [np.frombuffer(file, np.uint8) for file in files]
+    for _ in range(2):
+        pipeline.feed_input("images", arrays)
+    processor, threads = _processor(configuration, "torchvision"), ThreadPoolExecutor(CORES)
+    shares = [files[core::CORES] for core in range(CORES)]
+
+    def ours() -> Any:
+        pipeline.feed_input("images", arrays)
+        return pipeline.run()
+
+    def class_on(device: str) -> Any:
+        return processor(list(threads.map(_decoded, files)), device=device, return_tensors="pt")
+
+    def on_gpu() -> Any:
+        results = class_on("cuda")
+        torch.cuda.synchronize()
+        return results
+
+    return {
+        "Penstock": ours,
+        "one process": partial(class_on, "cpu"),
+        "processes": lambda: processes.map(_process_share, [(name, share) for share in shares if share], chunksize=1),
+        "its GPU path": on_gpu,
+    }
+
+
+def _process_share(given: tuple[str, Sequence[bytes]]) -> None:
+    """What a process of several does of a batch."""
+    name, files = given
+    _held_processor(name)([_decoded(file) for file in files], return_tensors="pt")
+
+
+@cache
+def _held_processor(name: str) -> Callable[..., Any]:
+    torchvision_functional()
+    return _processor(CONFIGURATIONS[name], "torchvision")
 
 
 def speech() -> dict[str, Run]:
@@ -97,6 +166,7 @@ def speech() -> dict[str, Run]:
 def main() -> None:
     """Prints the table, the presets that are furthest behind first."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--gpu", action="store_true", help="batches on a GPU, beside the class on all cores and there")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--only", default="", help="configurations whose name contains this")
     parser.add_argument("--photographs", type=Path)
@@ -111,12 +181,12 @@ def main() -> None:
     import transformers
 
     transformers.logging.set_verbosity_error()
-    files = photographs(options.photographs)
+    files = photographs(options.photographs, GPU_COUNT if options.gpu else COUNT)
     # As a server does, before it is ready.
     with compiling_at_once():
-        rows = _measured(options, files)
+        rows = _measured_on_gpu(options, files) if options.gpu else _measured(options, files)
     keep("presets", rows, options.json)
-    _show(rows)
+    (_show_on_gpu if options.gpu else _show)(rows)
     if options.write:
         head, _, rest = PAGE.read_text().partition(MARK)
         _, heading, tail = rest.partition("\n#")
@@ -137,8 +207,9 @@ def page_table() -> str:
         "PIL",
         "ratio",
         "to PIL",
-        "H200, ms",
-        "ratio",
+        "GPU, ms",
+        "to all cores",
+        "to its GPU path",
     )
     lines = [told, "", f"| {' | '.join(columns)} |", "| --- | --- |" + " --: |" * (len(columns) - 2)]
     times, on_gpu = (
@@ -152,9 +223,15 @@ def page_table() -> str:
         ours, fast, slow, gpu = ms["Penstock"], ms["torchvision"], ms.get("pil"), on_gpu.get(name)
         cells = [name, kind, cases, different, f"{ours:.2f}", f"{fast:.2f}", f"{slow:.2f}" if slow else ""]
         cells += [f"{fast / ours:.2f}", f"{slow / ours:.2f}" if slow else ""]
-        cells += [f"{gpu['Penstock']:.3f}", f"{gpu['torchvision'] / gpu['Penstock']:.1f}"] if gpu else ["", ""]
+        cells += [f"{gpu['Penstock']:.3f}", *_ratios(gpu)] if gpu else ["", "", ""]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
+
+
+def _ratios(ms: Mapping[str, float]) -> list[str]:
+    """How many times faster ours is on a GPU than the class on all cores, in the quicker way, and on the GPU."""
+    all_cores = min(ms["one process"], ms["processes"])
+    return [f"{theirs / ms['Penstock']:.1f}" for theirs in (all_cores, ms["its GPU path"])]
 
 
 def _kept(machine: str) -> dict[str, Any] | None:
@@ -172,6 +249,30 @@ def _measured(options: argparse.Namespace, files: list[bytes]) -> list[dict[str,
         rows.append({"preset": name, "ms": {who: took / COUNT for who, took in times.items()}})
         print(rows[-1], file=sys.stderr, flush=True)
     return rows
+
+
+def _measured_on_gpu(options: argparse.Namespace, files: list[bytes]) -> list[dict[str, Any]]:
+    rows = []
+    # Before anything asks for the GPU, which processes that are forked afterwards could not use.
+    with multiprocessing.get_context("fork").Pool(CORES) as processes:
+        for name in CONFIGURATIONS:
+            if name in (*SMALL, *FAMILIES) or options.only not in name:
+                continue
+            runs = candidates_on_gpu(name, files, processes)
+            times = in_turns(runs, partial(gpu_ms, before=1), options.rounds, options.seconds, min)
+            rows.append({"preset": name, "ms": {who: took / len(files) for who, took in times.items()}})
+            print(rows[-1], file=sys.stderr, flush=True)
+    return rows
+
+
+def _show_on_gpu(rows: list[dict[str, Any]]) -> None:
+    ways = ("Penstock", "one process", "processes", "its GPU path")
+    table = Table("preset", *(f"{way}, ms" for way in ways), "to all cores", "to its GPU path")
+    for row in rows:
+        table.add_row(row["preset"], *(f"{row['ms'][way]:.3f}" for way in ways), *_ratios(row["ms"]))
+    console = Console(width=120)
+    console.print(headline())
+    console.print(table)
 
 
 def _show(rows: list[dict[str, Any]]) -> None:

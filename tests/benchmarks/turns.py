@@ -50,11 +50,12 @@ def wall_ms(run: Run, seconds: float) -> float:
     return (time.perf_counter() - begin) / count * 1e3
 
 
-def gpu_ms(run: Run, seconds: float) -> float:
-    """Milliseconds of time for one run of work on a GPU, whose queues are full at the beginning and at the end."""
+def gpu_ms(run: Run, seconds: float, before: int = 4) -> float:
+    """Milliseconds of time for one run of work on a GPU, whose queues are full at the beginning, after so many runs, and at
+    the end."""
     import cupy
 
-    for _ in range(4):
+    for _ in range(before):
         run()
     cupy.cuda.runtime.deviceSynchronize()
     count, wall = 0, time.perf_counter()

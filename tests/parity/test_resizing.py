@@ -118,7 +118,7 @@ def test_regions_are_cut_out_before(library: str) -> None:
     np.testing.assert_array_equal(cut[0], region[0])
 
 
-# With kernels, but for those of OpenCV, of floats and of images that are reduced first.
+# With kernels, but for those of OpenCV and of images that are reduced first.
 ON_GPU: dict[str, dict[str, Any]] = {
     "pil": {"reference": "pil", "size": [50, 70]},
     "pil-nearest": {"reference": "pil", "interpolation": "nearest", "size": [50, 70]},
@@ -141,6 +141,30 @@ def test_on_gpu_it_is_the_same(name: str, with_gpu: None) -> None:
         device = run(lambda images=images: fn.resize(images().gpu(), **ON_GPU[name]), device_id=0)
         for one, other in zip(host, device):
             np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize("interpolation", ["bilinear", "bicubic", "nearest"])
+@pytest.mark.parametrize(
+    "size",
+    [
+        {"size": [37, 51]},
+        {"size": [200, 31]},
+        {"size": [60, 80]},
+        {"size": [-40, 33]},
+        {"size": [20, -70], "roi_start": [5, 3], "roi_end": [30, 16]},
+    ],
+)
+def test_floats_on_a_gpu(size: dict[str, Any], interpolation: str, with_gpu: None) -> None:
+    arguments: dict[str, Any] = {**size, "reference": "torchvision", "interpolation": interpolation}
+
+    def resized(images: Any) -> Any:
+        return fn.resize(fn.cast(images, dtype=types.FLOAT) / 7.0, **arguments)
+
+    for images in (source, planes):
+        host, device = run(lambda x=images: resized(x())), run(lambda x=images: resized(x().gpu()), device_id=0)
+        for ours, theirs in zip(host, device, strict=True):
+            np.testing.assert_array_equal(ours, theirs)
 
 
 def test_what_follows_on_a_gpu(with_gpu: None) -> None:

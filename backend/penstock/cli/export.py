@@ -19,7 +19,7 @@ from penstock.cli._paths import ExistingPath
     help="How the pipeline is saved: readable, in DALI's wire format, or as its Python source.",
 )
 @click.option(
-    "--device", type=click.Choice(["cpu", "gpu"]), default="cpu", show_default=True, help="For json and dali."
+    "--device", type=click.Choice(["cpu", "gpu"]), default="cpu", show_default=True, help="For json, dali and presets."
 )
 @click.option("--batch-size", type=int, help="Largest batch; by default the pipeline's own.")
 @click.option("--version", type=int, default=1, show_default=True, help="The model version to write.")

@@ -35,7 +35,8 @@ def call_operator(
         operator: its schema, or the schema's name.
         inputs: nodes, values that become constants, or lists of nodes (multiple input sets).
         arguments: by name; None counts as not given.
-        device: by default ``gpu`` if an input is on the GPU, otherwise ``cpu``.
+        device: by default ``gpu`` if an input is on the GPU, otherwise ``cpu``, as for what only the CPU computes of inputs
+            on either device.
         name: of the instance.
         display: the operator's name in messages.
         payload: see :class:`~penstock.graph.nodes.OpNode`.
@@ -51,7 +52,7 @@ def call_operator(
     _check_name(name)
     _warn_if_deprecated(schema, display)
     nodes, constants = split_arguments(schema, arguments, display)
-    device = _choose_device(device, inputs)
+    device = _choose_device(device, inputs, schema)
     _check_input_count(schema, len(inputs), display)
     sets = _input_sets(inputs, device, schema, display)
     argument_inputs = {key: scope.enter_branch(node) for key, node in nodes.items()}
@@ -122,7 +123,7 @@ def _check_name(name: object) -> None:
         raise TypeError(f"The name of an operator must be a string, got {name!r}")
 
 
-def _choose_device(device: str | None, inputs: Sequence[object]) -> str:
+def _choose_device(device: str | None, inputs: Sequence[object], schema: Schema) -> str:
     if device is not None:
         if not isinstance(device, str):
             raise RuntimeError(f'Invalid type of argument "device": expected a string, got {device!r}')
@@ -131,6 +132,8 @@ def _choose_device(device: str | None, inputs: Sequence[object]) -> str:
                 raise RuntimeError(f'Invalid device argument "{device}". Valid options are "cpu", "gpu" or "mixed".')
             raise ValueError(f'Unsupported device type: "{device}". Use one of {", ".join(DEVICES)}.')
         return device
+    if "gpu" not in schema.devices and schema.inputs and all(each.device == "any" for each in schema.inputs):
+        return "cpu"
     flat = (node for item in inputs for node in (item if isinstance(item, list) else [item]))
     return "gpu" if any(isinstance(node, DataNode) and node.device == "gpu" for node in flat) else "cpu"
 

@@ -139,6 +139,7 @@ class LetterboxFamily(Family):
     padding_value: int = 114
 
     names = (PIXELS, "original_sizes")
+    on_host = True
 
     def converted(self, values: Values) -> Values:
         own = super().converted(values)

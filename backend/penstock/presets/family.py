@@ -85,6 +85,8 @@ class Family:
     """Attributes that a family's classes differ in, and that no configuration sets."""
     kind: ClassVar[str] = "images"
     """What the input is, and is called: `images`, `videos` or `audio`."""
+    on_host: ClassVar[bool] = False
+    """The host computes, also where the outputs are to lie on a GPU: there are no kernels that give the same."""
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -103,7 +105,7 @@ class Family:
         """Raises PresetError if the arithmetic of a library, `torchvision` or `pil`, is not followed with these settings."""
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
-        """The outputs for images of uint8, of layout HWC, or for sounds."""
+        """The outputs for images of uint8, of layout HWC, or for sounds, where these are: on the CPU or on a GPU."""
         raise NotImplementedError
 
     def tokens(self, height: int, width: int, model: Mapping[str, int]) -> int:

@@ -16,6 +16,7 @@ from penstock.presets.family import ARITHMETIC, Family, PresetError
 
 # Raised when a preset gives other values than before: keys of caches change with it.
 _VERSION = 1
+_DEVICES = ("cpu", "gpu")
 Configuration = str | Path | Mapping[str, object]
 
 
@@ -24,6 +25,8 @@ def preset(
     *,
     batch_size: int = 8,
     backend: str = "torchvision",
+    device: str = "cpu",
+    device_id: int | None = None,
     encoded: bool = True,
     num_threads: int = 1,
     prefetch_queue_depth: int = 1,
@@ -37,6 +40,9 @@ def preset(
         configuration: a folder that holds `preprocessor_config.json`, that file, or what it holds.
         batch_size: the most images at a time.
         backend: whose arithmetic: `torchvision`, which `transformers` takes where it is installed, or `pil`.
+        device: where the outputs lie, and most is computed: `cpu` or `gpu`, which give the same bytes. The CPU always
+            decodes, with `num_threads` threads; of sounds, and for YOLO's letterbox, it computes everything.
+        device_id: the number of the GPU; by default, the current one.
         encoded: the input is files (JPEG, PNG and so on; sounds as WAV, FLAC or OGG); else images of uint8, of layout
             HWC, in RGB, or signals of float32 at the model's sampling rate. Videos are always given as frames of uint8, of
             layout FHWC, those of which the model is to see.
@@ -44,6 +50,7 @@ def preset(
 
     Raises:
         PresetError: no preset follows the class that is named, or one of its settings.
+        ValueError: the device is neither `cpu` nor `gpu`.
 
     Example:
         >>> pipeline = preset({"image_processor_type": "ViTImageProcessor", "size": 224}, batch_size=4)
@@ -51,12 +58,20 @@ def preset(
         >>> (pixel_values,) = pipeline.run()  # doctest: +SKIP
     """
     followed = checked(configuration, backend)
+    if device not in _DEVICES:
+        raise ValueError(f"`device` is {' or '.join(_DEVICES)}. Got: {device!r}")
+    on_gpu = device == "gpu"
 
     @pipeline_def(
-        batch_size=batch_size, num_threads=num_threads, prefetch_queue_depth=prefetch_queue_depth, device_id=None
+        batch_size=batch_size,
+        num_threads=num_threads,
+        prefetch_queue_depth=prefetch_queue_depth,
+        device_id=device_id if on_gpu else None,
     )
     def preprocessing() -> tuple[DataNode, ...]:
-        return followed.process(_SOURCES[followed.kind](followed, encoded), backend)
+        data = _SOURCES[followed.kind](followed, encoded, on_gpu and not followed.on_host)
+        outputs = followed.process(data, backend)
+        return tuple(output.gpu() for output in outputs) if on_gpu else outputs
 
     pipeline: Pipeline = preprocessing()
     return pipeline
@@ -76,14 +91,14 @@ def checked(configuration: Configuration, backend: str) -> Family:
     return followed
 
 
-def _images(family: Family, encoded: bool) -> DataNode:
+def _images(family: Family, encoded: bool, on_gpu: bool) -> DataNode:
     if encoded:
         files = fn.external_source(name="images", dtype=types.UINT8, ndim=1)
-        return fn.decoders.on_white(files, device="cpu")
-    return fn.external_source(name="images", dtype=types.UINT8, layout="HWC")
+        return fn.decoders.on_white(files, device="mixed" if on_gpu else "cpu")
+    return _given("images", "HWC", on_gpu)
 
 
-def _sounds(family: Family, encoded: bool) -> DataNode:
+def _sounds(family: Family, encoded: bool, on_gpu: bool) -> DataNode:
     if encoded:
         files = fn.external_source(name="audio", dtype=types.UINT8, ndim=1)
         rate = family.sampling_rate  # type: ignore[attr-defined]
@@ -91,11 +106,21 @@ def _sounds(family: Family, encoded: bool) -> DataNode:
     return fn.external_source(name="audio", dtype=types.FLOAT, ndim=1)
 
 
-def _videos(family: Family, encoded: bool) -> DataNode:
-    return fn.external_source(name="videos", dtype=types.UINT8, layout="FHWC")
+def _videos(family: Family, encoded: bool, on_gpu: bool) -> DataNode:
+    return _given("videos", "FHWC", on_gpu)
 
 
-_SOURCES: dict[str, Callable[[Family, bool], DataNode]] = {"images": _images, "videos": _videos, "audio": _sounds}
+def _given(name: str, layout: str, on_gpu: bool) -> DataNode:
+    """Pixels that are given as they are."""
+    pixels = fn.external_source(name=name, dtype=types.UINT8, layout=layout)
+    return pixels.gpu() if on_gpu else pixels
+
+
+_SOURCES: dict[str, Callable[[Family, bool, bool], DataNode]] = {
+    "images": _images,
+    "videos": _videos,
+    "audio": _sounds,
+}
 
 
 def count_tokens(configuration: Configuration, sizes: Sequence[Sequence[int]], **model: int) -> list[int]:

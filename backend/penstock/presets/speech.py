@@ -34,6 +34,7 @@ class _SoundFamily(Family):
     return_attention_mask: bool = False
 
     kind = "audio"
+    on_host = True
 
     def check(self, backend: str) -> None:
         if self.padding_side != "right" or self.padding_value:

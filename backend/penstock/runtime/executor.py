@@ -452,6 +452,7 @@ class Executor:
             device="cpu" if step.node.device == "cpu" else "gpu",
             isolate=batch.isolate,
             parallel=self._parallel(step),
+            start=self.workers.start,
             pool=self.host_pool,
             max_batch_size=self.max_batch_size,
             iteration=batch.iteration,

@@ -30,6 +30,8 @@ class _Job:
         self._taken = itertools.count()
         self._finished = itertools.count(1)
         self._done = threading.Event()
+        if not order:
+            self._done.set()
         self._errors: list[tuple[int, BaseException]] = []
 
     def work(self) -> None:
@@ -43,8 +45,14 @@ class _Job:
             if next(self._finished) == self._count:
                 self._done.set()
 
+    def is_done(self) -> bool:
+        """Whether all indices are processed."""
+        return self._done.is_set()
+
     def wait(self) -> None:
-        """Returns when all indices are processed; raises the error of the first one that failed."""
+        """Works as long as there is an index left, and returns when all are processed; raises the error of the first one
+        that failed."""
+        self.work()
         self._done.wait()
         # Other threads may refer to this job a little longer; what it has worked on is not to wait for them.
         self._task = _nothing
@@ -81,17 +89,22 @@ class WorkerPool:
             for index in range(count):
                 task(index)
             return
-        with self._starting:
-            if not self._threads:
-                self._start()
+        self.start(task, count, costs).wait()
+
+    def start(self, task: Callable[[int], None], count: int, costs: Sequence[int] | None = None) -> _Job:
+        """The same, on the other threads, until the job that is returned is waited for."""
         order = sorted(range(count), key=costs.__getitem__, reverse=True) if costs is not None else range(count)
         job = _Job(task, order)
-        for _ in range(min(count, self.num_threads) - 1):
+        helpers = min(count, self.num_threads) - 1
+        if helpers > 0:
+            with self._starting:
+                if not self._threads:
+                    self._start_threads()
+        for _ in range(helpers):
             self._jobs.put(job)
-        job.work()
-        job.wait()
+        return job
 
-    def _start(self) -> None:
+    def _start_threads(self) -> None:
         for number in range(1, self.num_threads):
             thread = threading.Thread(target=self._serve, args=(number,), name=f"penstock-worker-{number}", daemon=True)
             thread.start()

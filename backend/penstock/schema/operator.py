@@ -263,7 +263,14 @@ class Operator(Generic[State, Plan, Plans]):
             argument = self.schema.all_arguments.get(name)
             if argument is not None and argument.is_list:
                 first = 1 if _holds_frames(batch) else 0
-                argument.check_shapes([shape[first:] for shape in batch.shapes] if first else batch.shapes)
+                # Of samples that have failed, there is nothing.
+                failed = workspace.failures
+                shapes = (
+                    [shape for index, shape in enumerate(batch.shapes) if index not in failed]
+                    if failed
+                    else batch.shapes
+                )
+                argument.check_shapes([shape[first:] for shape in shapes] if first else shapes)
 
     def _has_frames(self, workspace: Workspace) -> bool:
         return any(map(_holds_frames, workspace.inputs))

@@ -43,6 +43,30 @@ def run_in_order(task: Callable[[int], None], count: int, _costs: Sequence[int] 
         task(index)
 
 
+class Started(Protocol):
+    """Work that was started on other threads."""
+
+    def is_done(self) -> bool:
+        """Whether there is nothing to wait for."""
+
+    def wait(self) -> None:
+        """Works as well until nothing is left to start, and waits for the rest; raises what was raised first."""
+
+
+class _Postponed:
+    """Work that is done when it is waited for, in place of a pool's."""
+
+    def __init__(self, task: Callable[[int], None], count: int, _costs: Sequence[int] | None = None) -> None:
+        self._task, self._count = task, count
+
+    def is_done(self) -> bool:
+        return not self._count
+
+    def wait(self) -> None:
+        run_in_order(self._task, self._count)
+        self._count = 0
+
+
 @dataclass
 class Workspace(Generic[State, Plan, Plans]):
     """One run of one operator on one batch.
@@ -56,6 +80,7 @@ class Workspace(Generic[State, Plan, Plans]):
         failures: errors by sample index; filled only if ``isolate`` is set, otherwise the first error is raised.
         isolate: whether a failing sample is set aside while the others go on.
         parallel: runs a function over sample indices on the pool's threads: ``parallel(task, count, costs)``.
+        start: the same, but returns at once; the work is waited for by what it returns, see :class:`Started`.
         pool: the source of CPU buffers.
         max_batch_size: of the pipeline.
         iteration: index of the batch since the pipeline was built.
@@ -79,6 +104,7 @@ class Workspace(Generic[State, Plan, Plans]):
     failures: dict[int, BaseException] = field(default_factory=dict)
     isolate: bool = False
     parallel: Callable[..., None] = run_in_order
+    start: Callable[..., Started] = _Postponed
     pool: HostPool | None = None
     max_batch_size: int = 0
     iteration: int = 0

@@ -124,13 +124,10 @@ def export_preset(
 
     Raises:
         PresetError: no preset follows the configuration.
-        ExportError: the device is a GPU: presets run on the CPU.
     """
-    if device != "cpu":
-        raise ExportError(f"Presets run on the CPU, not on '{device}'")
     with tempfile.TemporaryDirectory() as folder:
         saved = Path(folder) / FILES["json"]
-        preset(configuration, batch_size=batch_size or _PRESET_BATCH).save(str(saved))
+        preset(configuration, batch_size=batch_size or _PRESET_BATCH, device=device).save(str(saved))
         family = read_configuration(configuration)
         dims = _preset_dims(configuration) if family.kind == "images" else {}
         return _write_model(

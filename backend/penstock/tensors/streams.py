@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 from penstock.tensors.cuda import require_cupy
@@ -26,3 +27,16 @@ def take_stream(device_id: int) -> Any:
 def give_back(device_id: int, *streams: object) -> None:
     """Leaves streams of a device to others."""
     _idle.setdefault(device_id, []).extend(streams)
+
+
+def borrowed_streams(owner: object, count: int) -> list[Any]:
+    """Streams of the current device, which are others' as soon as there is no ``owner`` any more."""
+    device = int(require_cupy().cuda.Device().id)
+    streams = [take_stream(device) for _ in range(count)]
+    weakref.finalize(owner, give_back, device, *streams)
+    return streams
+
+
+def follow(stream: Any, other: Any, event: Any) -> None:
+    """Has a stream wait for what another one was told so far; by an event, which may be one that is waited for already."""
+    stream.wait_event(other.record(event))

@@ -9,7 +9,6 @@ Source: nvImageCodec's Python API, version 0.9 (``Decoder``, ``DecodeParams``, `
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from types import ModuleType
@@ -52,7 +51,7 @@ from penstock.kernels.colour import TO_YCBCR, YCBCR_OFFSET
 from penstock.kernels.cuda.launch import Located, Places
 from penstock.kernels.windows import Region
 from penstock.tensors.cuda import require_cupy
-from penstock.tensors.streams import give_back, take_stream
+from penstock.tensors.streams import borrowed_streams, follow
 
 _FORMATS = {
     DALIImageType.RGB: RGB,
@@ -152,7 +151,7 @@ class Begun:
         states = self.batch.wait() if self.batch is not None else []
         if self.streams is not None:
             decoding, using, event = self.streams
-            _follow(using, decoding, event)
+            follow(using, decoding, event)
         return states
 
 
@@ -220,7 +219,7 @@ class GpuImageDecoder:
             return None
         decoder, own, event = self._next_turn(count, total)
         stream = self._cupy.cuda.get_current_stream()
-        _follow(own, stream, event)
+        follow(own, stream, event)
         with own:
             try:
                 memory = self._cupy.empty(_size_class(room), np.uint8)
@@ -301,7 +300,7 @@ class GpuImageDecoder:
         # The engine decodes images as a whole, whatever the regions.
         decoder, own, event = self._next_turn(len(taken), int((sizes[:, 0] * sizes[:, 1]).sum()))
         stream = self._cupy.cuda.get_current_stream()
-        _follow(own, stream, event)
+        follow(own, stream, event)
         begun.streams = own, stream, event
         # Taken and given back in the order of the stream that writes to it.
         with own:
@@ -444,11 +443,6 @@ class GpuImageDecoder:
             results[index] = host if isinstance(host, Exception) else self._cupy.asarray(host)
 
 
-def _follow(stream: Any, other: Any, event: Any) -> None:
-    """Has a stream wait for what another one was told so far; by an event, which may be one that is waited for already."""
-    stream.wait_event(other.record(event))
-
-
 def as_array(image: Any) -> Any:
     """An image that :meth:`GpuImageDecoder.decode` gave as an array."""
     return image.array() if isinstance(image, Located) else image
@@ -475,8 +469,7 @@ class _Turns:
             self._shares = [Share(Backend.ENGINE, load, Policy.ADAPTIVE), *rest], []
         device = cupy.cuda.Device().id
         self._settings = device, num_threads, options
-        self.streams = [take_stream(device) for _ in range(_TURNS)]
-        weakref.finalize(self, give_back, device, *self.streams)
+        self.streams = borrowed_streams(self, _TURNS)
         self._events = [cupy.cuda.Event(disable_timing=True) for _ in range(_TURNS)]
         self._decoders: list[BatchDecoder | None] = [None] * _TURNS
         self._turn = 0

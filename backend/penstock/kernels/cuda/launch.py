@@ -67,6 +67,11 @@ class Located:
         """The same elements in another shape."""
         return Located(self.address, shape, self.dtype, self.owner)
 
+    def part(self, start: int, count: int) -> Located:
+        """Some of the elements along the first axis."""
+        step = math.prod(self.shape[1:]) * self.dtype.itemsize
+        return Located(self.address + start * step, (count, *self.shape[1:]), self.dtype, self.owner)
+
     def array(self) -> Any:
         """The same memory as a CuPy array."""
         cuda = require_cupy().cuda
@@ -243,22 +248,27 @@ class Staging:
         for part in parts:
             offsets.append(size)
             size += -(-part.nbytes // _ALIGNMENT) * _ALIGNMENT
-        capacity = max(_MIN_PINNED, 1 << (size - 1).bit_length())
-        pinned = self._take(capacity)
+        capacity = capacity_for(size)
+        pinned = self.take(capacity)
         staged = np.frombuffer(pinned, np.uint8, size)
         for part, offset in zip(parts, offsets):
             staged[offset : offset + part.nbytes] = part.reshape(-1).view(np.uint8)
         stream = cupy.cuda.get_current_stream()
         buffer = cupy.empty(size, np.uint8)
         buffer.data.copy_from_host_async(staged.ctypes.data, size, stream)
-        copied = cupy.cuda.Event(disable_timing=True)
-        copied.record(stream)
-        with self._lock:
-            self._busy.append((copied, capacity, pinned))
+        self.give_back(pinned, capacity, stream)
         base = buffer.data.ptr
         return buffer, [base + offset for offset in offsets]
 
-    def _take(self, capacity: int) -> Any:
+    def give_back(self, pinned: Any, capacity: int, stream: Any) -> None:
+        """Leaves memory to others, as soon as the copies are done that ``stream`` was told so far."""
+        copied = require_cupy().cuda.Event(disable_timing=True)
+        copied.record(stream)
+        with self._lock:
+            self._busy.append((copied, capacity, pinned))
+
+    def take(self, capacity: int) -> Any:
+        """Memory of a capacity, which is a power of two."""
         with self._lock:
             while self._busy and self._busy[0][0].done:
                 _, size, pinned = self._busy.popleft()
@@ -267,6 +277,11 @@ class Staging:
             if free:
                 return free.pop()
         return require_cupy().cuda.alloc_pinned_memory(capacity)
+
+
+def capacity_for(size: int) -> int:
+    """The capacity of memory for so many bytes."""
+    return max(_MIN_PINNED, 1 << (size - 1).bit_length())
 
 
 def staging() -> Staging:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -35,6 +35,10 @@ from penstock.operators.image._resizing import (
 from penstock.schema import Argument, OutputSpec, Sample, Samples, Workspace
 from penstock.schema.image_chain import NotFusable
 from penstock.schema.operator import Operator
+
+if TYPE_CHECKING:
+    from penstock.kernels.cuda.torch_floats import WidenedTaps
+    from penstock.kernels.resize_shapes import AxisPlan
 
 _DALI = "dali"
 # For each library, the names of its filters, and our filter that selects each.
@@ -246,6 +250,17 @@ class FloatPlan(ReferencePlan):
     def tables(self) -> tuple[AnyTaps, ...]:
         return ()
 
+    @property
+    def has_kernel(self) -> bool:
+        """Whether a GPU computes it: with antialiasing, where the size changes."""
+        same = all(axis.size_out == int(axis.end) - int(axis.start) for axis in self.axes)
+        return self.antialias and not same and not self.filter.startswith("nearest")
+
+    @functools.cached_property
+    def widened(self) -> tuple[WidenedTaps, ...]:
+        """The filters of both axes, for a GPU."""
+        return tuple(_widened_taps(*each, self.filter == "bicubic") for each in zip(self.axes, self.windows))
+
     def resample(self, source: np.ndarray, target: np.ndarray, tables: Sequence[AnyTaps]) -> None:
         from penstock.kernels.cpu.torch_floats import resample_image
 
@@ -261,6 +276,16 @@ class FloatPlan(ReferencePlan):
             result = np.empty(target.shape, np.float32)
             resample_image(part, result, self.filter == "bicubic", self.antialias, self.channels)
             target[...] = result[backwards]
+
+
+@functools.lru_cache(256)
+def _widened_taps(axis: AxisPlan, window: Window, cubic: bool) -> WidenedTaps:
+    from penstock.kernels.cpu.torch_floats import widened_taps
+    from penstock.kernels.cuda.torch_floats import WidenedTaps
+
+    begin, order = int(axis.start), -1 if window.mirrored else 1
+    starts, counts, weights = widened_taps(int(axis.end) - begin, axis.size_out, cubic)
+    return WidenedTaps((starts + begin)[::order], counts[::order], weights[::order])
 
 
 @dataclass(frozen=True)
@@ -400,8 +425,10 @@ class ReferenceResizing(ResizingOperator):
             super().compute_batch(workspace)
         elif all(type(sample.plan) is ReferencePlan for sample in workspace.live):
             resample_references(workspace)
+        elif all(isinstance(sample.plan, FloatPlan) and sample.plan.has_kernel for sample in workspace.live):
+            resample_widened(workspace)
         else:
-            # Of floats, of OpenCV's own, and of images that are reduced first, there are no kernels.
+            # Of other floats, of OpenCV's own, and of images that are reduced first, there are no kernels.
             Operator.compute_batch(self, workspace)
 
 
@@ -426,3 +453,23 @@ def resample_references(workspace: Workspace[Spatial, ResamplePlan, ResamplePlan
         weighed = plan.has_alpha(stack.shape[-1]) and not plan.filter.startswith("nearest")
         jobs.append(BytesResampling(stack, result, vertical, horizontal, plan.columns_first, weighed))
     resample_bytes(jobs)
+
+
+def resample_widened(workspace: Workspace[Spatial, ResamplePlan, ResamplePlans]) -> None:
+    """Resamples images of float on the GPU, as PyTorch does with antialiasing."""
+    from penstock.kernels.cuda.launch import locate_all
+    from penstock.kernels.cuda.torch_floats import FloatResampling, resample_floats
+
+    first, _ = workspace.state
+    samples = workspace.live
+    jobs = []
+    for sample, *places in zip(
+        samples, locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
+    ):
+        plan = sample.plan
+        assert isinstance(plan, FloatPlan)
+        source, target = (place.reshape(*image_stack(place.shape, first)) for place in places)
+        if target.size and not source.size:
+            raise RuntimeError(f"Cannot resize an empty image of shape {list(sample.shapes[0])}")
+        jobs.append(FloatResampling(source, target, *plan.widened))
+    resample_floats(jobs)

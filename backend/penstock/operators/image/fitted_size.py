@@ -24,7 +24,14 @@ class FittedSize(Operator):
     schema = Schema(
         name="FittedSize",
         devices=("cpu",),
-        inputs=(Input("images", ("HWC", "FHWC"), doc="Images or videos of any type."),),
+        inputs=(
+            Input(
+                "images",
+                ("HWC", "FHWC"),
+                device="any",
+                doc="Images or videos of any type, on CPU or GPU; only their shapes are used.",
+            ),
+        ),
         arguments=(
             Argument(
                 "canvases", "int32[]", [], "Heights and widths to choose from: `letterbox`, `llava-next`, `within`."

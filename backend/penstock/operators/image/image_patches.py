@@ -44,7 +44,6 @@ class ImagePatches(Operator[None, _Grid]):
 
     schema = Schema(
         name="ImagePatches",
-        devices=("cpu",),
         inputs=(
             Input("images", ("HWC", "FHWC"), doc="Images or videos of uint8, of whole patches.", example=_squares),
         ),
@@ -126,8 +125,28 @@ class ImagePatches(Operator[None, _Grid]):
             self.args["channels_last"],
             patches[: grid.count].reshape(-1),
         )
-        sample.outputs[1][...] = grid.times, grid.rows, grid.columns
-        if self._pads:
-            patches[grid.count :] = 0
-            sample.outputs[2][: grid.count] = 1
-            sample.outputs[2][grid.count :] = 0
+        patches[grid.count :] = 0
+        for output, told in zip(sample.outputs[1:], self._told(grid)):
+            output[...] = told
+
+    def _told(self, grid: _Grid) -> list[np.ndarray]:
+        """The outputs beside the patches."""
+        extents = np.array([grid.times, grid.rows, grid.columns])
+        return [extents, (np.arange(self.args["length"]) < grid.count).astype(np.int32)][: 1 + self._pads]
+
+    def compute_batch(self, workspace: Workspace[None, _Grid]) -> None:
+        from penstock.kernels.cuda.launch import locate_all, upload
+        from penstock.kernels.cuda.window import WindowCopy, copy_windows
+        from penstock.operators.image._pieces_cuda import Patches, fill_patches
+
+        samples = workspace.live
+        sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
+        jobs = [
+            Patches(source if len(source.shape) == 4 else source.reshape(1, *source.shape), target, sample.plan.count)
+            for sample, source, target in zip(samples, sources, targets)
+        ]
+        shape = (self.args[name] for name in ("patch", "merge", "temporal", "channels_last"))
+        fill_patches(jobs, self._table, *shape)
+        for told, output in zip(zip(*(self._told(sample.plan) for sample in samples)), workspace.outputs[1:]):
+            copies = zip(upload(told), locate_all(output, samples))
+            copy_windows([WindowCopy(own, target) for own, target in copies])

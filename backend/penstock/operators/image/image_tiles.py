@@ -53,7 +53,6 @@ class ImageTiles(Operator[None, _Layout]):
 
     schema = Schema(
         name="ImageTiles",
-        devices=("cpu",),
         inputs=(
             Input("images", ("HWC",), doc="Images of uint8.", example=_tiled),
             Input("whole", ("HWC",), doc="The same, of the size of a tile.", example=_single),
@@ -131,11 +130,34 @@ class ImageTiles(Operator[None, _Layout]):
         from penstock.operators.image._pieces_cpu import fill_tiles
 
         plan, out, table, factors = sample.plan, sample.outputs[0], self._table, self._factors
-        fill = self.args["fill_value"]
-        blank = np.broadcast_to(table[:, 0] if fill is None else np.float32(fill), out.shape[1:2]).copy()
-        begin = int(plan.whole and self.args["whole_at"] == "first")
+        blank, begin = self._blank(out.shape[1]), self._first_tile(plan)
         image, whole = (np.ascontiguousarray(given) for given in (sample.inputs[0], sample.inputs[-1]))
         fill_tiles(image, table, factors, *plan.corner, plan.columns, blank, out[begin : begin + plan.tiles])
         if plan.whole:
             place = 0 if begin else plan.tiles
             fill_tiles(whole, table, factors, 0, 0, 1, blank, out[place : place + 1])
+
+    def _blank(self, channels: int) -> np.ndarray:
+        """What there is beside an image."""
+        fill = self.args["fill_value"]
+        return np.broadcast_to(self._table[:, 0] if fill is None else np.float32(fill), (channels,)).copy()
+
+    def _first_tile(self, plan: _Layout) -> int:
+        """The number of the first tile that is none of the whole."""
+        return int(plan.whole and self.args["whole_at"] == "first")
+
+    def compute_batch(self, workspace: Workspace[None, _Layout]) -> None:
+        from penstock.kernels.cuda.launch import locate_all
+        from penstock.operators.image._pieces_cuda import Tiles, fill_tiles
+
+        samples = workspace.live
+        images, *wholes = (locate_all(batch, samples) for batch in workspace.inputs)
+        targets, jobs = locate_all(workspace.outputs[0], samples), []
+        for number, (sample, target) in enumerate(zip(samples, targets)):
+            plan = sample.plan
+            begin = self._first_tile(plan)
+            jobs.append(Tiles(images[number], target.part(begin, plan.tiles), *plan.corner, plan.columns))
+            if plan.whole:
+                jobs.append(Tiles(wholes[0][number], target.part(0 if begin else plan.tiles, 1)))
+        most = max(target.shape[1] for target in targets)
+        fill_tiles(jobs, self._table, self._blank(most))

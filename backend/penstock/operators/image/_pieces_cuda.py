@@ -1,0 +1,141 @@
+"""Images of uint8 as the patches or tiles of a model, their values looked up in tables, on GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from penstock.kernels.cuda.launch import Located, blocks_for, launch
+from penstock.kernels.cuda.sources import KernelSource
+from penstock.kernels.cuda.structs import Int32, Int64, Pointer, records
+
+# Values that a thread makes of tiles, as in the kernel.
+_TOGETHER = 4
+
+
+class _Patching(NamedTuple):
+    """The descriptor of one image or video.
+
+    Attributes:
+        elements: of the target.
+        patches: those of the image; the rest of the target is 0.
+        rows, columns: of patches.
+        several: there is a table for each channel.
+    """
+
+    source: Pointer
+    target: Pointer
+    elements: Int64
+    patches: Int32
+    frames: Int32
+    rows: Int32
+    columns: Int32
+    channels: Int32
+    several: Int32
+
+
+class _Tiling(NamedTuple):
+    """The descriptor of one image and its tiles.
+
+    Attributes:
+        elements: of the target.
+        height, width: of the image.
+        top, left: where on the canvas it begins.
+        columns: tiles in a row of the canvas.
+        high, wide: extents of a tile.
+        several: there is a table for each channel.
+    """
+
+    source: Pointer
+    target: Pointer
+    elements: Int64
+    height: Int32
+    width: Int32
+    channels: Int32
+    top: Int32
+    left: Int32
+    columns: Int32
+    high: Int32
+    wide: Int32
+    several: Int32
+
+
+SOURCE = KernelSource(__file__, _Patching, _Tiling)
+
+
+@dataclass(slots=True)
+class Patches:
+    """The work for one image.
+
+    Attributes:
+        source: of shape (T, H, W, C).
+        target: float32 of shape (patches, values).
+        count: of the patches, less padding.
+    """
+
+    source: Located
+    target: Located
+    count: int
+
+
+@dataclass(slots=True)
+class Tiles:
+    """The work for one image.
+
+    Attributes:
+        source: of shape (H, W, C).
+        target: float32 of shape (tiles, C, h, w).
+        top, left: where on the canvas the image begins.
+        columns: tiles in a row of the canvas.
+    """
+
+    source: Located
+    target: Located
+    top: int = 0
+    left: int = 0
+    columns: int = 1
+
+
+def fill_patches(
+    jobs: Sequence[Patches], table: np.ndarray, patch: int, merge: int, temporal: int, channels_last: bool
+) -> None:
+    """Fills all targets, in one launch; arguments as those of the function of the same name for the CPU."""
+    entries = []
+    for job in jobs:
+        frames, height, width, channels = job.source.shape
+        entries.append(
+            _Patching(
+                job.source.address,
+                job.target.address,
+                job.target.size,
+                job.count,
+                frames,
+                height // patch,
+                width // patch,
+                channels,
+                len(table) > 1,
+            )
+        )
+    kernel = SOURCE.kernel(f"fill_patches<{patch}, {merge}, {temporal}, {str(channels_last).lower()}>")
+    launch(kernel, records(_Patching, entries), [blocks_for(entry.elements) for entry in entries], table)
+
+
+def fill_tiles(jobs: Sequence[Tiles], table: np.ndarray, blank: np.ndarray) -> None:
+    """Fills all targets, in one launch.
+
+    Args:
+        table: float32 of shape (C, 256), or (1, 256) for all channels.
+        blank: float32 of shape (C,): what there is beside an image.
+    """
+    entries = []
+    for job in jobs:
+        height, width, channels = job.source.shape
+        high, wide = job.target.shape[2:]
+        place = job.top, job.left, job.columns
+        image = job.source.address, job.target.address, job.target.size, height, width, channels
+        entries.append(_Tiling(*image, *place, high, wide, len(table) > 1))
+    counts = [blocks_for(-(-entry.elements // _TOGETHER)) for entry in entries]
+    launch(SOURCE.kernel("fill_tiles"), records(_Tiling, entries), counts, table, blank)
