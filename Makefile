@@ -112,8 +112,16 @@ stubs: setup  ## Refresh the type stubs of fn and ops, for editors, after an ope
 bench-presets: $(PARITY)/.ready  ## Presets beside the classes of transformers, from files to tensors
 	@PYTHONPATH=backend:tests/parity $(PARITY)/bin/python tests/benchmarks/presets.py $(ARGS)
 
+.PHONY: bench-resizing
+bench-resizing: $(PARITY)/.ready  ## Resizing with Pillow's arithmetic beside our own, and beside Pillow
+	@PYTHONPATH=backend $(PARITY)/bin/python tests/benchmarks/resizing.py $(ARGS)
+
+.PHONY: bench-threads
+bench-threads: $(PARITY)/.ready  ## Presets with two threads beside one
+	@PYTHONPATH=backend $(PARITY)/bin/python tests/benchmarks/threads.py $(ARGS)
+
 .PHONY: bench
-bench: bench-engine bench-presets bench-serving  ## Speed beside real DALI: operators, pipelines, growth, serving (half an hour)
+bench: bench-engine bench-presets bench-resizing bench-threads bench-serving  ## Speed beside real DALI: operators, pipelines, growth, serving (half an hour)
 
 # What only rows on a GPU need.
 $(COMPARES)/.ready-gpu: $(COMPARES)/.ready

@@ -24,6 +24,10 @@ def main() -> None:
         "## Every public operator on CPU",
         "One call of each operator, generated from its schema, on small photographs or half-second sounds; slowest ratio first.",
         _generated(),
+        "## Resizing with Pillow's arithmetic",
+        _resizing(),
+        "## Presets with two threads",
+        _threads(),
         "## Loops",
         _loops(),
         "## Readers",
@@ -83,6 +87,26 @@ def _generated() -> str:
         for row in sorted(run["rows"], key=lambda row: row["ratio"])
     ]
     return f"{_origin(run)}:\n\n{_table(['operator', 'DALI, us a sample', 'Penstock', 'ratio'], rows)}"
+
+
+def _resizing() -> str:
+    run = _run("resizing-cpu")
+    rows = []
+    for row in run["rows"]:
+        own, pil, pillow = row["ms"].values()
+        rows.append([row["work"], *(f"{took:.2f}" for took in (own, pil, pillow, pil / own, pillow / pil))])
+    head = ["work", *(f"{who}, ms" for who in run["rows"][0]["ms"]), "to our own", "Pillow to it"]
+    return f"{_origin(run)}; processor time for an image:\n\n{_table(head, rows)}"
+
+
+def _threads() -> str:
+    run = _run("threads-cpu")
+    rows = [
+        [row["work"], *(f"{took:.2f}" for took in times), f"{times[0] / times[1]:.2f}"]
+        for row in run["rows"]
+        for times in [list(row["ms"].values())]
+    ]
+    return f"{_origin(run)}; time for an image:\n\n{_table(['preset', 'one, ms', 'two', 'times as fast'], rows)}"
 
 
 def _loops() -> str:

@@ -158,6 +158,14 @@ CONFIGURATIONS: dict[str, Mapping[str, object]] = {
     "sam2-small": {"image_processor_type": "Sam2ImageProcessor", "size": {"height": 33, "width": 33}},
     "gemma3": {"image_processor_type": "Gemma3ImageProcessor", "size": {"height": 896, "width": 896}},
     "gemma3-small": {"image_processor_type": "Gemma3ImageProcessor", "size": {"height": 32, "width": 32}},
+    "gemma3-pan-small": {
+        "image_processor_type": "Gemma3ImageProcessor",
+        "size": {"height": 32, "width": 32},
+        "do_pan_and_scan": True,
+        "pan_and_scan_min_crop_size": 9,
+        "pan_and_scan_max_num_crops": 4,
+        "pan_and_scan_min_ratio_to_activate": 1.2,
+    },
     "dinov3": {"image_processor_type": "DINOv3ViTImageProcessor"},
     "dinov3-small": {"image_processor_type": "DINOv3ViTImageProcessor", "size": {"height": 29, "width": 33}},
 }

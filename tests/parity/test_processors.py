@@ -24,6 +24,7 @@ INTERNVL: dict[str, Any] = {
     "size": {"height": 448, "width": 448},
     "crop_to_patches": True,
 }
+GEMMA: dict[str, Any] = {"image_processor_type": "Gemma3ImageProcessor", "do_pan_and_scan": True}
 WHISPER: dict[str, Any] = {"feature_extractor_type": "WhisperFeatureExtractor"}
 WAVE: dict[str, Any] = {"feature_extractor_type": "Wav2Vec2FeatureExtractor"}
 
@@ -52,6 +53,8 @@ WAVE: dict[str, Any] = {"feature_extractor_type": "Wav2Vec2FeatureExtractor"}
             {"patch_size": 14, "pixel_shuffle_ratio_inverse": 2},
             [144 * 13, 144, 144 * 13],
         ),
+        (GEMMA, {"mm_tokens_per_image": 256}, [256 * 3, 256, 256 * 3]),
+        (GEMMA | {"do_pan_and_scan": False}, {"mm_tokens_per_image": 256}, [256, 256, 256]),
     ],
 )
 def test_tokens_are_counted_by_sizes(configuration: dict[str, Any], model: dict[str, int], expected: list[int]) -> None:
@@ -67,6 +70,16 @@ def test_patches_are_as_many_as_were_counted() -> None:
     assert [shape[0] // 4 for shape in patches.shape()] == counted
     assert [int(np.prod(np.array(grid))) // 4 for grid in grids] == counted
     assert ImageProcessor(QWEN).count_tokens(sizes) == counted
+
+
+def test_pictures_of_parts_are_as_many_as_were_counted() -> None:
+    sizes = [(600, 500), (599, 500), (300, 1300), (255, 1000)]
+    pipeline = presets.preset(GEMMA, batch_size=4, encoded=False)
+    pictures, crops = pipeline.run(images=[np.zeros((*size, 3), np.uint8) for size in sizes])
+    pipeline.close()
+    assert [int(np.array(count)) for count in crops] == [2, 0, 4, 0]
+    counted = presets.count_tokens(GEMMA, sizes, mm_tokens_per_image=1)
+    assert [shape[0] for shape in pictures.shape()] == counted == [3, 1, 5, 1]
 
 
 def test_what_the_model_has_must_be_told_to_count() -> None:
@@ -113,7 +126,9 @@ def test_keys_tell_settings_and_bytes_apart() -> None:
         ({"image_processor_type": "SamImageProcessor", "do_pad": False}, "SAM is followed where it resizes"),
         ({"image_processor_type": "DetrImageProcessor", "pad_size": {"height": 9, "width": 9}}, "`pad_size`"),
         ({"image_processor_type": "DetrImageProcessor", "size": {"height": -1, "width": 9}}, "`size` is positive"),
-        ({"image_processor_type": "Gemma3ImageProcessor", "do_pan_and_scan": True}, "`do_pan_and_scan`"),
+        (GEMMA | {"do_resize": False}, "`do_pan_and_scan` is followed where images are resized"),
+        (GEMMA | {"pan_and_scan_max_num_crops": 0}, "`pan_and_scan_max_num_crops` and"),
+        (GEMMA | {"pan_and_scan_min_ratio_to_activate": 1.23456789}, "up to six digits"),
         ({"image_processor_type": "PixtralImageProcessor", "patch_size": {"height": 9, "width": 8}}, "square"),
         ({"image_processor_type": "Llama4ImageProcessor", "do_normalize": False}, "rescales and normalizes"),
         ({"image_processor_type": "YoloLetterboxImageProcessor", "padding_value": 300}, "from 0 to 255"),

@@ -9,7 +9,7 @@ from pathlib import Path
 from penstock.errors import did_you_mean
 from penstock.presets.detection import SAM, DetectionFamily, LetterboxFamily
 from penstock.presets.family import Family, PresetError, settings_from
-from penstock.presets.fixed import CLIP, IMAGENET, DinoFamily, FixedFamily
+from penstock.presets.fixed import CLIP, IMAGENET, DinoFamily, FixedFamily, GemmaFamily
 from penstock.presets.patches import (
     GLM4V,
     PADDLEOCR_VL,
@@ -42,7 +42,7 @@ _FAMILIES: dict[str, Family] = {
         size={"height": 256, "width": 256}, resample=3, do_center_crop=True, crop_size={"height": 224, "width": 224}
     ),
     "Detr": DetectionFamily(),
-    "Gemma3": FixedFamily(size={"height": 224, "width": 224}, counts_crops=True),
+    "Gemma3": GemmaFamily(),
     "Glm46V": GLM4V,
     "Glm4v": GLM4V,
     "GotOcr2": GridFamily(),

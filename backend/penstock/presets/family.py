@@ -79,8 +79,6 @@ class Family:
     """The names of the outputs."""
     tells_by: ClassVar[tuple[str, ...]] = ()
     """What must be known of the model, beside the settings, to count an image's tokens."""
-    concatenated: ClassVar[tuple[str, ...]] = ()
-    """Outputs of which the processor joins those of several images along their first axis; another output tells them apart."""
     hidden: ClassVar[frozenset[str]] = frozenset()
     """Attributes that a family's classes differ in, and that no configuration sets."""
     kind: ClassVar[str] = "images"
@@ -92,6 +90,11 @@ class Family:
     def outputs(self) -> tuple[str, ...]:
         """The names of the outputs."""
         return self.names
+
+    @property
+    def concatenated(self) -> tuple[str, ...]:
+        """Outputs of which the processor joins those of several images along their first axis; another output tells them apart."""
+        return ()
 
     def converted(self, values: Values) -> Values:
         """The settings as this family holds them, from those of a configuration over its defaults.

@@ -6,8 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypedDict
 
+import numpy as np
+
 from penstock import fn, types
 from penstock.graph import DataNode
+from penstock.kernels.pan_and_scan import PanAndScan
 from penstock.presets.family import PIXELS, ImageFamily, PresetError, Values, image_sizes, named, size_of
 
 _CLIP_MEAN, _CLIP_STD = (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)
@@ -25,6 +28,7 @@ OPENAI: Normalization = {"image_mean": _CLIP_MEAN, "image_std": _CLIP_STD}
 IMAGENET: Normalization = {"image_mean": (0.485, 0.456, 0.406), "image_std": (0.229, 0.224, 0.225)}
 # Below this size, ConvNeXT crops what it has resized.
 _CONVNEXT_CROPS = 384
+_CROPS = "num_crops"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +40,6 @@ class FixedFamily(ImageFamily):
         do_center_crop, crop_size: whether the middle is taken; its `height` and `width`.
         default_to_square: a size that is one number means both sides, not the shorter one.
         crop_pct: which part of the resized image ConvNeXT keeps.
-        counts_crops: there is an output `num_crops`, which is 0 (Gemma 3).
         tells_sizes: there is an output `original_sizes`.
     """
 
@@ -45,16 +48,14 @@ class FixedFamily(ImageFamily):
     crop_size: Mapping[str, int] = field(default_factory=dict)
     default_to_square: bool = True
     crop_pct: float | None = None
-    counts_crops: bool = False
     tells_sizes: bool = False
 
     tells_by = ("patch_size",)
-    hidden = frozenset({"counts_crops", "tells_sizes"})
+    hidden = frozenset({"tells_sizes"})
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        crops, sizes = ("num_crops",) * self.counts_crops, ("original_sizes",) * self.tells_sizes
-        return (PIXELS, *crops, *sizes)
+        return (PIXELS, *("original_sizes",) * self.tells_sizes)
 
     def converted(self, values: Values) -> Values:
         own = super().converted(values)
@@ -77,9 +78,8 @@ class FixedFamily(ImageFamily):
         images = self._resized(data, backend) if self.do_resize else data
         if self.do_center_crop:
             images = self._cropped(images, self.crop_size["height"], self.crop_size["width"])
-        crops = (fn.constant(idata=[0], shape=[], dtype=types.INT64, name="num_crops"),) if self.counts_crops else ()
         sizes = (image_sizes(data, "original_sizes"),) if self.tells_sizes else ()
-        return (self._normalized(images, backend), *crops, *sizes)
+        return (self._normalized(images, backend), *sizes)
 
     def tokens(self, height: int, width: int, model: Mapping[str, int]) -> int:
         rows, columns = (extent // model["patch_size"] for extent in self._extents(height, width))
@@ -126,10 +126,10 @@ class FixedFamily(ImageFamily):
         """The middle; where it is larger than the image, there is black around it."""
         return fn.crop(images, crop=[height, width], rounding="truncate", out_of_bounds_policy="pad", fill_values=[0])
 
-    def _normalized(self, images: DataNode, backend: str) -> DataNode:
+    def _normalized(self, images: DataNode, backend: str, name: str | None = PIXELS) -> DataNode:
         if not (self.do_rescale or self.do_normalize):
-            return fn.transpose(images, perm=[2, 0, 1], name=PIXELS)
-        return fn.rescale_normalize(images, **self.normalizing(backend), name=PIXELS)
+            return fn.transpose(images, perm=[2, 0, 1], name=name)
+        return fn.rescale_normalize(images, **self.normalizing(backend), name=name)
 
 
 CLIP = FixedFamily(
@@ -140,6 +140,63 @@ CLIP = FixedFamily(
     default_to_square=False,
     **OPENAI,
 )
+
+
+@dataclass(frozen=True, kw_only=True)
+class GemmaFamily(FixedFamily):
+    """Gemma 3, which may show parts of long images beside them ("pan and scan").
+
+    Attributes:
+        do_pan_and_scan: whether it does; then the pictures of all images are joined, each image before its parts.
+        pan_and_scan_min_ratio_to_activate: by how much an image's longer side must exceed the shorter one to be cut.
+        pan_and_scan_max_num_crops: so many parts at the most.
+        pan_and_scan_min_crop_size: how large parts must be. By default, these have the values of `Gemma3Processor`.
+    """
+
+    size: Mapping[str, int] = field(default_factory=lambda: {"height": 224, "width": 224})
+    do_pan_and_scan: bool = False
+    pan_and_scan_min_ratio_to_activate: float = 1.2
+    pan_and_scan_max_num_crops: int = 4
+    pan_and_scan_min_crop_size: int = 256
+
+    tells_by = ("mm_tokens_per_image",)
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return PIXELS, _CROPS
+
+    @property
+    def concatenated(self) -> tuple[str, ...]:
+        return (PIXELS,) if self.do_pan_and_scan else ()
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        if self.do_pan_and_scan and not self.do_resize:
+            raise PresetError("`do_pan_and_scan` is followed where images are resized")
+        if min(self.pan_and_scan_max_num_crops, self.pan_and_scan_min_crop_size) < 1:
+            raise PresetError("`pan_and_scan_max_num_crops` and `pan_and_scan_min_crop_size` are positive")
+        ratio = self.pan_and_scan_min_ratio_to_activate
+        if float(str(np.float32(ratio))) != ratio:
+            raise PresetError(f"`pan_and_scan_min_ratio_to_activate` is followed with up to six digits. Got: {ratio!r}")
+
+    def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
+        if not self.do_pan_and_scan:
+            none = fn.constant(idata=[0], shape=[], dtype=types.INT64, name=_CROPS)
+            return (*super().process(data, backend), none)
+        pictures, counts = fn.crop_boxes(data, fn.pan_and_scan(data, **self._scanning._asdict()))
+        values = self._normalized(self._resized(pictures, backend), backend, None)
+        crops = fn.cast(counts - 1, dtype=types.INT64, name=_CROPS)
+        return fn.collect(values, counts=counts, name=PIXELS), crops
+
+    @property
+    def _scanning(self) -> PanAndScan:
+        return PanAndScan(
+            self.pan_and_scan_min_ratio_to_activate, self.pan_and_scan_max_num_crops, self.pan_and_scan_min_crop_size
+        )
+
+    def tokens(self, height: int, width: int, model: Mapping[str, int]) -> int:
+        pictures = len(self._scanning.boxes(height, width)) if self.do_pan_and_scan else 1
+        return pictures * model["mm_tokens_per_image"]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -131,8 +131,8 @@ def count_tokens(configuration: Configuration, sizes: Sequence[Sequence[int]], *
         sizes: height and width of each image; frames, height and width of each video.
         model: what the count depends on beside these settings, as the model's own configuration has it: `patch_size`
             (CLIP, LLaVA and others), `image_seq_length` of a tile (InternVL), `image_seq_len` (Idefics3, SmolVLM),
-            `spatial_merge_size` (Pixtral), `max_tiles` (OneVision, 9 of `anyres_max_9`), `pixel_shuffle_ratio_inverse` (Llama
-            4, 2 for a ratio of 0.5).
+            `mm_tokens_per_image` (Gemma 3), `spatial_merge_size` (Pixtral), `max_tiles` (OneVision, 9 of `anyres_max_9`),
+            `pixel_shuffle_ratio_inverse` (Llama 4, 2 for a ratio of 0.5).
 
     Raises:
         PresetError: no preset follows the configuration, or the model's values are not those that are needed.

@@ -11,7 +11,8 @@ import pytest
 from penstock import fn, pipeline_def
 from penstock.errors import OperatorError
 from penstock.kernels.fitted_sizes import RULES, SizeArguments, fitted
-from penstock.operators.image._normalizing import REFERENCES, table_of
+from penstock.operators.image._normalizing import REFERENCES, factors_of, table_of
+from penstock.operators.image.rescale_normalize import look_up
 
 RNG = np.random.default_rng(11)
 MEAN, STD = [0.4, 0.5, 0.6], [0.2, 0.25, 0.5]
@@ -47,6 +48,23 @@ def test_values_are_those_of_the_table(reference: str, mean: list[float], std: l
     np.testing.assert_array_equal(planes, expected)
     ((tiles,),) = run(lambda x: fn.image_tiles(x, tile=[20, width], **arguments), image)
     np.testing.assert_array_equal(tiles[0], expected)
+
+
+@pytest.mark.parametrize("rows", [1, 6])
+def test_a_strip_of_planes_is_filled_and_nothing_beside_it(rows: int) -> None:
+    image = np.random.default_rng(rows).integers(0, 256, (rows, 19, 3), np.uint8)
+    settings: dict[str, Any] = {
+        "divisor": 255.0,
+        "mean": [0.5, 0.4, 0.3],
+        "reference": "torchvision",
+        "std": [0.2, 0.25, 0.3],
+    }
+    table = table_of(settings["reference"], settings["divisor"], settings["mean"], settings["std"])
+    planes = np.full((3, rows + 7, 19), 9, np.float32)
+    look_up(image, table, planes[:, 4 : 4 + rows], (2, 0, 1), factors_of(table, **settings))
+    values = table[np.arange(3)[:, None, None], image.transpose(2, 0, 1)]
+    np.testing.assert_array_equal(planes[:, 4 : 4 + rows], values)
+    assert (np.delete(planes, np.s_[4 : 4 + rows], axis=1) == 9).all()
 
 
 @pytest.mark.parametrize(("patch", "merge", "temporal"), [(3, 1, 1), (4, 2, 2), (8, 1, 2), (14, 2, 1)])

@@ -49,9 +49,10 @@ def compute_row(
 
 
 @kernel
-def compute_planes(image: np.ndarray, factors: np.ndarray, planes: np.ndarray) -> None:
-    """The values of an image (H, W, 3), contiguous and at least ``LANES`` wide, by factors: planes (3, H, W), contiguous."""
+def compute_planes(image: np.ndarray, factors: np.ndarray, target: np.ndarray, stride: int) -> None:
+    """The values of an image (H, W, 3), contiguous and at least ``LANES`` wide, by factors: three planes of H * W, which
+    begin ``stride`` apart in ``target``, contiguous."""
     height, width, _ = image.shape
-    pixels, target = image.ravel(), planes.ravel()
+    pixels = image.ravel()
     for y in range(height):
-        compute_row(pixels, 3 * y * width, width, factors, target, y * width, height * width)
+        compute_row(pixels, 3 * y * width, width, factors, target, y * width, stride)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from penstock.data_types import FLOAT, UINT8, dtype_name
 from penstock.kernels.windows import Region
@@ -64,9 +65,12 @@ def look_up(
     """Fills ``target`` with the values of an image (H, W, C); ``factors`` are those of the table, if there are any."""
     from penstock.operators.image._rescale_normalize_cpu import LANES, compute_planes, look_up_pixels
 
-    contiguous = image.flags.c_contiguous and target.flags.c_contiguous
-    if len(factors) and image.shape[2] == 3 and permutation[0] == 2 and contiguous and image.shape[1] >= LANES:
-        compute_planes(image, factors, target)
+    planes = len(factors) and image.shape[2] == 3 and permutation[0] == 2 and image.shape[1] >= LANES
+    if planes and image.flags.c_contiguous and target[0].flags.c_contiguous:
+        # A strip of planes is not contiguous, but what lies from its begin to its end is.
+        stride = target.strides[0] // target.itemsize
+        span = 2 * stride + target[0].size
+        compute_planes(image, factors, as_strided(target, (span,), target.strides[2:]), stride)
         return
     order = [permutation.index(axis) for axis in range(3)]
     look_up_pixels(image, table, target.transpose(order))

@@ -1,0 +1,47 @@
+"""Which parts of long images Gemma 3 sees beside the whole ("pan and scan")."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+Box = tuple[int, int, int, int]
+"""Left, top, right, bottom."""
+
+
+class PanAndScan(NamedTuple):
+    """How parts are chosen.
+
+    Attributes:
+        min_ratio: by how much the longer side exceeds the shorter one, at least, in images that are cut.
+        max_crops: so many parts at the most.
+        min_crop: the least side of a part.
+    """
+
+    min_ratio: float
+    max_crops: int
+    min_crop: int
+
+    def boxes(self, height: int, width: int) -> list[Box]:
+        """The whole image, and its parts, which follow each other along the longer side.
+
+        Raises:
+            ValueError: a part would hold no pixel.
+        """
+        longer, shorter = max(height, width), min(height, width)
+        whole = (0, 0, width, height)
+        if not shorter or longer / shorter < self.min_ratio:
+            return [whole]
+        count = min(longer // self.min_crop, math.floor(longer / shorter + 0.5))
+        count = min(max(count, 2), self.max_crops)
+        extent = math.ceil(longer / count)
+        if min(extent, shorter) < self.min_crop:
+            return [whole]
+        starts = range(0, count * extent, extent)
+        if starts[-1] >= longer:
+            raise ValueError(
+                f"Of an image of {width} x {height} pixels, {count} parts of {extent} would be cut: too many"
+            )
+        spans = [(start, min(start + extent, longer)) for start in starts]
+        parts = [(a, 0, b, height) if width >= height else (0, a, width, b) for a, b in spans]
+        return [whole, *parts]
