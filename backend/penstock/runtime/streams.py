@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import Any
 
 from penstock.tensors.cuda import require_cupy
-from penstock.tensors.streams import give_back, take_stream
+from penstock.tensors.streams import Event, Stream, give_back, take_stream
 
 
 class PipelineStream:
@@ -15,29 +14,29 @@ class PipelineStream:
 
     def __init__(self, device_id: int) -> None:
         self._device_id = device_id
-        self._stream: Any = None
+        self._stream: Stream | None = None
 
     def as_current(self) -> AbstractContextManager[None]:
         """Makes the device and the stream the current ones."""
         return _AsCurrent(self, self._device_id)
 
-    def taken(self) -> Any:
+    def taken(self) -> Stream:
         """The CuPy stream; the device is the current one."""
         if self._stream is None:
             self._stream = take_stream(self._device_id)
         return self._stream
 
     @property
-    def stream(self) -> Any:
+    def stream(self) -> Stream:
         """The CuPy stream."""
         if self._stream is None:
             with self.as_current():
-                pass
+                return self.taken()
         return self._stream
 
-    def event(self, block: bool) -> object:
+    def event(self, block: bool) -> Event:
         """An event after the work that was submitted so far; ``block``: a thread that waits for it sleeps."""
-        return self._stream.record(require_cupy().cuda.Event(block=block, disable_timing=True))
+        return self.stream.record(require_cupy().cuda.Event(block=block, disable_timing=True))
 
     def release(self) -> None:
         """Leaves the stream to other pipelines."""

@@ -3,33 +3,76 @@
 from __future__ import annotations
 
 import weakref
-from typing import Any
+from types import TracebackType
+from typing import Protocol
 
 from penstock.tensors.cuda import require_cupy
 
+
+class Event(Protocol):
+    """CuPy's event."""
+
+    @property
+    def done(self) -> bool:
+        """Whether all work before it is done."""
+
+    def synchronize(self) -> None:
+        """Waits for it on the host."""
+
+
+class Stream(Protocol):
+    """CuPy's stream, which is the current one in a `with` statement."""
+
+    @property
+    def ptr(self) -> int:
+        """CUDA's handle."""
+
+    @property
+    def device_id(self) -> int:
+        """The number of its GPU."""
+
+    def record(self, event: Event | None = None) -> Event:
+        """An event after the work that it was told so far."""
+
+    def wait_event(self, event: Event) -> None:
+        """Has later work wait for an event."""
+
+    def synchronize(self) -> None:
+        """Waits on the host for the work that it was told so far."""
+
+    def __enter__(self) -> object: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None = None,
+        error: BaseException | None = None,
+        traceback: TracebackType | None = None,
+    ) -> None: ...
+
+
 # Streams are never destroyed: results outlive what made them, and libraries free memory in the order of its stream.
 # Keeping them here matters for a pipeline in a reference cycle, whose stream would be finalized with it.
-_streams: list[object] = []
-_idle: dict[int, list[object]] = {}
+_streams: list[Stream] = []
+_idle: dict[int, list[Stream]] = {}
 
 
-def take_stream(device_id: int) -> Any:
+def take_stream(device_id: int) -> Stream:
     """A CUDA stream of the current device, whose number this is, that nobody uses."""
     try:
         # Another thread may have taken the last one.
         return _idle.get(device_id, []).pop()
     except IndexError:
-        stream = require_cupy().cuda.Stream(non_blocking=True)
+        stream: Stream = require_cupy().cuda.Stream(non_blocking=True)
         _streams.append(stream)
         return stream
 
 
-def give_back(device_id: int, *streams: object) -> None:
+def give_back(device_id: int, *streams: Stream) -> None:
     """Leaves streams of a device to others."""
     _idle.setdefault(device_id, []).extend(streams)
 
 
-def borrowed_streams(owner: object, count: int) -> list[Any]:
+def borrowed_streams(owner: object, count: int) -> list[Stream]:
     """Streams of the current device, which are others' as soon as there is no ``owner`` any more."""
     device = int(require_cupy().cuda.Device().id)
     streams = [take_stream(device) for _ in range(count)]
@@ -37,6 +80,6 @@ def borrowed_streams(owner: object, count: int) -> list[Any]:
     return streams
 
 
-def follow(stream: Any, other: Any, event: Any) -> None:
+def follow(stream: Stream, other: Stream, event: Event) -> None:
     """Has a stream wait for what another one was told so far; by an event, which may be one that is waited for already."""
     stream.wait_event(other.record(event))

@@ -19,6 +19,7 @@ from penstock.kernels.cuda.sources import THREADS, Kernel
 from penstock.kernels.cuda.structs import Records
 from penstock.tensors import TensorListGPU
 from penstock.tensors.cuda import DeviceArray, require_cupy
+from penstock.tensors.streams import Event, Stream
 
 Shape = tuple[int, ...]
 
@@ -239,7 +240,7 @@ class Staging:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._free: dict[int, list[object]] = {}
-        self._busy: deque[tuple[Any, int, Any]] = deque()
+        self._busy: deque[tuple[Event, int, Any]] = deque()
 
     def upload(self, parts: Sequence[np.ndarray]) -> tuple[object, list[int]]:
         """Uploads arrays in one transfer on the current stream; returns the device buffer and each array's address."""
@@ -260,10 +261,9 @@ class Staging:
         base = buffer.data.ptr
         return buffer, [base + offset for offset in offsets]
 
-    def give_back(self, pinned: Any, capacity: int, stream: Any) -> None:
+    def give_back(self, pinned: Any, capacity: int, stream: Stream) -> None:
         """Leaves memory to others, as soon as the copies are done that ``stream`` was told so far."""
-        copied = require_cupy().cuda.Event(disable_timing=True)
-        copied.record(stream)
+        copied = stream.record(require_cupy().cuda.Event(disable_timing=True))
         with self._lock:
             self._busy.append((copied, capacity, pinned))
 
