@@ -241,6 +241,11 @@ class PlannedSamples(Sequence["Sample[State, Plan, Plans] | None"], Generic[Stat
         self._count = workspace.batch_size
         self._plans: Plans | None = None
         self._rows: Sequence[int] = ()
+        self._shared: OwnPlan[Plan] | PlanRow[Plan] | None = None
+
+    def share(self, held: OwnPlan[Plan] | PlanRow[Plan] | None) -> None:
+        """Gives all samples, none of which is made yet, the same plan."""
+        self._shared = held
 
     def hold(self, indices: Sequence[int], plans: Plans) -> None:
         """Gives the samples at these positions their plans, which are the rows of ``plans``."""
@@ -268,6 +273,8 @@ class PlannedSamples(Sequence["Sample[State, Plan, Plans] | None"], Generic[Stat
             sample = self._made[index] = Sample(self._operator, self._workspace, index)
             if self._rows and self._rows[index] >= 0 and self._plans is not None:
                 sample.held = PlanRow(self._plans, self._rows[index])
+            else:
+                sample.held = self._shared
         return self._made[index]
 
     def __len__(self) -> int:
