@@ -83,8 +83,12 @@ def places_of_samples(batch: TensorListCPU) -> np.ndarray | None:
         volumes = np.fromiter(map(math.prod, shapes), np.int64, len(shapes))
         places: np.ndarray = first + (volumes.cumsum() - volumes) * elements.itemsize
         return places
+    return places_of_arrays(batch.samples)
+
+
+def places_of_arrays(arrays: Sequence[np.ndarray]) -> np.ndarray | None:
+    """The addresses of arrays, int64; None if one of them is not contiguous. Something else must keep them."""
     if not _is_known():
         return None
-    samples = batch.samples
-    places = np.empty(len(samples), np.int64)
-    return places if _fill_contiguous(np.fromiter(map(id, samples), np.int64, len(samples)), places) else None
+    places = np.empty(len(arrays), np.int64)
+    return places if _fill_contiguous(np.fromiter(map(id, arrays), np.int64, len(arrays)), places) else None
