@@ -375,8 +375,15 @@ class Samples(Generic[State, Plan, Plans]):
             # Checks type and shape, which all samples share.
             argument.from_tensor(stacked[0], batch.dtype)
             return stacked.astype(np.float64).reshape(len(self), -1)
-        rows = [argument.from_tensor(batch.samples[index], batch.dtype) for index in self.indices]
-        return np.array(rows, np.float64).reshape(len(self), -1)
+        return np.array(self.lists(name), np.float64).reshape(len(self), -1)
+
+    def lists(self, name: str) -> list[Any]:
+        """An argument's value for each sample, as :class:`Sample` gives it."""
+        batch = self.workspace.arguments.get(name)
+        if batch is None:
+            return [self.constant(name)] * len(self)
+        argument = self._operator.schema.all_arguments[name]
+        return [argument.from_tensor(batch.samples[index], batch.dtype) for index in self.indices]
 
     def scalars(self, name: str) -> np.ndarray:
         """A numeric argument's single value for each sample, float64 of shape (samples,) or, if constant, (1,)."""
