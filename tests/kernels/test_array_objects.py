@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from penstock.kernels.cpu.array_objects import places_of_bytes
+from penstock.kernels.cpu.array_objects import places_of_arrays, places_of_bytes, places_of_samples
+from penstock.tensors import TensorListCPU
 
 BYTES = np.arange(100, dtype=np.uint8)
 
@@ -27,3 +28,21 @@ def test_places_are_those_that_numpy_tells() -> None:
 @pytest.mark.parametrize("other", [BYTES[::2], BYTES[::-1], BYTES.reshape(10, 10), np.array(3, np.uint8)])
 def test_others_are_left_to_python(other: np.ndarray) -> None:
     assert places_of_bytes([BYTES, other]) is None
+
+
+def test_samples_lie_where_numpy_tells() -> None:
+    shapes = [(2, 3), (0, 3), (4, 1)]
+    scattered = TensorListCPU.of_samples([np.zeros(shape, np.int16) for shape in shapes])
+    together = TensorListCPU.allocate(shapes, scattered.dtype)
+    alike = TensorListCPU.allocate([(2, 3)] * 4, scattered.dtype)
+    for batch in (scattered, together, alike):
+        places = places_of_samples(batch)
+        assert places is not None
+        filled = [index for index, sample in enumerate(batch.samples) if sample.size]
+        assert places[filled].tolist() == [batch.samples[index].ctypes.data for index in filled]
+
+
+@pytest.mark.parametrize("other", [BYTES[::2], BYTES[::-1], BYTES.reshape(10, 10).T, BYTES.reshape(10, 10)[:, :3]])
+def test_arrays_with_gaps_have_no_places(other: np.ndarray) -> None:
+    assert places_of_arrays([BYTES, other]) is None
+    assert places_of_arrays([BYTES, np.ascontiguousarray(other), np.array(3)]) is not None

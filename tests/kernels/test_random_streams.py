@@ -134,3 +134,15 @@ def test_windows_of_many_images_are_those_of_each() -> None:
     streams = [sample_stream(9, 128, index) for index in range(len(extents))]
     windows = crop.windows(streams[0].key, np.array([s.stream for s in streams]), streams[0].start, extents)
     assert windows.tolist() == [list(crop.window(s, *shape)) for s, shape in zip(streams, extents.tolist())]
+
+
+@pytest.mark.parametrize("start", [0, 1, 2, 3])
+def test_shots_do_not_depend_on_where_they_are_drawn_together(start: int) -> None:
+    source = np.random.default_rng(1).integers(0, 256, 200, np.uint8)
+    stream = sample_stream(5, 0, 0)
+    together, alone = np.empty_like(source), np.empty_like(source)
+    philox.replace_by_shots(together, source, stream.key, stream.stream, np.uint64(start), np.float32(20))
+    for index in range(source.size):
+        own, begin = slice(index, index + 1), np.uint64(start + philox.ELEMENT_STRIDE * index)
+        philox.replace_by_shots(alone[own], source[own], stream.key, stream.stream, begin, np.float32(20))
+    assert np.array_equal(together, alone)

@@ -140,3 +140,25 @@ def test_rows_count_from_both_ends() -> None:
     with pytest.raises(IndexError, match="no row 3"):
         starts[3]
     assert list(Starts.joined([starts, Starts(np.array([7]))])) == [4, 5, 6, 7]
+
+
+class KeptTail(Tail):
+    """A tail whose plans are kept by shape."""
+
+    plans_by_shape = True
+
+
+def test_equal_samples_are_planned_once_for_all_batches() -> None:
+    operator = KeptTail()
+    for count in (3, 1, 4):
+        outputs = run(operator, [5] * count).outputs[0]
+        assert [sample.tolist() for sample in outputs.samples] == [[1, 2, 3, 4]] * count
+    assert operator.calls == [1]
+    assert [sample.tolist() for sample in run(operator, [5, 2]).outputs[0].samples] == [[1, 2, 3, 4], [1]]
+    assert operator.calls == [1, 1]
+
+
+def test_equal_samples_fail_alike() -> None:
+    workspace = run(KeptTail(), [0, 0], isolate=True)
+    assert sorted(workspace.failures) == [0, 1]
+    assert workspace.outputs[0].shapes == [(0,), (0,)]

@@ -223,6 +223,10 @@ def _sorted_out(
             constants[name] = value
             key.append((name, kind, value))
             continue
+        if kind is list and (kinds := tuple(map(type, value))) and _PLAIN.issuperset(kinds):
+            constants[name] = value.copy()
+            key.append((name, kinds, tuple(value)))
+            continue
         if value is None or (name == "rng" and face.schema.random):
             continue
         value = settled(face, name, value)

@@ -84,6 +84,8 @@ def unmarked(value: _Value) -> _Value:
 
 def all_unmarked(value: Any) -> Any:
     """The value without marks, in lists, tuples and dictionaries as well; the same object if there is no mark in it."""
+    if not _kinds:
+        return value  # Nothing was ever marked.
     value = unmarked(value)
     if isinstance(value, type) and issubclass(value, Invariant):
         return value._kind

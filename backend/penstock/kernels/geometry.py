@@ -85,9 +85,9 @@ def affine(linear: np.ndarray, centre: Sequence[float] | np.ndarray | None = Non
 
 
 def composed(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """The matrix [M|t] that applies ``first``, then ``second``."""
+    """The matrix [M|t] that applies ``first``, then ``second``; or such matrices, of two stacks of equal size."""
     # Includes the last row of the homogeneous matrix, so that infinities propagate as in DALI.
-    row = np.zeros((1, first.shape[1]), first.dtype)
-    row[0, -1] = 1
+    row = np.zeros((*first.shape[:-2], 1, first.shape[-1]), first.dtype)
+    row[..., -1] = 1
     with np.errstate(invalid="ignore"):
-        return second @ np.vstack([first, row])
+        return second @ np.concatenate([first, row], axis=-2)

@@ -322,12 +322,15 @@ class Operator(Generic[State, Plan, Plans]):
         """The shapes of each output for each sample; leaves the samples in the workspace. Failed ones get empty
         shapes."""
         count = workspace.batch_size
-        if workspace.device != "cpu" and type(self).infer_batch is not Operator.infer_batch:
+        if self.plans_by_shape and _is_uniform(workspace):
+            return self._infer_uniform(workspace, num_outputs)
+        by_shape = self.plans_by_shape and self._may_be_known(workspace)
+        if type(self).infer_batch is not Operator.infer_batch and (workspace.device != "cpu" or not by_shape):
             workspace.samples = PlannedSamples(self, workspace)
         else:
             workspace.samples = [None if i in workspace.failures else Sample(self, workspace, i) for i in range(count)]
         inferred: _Inferred = [None] * count
-        if self.plans_by_shape and self._may_be_known(workspace):
+        if by_shape:
             self._infer_by_shape(workspace, inferred)
         else:
             columns = self._infer(workspace, workspace.live_indices, inferred)
@@ -426,6 +429,26 @@ class Operator(Generic[State, Plan, Plans]):
             for sample in others:
                 inferred[sample.index], sample.held = shapes, first.held
 
+    def _infer_uniform(self, workspace: Workspace[State, Plan, Plans], num_outputs: int) -> list[list[Shape]]:
+        """Infers one sample for all of a batch whose samples are equal, unless an earlier batch had an equal one."""
+        count, known = workspace.batch_size, self._plans_for(workspace)
+        samples: PlannedSamples[State, Plan, Plans] = PlannedSamples(self, workspace)
+        workspace.samples = samples
+        key = tuple(batch.shapes[0] for batch in workspace.inputs)
+        own = known.get(key)
+        if own is None:
+            inferred: _Inferred = [None] * count
+            self._infer(workspace, [0], inferred)
+            shapes, first = inferred[0], samples[0]
+            if shapes is None or first is None:
+                # Equal samples fail alike.
+                self._infer(workspace, range(1, count), inferred)
+                return [_column(inferred, output) for output in range(num_outputs)]
+            own = known[key] = shapes, first.held
+        shapes, held = own
+        samples.share(held)
+        return [[tuple(shapes[output])] * count for output in range(num_outputs)]
+
     def _may_be_known(self, workspace: Workspace) -> bool:
         """Whether to look samples up: rarely, if recent batches never had known ones."""
         return self._misses < _MAX_MISSES or workspace.iteration % _RETRY_INTERVAL == 0
@@ -480,6 +503,16 @@ class Operator(Generic[State, Plan, Plans]):
 
     def reset(self) -> None:
         """Begins a new epoch."""
+
+
+def _is_uniform(workspace: Workspace) -> bool:
+    """Whether the samples of a batch are equal in shapes and arguments, without looking at each."""
+    return (
+        not workspace.arguments
+        and not workspace.failures
+        and workspace.batch_size > 0
+        and all(batch.shapes.count(batch.shapes[0]) == len(batch.shapes) for batch in workspace.inputs)
+    )
 
 
 def _holds_frames(batch: Any) -> bool:

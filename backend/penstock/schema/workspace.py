@@ -267,6 +267,11 @@ class PlannedSamples(Sequence["Sample[State, Plan, Plans] | None"], Generic[Stat
         self._count = workspace.batch_size
         self._plans: Plans | None = None
         self._rows: Sequence[int] = ()
+        self._shared: OwnPlan[Plan] | PlanRow[Plan] | None = None
+
+    def share(self, held: OwnPlan[Plan] | PlanRow[Plan] | None) -> None:
+        """Gives all samples, none of which is made yet, the same plan."""
+        self._shared = held
 
     def hold(self, indices: Sequence[int], plans: Plans) -> None:
         """Gives the samples at these positions their plans, which are the rows of ``plans``."""
@@ -294,6 +299,8 @@ class PlannedSamples(Sequence["Sample[State, Plan, Plans] | None"], Generic[Stat
             sample = self._made[index] = Sample(self._operator, self._workspace, index)
             if self._rows and self._rows[index] >= 0 and self._plans is not None:
                 sample.held = PlanRow(self._plans, self._rows[index])
+            else:
+                sample.held = self._shared
         return self._made[index]
 
     def __len__(self) -> int:
@@ -394,8 +401,15 @@ class Samples(Generic[State, Plan, Plans]):
             # Checks type and shape, which all samples share.
             argument.from_tensor(stacked[0], batch.dtype)
             return stacked.astype(np.float64).reshape(len(self), -1)
-        rows = [argument.from_tensor(batch.samples[index], batch.dtype) for index in self.indices]
-        return np.array(rows, np.float64).reshape(len(self), -1)
+        return np.array(self.lists(name), np.float64).reshape(len(self), -1)
+
+    def lists(self, name: str) -> list[Any]:
+        """An argument's value for each sample, as :class:`Sample` gives it."""
+        batch = self.workspace.arguments.get(name)
+        if batch is None:
+            return [self.constant(name)] * len(self)
+        argument = self._operator.schema.all_arguments[name]
+        return [argument.from_tensor(batch.samples[index], batch.dtype) for index in self.indices]
 
     def scalars(self, name: str) -> np.ndarray:
         """A numeric argument's single value for each sample, float64 of shape (samples,) or, if constant, (1,)."""

@@ -489,9 +489,12 @@ class TensorListCPU(TensorList):
 
     @property
     def samples(self) -> list[Any]:
+        samples = self._samples
+        if samples is not None:
+            return samples
         # Several threads may need the samples at once.
         parts = self._parts
-        if self._samples is None and parts is not None:
+        if parts is not None:
             block, starts = parts
             kind = numpy_dtype(self._dtype)
             sizes = [volume * kind.itemsize for volume in _volumes(self.shapes)]
@@ -504,7 +507,7 @@ class TensorListCPU(TensorList):
         if self.elements is None:
             samples = self.samples
             if samples:
-                self.elements = np.concatenate([np.ascontiguousarray(s).reshape(-1) for s in samples])
+                self.elements = np.concatenate([sample.reshape(-1) for sample in samples])
             else:
                 kind = np.uint8 if self._dtype == DALIDataType.NO_TYPE else numpy_dtype(self._dtype)
                 self.elements = np.empty(0, kind)

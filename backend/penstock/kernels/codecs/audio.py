@@ -71,6 +71,9 @@ def open_recording(encoded: np.ndarray, decoding: Decoding = FREELY) -> Recordin
     Raises:
         CorruptRecordingError: it is not a recording, or damaged.
     """
+    plain = find_pcm_samples(encoded.data)
+    if plain is not None:
+        return Pcm(encoded, plain)  # It was checked while they were looked for.
     known = check_recording(encoded.data)
     recording = _opened(encoded, known, decoding.pool_for(known.trusted))
     check_length(recording.frames, recording.channels, recording.rate, encoded.size)
@@ -78,29 +81,34 @@ def open_recording(encoded: np.ndarray, decoding: Decoding = FREELY) -> Recordin
 
 
 def _opened(encoded: np.ndarray, known: SoundFormat, pool: DecoderPool | None) -> Recording:
-    plain = find_pcm_samples(encoded.data)
-    if plain is not None:
-        return _Pcm(encoded, plain)
     if pool is not None:
         return _Isolated(encoded, known, pool)
     return _Flac.of(encoded) or _InProcess(encoded)
 
 
-class _Pcm:
-    """16-bit samples, for which no library is needed; they become numbers as in libsndfile."""
+class Pcm:
+    """16-bit samples, for which no library is needed; they become numbers as in libsndfile.
+
+    Attributes:
+        samples: int16 of shape (frames * channels,).
+    """
 
     def __init__(self, encoded: np.ndarray, where: PcmSamples) -> None:
         self.frames, self.channels, self.rate = where.frames, where.channels, where.rate
-        self._samples = np.frombuffer(encoded, "<i2", where.frames * where.channels, where.start)
+        self.samples = np.frombuffer(encoded, "<i2", where.frames * where.channels, where.start)
 
     def read_into(self, output: np.ndarray) -> None:
-        samples = self._samples.reshape(self.frames, self.channels)
-        if output.dtype == np.float32:
-            np.multiply(samples, np.float32(2.0**-15), out=output)
-        elif output.dtype == np.int32:
-            np.left_shift(samples, np.int32(16), out=output)
-        else:
-            output[...] = samples
+        convert_pcm(self.samples.reshape(self.frames, self.channels), output)
+
+
+def convert_pcm(samples: np.ndarray, output: np.ndarray) -> None:
+    """Converts 16-bit samples to int16, int32 or float32."""
+    if output.dtype == np.float32:
+        np.multiply(samples, np.float32(2.0**-15), out=output)
+    elif output.dtype == np.int32:
+        np.left_shift(samples, np.int32(16), out=output)
+    else:
+        output[...] = samples
 
 
 class _Flac:

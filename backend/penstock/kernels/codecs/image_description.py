@@ -28,8 +28,14 @@ class EncodedFiles:
         self, files: Sequence[np.ndarray], places: np.ndarray | None = None, sizes: np.ndarray | None = None
     ) -> None:
         if places is None or sizes is None:
-            places = np.array([file.__array_interface__["data"][0] for file in files], np.int64)
-            sizes = np.array([file.size for file in files], np.int64)
+            from penstock.kernels.cpu.array_objects import places_of_bytes
+
+            known = places_of_bytes(files)
+            if known is None:
+                places = np.array([file.__array_interface__["data"][0] for file in files], np.int64)
+                sizes = np.array([file.size for file in files], np.int64)
+            else:
+                places, sizes = known
         self.files, self.places, self.sizes = files, places, sizes
 
     def __len__(self) -> int:

@@ -86,6 +86,17 @@ def read_jpeg_headers(files: EncodedFiles, decoding: Decoding = FREELY) -> Seque
     return headers if taken.all() else [header if own else None for header, own in zip(headers, taken.tolist())]
 
 
+def read_png_sizes(files: EncodedFiles, decoding: Decoding = FREELY) -> np.ndarray | None:
+    """Height and width of ordinary PNGs, none of them turned, int64; None if :func:`read_header` has to read some."""
+    from penstock.kernels.cpu.png_headers import read_sizes
+
+    if decoding.pool_for(trusted=False) is not None:
+        return None
+    found, most = read_sizes(files.places, files.sizes), decoding.limits.pixels
+    known = found.all() and (most is None or (found.prod(axis=1) <= most).all())
+    return found if known else None
+
+
 def _read(encoded: np.ndarray, known: ImageFormat, pool: DecoderPool | None) -> ImageHeader:
     if pool is None:
         return parse_header(encoded)

@@ -1,21 +1,25 @@
 """Where the bytes of many arrays lie, read from NumPy's own objects: asked one by one, each takes Python a microsecond or two.
 
 Source: ``PyArrayObject_fields`` in NumPy's ``ndarraytypes.h``, which is part of its binary interface: after the object's head
-come the address of the data, the number of dimensions, and the addresses of the extents and of the strides.
+come the address of the data, the number of dimensions, the addresses of the extents and of the strides, those of two objects,
+and the flags.
 """
 
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from penstock.kernels.cpu.foreign import word_at
 from penstock.kernels.cpu.options import kernel
+from penstock.tensors import TensorListCPU
 
-_DATA, _DIMENSIONS, _EXTENTS, _STRIDES = 16, 24, 32, 40
+_DATA, _DIMENSIONS, _EXTENTS, _STRIDES, _FLAGS = 16, 24, 32, 40, 64
 _INT = 0xFFFFFFFF
+_CONTIGUOUS = 1
 
 
 @kernel
@@ -32,6 +36,16 @@ def _fill_places(objects: np.ndarray, places: np.ndarray, sizes: np.ndarray) -> 
 
 
 @kernel
+def _fill_contiguous(objects: np.ndarray, places: np.ndarray) -> bool:
+    for number in range(len(objects)):
+        array = objects[number]
+        if not word_at(array + _FLAGS) & _CONTIGUOUS:
+            return False
+        places[number] = word_at(array + _DATA)
+    return True
+
+
+@kernel
 def _word_of(place: int) -> int:
     return word_at(place)
 
@@ -40,8 +54,10 @@ def _word_of(place: int) -> int:
 def _is_known() -> bool:
     """Whether this interpreter's arrays are laid out as told above; an interpreter without a GIL has a larger head."""
     array = np.zeros((2, 3), np.uint8)
+    turned = array.T
     fields = _word_of(id(array) + _DATA), _word_of(id(array) + _DIMENSIONS) & _INT
-    return fields == (array.ctypes.data, 2)
+    flags = [_word_of(id(view) + _FLAGS) & _CONTIGUOUS for view in (array, turned)]
+    return fields == (array.ctypes.data, 2) and flags == [1, 0]
 
 
 def places_of_bytes(arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray] | None:
@@ -55,3 +71,24 @@ def places_of_bytes(arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarra
     objects = np.fromiter(map(id, arrays), np.int64, len(arrays))
     places, sizes = np.empty(len(arrays), np.int64), np.empty(len(arrays), np.int64)
     return (places, sizes) if _fill_places(objects, places, sizes) else None
+
+
+def places_of_samples(batch: TensorListCPU) -> np.ndarray | None:
+    """The addresses of a batch's samples, int64; None if one of them is not contiguous. Something else must keep them."""
+    if batch.elements is not None:
+        elements, shapes = batch.elements, batch.shapes
+        first: int = elements.ctypes.data
+        if shapes and shapes.count(shapes[0]) == len(shapes):
+            return first + np.arange(len(shapes)) * (math.prod(shapes[0]) * elements.itemsize)
+        volumes = np.fromiter(map(math.prod, shapes), np.int64, len(shapes))
+        places: np.ndarray = first + (volumes.cumsum() - volumes) * elements.itemsize
+        return places
+    return places_of_arrays(batch.samples)
+
+
+def places_of_arrays(arrays: Sequence[np.ndarray]) -> np.ndarray | None:
+    """The addresses of arrays, int64; None if one of them is not contiguous. Something else must keep them."""
+    if not _is_known():
+        return None
+    places = np.empty(len(arrays), np.int64)
+    return places if _fill_contiguous(np.fromiter(map(id, arrays), np.int64, len(arrays)), places) else None

@@ -94,3 +94,17 @@ def set_word(_context: TypingContext, _address: types.Integer, _value: types.Int
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64), generate
+
+
+@intrinsic
+def copy_bytes(
+    _context: TypingContext, _target: types.Integer, _source: types.Integer, _size: types.Integer
+) -> Intrinsic:
+    """Copies bytes from one address to another; the two ranges must not overlap."""
+
+    def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
+        target, source = (builder.inttoptr(address, _BYTE.as_pointer()) for address in args[:2])
+        cgutils.raw_memcpy(builder, target, source, args[2], 1)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, types.int64), generate

@@ -260,44 +260,54 @@ def normal_double(key: Key, stream: np.uint64, n: np.uint64) -> float:
 
 @njit(nogil=True, cache=True)
 def fill_normal(
-    out: np.ndarray, key: Key, stream: np.uint64, start: np.uint64, mean: np.float32, stddev: np.float32
+    out: np.ndarray, key: Key, streams: np.ndarray, start: np.uint64, mean: np.float32, stddev: np.float32
 ) -> None:
-    """Normally distributed numbers, in single precision."""
-    for e in range(out.size):
-        out[e] = fma(normal(key, stream, start + np.uint64(ELEMENT_STRIDE * e)), stddev, mean)
+    """Normally distributed numbers, in single precision; each row has its stream."""
+    for row in range(len(out)):
+        numbers, stream = out[row], streams[row]
+        for e in range(numbers.size):
+            numbers[e] = fma(normal(key, stream, start + np.uint64(ELEMENT_STRIDE * e)), stddev, mean)
 
 
 @njit(nogil=True, cache=True)
 def fill_normal_double(
-    out: np.ndarray, key: Key, stream: np.uint64, start: np.uint64, mean: float, stddev: float
+    out: np.ndarray, key: Key, streams: np.ndarray, start: np.uint64, mean: float, stddev: float
 ) -> None:
-    """Normally distributed numbers, in double precision."""
-    for e in range(out.size):
-        out[e] = fma(normal_double(key, stream, start + np.uint64(ELEMENT_STRIDE * e)), stddev, mean)
+    """:func:`fill_normal` in double precision."""
+    for row in range(len(out)):
+        numbers, stream = out[row], streams[row]
+        for e in range(numbers.size):
+            numbers[e] = fma(normal_double(key, stream, start + np.uint64(ELEMENT_STRIDE * e)), stddev, mean)
 
 
 @njit(nogil=True, cache=True)
 def fill_below(
-    out: np.ndarray, key: Key, stream: np.uint64, start: np.uint64, bound: np.uint64, in_a_row: bool
+    out: np.ndarray, key: Key, streams: np.ndarray, start: np.uint64, bound: np.uint64, in_a_row: bool
 ) -> None:
-    """Unbiased integers in [0, bound); ``in_a_row``: elements use consecutive draws, without gaps."""
-    n = start
-    for e in range(out.size):
-        if not in_a_row:
-            n = start + np.uint64(ELEMENT_STRIDE * e)
-        out[e], n = draw_below(key, stream, n, bound)
+    """Unbiased integers in [0, bound); each row has its stream.
+
+    ``in_a_row``: elements use consecutive draws, without gaps.
+    """
+    for row in range(len(out)):
+        numbers, stream, n = out[row], streams[row], start
+        for e in range(numbers.size):
+            if not in_a_row:
+                n = start + np.uint64(ELEMENT_STRIDE * e)
+            numbers[e], n = draw_below(key, stream, n, bound)
 
 
 @njit(nogil=True, cache=True)
 def fill_weighted(
-    out: np.ndarray, key: Key, stream: np.uint64, start: np.uint64, cumulative: np.ndarray, in_a_row: bool
+    out: np.ndarray, key: Key, streams: np.ndarray, start: np.uint64, cumulative: np.ndarray, in_a_row: bool
 ) -> None:
-    """Indices with the probabilities whose cumulative sums are ``cumulative``, ending in 1."""
+    """Indices with the probabilities whose cumulative sums are ``cumulative``, ending in 1; each row has its stream."""
     stride = np.uint64(2 if in_a_row else ELEMENT_STRIDE)
-    for e in range(out.size):
-        a, b = draw_pair(key, stream, start + stride * np.uint64(e))
-        u = (np.float64(a) + np.float64(b) * 2.0**32) / 2.0**64
-        out[e] = np.searchsorted(cumulative, u)
+    for row in range(len(out)):
+        numbers, stream = out[row], streams[row]
+        for e in range(numbers.size):
+            a, b = draw_pair(key, stream, start + stride * np.uint64(e))
+            u = (np.float64(a) + np.float64(b) * 2.0**32) / 2.0**64
+            numbers[e] = np.searchsorted(cumulative, u)
 
 
 # -- gamma, beta and Poisson: by rejection, like the GNU C++ library ---------------------------------------------------
@@ -309,7 +319,13 @@ def canonical(key: Key, stream: np.uint64, n: np.uint64, real: float) -> tuple[f
     if isinstance(real, np.float32):
         return min(unit(draw(key, stream, n)), np.float32(1 - 2.0**-24)), n + np.uint64(1)
     a, b = draw_pair(key, stream, n)
-    return min((np.float64(a) + np.float64(b) * 2.0**32) / 2.0**64, 1 - 2.0**-53), n + np.uint64(2)
+    return _canonical_of(a, b), n + np.uint64(2)
+
+
+@njit(nogil=True, cache=True)
+def _canonical_of(low: np.uint64, high: np.uint64) -> float:
+    """A number in [0, 1) from two draws."""
+    return min((np.float64(low) + np.float64(high) * 2.0**32) / 2.0**64, 1 - 2.0**-53)
 
 
 @njit(nogil=True, cache=True)
@@ -382,8 +398,9 @@ def gamma(key: Key, stream: np.uint64, n: np.uint64, spare: np.ndarray, shape: f
 
 
 @njit(nogil=True, cache=True)
-def fill_beta(out: np.ndarray, key: Key, stream: np.uint64, start: np.uint64, alpha: float, beta: float) -> None:
-    """Numbers of the beta distribution, in the precision of ``out``."""
+def _fill_row_of_beta(
+    out: np.ndarray, key: Key, stream: np.uint64, start: np.uint64, alpha: float, beta: float
+) -> None:
     spare_a, spare_b = np.zeros(2, out.dtype), np.zeros(2, out.dtype)
     real = spare_a[0]
     alpha, beta = like(alpha, real), like(beta, real)
@@ -410,8 +427,17 @@ def fill_beta(out: np.ndarray, key: Key, stream: np.uint64, start: np.uint64, al
             out[e] = a / (a + b)
 
 
+@njit(nogil=True, cache=True)
+def fill_beta(out: np.ndarray, key: Key, streams: np.ndarray, start: np.uint64, alpha: float, beta: float) -> None:
+    """Numbers of the beta distribution, in the precision of ``out``; each row has its stream."""
+    for row in range(len(out)):
+        _fill_row_of_beta(out[row], key, streams[row], start, alpha, beta)
+
+
 _FEW = 12.0
 _TERMS = 12
+# Elements whose first draws are made together.
+_CHUNK = 64
 
 
 @njit(nogil=True, cache=True)
@@ -448,23 +474,45 @@ def log_factorial_of(number: float, known: np.ndarray) -> float:
 
 
 @njit(nogil=True, cache=True)
+def _fill_first_words(words: np.ndarray, key: Key, stream: np.uint64, start: np.uint64) -> None:
+    """The words of the first three blocks of consecutive elements, in columns. Vectorized."""
+    for e in range(words.shape[1]):
+        counter = (start + np.uint64(ELEMENT_STRIDE) * np.uint64(e)) >> np.uint64(2)
+        words[0, e], words[1, e], words[2, e], words[3, e] = block(key, stream, counter)
+        words[4, e], words[5, e], words[6, e], words[7, e] = block(key, stream, counter + np.uint64(1))
+        words[8, e], words[9, e], words[10, e], words[11, e] = block(key, stream, counter + np.uint64(2))
+
+
+@njit(nogil=True, cache=True)
+def _poisson_of_few(key: Key, stream: np.uint64, n: np.uint64, limit: float, words: np.ndarray, e: int) -> float:
+    """How many canonical numbers, multiplied, stay above ``limit``; column ``e`` of ``words`` has the first ones."""
+    count, product = 0.0, 1.0
+    place = np.int64(n & np.uint64(3))
+    while place < len(words) - 1:
+        product *= _canonical_of(words[place, e], words[place + 1, e])
+        if product <= limit:
+            return count
+        count += 1
+        place += 2
+    n = (n >> np.uint64(2) << np.uint64(2)) + np.uint64(place)
+    while True:
+        u, n = canonical(key, stream, n, 0.0)
+        product *= u
+        if product <= limit:
+            return count
+        count += 1
+
+
+@njit(nogil=True, cache=True)
 def poisson(
     key: Key, stream: np.uint64, n: np.uint64, terms: np.ndarray, factorials: np.ndarray, spare: np.ndarray
 ) -> float:
-    """A Poisson-distributed number for the mean with these :func:`poisson_terms`.
+    """A Poisson-distributed number for the mean, at least ``_FEW``, with these :func:`poisson_terms`.
 
     ``factorials`` is the cache of :func:`log_factorial_of`.
 
     Source: Devroye, "Non-Uniform Random Variate Generation", 1986, X.3.
     """
-    if terms[0] < _FEW:
-        count, product, limit = 0.0, 1.0, terms[1]
-        while True:
-            u, n = canonical(key, stream, n, 0.0)
-            product *= u
-            if product <= limit:
-                return count
-            count += 1
     m, log_mean, log_factorial, root, d = terms[1], terms[2], terms[3], terms[4], terms[5]
     c1, c2, c3, c4, c5, total = terms[6], terms[7], terms[8], terms[9], terms[10], terms[11]
     cx = 2 * m + d
@@ -539,6 +587,8 @@ def replace_by_shots(
     # The terms of previous means, by the lowest byte of the source: those of all means for uint8.
     known = np.full((256, _TERMS), np.nan)
     factorials, spare = np.full(256, np.nan), np.zeros(2)
+    # The first draws of the elements around the last one that needed them.
+    words, drawn = np.empty((12, _CHUNK), np.uint64), -1
     for e in range(out.size):
         mean = np.float32(source[e]) / factor
         count = np.float32(0)
@@ -546,7 +596,14 @@ def replace_by_shots(
             terms = known[np.int64(source[e]) & 255]
             if terms[0] != mean:
                 poisson_terms(np.float64(mean), terms)
-            count = np.float32(poisson(key, stream, start + np.uint64(ELEMENT_STRIDE * e), terms, factorials, spare))
+            n, chunk = start + np.uint64(ELEMENT_STRIDE * e), e // _CHUNK
+            if terms[0] >= _FEW:
+                count = np.float32(poisson(key, stream, n, terms, factorials, spare))
+            else:
+                if chunk != drawn:
+                    drawn = chunk
+                    _fill_first_words(words, key, stream, start + np.uint64(ELEMENT_STRIDE * _CHUNK * chunk))
+                count = np.float32(_poisson_of_few(key, stream, n, terms[1], words, e % _CHUNK))
         out[e] = converted(count * factor, out[e])
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from penstock.data_types import FLOAT, INT16, INT32, UINT8, dtype_name, numpy_dtype
-from penstock.kernels.codecs.audio import Recording, open_recording
+from penstock.kernels.codecs.audio import Pcm, Recording, convert_pcm, open_recording
 from penstock.kernels.codecs.headers.audio import check_length
 from penstock.kernels.levels import from_unit
 from penstock.kernels.resampling import lobes_of_quality, resample_signal
@@ -26,7 +27,11 @@ from penstock.schema import (
     register_operator,
 )
 from penstock.schema.libraries import SOUNDFILE
+from penstock.schema.operator import Shape
 from penstock.schema.tolerance import ON_ERROR
+
+# Batches of at most so many samples are read by one thread.
+_FEW = 1 << 20
 
 
 @dataclass
@@ -87,11 +92,38 @@ class AudioDecoder(Operator[None, _Request]):
         # A requested rate of 0 is returned, too, although the recording keeps its own.
         sample.plan = _Request(recording, scale, wanted if self.given("sample_rate") else recording.rate)
         length = math.ceil(recording.frames * scale)
-        check_length(max(length, recording.frames), recording.channels, recording.rate, sample.shapes[0][0])
+        if length > recording.frames:
+            check_length(length, recording.channels, recording.rate, sample.shapes[0][0])
         decoding.limits.check_audio(
             max(length, recording.frames), recording.channels, numpy_dtype(self.args["dtype"]).itemsize
         )
         return [(length,) if self.args["downmix"] else (length, recording.channels), ()]
+
+    def compute_samples(self, workspace: Workspace[None, _Request], shapes: Sequence[Shape]) -> None:
+        if sum(map(math.prod, shapes)) > _FEW or not self._read_together(workspace):
+            super().compute_samples(workspace, shapes)
+
+    def _read_together(self, workspace: Workspace[None, _Request]) -> bool:
+        """Reads all recordings at once, if they are plain samples which only change their type."""
+        from penstock.kernels.cpu.array_objects import places_of_arrays
+        from penstock.kernels.cpu.blocks import Blocks, copy_blocks
+
+        requests = [sample.plan for sample in workspace.live]
+        stored = [each.recording.samples for each in requests if isinstance(each.recording, Pcm)]
+        if workspace.failures or not requests or len(stored) < len(requests):
+            return False
+        if any(each.scale != 1 or (self.args["downmix"] and each.recording.channels > 1) for each in requests):
+            return False
+        output, rates = workspace.outputs
+        places, numbers = places_of_arrays(stored), output.contiguous_elements()
+        if places is None:
+            return False
+        samples = np.empty(numbers.size, "<i2")
+        sizes = np.fromiter((own.nbytes for own in stored), np.int64, len(stored))
+        copy_blocks(workspace, Blocks(places, samples.ctypes.data + sizes.cumsum() - sizes, sizes, sizes, 1, sizes))
+        convert_pcm(samples, numbers)
+        rates.contiguous_elements()[:] = [each.rate for each in requests]
+        return True
 
     def compute(self, sample: Sample[None, _Request]) -> None:
         request = sample.plan

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from penstock.data_types import (
@@ -35,6 +37,7 @@ from penstock.schema import (
     Workspace,
     register_operator,
 )
+from penstock.schema.operator import Shape
 from penstock.schema.tolerance import ON_ERROR
 
 _OUTPUT_TYPES = (BOOL, UINT8, UINT16, UINT32, UINT64, INT8, INT16, INT32, INT64, FLOAT16, FLOAT, FLOAT64)
@@ -119,6 +122,26 @@ class Numpy(Operator[list[np.ndarray | None]]):
         array = sample.workspace.state[sample.index]
         assert array is not None
         return array
+
+    def compute_samples(self, workspace: Workspace[list[np.ndarray | None]], shapes: Sequence[Shape]) -> None:
+        if not self._copy_arrays(workspace):
+            super().compute_samples(workspace, shapes)
+
+    @staticmethod
+    def _copy_arrays(workspace: Workspace[list[np.ndarray | None]]) -> bool:
+        """Copies all arrays at once, if none is to be converted."""
+        from penstock.kernels.cpu.array_objects import places_of_arrays, places_of_samples
+        from penstock.kernels.cpu.blocks import Blocks, copy_blocks
+
+        arrays, output = [array for array in workspace.state if array is not None], workspace.outputs[0]
+        if not arrays or workspace.failures or any(array.dtype != arrays[0].dtype for array in arrays):
+            return False
+        places, targets = places_of_arrays(arrays), places_of_samples(output)
+        if places is None or targets is None or arrays[0].dtype != output.contiguous_elements().dtype:
+            return False
+        sizes = np.fromiter((array.nbytes for array in arrays), np.int64, len(arrays))
+        copy_blocks(workspace, Blocks(places, targets, sizes, sizes, 1, sizes))
+        return True
 
     def compute(self, sample: Sample[list[np.ndarray | None]]) -> None:
         source, target = self._array(sample), sample.outputs[0]

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from penstock.data_types import ANY_DATA, FLOAT, FLOAT64, INT32, INT64, RGB, UINT8, UINT32, UINT64, dtype_name
+from penstock.kernels.codecs.decoding import Decoding
 from penstock.kernels.codecs.image_description import EncodedFiles, JpegHeaders, output_channels
-from penstock.kernels.codecs.image_header import read_header, read_jpeg_headers
+from penstock.kernels.codecs.image_header import read_header, read_jpeg_headers, read_png_sizes
 from penstock.operators.decoders._examples import encoded_images
 from penstock.operators.decoders._images import ENCODED_DOC, bytes_of, check_encoded, encoded_bytes
 from penstock.schema import (
@@ -68,17 +71,25 @@ class PeekImageShape(Operator):
 
     def compute_samples(self, workspace: Workspace, shapes: Sequence[Shape]) -> None:
         files = EncodedFiles([bytes_of(sample) for sample in workspace.inputs[0].samples])
-        headers = read_jpeg_headers(files, workspace.decoding)
-        if workspace.failures or not headers or not isinstance(headers, JpegHeaders):
+        found = None if workspace.failures or not len(files) else self._read_together(files, workspace.decoding)
+        if found is None:
             super().compute_samples(workspace, shapes)
             return
-        found = headers.rows[:, :3].copy()
-        if self.args["adjust_orientation"]:
-            turned = headers.transposed
-            found[turned, :2] = found[turned, 1::-1]
         if self.args["image_type"] != ANY_DATA:
             found[:, 2] = output_channels(self.args["image_type"], 0)
         workspace.outputs[0].contiguous_elements()[:] = found.reshape(-1)
+
+    def _read_together(self, files: EncodedFiles, decoding: Decoding) -> np.ndarray | None:
+        """The shapes of the images if they are all ordinary JPEGs, or PNGs whose channels don't matter."""
+        headers = read_jpeg_headers(files, decoding)
+        if isinstance(headers, JpegHeaders):
+            found = headers.rows[:, :3].copy()
+            if self.args["adjust_orientation"]:
+                turned = headers.transposed
+                found[turned, :2] = found[turned, 1::-1]
+            return found
+        sizes = None if self.args["image_type"] == ANY_DATA else read_png_sizes(files, decoding)
+        return None if sizes is None else np.column_stack([sizes, np.zeros(len(sizes), np.int64)])
 
     def compute(self, sample: Sample) -> None:
         header = read_header(encoded_bytes(sample), sample.workspace.decoding)

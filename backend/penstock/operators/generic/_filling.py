@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
 
 from penstock.data_types import ENUM_TYPES, DALIDataType, dtype_name
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Workspace
+from penstock.schema.operator import Shape
 from penstock.schema.plans import Plan, Plans, State
 
 SHAPE = Argument(
@@ -51,6 +54,9 @@ class ShapedFilling(Operator[State, Plan, Plans]):
         return shape
 
 
+# Batches of at most so many elements are filled by one thread.
+_SMALL = 1 << 22
+
 DATA_LIKE = Input("data_like", device="any", doc="Data whose shapes to use; its contents do not matter.")
 DTYPE_LIKE = Argument("dtype", "DALIDataType", None, "Type of the output; by default that of the input.")
 
@@ -59,6 +65,8 @@ class FillingLike(Operator):
     """The base of operators that fill the shape of their input with one value, given by a class attribute."""
 
     value: ClassVar[int]
+
+    plans_by_shape = True
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         batch, dtype = workspace.inputs[0], self.args["dtype"]
@@ -72,6 +80,20 @@ class FillingLike(Operator):
     def compute(self, sample: Sample) -> None:
         sample.outputs[0].fill(self.value)
 
+    def compute_samples(self, workspace: Workspace, shapes: Sequence[Shape]) -> None:
+        if sum(map(math.prod, shapes)) > _SMALL:
+            super().compute_samples(workspace, shapes)
+        else:
+            workspace.outputs[0].contiguous_elements().fill(self.value)
+
+
+def spread_shape(value: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape to which a value of one shape and ``shape`` broadcast; raises RuntimeError if they don't."""
+    try:
+        return np.broadcast_shapes(value, shape)
+    except ValueError:
+        raise RuntimeError(f"Shapes {list(shape)} and {list(value)} can't be broadcast") from None
+
 
 def spread(value: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """``value`` broadcast to ``shape``; if the value has more elements than that, the first ones.
@@ -79,10 +101,7 @@ def spread(value: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     Raises:
         RuntimeError: the shapes do not broadcast.
     """
-    try:
-        common = np.broadcast_shapes(value.shape, shape)
-    except ValueError:
-        raise RuntimeError(f"Shapes {list(shape)} and {list(value.shape)} can't be broadcast") from None
+    common = spread_shape(value.shape, shape)
     spread_out = np.broadcast_to(value, common)
     if common == shape:
         return spread_out

@@ -50,12 +50,22 @@ def transpose(source: np.ndarray, permutation: Sequence[int], target: np.ndarray
     pixels = source.size // max(3 * outer, 1)
     flat = target.reshape(-1) if target.flags.c_contiguous else _rows_of_planes(target, kernel, outer)
     if kernel is None or flat is None or pixels < _LANES or not source.flags.c_contiguous:
-        np.copyto(target, source.transpose(permutation))
+        _copy_transposed(source, list(permutation), target)
         return
     # Elements are copied as opaque integers, so types of the same size share a kernel.
     bits = f"u{source.itemsize}"
     stride = pixels if target.flags.c_contiguous else target.strides[0] // target.itemsize
     kernel(source.reshape(-1).view(bits), outer, pixels, stride, flat.view(bits))
+
+
+def _copy_transposed(source: np.ndarray, permutation: list[int], target: np.ndarray) -> None:
+    """By NumPy, whose inner loops would be over a few channels if those stay the last."""
+    last = source.ndim - 1
+    if permutation[last:] != [last] or source.shape[last] > _LANES // 2 or permutation == list(range(source.ndim)):
+        np.copyto(target, source.transpose(permutation))
+        return
+    for channel in range(source.shape[last]):
+        np.copyto(target[..., channel], source[..., channel].transpose(permutation[:-1]))
 
 
 def _rows_of_planes(target: np.ndarray, kernel: object, outer: int) -> np.ndarray | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from penstock.kernels.axes import resolve_axis
@@ -18,6 +20,7 @@ from penstock.schema import (
     register_operator,
 )
 from penstock.schema.example_data import Example, pictures
+from penstock.schema.operator import Shape
 
 
 @register_operator
@@ -36,6 +39,8 @@ class Cat(Operator[int]):
         examples=(Example(), Example({"axis": 1}, (pictures, pictures))),
         equivalents=(Equivalent("numpy.concatenate"),),
     )
+
+    plans_by_shape = True
 
     def setup(self) -> None:
         if self.given("axis") and self.given("axis_name"):
@@ -61,6 +66,12 @@ class Cat(Operator[int]):
 
     def infer(self, sample: Sample[int]) -> tuple[int, ...]:
         return joined_shape(sample.shapes, sample.workspace.state)
+
+    def compute_samples(self, workspace: Workspace[int], shapes: Sequence[Shape]) -> None:
+        from penstock.kernels.cpu.blocks import join_samples
+
+        if not join_samples(workspace, workspace.state):
+            super().compute_samples(workspace, shapes)
 
     def compute(self, sample: Sample[int]) -> None:
         np.concatenate(sample.inputs, axis=sample.workspace.state, out=sample.outputs[0])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from penstock.kernels.axes import resolve_axis
 from penstock.kernels.joining import common_rank, common_type
 from penstock.schema import (
@@ -16,6 +18,7 @@ from penstock.schema import (
     register_operator,
 )
 from penstock.schema.example_data import Example, pictures
+from penstock.schema.operator import Shape
 
 
 @register_operator
@@ -70,6 +73,12 @@ class Stack(Operator[int]):
             )
         axis = sample.workspace.state
         return (*first[:axis], len(sample.shapes), *first[axis:])
+
+    def compute_samples(self, workspace: Workspace[int], shapes: Sequence[Shape]) -> None:
+        from penstock.kernels.cpu.blocks import join_samples
+
+        if not join_samples(workspace, workspace.state):
+            super().compute_samples(workspace, shapes)
 
     def compute(self, sample: Sample[int]) -> None:
         before = (slice(None),) * sample.workspace.state

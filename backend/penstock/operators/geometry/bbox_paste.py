@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 import numpy as np
 
 from penstock.data_types import FLOAT, dtype_name
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.example_data import boxes
+from penstock.schema.operator import Shape
 
 
 @register_operator
@@ -44,6 +48,8 @@ class BBoxPaste(Operator):
         ),
     )
 
+    plans_by_shape = True
+
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         batch = workspace.inputs[0]
         if batch.dtype != FLOAT:
@@ -51,13 +57,25 @@ class BBoxPaste(Operator):
         return [OutputSpec(FLOAT, batch.layout(), batch.ndim())]
 
     def infer(self, sample: Sample) -> tuple[int, ...]:
-        size = int(np.prod(sample.shapes[0], dtype=np.int64))
+        size = math.prod(sample.shapes[0])
         if size % 4:
             raise RuntimeError(f"Bounding box tensor size must be a multiple of 4 (coordinates). Got: {size}")
         return sample.shapes[0]
 
+    def compute_samples(self, workspace: Workspace, shapes: Sequence[Shape]) -> None:
+        first = workspace.samples[0] if workspace.batch_size else None
+        if first is None or workspace.failures or workspace.arguments:
+            super().compute_samples(workspace, shapes)
+            return
+        # The arguments are the same for all boxes of the batch.
+        boxes = np.concatenate([boxes.reshape(-1) for boxes in workspace.inputs[0].samples])
+        self._move(first, boxes.reshape(-1, 4), workspace.outputs[0].contiguous_elements().reshape(-1, 4))
+
     def compute(self, sample: Sample) -> None:
-        boxes, moved = sample.inputs[0].reshape(-1, 4), sample.outputs[0].reshape(-1, 4)
+        self._move(sample, sample.inputs[0].reshape(-1, 4), sample.outputs[0].reshape(-1, 4))
+
+    def _move(self, sample: Sample, boxes: np.ndarray, moved: np.ndarray) -> None:
+        """Places boxes as a sample's arguments say."""
         scale = 1 / np.float32(sample["ratio"])
         place = np.array([sample["paste_x"], sample["paste_y"]], np.float32)
         margin = np.minimum(place * (1 - scale), 1 - scale)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from penstock.data_types import FLOAT, dtype_name
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.example_data import Example, random_arrays
+from penstock.schema.operator import Shape
 
 
 @register_operator
@@ -34,6 +37,8 @@ class CoordFlip(Operator[None, tuple[np.ndarray, np.ndarray]]):
         examples=(Example(), Example({"flip_z": 1, "center_z": 0.25}, (random_arrays((4, 3), (1, 3), (7, 3), low=0),))),
     )
 
+    plans_by_shape = True
+
     def describe(self, workspace: Workspace[None, tuple[np.ndarray, np.ndarray]]) -> list[OutputSpec]:
         batch = workspace.inputs[0]
         if batch.dtype != FLOAT:
@@ -56,6 +61,17 @@ class CoordFlip(Operator[None, tuple[np.ndarray, np.ndarray]]):
                 sign[place], offset[place] = -1, 2 * center
         sample.plan = sign, offset
         return shape
+
+    def compute_samples(
+        self, workspace: Workspace[None, tuple[np.ndarray, np.ndarray]], shapes: Sequence[Shape]
+    ) -> None:
+        first = workspace.samples[0] if workspace.batch_size else None
+        if first is None or workspace.failures or workspace.arguments or len({shape[1] for shape in shapes}) > 1:
+            super().compute_samples(workspace, shapes)
+            return
+        # Points with as many coordinates are flipped alike.
+        (sign, offset), points = first.plan, np.concatenate(workspace.inputs[0].samples)
+        np.add(points * sign, offset, out=workspace.outputs[0].contiguous_elements().reshape(points.shape))
 
     def compute(self, sample: Sample[None, tuple[np.ndarray, np.ndarray]]) -> None:
         sign, offset = sample.plan

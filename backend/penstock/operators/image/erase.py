@@ -102,6 +102,8 @@ class Erase(Operator[list[int], ErasePlan]):
         ),
     )
 
+    plans_by_shape = True
+
     def setup(self) -> None:
         if self.given("normalized") and (self.given("normalized_anchor") or self.given("normalized_shape")):
             raise RuntimeError("`normalized` cannot be given together with `normalized_anchor` or `normalized_shape`")

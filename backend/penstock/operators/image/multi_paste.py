@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -16,12 +15,15 @@ from penstock.schema import (
     Input,
     Operator,
     OutputSpec,
+    PlanColumns,
     Sample,
+    Samples,
     Schema,
     Workspace,
     register_operator,
 )
 from penstock.schema.example_data import Example, on_photo
+from penstock.schema.operator import Shape
 
 if TYPE_CHECKING:
     from penstock.kernels.cuda.launch import Located
@@ -56,8 +58,52 @@ class PastedRegion:
         )
 
 
+# In samples of so many regions it is looked for overlaps.
+_FEW = 16
+
+
+@dataclass(eq=False)
+class PastedRegions(PlanColumns[list[PastedRegion]]):
+    """The regions of many samples.
+
+    Attributes:
+        counts: the number of each sample's regions.
+        inputs, indices, anchors, extents, places: of the regions of all samples in order, as in :class:`PastedRegion`.
+        widths: of the regions' sources.
+    """
+
+    counts: np.ndarray
+    inputs: np.ndarray
+    indices: np.ndarray
+    widths: np.ndarray
+    anchors: np.ndarray
+    extents: np.ndarray
+    places: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    def row(self, number: int) -> list[PastedRegion]:
+        first = int(self.counts[:number].sum())
+        own = slice(first, first + int(self.counts[number]))
+        pairs = ([(y, x) for y, x in column[own].tolist()] for column in (self.anchors, self.extents, self.places))
+        return list(map(PastedRegion, self.inputs[own].tolist(), self.indices[own].tolist(), *pairs))
+
+    def cover(self, shapes: np.ndarray) -> bool:
+        """Whether it is certain that regions fill all outputs, which are of these shapes."""
+        many, count = int(self.counts[0]), len(self)
+        if many > _FEW or (self.counts != many).any() or not (self.extents > 0).all():
+            return False
+        if (self.extents.prod(axis=1).reshape(count, many).sum(axis=1) != shapes[:, :2].prod(axis=1)).any():
+            return False
+        begins, ends = (edges.reshape(count, many, 2) for edges in (self.places, self.places + self.extents))
+        shared = (begins[:, :, None] < ends[:, None]).all(axis=3)
+        # Each region overlaps itself.
+        return int((shared & shared.swapaxes(1, 2)).sum()) == count * many
+
+
 @register_operator
-class MultiPaste(Operator[None, list[PastedRegion]]):
+class MultiPaste(Operator[None, list[PastedRegion], PastedRegions]):
     """Composes each output from regions of the inputs, pasted over each other on a background of zeros.
 
     With one input and ``in_ids``, the regions come from the samples of that batch that ``in_ids`` selects; otherwise
@@ -161,7 +207,7 @@ class MultiPaste(Operator[None, list[PastedRegion]]):
             if self.given(one) and self.given(other):
                 raise RuntimeError(f"`{one}` and `{other}` cannot be given together")
 
-    def run(self, workspace: Workspace[None, list[PastedRegion]]) -> None:
+    def run(self, workspace: Workspace[None, list[PastedRegion], PastedRegions]) -> None:
         super().run(workspace)
         infos = [batch.source_infos for batch in workspace.inputs]
         if not any(infos):
@@ -173,7 +219,7 @@ class MultiPaste(Operator[None, list[PastedRegion]]):
         count = len(workspace.outputs[0])
         workspace.outputs[0].source_infos = [";".join(filter(None, pasted.get(index, ()))) for index in range(count)]
 
-    def describe(self, workspace: Workspace[None, list[PastedRegion]]) -> list[OutputSpec]:
+    def describe(self, workspace: Workspace[None, list[PastedRegion], PastedRegions]) -> list[OutputSpec]:
         count = len(workspace.inputs)
         if count > _MAX_INPUTS:
             raise RuntimeError(f"At most {_MAX_INPUTS} inputs can be pasted, got {count}")
@@ -194,87 +240,108 @@ class MultiPaste(Operator[None, list[PastedRegion]]):
                 raise RuntimeError(f"Unsupported type: {dtype_name(kind)}. Supported are: uint8, int16, int32, float")
         return [OutputSpec(output, layout, 3)]
 
-    def infer(self, sample: Sample[None, list[PastedRegion]]) -> tuple[int, ...]:
-        sources = self._sources(sample)
-        shapes = [sample.workspace.inputs[number].shapes[index] for number, index in sources]
-        channels = {shape[2] for shape in shapes} or {sample.shapes[0][2]}
-        if len(channels) > 1:
+    def infer_batch(
+        self, samples: Samples[None, list[PastedRegion], PastedRegions]
+    ) -> tuple[np.ndarray, PastedRegions]:
+        counts, inputs, indices = self._sources(samples)
+        owners = np.repeat(np.arange(len(counts)), counts)
+        shapes = np.stack([batch.shape_array() for batch in samples.workspace.inputs])[inputs, indices]
+        # Without regions, a sample is like its own input.
+        firsts, some = samples.shapes(), counts > 0
+        firsts[some] = shapes[(counts.cumsum() - counts)[some]]
+        if (shapes[:, 2] != firsts[owners, 2]).any():
             raise RuntimeError(
                 "All regions pasted into given output sample must have the same number of channels. "
-                f"Got different numbers of channels: {sorted(channels)}"
+                f"Got different numbers of channels: {sorted(set(shapes[:, 2].tolist()))}"
             )
-        size = self._output_size(sample, [shape[:2] for shape in shapes])
-        anchors = self._pairs(sample, "in_anchors", [shape[:2] for shape in shapes])
-        places = self._pairs(sample, "out_anchors", [size] * len(sources))
-        extents = self._extents(sample, shapes, anchors)
-        sample.plan = [
-            PastedRegion(*source, anchor, extent, place)
-            for source, anchor, extent, place in zip(sources, anchors, extents, places)
-        ]
-        for region, shape in zip(sample.plan, shapes):
-            _check_inside("input", region.anchor, region.extents, shape)
-            _check_inside("output", region.place, region.extents, size)
-        return (*size, channels.pop())
+        sizes = self._output_sizes(samples, shapes, firsts[owners], firsts)
+        bounds = sizes[owners]
+        anchors = _pairs(samples, "in_anchors", counts, shapes[:, :2])
+        places = _pairs(samples, "out_anchors", counts, bounds)
+        extents = _extents(samples, counts, shapes[:, :2], anchors)
+        plans = PastedRegions(counts, inputs, indices, shapes[:, 1], anchors, extents, places)
+        _check_inside("input", anchors, extents, shapes)
+        _check_inside("output", places, extents, bounds)
+        return np.column_stack([sizes, firsts[:, 2]]), plans
 
     @staticmethod
-    def _sources(sample: Sample[None, list[PastedRegion]]) -> list[tuple[int, int]]:
-        """For each region, its input and its index in that batch."""
-        workspace = sample.workspace
-        if not sample.given("in_ids"):
-            return [(number, sample.index) for number in range(len(workspace.inputs))]
-        owners = workspace.owners
-        count = workspace.batch_size if owners is None else owners[-1] + 1
-        for index in sample["in_ids"]:
-            if not 0 <= index < count:
-                raise RuntimeError(
-                    f"The `in_idx` must be in range [0, .., batch_size - 1]. Got in_idx: {index}. Input batch size is: {count}."
-                )
-        if owners is None:
-            return [(0, index) for index in sample["in_ids"]]
-        # Frames are pasted into the frames with the same index.
-        time = sample.index - owners.index(owners[sample.index])
-        for index in sample["in_ids"]:
-            if owners.count(index) <= time:
-                raise RuntimeError(f"Sequence #{index} has no frame {time} to be pasted")
-        return [(0, owners.index(index) + time) for index in sample["in_ids"]]
+    def _sources(samples: Samples) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The number of each sample's regions; for each region, its input and its index in that batch."""
+        workspace, owners = samples.workspace, samples.workspace.owners
+        if not samples.given("in_ids"):
+            many = len(workspace.inputs)
+            inputs = np.tile(np.arange(many), len(samples))
+            return np.full(len(samples), many), inputs, np.repeat(np.array(samples.indices, np.int64), many)
+        if "in_ids" in workspace.arguments:
+            ids = [np.array(own, np.int64).reshape(-1) for own in samples.lists("in_ids")]
+        else:
+            ids = [np.array(samples.constant("in_ids"), np.int64).reshape(-1)] * len(samples)
+        counts, chosen = np.array(list(map(len, ids))), np.concatenate(ids)
+        size = workspace.batch_size if owners is None else owners[-1] + 1
+        for index in chosen[(chosen < 0) | (chosen >= size)].tolist():
+            raise RuntimeError(
+                f"The `in_idx` must be in range [0, .., batch_size - 1]. Got in_idx: {index}. Input batch size is: {size}."
+            )
+        if owners is not None:
+            chosen = np.concatenate([_frames_of(owners, at, own) for at, own in zip(samples.indices, ids)])
+        return counts, np.zeros(len(chosen), np.int64), chosen
 
     @staticmethod
-    def _output_size(sample: Sample[None, list[PastedRegion]], shapes: Sequence[tuple[int, ...]]) -> tuple[int, int]:
-        if sample.given("output_size"):
-            size = sample["output_size"]
-            if len(size) < 2:
-                raise RuntimeError(f"`output_size` must be (height, width), got {size}")
-            return size[0], size[1]
-        _check_alike(shapes)
-        height, width = shapes[0] if shapes else sample.shapes[0][:2]
-        return height, width
+    def _output_sizes(samples: Samples, shapes: np.ndarray, firsts: np.ndarray, own: np.ndarray) -> np.ndarray:
+        """The height and width of each output.
+
+        Args:
+            shapes: of each region's source.
+            firsts: for each region, that of its sample's first one.
+            own: that of each sample's first region.
+        """
+        if samples.given("output_size"):
+            sizes = samples.values("output_size").astype(np.int64)
+            if sizes.shape[1] < 2:
+                raise RuntimeError(f"`output_size` must be (height, width), got {sizes[0].tolist()}")
+            return np.broadcast_to(sizes[:, :2], (len(samples), 2))
+        if (shapes[:, :2] != firsts[:, :2]).any():
+            _check_alike(map(tuple, shapes[:, :2].tolist()))
+        return own[:, :2]
+
+    def compute_samples(
+        self, workspace: Workspace[None, list[PastedRegion], PastedRegions], shapes: Sequence[Shape]
+    ) -> None:
+        if not self._copy_regions(workspace):
+            super().compute_samples(workspace, shapes)
 
     @staticmethod
-    def _pairs(
-        sample: Sample[None, list[PastedRegion]], name: str, relative_to: Sequence[Sequence[int]]
-    ) -> list[tuple[int, int]]:
-        """Positions (y, x), absolute or as fractions of ``relative_to``; 0 if not given."""
-        absolute, relative = _rows(sample, name, len(relative_to)), _rows(sample, name + "_rel", len(relative_to))
-        if absolute is not None:
-            return _whole_pairs(absolute)
-        if relative is None:
-            return [(0, 0)] * len(relative_to)
-        scaled = relative * np.asarray(relative_to, np.float32).reshape(-1, 2)
-        return _whole_pairs(scaled)
+    def _copy_regions(workspace: Workspace[None, list[PastedRegion], PastedRegions]) -> bool:
+        """Copies the regions of all samples at once, if none is to be converted."""
+        from penstock.kernels.cpu.array_objects import places_of_samples
+        from penstock.kernels.cpu.blocks import Blocks, copy_blocks
 
-    @staticmethod
-    def _extents(
-        sample: Sample[None, list[PastedRegion]], shapes: Sequence[Sequence[int]], anchors: Sequence[tuple[int, int]]
-    ) -> list[tuple[int, int]]:
-        absolute, relative = _rows(sample, "shapes", len(shapes)), _rows(sample, "shapes_rel", len(shapes))
-        if absolute is not None:
-            return _whole_pairs(absolute)
-        if relative is None:
-            return [(shape[0] - y, shape[1] - x) for shape, (y, x) in zip(shapes, anchors)]
-        scaled = relative * np.asarray([shape[:2] for shape in shapes], np.float32).reshape(-1, 2)
-        return [(math.ceil(h), math.ceil(w)) for h, w in scaled.tolist()]
+        output = workspace.outputs[0]
+        if workspace.failures or not workspace.batch_size or output.dtype != workspace.inputs[0].dtype:
+            return False
+        found, targets = [places_of_samples(batch) for batch in workspace.inputs], places_of_samples(output)
+        sources = [places for places in found if places is not None]
+        if len(sources) < len(found) or targets is None:
+            return False
+        plans, elements, extents = workspace.plans, output.contiguous_elements(), output.shape_array()
+        if not plans.cover(extents):
+            elements.fill(0)
+        owners, chosen = np.repeat(np.arange(len(extents)), plans.counts), (plans.inputs, plans.indices)
+        pixel = extents[owners, 2] * elements.itemsize
+        steps = plans.widths * pixel, extents[owners, 1] * pixel
+        blocks = Blocks(
+            np.stack(sources)[chosen] + plans.anchors[:, 0] * steps[0] + plans.anchors[:, 1] * pixel,
+            targets[owners] + plans.places[:, 0] * steps[1] + plans.places[:, 1] * pixel,
+            *steps,
+            plans.extents[:, 0],
+            plans.extents[:, 1] * pixel,
+        )
+        # A sample's regions may overlap: they are copied in order.
+        many = int(plans.counts[0])
+        copy_blocks(workspace, blocks, many if (plans.counts == many).all() else len(owners))
+        return True
 
-    def compute(self, sample: Sample[None, list[PastedRegion]]) -> None:
+    def compute(self, sample: Sample[None, list[PastedRegion], PastedRegions]) -> None:
         from penstock.kernels.cpu.convert import cast
 
         target = sample.outputs[0]
@@ -289,7 +356,7 @@ class MultiPaste(Operator[None, list[PastedRegion]]):
                 part = converted
             target[top : top + height, left : left + width] = part
 
-    def compute_batch(self, workspace: Workspace[None, list[PastedRegion]]) -> None:
+    def compute_batch(self, workspace: Workspace[None, list[PastedRegion], PastedRegions]) -> None:
         from penstock.kernels.cuda.launch import locate_all
         from penstock.kernels.cuda.window import WindowCopy, blank, copy_windows
 
@@ -335,26 +402,54 @@ def _check_alike(shapes: Iterable[tuple[int, ...]]) -> None:
         )
 
 
-def _rows(sample: Sample[None, list[PastedRegion]], name: str, count: int) -> np.ndarray | None:
+def _frames_of(owners: list[int], position: int, ids: np.ndarray) -> list[int]:
+    """The frames, among those of all sequences, to paste into the frame at ``position``: those with the same index."""
+    time = position - owners.index(owners[position])
+    for index in ids.tolist():
+        if owners.count(index) <= time:
+            raise RuntimeError(f"Sequence #{index} has no frame {time} to be pasted")
+    return [owners.index(index) + time for index in ids.tolist()]
+
+
+def _rows(samples: Samples, name: str, counts: np.ndarray) -> np.ndarray | None:
     """An argument's (y, x) for each region; None if it isn't given."""
-    if not sample.given(name):
+    if not samples.given(name):
         return None
-    rows = sample.tensor_argument(name)
-    if rows is None or rows.shape != (count, 2):
-        found = "a constant" if rows is None else f"a tensor of shape {rows.shape}"
-        raise RuntimeError(f"`{name}` must be a tensor of shape ({count}, 2), got {found}")
-    return rows
+    batch = samples.workspace.arguments.get(name)
+    rows = None if batch is None else samples.of(batch.samples)
+    for own, count in zip(rows or [None], counts.tolist()):
+        if own is None or own.shape != (count, 2):
+            found = "a constant" if own is None else f"a tensor of shape {own.shape}"
+            raise RuntimeError(f"`{name}` must be a tensor of shape ({count}, 2), got {found}")
+    return None if rows is None else np.concatenate(rows)
 
 
-def _whole_pairs(rows: np.ndarray) -> list[tuple[int, int]]:
-    """Rows of two numbers as whole ones, cut off towards 0."""
-    return [(y, x) for y, x in rows.astype(np.int64).tolist()]
+def _pairs(samples: Samples, name: str, counts: np.ndarray, relative_to: np.ndarray) -> np.ndarray:
+    """Positions (y, x), absolute or as fractions of ``relative_to``; 0 if not given."""
+    absolute, relative = _rows(samples, name, counts), _rows(samples, name + "_rel", counts)
+    if absolute is not None:
+        return absolute.astype(np.int64)
+    if relative is None:
+        return np.zeros((len(relative_to), 2), np.int64)
+    return (relative * relative_to.astype(np.float32)).astype(np.int64)
 
 
-def _check_inside(where: str, anchor: tuple[int, int], extents: tuple[int, int], bounds: Sequence[int]) -> None:
-    (top, left), (height, width) = anchor, extents
-    if min(top, left, height, width) < 0 or top + height > bounds[0] or left + width > bounds[1]:
+def _extents(samples: Samples, counts: np.ndarray, shapes: np.ndarray, anchors: np.ndarray) -> np.ndarray:
+    absolute, relative = _rows(samples, "shapes", counts), _rows(samples, "shapes_rel", counts)
+    if absolute is not None:
+        return absolute.astype(np.int64)
+    if relative is None:
+        return shapes - anchors
+    return np.ceil(relative * shapes.astype(np.float32)).astype(np.int64)
+
+
+def _check_inside(where: str, anchors: np.ndarray, extents: np.ndarray, bounds: np.ndarray) -> None:
+    """Raises RuntimeError unless all regions are within their bounds, of which there may be more than two."""
+    outside = (anchors < 0) | (extents < 0) | (anchors + extents > bounds[:, :2])
+    for region in np.flatnonzero(outside.any(axis=1)).tolist():
+        anchor, shape = (tuple(numbers[region].tolist()) for numbers in (anchors, extents))
+        height, width = bounds[region, :2].tolist()
         raise RuntimeError(
             f"The pasted region must be within the {where}'s bounds. Got {where} anchor: {anchor}, pasted region shape: "
-            f"{extents}, {where} shape: {bounds[0]} x {bounds[1]}"
+            f"{shape}, {where} shape: {height} x {width}"
         )

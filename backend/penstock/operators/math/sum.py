@@ -6,7 +6,7 @@ import numpy as np
 
 from penstock.data_types import FLOAT, DALIDataType, element_size
 from penstock.kernels.elementwise import folded
-from penstock.operators.math._reduction import REDUCTION_ARGUMENTS, TypedReduction, widest
+from penstock.operators.math._reduction import REDUCTION_ARGUMENTS, TypedReduction, kept_extents, widest
 from penstock.schema import Argument, Equivalent, Input, Sample, Schema, register_operator
 
 
@@ -32,4 +32,21 @@ class Sum(TypedReduction):
         return (wide, dtype) if element_size(dtype) == 8 else (wide, dtype, FLOAT)
 
     def reduce(self, data: np.ndarray, axes: tuple[int, ...], sample: Sample, kind: np.dtype) -> np.ndarray:
+        first, *others = sorted(axes) or [-1]
+        if first >= 0 and data.itemsize == 1 and kind.itemsize == 8 and kind.kind in "iu":
+            data, axes = _sums_of_bytes(data, first, kind), tuple(axis - 1 for axis in others)
         return folded(np.add, data, axes, dtype=np.dtype(np.float64) if kind.kind == "f" else kind)
+
+
+# So many bytes have a sum of 16 bits.
+_FEW = 256
+
+
+def _sums_of_bytes(data: np.ndarray, axis: int, kind: np.dtype) -> np.ndarray:
+    """The sums along an axis in the type ``kind``, of few bytes at a time in 16 bits, which takes a quarter of the time."""
+    narrow = np.dtype(np.uint16 if data.dtype.kind == "u" else np.int16)
+    sums = np.zeros(kept_extents(data.shape, (axis,)), kind)
+    for begin in range(0, data.shape[axis], _FEW):
+        part = data[(*(slice(None),) * axis, slice(begin, begin + _FEW))]
+        np.add(sums, np.add.reduce(part, axis=axis, dtype=narrow), out=sums)
+    return sums

@@ -55,7 +55,7 @@ def output_shape(sample: Sample, shape_like: int) -> tuple[int, ...]:
 
 
 # Samples of at most this size are filled by one call for the batch; larger ones by several threads.
-_SMALL_DRAW = 1024
+SMALL_DRAW = 1024
 
 
 class Draw(RandomOperator[Sample | None]):
@@ -70,19 +70,15 @@ class Draw(RandomOperator[Sample | None]):
     is_cheap_on_host = True
     repeatable = True
 
-    def fill(self, sample: Sample, out: np.ndarray) -> None:
-        """Draws one sample's numbers into ``out``, which is 1-D and of the output's type."""
-        self.fill_batch(sample, out[None], self.streams(sample.workspace, [sample.index]))
-
     def fill_batch(self, sample: Sample, out: np.ndarray, streams: Streams) -> None:
-        """Draws the numbers of several samples with the same arguments; optional, as :meth:`fill` draws one sample's.
+        """Draws the numbers of several samples with the same arguments.
 
         Args:
             sample: any of them.
-            out: the samples' numbers in rows, of the output's type.
+            out: the samples' numbers in rows, contiguous and of the output's type.
             streams: of the samples.
         """
-        raise NotImplementedError(f"{type(self).__name__} draws for one sample at a time")
+        raise NotImplementedError
 
     def distribution(self, sample: Sample, dtype: np.dtype) -> tuple[str, dict[str, Any]]:
         """The distribution's name in the GPU kernels, and its parameters for a sample (``philox.Drawing``)."""
@@ -103,16 +99,15 @@ class Draw(RandomOperator[Sample | None]):
         except Exception:
             # The error recurs when samples are computed one by one, which identifies the failing ones.
             shape = None
-        if shape is None or math.prod(shape) > _SMALL_DRAW:
+        if shape is None or math.prod(shape) > SMALL_DRAW:
             return super().infer_samples(workspace, num_outputs)
         workspace.state = first
         return [[shape] * workspace.batch_size]
 
     def _can_fill_batch(self, workspace: Workspace) -> bool:
         """Whether all samples have the same shape and arguments and can be filled by one call."""
-        one_call = type(self).fill_batch is not Draw.fill_batch
         free = not workspace.inputs and workspace.arguments.keys() <= {"_random_state"} and not workspace.failures
-        return one_call and free and workspace.device == "cpu" and workspace.batch_size > 0
+        return free and workspace.device == "cpu" and workspace.batch_size > 0
 
     def compute_samples(self, workspace: Workspace[Sample | None], shapes: Sequence[Shape]) -> None:
         first = workspace.state
@@ -127,7 +122,7 @@ class Draw(RandomOperator[Sample | None]):
         super().compute_samples(workspace, shapes)
 
     def compute(self, sample: Sample) -> None:
-        self.fill(sample, sample.outputs[0].reshape(-1))
+        self.fill_batch(sample, sample.outputs[0].reshape(1, -1), self.streams(sample.workspace, [sample.index]))
 
     def compute_batch(self, workspace: Workspace) -> None:
         from penstock.kernels.cuda.launch import locate_all

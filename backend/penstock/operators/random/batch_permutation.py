@@ -34,8 +34,7 @@ class BatchPermutation(RandomOperator):
 
     def run_batch(self, workspace: Workspace) -> None:
         batch = workspace.allocate([()] * workspace.batch_size, OutputSpec(INT32, ndim=0))
-        for sample, index in zip(batch.samples, self._indices(workspace)):
-            sample[...] = index
+        batch.contiguous_elements()[:] = self._indices(workspace)
         workspace.outputs = [batch]
 
     def _indices(self, workspace: Workspace) -> list[int]:

@@ -10,6 +10,7 @@ from penstock.data_types import DALIDataType
 from penstock.operators.random._draw import DTYPE, SHAPE, SHAPE_LIKE, Draw
 from penstock.schema import Argument, Equivalent, Sample, Schema, register_operator
 from penstock.schema.example_data import Example
+from penstock.schema.random_operator import Streams
 
 
 @register_operator
@@ -43,7 +44,7 @@ class Beta(Draw):
     )
     dtypes = (DALIDataType.FLOAT, DALIDataType.FLOAT64)
 
-    def fill(self, sample: Sample, out: np.ndarray) -> None:
+    def fill_batch(self, sample: Sample, out: np.ndarray, streams: Streams) -> None:
         from penstock.kernels.cpu import philox
 
         for name in ("alpha", "beta"):
@@ -51,4 +52,4 @@ class Beta(Draw):
                 raise RuntimeError(
                     f"The `{name}` must be a positive float32, got `{sample[name]:g}` for sample at index {sample.index}."
                 )
-        philox.fill_beta(out, *self.stream(sample), sample["alpha"], sample["beta"])
+        philox.fill_beta(out, *streams, sample["alpha"], sample["beta"])

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 import numpy as np
 
 from penstock.data_types import INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UINT64, dtype_name
-from penstock.operators.random._draw import SHAPE, SHAPE_LIKE, output_shape
+from penstock.operators.random._draw import SHAPE, SHAPE_LIKE, SMALL_DRAW, output_shape
 from penstock.schema import Argument, Equivalent, Input, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.example_data import random_arrays
-from penstock.schema.random_operator import RandomOperator
+from penstock.schema.operator import Shape
+from penstock.schema.random_operator import RandomOperator, Streams
 
 INTEGERS = (UINT8, UINT16, UINT32, UINT64, INT8, INT16, INT32, INT64)
 
@@ -50,6 +54,8 @@ class Choice(RandomOperator):
         equivalents=(Equivalent("numpy.random.Generator.choice", "It draws other numbers."),),
     )
 
+    plans_by_shape = True
+
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         pool = workspace.inputs[0]
         if pool.ndim() == 0 and pool.dtype not in INTEGERS:
@@ -74,6 +80,28 @@ class Choice(RandomOperator):
     def infer(self, sample: Sample) -> tuple[int, ...]:
         return output_shape(sample, 1) + sample.shapes[0][1:]
 
+    def compute_samples(self, workspace: Workspace, shapes: Sequence[Shape]) -> None:
+        if not self._pick_together(workspace):
+            super().compute_samples(workspace, shapes)
+
+    def _pick_together(self, workspace: Workspace) -> bool:
+        """Picks for all samples at once, if they are alike and small; errors are left to the samples."""
+        pools, output = workspace.inputs[0], workspace.outputs[0]
+        first = workspace.samples[0] if workspace.batch_size and not workspace.failures else None
+        count = pools.shapes[0][0] if first is not None and pools.ndim() else 0
+        if first is None or not count or not (pools.is_dense_tensor() and output.is_dense_tensor()):
+            return False
+        elements = output.contiguous_elements().reshape(len(output), -1)
+        if elements.shape[1] > SMALL_DRAW or (workspace.arguments.keys() - {"_random_state"}):
+            return False
+        size = math.prod(output.shapes[0][: output.ndim() - pools.ndim() + 1])
+        try:
+            indices = self._indices(first, count, (len(pools), size), self.streams(workspace, range(len(pools))))
+        except RuntimeError:
+            return False
+        elements[:] = np.array(pools.samples)[np.arange(len(pools))[:, None], indices].reshape(elements.shape)
+        return True
+
     def compute(self, sample: Sample) -> None:
         pool, out = sample.inputs[0], sample.outputs[0]
         count = len(pool) if pool.ndim else int(pool)
@@ -82,23 +110,22 @@ class Choice(RandomOperator):
                 f"Expected positive number of elements for sampling, got: {count} for sample: {sample.index}."
             )
         picked = out.shape[: out.ndim - max(pool.ndim - 1, 0)]
-        indices = self._indices(sample, count, int(np.prod(picked))).reshape(picked)
+        streams = self.streams(sample.workspace, [sample.index])
+        indices = self._indices(sample, count, (1, math.prod(picked)), streams).reshape(picked)
         out[...] = pool[indices] if pool.ndim else indices
 
-    def _indices(self, sample: Sample, count: int, size: int) -> np.ndarray:
+    def _indices(self, sample: Sample, count: int, shape: tuple[int, int], streams: Streams) -> np.ndarray:
+        """The indices to pick, below ``count``, with a row for each of the streams; ``sample`` is any of theirs."""
         from penstock.kernels.cpu import philox
 
-        indices = np.empty(size, np.int64)
+        indices = np.empty(shape, np.int64)
         of_slices = len(sample.shapes[0]) > 1
         if sample.given("p"):
-            philox.fill_weighted(
-                indices,
-                *self.stream(sample),
-                _cumulative(sample["p"], count, sample.index, sample.tensor_argument("p") is None),
-                of_slices,
-            )
+            fixed = sample.tensor_argument("p") is None
+            cumulative = _cumulative(sample["p"], count, sample.index, fixed)
+            philox.fill_weighted(indices, *streams, cumulative, of_slices)
         else:
-            philox.fill_below(indices, *self.stream(sample), np.uint64(count), of_slices)
+            philox.fill_below(indices, *streams, np.uint64(count), of_slices)
         return indices
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from penstock.operators.random._draw import DTYPE, SHAPE, SHAPE_LIKE, Draw, is_wide
 from penstock.schema import Alias, Argument, Equivalent, Sample, Schema, register_operator
+from penstock.schema.random_operator import Streams
 
 
 @register_operator
@@ -35,17 +36,18 @@ class Normal(Draw):
         equivalents=(Equivalent("numpy.random.Generator.normal", "It draws other numbers."),),
     )
 
-    def fill(self, sample: Sample, out: np.ndarray) -> None:
+    def fill_batch(self, sample: Sample, out: np.ndarray, streams: Streams) -> None:
         from penstock.kernels.cpu import convert, philox
 
         mean, stddev = np.float32(sample["mean"]), np.float32(sample["stddev"])
         if is_wide(out.dtype):
-            drawn = np.empty(out.size, np.float64)
-            philox.fill_normal_double(drawn, *self.stream(sample), float(mean), float(stddev))
+            drawn = np.empty(out.shape, np.float64)
+            philox.fill_normal_double(drawn, *streams, float(mean), float(stddev))
         else:
-            drawn = np.empty(out.size, np.float32)
-            philox.fill_normal(drawn, *self.stream(sample), mean, stddev)
-        convert.cast(drawn, out)
+            drawn = out if out.dtype == np.float32 else np.empty(out.shape, np.float32)
+            philox.fill_normal(drawn, *streams, mean, stddev)
+        if drawn is not out:
+            convert.cast(drawn.reshape(-1), out.reshape(-1))
 
     def distribution(self, sample: Sample, dtype: np.dtype) -> tuple[str, dict[str, Any]]:
         parameters = {"a": float(np.float32(sample["mean"])), "b": float(np.float32(sample["stddev"]))}

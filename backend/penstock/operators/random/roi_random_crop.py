@@ -127,20 +127,20 @@ class ROIRandomCrop(RandomOperator[None, StartRange, StartRanges]):
         return np.full((count, 1), ndim), StartRanges(lows, highs)
 
     def compute_samples(self, workspace: Workspace[None, StartRange, StartRanges], shapes: Sequence[Shape]) -> None:
-        from penstock.operators.random._starts_cpu import draw_starts
+        from penstock.kernels.cpu.starts import draw_starts
 
         if workspace.failures or not workspace.batch_size:
             super().compute_samples(workspace, shapes)
             return
         ranges = workspace.plans
         starts = workspace.outputs[0].contiguous_elements().reshape(ranges.lows.shape)
-        draw_starts(*self.streams(workspace, range(workspace.batch_size)), ranges.lows, ranges.highs, starts)
+        draw_starts(*self.streams(workspace, range(workspace.batch_size)), ranges.lows, ranges.highs, starts, False)
 
     def compute(self, sample: Sample[None, StartRange]) -> None:
-        from penstock.operators.random._starts_cpu import draw_starts
+        from penstock.kernels.cpu.starts import draw_starts
 
         streams = self.streams(sample.workspace, [sample.index])
-        draw_starts(*streams, sample.plan.lows[None], sample.plan.highs[None], sample.outputs[0][None])
+        draw_starts(*streams, sample.plan.lows[None], sample.plan.highs[None], sample.outputs[0][None], False)
 
 
 def _ranges(samples: Samples) -> tuple[np.ndarray, np.ndarray]:

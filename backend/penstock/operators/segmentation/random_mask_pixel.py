@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from penstock.data_types import FLOAT16, FLOAT64, INT64, dtype_name
 from penstock.kernels.random_streams import bounded, philox
 from penstock.schema import Argument, Input, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.example_data import random_arrays
+from penstock.schema.operator import Shape
 from penstock.schema.random_operator import RandomOperator
 
 
@@ -53,6 +56,17 @@ class RandomMaskPixel(RandomOperator):
         if 0 in sample.shapes[0]:
             raise RuntimeError(f"Cannot draw an element of an empty mask of shape {list(sample.shapes[0])}")
         return (len(sample.shapes[0]),)
+
+    def compute_samples(self, workspace: Workspace, shapes: Sequence[Shape]) -> None:
+        from penstock.kernels.cpu.starts import draw_starts
+
+        if workspace.failures or not workspace.batch_size or workspace.arguments or self.args["foreground"]:
+            super().compute_samples(workspace, shapes)
+            return
+        extents = workspace.inputs[0].shape_array()
+        chosen = workspace.outputs[0].contiguous_elements().reshape(extents.shape)
+        streams = self.streams(workspace, range(len(extents)))
+        draw_starts(*streams, np.zeros_like(extents), extents - 1, chosen, True)
 
     def compute(self, sample: Sample) -> None:
         mask, draws = sample.inputs[0], philox(self.stream(sample))

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
+
+import numpy as np
 
 from penstock.kernels.geometry import composed
 from penstock.operators.geometry.transforms._transform import REVERSE_ORDER, MatrixOperator
-from penstock.schema import Equivalent, Input, Sample, Schema, register_operator
+from penstock.schema import Equivalent, Input, Sample, Schema, Workspace, register_operator
 from penstock.schema.example_data import random_arrays
+from penstock.schema.operator import Shape
 
 
 @register_operator
@@ -29,6 +33,8 @@ class Combine(MatrixOperator):
         equivalents=(Equivalent("numpy.matmul", "Of matrices with the row (0, ..., 0, 1) added."),),
     )
 
+    plans_by_shape = True
+
     def infer(self, sample: Sample) -> tuple[int, ...]:
         for index, shape in enumerate(sample.shapes):
             if shape != sample.shapes[0]:
@@ -37,6 +43,16 @@ class Combine(MatrixOperator):
                 )
         return sample.shapes[0]
 
+    def compute_samples(self, workspace: Workspace, shapes: Sequence[Shape]) -> None:
+        output = workspace.outputs[0]
+        if workspace.failures or not workspace.batch_size or not output.is_dense_tensor():
+            super().compute_samples(workspace, shapes)
+            return
+        stacks = [np.array(batch.samples) for batch in workspace.inputs]
+        output.contiguous_elements()[:] = self._combined(stacks).reshape(-1)
+
     def compute(self, sample: Sample) -> None:
-        matrices = sample.inputs[::-1] if self.args["reverse_order"] else sample.inputs
-        sample.outputs[0][...] = functools.reduce(composed, matrices)
+        sample.outputs[0][...] = self._combined(sample.inputs)
+
+    def _combined(self, matrices: Sequence[np.ndarray]) -> np.ndarray:
+        return functools.reduce(composed, matrices[::-1] if self.args["reverse_order"] else matrices)

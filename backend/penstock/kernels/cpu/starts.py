@@ -11,9 +11,15 @@ from penstock.kernels.random_keys import Key
 
 @kernel
 def draw_starts(
-    key: Key, streams: np.ndarray, start: np.uint64, lows: np.ndarray, highs: np.ndarray, starts: np.ndarray
+    key: Key,
+    streams: np.ndarray,
+    start: np.uint64,
+    lows: np.ndarray,
+    highs: np.ndarray,
+    starts: np.ndarray,
+    always: bool,
 ) -> None:
-    """Draws a start from each range, which includes its ends; a range of one number draws nothing.
+    """Draws a start from each range, which includes its ends; a range of one number draws only if told to ``always``.
 
     Args:
         key, streams, start: the random streams of the samples.
@@ -25,6 +31,6 @@ def draw_starts(
         for axis in range(lows.shape[1]):
             low, high = lows[i, axis], highs[i, axis]
             starts[i, axis] = low
-            if low != high:
+            if always or low != high:
                 offset, n = draw_below(key, streams[i], n, np.uint64(high - low + 1))
                 starts[i, axis] += np.int64(offset)

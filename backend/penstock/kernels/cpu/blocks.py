@@ -1,0 +1,112 @@
+"""Copies of blocks of bytes for a whole batch, in one call without the GIL."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from penstock.kernels.cpu.array_objects import places_of_samples
+from penstock.kernels.cpu.foreign import copy_bytes
+from penstock.kernels.cpu.options import kernel
+
+# As many bytes as are worth waking a thread for.
+_WORTH_WAKING = 1 << 20
+
+
+class Blocks(NamedTuple):
+    """Blocks of rows to copy, each field with an int64 for each block, or with one for all.
+
+    Attributes:
+        sources, targets: addresses of the first rows, for each block.
+        source_steps, target_steps: bytes from a row to the next one; negative: upwards.
+        rows: of a block.
+        sizes: bytes of a row.
+    """
+
+    sources: np.ndarray
+    targets: np.ndarray
+    source_steps: np.ndarray | int
+    target_steps: np.ndarray | int
+    rows: np.ndarray | int
+    sizes: np.ndarray | int
+
+
+class Batch(Protocol):
+    """The part of a workspace that copies for the whole batch depend on.
+
+    Attributes:
+        batch_size: number of samples.
+        inputs, outputs: the batches to read and to fill.
+        failures: errors by sample.
+        parallel: runs a function for each of several indices on the pool's threads.
+        num_threads: of the pool.
+    """
+
+    batch_size: int
+    inputs: Sequence[Any]
+    outputs: list[Any]
+    failures: dict[int, BaseException]
+    parallel: Callable[..., None]
+    num_threads: int
+
+
+@kernel
+def _copy(blocks: np.ndarray, first: int, end: int) -> None:
+    for number in range(first, end):
+        source, target, source_step, target_step, rows, size = blocks[number]
+        if source_step == size and target_step == size:
+            size, rows = size * rows, min(rows, 1)
+        for _ in range(rows):
+            copy_bytes(target, source, size)
+            source += source_step
+            target += target_step
+
+
+def copy_blocks(batch: Batch, blocks: Blocks, together: int = 1) -> None:
+    """Copies blocks, on several threads if they are large.
+
+    Args:
+        batch: that they belong to.
+        blocks: whose sources do not overlap targets.
+        together: how many blocks at a time are copied by one thread, in order: their targets may overlap.
+    """
+    count = len(blocks.sources)
+    table = np.empty((count, len(blocks)), np.int64)
+    for column, values in enumerate(blocks):
+        table[:, column] = values
+    groups = count // max(together, 1)
+    shares = min(batch.num_threads, groups)
+    if shares > 1:
+        shares = min(shares, int((table[:, 4] * table[:, 5]).sum()) // _WORTH_WAKING)
+    if shares < 2:
+        _copy(table, 0, count)
+        return
+    bounds = [groups * share // shares * together for share in range(shares + 1)]
+    batch.parallel(lambda share: _copy(table, bounds[share], bounds[share + 1]), shares)
+
+
+def join_samples(batch: Batch, axis: int) -> bool:
+    """Lays the inputs' elements from an axis on one after the other; whether it could, as their samples are contiguous."""
+    places = [] if batch.failures or not batch.batch_size else list(map(places_of_samples, batch.inputs))
+    sources = [known for known in places if known is not None]
+    if not sources or len(sources) < len(batch.inputs):
+        return False
+    output = batch.outputs[0]
+    itemsize = output.contiguous_elements().itemsize
+    sizes = [volumes(part.shapes, axis) * itemsize for part in batch.inputs]
+    rows, step = volumes(batch.inputs[0].shapes, 0, axis), sum(sizes)
+    first = places_of_samples(output)
+    for source, size in zip(sources, sizes):
+        copy_blocks(batch, Blocks(source, first, size, step, rows, size))
+        first = first + size
+    return True
+
+
+def volumes(shapes: Sequence[tuple[int, ...]], first: int, end: int | None = None) -> np.ndarray | int:
+    """The number of elements in some of the samples' dimensions: for each sample, or for all if their shapes are equal."""
+    if shapes.count(shapes[0]) == len(shapes):
+        return math.prod(shapes[0][first:end])
+    return np.fromiter((math.prod(shape[first:end]) for shape in shapes), np.int64, len(shapes))

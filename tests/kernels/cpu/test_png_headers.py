@@ -1,0 +1,73 @@
+"""Sizes of PNGs, read together, beside those that are read one by one."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from penstock.kernels.codecs.image_description import EncodedFiles
+from penstock.kernels.codecs.image_header import read_header, read_png_sizes
+from penstock.kernels.cpu.png_headers import read_sizes
+
+_MODES = ("L", "LA", "P", "RGB", "RGBA")
+
+
+def encoded(mode: str = "RGB", size: tuple[int, int] = (30, 20), **options: object) -> bytes:
+    """A PNG of ``size`` (width, height)."""
+    file = io.BytesIO()
+    Image.new(mode, size, 1).save(file, "PNG", **options)
+    return file.getvalue()
+
+
+def found(*files: bytes) -> list[list[int]]:
+    """What the kernel finds in each."""
+    known = EncodedFiles([np.frombuffer(file, np.uint8) for file in files])
+    sizes: list[list[int]] = read_sizes(known.places, known.sizes).tolist()
+    return sizes
+
+
+@pytest.mark.parametrize("mode", _MODES)
+@pytest.mark.parametrize("size", [(30, 20), (1, 1), (300, 7)])
+def test_ordinary_files_are_read(mode: str, size: tuple[int, int]) -> None:
+    file = encoded(mode, size)
+    header = read_header(np.frombuffer(file, np.uint8))
+    assert found(file) == [[header.height, header.width]] == [[size[1], size[0]]]
+
+
+def test_text_and_transparency_do_not_matter() -> None:
+    plain = encoded("L", transparency=3, dpi=(72, 72))
+    assert found(plain) == [[20, 30]]
+
+
+def _unusual() -> dict[str, bytes]:
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    plain = encoded()
+    animated = io.BytesIO()
+    frames = [Image.new("RGB", (8, 8), colour) for colour in ("red", "blue")]
+    frames[0].save(animated, "PNG", save_all=True, append_images=frames[1:])
+    return {
+        "turned": encoded(exif=exif.tobytes()),
+        "16 bits": encoded("I;16"),
+        "1 bit": encoded("1"),
+        "animated": animated.getvalue(),
+        "without an end": plain[:-12],
+        "cut short": plain[:-30],
+        "cut in its header": plain[:30],
+        "followed by more": plain + bytes(8),
+        "without a signature": b"\x00" + plain[1:],
+        "of no width": plain[:16] + bytes(4) + plain[20:],
+        "of an unknown colour type": plain[:25] + b"\x05" + plain[26:],
+        "of an unknown filter": plain[:27] + b"\x01" + plain[28:],
+        "empty": b"",
+    }
+
+
+@pytest.mark.parametrize("name", _unusual())
+def test_unusual_files_are_left_alone(name: str) -> None:
+    assert found(encoded(), _unusual()[name]) == [[20, 30], [0, 0]]
+    files = EncodedFiles([np.frombuffer(file, np.uint8) for file in (encoded(), _unusual()[name])])
+    assert read_png_sizes(files) is None
