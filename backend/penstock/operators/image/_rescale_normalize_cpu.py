@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+from numba import njit
 
-from penstock.kernels.cpu.options import inner, kernel
+from penstock.kernels.cpu.code_generation import Vector
+from penstock.kernels.cpu.options import OPTIONS, inner, kernel
 from penstock.kernels.cpu.simd import load_pixels, store
+from penstock.operators.image._normalizing import SPLIT
 
 LANES = 16
 """Pixels whose values are computed at a time; no row is narrower."""
@@ -23,6 +26,13 @@ def look_up_pixels(image: np.ndarray, table: np.ndarray, target: np.ndarray) -> 
                 out[x] = values[row[x]]
 
 
+@njit(inline="always", **OPTIONS)
+def _short(values: Vector) -> Vector:
+    """float32 with 8 bits of precision left: see ``SPLIT``."""
+    more = values * SPLIT
+    return more - (more - values)
+
+
 @inner
 def compute_row(
     pixels: np.ndarray, start: int, width: int, factors: np.ndarray, target: np.ndarray, place: int, stride: int
@@ -31,13 +41,21 @@ def compute_row(
 
     Args:
         pixels: uint8, contiguous, in which the row begins at ``start``.
-        factors: of each channel, a, b and c of ``(value * a - b) / c``.
+        factors: of each channel, a, b and c of ``(value * a - b) / c``, and whether each step is rounded to bfloat16.
         target: float32, contiguous, in which the channels' rows begin at ``place``, ``place + stride`` and so on.
     """
-    a, b, c = factors[0]
-    d, e, f = factors[1]
-    g, h, i = factors[2]
+    a, b, c, short = factors[0]
+    d, e, f, _ = factors[1]
+    g, h, i, _ = factors[2]
     x = 0
+    while short and x < width:
+        # As below.
+        x = min(x, width - LANES)
+        red, green, blue = load_pixels(pixels, start + 3 * x, LANES, 3, False)
+        store(target, place + x, _short(_short(_short(red * a) - b) / c))
+        store(target, place + stride + x, _short(_short(_short(green * d) - e) / f))
+        store(target, place + 2 * stride + x, _short(_short(_short(blue * g) - h) / i))
+        x += LANES
     while x < width:
         # The last vector overlaps the previous one.
         x = min(x, width - LANES)
