@@ -11,12 +11,14 @@ from numba import njit, types
 
 from penstock.kernels.cpu.code_generation import Vector
 from penstock.kernels.cpu.options import OPTIONS, inner
+from penstock.kernels.cpu.simd import at
 from penstock.kernels.cpu.simd_integers import (
     high_product,
     load,
     packed,
     pair_of,
     pair_products,
+    put,
     store_numbers,
     store_pixels,
 )
@@ -55,8 +57,8 @@ def copy_row(plane: types.CPointer, start: int, width: int, sums: types.CPointer
 
 @njit(inline="always", **OPTIONS)
 def _repeat_ends(sums: types.CPointer, width: int) -> None:
-    sums[0] = sums[1]
-    sums[1 + width] = sums[width]
+    put(sums, 0, at(sums, 1))
+    put(sums, 1 + width, at(sums, width))
 
 
 @inner

@@ -14,7 +14,7 @@ from penstock.kernels.cpu.jpeg.colour import LANES, convert_row, copy_row, doubl
 from penstock.kernels.cpu.jpeg.entropy import BLOCK, DROPPED, ENDED, FULL, KEPT, MARGIN, decode_block
 from penstock.kernels.cpu.jpeg.transform import transform_blocks
 from penstock.kernels.cpu.options import OPTIONS, inner, kernel
-from penstock.kernels.cpu.simd import pointer
+from penstock.kernels.cpu.simd import at, pointer
 from penstock.kernels.cpu.simd_integers import any_lane, copy_chunk, put, zeros_short
 
 _PREFIX, _STUFFING, _END_OF_IMAGE = np.uint8(0xFF), np.uint8(0), np.uint8(0xD9)
@@ -238,19 +238,27 @@ def decode_scan(scan: Scan, memory: Memory, top: int, left: int, output: np.ndar
 @njit(inline="always", **OPTIONS)
 def _consumed(reader: np.ndarray | types.CPointer) -> np.int64:
     """The number of bytes read, including a partial one."""
-    return np.int64(reader[_PLACE] - (reader[_COUNT] >> np.uint64(3)))
+    return np.int64(at(reader, _PLACE) - (at(reader, _COUNT) >> np.uint64(3)))
+
+
+@njit(inline="always", **OPTIONS)
+def _put_reader(reader: types.CPointer, place: int, bits: int, count: int) -> None:
+    put(reader, _PLACE, place)
+    put(reader, _BITS, bits)
+    put(reader, _COUNT, count)
 
 
 @njit(inline="always", **OPTIONS)
 def _restart(ends: types.CPointer, interval: int, reader: types.CPointer, predicted: types.CPointer) -> bool:
     """Continues with the next interval; returns False if this one does not end here."""
-    restarts = np.int64(reader[_RESTARTS])
-    if _consumed(reader) != ends[restarts]:
+    restarts = np.int64(at(reader, _RESTARTS))
+    if _consumed(reader) != at(ends, restarts):
         return False
-    reader[_PLACE], reader[_BITS], reader[_COUNT] = ends[restarts], 0, 0
-    reader[_LEFT], reader[_RESTARTS] = interval, restarts + 1
+    _put_reader(reader, at(ends, restarts), 0, 0)
+    put(reader, _LEFT, interval)
+    put(reader, _RESTARTS, restarts + 1)
     for c in range(_COMPONENTS):
-        predicted[c] = 0
+        put(predicted, c, 0)
     return True
 
 
@@ -289,26 +297,28 @@ def _decode_units(scan: Scan, memory: Memory, strip: _Strip, channels: int, want
     sizes = zeros_short(16)
     used = lumas if channels == 1 else blocks
     for column in range(-(-scan.width // (8 * across))):
-        if reader[_LEFT] == 0 and not _restart(ends, interval, reader, predicted):
+        if at(reader, _LEFT) == 0 and not _restart(ends, interval, reader, predicted):
             return False
-        reader[_LEFT] -= np.uint64(1)
+        put(reader, _LEFT, at(reader, _LEFT) - np.uint64(1))
         wanted = wanted_row and strip.first <= column <= strip.last
         order = pointer(KEPT) if wanted else pointer(DROPPED)
-        place, bits, count = reader[_PLACE], reader[_BITS], reader[_COUNT]
+        place, bits, count = at(reader, _PLACE), at(reader, _BITS), at(reader, _COUNT)
         invalid = np.uint64(0)
         for i in range(blocks):
             c = max(i - lumas + 1, 0)
-            start, dc, ac = np.uint64(i * BLOCK), np.uint64(dc_tables[c]), np.uint64(ac_tables[c])
-            place, bits, count, predicted[c], reached[i] = decode_block(
-                data, place, bits, count, tables, dc, ac, predicted[c], coefficients, start, order
+            start, dc, ac = np.uint64(i * BLOCK), np.uint64(at(dc_tables, c)), np.uint64(at(ac_tables, c))
+            place, bits, count, value, end = decode_block(
+                data, place, bits, count, tables, dc, ac, at(predicted, c), coefficients, start, order
             )
-            invalid |= reached[i] & np.uint64(FULL)
-        reader[_PLACE], reader[_BITS], reader[_COUNT] = place, bits, count
-        if invalid or _consumed(reader) > ends[np.int64(reader[_RESTARTS])]:
+            put(predicted, c, value)
+            put(reached, i, end)
+            invalid |= end & np.uint64(FULL)
+        _put_reader(reader, place, bits, count)
+        if invalid or _consumed(reader) > at(ends, at(reader, _RESTARTS)):
             return False
         if not wanted:
             continue
-        reached[blocks] = ENDED
+        put(reached, blocks, ENDED)
         for i in range(0, used, 2):
             place_of_block, stride = _place_of(strip, across, column, i, lumas)
             other_place, other_stride = nowhere, 8
@@ -321,7 +331,7 @@ def _decode_units(scan: Scan, memory: Memory, strip: _Strip, channels: int, want
                 quantizers,
                 max(i - lumas + 1, 0) * 64,
                 min(max(i - lumas + 2, 0), components - 1) * 64,
-                max(_known(reached[i]), _known(reached[i + 1])),
+                max(_known(at(reached, i)), _known(at(reached, i + 1))),
                 planes,
                 place_of_block,
                 stride,
@@ -355,7 +365,7 @@ def _convert_row(
     luma = (y - row * 8 * down + 1) * strip.stride + start
     if channels == 1:
         for x in range(columns):
-            pixels[target + x] = planes[luma + x]
+            put(pixels, target + x, at(planes, luma + x))
         return
     near = y // down
     above = (near - row * 8 + 1) * strip.chroma_stride
@@ -383,4 +393,4 @@ def _convert_row(
 def _keep_last_row(planes: types.CPointer, begin: int, height: int, stride: int) -> None:
     """Keeps the last row of a plane as the one above the next strip."""
     for x in range(stride):
-        planes[begin + x] = planes[begin + height * stride + x]
+        put(planes, begin + x, at(planes, begin + height * stride + x))
