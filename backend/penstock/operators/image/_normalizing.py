@@ -8,6 +8,8 @@ import numpy as np
 
 from penstock.schema import Argument
 
+SPLIT = np.float32((1 << 16) + 1)
+"""The last 16 of 24 bits of a number are lost where this multiple of it is added and subtracted again (Veltkamp)."""
 REFERENCES = ("torchvision", "numpy", "bfloat16", "to_dtype", "to_tensor")
 NORMALIZING_ARGUMENTS = (
     Argument("divisor", "float", 255.0, "Values are divided by it; 1: they are not."),
@@ -70,20 +72,33 @@ def factors_of(
         table: what :func:`table_of` makes of the other arguments.
 
     Returns:
-        float32 of shape (3, 3): a, b and c of each of three channels; of shape (0, 3) if there are none.
+        float32 of shape (3, 4): a, b and c of each of three channels, and whether each step is rounded to bfloat16; of shape
+        (0, 4) if there are none.
     """
     if len(table) not in (1, 3):
-        return np.empty((0, 3), np.float32)
-    whole, one = np.float32(divisor), np.float32(1)
+        return np.empty((0, 4), np.float32)
+    whole, one, short = np.float32(divisor), np.float32(1), np.float32(reference == "bfloat16")
     offset, spread = (np.array(numbers or [none], np.float32) for numbers, none in ((mean, 0), (std, 1)))
+    step = _short if short else _as_it_is
+    candidates = (one, offset * whole, spread * whole), (np.float32(1.0 / divisor), step(offset), step(spread))
     values = np.arange(256, dtype=np.float32)
-    candidates = (one, offset * whole, spread * whole), (np.float32(1.0 / divisor), offset, spread)
     for candidate in candidates:
-        factors = np.array(np.broadcast_arrays(*candidate, np.empty(3))[:3], np.float32).T
-        computed = (values * factors[:, :1] - factors[:, 1:2]) / factors[:, 2:]
+        factors = np.array(np.broadcast_arrays(*candidate, short, np.empty(3))[:4], np.float32).T
+        a, b, c, _ = factors.T[:, :, None]
+        computed = step(step(step(values * a) - b) / c)
         if np.array_equal(computed.view(np.int32), np.broadcast_to(table, (3, 256)).view(np.int32)):
             return np.ascontiguousarray(factors)
-    return np.empty((0, 3), np.float32)
+    return np.empty((0, 4), np.float32)
+
+
+def _as_it_is(values: np.ndarray) -> np.ndarray:
+    return values
+
+
+def _short(values: np.ndarray) -> np.ndarray:
+    """As ``compute_row`` rounds to bfloat16: as :func:`_as_bfloat16`, but perhaps for halves."""
+    more = values * SPLIT
+    return more - (more - values)
 
 
 def _rescaled(reference: str, values: np.ndarray, divisor: float) -> np.ndarray:

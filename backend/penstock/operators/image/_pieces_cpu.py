@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.kernels.cpu.options import inner, kernel
-from penstock.kernels.cpu.simd import load, store
+from penstock.kernels.cpu.simd import load, pointer, store
 from penstock.operators.image._rescale_normalize_cpu import LANES, compute_row
 
 # Floats that are copied at a time.
@@ -19,7 +19,7 @@ def _look_up_row(
     """The values of a row of pixels, in the order of the pixels or one channel after the other."""
     width = row.size // channels
     if len(factors) and channels == 3 and not channels_last and width >= LANES:
-        compute_row(row, 0, width, factors, line, 0, width)
+        compute_row(pointer(row), 0, width, pointer(factors.ravel()), pointer(line), 0, width)
         return
     for c in range(channels):
         values, source = table[c if len(table) > 1 else 0], row[c::channels]
@@ -118,7 +118,7 @@ def fill_tiles(
     height, width, channels = image.shape
     count, _, high, wide = out.shape
     several, computed = len(table) > 1, len(factors) > 0 and channels == 3
-    pixels, flat = image.ravel(), out.ravel()
+    pixels, numbers, flat = pointer(image.ravel()), pointer(factors.ravel()), pointer(out.ravel())
     for number in range(count):
         row, column = number // columns * high - top, number % columns * wide - left
         begin, end = min(max(-column, 0), wide), max(min(width - column, wide), 0)
@@ -127,7 +127,9 @@ def fill_tiles(
             if inside and computed and end - begin >= LANES:
                 start = ((row + y) * width + column + begin) * 3
                 place = (number * 3 * high + y) * wide + begin
-                compute_row(pixels, start, end - begin, factors, flat, place, high * wide)
+                compute_row(pixels, start, end - begin, numbers, flat, place, high * wide)
+                if end - begin == wide:
+                    continue
             for c in range(channels):
                 target = out[number, c, y]
                 if not inside:

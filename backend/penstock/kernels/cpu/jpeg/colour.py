@@ -7,17 +7,18 @@ subsampled direction. Rounding alternates between up and down.
 
 from __future__ import annotations
 
-import numpy as np
-from numba import njit
+from numba import njit, types
 
 from penstock.kernels.cpu.code_generation import Vector
 from penstock.kernels.cpu.options import OPTIONS, inner
+from penstock.kernels.cpu.simd import at
 from penstock.kernels.cpu.simd_integers import (
     high_product,
     load,
     packed,
     pair_of,
     pair_products,
+    put,
     store_numbers,
     store_pixels,
 )
@@ -39,7 +40,7 @@ _GREEN = pair_of(-_fixed(0.34414), _ONE - _fixed(0.71414))
 
 
 @inner
-def weigh_rows(plane: np.ndarray, near: int, far: int, width: int, sums: np.ndarray) -> None:
+def weigh_rows(plane: types.CPointer, near: int, far: int, width: int, sums: types.CPointer) -> None:
     """``sums[1 : width + 1]``: three times the row starting at ``near``, plus the one at ``far``; ends repeated."""
     for x in range(0, width, LANES):
         store_numbers(sums, 1 + x, load(plane, near + x, LANES) * 3 + load(plane, far + x, LANES))
@@ -47,7 +48,7 @@ def weigh_rows(plane: np.ndarray, near: int, far: int, width: int, sums: np.ndar
 
 
 @inner
-def copy_row(plane: np.ndarray, start: int, width: int, sums: np.ndarray) -> None:
+def copy_row(plane: types.CPointer, start: int, width: int, sums: types.CPointer) -> None:
     """``sums[1 : width + 1]``: the row starting at ``start``; ends repeated."""
     for x in range(0, width, LANES):
         store_numbers(sums, 1 + x, load(plane, start + x, LANES))
@@ -55,13 +56,13 @@ def copy_row(plane: np.ndarray, start: int, width: int, sums: np.ndarray) -> Non
 
 
 @njit(inline="always", **OPTIONS)
-def _repeat_ends(sums: np.ndarray, width: int) -> None:
-    sums[0] = sums[1]
-    sums[1 + width] = sums[width]
+def _repeat_ends(sums: types.CPointer, width: int) -> None:
+    put(sums, 0, at(sums, 1))
+    put(sums, 1 + width, at(sums, width))
 
 
 @inner
-def double_row(sums: np.ndarray, width: int, shift: int, even: int, odd: int, row: np.ndarray) -> None:
+def double_row(sums: types.CPointer, width: int, shift: int, even: int, odd: int, row: types.CPointer) -> None:
     """Fills ``row`` with two samples for each of the ``width`` sums, padded to whole vectors.
 
     Args:
@@ -83,22 +84,22 @@ def _scaled(values: Vector, factor: int) -> Vector:
 
 @inner
 def convert_row(
-    luma: np.ndarray,
+    luma: types.CPointer,
     y: int,
-    blue: np.ndarray,
+    blue: types.CPointer,
     cb: int,
-    red: np.ndarray,
+    red: types.CPointer,
     cr: int,
     width: int,
-    output: np.ndarray,
+    output: types.CPointer,
     place: int,
     reverse: bool,
 ) -> None:
     """Converts a row of ``width`` pixels, at least ``LANES``, from YCbCr to RGB.
 
     Args:
-        luma, blue, red: arrays in which the row begins at ``y``, ``cb`` and ``cr``; uint8.
-        output: receives the pixels, from ``place`` on; uint8.
+        luma, blue, red: pointers to uint8, after which the row begins at ``y``, ``cb`` and ``cr``.
+        output: a pointer to uint8, which receives the pixels from ``place`` on.
         reverse: in BGR order.
     """
     for start in range(0, width, LANES):

@@ -8,13 +8,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+from numba import njit, types
 
 from penstock.kernels.cpu.jpeg.colour import LANES, convert_row, copy_row, double_row, weigh_rows
 from penstock.kernels.cpu.jpeg.entropy import BLOCK, DROPPED, ENDED, FULL, KEPT, MARGIN, decode_block
 from penstock.kernels.cpu.jpeg.transform import transform_blocks
 from penstock.kernels.cpu.options import OPTIONS, inner, kernel
-from penstock.kernels.cpu.simd import pointer
+from penstock.kernels.cpu.simd import at, pointer
 from penstock.kernels.cpu.simd_integers import any_lane, copy_chunk, put, zeros_short
 
 _PREFIX, _STUFFING, _END_OF_IMAGE = np.uint8(0xFF), np.uint8(0), np.uint8(0xD9)
@@ -116,6 +116,7 @@ class Memory(NamedTuple):
 
 
 _PLACE, _BITS, _COUNT, _LEFT, _RESTARTS = range(5)
+_COMPONENTS = 3
 # Blocks are transformed in pairs, and a single one with a block of zeros after it.
 _MAX_BLOCKS = 6
 _WIDEST_UNIT, _ROWS_OF_STRIP = 16, 17 + 9 + 9
@@ -127,7 +128,7 @@ def memory_for(width: int) -> Memory:
     stride = -(-width // _WIDEST_UNIT) * _WIDEST_UNIT + 2 * LANES
     return Memory(
         np.zeros(5, np.uint64),
-        np.zeros(3, np.int64),
+        np.zeros(_COMPONENTS, np.int64),
         np.zeros(_MAX_BLOCKS * BLOCK, np.int16),
         np.zeros(_MAX_BLOCKS + 1, np.uint64),
         np.zeros(_ROWS_OF_STRIP * stride + _SPARE, np.uint8),
@@ -144,6 +145,8 @@ class _Strip(NamedTuple):
         first, last: its columns of units.
         stride, chroma_stride: from row to row, in samples.
         blue, red: the starts of their planes.
+        across, down: the subsampling of chroma.
+        chroma_columns, chroma_rows: of the strip, and of the image, as far as there are samples.
     """
 
     first: int
@@ -152,6 +155,25 @@ class _Strip(NamedTuple):
     chroma_stride: int
     blue: int
     red: int
+    across: int
+    down: int
+    chroma_columns: int
+    chroma_rows: int
+
+
+class _Places(NamedTuple):
+    """Where arrays begin. References to the arrays would be counted in each row, which takes a twelfth of the time.
+
+    Attributes:
+        planes, sums, blue, red: of a :class:`Memory`.
+        pixels: of the output.
+    """
+
+    planes: types.CPointer
+    sums: types.CPointer
+    blue: types.CPointer
+    red: types.CPointer
+    pixels: types.CPointer
 
 
 @kernel
@@ -177,12 +199,24 @@ def decode_scan(scan: Scan, memory: Memory, top: int, left: int, output: np.ndar
     chroma_stride = (last_column - first_column + 1) * 8
     stride = chroma_stride * scan.across
     blue = (1 + unit_height) * stride
-    strip = _Strip(first_column, last_column, stride, chroma_stride, blue, blue + 9 * chroma_stride)
+    strip = _Strip(
+        first_column,
+        last_column,
+        stride,
+        chroma_stride,
+        blue,
+        blue + 9 * chroma_stride,
+        scan.across,
+        scan.down,
+        min((scan.width + 1) // 2 - first_column * 8, chroma_stride),
+        (scan.height + 1) // 2,
+    )
     memory.reader[:] = 0
     memory.reader[_LEFT] = scan.interval
     memory.predicted[:] = 0
     memory.coefficients[:] = 0
-    pixels = output.reshape(-1)
+    planes, pixels = pointer(memory.planes), output.reshape(-1)
+    places = _Places(planes, pointer(memory.sums), pointer(memory.blue), pointer(memory.red), pointer(pixels))
     converted = top
     for row in range(last_row + 1):
         if not _decode_units(scan, memory, strip, channels, row >= first_row):
@@ -192,30 +226,39 @@ def decode_scan(scan: Scan, memory: Memory, top: int, left: int, output: np.ndar
         # The last row of a strip needs chroma of the next.
         ready = bottom if row == last_row else min((row + 1) * unit_height - (scan.down - 1), bottom)
         for y in range(converted, ready):
-            _convert_row(scan, memory, strip, row, y, left, columns, channels, pixels, (y - top) * columns, reverse)
+            _convert_row(strip, places, row, y, left, columns, channels, (y - top) * columns, reverse)
         converted = max(converted, ready)
-        _keep_last_row(memory.planes, 0, unit_height, stride)
-        _keep_last_row(memory.planes, strip.blue, 8, chroma_stride)
-        _keep_last_row(memory.planes, strip.red, 8, chroma_stride)
+        _keep_last_row(planes, 0, unit_height, stride)
+        _keep_last_row(planes, strip.blue, 8, chroma_stride)
+        _keep_last_row(planes, strip.red, 8, chroma_stride)
     whole = last_row == (scan.height - 1) // unit_height
     return not whole or _consumed(memory.reader) == scan.ends[scan.ends.size - 1]
 
 
 @njit(inline="always", **OPTIONS)
-def _consumed(reader: np.ndarray) -> np.int64:
+def _consumed(reader: np.ndarray | types.CPointer) -> np.int64:
     """The number of bytes read, including a partial one."""
-    return np.int64(reader[_PLACE] - (reader[_COUNT] >> np.uint64(3)))
+    return np.int64(at(reader, _PLACE) - (at(reader, _COUNT) >> np.uint64(3)))
 
 
 @njit(inline="always", **OPTIONS)
-def _restart(scan: Scan, memory: Memory) -> bool:
+def _put_reader(reader: types.CPointer, place: int, bits: int, count: int) -> None:
+    put(reader, _PLACE, place)
+    put(reader, _BITS, bits)
+    put(reader, _COUNT, count)
+
+
+@njit(inline="always", **OPTIONS)
+def _restart(ends: types.CPointer, interval: int, reader: types.CPointer, predicted: types.CPointer) -> bool:
     """Continues with the next interval; returns False if this one does not end here."""
-    reader, restarts = memory.reader, np.int64(memory.reader[_RESTARTS])
-    if _consumed(reader) != scan.ends[restarts]:
+    restarts = np.int64(at(reader, _RESTARTS))
+    if _consumed(reader) != at(ends, restarts):
         return False
-    reader[_PLACE], reader[_BITS], reader[_COUNT] = scan.ends[restarts], 0, 0
-    reader[_LEFT], reader[_RESTARTS] = scan.interval, restarts + 1
-    memory.predicted[:] = 0
+    _put_reader(reader, at(ends, restarts), 0, 0)
+    put(reader, _LEFT, interval)
+    put(reader, _RESTARTS, restarts + 1)
+    for c in range(_COMPONENTS):
+        put(predicted, c, 0)
     return True
 
 
@@ -226,14 +269,14 @@ def _known(reached: np.uint64) -> np.int64:
 
 
 @njit(inline="always", **OPTIONS)
-def _place_of(scan: Scan, strip: _Strip, column: int, block: int, lumas: int) -> tuple[int, int]:
+def _place_of(strip: _Strip, across: int, column: int, block: int, lumas: int) -> tuple[int, int]:
     """Where in the strip a block of a unit begins, and from row to row of it."""
-    across = column - strip.first
+    number = column - strip.first
     if block < lumas:
-        x, y = across * scan.across + block % scan.across, block // scan.across
+        x, y = number * across + block % across, block // across
         return (1 + 8 * y) * strip.stride + 8 * x, strip.stride
     plane = strip.blue if block == lumas else strip.red
-    return plane + strip.chroma_stride + across * 8, strip.chroma_stride
+    return plane + strip.chroma_stride + number * 8, strip.chroma_stride
 
 
 @inner
@@ -243,40 +286,44 @@ def _decode_units(scan: Scan, memory: Memory, strip: _Strip, channels: int, want
     Args:
         wanted_row: whether the strip needs any of them.
     """
-    reader, predicted, reached = memory.reader, memory.predicted, memory.reached
-    data, tables, coefficients = pointer(scan.data), pointer(scan.tables), pointer(memory.coefficients)
-    quantizers, planes = pointer(scan.quantizers), pointer(memory.planes)
-    lumas = scan.across * scan.down
+    reader, predicted, reached = pointer(memory.reader), pointer(memory.predicted), pointer(memory.reached)
+    data, ends, tables = pointer(scan.data), pointer(scan.ends), pointer(scan.tables)
+    dc_tables, ac_tables = pointer(scan.dc_tables), pointer(scan.ac_tables)
+    coefficients, quantizers, planes = pointer(memory.coefficients), pointer(scan.quantizers), pointer(memory.planes)
+    across, interval, nowhere = scan.across, scan.interval, memory.planes.size - _SPARE
+    lumas = across * scan.down
     components = scan.dc_tables.size
     blocks = lumas + components - 1
     sizes = zeros_short(16)
     used = lumas if channels == 1 else blocks
-    for column in range(-(-scan.width // (8 * scan.across))):
-        if reader[_LEFT] == 0 and not _restart(scan, memory):
+    for column in range(-(-scan.width // (8 * across))):
+        if at(reader, _LEFT) == 0 and not _restart(ends, interval, reader, predicted):
             return False
-        reader[_LEFT] -= np.uint64(1)
+        put(reader, _LEFT, at(reader, _LEFT) - np.uint64(1))
         wanted = wanted_row and strip.first <= column <= strip.last
         order = pointer(KEPT) if wanted else pointer(DROPPED)
-        place, bits, count = reader[_PLACE], reader[_BITS], reader[_COUNT]
+        place, bits, count = at(reader, _PLACE), at(reader, _BITS), at(reader, _COUNT)
         invalid = np.uint64(0)
         for i in range(blocks):
             c = max(i - lumas + 1, 0)
-            start, dc, ac = np.uint64(i * BLOCK), np.uint64(scan.dc_tables[c]), np.uint64(scan.ac_tables[c])
-            place, bits, count, predicted[c], reached[i] = decode_block(
-                data, place, bits, count, tables, dc, ac, predicted[c], coefficients, start, order
+            start, dc, ac = np.uint64(i * BLOCK), np.uint64(at(dc_tables, c)), np.uint64(at(ac_tables, c))
+            place, bits, count, value, end = decode_block(
+                data, place, bits, count, tables, dc, ac, at(predicted, c), coefficients, start, order
             )
-            invalid |= reached[i] & np.uint64(FULL)
-        reader[_PLACE], reader[_BITS], reader[_COUNT] = place, bits, count
-        if invalid or _consumed(reader) > scan.ends[np.int64(reader[_RESTARTS])]:
+            put(predicted, c, value)
+            put(reached, i, end)
+            invalid |= end & np.uint64(FULL)
+        _put_reader(reader, place, bits, count)
+        if invalid or _consumed(reader) > at(ends, at(reader, _RESTARTS)):
             return False
         if not wanted:
             continue
-        reached[blocks] = ENDED
+        put(reached, blocks, ENDED)
         for i in range(0, used, 2):
-            place_of_block, stride = _place_of(scan, strip, column, i, lumas)
-            other_place, other_stride = memory.planes.size - _SPARE, 8
+            place_of_block, stride = _place_of(strip, across, column, i, lumas)
+            other_place, other_stride = nowhere, 8
             if i + 1 < used:
-                other_place, other_stride = _place_of(scan, strip, column, i + 1, lumas)
+                other_place, other_stride = _place_of(strip, across, column, i + 1, lumas)
             sizes = sizes | transform_blocks(
                 coefficients,
                 i * BLOCK,
@@ -284,7 +331,7 @@ def _decode_units(scan: Scan, memory: Memory, strip: _Strip, channels: int, want
                 quantizers,
                 max(i - lumas + 1, 0) * 64,
                 min(max(i - lumas + 2, 0), components - 1) * 64,
-                max(_known(reached[i]), _known(reached[i + 1])),
+                max(_known(at(reached, i)), _known(at(reached, i + 1))),
                 planes,
                 place_of_block,
                 stride,
@@ -298,53 +345,52 @@ def _decode_units(scan: Scan, memory: Memory, strip: _Strip, channels: int, want
 
 @inner
 def _convert_row(
-    scan: Scan,
-    memory: Memory,
     strip: _Strip,
+    places: _Places,
     row: int,
     y: int,
     left: int,
     columns: int,
     channels: int,
-    pixels: np.ndarray,
     target: int,
     reverse: bool,
 ) -> None:
     """Converts row ``y`` of the image, from column ``left`` on, which is in the current strip.
 
     Args:
-        target: position of its first pixel in ``pixels``.
+        target: position of its first pixel.
     """
-    planes = memory.planes
-    start = left - strip.first * 8 * scan.across
-    luma = (y - row * 8 * scan.down + 1) * strip.stride + start
+    planes, pixels, down = places.planes, places.pixels, strip.down
+    start = left - strip.first * 8 * strip.across
+    luma = (y - row * 8 * down + 1) * strip.stride + start
     if channels == 1:
-        pixels[target : target + columns] = planes[luma : luma + columns]
+        for x in range(columns):
+            put(pixels, target + x, at(planes, luma + x))
         return
-    near = y // scan.down
+    near = y // down
     above = (near - row * 8 + 1) * strip.chroma_stride
     blue, red = strip.blue + above, strip.red + above
-    if scan.across == 1:
+    if strip.across == 1:
         convert_row(planes, luma, planes, blue + start, planes, red + start, columns, pixels, target * 3, reverse)
         return
-    known = min((scan.width + 1) // 2 - strip.first * 8, strip.chroma_stride)
-    if scan.down == 1:
+    known = strip.chroma_columns
+    if down == 1:
         shift, even, odd, far = 2, 1, 2, near
     else:
         shift, even, odd = 4, 8, 7
-        far = min(max(near + (1 if y % 2 else -1), 0), (scan.height - 1) // 2)
+        far = min(max(near + (1 if y % 2 else -1), 0), strip.chroma_rows - 1)
     step = (far - near) * strip.chroma_stride
-    for begin, doubled in ((blue, memory.blue), (red, memory.red)):
-        if scan.down == 1:
-            copy_row(planes, begin, known, memory.sums)
+    for begin, doubled in ((blue, places.blue), (red, places.red)):
+        if down == 1:
+            copy_row(planes, begin, known, places.sums)
         else:
-            weigh_rows(planes, begin, begin + step, known, memory.sums)
-        double_row(memory.sums, known, shift, even, odd, doubled)
-    convert_row(planes, luma, memory.blue, start, memory.red, start, columns, pixels, target * 3, reverse)
+            weigh_rows(planes, begin, begin + step, known, places.sums)
+        double_row(places.sums, known, shift, even, odd, doubled)
+    convert_row(planes, luma, places.blue, start, places.red, start, columns, pixels, target * 3, reverse)
 
 
 @njit(inline="always", **OPTIONS)
-def _keep_last_row(planes: np.ndarray, begin: int, height: int, stride: int) -> None:
+def _keep_last_row(planes: types.CPointer, begin: int, height: int, stride: int) -> None:
     """Keeps the last row of a plane as the one above the next strip."""
     for x in range(stride):
-        planes[begin + x] = planes[begin + height * stride + x]
+        put(planes, begin + x, at(planes, begin + height * stride + x))
