@@ -34,7 +34,7 @@ demo: setup  ## Start Triton, send it held-out digits over HTTP and gRPC, show p
 	@$(BIN)/python client_examples/demo.py
 
 # Tests serve models both in Triton's process and in its Python stub, which needs numpy 1.
-test test-all bench-serving: export PENSTOCK_SERVE_ENV := $(CURDIR)/$(SERVE)
+test test-all test-plugins bench-serving: export PENSTOCK_SERVE_ENV := $(CURDIR)/$(SERVE)
 
 # A file's tests stay in one process: they share servers and compiled kernels.
 PARALLEL := -n auto --maxprocesses 8 --dist loadfile
@@ -51,6 +51,16 @@ test-all: setup stub  ## All tests, as continuous integration runs them
 .PHONY: frameworks
 frameworks: setup  ## PyTorch and JAX into .venv, for the tests of their plugins
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch==2.13.0 torchdata jax
+
+# Values of transforms are compared with this version of torchvision, which needs this one of PyTorch.
+.PHONY: plugins
+plugins: frameworks  ## TensorFlow, Ray, Paddle and torchvision into .venv (2.6 GB), for the tests of their plugins
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[tensorflow,ray,paddle]" \
+		torch==2.13.0 torchvision==0.28.0
+
+.PHONY: test-plugins
+test-plugins: plugins stub  ## All tests of the plugins for other frameworks
+	$(BIN)/python -m pytest --exhaustive $(PARALLEL) tests/plugin $(ARGS)
 
 # JPEG kernels run a second time, with bounds checks and with arrays between protected pages.
 .PHONY: fuzz

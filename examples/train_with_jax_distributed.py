@@ -4,7 +4,8 @@
     python examples/train_with_jax_distributed.py FOLDER --coordinator HOST:PORT --processes 2 --process 1
 
 FOLDER has a folder of images for each class. On clusters that JAX knows (Slurm, Kubernetes, clouds' TPUs), leave out what says
-which process this is.
+which process this is. On a machine with several GPUs, start each process with its own: CUDA_VISIBLE_DEVICES=0, 1, ... Images are
+then decoded there.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ def images(folder: str, shard_id: int, num_shards: int) -> Any:
     encoded, label = fn.readers.file(
         file_root=folder, shard_id=shard_id, num_shards=num_shards, random_shuffle=True, name="images"
     )
-    pixels = fn.resize(fn.decoders.image(encoded, output_type=types.RGB), size=(64, 64))
+    device = "mixed" if jax.default_backend() == "gpu" else "cpu"
+    pixels = fn.resize(fn.decoders.image(encoded, device=device, output_type=types.RGB), size=(64, 64))
     mirrored = fn.random.coin_flip(probability=0.5)
     return fn.crop_mirror_normalize(pixels, mirror=mirrored, mean=127.5, std=63.75, output_layout="HWC"), label
 

@@ -4,7 +4,7 @@ By rule: of a test with many cases the default run takes some, evenly spread. `@
 each group that `by` tells from a case's identifier; `@pytest.mark.every_case` takes all. What takes long, such as a server
 that is killed and comes back, is `@pytest.mark.exhaustive`.
 
-Files about other people's frameworks are collected where those are installed (`make frameworks`).
+Files about other people's frameworks are collected where those are installed (`make frameworks`, `make plugins`).
 """
 
 from __future__ import annotations

@@ -4,7 +4,10 @@
 
 Needs DALI in the same environment (`make bench` makes one). Figures are milliseconds for one batch, of processor time and of
 time: the median of the rounds, in turns. Two batches are prefetched, and two threads share the work, as in a training loop; so
-times are a training loop's, and processor time is that of all threads. Data are in the page cache.
+times are a training loop's, and processor time is that of all threads. Data are in the page cache, and kernels are compiled.
+
+Where WebDataset and LitData are installed, their own loaders read the same samples, WebDataset from the same shards, in this
+process: their workers would be processes of their own, whose time is not seen from here.
 """
 
 from __future__ import annotations
@@ -21,11 +24,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from other_loaders import LOADERS
 from PIL import Image
 from rich.console import Console
 from rich.table import Table
 from side_by_side import MODULES
-from turns import cpu_ms, headline, in_turns, keep, wall_ms
+from turns import Run, cpu_ms, headline, in_turns, keep, wall_ms
 
 BATCH = 64
 SAMPLES = 512
@@ -41,11 +45,13 @@ class Reading:
         name: of the row.
         define: from a module, and the folder with the data, to the outputs.
         batch: samples in each run.
+        beside: the kind of contents that other loaders read of the same samples; empty: none.
     """
 
     name: str
     define: Callable[[Any, str], Any]
     batch: int = BATCH
+    beside: str = ""
 
 
 def _features(module: Any) -> dict[str, Any]:
@@ -69,9 +75,14 @@ def _tfrecord(module: Any, folder: str) -> Any:
     return tuple(found.values())
 
 
-def _webdataset(module: Any, folder: str) -> Any:
-    index = [f"{folder}/a.tar.idx"]
-    return tuple(module.fn.readers.webdataset(paths=[f"{folder}/a.tar"], index_paths=index, ext=["bin", "cls"]))
+def _webdataset(module: Any, folder: str, kind: str = "bin") -> Any:
+    path = f"{folder}/{kind}.tar"
+    return tuple(module.fn.readers.webdataset(paths=[path], index_paths=[f"{path}.idx"], ext=[kind, "cls"]))
+
+
+def _webdataset_images(module: Any, folder: str) -> Any:
+    encoded, label = _webdataset(module, folder, "jpg")
+    return module.fn.decoders.image(encoded), label
 
 
 def _sounds(module: Any, folder: str) -> Any:
@@ -91,7 +102,7 @@ def readings() -> list[Reading]:
         Reading(
             "file, shuffled", lambda m, f: tuple(m.fn.readers.file(files=_files(f, "bin"), random_shuffle=True, seed=1))
         ),
-        Reading("webdataset", _webdataset),
+        Reading("webdataset", _webdataset, beside="bin"),
         Reading("tfrecord", _tfrecord),
         Reading("LMDB (caffe)", lambda m, f: tuple(m.fn.readers.caffe(path=f"{f}/lmdb"))),
         Reading("mxnet", lambda m, f: tuple(m.fn.readers.mxnet(path=f"{f}/a.rec", index_path=f"{f}/a.rec.idx"))),
@@ -102,6 +113,7 @@ def readings() -> list[Reading]:
         ),
         Reading("FLAC, 1 s, decoded", _sounds, 16),
         Reading("160x128 JPEG, decoded", _images),
+        Reading("webdataset, 160x128 JPEG, decoded", _webdataset_images, beside="jpg"),
     ]
 
 
@@ -120,25 +132,27 @@ def write_data(folder: Path) -> None:
         coarse = rng.integers(0, 256, (16, 20, 3), np.uint8)
         Image.fromarray(coarse).resize((160, 128)).save(folder / "jpg" / f"{number:04}.jpg", quality=85)
     np.save(folder / "large.npy", rng.random((2000, 1000), np.float32))
-    _write_archive(folder, contents)
+    _write_archive(folder, "bin")
+    _write_archive(folder, "jpg")
     _write_records(folder / "a.tfrecord", map(_example, range(SAMPLES), contents), sizes=True)
     _write_records(folder / "a.rec", map(_recordio, range(SAMPLES), contents), sizes=False)
     _write_database(folder / "lmdb", contents)
     _write_sounds(folder / "flac")
 
 
-def _write_archive(folder: Path, contents: Sequence[bytes]) -> None:
+def _write_archive(folder: Path, kind: str) -> None:
+    contents = [path.read_bytes() for path in sorted((folder / kind).iterdir())]
     lines = [f"v1.2 {len(contents)}"]
-    with tarfile.open(folder / "a.tar", "w", format=tarfile.USTAR_FORMAT) as archive:
+    with tarfile.open(folder / f"{kind}.tar", "w", format=tarfile.USTAR_FORMAT) as archive:
         for number, content in enumerate(contents):
             parts = []
-            for extension, data in (("bin", content), ("cls", str(number).encode())):
+            for extension, data in ((kind, content), ("cls", str(number).encode())):
                 member = tarfile.TarInfo(f"{number:04}.{extension}")
                 member.size = len(data)
                 parts.append(f"{extension} {archive.offset + tarfile.BLOCKSIZE} {len(data)} {member.name}")
                 archive.addfile(member, io.BytesIO(data))
             lines.append(" ".join(parts))
-    (folder / "a.tar.idx").write_text("\n".join(lines) + "\n")
+    (folder / f"{kind}.tar.idx").write_text("\n".join(lines) + "\n")
 
 
 def _write_records(path: Path, records: Any, sizes: bool) -> None:
@@ -216,21 +230,25 @@ def main() -> None:
     console = Console(width=130)
     console.print(headline(), highlight=False)
     heads = ("reader", "DALI, CPU ms", "Penstock", "ratio", "DALI, ms", "Penstock", "ratio", "samples/s")
-    table = Table(*heads, title="one batch")
+    table = Table(*heads, *(f"{name}, CPU ms" for name in LOADERS), title="one batch")
     kept = []
     with tempfile.TemporaryDirectory() as folder:
         write_data(Path(folder))
         for reading in readings():
             if options.filter not in reading.name:
                 continue
-            candidates = {name: _running(module, reading, folder) for name, module in MODULES.items()}
+            candidates: dict[str, Run] = {name: _running(module, reading, folder) for name, module in MODULES.items()}
+            if reading.beside:
+                candidates |= {name: make(folder, reading.beside, reading.batch) for name, make in LOADERS.items()}
             cpu = in_turns(candidates, cpu_ms, options.rounds, options.seconds)
             ms = in_turns(candidates, wall_ms, options.rounds, options.seconds)
             kept.append({"work": reading.name, "samples": reading.batch, "cpu_ms": cpu, "ms": ms})
             measured = [
                 f"{times['DALI']:.3f} {times['Penstock']:.3f} {_ratio(times):.2f}".split() for times in (cpu, ms)
             ]
-            table.add_row(reading.name, *measured[0], *measured[1], f"{reading.batch / ms['Penstock'] * 1e3:.0f}")
+            others = [f"{cpu[name]:.2f}" if name in cpu else "" for name in LOADERS]
+            speed = f"{reading.batch / ms['Penstock'] * 1e3:.0f}"
+            table.add_row(reading.name, *measured[0], *measured[1], speed, *others)
             del candidates
     console.print(table)
     keep("readers", kept, options.json)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import sys
+from pathlib import Path
 from typing import Any
 
 import cupy
@@ -12,6 +14,13 @@ from PIL import Image
 
 from penstock import Pipeline, fn
 from penstock.tensors import TensorListGPU
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "plugin" / "processes"))
+
+from recipes import check_jax_distributed, check_torchrun, free_address, run_together
+
+# JAX would take most of each GPU's memory, which the processes share.
+SHARED_GPU = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
 
 
 def encoded(seed: int) -> np.ndarray:
@@ -79,3 +88,64 @@ def test_a_jax_iterator_of_each() -> None:
         assert {device.id for device in batch["image"].devices()} == {device_id}
         arrays.append(np.asarray(batch["image"]))
     np.testing.assert_array_equal(*arrays)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.timeout(300)
+def test_torchrun_takes_a_gpu_for_each_process(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    check_torchrun(tmp_path)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.timeout(300)
+def test_jax_processes_that_see_one_gpu_each(tmp_path: Path) -> None:
+    pytest.importorskip("jax")
+    check_jax_distributed(tmp_path, [{**SHARED_GPU, "CUDA_VISIBLE_DEVICES": str(number)} for number in range(2)])
+
+
+MESHES = """
+import sys
+import jax, numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+process = int(sys.argv[2])
+jax.distributed.initialize(sys.argv[1], num_processes=2, process_id=process, local_device_ids=[process])
+from penstock import fn, types
+from penstock.plugin.jax import data_iterator
+
+def numbers(shard_id, num_shards):
+    values = fn.external_source(
+        lambda sample: np.full(3, 100 * shard_id + sample.idx_in_epoch, np.float32), batch=False, dtype=types.FLOAT
+    )
+    return values.gpu()
+
+def batches(mesh):
+    sharding = NamedSharding(mesh, PartitionSpec("data"))
+    iterator = data_iterator(numbers, output_map=["value"], size=4, sharding=sharding)(batch_size=4, seed=3)
+    batch = next(iter(iterator))["value"]
+    assert batch.shape == (4, 3) and batch.sharding == sharding
+    (own,) = batch.addressable_shards
+    assert own.device.local_hardware_id == process == iterator._pipes[0].device_id
+    total = int(jax.jit(lambda value: value[:, 0].sum())(batch))
+    return [int(value) for value in np.asarray(own.data)[:, 0]], total
+
+devices = np.array(jax.devices())
+assert len(devices) == 2
+print("seen", batches(Mesh(devices, ("data",))), batches(Mesh(devices[::-1].reshape(2, 1), ("data", "model"))))
+print("copied", batches(Mesh(devices.reshape(1, 2), ("data", "model"))))
+"""
+
+
+@pytest.mark.exhaustive
+@pytest.mark.timeout(300)
+def test_jax_processes_that_see_both_gpus_and_use_one(tmp_path: Path) -> None:
+    pytest.importorskip("jax")
+    (tmp_path / "meshes.py").write_text(MESHES)
+    address = free_address()
+    commands = [[str(tmp_path / "meshes.py"), address, str(number)] for number in range(2)]
+    told = run_together(commands, [SHARED_GPU] * 2)
+    shards = [[0, 1], [100, 101]]
+    for process, text in enumerate(told):
+        # One dimension; two, with the devices in reverse; copies of the whole batch on both.
+        assert f"seen {(shards[process], 202)} {(shards[1 - process], 202)}" in text, text
+        assert f"copied {([0, 1, 2, 3], 6)}" in text, text

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from PIL import Image
 
 ROOT = Path(__file__).resolve().parents[3]
 IMAGES = 20
+WITHOUT_GPUS = {"CUDA_VISIBLE_DEVICES": ""}
 
 
 def folder_of_images(root: Path) -> Path:
@@ -31,18 +33,18 @@ def free_address() -> str:
         return f"127.0.0.1:{probe.getsockname()[1]}"
 
 
-def run_together(commands: Sequence[Sequence[str]], **environment: str) -> list[str]:
-    """What programs print that run at the same time."""
+def run_together(commands: Sequence[Sequence[str]], environments: Sequence[Mapping[str, str]]) -> list[str]:
+    """What programs print that run at the same time, each with variables of its own."""
     path = os.pathsep.join([str(ROOT / "backend"), os.environ.get("PYTHONPATH", "")])
     processes = [
         subprocess.Popen(
             [sys.executable, *command],
-            env=os.environ | environment | {"PYTHONPATH": path},
+            env={**os.environ, **environment, "PYTHONPATH": path},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
         )
-        for command in commands
+        for command, environment in zip(commands, environments, strict=True)
     ]
     try:
         told = [process.communicate(timeout=200)[0] for process in processes]
@@ -52,3 +54,31 @@ def run_together(commands: Sequence[Sequence[str]], **environment: str) -> list[
             process.communicate()
     assert not any(process.returncode for process in processes), told
     return told
+
+
+def check_torchrun(root: Path, **environment: str) -> None:
+    """Runs the recipe for torchrun, and verifies what its two processes tell."""
+    command = ["-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-addr", "127.0.0.1"]
+    command += ["--master-port", free_address().partition(":")[2]]
+    command += [str(ROOT / "examples" / "train_with_torchrun.py"), str(folder_of_images(root)), "--batch-size", "4"]
+    (told,) = run_together([command], [{"OMP_NUM_THREADS": "1", **environment}])
+    for rank in range(2):
+        # Ten images each, in three batches of four, in both epochs.
+        seen = re.findall(rf"rank {rank} of 2: epoch (\d), (\d+) images", told)
+        assert seen == [("0", "12"), ("1", "12")], told
+        assert f"rank {rank}: the network is rank 0's" in told
+
+
+def check_jax_distributed(root: Path, environments: Sequence[Mapping[str, str]]) -> None:
+    """Runs the recipe for `jax.distributed` in two processes, and verifies what they tell."""
+    command = [str(ROOT / "examples" / "train_with_jax_distributed.py"), str(folder_of_images(root))]
+    command += ["--coordinator", free_address(), "--processes", "2", "--batch-size", "4"]
+    told = run_together([[*command, "--process", str(number)] for number in range(2)], environments)
+    # Ten images each, in five batches of which each process has two, in both epochs.
+    for number, text in enumerate(told):
+        assert re.findall(rf"process {number}: epoch (\d), (\d+) images", text) == [("0", "10"), ("1", "10")], text
+    losses = [re.findall(r"loss (\S+)", text) for text in told]
+    weights = [re.findall(r"weights (\S+)", text) for text in told]
+    assert losses[0] == losses[1]
+    assert len(weights[0]) == 1
+    assert weights[0] == weights[1]

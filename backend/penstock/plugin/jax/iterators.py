@@ -230,17 +230,12 @@ def _one_for_each(
     for index, (shard, devices) in enumerate(shards.own.items()):
         own = dict(
             keywords,
-            device_id=_gpu(_local_number(devices[0])),
+            device_id=_gpu(devices[0].local_hardware_id),
             shard_id=shard,
             num_shards=shards.count,
         )
         pipelines.append(factory(*args, checkpoint=checkpoints[index] if checkpoints else None, **own))
     return pipelines
-
-
-def _local_number(device: jax.Device) -> int:
-    """The position of a device among this process's."""
-    return jax.local_devices().index(device)
 
 
 def _gpu(index: int) -> int | None:
