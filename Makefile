@@ -36,8 +36,9 @@ demo: setup  ## Start Triton, send it held-out digits over HTTP and gRPC, show p
 # Tests serve models both in Triton's process and in its Python stub, which needs numpy 1.
 test test-all test-plugins bench-serving: export PENSTOCK_SERVE_ENV := $(CURDIR)/$(SERVE)
 
-# A file's tests stay in one process: they share servers and compiled kernels.
-PARALLEL := -n auto --maxprocesses 8 --dist loadfile
+# A file's tests stay in one process: they share servers and compiled kernels. tests/conftest.py puts the longest files first.
+PROCESSES := auto
+PARALLEL := -n $(PROCESSES) --maxprocesses 8 --dist loadfile --no-loadscope-reorder
 
 .PHONY: test
 test: setup stub  ## A sample of each test's cases, without slow tests (make test ARGS="-k resize" for some)

@@ -5,6 +5,8 @@ each group that `by` tells from a case's identifier; `@pytest.mark.every_case` t
 that is killed and comes back, is `@pytest.mark.exhaustive`.
 
 Files about other people's frameworks are collected where those are installed (`make frameworks`, `make plugins`).
+
+Files that take long come first, so that processes that share the tests end at about the same time.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import contextlib
 import importlib.util
 import itertools
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -23,6 +26,8 @@ from penstock.tensors.cuda import device_count
 sys.path.insert(0, str(Path(__file__).parent / "kernels" / "cuda"))
 
 CASES = 6
+# So many ordinary tests take as long as one that is marked as exhaustive.
+_LONG = 100
 _FRAMEWORKS = {
     "test_pytorch": ("torch", "torchdata"),
     "test_jax": ("jax",),
@@ -52,11 +57,21 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     named = any("::" in argument for argument in config.args)
-    if named or config.getoption("--exhaustive") or config.getoption("markexpr"):
+    if named or config.getoption("markexpr"):
         return
-    left_out = {id(item) for item in _left_out(items)}
-    config.hook.pytest_deselected(items=[item for item in items if id(item) in left_out])
-    items[:] = [item for item in items if id(item) not in left_out]
+    if not config.getoption("--exhaustive"):
+        left_out = {id(item) for item in _left_out(items)}
+        config.hook.pytest_deselected(items=[item for item in items if id(item) in left_out])
+        items[:] = [item for item in items if id(item) not in left_out]
+    items[:] = _longest_first(items)
+
+
+def _longest_first(items: list[pytest.Item]) -> list[pytest.Item]:
+    """The tests with their files in another order: by number, where one that is known to take long is worth many."""
+    worth: Counter[Path] = Counter()
+    for item in items:
+        worth[item.path] += _LONG if item.get_closest_marker("exhaustive") else 1
+    return sorted(items, key=lambda item: -worth[item.path])
 
 
 def _left_out(items: list[pytest.Item]) -> Iterator[pytest.Item]:

@@ -56,11 +56,12 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def _decisions_page() -> str:
-    titles = [
-        (ROOT / "docs" / name).read_text(encoding="utf-8").partition("\n")[0].lstrip("# ") for name in _decisions()
-    ]
-    lines = [f"- [{title}]({name.partition('/')[2]})" for title, name in zip(titles, _decisions())]
-    return "\n".join(["# Decisions", "", "What was decided, why, and what was measured.", "", *lines, ""])
+    """What decisions are, and their list."""
+    folder = ROOT / "docs" / "decisions"
+    pages = [name.partition("/")[2] for name in _decisions()]
+    titles = [(folder / name).read_text(encoding="utf-8").partition("\n")[0].lstrip("# ") for name in pages]
+    lines = [f"- [{title}]({name})" for title, name in zip(titles, pages)]
+    return "\n".join([(folder / "README.md").read_text(encoding="utf-8"), *lines, ""])
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:

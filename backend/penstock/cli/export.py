@@ -19,7 +19,11 @@ from penstock.cli._paths import ExistingPath
     help="How the pipeline is saved: readable, in DALI's wire format, or as its Python source.",
 )
 @click.option(
-    "--device", type=click.Choice(["cpu", "gpu"]), default="cpu", show_default=True, help="For json, dali and presets."
+    "--device",
+    type=click.Choice(["cpu", "gpu"]),
+    default="cpu",
+    show_default=True,
+    help="Where operators run: of json, dali and presets.",
 )
 @click.option("--batch-size", type=int, help="Largest batch; by default the pipeline's own.")
 @click.option("--version", type=int, default=1, show_default=True, help="The model version to write.")
@@ -35,13 +39,13 @@ def command(
     is_preset: bool,
     uint8: bool,
 ) -> None:
-    """Write the model folder MODEL from PIPELINE: a Python file, or a pipeline saved in either format.
+    """Write a model folder for Triton from a pipeline.
 
-    A definition that takes an argument `device` is exported as Python by default, so that it runs on the server's
-    device; any other as json.
+    PIPELINE is a Python file, or a pipeline saved in either format; MODEL is the folder to write. A definition that takes an
+    argument `device` is exported as Python by default, so that it runs on the server's device; any other as json.
 
     \b
-    Example:
+    Examples:
       penstock export pipelines/imagenet_preprocess.py model_repository/imagenet_preprocess
       penstock export --preset models/clip/preprocessor_config.json model_repository/clip_preprocess
     """

@@ -16,7 +16,10 @@ _FORMATS = {".tar": "webdataset", ".rec": "mxnet", ".tfrecord": "tfrecord", ".tf
 @click.argument("file", type=ExistingPath(dir_okay=False))
 @click.argument("index", type=click.Path(dir_okay=False, path_type=Path), required=False)
 @click.option(
-    "--format", "kind", type=click.Choice(sorted(set(_FORMATS.values()))), help="Default: by the file's name."
+    "--format",
+    "kind",
+    type=click.Choice(sorted(set(_FORMATS.values()))),
+    help="Of FILE; by default told from its name.",
 )
 def command(file: Path, index: Path | None, kind: str | None) -> None:
     """Write the index that a data set's reader takes as `index_path`.
@@ -25,6 +28,7 @@ def command(file: Path, index: Path | None, kind: str | None) -> None:
     (`fn.readers.mxnet`). INDEX defaults to FILE with the extension .idx.
 
     \b
+    Examples:
       penstock index train-0001.tar
       penstock index train.rec train.idx
       penstock index shard-00001-of-01024 shard.idx --format tfrecord

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     "--passes",
     "names",
     metavar="NAMES",
-    help='The passes that run, with commas between them; "" for none. Default: those that the pipeline runs, mostly all.',
+    help='The passes that run, with commas between them; "" for none. Default: those that the pipeline was made with.',
 )
 @click.option(
     "--html",
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     metavar="[NAME=]PATH",
     multiple=True,
     help="Run the pipeline on this file, or the files of this folder: images, recordings and the like as they are, arrays as "
-    ".npy. NAME is the input's, where there are several. May be repeated; a batch is run at the most.",
+    ".npy. NAME is the input's, where there are several. May be repeated, up to a batch.",
 )
 def command(path: Path, names: str | None, page: Path | None, given: tuple[str, ...]) -> None:
     """Show what is done to a pipeline's graph before it runs.

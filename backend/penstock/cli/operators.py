@@ -19,9 +19,14 @@ from penstock.errors import did_you_mean
 def command(words: tuple[str, ...], missing: bool) -> None:
     """Show the operators by family, and where each runs.
 
-    WORDS select operators whose family or name contains one of them: `penstock operators audio resize`.
+    WORDS select operators whose family or name contains one of them.
 
     In the column GPU, "kernels" are launched once per batch on the device; "by host" computes on the CPU and copies.
+
+    \b
+    Examples:
+      penstock operators audio resize
+      penstock operators --missing
     """
     from penstock.schema.registry import load_package
 

@@ -78,7 +78,11 @@ def _check_setting(context: click.Context, option: click.Parameter, text: str | 
 @click.option("--gpu-pool-mb", type=int, default=1024, show_default=True, help="GPU memory for outputs in flight.")
 @click.option("--keep-going", is_flag=True, help="Serve the other models if some cannot be loaded.")
 @click.option(
-    "--restarts", type=int, default=5, show_default=True, help="Starts again of a Triton that dies within a minute."
+    "--restarts",
+    type=int,
+    default=5,
+    show_default=True,
+    help="How often in a row a Triton that dies within a minute is started again.",
 )
 @click.option("--timeout", type=float, default=180.0, show_default=True, help="Seconds to wait for the models.")
 @click.option("--log", type=click.Path(path_type=Path, dir_okay=False), help="File for Triton's log.")

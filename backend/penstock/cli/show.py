@@ -15,6 +15,10 @@ def command(path: Path) -> None:
     """Show the operators, inputs and outputs of a pipeline.
 
     PATH is a file (Python, json, or DALI's wire format), or a model or version folder of a repository.
+
+    \b
+    Example:
+      penstock show model_repository/imagenet_preprocess
     """
     from rich.console import Console
     from rich.table import Table

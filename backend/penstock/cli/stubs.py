@@ -12,9 +12,10 @@ import click
 @click.option("--check", is_flag=True, help="Write nothing; exit with 1 if a stub is not what would be written.")
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path), required=False)
 def command(check: bool, folder: Path | None) -> None:
-    """Write the type stubs with which editors complete `fn` and `ops`; an installation does the same.
+    """Write type stubs of `fn` and `ops`, for editors and mypy.
 
-    They go to FOLDER, by default that of the installed package.
+    They go to FOLDER, by default that of the installed package. Installing the package writes them, too; run this after
+    adding or changing an operator.
     """
     import penstock
     from penstock.cli._stub_files import stale_stubs, write_stubs

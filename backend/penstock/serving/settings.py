@@ -119,7 +119,10 @@ class Settings:
         None, _limit, "a number from 1, or none", "The most frames that an encoded video may have."
     )
     isolate_decoders: str = _setting(
-        "auto", _one_of(*ISOLATION), "auto, all or none", "Which decoders run in processes of their own, which may die."
+        "auto",
+        _one_of(*ISOLATION),
+        "auto, all or none",
+        "Which decoders run in worker processes, where a crash costs one sample.",
     )
     isolation: str = _setting(
         "none",
@@ -140,7 +143,7 @@ class Settings:
         "auto",
         _one_of(*DEVICES),
         "auto or cpu",
-        "With cpu, operators of the GPU run on the CPU; else where the pipeline says.",
+        "cpu: everything runs on the CPU, also what asks for a GPU. auto: each runs where the pipeline says.",
     )
     release_after_unload: bool = _setting(
         False,

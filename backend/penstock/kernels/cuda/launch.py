@@ -261,7 +261,7 @@ class Staging:
 
     def give_back(self, pinned: Pinned, stream: Stream) -> None:
         """Leaves memory to others, as soon as the copies are done that ``stream`` was told so far."""
-        pinned.copied.record(stream)
+        stream.record(pinned.copied)
         with self._lock:
             self._busy.append(pinned)
 

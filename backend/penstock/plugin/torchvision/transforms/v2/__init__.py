@@ -27,17 +27,10 @@ from penstock.plugin.torchvision.transforms.v2._color import (
 from penstock.plugin.torchvision.transforms.v2._container import Compose, RandomApply, RandomChoice, RandomOrder
 from penstock.plugin.torchvision.transforms.v2._geometry import (
     CenterCrop,
-    ElasticTransform,
     FiveCrop,
     Pad,
-    RandomAffine,
-    RandomCrop,
     RandomHorizontalFlip,
-    RandomIoUCrop,
-    RandomPerspective,
     RandomResize,
-    RandomResizedCrop,
-    RandomRotation,
     RandomShortestSize,
     RandomVerticalFlip,
     RandomZoomOut,
@@ -73,6 +66,7 @@ from penstock.plugin.torchvision.transforms.v2._queries import (
     query_chw,
     query_size,
 )
+from penstock.plugin.torchvision.transforms.v2._random_crops import RandomCrop, RandomIoUCrop, RandomResizedCrop
 from penstock.plugin.torchvision.transforms.v2._transform import Transform
 from penstock.plugin.torchvision.transforms.v2._type_conversion import (
     PILToTensor,
@@ -80,6 +74,12 @@ from penstock.plugin.torchvision.transforms.v2._type_conversion import (
     ToPILImage,
     ToPureTensor,
     ToTensor,
+)
+from penstock.plugin.torchvision.transforms.v2._warps import (
+    ElasticTransform,
+    RandomAffine,
+    RandomPerspective,
+    RandomRotation,
 )
 
 __all__ = [

@@ -1,0 +1,224 @@
+"""Transforms that crop at random."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+
+import numpy as np
+
+from penstock.plugin.torchvision._kinds import kind_of
+from penstock.plugin.torchvision._random import numbers, torch
+from penstock.plugin.torchvision._settings import borders_of, fills_of, pair_of
+from penstock.plugin.torchvision._typing import Fills, Interpolation, Leaf, Params, Size, Tensor
+from penstock.plugin.torchvision.transforms.v2._geometry import check_padding_mode
+from penstock.plugin.torchvision.transforms.v2._transform import Applied, common_size, fill_for
+
+_TRIALS = 10
+
+
+class RandomResizedCrop(Applied):
+    """A random region, resized.
+
+    Args:
+        size: height and width of the result, or both in one.
+        scale: the region's share of the area, from and to.
+        ratio: its width over its height, from and to.
+        interpolation, antialias: as of `Resize`.
+    """
+
+    function = "resized_crop"
+
+    def __init__(
+        self,
+        size: Size,
+        scale: Sequence[float] = (0.08, 1.0),
+        ratio: Sequence[float] = (3.0 / 4.0, 4.0 / 3.0),
+        interpolation: Interpolation = "bilinear",
+        antialias: bool | None = True,
+    ) -> None:
+        self.size = pair_of(size)
+        self.scale, self.ratio = _rising(scale, "scale"), _rising(ratio, "ratio")
+        self.interpolation = interpolation
+        self.antialias = antialias
+
+    def make_params(self, flat_inputs: list[Leaf]) -> Params:
+        height, width = common_size(flat_inputs)
+        for _ in range(_TRIALS):
+            area = height * width * numbers().between(*self.scale)
+            ratio = numbers().exponential(*self.ratio)
+            w, h = round(math.sqrt(area * ratio)), round(math.sqrt(area / ratio))
+            if 0 < w <= width and 0 < h <= height:
+                top = numbers().below(0, height - h + 1)
+                return {"top": top, "left": numbers().below(0, width - w + 1), "height": h, "width": w}
+        # None fitted: the middle, of the nearest ratio.
+        ratio, h, w = width / height, height, width
+        if ratio < min(self.ratio):
+            h = round(width / min(self.ratio))
+        elif ratio > max(self.ratio):
+            w = round(height * max(self.ratio))
+        return {"top": (height - h) // 2, "left": (width - w) // 2, "height": h, "width": w}
+
+    def arguments(self, inpt: Leaf, params: Params) -> Params:
+        return {**params, "size": self.size, "interpolation": self.interpolation, "antialias": self.antialias}
+
+
+def _rising(bounds: Sequence[float], name: str) -> Sequence[float]:
+    """Two numbers; warns if the second is less."""
+    if not isinstance(bounds, Sequence) or len(bounds) != 2:
+        raise TypeError(f"`{name}` is a sequence of two numbers. Got: {bounds!r}")
+    if bounds[0] > bounds[1]:
+        warnings.warn(f"`{name}` goes from {bounds[0]} to {bounds[1]}, which is less", stacklevel=3)
+    return bounds
+
+
+class RandomCrop(Applied):
+    """A random region.
+
+    Args:
+        size: height and width, or both in one.
+        padding: before that; as of `Pad`.
+        pad_if_needed: smaller images are padded on both sides.
+        fill, padding_mode: as of `Pad`.
+    """
+
+    def __init__(
+        self,
+        size: Size,
+        padding: Size | None = None,
+        pad_if_needed: bool = False,
+        fill: Fills = 0,
+        padding_mode: str = "constant",
+    ) -> None:
+        self.size = pair_of(size)
+        self.padding = borders_of(padding) if padding else None
+        self.pad_if_needed = pad_if_needed
+        self.fill = fill
+        self._fill = fills_of(fill)
+        self.padding_mode = check_padding_mode(padding_mode)
+
+    def make_params(self, flat_inputs: list[Leaf]) -> Params:
+        extents = list(common_size(flat_inputs))
+        left, top, right, bottom = self.padding or (0, 0, 0, 0)
+        before, after = [top, left], [bottom, right]
+        anchors = [0, 0]
+        for axis in (0, 1):
+            extents[axis] += before[axis] + after[axis]
+            lack = self.size[axis] - extents[axis]
+            if self.pad_if_needed and lack > 0:
+                before[axis] += lack
+                after[axis] += lack
+                extents[axis] += 2 * lack
+        if extents[0] < self.size[0] or extents[1] < self.size[1]:
+            raise ValueError(
+                f"A crop of {self.size} does not fit into {'a padded' if self.padding else 'an'} image of {tuple(extents)}"
+            )
+        for axis in (0, 1):
+            if extents[axis] > self.size[axis]:
+                anchors[axis] = numbers().below(0, extents[axis] - self.size[axis] + 1)
+        return {
+            "padding": [before[1], before[0], after[1], after[0]],
+            "place": (*anchors, *self.size),
+            "crops": tuple(extents) != self.size,
+        }
+
+    def transform(self, inpt: Leaf, params: Params) -> Leaf:
+        if any(params["padding"]):
+            fill = fill_for(self._fill, inpt)
+            inpt = self.call("pad", inpt, params["padding"], fill=fill, padding_mode=self.padding_mode)
+        return self.call("crop", inpt, *params["place"]) if params["crops"] else inpt
+
+
+class RandomIoUCrop(Applied):
+    """A random region that covers a box by at least a random share, as the detector SSD was trained.
+
+    Args:
+        min_scale, max_scale: of the region's sides.
+        min_aspect_ratio, max_aspect_ratio: width over height.
+        sampler_options: the shares; from 1 on: the whole image.
+        trials: for each share.
+    """
+
+    function = "crop"
+
+    def __init__(
+        self,
+        min_scale: float = 0.3,
+        max_scale: float = 1.0,
+        min_aspect_ratio: float = 0.5,
+        max_aspect_ratio: float = 2.0,
+        sampler_options: list[float] | None = None,
+        trials: int = 40,
+    ) -> None:
+        self.min_scale, self.max_scale = min_scale, max_scale
+        self.min_aspect_ratio, self.max_aspect_ratio = min_aspect_ratio, max_aspect_ratio
+        self.options = [0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0] if sampler_options is None else sampler_options
+        self.trials = trials
+
+    def check_inputs(self, flat_inputs: list[Leaf]) -> None:
+        kinds = {kind_of(leaf) for leaf in flat_inputs}
+        if "boxes" not in kinds or not kinds & {"pixels", "image", "tensor"}:
+            raise TypeError(f"{type(self).__name__} needs an image and its bounding boxes")
+
+    def make_params(self, flat_inputs: list[Leaf]) -> Params:
+        height, width = common_size(flat_inputs)
+        boxes = next(leaf for leaf in flat_inputs if kind_of(leaf) == "boxes")
+        from penstock.plugin.torchvision._on_boxes import converted
+
+        corners = converted(boxes.as_subclass(torch().Tensor), boxes.format.value, "XYXY")
+        while True:
+            least = self.options[numbers().below(0, len(self.options))]
+            if least >= 1.0:
+                return {}
+            for _ in range(self.trials):
+                place = self._place(height, width)
+                covered = place and _covered(corners, place, least)
+                if place is not None and covered is not None:
+                    top, left, h, w = place
+                    return {"place": {"top": top, "left": left, "height": h, "width": w}, "covered": covered}
+
+    def _place(self, height: int, width: int) -> tuple[int, int, int, int] | None:
+        span = np.float32(self.max_scale - self.min_scale)
+        across, down = np.float32(self.min_scale) + span * numbers().fractions(2)
+        w, h = int(np.float32(width) * across), int(np.float32(height) * down)
+        if not self.min_aspect_ratio <= w / h <= self.max_aspect_ratio:
+            return None
+        places = numbers().fractions(2)
+        left, top = int(np.float32(width - w) * places[0]), int(np.float32(height - h) * places[1])
+        return (top, left, h, w) if w and h else None
+
+    def transform(self, inpt: Leaf, params: Params) -> Leaf:
+        if not params:
+            return inpt
+        result = self.call("crop", inpt, **params["place"])
+        if kind_of(result) == "boxes":
+            result[~params["covered"]] = 0
+        return result
+
+
+def _covered(corners: Tensor, place: tuple[int, int, int, int], least: float) -> Tensor | None:
+    """Which boxes have their centres in a region, or None if none of these shares enough with it."""
+    top, left, height, width = place
+    right, bottom = left + width, top + height
+    x, y = 0.5 * (corners[..., 0] + corners[..., 2]), 0.5 * (corners[..., 1] + corners[..., 3])
+    inside = (left < x) & (x < right) & (top < y) & (y < bottom)
+    if not inside.any():
+        return None
+    held = corners[inside]
+    region = torch().tensor([left, top, right, bottom], dtype=held.dtype, device=held.device)
+    first, last = held[:, :2].maximum(region[:2]), held[:, 2:].minimum(region[2:])
+    held, region, last, first = (_upcast(values) for values in (held, region, last, first))
+    common = (last - first).clamp(min=0).prod(dim=1)
+    own = (held[:, 2] - held[:, 0]) * (held[:, 3] - held[:, 1])
+    area = (region[2] - region[0]) * (region[3] - region[1])
+    shares = common / (own + area - common)
+    return None if bool(shares.max() < least) else inside
+
+
+def _upcast(values: Tensor) -> Tensor:
+    """Wide enough for areas."""
+    library = torch()
+    if values.is_floating_point():
+        return values if values.dtype in (library.float32, library.float64) else values.float()
+    return values if values.dtype in (library.int32, library.int64) else values.int()

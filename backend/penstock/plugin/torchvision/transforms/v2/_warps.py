@@ -1,0 +1,175 @@
+"""Transforms that rotate, shear, bend, or change the perspective."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from penstock.plugin.torchvision._kinds import call
+from penstock.plugin.torchvision._on_pixels import perspective_terms
+from penstock.plugin.torchvision._random import numbers, torch
+from penstock.plugin.torchvision._settings import angles_of, fills_of, range_of, several
+from penstock.plugin.torchvision._typing import Fills, Floats, Interpolation, Leaf, Params
+from penstock.plugin.torchvision.transforms.v2._transform import Applied, RandomlyApplied, common_size, fill_for
+
+
+class _Warp(Applied):
+    """Takes `interpolation` and `fill`."""
+
+    interpolation: Interpolation
+    fill: Fills
+
+    def _filled(self, fill: Fills, interpolation: Interpolation) -> None:
+        self.interpolation = interpolation
+        self.fill = fill
+        self._fill = fills_of(fill)
+
+    def arguments(self, inpt: Leaf, params: Params) -> Params:
+        return {**params, "interpolation": self.interpolation, "fill": fill_for(self._fill, inpt)}
+
+
+class RandomRotation(_Warp):
+    """A rotation, counter-clockwise.
+
+    Args:
+        degrees: from and to, or one number x for -x to x.
+        interpolation: `nearest`, `bilinear`, and of PIL's images `bicubic`.
+        expand: the image grows, so that nothing is lost.
+        center: x and y of the centre; None: the middle.
+        fill: of the corners; as of `Pad`.
+    """
+
+    function = "rotate"
+
+    def __init__(
+        self,
+        degrees: Floats,
+        interpolation: Interpolation = "nearest",
+        expand: bool = False,
+        center: Sequence[float] | None = None,
+        fill: Fills = 0,
+    ) -> None:
+        self.degrees = angles_of(degrees, "degrees")
+        self.expand = expand
+        self.center = center if center is None else several(center, "center")
+        self._filled(fill, interpolation)
+
+    def make_params(self, flat_inputs: list[Leaf]) -> Params:
+        return {"angle": numbers().between(*self.degrees)}
+
+    def arguments(self, inpt: Leaf, params: Params) -> Params:
+        return {**super().arguments(inpt, params), "expand": self.expand, "center": self.center}
+
+
+class RandomAffine(_Warp):
+    """A rotation, a translation, a scaling and a shear about the centre.
+
+    Args:
+        degrees: of the rotation: from and to, or one number x for -x to x.
+        translate: the most across and down, as shares of width and height.
+        scale: factors, from and to.
+        shear: degrees along x, or along x and y (four): from and to, or one number.
+        interpolation, fill, center: as of `RandomRotation`.
+    """
+
+    function = "affine"
+
+    def __init__(
+        self,
+        degrees: Floats,
+        translate: Sequence[float] | None = None,
+        scale: Sequence[float] | None = None,
+        shear: Floats | None = None,
+        interpolation: Interpolation = "nearest",
+        fill: Fills = 0,
+        center: Sequence[float] | None = None,
+    ) -> None:
+        self.degrees = angles_of(degrees, "degrees")
+        self.translate = translate if translate is None else several(translate, "translate")
+        if self.translate is not None and not all(0.0 <= share <= 1.0 for share in self.translate):
+            raise ValueError(f"`translate` are shares from 0 to 1. Got: {translate}")
+        self.scale = scale if scale is None else several(scale, "scale")
+        if self.scale is not None and min(self.scale) <= 0:
+            raise ValueError(f"`scale` are positive factors. Got: {scale}")
+        self.shear = shear if shear is None else angles_of(shear, "shear", (2, 4))
+        self.center = center if center is None else several(center, "center")
+        self._filled(fill, interpolation)
+
+    def make_params(self, flat_inputs: list[Leaf]) -> Params:
+        height, width = common_size(flat_inputs)
+        angle, moved, shear = numbers().between(*self.degrees), (0, 0), [0.0, 0.0]
+        if self.translate is not None:
+            across, down = float(self.translate[0] * width), float(self.translate[1] * height)
+            moved = round(numbers().between(-across, across)), round(numbers().between(-down, down))
+        scale = 1.0 if self.scale is None else numbers().between(*self.scale)
+        for axis, place in enumerate(range(0, len(self.shear or ()), 2)):
+            shear[axis] = numbers().between(*(self.shear or ())[place : place + 2])
+        return {"angle": angle, "translate": moved, "scale": scale, "shear": tuple(shear)}
+
+    def arguments(self, inpt: Leaf, params: Params) -> Params:
+        return {**super().arguments(inpt, params), "center": self.center}
+
+
+class RandomPerspective(RandomlyApplied, _Warp):
+    """The corners moved inwards, with a probability.
+
+    Args:
+        distortion_scale: how far: 1 is to the middle.
+        p: the probability.
+        interpolation, fill: as of `RandomRotation`.
+    """
+
+    function = "perspective"
+
+    def __init__(
+        self, distortion_scale: float = 0.5, p: float = 0.5, interpolation: Interpolation = "bilinear", fill: Fills = 0
+    ) -> None:
+        super().__init__(p)
+        if not 0 <= distortion_scale <= 1:
+            raise ValueError(f"`distortion_scale` is between 0 and 1. Got: {distortion_scale}")
+        self.distortion_scale = distortion_scale
+        self._filled(fill, interpolation)
+
+    def make_params(self, flat_inputs: list[Leaf]) -> Params:
+        height, width = common_size(flat_inputs)
+        across = int(self.distortion_scale * (width // 2)) + 1
+        down = int(self.distortion_scale * (height // 2)) + 1
+        corners = []
+        for is_right, is_low in ((False, False), (True, False), (True, True), (False, True)):
+            x = numbers().below(width - across, width) if is_right else numbers().below(0, across)
+            y = numbers().below(height - down, height) if is_low else numbers().below(0, down)
+            corners.append([x, y])
+        edges = [[0, 0], [width - 1, 0], [width - 1, height - 1], [0, height - 1]]
+        return {"coefficients": perspective_terms(edges, corners, None)}
+
+    def arguments(self, inpt: Leaf, params: Params) -> Params:
+        return {**super().arguments(inpt, params), "startpoints": None, "endpoints": None}
+
+
+class ElasticTransform(_Warp):
+    """Each pixel moved by a smooth random field. It needs PyTorch.
+
+    Args:
+        alpha: how far, across and down.
+        sigma: how smoothly: the deviation of a Gaussian filter, across and down.
+        interpolation, fill: as of `RandomRotation`.
+    """
+
+    function = "elastic"
+
+    def __init__(
+        self, alpha: Floats = 50.0, sigma: Floats = 5.0, interpolation: Interpolation = "bilinear", fill: Fills = 0
+    ) -> None:
+        self.alpha = range_of(alpha, "alpha")
+        self.sigma = range_of(sigma, "sigma")
+        self._filled(fill, interpolation)
+
+    def make_params(self, flat_inputs: list[Leaf]) -> Params:
+        height, width = common_size(flat_inputs)
+        library, fields = torch(), []
+        for axis, extent in enumerate((width, height)):
+            field = library.rand(1, 1, height, width) * 2 - 1
+            if self.sigma[axis] > 0.0:
+                taps = int(8 * self.sigma[axis] + 1) | 1
+                field = call("gaussian_blur", field, [taps, taps], list(self.sigma))
+            fields.append(field * self.alpha[axis] / extent)
+        return {"displacement": library.concat(fields, 1).permute(0, 2, 3, 1)}
