@@ -11,8 +11,8 @@ import numpy as np
 MODES = ("default", "stretch", "not_larger", "not_smaller")
 ROUNDINGS = ("round", "truncate", "ceil")
 _NO_LIMITS = np.empty(0)
-# No rows; and centres for the largest number of axes.
-_NONE, _MIDDLES = np.empty((0, 0)), np.full((1, 32), 0.5)
+# Whole images; and the centres of regions, for the largest number of axes.
+NO_REGION, MIDDLES = (np.empty((0, 0)), np.empty((0, 0))), np.full((1, 32), 0.5)
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def plan_axes(
     from penstock.kernels.cpu.axis_plans import fill_axis_plans
 
     sizes, starts, ends = np.empty(shapes.shape, np.int64), np.empty(shapes.shape), np.empty(shapes.shape)
-    region_starts, region_ends = (_NONE, _NONE) if region is None else region
+    region_starts, region_ends = NO_REGION if region is None else region
     unusable = fill_axis_plans(
         shapes,
         requested,
@@ -111,7 +111,7 @@ def plan_axes(
         bool(relative),
         bool(subpixel_scale),
         ROUNDINGS.index(rounding),
-        _MIDDLES if alignment is None else alignment,
+        MIDDLES if alignment is None else alignment,
         keeps_empty,
         starts,
         ends,

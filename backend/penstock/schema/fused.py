@@ -152,6 +152,13 @@ class FusedOperator(Operator):
         """Computes the last step's outputs of the batch, on the current CuPy stream."""
         raise NotImplementedError
 
+    def run_planned(self, workspace: Workspace) -> bool:
+        """Computes a batch on the GPU whose steps need not be asked one by one; returns whether it could.
+
+        Nothing has failed so far, and nothing may fail here: what is out of range is left to the steps.
+        """
+        return False
+
     # -- shared by all -----------------------------------------------------------------------------------------------
 
     def parts(self) -> Iterable[tuple[str, Operator]]:
@@ -163,6 +170,9 @@ class FusedOperator(Operator):
 
     def run(self, workspace: Workspace) -> None:
         if self.repeats(workspace):
+            self.counts[AT_ONCE] += workspace.batch_size
+            return
+        if workspace.device != "cpu" and not workspace.failures and self.run_planned(workspace):
             self.counts[AT_ONCE] += workspace.batch_size
             return
         steps = [self._step(workspace, position) for position in range(len(self.operators))]
@@ -221,7 +231,7 @@ class FusedOperator(Operator):
                 raise NotFusable("failures")
             if position + 1 < len(steps):
                 following = steps[position + 1]
-                step.outputs = [_without_data(spec, shapes, step.device)]
+                step.outputs = [without_data(spec, shapes, step.device)]
                 following.inputs = [*step.outputs, *following.further]
                 following.failures = step.failures
         return shapes, spec
@@ -324,7 +334,7 @@ def _volume(shape: Shape) -> int:
     return volume
 
 
-def _without_data(spec: OutputSpec, shapes: Sequence[Shape], device: str) -> object:
+def without_data(spec: OutputSpec, shapes: Sequence[Shape], device: str) -> object:
     """A batch with types and shapes but no data, for inference before the previous operator has run."""
     kind = TensorListCPU if device == "cpu" else TensorListGPU
     batch = kind.of_samples([], spec.layout, spec.dtype, spec.ndim)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from penstock.kernels.cuda.launch import Located
-from penstock.kernels.cuda.taps import fill_tables
+from penstock.kernels.cuda.launch import Located, launch_all
+from penstock.kernels.cuda.taps import FilterTables
 from penstock.kernels.filters import Taps, nearest, taps
 from penstock.kernels.resize_shapes import AxisPlan, AxisPlans
 from penstock.types import INTERP_NN, DALIInterpType
@@ -55,15 +55,23 @@ def found(starts: np.ndarray, weights: np.ndarray, tables: np.ndarray, index: in
     return Taps(starts[first : first + count], values.reshape(width, count).T if last else values.reshape(count, width))
 
 
+def filled(vertical: AxisPlans, horizontal: AxisPlans, copied: np.ndarray) -> tuple[Located, Located, FilterTables]:
+    tables = FilterTables.planned(vertical, horizontal, len(copied))
+    starts, weights, filling = tables.filling(copied)
+    launch_all([filling])
+    return starts, weights, tables
+
+
 @pytest.mark.parametrize("kind", list(DALIInterpType))
 @pytest.mark.parametrize("antialias", [True, False])
 @pytest.mark.parametrize("mirrored", [True, False])
 def test_tables_are_those_of_the_host(kind: DALIInterpType, antialias: bool, mirrored: bool) -> None:
     axes = [plans(40, kind, antialias, mirrored) for _ in range(2)]
     copied = np.float32([1.5, 2.5, 3.5])
-    starts, weights, tables = fill_tables(*axes, copied)
+    starts, weights, tables = filled(*axes, copied)
+    np.testing.assert_array_equal(tables.rows, np.concatenate([tables.down, tables.across]))
     np.testing.assert_array_equal(memory(weights)[:3], copied)
-    for last, (axis, own) in enumerate(zip(axes, tables)):
+    for last, (axis, own) in enumerate(zip(axes, (tables.down, tables.across))):
         for index in range(40):
             count = int(axis.count[index])
             table = found(memory(starts), memory(weights), own, index, count, bool(last))
@@ -80,6 +88,6 @@ def test_images_that_are_alike_share_their_tables() -> None:
             for v in map(one.__getattribute__, one.__dataclass_fields__)
         )
     )
-    _, weights, (own, _) = fill_tables(three, three, np.zeros(0, np.float32))
-    assert own["weights"].tolist() == [0]
-    assert weights.size == 2 * own["used"][0] * one.count[0]
+    _, weights, tables = filled(three, three, np.zeros(0, np.float32))
+    assert tables.down["weights"].tolist() == [0]
+    assert weights.size == 2 * tables.down["used"][0] * one.count[0]

@@ -9,7 +9,7 @@ import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, overload
+from typing import Any, NamedTuple, Protocol, overload
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -233,14 +233,14 @@ def division_by(extent: int) -> int:
 class Staging:
     """Pinned host memory through which small arrays are uploaded to one device.
 
-    Copies from pinned memory are asynchronous, so a buffer may only be reused once its copy is done. An event recorded
-    after each copy, on the copy's stream, tells when that is, which lets streams and threads share the buffers.
+    Copies from pinned memory are asynchronous, so a buffer may only be reused once its copy is done. Its event, recorded
+    after each copy on the copy's stream, tells when that is, which lets streams and threads share the buffers.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._free: dict[int, list[object]] = {}
-        self._busy: deque[tuple[Event, int, Any]] = deque()
+        self._free: dict[int, list[Pinned]] = {}
+        self._busy: deque[Pinned] = deque()
 
     def upload(self, parts: Sequence[np.ndarray]) -> tuple[object, list[int]]:
         """Uploads arrays in one transfer on the current stream; returns the device buffer and each array's address."""
@@ -249,39 +249,53 @@ class Staging:
         for part in parts:
             offsets.append(size)
             size += -(-part.nbytes // _ALIGNMENT) * _ALIGNMENT
-        capacity = capacity_for(size)
-        pinned = self.take(capacity)
-        staged = np.frombuffer(pinned, np.uint8, size)
+        pinned = self.take(size)
         for part, offset in zip(parts, offsets):
-            staged[offset : offset + part.nbytes] = part.reshape(-1).view(np.uint8)
+            pinned.bytes[offset : offset + part.nbytes] = part.reshape(-1).view(np.uint8)
         stream = cupy.cuda.get_current_stream()
         buffer = cupy.empty(size, np.uint8)
-        buffer.data.copy_from_host_async(staged.ctypes.data, size, stream)
-        self.give_back(pinned, capacity, stream)
+        buffer.data.copy_from_host_async(pinned.address, size, stream)
+        self.give_back(pinned, stream)
         base = buffer.data.ptr
         return buffer, [base + offset for offset in offsets]
 
-    def give_back(self, pinned: Any, capacity: int, stream: Stream) -> None:
+    def give_back(self, pinned: Pinned, stream: Stream) -> None:
         """Leaves memory to others, as soon as the copies are done that ``stream`` was told so far."""
-        copied = stream.record(require_cupy().cuda.Event(disable_timing=True))
+        stream.record(pinned.copied)
         with self._lock:
-            self._busy.append((copied, capacity, pinned))
+            self._busy.append(pinned)
 
-    def take(self, capacity: int) -> Any:
-        """Memory of a capacity, which is a power of two."""
+    def take(self, size: int) -> Pinned:
+        """Memory of at least so many bytes."""
+        capacity = max(_MIN_PINNED, 1 << (size - 1).bit_length())
         with self._lock:
-            while self._busy and self._busy[0][0].done:
-                _, size, pinned = self._busy.popleft()
-                self._free.setdefault(size, []).append(pinned)
+            while self._busy and self._busy[0].copied.done:
+                pinned = self._busy.popleft()
+                self._free.setdefault(len(pinned.bytes), []).append(pinned)
             free = self._free.get(capacity)
             if free:
                 return free.pop()
-        return require_cupy().cuda.alloc_pinned_memory(capacity)
+        return Pinned.of(capacity)
 
 
-def capacity_for(size: int) -> int:
-    """The capacity of memory for so many bytes."""
-    return max(_MIN_PINNED, 1 << (size - 1).bit_length())
+class Pinned(NamedTuple):
+    """Pinned host memory.
+
+    Attributes:
+        bytes: all of it.
+        address: of the first byte.
+        copied: recorded after the last copy from it.
+    """
+
+    bytes: np.ndarray
+    address: int
+    copied: Event
+
+    @classmethod
+    def of(cls, capacity: int) -> Pinned:
+        cuda = require_cupy().cuda
+        memory = np.frombuffer(cuda.alloc_pinned_memory(capacity), np.uint8, capacity)
+        return cls(memory, memory.ctypes.data, cuda.Event(disable_timing=True))
 
 
 def staging() -> Staging:
@@ -365,18 +379,11 @@ def blocks_for(count: int, threads: int = THREADS) -> int:
     return -(-count // threads)
 
 
-def launch(
-    function: Kernel,
-    descriptors: Records,
-    counts: Sequence[int] | np.ndarray,
-    *extra: Extra,
-    shared: int = 0,
-    blocks: int | None = None,
-    once: bool = False,
-) -> None:
-    """Launches a kernel over all samples, with all host data in one upload.
+@dataclass(frozen=True, slots=True)
+class KernelLaunch:
+    """A kernel over all samples.
 
-    Args:
+    Attributes:
         function: takes each sample's first block, the descriptors, their number, and ``extra``.
         descriptors: one for each sample.
         counts: number of blocks for each sample.
@@ -387,40 +394,74 @@ def launch(
         once: the launch fills ``kept`` scratch memory and depends on descriptors and tables alone, so that repeated
             launches need not run it again.
     """
-    ends = np.cumsum(np.asarray(counts, np.int64))
-    total = int(ends[-1]) if len(ends) else 0
-    if not total:
-        return
-    starts = ends - np.asarray(counts, np.int64)
-    if shared > 48 * 1024:
-        # Never lowered: recorded launches of the same kernel may need more.
-        function.max_dynamic_shared_size_bytes = max(shared, function.max_dynamic_shared_size_bytes)
+
+    function: Kernel
+    descriptors: Records
+    counts: Sequence[int] | np.ndarray
+    extra: Sequence[Extra] = ()
+    shared: int = 0
+    blocks: int | None = None
+    once: bool = False
+
+
+def launch(
+    function: Kernel,
+    descriptors: Records,
+    counts: Sequence[int] | np.ndarray,
+    *extra: Extra,
+    shared: int = 0,
+    blocks: int | None = None,
+    once: bool = False,
+) -> None:
+    """Launches a kernel over all samples; the arguments are the attributes of :class:`KernelLaunch`."""
+    launch_all([KernelLaunch(function, descriptors, counts, extra, shared, blocks, once)])
+
+
+def launch_all(launches: Sequence[KernelLaunch]) -> None:
+    """Launches kernels in order, with the host data of all of them in one upload."""
     recorder = _recording()
-    if recorder:
-        recorder.launch(function, starts, descriptors, extra, shared, total if blocks is None else blocks, once)
+    uploads: list[np.ndarray] = []
+    ready: list[tuple[KernelLaunch, int, list[Any]]] = []
+    for one in launches:
+        counts = np.asarray(one.counts, np.int64)
+        ends = np.cumsum(counts)
+        total = int(ends[-1]) if len(ends) else 0
+        if not total:
+            continue
+        starts, grid = ends - counts, total if one.blocks is None else one.blocks
+        if one.shared > 48 * 1024:
+            # Never lowered: recorded launches of the same kernel may need more.
+            one.function.max_dynamic_shared_size_bytes = max(one.shared, one.function.max_dynamic_shared_size_bytes)
+        if recorder:
+            recorder.launch(one.function, starts, one.descriptors, one.extra, one.shared, grid, one.once)
+            continue
+        given = [value.value if isinstance(value, RunValue) else value for value in one.extra]
+        uploads += [starts, one.descriptors.rows, *(_rows(value) for value in given if _is_uploaded(value))]
+        ready.append((one, grid, given))
+    if not ready:
         return
-    given = [value.value if isinstance(value, RunValue) else value for value in extra]
-    uploads = [
-        starts,
-        descriptors.rows,
-        *(_rows(value) for value in given if isinstance(value, np.ndarray | Records)),
-    ]
     buffer, addresses = staging().upload(uploads)
-    pointers = [np.uint64(address) for address in addresses]
-    tables = iter(pointers[2:])
-    rest = [next(tables) if isinstance(value, np.ndarray | Records) else _argument(value) for value in given]
-    grid = (total if blocks is None else blocks,)
-    function(grid, (THREADS,), (*pointers[:2], np.int32(len(descriptors)), *rest), shared_mem=shared)
-    # Returned to CuPy's pool, which reuses it on the same stream only, hence after the kernel.
+    pointers = map(np.uint64, addresses)
+    for one, grid, given in ready:
+        first, descriptors = next(pointers), next(pointers)
+        rest = [next(pointers) if _is_uploaded(value) else _argument(value) for value in given]
+        arguments = (first, descriptors, np.int32(len(one.descriptors)), *rest)
+        one.function((grid,), (THREADS,), arguments, shared_mem=one.shared)
+    # Returned to CuPy's pool, which reuses it on the same stream only, hence after the kernels.
     del buffer
 
 
-def _rows(table: np.ndarray | Records) -> np.ndarray:
+def _is_uploaded(value: object) -> bool:
+    return isinstance(value, np.ndarray | Records)
+
+
+def _rows(table: Any) -> np.ndarray:
     """The array to upload for a table."""
-    return table.rows if isinstance(table, Records) else table
+    rows: np.ndarray = table.rows if isinstance(table, Records) else table
+    return rows
 
 
-def _argument(value: np.generic | Located | None) -> np.generic:
+def _argument(value: Any) -> np.generic:
     """A kernel argument in the form that CuPy expects."""
     if isinstance(value, np.generic):
         return value

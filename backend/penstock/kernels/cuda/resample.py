@@ -11,6 +11,7 @@ import numpy as np
 
 from penstock.kernels.cpu.resampling_plans import plan_resampling
 from penstock.kernels.cuda.launch import (
+    KernelLaunch,
     Located,
     OnGpu,
     RunValue,
@@ -18,12 +19,13 @@ from penstock.kernels.cuda.launch import (
     blocks_for,
     group_samples,
     launch,
+    launch_all,
     locate,
     packed,
 )
 from penstock.kernels.cuda.sources import KernelSource
 from penstock.kernels.cuda.structs import Float, Int32, Int64, Pointer, blank_records, cuda_type, records
-from penstock.kernels.cuda.taps import fill_tables
+from penstock.kernels.cuda.taps import FilterTables
 from penstock.kernels.filters import Taps
 from penstock.kernels.resize_shapes import AxisPlans
 
@@ -255,6 +257,18 @@ class Normalized:
     between: np.dtype | None = None
     mirrored: RunValue | None = None
 
+    @property
+    def scales(self) -> bool:
+        """Whether values are normalized."""
+        return self.mean is not None and self.factor is not None
+
+    @property
+    def normalization(self) -> np.ndarray:
+        """The mean of each channel, and then its factor, as the kernel reads them."""
+        if self.mean is None or self.factor is None:
+            return np.zeros(0, np.float32)
+        return np.concatenate([self.mean, self.factor])
+
 
 def resample_planned(
     sources: ImageStacks,
@@ -275,9 +289,15 @@ def resample_planned(
         after: what follows the resampling.
     """
     after = after or Normalized()
-    scaled = after.mean is not None and after.factor is not None
-    normalization = np.concatenate([after.mean, after.factor]) if scaled else np.zeros(0, np.float32)
-    starts, weights, (down, across) = fill_tables(vertical, horizontal, normalization)
+    tables = FilterTables.planned(vertical, horizontal, len(after.normalization))
+    resample_by_tables(sources, targets, dtype, tables, after)
+
+
+def resample_by_tables(
+    sources: ImageStacks, targets: np.ndarray, dtype: np.dtype, tables: FilterTables, after: Normalized
+) -> None:
+    """The rest of :func:`resample_planned`: ``tables`` are planned, with room for ``after.normalization``."""
+    starts, weights, filling = tables.filling(after.normalization)
     descriptors = blank_records(_Resample, len(sources.addresses))
     blocks = np.empty(len(descriptors), np.int64)
     capacity, sums, channels = plan_resampling(
@@ -286,8 +306,8 @@ def resample_planned(
         sources.addresses,
         targets,
         sources.shapes,
-        down,
-        across,
+        tables.down,
+        tables.across,
         after.channels or 0,
         sources.dtype.itemsize,
         _most_together(sources.dtype),
@@ -295,20 +315,18 @@ def resample_planned(
         _MANY_ROWS,
         _FEW_COLUMNS,
     )
-    descriptors["planar"], descriptors["normalize"] = after.planar, scaled
+    descriptors["planar"], descriptors["normalize"] = after.planar, after.scales
     descriptors["shift"], descriptors["fill"] = after.shift, after.fill
     middle = "float" if after.between is None else cuda_type(after.between)
     types = (cuda_type(sources.dtype), middle, cuda_type(dtype))
-    launch(
+    resampling = KernelLaunch(
         SOURCE.kernel(f"resample<{', '.join(types)}, {channels if channels in _KNOWN_CHANNELS else 0}>"),
         descriptors,
         blocks,
-        starts,
-        weights,
-        after.mirrored,
-        np.int32(capacity),
+        (starts, weights, after.mirrored, np.int32(capacity)),
         shared=4 * (capacity + sums),
     )
+    launch_all([filling, resampling])
 
 
 def _most_together(dtype: np.dtype) -> int:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from penstock.data_types import DALIDataType, numpy_dtype
-from penstock.kernels.cuda.launch import Shape, capacity_for, staging
+from penstock.kernels.cuda.launch import Shape, staging
 from penstock.tensors import TensorListGPU
 from penstock.tensors.cuda import require_cupy
 from penstock.tensors.streams import borrowed_streams, follow
@@ -40,9 +40,9 @@ class StreamedBatch:
         kind = numpy_dtype(dtype)
         self._ends = list(itertools.accumulate(map(math.prod, shapes), initial=0))
         size = self._ends[-1]
-        self._capacity, self._staging = capacity_for(size * kind.itemsize), staging()
-        self._pinned = self._staging.take(self._capacity)
-        self._host = np.frombuffer(self._pinned, kind, size)
+        self._staging = staging()
+        self._pinned = self._staging.take(size * kind.itemsize)
+        self._host = self._pinned.bytes[: size * kind.itemsize].view(kind)
         cupy = require_cupy()
         # The memory may be one that others still read, in the order of the current stream.
         follow(through.stream, cupy.cuda.get_current_stream(), through.event)
@@ -65,6 +65,6 @@ class StreamedBatch:
 
     def finish(self) -> TensorListGPU:
         """The batch, in the order of the current stream, when all that is to be sent was sent."""
-        self._staging.give_back(self._pinned, self._capacity, self._through.stream)
+        self._staging.give_back(self._pinned, self._through.stream)
         follow(require_cupy().cuda.get_current_stream(), self._through.stream, self._through.event)
         return TensorListGPU.of_elements(self._elements, self._shapes, self._layout, len(self._layout), self._dtype)

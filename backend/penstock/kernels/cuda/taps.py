@@ -10,7 +10,7 @@ import numpy as np
 
 from penstock.data_types import DALIInterpType
 from penstock.kernels.cpu.tables import FROM_ORIGIN, NEAREST_COLUMN, NEAREST_ROW, WITHIN_RADIUS, plan_tables
-from penstock.kernels.cuda.launch import Located, launch, scratch
+from penstock.kernels.cuda.launch import KernelLaunch, Located, scratch
 from penstock.kernels.cuda.sources import THREADS, KernelSource
 from penstock.kernels.cuda.structs import Double, Float, Int32, Records, layout_of
 from penstock.kernels.filters import MAX_SUPPORT, SUPPORT, TABULATED, tabulated
@@ -75,46 +75,74 @@ def _filters() -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate(parts), known
 
 
-def fill_tables(
-    vertical: AxisPlans, horizontal: AxisPlans, copied: np.ndarray
-) -> tuple[Located, Located, list[np.ndarray]]:
-    """Computes the tables of both axes on the GPU. Weights are stored row by row for the height, and column by column
-    for the width.
+class FilterTables(NamedTuple):
+    """Tables of both axes of a batch that are still to be computed on the GPU.
 
-    Args:
-        vertical, horizontal: of the same number of images.
-        copied: floats to put before the weights.
-
-    Returns:
-        The memory of the starts, that of the weights, and the descriptors of each axis, with the offsets of the tables: one
-        for each image, or a single one if all images are alike.
+    Attributes:
+        rows: their descriptors: those of the heights, then those of the widths; one for each image, or a single one if all
+            images are alike.
+        heights: the number of the heights' tables.
+        starts, weights: numbers of starts and of weights of all tables; what is copied counts as weights.
     """
-    values, filters = _filters()
-    rows = np.empty(2 * len(vertical.kinds), layout_of(_Taps).dtype)
-    down, across, num_starts, num_weights = plan_tables(
-        rows,
-        _columns(vertical),
-        _columns(horizontal),
-        (vertical.antialias, horizontal.antialias),
-        filters,
-        MAX_SUPPORT,
-        len(copied),
-    )
-    rows = rows[: down + across]
-    (starts,) = scratch([(num_starts,)], np.int32, kept=True)
-    (weights,) = scratch([(num_weights,)], np.float32, kept=True)
-    launch(
-        SOURCE.kernel("fill_taps"),
-        Records(_Taps, rows),
-        (rows["outputs"] + (THREADS - 1)) // THREADS,
-        values,
-        copied if len(copied) else np.zeros(1, np.float32),
-        np.int32(len(copied)),
-        starts,
-        weights,
-        once=True,
-    )
-    return starts, weights, [rows[:down], rows[down:]]
+
+    rows: np.ndarray
+    heights: int
+    starts: int
+    weights: int
+
+    @classmethod
+    def planned(cls, vertical: AxisPlans, horizontal: AxisPlans, copied: int) -> FilterTables:
+        """The tables of plans of the same number of images; ``copied``: floats to be put before the weights."""
+        rows = blank_tables(len(vertical.kinds))
+        antialias = vertical.antialias, horizontal.antialias
+        counts = plan_tables(rows, _columns(vertical), _columns(horizontal), antialias, *known_filters(), copied)
+        return cls.of_rows(rows, *counts)
+
+    @classmethod
+    def of_rows(cls, rows: np.ndarray, down: int, across: int, starts: int, weights: int) -> FilterTables:
+        """Of what :func:`penstock.kernels.cpu.tables.plan_tables` filled, and returned."""
+        return cls(rows[: down + across], down, starts, weights)
+
+    @property
+    def down(self) -> np.ndarray:
+        """The descriptors of the heights' tables."""
+        return self.rows[: self.heights]
+
+    @property
+    def across(self) -> np.ndarray:
+        """The descriptors of the widths' tables."""
+        return self.rows[self.heights :]
+
+    def filling(self, copied: np.ndarray) -> tuple[Located, Located, KernelLaunch]:
+        """The memory of the starts, that of the weights, and what computes them. Weights are stored row by row for the
+        height, and column by column for the width.
+
+        Args:
+            copied: floats to put before the weights.
+        """
+        (starts,) = scratch([(self.starts,)], np.int32, kept=True)
+        (weights,) = scratch([(self.weights,)], np.float32, kept=True)
+        values, _ = _filters()
+        extra = (
+            values,
+            copied if len(copied) else np.zeros(1, np.float32),
+            np.int32(len(copied)),
+            starts,
+            weights,
+        )
+        blocks = (self.rows["outputs"] + (THREADS - 1)) // THREADS
+        filled = KernelLaunch(SOURCE.kernel("fill_taps"), Records(_Taps, self.rows), blocks, extra, once=True)
+        return starts, weights, filled
+
+
+def blank_tables(images: int) -> np.ndarray:
+    """Room for the descriptors of the tables of both axes."""
+    return np.empty(2 * images, layout_of(_Taps).dtype)
+
+
+def known_filters() -> tuple[np.ndarray, float]:
+    """What :func:`penstock.kernels.cpu.tables.plan_tables` is told of filters."""
+    return _filters()[1], MAX_SUPPORT
 
 
 def _columns(plans: AxisPlans) -> tuple[np.ndarray, ...]:

@@ -23,7 +23,15 @@ from penstock.data_types import (
 )
 from penstock.kernels.filters import Taps, nearest, taps
 from penstock.kernels.reference_filters import ReferenceTaps
-from penstock.kernels.resize_shapes import MODES, AxisPlan, AxisPlans, plan_axes, torchvision_sizes
+from penstock.kernels.resize_shapes import (
+    MIDDLES,
+    MODES,
+    NO_REGION,
+    AxisPlan,
+    AxisPlans,
+    plan_axes,
+    torchvision_sizes,
+)
 from penstock.kernels.windows import Region
 from penstock.operators.image._stores import NormalizingStore
 from penstock.schema import Argument, OutputSpec, PlanColumns, Sample, Samples, Workspace
@@ -34,7 +42,7 @@ from penstock.schema.operator import Shape
 if TYPE_CHECKING:
     from penstock.kernels.cpu.resample import Normalization
     from penstock.kernels.cuda.launch import Located
-    from penstock.kernels.cuda.resample import Normalized
+    from penstock.kernels.cuda.resample import ImageStacks, Normalized
     from penstock.tensors import TensorListGPU
 
 IMAGE_LAYOUTS = ("HWC", "FHWC", "CHW", "FCHW", "CFHW")
@@ -275,6 +283,26 @@ class ImagePlans:
     horizontal: AxisPlans
 
 
+class SizeRules(NamedTuple):
+    """How all images of all batches are resized, as compiled code takes it.
+
+    Attributes:
+        requested, mode, most, region, relative, subpixel, alignment: as in :func:`kernels.resize_shapes.plan_axes`.
+        filters: those of axes that shrink, and of axes that grow, as numbers.
+        antialias: whether filters widen when an axis shrinks.
+    """
+
+    requested: np.ndarray
+    mode: int
+    most: np.ndarray
+    region: tuple[np.ndarray, np.ndarray]
+    relative: bool
+    subpixel: bool
+    alignment: np.ndarray
+    filters: tuple[np.ndarray, np.ndarray]
+    antialias: bool
+
+
 class Spatial(NamedTuple):
     """The dimensions to resize: a number of ``axes``, from ``first`` on."""
 
@@ -354,6 +382,23 @@ class ResizingOperator(ChainOperator[Spatial, ResamplePlan, ResamplePlans]):
         most = self._max_size(count)
         subpixel = self.args["subpixel_scale"]
         return plan_axes(extents, requested, mode, most, region, relative, subpixel, keeps_empty=True)
+
+    def constant_rules(self, samples: Samples) -> SizeRules | None:
+        """The arguments, if they are constant and say alone how images are resized; ``samples``: any, to read them."""
+        if self.tensor_arguments:
+            return None
+        requested, mode = self._requested(samples, 2)
+        return SizeRules(
+            requested,
+            MODES.index(mode),
+            np.array(self._max_size(2), np.float64),
+            self._region(samples, 2) or NO_REGION,
+            bool(self.args["roi_relative"]),
+            bool(self.args["subpixel_scale"]),
+            MIDDLES,
+            self._filters_of(samples),
+            bool(self.args["antialias"]),
+        )
 
     def plan_reference(
         self, samples: Samples, extents: np.ndarray, library: str
@@ -640,12 +685,19 @@ def resample_images_planned(
     sources: TensorListGPU, targets: TensorListGPU, plans: ImagePlans, after: Normalized | None = None
 ) -> None:
     """Resamples all samples of a batch on the GPU; ``after``: the normalization that follows."""
-    from penstock.kernels.cuda.launch import places_of
-    from penstock.kernels.cuda.resample import ImageStacks, resample_planned
+    from penstock.kernels.cuda.resample import resample_planned
 
-    addresses, owner = places_of(sources)
-    stacks = ImageStacks(addresses, plans.shapes, numpy_dtype(sources.dtype), owner)
+    stacks = stacks_of(sources, plans.shapes)
     resample_planned(stacks, targets.pointers(), numpy_dtype(targets.dtype), plans.vertical, plans.horizontal, after)
+
+
+def stacks_of(batch: TensorListGPU, shapes: np.ndarray) -> ImageStacks:
+    """Where the samples of a batch lie, whose shapes as stacks of images are given."""
+    from penstock.kernels.cuda.launch import places_of
+    from penstock.kernels.cuda.resample import ImageStacks
+
+    addresses, owner = places_of(batch)
+    return ImageStacks(addresses, shapes, numpy_dtype(batch.dtype), owner)
 
 
 def _stack_shapes(shapes: np.ndarray, first: int) -> np.ndarray:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from penstock.kernels.windows import Region
-from penstock.operators.image._windows import Regions
+from penstock.operators.image._windows import CropRules, Regions
 from penstock.schema import PlanColumns
 from penstock.schema.image_chain import Pixels, Store
 from penstock.schema.operator import Sample, Shape
@@ -44,6 +44,20 @@ class ChannelValues(NamedTuple):
     shift: float
     channels: int
     fill: np.ndarray
+
+
+class CmnRules(NamedTuple):
+    """What is done with all images of all batches.
+
+    Attributes:
+        crop: the window.
+        values: per-channel values.
+        mirrored: whether W is reversed; a drawn mirror comes apart.
+    """
+
+    crop: CropRules
+    values: ChannelValues
+    mirrored: bool
 
 
 @dataclass(eq=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -154,6 +154,24 @@ def crop_regions(samples: Samples, shapes: np.ndarray, layout: str, policy: str 
     anchors, extents = windows.crop_regions(shapes, extents, positions, samples.constant("rounding"))
     apply_policy(shapes, anchors, extents, policy)
     return Regions(anchors, extents)
+
+
+class CropRules(NamedTuple):
+    """The windows of all images of all batches, as compiled code takes them.
+
+    Attributes:
+        wanted, positions: extents and relative positions in the dimensions of a layout, a row for all.
+        rounding: of anchors, by its place in :data:`penstock.kernels.windows.ROUNDINGS`.
+    """
+
+    wanted: np.ndarray
+    positions: np.ndarray
+    rounding: int
+
+
+def constant_crop(samples: Samples, layout: str) -> CropRules:
+    """What crop arguments, which are constant, say."""
+    return CropRules(*_crop_columns(samples, layout), windows.ROUNDINGS.index(samples.constant("rounding")))
 
 
 def _crop_columns(samples: Samples, layout: str) -> tuple[np.ndarray, np.ndarray]:

@@ -9,11 +9,12 @@ import numpy as np
 
 from penstock.data_types import FLOAT, FLOAT16, INT8, INT16, INT32, UINT8, UINT16, dtype_name, numpy_dtype
 from penstock.kernels.windows import check_policy, cut_off
-from penstock.operators.image._stores import ChannelValues, CmnPlan, CmnPlans, NormalizingStore, StoredAs
+from penstock.operators.image._stores import ChannelValues, CmnPlan, CmnPlans, CmnRules, NormalizingStore, StoredAs
 from penstock.operators.image._windows import (
     CROP_ARGUMENTS,
     POLICY_ARGUMENTS,
     check_crop_arguments,
+    constant_crop,
     crop_regions,
 )
 from penstock.schema import (
@@ -126,6 +127,17 @@ class CropMirrorNormalize(ChainOperator[StoredAs, CmnPlan, CmnPlans]):
         extents[:, axis] = [own.channels for own in values]
         plans = CmnPlans(regions, mirror if len(mirror) == len(samples) else mirror.repeat(len(samples)), values)
         return extents[:, kept.permutation], plans
+
+    def constant_rules(self, samples: Samples, layout: str, channels: int) -> CmnRules | None:
+        """The arguments, if all but ``mirror`` are constant; ``samples``: any, to read them.
+
+        Raises:
+            RuntimeError: they do not suit images of so many channels.
+        """
+        if not self.tensor_arguments <= {"mirror"}:
+            return None
+        mirrored = "mirror" not in self.tensor_arguments and bool(self.args["mirror"])
+        return CmnRules(constant_crop(samples, layout), self._constant_values(samples, channels), mirrored)
 
     def _values_of(self, samples: Samples, channels: Sequence[int]) -> list[ChannelValues]:
         """The per-channel values of each sample; computed only once if mean and std are constant."""

@@ -14,6 +14,7 @@ from penstock.operators.image._resizing import (
     ResamplePlan,
     ResamplePlans,
     ResizingOperator,
+    SizeRules,
     Spatial,
 )
 from penstock.operators.image._windows import CROP_ARGUMENTS, check_crop_arguments, crop_regions
@@ -71,6 +72,10 @@ class ResizeCropMirror(ResizingOperator):
     def setup(self) -> None:
         super().setup()
         check_crop_arguments(self)
+
+    def constant_rules(self, samples: Samples) -> SizeRules | None:
+        # A window is cut while resizing.
+        return None
 
     def plan_axes(
         self, samples: Samples[Spatial, ResamplePlan, ResamplePlans], extents: np.ndarray

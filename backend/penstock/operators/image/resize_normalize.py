@@ -4,28 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
 import numpy as np
 
-from penstock.data_types import numpy_dtype
+from penstock.data_types import DALIDataType, numpy_dtype
 from penstock.operators.image._resizing import (
     ImagePlans,
     ResamplePlan,
     ResamplePlans,
     Resampling,
+    SizeRules,
     Spatial,
     image_plans,
     resample_images_planned,
+    stacks_of,
 )
-from penstock.operators.image._stores import ChannelValues, CmnPlan, CmnPlans, NormalizingStore, StoredAs
-from penstock.schema import Operator, Sample, Samples, Schema, Workspace, register_operator
-from penstock.schema.fused import FusedOperator, fused_argument
+from penstock.operators.image._stores import ChannelValues, CmnPlan, CmnPlans, CmnRules, NormalizingStore, StoredAs
+from penstock.schema import Operator, OutputSpec, Sample, Samples, Schema, Workspace, register_operator
+from penstock.schema.fused import FusedOperator, fused_argument, without_data
 from penstock.schema.image_chain import NotFusable
 
 if TYPE_CHECKING:
     from penstock.kernels.cuda.launch import Located, RunValue
-    from penstock.kernels.cuda.resample import ImageResampling
+    from penstock.kernels.cuda.resample import ImageResampling, Normalized
+    from penstock.kernels.cuda.taps import FilterTables
 
 _MIRROR = fused_argument(1, "mirror")
 
@@ -36,12 +39,34 @@ class _Resize(Protocol):
     def stage(self, sample: Sample[Spatial, ResamplePlan]) -> Resampling:
         """How one sample is resized."""
 
+    def constant_rules(self, samples: Samples) -> SizeRules | None:
+        """How all images are resized, if that is always the same."""
+
 
 class _Normalize(Protocol):
     """The part of the second step that is used here."""
 
     def stage(self, sample: Sample[StoredAs, CmnPlan]) -> NormalizingStore:
         """The work for one sample."""
+
+    def constant_rules(self, samples: Samples, layout: str, channels: int) -> CmnRules | None:
+        """What is done with all images, if that is always the same."""
+
+
+class _Rules(NamedTuple):
+    """What is done with all images of one type.
+
+    Attributes:
+        size, store: by the two steps.
+        between, spec: the types of the resized images, and of the output.
+        planar: the output is CHW.
+    """
+
+    size: SizeRules
+    store: CmnRules
+    between: np.dtype
+    spec: OutputSpec
+    planar: bool
 
 
 _First = Workspace[Spatial, ResamplePlan, ResamplePlans]
@@ -68,6 +93,7 @@ class ResizeNormalize(FusedOperator):
         # Launches that are recorded hold for other mirrors, too.
         self._drawn = "mirror" in self.operators[1].tensor_arguments
         self.varying_arguments = frozenset({_MIRROR} if self._drawn else ())
+        self._rules: dict[tuple[DALIDataType, int], _Rules | None] = {}
 
     def run_values(self, workspace: Workspace) -> dict[str, np.generic | np.ndarray]:
         count = workspace.batch_size
@@ -77,6 +103,63 @@ class ResizeNormalize(FusedOperator):
             range(count),
         )
         return {_MIRROR: _flags(flags.scalars("mirror") != 0)}
+
+    def run_planned(self, workspace: Workspace) -> bool:
+        batch = workspace.inputs[0]
+        if not len(batch) or batch.layout() != "HWC" or any(own.layout() for own in workspace.arguments.values()):
+            return False
+        channels = batch.shapes[0][2]
+        kind = batch.dtype, channels
+        if kind not in self._rules:
+            self._rules[kind] = self._rules_of(workspace, channels)
+        rules = self._rules[kind]
+        if rules is None:
+            return False
+        try:
+            drawn = self.run_values(workspace) if self._drawn else {}
+        except Exception:
+            return False
+        planned = _planned(batch.shape_array(), rules)
+        return planned is not None and self._run_by(workspace, rules, planned, drawn.get(_MIRROR))
+
+    def _run_by(self, workspace: Workspace, rules: _Rules, planned: _Planned, mirrored: Any) -> bool:
+        from penstock.kernels.cuda.launch import RunValue
+        from penstock.kernels.cuda.resample import resample_by_tables
+
+        values = rules.store.values
+        flags = None if mirrored is None else RunValue(_MIRROR, mirrored)
+        if mirrored is not None and len(mirrored) != workspace.batch_size:
+            return False
+        after = _normalized(rules.planar, values, rules.between, flags)
+        heights, widths = planned.cropped.T.tolist()
+        channels = [values.channels] * len(heights)
+        sides = zip(channels, heights, widths) if rules.planar else zip(heights, widths, channels)
+        workspace.outputs = [workspace.allocate(list(sides), rules.spec, 0)]
+
+        def compute_batch(whole: Workspace) -> None:
+            sources, targets = whole.inputs[0], whole.outputs[0]
+            stacks = stacks_of(sources, planned.stacks)
+            resample_by_tables(stacks, targets.pointers(), numpy_dtype(targets.dtype), planned.tables, after)
+
+        self.launch(workspace, compute_batch)
+        return True
+
+    def _rules_of(self, workspace: Workspace, channels: int) -> _Rules | None:
+        """The rules for images of the batch's type; None if they differ from batch to batch, or if steps refuse the type."""
+        first, second = (self._step(workspace, position) for position in range(2))
+        first.inputs, second.arguments = list(workspace.inputs), {}
+        try:
+            size = self._resize.constant_rules(Samples(self.operators[0], first, ()))
+            (between,) = self.operators[0].describe(first)
+            second.inputs = [without_data(between, [], workspace.device)]
+            (spec,) = self.operators[1].describe(second)
+            store = self._normalize.constant_rules(Samples(self.operators[1], second, ()), between.layout, channels)
+        except Exception:
+            return None
+        whole = numpy_dtype(workspace.inputs[0].dtype).kind in "iu"
+        if size is None or store is None or not whole or not second.state.is_of_images:
+            return None
+        return _Rules(size, store, numpy_dtype(between.dtype), spec, second.state.is_planar)
 
     @property
     def _resize(self) -> _Resize:
@@ -150,24 +233,50 @@ def _resample_planned(
     first: _First, second: _Second, images: ImagePlans, values: ChannelValues, mirrored: RunValue | None
 ) -> None:
     """Computes a batch of images that share their per-channel values; ``mirrored``: flags, if they are drawn."""
-    from penstock.kernels.cuda.resample import Normalized
-
     axes, kept, regions, mirror = [], second.state, second.plans.regions, second.plans.mirror
     for letter, axis in zip("HW", (images.vertical, images.horizontal)):
         number = kept.layout.index(letter)
         by_taps = mirror if letter == "W" and mirrored is None else np.zeros_like(mirror)
         axes.append(axis.window(regions.anchors[:, number], regions.extents[:, number], by_taps))
-    after = Normalized(
-        kept.is_planar,
-        values.mean,
-        values.factor,
-        values.shift,
-        values.channels,
-        float(values.fill[0]),
-        _between(second),
-        mirrored,
-    )
+    after = _normalized(kept.is_planar, values, _between(second), mirrored)
     resample_images_planned(first.inputs[0], second.outputs[0], ImagePlans(images.shapes, *axes), after)
+
+
+def _normalized(planar: bool, values: ChannelValues, between: np.dtype, mirrored: RunValue | None) -> Normalized:
+    """What follows the resampling of images that share their per-channel values."""
+    from penstock.kernels.cuda.resample import Normalized
+
+    fill = float(values.fill[0])
+    return Normalized(planar, values.mean, values.factor, values.shift, values.channels, fill, between, mirrored)
+
+
+class _Planned(NamedTuple):
+    """A batch whose images are all resized and stored by the same rules.
+
+    Attributes:
+        tables: of its filters.
+        stacks: the shapes of its images as stacks.
+        cropped: the sizes of the results.
+    """
+
+    tables: FilterTables
+    stacks: np.ndarray
+    cropped: np.ndarray
+
+
+def _planned(shapes: np.ndarray, rules: _Rules) -> _Planned | None:
+    """The plan of images of these shapes, made in one call; None if they are to be looked at one by one."""
+    from penstock.kernels.cpu.image_plans import plan_images
+    from penstock.kernels.cuda.taps import FilterTables, blank_tables, known_filters
+
+    count, values = len(shapes), rules.store.values
+    rows = blank_tables(count)
+    stacks, cropped = np.empty((count, 4), np.int64), np.empty((count, 2), np.int64)
+    copied = len(values.mean) + len(values.factor)
+    channels, *counts = plan_images(
+        shapes, *rules.size, *rules.store.crop, rules.store.mirrored, *known_filters(), copied, rows, stacks, cropped
+    )
+    return _Planned(FilterTables.of_rows(rows, *counts), stacks, cropped) if channels else None
 
 
 def _flags(mirrored: np.ndarray) -> np.ndarray:

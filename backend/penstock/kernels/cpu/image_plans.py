@@ -1,0 +1,130 @@
+"""Resizing and then cropping images, planned in one call for a whole batch: from sizes to the descriptors of filter tables."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.kernels.cpu.axis_plans import fill_axis_plans, fill_filters
+from penstock.kernels.cpu.options import inner, kernel
+from penstock.kernels.cpu.tables import plan_tables
+from penstock.kernels.cpu.windows import fill_crops
+
+_LARGEST = 1 << 31
+
+
+@inner
+def _common_channels(shapes: np.ndarray) -> int:
+    """The channels of images that have pixels; 0 if images differ in them, or one is empty."""
+    for image in range(len(shapes)):
+        if shapes[image, 0] * shapes[image, 1] * shapes[image, 2] == 0 or shapes[image, 2] != shapes[0, 2]:
+            return 0
+    return shapes[0, 2]
+
+
+@inner
+def _are_inside(sizes: np.ndarray, anchors: np.ndarray, extents: np.ndarray) -> bool:
+    """Whether all windows have pixels, and lie inside."""
+    for image in range(len(sizes)):
+        for axis in range(2):
+            start, stop = anchors[image, axis], anchors[image, axis] + extents[image, axis]
+            if start < 0 or stop <= start or stop > sizes[image, axis] or sizes[image, axis] >= _LARGEST:
+                return False
+    return True
+
+
+@kernel
+def plan_images(
+    shapes: np.ndarray,
+    requested: np.ndarray,
+    mode: int,
+    most: np.ndarray,
+    region: tuple[np.ndarray, np.ndarray],
+    relative: bool,
+    subpixel: bool,
+    alignment: np.ndarray,
+    filters: tuple[np.ndarray, np.ndarray],
+    antialias: bool,
+    wanted: np.ndarray,
+    positions: np.ndarray,
+    rounding: int,
+    mirrored: bool,
+    known_filters: np.ndarray,
+    max_support: float,
+    copied: int,
+    rows: np.ndarray,
+    stacks: np.ndarray,
+    cropped: np.ndarray,
+) -> tuple[int, int, int, int, int]:
+    """Plans images that are resized and cropped alike.
+
+    Args:
+        shapes: of the images (H, W, C), in rows.
+        requested, mode, most, relative, subpixel, alignment: as in :func:`fill_axis_plans`; a row for all.
+        region: its starts and ends, likewise.
+        filters: those of axes that shrink, and of axes that grow; a row for all.
+        antialias: whether filters widen when an axis shrinks.
+        wanted, positions, rounding: of the windows in H and W, as in :func:`fill_crops`; a row for all.
+        mirrored: whether all rows of pixels are reversed.
+        known_filters, max_support, copied, rows: as in :func:`plan_tables`.
+        stacks: to fill: the shapes of the images as stacks (1, H, W, C).
+        cropped: to fill: the sizes of the results (h, w).
+
+    Returns:
+        The number of channels, and what :func:`plan_tables` returns; zeros if the batch is to be looked at image by image: an
+        argument is out of range, an image is empty, a window reaches outside, or the channels differ.
+    """
+    count, channels = len(shapes), _common_channels(shapes)
+    nothing = 0, 0, 0, 0, 0
+    if channels == 0:
+        return nothing
+    extents, anchors = shapes[:, :2].copy(), np.empty((count, 2), np.int64)
+    sizes, starts, ends = np.empty((count, 2), np.int64), np.empty((count, 2)), np.empty((count, 2))
+    unusable = fill_axis_plans(
+        extents,
+        requested,
+        mode,
+        most,
+        region[0],
+        region[1],
+        relative,
+        subpixel,
+        0,
+        alignment,
+        True,
+        starts,
+        ends,
+        sizes,
+    )
+    if unusable != 0.0 or fill_crops(sizes, wanted, positions, rounding, anchors, cropped) >= 0:
+        return nothing
+    if not _are_inside(sizes, anchors, cropped):
+        return nothing
+    kinds = np.empty((count, 2), np.int64)
+    fill_filters(sizes, starts, ends, filters[0], filters[1], kinds)
+    stacks[:, 0] = 1
+    stacks[:, 1:] = shapes
+    upright = np.zeros(count, np.bool_)
+    vertical = (
+        extents[:, 0].copy(),
+        sizes[:, 0].copy(),
+        starts[:, 0].copy(),
+        ends[:, 0].copy(),
+        kinds[:, 0].copy(),
+        anchors[:, 0].copy(),
+        cropped[:, 0].copy(),
+        upright,
+    )
+    horizontal = (
+        extents[:, 1].copy(),
+        sizes[:, 1].copy(),
+        starts[:, 1].copy(),
+        ends[:, 1].copy(),
+        kinds[:, 1].copy(),
+        anchors[:, 1].copy(),
+        cropped[:, 1].copy(),
+        np.full(count, mirrored),
+    )
+    down, across, num_starts, num_weights = plan_tables(
+        rows, vertical, horizontal, (antialias, antialias), known_filters, max_support, copied
+    )
+    return channels, down, across, num_starts, num_weights
