@@ -270,7 +270,11 @@ class Batch(Value):
         return self.sample(0).device.device_type
 
     def _gpu(self) -> Device:
-        return Device("gpu", self._storage.device_id()) if self._storage is not None else Device("gpu")
+        if self._storage is not None:
+            return Device("gpu", self._storage.device_id())
+        if self._invocation_result is not None:
+            return Device("gpu", self._invocation_result.device_id)
+        return self.sample(0).device
 
     # -- properties ------------------------------------------------------------------------------------------------
 

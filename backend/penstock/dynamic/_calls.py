@@ -178,12 +178,17 @@ def perform(
     """Like :func:`call`, without asking who sees the calls; ``state``: of a random operator, drawn before."""
     given = [all_unmarked(item) if type(item) not in (Tensor, Batch) else item for item in inputs]
     given = [item for item in given if item is not None]
+    wanted = as_device(all_unmarked(device))
+    number = _gpu_of(wanted, given)
+    if number not in (None, EvalContext.current().device_id):
+        with EvalContext.default_on(number):
+            return perform(face, inputs, arguments, batch_size, device, state)
     tensors, constants, key = _sorted_out(face, arguments)
     batch_size = _batch_size(all_unmarked(batch_size), [*given, *tensors.values()])
     if face.schema.random:
         words = chosen_rng(arguments.get("rng")).draw(STATE_WORDS) if state is None else state
         tensors["_random_state"] = Tensor.of(TensorCPU.of_array(np.array(words, np.uint32)))
-    backend = face.backend(as_device(all_unmarked(device)), given)
+    backend = face.backend(wanted, given)
     values = [_as_input(item, face.input_device(index, backend), batch_size) for index, item in enumerate(given)]
     context = EvalContext.current()
 
@@ -207,6 +212,14 @@ def perform(
         Tensor.results_of(work, external) if batch_size is None else Batch.results_of(work, batch_size, external)
     )
     return results[0] if len(results) == 1 else tuple(results)
+
+
+def _gpu_of(device: Device | None, inputs: Sequence[object]) -> int | None:
+    """The number of the GPU that is asked for, or where the inputs are; None: the current one will do."""
+    if device is not None:
+        return device.device_id
+    places = (item.device for item in inputs if isinstance(item, Value))
+    return next((place.device_id for place in places if place.device_type == "gpu"), None)
 
 
 def _sorted_out(

@@ -82,7 +82,11 @@ class EvalContext:
     @staticmethod
     def default() -> EvalContext:
         """The thread's default context, on its current device."""
-        number = Device.default_device_id(default_device_type())
+        return EvalContext.default_on(Device.default_device_id(default_device_type()))
+
+    @staticmethod
+    def default_on(number: int | None) -> EvalContext:
+        """The thread's default context on a GPU; None: on the CPU."""
         context = _entered.defaults.get(number)
         if context is None:
             context = _entered.defaults[number] = EvalContext(device_id=number)

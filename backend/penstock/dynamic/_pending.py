@@ -97,6 +97,11 @@ class Invocation:
         self.device = work.device
 
     @property
+    def device_id(self) -> int | None:
+        """The number of the GPU where it runs."""
+        return self._context.device_id
+
+    @property
     def is_pending(self) -> bool:
         """Whether it was not run yet."""
         return self._work is not None
@@ -149,6 +154,11 @@ class Result:
     def device(self) -> str:
         """``cpu`` or ``gpu``."""
         return self._invocation.device
+
+    @property
+    def device_id(self) -> int | None:
+        """The number of the GPU where the call runs."""
+        return self._invocation.device_id
 
     @property
     def batch_size(self) -> int | None:

@@ -181,7 +181,12 @@ class Tensor(Value):
         return self._invocation_result.device
 
     def _gpu(self) -> Device:
-        return Device("gpu", self.storage.device_id()) if self._storage is not None else Device("gpu")
+        if self._storage is not None:
+            return Device("gpu", self.storage.device_id())
+        if self._batch is not None:
+            return self._batch.device
+        assert self._invocation_result is not None
+        return Device("gpu", self._invocation_result.device_id)
 
     # -- properties ------------------------------------------------------------------------------------------------
 
