@@ -18,6 +18,7 @@ __all__ = [
     "DecoderDiedError",
     "DecoderTimeoutError",
     "DeviceError",
+    "DeviceLostError",
     "Frame",
     "LimitError",
     "OperatorError",
@@ -76,6 +77,13 @@ class PenstockError(RuntimeError):
 
 class DeviceError(PenstockError):
     """A GPU is needed and none can be used."""
+
+
+class DeviceLostError(DeviceError):
+    """A GPU was lost: it failed, or a kernel of this process did something that ends all its work on the GPU.
+
+    Nothing runs on that GPU in this process any more; in a new process it may.
+    """
 
 
 class LimitError(PenstockError, ValueError):
@@ -172,7 +180,7 @@ def _combined_error(cause: type[BaseException]) -> type[OperatorError]:
 
 
 _CATCHABLE_CAUSES = (
-    *(LimitError, DecoderTimeoutError, DecoderDiedError),
+    *(DeviceLostError, LimitError, DecoderTimeoutError, DecoderDiedError),
     *(IndexError, KeyError, ValueError, TypeError, MemoryError, FileNotFoundError, NotImplementedError),
 )
 

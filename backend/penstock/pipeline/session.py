@@ -15,13 +15,14 @@ from penstock.data_types import DALIDataType, PipelineAPIType, dtype_name
 from penstock.errors import did_you_mean
 from penstock.graph import Graph
 from penstock.runtime import Executor, Plan
+from penstock.runtime.batches import Result
 from penstock.runtime.checkpoints import Position, restore_checkpoint, save_checkpoint
 from penstock.runtime.feeding import to_batch
 from penstock.runtime.settings import PipelineSettings
 from penstock.runtime.sources import Source, fetch_all
 from penstock.runtime.tolerance import SkippedSamples
 from penstock.runtime.trace import Kind
-from penstock.tensors.cuda import require_cupy
+from penstock.tensors.cuda import device_lost, require_cupy
 
 
 class Session:
@@ -185,24 +186,33 @@ class Session:
         self._to_consume -= 1
         try:
             result = executor.next_result()
-        except Exception:
+            self._wait_for(result, executor.device_id, cuda_stream)
+        except Exception as error:
             self.failed = True
-            raise
+            lost = device_lost(error)
+            if lost is None:
+                raise
+            raise lost from error
         self.kept = result.kept
         self.position.iteration += 1
         self.position.batches += 1
         self.position.states = result.states
-        if result.ready is not None:
-            if cuda_stream is None:
-                result.ready.synchronize()
-            else:
-                from penstock.tensors.tensor import as_cupy_stream
-
-                # The default stream depends on the current device.
-                with require_cupy().cuda.Device(executor.device_id):
-                    as_cupy_stream(cuda_stream).wait_event(result.ready)
         self.check_outputs(result.outputs)
         return tuple(result.outputs)
+
+    @staticmethod
+    def _wait_for(result: Result, device_id: int | None, cuda_stream: object) -> None:
+        """Has the caller, or a stream of its own, wait for the outputs on the GPU."""
+        if result.ready is None:
+            return
+        if cuda_stream is None:
+            result.ready.synchronize()
+            return
+        from penstock.tensors.tensor import as_cupy_stream
+
+        # The default stream depends on the current device.
+        with require_cupy().cuda.Device(device_id):
+            as_cupy_stream(cuda_stream).wait_event(result.ready)
 
     def check_outputs(self, outputs: Sequence[Any]) -> None:
         """Raises RuntimeError for outputs that are not as declared."""

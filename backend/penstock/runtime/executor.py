@@ -36,6 +36,7 @@ from penstock.schema.operator import Operator
 from penstock.schema.tolerance import RAISE, REPLACE
 from penstock.schema.workspace import Destination, SampleFailure, Workspace
 from penstock.tensors import HostPool, TensorList, TensorListGPU
+from penstock.tensors.cuda import device_lost, find_device_lost
 
 
 class _Event(Enum):
@@ -548,6 +549,10 @@ class Executor:
 
     def _error(self, step: Step, cause: BaseException, sample: int | None) -> OperatorError:
         node = step.node
+        if sample is None and self.device_id is not None:
+            with self.on_device():
+                # What fails on a lost device may not say so.
+                cause = device_lost(cause) or find_device_lost() or cause
         return operator_error(cause, node.display_name, node.device, sample, node.origin)
 
     def _note_memory(self, step: Step, batch: TensorList) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from penstock.errors import DeviceError
+from penstock.errors import DeviceError, DeviceLostError
 
 
 class DeviceMemory(Protocol):
@@ -80,6 +80,46 @@ def stream_at(address: int, device_id: int) -> Any:
         if hasattr(cuda.Stream, "from_external"):
             return cuda.Stream.from_external(_ForeignStream(address))
         return cuda.ExternalStream(address, device_id)
+
+
+# Of CUDA's errors, those after which all calls of a process fail; the runtime and the driver number them alike.
+_LOST = frozenset(
+    {
+        214,  # uncorrectable ECC error
+        220,  # uncorrectable NVLink error
+        226,  # contained memory error
+        700,  # illegal address
+        702,  # launch timeout
+        709,  # the context is destroyed
+        710,  # assert
+        714,  # hardware stack error
+        715,  # illegal instruction
+        716,  # misaligned address
+        717,  # invalid address space
+        718,  # invalid program counter
+        719,  # launch failure
+    }
+)
+
+
+def device_lost(error: BaseException) -> DeviceLostError | None:
+    """What to raise in an error's place if it tells that a GPU was lost."""
+    if getattr(error, "status", None) not in _LOST or not type(error).__module__.startswith("cupy"):
+        return None
+    lost = DeviceLostError(
+        f"A GPU was lost: {error}. Nothing runs on it in this process any more; a new process may be able to use it."
+    )
+    lost.__cause__ = error
+    return lost
+
+
+def find_device_lost() -> DeviceLostError | None:
+    """Waits for the current device; what to raise if it was lost."""
+    try:
+        require_cupy().cuda.runtime.deviceSynchronize()
+    except Exception as error:
+        return device_lost(error)
+    return None
 
 
 def require_device(device_id: int) -> None:
