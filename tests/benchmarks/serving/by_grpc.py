@@ -1,15 +1,17 @@
 """Photographs sent to a model on a GPU by gRPC, by many clients.
 
-    python tests/benchmarks/serving/by_grpc.py [--clients 32] [--model-host native] [--json FILE]
+    python tests/benchmarks/serving/by_grpc.py [--clients 32] [--model-host native] [--cores 16] [--json FILE]
 
 The clients are threads of several processes, as one process's Python would take longer than the server. Answers, of 0.6 MB
-each, come back by gRPC too. Needs tritonclient[grpc] where it runs, and a serving environment.
+each, come back by gRPC too. With ``--cores``, the server has the first cores, and the clients the others. Needs
+tritonclient[grpc] where it runs, and a serving environment.
 """
 
 from __future__ import annotations
 
 import argparse
 import multiprocessing
+import os
 import statistics
 import sys
 import tempfile
@@ -60,12 +62,26 @@ def asked(address: str, images: Sequence[bytes], clients: int, begin: float, end
     return took
 
 
+def split_cores(count: int) -> tuple[set[int], set[int]]:
+    """The cores of the server, and those of its clients; 0: all are those of both."""
+    cores = sorted(os.sched_getaffinity(0))
+    return (set(cores[:count]), set(cores[count:])) if count else (set(cores), set(cores))
+
+
+def keep_to(cores: set[int]) -> None:
+    """Has this process, and those that it starts, run on these cores."""
+    os.sched_setaffinity(0, cores)
+
+
 def main() -> None:
     """Measures, and prints the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--clients", type=int, default=32)
     parser.add_argument("--processes", type=int, default=8)
     parser.add_argument("--seconds", type=float, default=5.0)
+    parser.add_argument(
+        "--cores", type=int, default=0, help="of the server; the clients have the others (0: both have all)"
+    )
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--model-host", choices=MODEL_HOSTS, default="native")
     parser.add_argument("--images", type=Path, help="a folder of JPEG files")
@@ -73,7 +89,10 @@ def main() -> None:
     options = parser.parse_args()
     images, source = encoded_images(options.images)
     rows = []
-    with tempfile.TemporaryDirectory() as folder, multiprocessing.get_context("spawn").Pool(options.processes) as pool:
+    own, others = split_cores(options.cores)
+    keep_to(own)
+    spawning = multiprocessing.get_context("spawn")
+    with tempfile.TemporaryDirectory() as folder, spawning.Pool(options.processes, keep_to, (others,)) as pool:
         write_gpu_models(Path(folder))
         with LocalServer(folder, model_host=options.model_host) as server:
             address = server.grpc_url
@@ -89,7 +108,13 @@ def main() -> None:
     print(f"{options.clients} clients in {options.processes} processes, {options.model_host}; {source}")
     for row in rows:
         print(", ".join(f"{name} {value:.1f}" for name, value in row.items()))
-    keep("serving-grpc", [{"clients": options.clients, "way": options.model_host, **row} for row in rows], options.json)
+    how = {
+        "clients": options.clients,
+        "way": options.model_host,
+        "server's cores": len(own),
+        "clients' cores": len(others),
+    }
+    keep("serving-grpc", [how | row for row in rows], options.json)
 
 
 if __name__ == "__main__":
