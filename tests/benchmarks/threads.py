@@ -24,6 +24,7 @@ from penstock.kernels.codecs.jpeg_baseline import compiling_at_once
 from penstock.presets import preset
 
 BATCH = 48
+DIFFERENT = 4
 COUNTS = (1, 2)
 
 
@@ -56,7 +57,7 @@ def main() -> None:
     parser.add_argument("--photographs", type=Path)
     parser.add_argument("--rounds", type=int, default=8)
     options = parser.parse_args()
-    files = photographs(options.photographs)
+    files = photographs(options.photographs, DIFFERENT)
     arrays = [np.frombuffer(files[k % len(files)], np.uint8) for k in range(BATCH)]
     names = [name for name in CONFIGURATIONS if name not in (*SMALL, *FAMILIES) and options.only in name]
     with compiling_at_once():

@@ -216,6 +216,18 @@ def test_waves_have_mean_0_and_variance_1(tmp_path: Path) -> None:
     np.testing.assert_array_equal(FeatureExtractor(WAVE | {"do_normalize": False})(given).input_values[0], given)
 
 
+def test_masks_tell_waves_from_padding() -> None:
+    extractor = FeatureExtractor(WAVE | {"return_attention_mask": True})
+    features = extractor([sound(301), sound(100)], return_tensors="np")
+    mask = features.attention_mask
+    assert isinstance(mask, np.ndarray)
+    assert mask.dtype == np.int32
+    assert mask.tolist() == [[1] * 301, [1] * 100 + [0] * 201]
+    plain = FeatureExtractor(WAVE)([sound(301), sound(100)], return_tensors="np")
+    np.testing.assert_array_equal(features.input_values, plain.input_values)
+    assert set(plain) == {"input_values"}
+
+
 def test_sounds_that_are_refused() -> None:
     extractor = FeatureExtractor(WHISPER)
     with pytest.raises(ValueError, match="takes sounds of 16000 Hz, and these are of 8000 Hz"):
@@ -265,6 +277,14 @@ def test_letterbox(size: tuple[int, int]) -> None:
         np.testing.assert_array_equal(np.array(given), expected)
         assert np.array(original).tolist() == list(size)
     pipeline.close()
+
+
+def test_a_size_of_padding_has_no_effect_where_nothing_is_padded() -> None:
+    sized = {"image_processor_type": "RTDetrImageProcessor", "do_pad": False, "pad_size": {"height": 9, "width": 9}}
+    image = np.zeros((20, 30, 3), np.uint8)
+    assert ImageProcessor(sized | {"size": {"height": 8, "width": 7}})([image]).pixel_values.shape == (1, 3, 8, 7)
+    with pytest.raises(presets.PresetError, match="`pad_size`: no preset pads"):
+        ImageProcessor(sized | {"do_pad": True})
 
 
 def test_nothing_is_refused() -> None:

@@ -60,7 +60,7 @@ class DetectionFamily(ImageFamily):
 
     def check(self, backend: str) -> None:
         super().check(backend)
-        if self.pad_size:
+        if self.do_pad and self.pad_size:
             raise PresetError("`pad_size`: no preset pads images to a size of its own")
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:

@@ -15,6 +15,7 @@ from penstock.presets.family import Family, Features, PresetError, Values, exten
 
 # In Hz, whatever the sampling rate; and how far below the loudest value the others are cut off, in powers of ten.
 _HIGHEST, _RANGE = 8000.0, 8.0
+_VALUES, _MASK = "input_values", "attention_mask"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +26,7 @@ class _SoundFamily(Family):
         sampling_rate: of the sound, in Hz.
         padding_value: what there is behind its end.
         padding_side: where: `right`.
-        return_attention_mask: a mask is not given.
+        return_attention_mask: whether a mask tells sound from padding.
     """
 
     sampling_rate: int = 16000
@@ -39,8 +40,6 @@ class _SoundFamily(Family):
     def check(self, backend: str) -> None:
         if self.padding_side != "right" or self.padding_value:
             raise PresetError("`padding_side` is followed to the right, and `padding_value` where it is 0")
-        if self.return_attention_mask:
-            raise PresetError("`return_attention_mask`: no preset gives masks of sounds")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +66,8 @@ class WhisperFamily(_SoundFamily):
 
     def check(self, backend: str) -> None:
         super().check(backend)
+        if self.return_attention_mask:
+            raise PresetError("`return_attention_mask`: no preset of Whisper gives masks")
         samples = self.chunk_length * self.sampling_rate
         for name, wanted in (("n_samples", samples), ("nb_max_frames", samples // self.hop_length)):
             if getattr(self, name) not in (0, wanted):
@@ -107,7 +108,9 @@ class WaveFamily(_SoundFamily):
     feature_size: int = 1
     do_normalize: bool = True
 
-    names = ("input_values",)
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return (_VALUES, *(_MASK,) * self.return_attention_mask)
 
     def check(self, backend: str) -> None:
         super().check(backend)
@@ -115,9 +118,9 @@ class WaveFamily(_SoundFamily):
             raise PresetError(f"`feature_size` is 1. Got: {self.feature_size}")
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
-        if not self.do_normalize:
-            return (fn.copy(data, name=self.names[0]),)
-        return (fn.standardize(data, name=self.names[0]),)
+        values = (fn.standardize if self.do_normalize else fn.copy)(data, name=_VALUES)
+        masks = (fn.ones_like(data, dtype=types.INT32, name=_MASK),) if self.return_attention_mask else ()
+        return (values, *masks)
 
     def joined(self, images: Sequence[Features]) -> Values:
-        return {name: extended([image[name] for image in images], (0,)) for name in self.names}
+        return {name: extended([image[name] for image in images], (0,)) for name in self.outputs}

@@ -6,15 +6,19 @@ by comparing results.
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
+from numba import types
 
 from penstock.kernels.cpu.options import inner, kernel
-from penstock.kernels.cpu.simd import at, fused, load, store, turn_floats
+from penstock.kernels.cpu.simd import at, fused, load, pointer, store, turn_floats
 from penstock.kernels.cpu.simd_integers import put
 from penstock.kernels.reference_filters import TORCH_SMALL
 
+# Tables that are kept: images often have the same sizes, and an image has two for each channel.
+_TABLES = 64
 _ONE, _HALF = np.float32(1.0), np.float32(0.5)
 
 
@@ -96,7 +100,9 @@ def neighbour_taps(size: int, outputs: int, cubic: bool) -> tuple[np.ndarray, np
 
 
 @inner
-def _sum_widened(flat: np.ndarray, place: int, step: int, weights: np.ndarray, first: int, count: int) -> np.float32:
+def _sum_widened(
+    flat: types.CPointer, place: int, step: int, weights: types.CPointer, first: int, count: int
+) -> np.float32:
     """Taps after the first are multiplied, then added, in groups of four; the remaining ones are fused."""
     total = at(flat, place) * at(weights, first)
     apart = 1 + (count - 1) // 4 * 4
@@ -115,7 +121,14 @@ _LANES = 16
 
 @inner
 def _sum_lanes(
-    flat: np.ndarray, place: int, step: int, weights: np.ndarray, first: int, count: int, target: np.ndarray, end: int
+    flat: types.CPointer,
+    place: int,
+    step: int,
+    weights: types.CPointer,
+    first: int,
+    count: int,
+    target: types.CPointer,
+    end: int,
 ) -> None:
     """The same of as many numbers next to each other as a vector has lanes."""
     total = load(flat, place, _LANES) * at(weights, first)
@@ -131,17 +144,17 @@ def _sum_lanes(
 
 @inner
 def _sum_rows(
-    flat: np.ndarray,
+    flat: types.CPointer,
     place: int,
     starts: np.ndarray,
     counts: np.ndarray,
     weights: np.ndarray,
     inner: int,
-    target: np.ndarray,
+    target: types.CPointer,
     end: int,
 ) -> None:
     """The first axis of (n, inner) from ``place`` on -> (m, inner) from ``end`` on."""
-    table, taps = weights.ravel(), weights.shape[1]
+    table, taps = pointer(weights.ravel()), weights.shape[1]
     for i in range(starts.size):
         begin, first, count = place + starts[i] * inner, i * taps, counts[i]
         whole = inner if inner >= _LANES else 0
@@ -158,7 +171,14 @@ def _sum_rows(
 
 @inner
 def _turn(
-    source: np.ndarray, place: int, stride: int, rows: int, columns: int, target: np.ndarray, end: int, spacing: int
+    source: types.CPointer,
+    place: int,
+    stride: int,
+    rows: int,
+    columns: int,
+    target: types.CPointer,
+    end: int,
+    spacing: int,
 ) -> None:
     """Transposes (rows, columns), which are ``stride`` apart from ``place`` on, to rows ``spacing`` apart from ``end`` on."""
     whole, y = rows if min(rows, columns) >= 8 else 0, 0
@@ -176,10 +196,20 @@ def _turn(
 
 @kernel
 def resample_widened(
-    source: np.ndarray, starts: np.ndarray, counts: np.ndarray, weights: np.ndarray, target: np.ndarray
+    source: np.ndarray,
+    starts: np.ndarray,
+    counts: np.ndarray,
+    weights: np.ndarray,
+    scratch: np.ndarray,
+    target: np.ndarray,
 ) -> None:
-    """The middle axis of source (outer, n, inner) -> target (outer, m, inner)."""
-    flat, ends = source.ravel(), target.ravel()
+    """The middle axis of source (outer, n, inner) -> target (outer, m, inner).
+
+    Args:
+        scratch: float32 of shape (_LANES * (n + m) * inner,); only used where ``inner`` is less than ``_LANES``.
+    """
+    # Addresses, since numba counts references to arrays for each call.
+    flat, ends, columns = pointer(source.ravel()), pointer(target.ravel()), pointer(scratch)
     outer, size, inner = source.shape
     width, turned_width = size * inner, starts.size * inner
     if inner >= _LANES:
@@ -187,16 +217,15 @@ def resample_widened(
             _sum_rows(flat, o * width, starts, counts, weights, inner, ends, o * turned_width)
         return
     # Rows are transposed, so that a vector has a number of each.
-    columns, sums = np.empty(width * _LANES, np.float32), np.empty(turned_width * _LANES, np.float32)
+    sums, table, taps = width * _LANES, pointer(weights.ravel()), weights.shape[1]
     for first in range(0, outer, _LANES):
         rows = min(outer - first, _LANES)
         _turn(flat, first * width, width, rows, width, columns, 0, _LANES)
-        table, taps = weights.ravel(), weights.shape[1]
         for i in range(starts.size):
             for c in range(inner):
-                place, end = (starts[i] * inner + c) * _LANES, (i * inner + c) * _LANES
-                _sum_lanes(columns, place, inner * _LANES, table, i * taps, counts[i], sums, end)
-        _turn(sums, 0, _LANES, turned_width, rows, ends, first * turned_width, turned_width)
+                place, end = (starts[i] * inner + c) * _LANES, sums + (i * inner + c) * _LANES
+                _sum_lanes(columns, place, inner * _LANES, table, i * taps, counts[i], columns, end)
+        _turn(columns, sums, _LANES, turned_width, rows, ends, first * turned_width, turned_width)
 
 
 @kernel
@@ -234,6 +263,12 @@ def resample_four(
                 target[y, x, c] = fused(source[rows[y, 1], columns[x, 1], c], v[1], total)
 
 
+@functools.lru_cache(_TABLES)
+def _taps_of(size: int, outputs: int, cubic: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    taps: tuple[np.ndarray, np.ndarray, np.ndarray] = widened_taps(size, outputs, cubic)
+    return taps
+
+
 def resample_image(source: np.ndarray, target: np.ndarray, cubic: bool, antialias: bool, all_channels: int) -> None:
     """Resamples a contiguous float32 image (H, W, C) to (h, w, C); ``all_channels``: the whole image's number of
     channels."""
@@ -241,9 +276,12 @@ def resample_image(source: np.ndarray, target: np.ndarray, cubic: bool, antialia
     h, w = target.shape[:2]
     between = np.empty((height, w, channels), np.float32)
     if antialias:
-        resample_widened(source, *widened_taps(width, w, cubic), between)
+        scratch = np.empty(_LANES * (width + w) * channels, np.float32)
+        resample_widened(source, *_taps_of(width, w, cubic), scratch, between)
         lines, result = between.reshape(1, height, -1), target.reshape(1, h, -1)
-        resample_widened(lines, *widened_taps(height, h, cubic), result)
+        if lines.shape[2] < _LANES:
+            scratch = np.empty(_LANES * (height + h) * lines.shape[2], np.float32)
+        resample_widened(lines, *_taps_of(height, h, cubic), scratch, result)
         return
     rows, columns = neighbour_taps(height, h, cubic), neighbour_taps(width, w, cubic)
     # Small images, and those with three channels, are interpolated along both axes in one step.
