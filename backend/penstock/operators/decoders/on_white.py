@@ -161,7 +161,7 @@ class _Begun:
 
     def finish(self) -> TensorListGPU:
         """The images, when all the work was done."""
-        from penstock.kernels.cuda.jpeg import Coefficients, make_pixels
+        from penstock.kernels.cuda.jpeg_pixels import Coefficients, make_pixels
         from penstock.kernels.cuda.launch import Located
 
         images = self.batch.finish()

@@ -14,7 +14,7 @@ from penstock import fn, pipeline_def, types
 from penstock.kernels.codecs.image_codec import decode_to_coefficients
 from penstock.kernels.codecs.image_header import read_header
 from penstock.kernels.codecs.jpeg_baseline import coefficients_of, compiling_at_once, read_coefficients
-from penstock.kernels.cuda import jpeg
+from penstock.kernels.cuda import jpeg_pixels
 from penstock.kernels.cuda.launch import Located, locate
 
 RNG = np.random.default_rng(3)
@@ -52,14 +52,14 @@ def test_pixels_are_those_of_pillow(quality: int) -> None:
     for file, image in zip(files, images, strict=True):
         coefficients, quantizers = read(file)
         assert quantizers is not None
-        jobs.append(jpeg.Coefficients(locate(xp.put(coefficients)), locate(xp.empty(image.shape)), quantizers))
-    jpeg.make_pixels(jobs)
+        jobs.append(jpeg_pixels.Coefficients(locate(xp.put(coefficients)), locate(xp.empty(image.shape)), quantizers))
+    jpeg_pixels.make_pixels(jobs)
     for job, file in zip(jobs, files, strict=True):
         np.testing.assert_array_equal(job.target.array(), by_pillow(file))
 
 
 def test_no_image() -> None:
-    jpeg.make_pixels([])
+    jpeg_pixels.make_pixels([])
 
 
 @pytest.mark.parametrize(
@@ -105,13 +105,13 @@ def test_in_a_pipeline(monkeypatch: pytest.MonkeyPatch) -> None:
     settings: list[dict[str, Any]] = [{}, {"subsampling": 0}, {"progressive": True}, {"exif": exif}, {}, {"quality": 3}]
     files = [encoded(noise(200 + 3 * k, 301 - k), **own) for k, own in enumerate(settings)]
     finished: list[Located] = []
-    make_pixels = jpeg.make_pixels
+    make_pixels = jpeg_pixels.make_pixels
 
-    def counted(jobs: list[jpeg.Coefficients]) -> None:
+    def counted(jobs: list[jpeg_pixels.Coefficients]) -> None:
         finished.extend(job.target for job in jobs)
         make_pixels(jobs)
 
-    monkeypatch.setattr(jpeg, "make_pixels", counted)
+    monkeypatch.setattr(jpeg_pixels, "make_pixels", counted)
 
     def decoded(device: str) -> list[np.ndarray]:
         @pipeline_def(batch_size=len(files), num_threads=2, device_id=0, prefetch_queue_depth=1)

@@ -37,6 +37,7 @@ __global__ void transform_blocks(const int64 *__restrict__ first_blocks, const J
     const int16 *coefficients = reinterpret_cast<const int16 *>(p.source) + int64(number) * BLOCK;
     const uint16 *own = quantizers + p.quantizers + part * BLOCK;
     int values[BLOCK], rows[BLOCK];
+#pragma unroll
     for (int i = 0; i < BLOCK; i += 8) {
         Pack<int16, 8> pack = read_pack<8>(coefficients + i);
         for (int k = 0; k < 8; k++) values[i + k] = int(pack.values[k]) * int(own[i + k]);
@@ -54,6 +55,7 @@ __global__ void transform_blocks(const int64 *__restrict__ first_blocks, const J
         plane += int64(units) * (256 + 64 * (part - 1)) + int64(8 * row) * chroma_stride + 8 * column;
         stride = chroma_stride;
     }
+#pragma unroll
     for (int y = 0; y < 8; y++) {
         Pack<uint8, 8> pack;
         for (int x = 0; x < 8; x++) pack.values[x] = to_byte(values[8 * y + x]);
