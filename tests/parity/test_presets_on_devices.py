@@ -113,6 +113,23 @@ def test_an_image_that_a_family_refuses_fails_alone() -> None:
     pipeline.close()
 
 
+def test_batches_that_are_decoded_ahead() -> None:
+    """Each batch is answered in its turn, with the next ones begun; and what was begun is dropped with the pipeline."""
+    files = [picture.file for picture in pictures(8, MOST)]
+    settings: dict[str, Any] = {"batch_size": 2, "num_threads": 3}
+    ahead = presets.preset(CONFIGURATIONS["qwen2-vl-small"], device="gpu", prefetch_queue_depth=2, **settings)
+    alone = presets.preset(CONFIGURATIONS["qwen2-vl-small"], **settings)
+    batches = [files[start : start + 2] for start in (0, 2, 4, 6)]
+    for batch in batches:
+        ahead.feed_input("images", batch)
+    for batch in batches[:2]:
+        for ours, theirs in zip(ahead.run(), alone.run(images=batch), strict=True):
+            for one, other in zip(ours.as_cpu(), theirs, strict=True):
+                np.testing.assert_array_equal(np.array(one), np.array(other))
+    ahead.close()
+    alone.close()
+
+
 def test_a_device_that_there_is_not() -> None:
     with pytest.raises(ValueError, match=r"`device` is cpu or gpu\. Got: 'mixed'"):
         presets.preset(CONFIGURATIONS["vit"], device="mixed")

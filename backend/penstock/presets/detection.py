@@ -139,7 +139,10 @@ class LetterboxFamily(Family):
     padding_value: int = 114
 
     names = (PIXELS, "original_sizes")
-    on_host = True
+
+    @property
+    def on_host(self) -> bool:
+        return True
 
     def converted(self, values: Values) -> Values:
         own = super().converted(values)

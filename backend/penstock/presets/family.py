@@ -83,8 +83,6 @@ class Family:
     """Attributes that a family's classes differ in, and that no configuration sets."""
     kind: ClassVar[str] = "images"
     """What the input is, and is called: `images`, `videos` or `audio`."""
-    on_host: ClassVar[bool] = False
-    """The host computes, also where the outputs are to lie on a GPU: there are no kernels that give the same."""
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -95,6 +93,11 @@ class Family:
     def concatenated(self) -> tuple[str, ...]:
         """Outputs of which the processor joins those of several images along their first axis; another output tells them apart."""
         return ()
+
+    @property
+    def on_host(self) -> bool:
+        """Whether the host computes, also where the outputs are to lie on a GPU, which has no kernels that give the same."""
+        return False
 
     def converted(self, values: Values) -> Values:
         """The settings as this family holds them, from those of a configuration over its defaults.

@@ -35,7 +35,10 @@ class _SoundFamily(Family):
     return_attention_mask: bool = False
 
     kind = "audio"
-    on_host = True
+
+    @property
+    def on_host(self) -> bool:
+        return True
 
     def check(self, backend: str) -> None:
         if self.padding_side != "right" or self.padding_value:

@@ -34,6 +34,7 @@ INSTANCES = {
     "loudness": ["moving_power<float>", "moving_power<uint64>", "loud_region"],
     "histogram": ["count_values", "make_tables", "look_up"],
     "jpeg": ["quantize", "to_rgb"],
+    "jpeg_pixels": ["transform_blocks", "convert_pixels"],
     "lab": ["to_lab", "from_lab"],
     "median": ["median_tiles<uint8, 3>", "median_tiles<float, 5>", "median_tiles<int16, 0>", "median<int32>"],
     "morphology": ["extreme_tiles<uint8, Greatest>", "extreme_tiles<float, Least>", "extreme<int16, Least>"],
@@ -52,6 +53,7 @@ INSTANCES = {
         "jitter<uint8, 3>",
         "jitter<float, 0>",
     ],
+    "pieces": ["fill_patches<14, 2, 2, false>", "fill_patches<16, 1, 1, true>", "fill_tiles"],
     "preemphasis": ["preemphasize<int16, float, uint8>", "preemphasize<double, double, float>"],
     "reduction": [
         "reduce<float, float, float, float, Plain, GreatestPositive>",
@@ -70,6 +72,7 @@ INSTANCES = {
     "sinc": ["resample_signals<uint8, int32>", "resample_signals<float, float>"],
     "spectrum": ["power_spectra<true>", "power_spectra<false>"],
     "taps": ["fill_taps"],
+    "torch_floats": ["resample_widened"],
     "video": ["convert<uint8, uint8, RGB>", "convert<uint16, float, GREY>", "convert<uint8, uint8, 2>"],
     "warp": ["prepare", "warp<uint8, uint8, 3>", "warp<int32, float, 0>"],
     "weighted_sums": ["weighted_sums"],

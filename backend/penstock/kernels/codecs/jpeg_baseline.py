@@ -11,16 +11,19 @@ from __future__ import annotations
 import functools
 import itertools
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from penstock.kernels.codecs.image_description import ImageHeader
 from penstock.kernels.thread_buffers import ThreadBuffers
 from penstock.kernels.windows import Region
+
+if TYPE_CHECKING:
+    from numba.core.dispatcher import Dispatcher
 
 _local = threading.local()
 _scans = ThreadBuffers()
@@ -31,6 +34,7 @@ _WORTH_COMPILING = 1000
 _WORTH_COMPILING_FOR_WHOLE = 10_000
 _regions, _whole = itertools.count(1), itertools.count(1)
 _is_warming = False
+_COLOURS = 3
 
 
 @contextmanager
@@ -44,28 +48,30 @@ def compiling_at_once() -> Iterator[None]:
         _is_warming = False
 
 
-def is_worthwhile(whole: bool = False) -> bool:
+def is_worthwhile(whole: bool = False, coefficients: bool = False) -> bool:
     """Whether to decode the next image here: the kernels are compiled, or were wanted often enough.
 
     Until then the libraries decode, so that a pipeline's first batch does not wait for the compiler.
 
     Args:
         whole: it is not just a region that is wanted, which the libraries are slower for.
+        coefficients: they are read for a GPU, which makes the pixels.
     """
+    from penstock.kernels.cpu.jpeg.coefficients import read_coefficients
     from penstock.kernels.cpu.jpeg.scan import decode_scan
 
-    if decode_scan.signatures or _is_cached() or _is_warming:
+    wanted = read_coefficients if coefficients else decode_scan
+    if wanted.signatures or _is_cached(wanted) or _is_warming:
         return True
     return next(_whole) > _WORTH_COMPILING_FOR_WHOLE if whole else next(_regions) > _WORTH_COMPILING
 
 
 @functools.cache
-def _is_cached() -> bool:
-    """Whether an earlier process left the compiled kernels in numba's cache."""
-    from penstock.kernels.cpu.jpeg.scan import decode_scan
-
-    folder = decode_scan.stats.cache_path
-    return folder is not None and any(Path(folder).glob("scan.decode_scan-*.nbi"))
+def _is_cached(kernel: Dispatcher[Callable[..., object]]) -> bool:
+    """Whether an earlier process left a compiled kernel in numba's cache."""
+    folder, function = kernel.stats.cache_path, kernel.py_func
+    module = function.__module__.rpartition(".")[2]
+    return folder is not None and any(Path(folder).glob(f"{module}.{function.__name__}-*.nbi"))
 
 
 def decode_region(encoded: np.ndarray, header: ImageHeader, region: Region, output: np.ndarray, reverse: bool) -> bool:
@@ -86,6 +92,34 @@ def decode_region(encoded: np.ndarray, header: ImageHeader, region: Region, outp
     scan = _read_scan(encoded, header, output.shape[2])
     top, left = region.anchor
     return scan is not None and bool(decode_scan(scan, _strips(header.width), top, left, output, reverse))
+
+
+def read_coefficients(encoded: np.ndarray, header: ImageHeader, output: np.ndarray) -> np.ndarray | None:
+    """Reads the coefficients of a JPEG whose chroma is halved in both directions.
+
+    Args:
+        encoded: as for :func:`decode_region`.
+        header: of the file.
+        output: receives them; int16 of shape (:func:`coefficients_of`,).
+
+    Returns:
+        The quantizers of each component, in rows of 64; None, with ``output`` undefined, if the file is of another kind, is
+        damaged, or is one of whose pixels decoders are not of one mind.
+    """
+    from penstock.kernels.cpu.jpeg.coefficients import read_coefficients as read
+
+    scan = _read_scan(encoded, header, _COLOURS)
+    if scan is None or (scan.across, scan.down) != (2, 2) or not read(scan, _strips(header.width), output):
+        return None
+    quantizers: np.ndarray = scan.quantizers[: _COLOURS * 64].copy()
+    return quantizers
+
+
+def coefficients_of(height: int, width: int) -> int:
+    """How many coefficients an image has whose chroma is halved in both directions, with what is needed after them."""
+    from penstock.kernels.cpu.jpeg.coefficients import BLOCKS, SLACK
+
+    return -(-height // 16) * -(-width // 16) * BLOCKS * 64 + SLACK
 
 
 def _read_scan(encoded: np.ndarray, header: ImageHeader, channels: int) -> Any:

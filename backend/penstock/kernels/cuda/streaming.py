@@ -5,14 +5,18 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from penstock.data_types import DALIDataType, numpy_dtype
-from penstock.kernels.cuda.launch import Shape, staging
+from penstock.kernels.cuda.launch import Located, Shape, staging
 from penstock.tensors import TensorListGPU
 from penstock.tensors.cuda import require_cupy
 from penstock.tensors.streams import borrowed_streams, follow
+
+# Of what is made instead of a sample.
+_ALIGNMENT = 256
 
 
 class Streaming:
@@ -28,43 +32,64 @@ class Streaming:
 class StreamedBatch:
     """A batch, each sample of which is made in pinned memory, on any thread, and copied while others are made.
 
+    Instead of a sample, the host may make something from which the GPU makes it.
+
     Args:
         through: the operator's stream.
         shapes: of the samples.
         dtype: of the elements.
         layout: of the samples.
+        rooms: bytes for what may be made instead of each sample.
     """
 
-    def __init__(self, through: Streaming, shapes: Sequence[Shape], dtype: DALIDataType, layout: str) -> None:
+    def __init__(
+        self, through: Streaming, shapes: Sequence[Shape], dtype: DALIDataType, layout: str, rooms: Sequence[int] = ()
+    ) -> None:
         self._through, self._shapes, self._dtype, self._layout = through, shapes, dtype, layout
-        kind = numpy_dtype(dtype)
-        self._ends = list(itertools.accumulate(map(math.prod, shapes), initial=0))
-        size = self._ends[-1]
+        self._kind = kind = numpy_dtype(dtype)
+        self._sizes = [math.prod(shape) * kind.itemsize for shape in shapes]
+        self._ends = list(itertools.accumulate(self._sizes, initial=0))
+        spaces = [-(-max(pair) // _ALIGNMENT) * _ALIGNMENT for pair in zip(self._sizes, rooms or self._sizes)]
+        self._begins = list(itertools.accumulate(spaces, initial=0))
         self._staging = staging()
-        self._pinned = self._staging.take(size * kind.itemsize)
-        self._host = self._pinned.bytes[: size * kind.itemsize].view(kind)
+        self._pinned = self._staging.take(self._begins[-1])
+        self._host = self._pinned.bytes
         cupy = require_cupy()
         # The memory may be one that others still read, in the order of the current stream.
         follow(through.stream, cupy.cuda.get_current_stream(), through.event)
         with through.stream:
-            self._elements = cupy.empty(size, kind)
+            self._bytes = cupy.empty(self._ends[-1], np.uint8)
+            self._others = cupy.empty(self._begins[-1] if rooms else 0, np.uint8)
 
     def host(self, index: int) -> np.ndarray:
         """Where a sample is to be made."""
-        return self._host[self._ends[index] : self._ends[index + 1]].reshape(self._shapes[index])
+        begin = self._begins[index]
+        return self._host[begin : begin + self._sizes[index]].view(self._kind).reshape(self._shapes[index])
+
+    def room(self, index: int) -> np.ndarray:
+        """Where something else may be made instead."""
+        return self._host[self._begins[index] : self._begins[index + 1]]
 
     def send(self, index: int) -> None:
         """Copies a sample that is made; on any thread."""
-        begin, end = self._ends[index : index + 2]
-        if begin == end:
+        self._copy(self.host(index), self._bytes, self._ends[index])
+
+    def send_other(self, made: np.ndarray, index: int) -> Located:
+        """Copies what is made instead, a part of the sample's room; on any thread."""
+        self._copy(made, self._others, self._begins[index])
+        address = self._others.data.ptr + self._begins[index]
+        return Located(address, made.shape, made.dtype, self._others)
+
+    def _copy(self, source: np.ndarray, target: Any, begin: int) -> None:
+        if not source.size:
             return
-        source = self._host[begin:end]
         with self._through.device:
-            target = self._elements[begin:end].data
-            target.copy_from_host_async(source.ctypes.data, source.nbytes, self._through.stream)
+            place = target[begin : begin + source.nbytes].data
+            place.copy_from_host_async(source.ctypes.data, source.nbytes, self._through.stream)
 
     def finish(self) -> TensorListGPU:
         """The batch, in the order of the current stream, when all that is to be sent was sent."""
         self._staging.give_back(self._pinned, self._through.stream)
         follow(require_cupy().cuda.get_current_stream(), self._through.stream, self._through.event)
-        return TensorListGPU.of_elements(self._elements, self._shapes, self._layout, len(self._layout), self._dtype)
+        elements = self._bytes.view(self._kind)
+        return TensorListGPU.of_elements(elements, self._shapes, self._layout, len(self._layout), self._dtype)

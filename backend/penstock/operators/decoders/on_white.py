@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from penstock.data_types import RGB, UINT8, dtype_name
 from penstock.errors import PenstockError
+from penstock.kernels.codecs.image_codec import decode_to_coefficients
+from penstock.kernels.codecs.jpeg_baseline import coefficients_of
 from penstock.kernels.codecs.transparency import asks_pillow, decode_on_white
 from penstock.kernels.windows import Region
 from penstock.operators.decoders._examples import encoded_images
@@ -26,7 +29,9 @@ from penstock.schema.example_data import Example, photo_files
 from penstock.schema.workspace import Started
 
 if TYPE_CHECKING:
-    from penstock.kernels.cuda.streaming import StreamedBatch
+    from penstock.kernels.cuda.launch import Located
+    from penstock.kernels.cuda.streaming import StreamedBatch, Streaming
+    from penstock.tensors import TensorListGPU
 
 
 @register_operator
@@ -37,8 +42,8 @@ class OnWhite(ImageDecoder):
     operator follows, show such images as a browser does on a white page. CMYK, and colours of 16 bits, become RGB as Pillow
     converts them.
 
-    On the device ``mixed``, the CPU decodes as well, so that pixels are the same, and each image is copied to the GPU while
-    others are decoded.
+    On the device ``mixed``, pixels are the same. The CPU decodes, and each image is copied to the GPU while others are decoded.
+    Of most JPEGs (baseline, 4:2:0, upright), it reads the coefficients, and the GPU makes the pixels.
 
     >>> images = fn.decoders.on_white(files)  # doctest: +SKIP
     """
@@ -83,7 +88,7 @@ class OnWhite(ImageDecoder):
 
     # -- device "mixed" ----------------------------------------------------------------------------------------
 
-    _through: Any = None
+    _through: Streaming | None = None
 
     @property
     def is_cheap_on_host(self) -> bool:
@@ -96,21 +101,33 @@ class OnWhite(ImageDecoder):
             self._through = Streaming()
         (spec,) = self.describe(workspace)
         (shapes,) = self.infer_samples(workspace, 1)
-        batch = StreamedBatch(self._through, shapes, spec.dtype, spec.layout)
-        samples, errors = list(workspace.samples), dict[int, Exception]()
+        rooms = [2 * coefficients_of(*shape[:2]) for shape in shapes]
+        batch = StreamedBatch(self._through, shapes, spec.dtype, spec.layout, rooms)
+        samples, begun = list(workspace.samples), _Begun(batch)
 
         def task(index: int) -> None:
             sample = samples[index]
             if sample is None:
                 return
             try:
+                coefficients = batch.room(index).view(np.int16)[: rooms[index] // 2]
+                quantizers = self._read_coefficients(sample, coefficients)
+                if quantizers is not None:
+                    begun.unfinished[index] = batch.send_other(coefficients, index), quantizers
+                    return
                 self.decode_into(sample, batch.host(index))
                 batch.send(index)
             except Exception as error:
-                errors[index] = error
+                begun.errors[index] = error
 
-        started = workspace.start(task, len(samples), [math.prod(shape) for shape in shapes])
-        workspace.begun = _Begun(batch, started, errors)
+        begun.started = workspace.start(task, len(samples), [math.prod(shape) for shape in shapes])
+        workspace.begun = begun
+
+    def _read_coefficients(self, sample: Sample[Encoded, DecodePlan], output: np.ndarray) -> np.ndarray | None:
+        header = sample.plan.header
+        if asks_pillow(header) or self.args["use_fast_idct"]:
+            return None
+        return decode_to_coefficients(encoded_bytes(sample), header, output)
 
     def is_ready(self, workspace: Workspace) -> bool:
         return bool(workspace.begun.started.is_done())
@@ -119,21 +136,38 @@ class OnWhite(ImageDecoder):
         if workspace.begun is None:
             self.begin(workspace)
         begun: _Begun = workspace.begun
+        assert begun.started is not None
         begun.started.wait()
-        workspace.outputs = [begun.batch.finish()]
+        workspace.outputs = [begun.finish()]
         for index in sorted(begun.errors):
             workspace.fail(index, begun.errors[index])
 
 
-class _Begun(NamedTuple):
+@dataclass
+class _Begun:
     """A batch that is being decoded.
 
     Attributes:
         batch: where its images go.
-        started: the work on it.
+        unfinished: coefficients and quantizers of the images that the GPU finishes, by their positions.
         errors: of images that failed, by their positions.
+        started: the work on it.
     """
 
     batch: StreamedBatch
-    started: Started
-    errors: dict[int, Exception]
+    unfinished: dict[int, tuple[Located, np.ndarray]] = field(default_factory=dict)
+    errors: dict[int, Exception] = field(default_factory=dict)
+    started: Started | None = None
+
+    def finish(self) -> TensorListGPU:
+        """The images, when all the work was done."""
+        from penstock.kernels.cuda.jpeg_pixels import Coefficients, make_pixels
+        from penstock.kernels.cuda.launch import Located
+
+        images = self.batch.finish()
+        places, jobs = images.pointers().tolist(), []
+        for index, (source, quantizers) in sorted(self.unfinished.items()):
+            target = Located(places[index], images.shapes[index], np.dtype(np.uint8), images.elements)
+            jobs.append(Coefficients(source, target, quantizers))
+        make_pixels(jobs)
+        return images

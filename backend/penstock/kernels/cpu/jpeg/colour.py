@@ -36,7 +36,15 @@ def _fixed(number: float) -> int:
 
 # Without the whole numbers that 16 bits cannot hold: those are added apart.
 _RED_OF_CR, _BLUE_OF_CB = _fixed(1.402) - _ONE, _fixed(1.772) - 2 * _ONE
-_GREEN = pair_of(-_fixed(0.34414), _ONE - _fixed(0.71414))
+_GREEN_OF_CB, _GREEN_OF_CR = -_fixed(0.34414), _ONE - _fixed(0.71414)
+_GREEN = pair_of(_GREEN_OF_CB, _GREEN_OF_CR)
+CONSTANTS = {
+    "RED_OF_CR": _RED_OF_CR,
+    "BLUE_OF_CB": _BLUE_OF_CB,
+    "GREEN_OF_CB": _GREEN_OF_CB,
+    "GREEN_OF_CR": _GREEN_OF_CR,
+}
+"""For a GPU's kernel of the same."""
 
 
 @inner

@@ -115,7 +115,8 @@ class Memory(NamedTuple):
     red: np.ndarray
 
 
-_PLACE, _BITS, _COUNT, _LEFT, _RESTARTS = range(5)
+PLACE, BITS, COUNT, _LEFT, _RESTARTS = range(5)
+"""Elements of a reader."""
 _COMPONENTS = 3
 # Blocks are transformed in pairs, and a single one with a block of zeros after it.
 _MAX_BLOCKS = 6
@@ -211,9 +212,7 @@ def decode_scan(scan: Scan, memory: Memory, top: int, left: int, output: np.ndar
         min((scan.width + 1) // 2 - first_column * 8, chroma_stride),
         (scan.height + 1) // 2,
     )
-    memory.reader[:] = 0
-    memory.reader[_LEFT] = scan.interval
-    memory.predicted[:] = 0
+    begin_reading(scan, memory)
     memory.coefficients[:] = 0
     planes, pixels = pointer(memory.planes), output.reshape(-1)
     places = _Places(planes, pointer(memory.sums), pointer(memory.blue), pointer(memory.red), pointer(pixels))
@@ -232,20 +231,49 @@ def decode_scan(scan: Scan, memory: Memory, top: int, left: int, output: np.ndar
         _keep_last_row(planes, strip.blue, 8, chroma_stride)
         _keep_last_row(planes, strip.red, 8, chroma_stride)
     whole = last_row == (scan.height - 1) // unit_height
-    return not whole or _consumed(memory.reader) == scan.ends[scan.ends.size - 1]
+    return not whole or at_end(scan, memory)
+
+
+@njit(inline="always", **OPTIONS)
+def begin_reading(scan: Scan, memory: Memory) -> None:
+    """Puts the reader at the scan's beginning."""
+    memory.reader[:] = 0
+    memory.reader[_LEFT] = scan.interval
+    memory.predicted[:] = 0
+
+
+@njit(inline="always", **OPTIONS)
+def begin_unit(ends: types.CPointer, interval: int, reader: types.CPointer, predicted: types.CPointer) -> bool:
+    """Restarts where a unit is the first of an interval; returns False if the one before does not end there."""
+    if at(reader, _LEFT) == 0 and not _restart(ends, interval, reader, predicted):
+        return False
+    put(reader, _LEFT, at(reader, _LEFT) - np.uint64(1))
+    return True
+
+
+@njit(inline="always", **OPTIONS)
+def is_beyond(ends: types.CPointer, reader: types.CPointer) -> bool:
+    """Whether more was read than the interval has."""
+    return _consumed(reader) > at(ends, at(reader, _RESTARTS))
+
+
+@njit(inline="always", **OPTIONS)
+def at_end(scan: Scan, memory: Memory) -> bool:
+    """Whether all of the scan was read."""
+    return _consumed(memory.reader) == scan.ends[scan.ends.size - 1]
 
 
 @njit(inline="always", **OPTIONS)
 def _consumed(reader: np.ndarray | types.CPointer) -> np.int64:
     """The number of bytes read, including a partial one."""
-    return np.int64(at(reader, _PLACE) - (at(reader, _COUNT) >> np.uint64(3)))
+    return np.int64(at(reader, PLACE) - (at(reader, COUNT) >> np.uint64(3)))
 
 
 @njit(inline="always", **OPTIONS)
-def _put_reader(reader: types.CPointer, place: int, bits: int, count: int) -> None:
-    put(reader, _PLACE, place)
-    put(reader, _BITS, bits)
-    put(reader, _COUNT, count)
+def put_reader(reader: types.CPointer, place: int, bits: int, count: int) -> None:
+    put(reader, PLACE, place)
+    put(reader, BITS, bits)
+    put(reader, COUNT, count)
 
 
 @njit(inline="always", **OPTIONS)
@@ -254,7 +282,7 @@ def _restart(ends: types.CPointer, interval: int, reader: types.CPointer, predic
     restarts = np.int64(at(reader, _RESTARTS))
     if _consumed(reader) != at(ends, restarts):
         return False
-    _put_reader(reader, at(ends, restarts), 0, 0)
+    put_reader(reader, at(ends, restarts), 0, 0)
     put(reader, _LEFT, interval)
     put(reader, _RESTARTS, restarts + 1)
     for c in range(_COMPONENTS):
@@ -297,12 +325,11 @@ def _decode_units(scan: Scan, memory: Memory, strip: _Strip, channels: int, want
     sizes = zeros_short(16)
     used = lumas if channels == 1 else blocks
     for column in range(-(-scan.width // (8 * across))):
-        if at(reader, _LEFT) == 0 and not _restart(ends, interval, reader, predicted):
+        if not begin_unit(ends, interval, reader, predicted):
             return False
-        put(reader, _LEFT, at(reader, _LEFT) - np.uint64(1))
         wanted = wanted_row and strip.first <= column <= strip.last
         order = pointer(KEPT) if wanted else pointer(DROPPED)
-        place, bits, count = at(reader, _PLACE), at(reader, _BITS), at(reader, _COUNT)
+        place, bits, count = at(reader, PLACE), at(reader, BITS), at(reader, COUNT)
         invalid = np.uint64(0)
         for i in range(blocks):
             c = max(i - lumas + 1, 0)
@@ -313,8 +340,8 @@ def _decode_units(scan: Scan, memory: Memory, strip: _Strip, channels: int, want
             put(predicted, c, value)
             put(reached, i, end)
             invalid |= end & np.uint64(FULL)
-        _put_reader(reader, place, bits, count)
-        if invalid or _consumed(reader) > at(ends, at(reader, _RESTARTS)):
+        put_reader(reader, place, bits, count)
+        if invalid or is_beyond(ends, reader):
             return False
         if not wanted:
             continue

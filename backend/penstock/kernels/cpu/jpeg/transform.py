@@ -54,6 +54,18 @@ _O17 = tuple(pair_of(first, seventh) for first, _, _, seventh in _ODD)
 _O35 = tuple(pair_of(third, fifth) for _, third, fifth, _ in _ODD)
 _O13 = tuple(pair_of(first, third) for first, third, _, _ in _ODD)
 
+CONSTANTS = {
+    "FIXED_BITS": _BITS,
+    "FIRST_SHIFT": _FIRST,
+    "SECOND_SHIFT": _SECOND,
+    "MIDDLE": _MIDDLE,
+    "C0541": _C0541,
+    "C1306": _C1306,
+    "C1307": _C1307,
+    **{f"O{part}{place}": factor for part, factors in enumerate(_ODD) for place, factor in enumerate(factors)},
+}
+"""For a GPU's kernel of the same."""
+
 SAFE = 14
 """Decoders that add 16-bit numbers agree as long as none has more bits than this, plus a sign."""
 

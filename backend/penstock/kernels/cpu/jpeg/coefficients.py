@@ -1,0 +1,105 @@
+"""The coefficients of a baseline JPEG, for a GPU to make pixels of."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, types
+
+from penstock.kernels.cpu.jpeg.entropy import FULL, KEPT, decode_block
+from penstock.kernels.cpu.jpeg.scan import (
+    BITS,
+    COUNT,
+    PLACE,
+    Memory,
+    Scan,
+    at_end,
+    begin_reading,
+    begin_unit,
+    is_beyond,
+    put_reader,
+)
+from penstock.kernels.cpu.options import OPTIONS, inner, kernel
+from penstock.kernels.cpu.simd import at, pointer
+from penstock.kernels.cpu.simd_integers import put
+
+BLOCKS = 6
+"""Blocks of a unit whose chroma is halved in both directions: four of luma, then one of each chroma."""
+SLACK = 64
+"""Elements after the last block, which receive what is invalid."""
+_LUMAS = 4
+# Where the numbers of a column of coefficients, without their signs, have no greater sum than this, the first pass of the
+# transform, whose factors are up to 1.39 of 2 bits more, stays within the 15 bits in which all decoders agree.
+_SAFE_SUM = 2900
+# As a number of 32 bits holds the sum of 64 such.
+_LARGE = np.int32(1 << 20)
+
+
+@kernel
+def read_coefficients(scan: Scan, memory: Memory, coefficients: np.ndarray) -> bool:
+    """Reads all coefficients; returns False for damaged data, and where decoders may differ about the pixels.
+
+    Args:
+        scan: of an image whose chroma is halved in both directions.
+        memory: of any width.
+        coefficients: receives blocks of 64, row by row, unit by unit; int16 of shape (units * BLOCKS * 64 + SLACK,).
+    """
+    begin_reading(scan, memory)
+    across, down = -(-scan.width // 16), -(-scan.height // 16)
+    per_row = across * BLOCKS * FULL
+    for row in range(down):
+        own = coefficients[row * per_row : (row + 1) * per_row + SLACK]
+        own[:] = 0
+        if not _read_units(scan, memory, across, own) or not _is_safe(own, across * BLOCKS, scan.quantizers):
+            return False
+    return at_end(scan, memory)
+
+
+@inner
+def _read_units(scan: Scan, memory: Memory, count: int, coefficients: np.ndarray) -> bool:
+    reader, predicted, ends = pointer(memory.reader), pointer(memory.predicted), pointer(scan.ends)
+    data, tables, order, target = pointer(scan.data), pointer(scan.tables), pointer(KEPT), pointer(coefficients)
+    dc_tables, ac_tables, interval = pointer(scan.dc_tables), pointer(scan.ac_tables), scan.interval
+    for unit in range(count):
+        if not begin_unit(ends, interval, reader, predicted):
+            return False
+        place, bits, left = at(reader, PLACE), at(reader, BITS), at(reader, COUNT)
+        invalid = np.uint64(0)
+        for i in range(BLOCKS):
+            c = max(i - _LUMAS + 1, 0)
+            # What is invalid is put where the next block begins, before that is read.
+            start = np.uint64((unit * BLOCKS + i) * FULL)
+            dc, ac = np.uint64(at(dc_tables, c)), np.uint64(at(ac_tables, c))
+            place, bits, left, value, reached = decode_block(
+                data, place, bits, left, tables, dc, ac, at(predicted, c), target, start, order
+            )
+            put(predicted, c, value)
+            invalid |= reached & np.uint64(FULL)
+        put_reader(reader, place, bits, left)
+        if invalid or is_beyond(ends, reader):
+            return False
+    return True
+
+
+@inner
+def _is_safe(coefficients: np.ndarray, blocks: int, quantizers: np.ndarray) -> bool:
+    values, factors = pointer(coefficients), pointer(quantizers)
+    for number in range(blocks):
+        start, own = number * FULL, max(number % BLOCKS - _LUMAS + 1, 0) * FULL
+        # Of all columns together, which is quicker, and mostly enough.
+        if _sum_of_sizes(values, start, factors, own, 1, FULL) > _SAFE_SUM:
+            for column in range(8):
+                if _sum_of_sizes(values, start + column, factors, own + column, 8, 8) > _SAFE_SUM:
+                    return False
+    return True
+
+
+@njit(inline="always", **OPTIONS)
+def _sum_of_sizes(
+    values: types.CPointer, start: int, factors: types.CPointer, own: int, step: int, count: int
+) -> np.int32:
+    """The sum of dequantized coefficients without their signs."""
+    total = np.int32(0)
+    for k in range(count):
+        size = np.int32(at(values, start + k * step)) * np.int32(at(factors, own + k * step))
+        total += min(max(size, -size), _LARGE)
+    return total
