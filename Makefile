@@ -76,7 +76,7 @@ docs: setup  ## The documentation site, in build/docs (make docs ARGS=serve to r
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs $(or $(ARGS),build --quiet)
 
 .PHONY: conformance
-conformance: $(COMPARES)/.ready  ## Penstock and real DALI side by side: a table of cases, equal and different
+conformance: $(COMPARES)/.ready  ## Penstock and real DALI side by side: a table of a sample of cases, or of all (ARGS=--exhaustive)
 	@PYTHONPATH=backend $(COMPARES)/bin/python tests/conformance/compare.py $(ARGS)
 
 .PHONY: parity

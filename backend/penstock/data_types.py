@@ -176,6 +176,7 @@ _NUMPY: dict[DALIDataType, np.dtype] = {
     INTERP_TYPE: np.dtype(np.int32),
 }
 _DALI: dict[np.dtype, DALIDataType] = {_NUMPY[t]: t for t in DALIDataType if 0 <= t <= BOOL}
+_BY_NAME: dict[str, DALIDataType] = {dtype.name: own for dtype, own in _DALI.items()}
 ENUM_TYPES: dict[DALIDataType, type[NamedEnum]] = {
     IMAGE_TYPE: DALIImageType,
     DATA_TYPE: DALIDataType,
@@ -254,6 +255,9 @@ def to_dali_type(framework_type: object) -> DALIDataType:
         return framework_type
     if framework_type is bool:
         return BOOL
+    # Names of types, but not the codes that numpy also takes ("f4").
+    if isinstance(framework_type, str) and framework_type not in _BY_NAME:
+        raise TypeError(f"{framework_type!r} could not be converted into any known DALIDataType")
     if framework_type in (int, None):
         raise TypeError(f"{framework_type!r} could not be converted into any known DALIDataType: use one with a size")
     if framework_type is float:
@@ -262,9 +266,7 @@ def to_dali_type(framework_type: object) -> DALIDataType:
         return from_numpy_dtype(framework_type)
     except TypeError:
         name = str(framework_type).rpartition(".")[2]
-        found = {"float": FLOAT, "double": FLOAT64, "half": FLOAT16}.get(name)
-        if found is None:
-            found = next((t for t, n in _NUMPY.items() if n.name == name and isinstance(t, DALIDataType)), None)
+        found = {"float": FLOAT, "double": FLOAT64, "half": FLOAT16}.get(name, _BY_NAME.get(name))
         if found is None:
             raise TypeError(f"{framework_type!r} could not be converted into any known DALIDataType") from None
         return found

@@ -115,8 +115,23 @@ def test_what_does_not_exist(installed: None) -> None:
         importlib.import_module("nvidia.dali.plugin.nothing")
     with pytest.raises(AttributeError):
         _ = importlib.import_module("nvidia.dali").nothing
-    with pytest.raises(RuntimeError, match="cannot be loaded"):
-        importlib.import_module("nvidia.dali.plugin_manager").load_library("libmine.so")
+
+
+def test_compiled_plugins(installed: None, tmp_path: Path) -> None:
+    manager = importlib.import_module("nvidia.dali.plugin_manager")
+    with pytest.raises(RuntimeError, match=r"Failed to load library libmine\.so: .* cannot be loaded"):
+        manager.load_library("libmine.so")
+    with pytest.raises(TypeError, match="must be a string"):
+        manager.load_library(5)
+    # As in DALI: libraries in folders of this one, named in a certain way.
+    manager.load_directory(str(tmp_path / "nothing"))
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "libdali_above.so").touch()
+    (tmp_path / "mine" / "libother.so").touch()
+    manager.load_directory(str(tmp_path))
+    (tmp_path / "mine" / "libdali_mine.so").touch()
+    with pytest.raises(RuntimeError, match=r"Failed to load library .*libdali_mine"):
+        manager.load_directory(str(tmp_path))
 
 
 def test_installing_twice_and_uninstalling() -> None:

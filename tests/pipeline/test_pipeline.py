@@ -46,6 +46,7 @@ class Defined(Pipeline):
     [
         ({"prefetch_queue_depth": True}, TypeError),
         ({"prefetch_queue_depth": {"cpu_size": 2, "gpu_size": 3}, "exec_async": False}, ValueError),
+        ({"prefetch_queue_depth": {"cpu_size": 2, "gpu_size": 3}, "exec_dynamic": True}, RuntimeError),
         ({"py_callback_pickler": sys}, ValueError),
         ({"output_dtype": types.NO_TYPE}, ValueError),
         ({"output_ndim": -1}, ValueError),
@@ -243,9 +244,12 @@ def test_outputs_are_refused_when_the_pipeline_is_built(output: object) -> None:
     pipe.build()
 
 
-def test_a_graph_that_cannot_be_written(tmp_path: Path) -> None:
+def test_writing_the_graph(tmp_path: Path) -> None:
     pipe = Pipeline(batch_size=1, num_threads=1)
     with pipe:
         pipe.set_outputs(fn.random.uniform())
     with pytest.raises(RuntimeError, match=r"Cannot open .* for writing"):
         pipe.save_graph_to_dot_file(str(tmp_path / "none" / "graph.dot"))
+    with pytest.warns(DeprecationWarning, match='The argument "show_ids" is deprecated'):
+        pipe.save_graph_to_dot_file(str(tmp_path / "graph.dot"), show_ids=True)
+    assert (tmp_path / "graph.dot").exists()

@@ -17,6 +17,7 @@ from penstock.plugin.pytorch import (
     LastBatchPolicy,
     feed_ndarray,
     to_torch_tensor,
+    to_torch_type,
 )
 from penstock.tensors import TensorCPU, TensorListCPU
 
@@ -134,6 +135,12 @@ def test_partial_ragged_batch() -> None:
     assert [row.tolist() for row in last["a"]] == [[1, 2]]
     assert last["b"].to_dense().tolist() == [[1, 2]]
     assert last["c"].tolist() == [3]
+
+
+def test_type_of_each_of_dali_s() -> None:
+    assert to_torch_type[types.FLOAT] is torch.float32
+    assert to_torch_type[types.BOOL] is torch.bool
+    assert {types.to_dali_type(torch_type) for torch_type in to_torch_type.values()} == set(to_torch_type)
 
 
 def test_conversions() -> None:

@@ -68,6 +68,16 @@ def test_ragged_is_no_array() -> None:
         ragged().as_reshaped_tensor([3, 2])
 
 
+@pytest.mark.parametrize(
+    ("layout", "shape", "expected"),
+    [("", [6], "N"), ("", [2, 3], ""), ("A", [6], ""), ("A", [3, 2], "NA"), ("A", [1, 2, 3], "")],
+)
+def test_layout_of_a_reshaped_batch(layout: str, shape: list[int], expected: str) -> None:
+    reshaped = TensorListCPU(np.arange(6).reshape(2, 3), layout).as_reshaped_tensor(shape)
+    assert reshaped.layout() == expected
+    np.testing.assert_array_equal(reshaped, np.arange(6).reshape(shape))
+
+
 def test_mixed_samples_are_refused() -> None:
     with pytest.raises(TypeError, match="position 1 has type 'float' expected to have type 'int32'"):
         TensorListCPU([np.zeros(2, np.int32), np.zeros(2, np.float32)])

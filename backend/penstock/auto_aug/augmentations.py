@@ -147,7 +147,7 @@ def poster_mask_uint8(magnitude: float) -> np.ndarray:
     return np.array((0xFF00 >> bits) & 0xFF, np.uint8)
 
 
-@augmentation(mag_range=(0, 4), mag_to_param=poster_mask_uint8, param_device="auto")
+@augmentation(mag_range=(0, 4), mag_to_param=poster_mask_uint8, randomly_negate=False, param_device="auto")
 def posterize(data: DataNode, mask: DataNode) -> DataNode:
     """Keeps only the high bits of each value."""
     return data & mask

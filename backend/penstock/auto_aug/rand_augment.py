@@ -80,7 +80,7 @@ def apply_rand_augment(
         )
     if n == 0:
         warnings.warn(
-            "The `apply_rand_augment` was called with `n=0`: no augmentation will be applied.",
+            "The `apply_rand_augment` was called with `n=0`, no augmentation will be applied.",
             UserWarning,
             stacklevel=2,
         )

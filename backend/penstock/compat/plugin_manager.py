@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import NoReturn
 
 
 def load_library(library_path: str, global_symbols: bool = False) -> NoReturn:
     """Raises RuntimeError: operators compiled for DALI need DALI."""
+    if not isinstance(library_path, str):
+        raise TypeError(f"The path of a library must be a string, got {library_path!r}")
     raise RuntimeError(
-        f"{library_path}: operators compiled for DALI cannot be loaded by Penstock. Write them as a class, "
-        "see `penstock.schema.register_operator`."
+        f"Failed to load library {library_path}: operators compiled for DALI cannot be loaded by Penstock. "
+        "Write them as a class, see `penstock.schema.register_operator`."
     )
 
 
-def load_directory(plugin_dir_path: str, global_symbols: bool = False) -> NoReturn:
-    """Raises RuntimeError: operators compiled for DALI need DALI."""
-    load_library(plugin_dir_path, global_symbols)
+def load_directory(plugin_dir_path: str, global_symbols: bool = False) -> None:
+    """Raises RuntimeError if a folder in this one has a plugin; without any, there is nothing to load."""
+    for library in sorted(Path(plugin_dir_path).glob("*/libdali_*.so")):
+        load_library(str(library), global_symbols)

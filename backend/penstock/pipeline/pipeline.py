@@ -558,6 +558,13 @@ class Pipeline(SettingsAttributes):
         """Writes the graph as a Graphviz file."""
         from penstock.serialize.dot import to_dot
 
+        if show_ids is not None:
+            warnings.warn(
+                'The argument "show_ids" is deprecated because it no longer has any effect.',
+                DeprecationWarning,
+                stacklevel=2,
+            )
+
         text = to_dot(self.graph, show_tensors, use_colors)
         try:
             with open(filename, "w", encoding="utf-8") as file:

@@ -84,6 +84,8 @@ class PipelineSettings:
             raise ValueError(
                 "`exec_async` must not be `False` when separated queues are used: CPU's and GPU's depths apart."
             )
+        if self.exec_separated and self.exec_dynamic:
+            raise RuntimeError("No supported executor selected: `exec_dynamic` has no separate queues for CPU and GPU.")
         if self.exec_dynamic is None and self.exec_pipelined and self.exec_async and not self.exec_separated:
             self.exec_dynamic = True
         check_policy(self.on_error)

@@ -282,7 +282,11 @@ class TensorList:
             raise RuntimeError(
                 f"The requested shape {tuple(shape)} must have the same volume as the batch: {elements.size}"
             )
-        return self._tensor_class.of_array(elements.reshape(tuple(shape)), "", "", self._dtype)
+        # The layout of all samples together, wherever it fits.
+        layout = f"N{self._layout}"
+        return self._tensor_class.of_array(
+            elements.reshape(tuple(shape)), layout if len(layout) == len(shape) else "", "", self._dtype
+        )
 
     def _make_copy(self) -> object:
         copy = type(self).of_samples(

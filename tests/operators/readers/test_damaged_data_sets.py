@@ -53,6 +53,54 @@ def test_caffe(tmp_path: Path) -> None:
     _refused(lambda: fn.readers.caffe(path=str(tmp_path / "db")), "not a Datum in protobuf's encoding")
 
 
+def _tensor(extents: bytes, field: int, content: bytes) -> bytes:
+    """A TensorProto in a TensorProtos, of lengths below 128."""
+    body = b"".join(bytes([1 << 3, extent]) for extent in extents) + bytes([field << 3 | 2, len(content)]) + content
+    return bytes([1 << 3 | 2, len(body)]) + body
+
+
+_WEIGHT = _tensor(b"\1", 3, struct.pack("<f", 1))
+
+
+@pytest.mark.parametrize(
+    ("record", "arguments", "message"),
+    [
+        (_tensor(b"\1", 4, b"\x63"), {"label_type": 1}, "Label index out of bounds: 99 (num_labels: 10)"),
+        (_tensor(b"\1", 4, b"\x63") + _WEIGHT, {"label_type": 3}, "Label index out of bounds: 99 (num_labels: 10)"),
+        (
+            _tensor(b"\2\2\1", 5, b"abc") + _tensor(b"\1", 4, b"\0"),
+            {"image_available": True},
+            "Image data size mismatch: 3 (expected: 4, of the shape [2, 2, 1])",
+        ),
+        (_WEIGHT, {}, "Unsupported label data type: float32"),
+    ],
+)
+def test_caffe2(tmp_path: Path, record: bytes, arguments: dict[str, Any], message: str) -> None:
+    with lmdb.open(str(tmp_path), map_size=1 << 20) as database, database.begin(write=True) as transaction:
+        transaction.put(b"0", record)
+    settings = {"image_available": False, "num_labels": 10, **arguments}
+    _refused(lambda: fn.readers.caffe2(path=str(tmp_path), **settings), message)
+
+
+@pytest.mark.parametrize(("label_type", "labels"), [(1, [0, 1, 0, 1]), (3, [0, 0.5, 0, 2])])
+def test_caffe2_lists_of_labels(tmp_path: Path, label_type: int, labels: list[float]) -> None:
+    weights = _tensor(b"\2", 3, struct.pack("<2f", 0.5, 2)) if label_type == 3 else b""
+    box = _tensor(b"\4", 4, bytes([5, 6, 7, 8]))
+    with lmdb.open(str(tmp_path), map_size=1 << 20) as database, database.begin(write=True) as transaction:
+        transaction.put(b"0", _tensor(b"", 6, b"image") + _tensor(b"\2", 4, bytes([1, 3])) + weights + box)
+
+    @pipeline_def(batch_size=1, num_threads=1, device_id=None)
+    def pipeline() -> Any:
+        # The number of outputs is DALI's, in which records of these kinds cannot be read.
+        image, labels, box, listed = fn.readers.caffe2(
+            path=str(tmp_path), label_type=label_type, num_labels=4, bbox=True
+        )
+        return image, labels, box, listed
+
+    values = [np.array(batch[0]).tolist() for batch in pipeline().run()]
+    assert values == [list(b"image"), labels, [5, 6, 7, 8], [1, 3]]
+
+
 @pytest.mark.parametrize("line", ["a.bin 99999999999", "a\0b 3"])
 def test_file_list(tmp_path: Path, line: str) -> None:
     (tmp_path / "a.bin").write_bytes(b"a")

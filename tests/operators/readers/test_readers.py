@@ -323,6 +323,22 @@ def test_mxnet(tmp_path: Path) -> None:
     assert _texts(images) == ["image0", "image1"]
     assert [label.tolist() for label in labels] == [[7.0], [1.5, 2.5]]
 
+    # The same in two files, of which the index speaks as of one; a place named twice is one record.
+    second = int(index.split()[-1])
+    (tmp_path / "b.rec").write_bytes(data[:second])
+    (tmp_path / "c.rec").write_bytes(data[second:])
+    (tmp_path / "twice.idx").write_text(f"2\t{second}\n{index}")
+    parts = {
+        "path": [str(tmp_path / name) for name in ("b.rec", "c.rec")],
+        "index_path": str(tmp_path / "twice.idx"),
+    }
+    images, labels = _run(lambda: fn.readers.mxnet(**parts), 2)
+    assert _texts(images) == ["image0", "image1"]
+    assert [label.tolist() for label in labels] == [[7.0], [1.5, 2.5]]
+    parts["index_path"] = [parts["index_path"]] * 2
+    with pytest.raises(ValueError, match="RecordIOReader supports only a single index file, got 2"):
+        _run(lambda: fn.readers.mxnet(**parts), 2)
+
 
 # -- archives ------------------------------------------------------------------------------------------------------
 

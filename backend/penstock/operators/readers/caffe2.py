@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 # Kinds of labels.
 _SINGLE, _SPARSE, _DENSE, _WEIGHTED, _NONE = range(5)
 
+# Those whose records list numbers below `num_labels`. They have one more output, as in DALI, which never fills it.
+_LISTED = (_SPARSE, _WEIGHTED)
+
 # The fields of caffe2.proto's TensorProtos that are read.
 _MESSAGES = Messages(
     "penstock.caffe2",
@@ -43,6 +46,7 @@ def _count_outputs(arguments: dict[str, Any]) -> int:
         + (arguments.get("label_type", _SINGLE) != _NONE)
         + arguments.get("additional_inputs", 0)
         + bool(arguments.get("bbox", False))
+        + (arguments.get("label_type", _SINGLE) in _LISTED)
     )
 
 
@@ -51,7 +55,7 @@ class Caffe2(LmdbReader):
     """Returns each record's image (encoded, or pixels), its labels, further tensors, and a box.
 
     Labels: one number (``label_type`` 0); ``num_labels`` numbers, 1 for each listed one (1); the listed numbers (2);
-    the weight of each listed one (3); none (4).
+    the weight of each listed one (3); none (4). Kinds 1 and 3 have a last output more: the numbers that the record lists.
 
     >>> images, labels = fn.readers.caffe2(path="train_lmdb")  # doctest: +SKIP
     """
@@ -86,30 +90,33 @@ class Caffe2(LmdbReader):
         if kind != _NONE:
             specs.append(OutputSpec(FLOAT if kind == _WEIGHTED else INT32, "", 1))
         specs += [OutputSpec(NO_TYPE)] * self.args["additional_inputs"]
-        return [*specs, OutputSpec(INT32, "", 1)] if self.args["bbox"] else specs
+        return specs + [OutputSpec(INT32, "", 1)] * (self.args["bbox"] + (kind in _LISTED))
 
     def read(self, item: Entry) -> list[np.ndarray]:
         tensors = map(_tensor, _MESSAGES.parse("TensorProtos", self.value(item)).protos)
         try:
             outputs = [next(tensors)] if self.args["image_available"] else []
-            if self.args["label_type"] != _NONE:
-                outputs.append(self._labels(tensors))
+            listed = [self._listed(next(tensors))] if self.args["label_type"] != _NONE else []
+            outputs += [self._labels(labels, tensors) for labels in listed]
             outputs += [next(tensors) for _ in range(self.args["additional_inputs"] + self.args["bbox"])]
         except StopIteration:
             raise ValueError(f"The record at {self.entry_name(item)} has fewer tensors than requested") from None
-        return outputs
+        return outputs + listed if self.args["label_type"] in _LISTED else outputs
 
-    def _labels(self, tensors: Iterator[np.ndarray]) -> np.ndarray:
+    def _listed(self, labels: np.ndarray) -> np.ndarray:
+        if labels.dtype != np.int32:
+            raise ValueError(f"Unsupported label data type: {labels.dtype}")
+        return labels.reshape(-1)
+
+    def _labels(self, listed: np.ndarray, tensors: Iterator[np.ndarray]) -> np.ndarray:
         kind, count = self.args["label_type"], self.args["num_labels"]
-        listed = next(tensors)
-        if listed.dtype != np.int32:
-            raise ValueError(f"Unsupported label data type: {listed.dtype}")
         if kind == _SINGLE:
-            return listed.reshape(-1)[:1]
+            return listed[:1]
         if kind == _DENSE:
-            return listed.reshape(-1)
-        if listed.size and not 0 <= listed.min() <= listed.max() < count:
-            raise ValueError(f"The labels {listed.tolist()} are not all from 0 to {count - 1}")
+            return listed
+        outside = listed[(listed < 0) | (listed >= count)]
+        if outside.size:
+            raise ValueError(f"Label index out of bounds: {outside[0]} (num_labels: {count})")
         labels = np.zeros(count, np.float32 if kind == _WEIGHTED else np.int32)
         labels[listed] = next(tensors) if kind == _WEIGHTED else 1
         return labels
@@ -132,5 +139,8 @@ def _tensor(message: Message) -> np.ndarray:
         raise ValueError("A tensor of the record holds neither numbers nor bytes nor a string")
     extents = list(message.dims)
     if extents and math.prod(extents) != values.size:
-        raise ValueError(f"A tensor of the record has {values.size} values for the shape {extents}")
+        kind = "Image data" if values.dtype == np.uint8 else "Tensor"
+        raise ValueError(
+            f"{kind} size mismatch: {values.size} (expected: {math.prod(extents)}, of the shape {extents})"
+        )
     return values.reshape(extents) if extents else values

@@ -68,7 +68,13 @@ class MXNet(Reader):
                 required=True,
                 path=True,
             ),
-            Argument("path", "string[]", doc="Path of the RecordIO file.", required=True, path=True),
+            Argument(
+                "path",
+                "string[]",
+                doc="Paths of the RecordIO files; the index counts through them as if they were one.",
+                required=True,
+                path=True,
+            ),
         ),
         outputs=2,
         random=True,
@@ -79,24 +85,27 @@ class MXNet(Reader):
 
     def list_items(self) -> RecordTable:
         paths, indices = self.args["path"], self.args["index_path"]
-        if len(paths) != 1 or len(indices) != 1:
-            raise ValueError(
-                "RecordIO reader supports only a single index file, and a single data file, "
-                f"got {len(indices)} and {len(paths)}"
-            )
+        if len(indices) != 1:
+            raise ValueError(f"RecordIOReader supports only a single index file, got {len(indices)}")
         try:
-            starts = sorted(
-                int(line.split()[1]) for line in self.files.read_text(indices[0]).splitlines() if line.strip()
-            )
+            starts = {int(line.split()[1]) for line in self.files.read_text(indices[0]).splitlines() if line.strip()}
         except (IndexError, ValueError):
             raise ValueError(f"'{indices[0]}' does not hold a number and a record's start in each line") from None
-        self.count = len(starts)
         try:
-            bounds = np.array([*starts, self.files.size(paths[0])], np.int64)
+            begins = np.array(sorted(starts), np.int64)
         except OverflowError:
             raise ValueError(f"'{indices[0]}' names a record beyond 2^63 bytes") from None
-        self._records = RecordTable(paths, np.zeros(self.count, np.int64), bounds[:-1], np.diff(bounds))
+        self.count = len(begins)
+        self._records = self._located(paths, begins)
         return self._records
+
+    def _located(self, paths: list[str], begins: np.ndarray) -> RecordTable:
+        """The records that begin there in the files' contents one after the other."""
+        sizes = np.array([self.files.size(path) for path in paths], np.int64)
+        ends = np.cumsum(sizes)
+        files = np.minimum(np.searchsorted(ends, begins, "right"), len(paths) - 1)
+        stops = np.minimum(np.append(begins[1:], ends[-1]), ends[files])
+        return RecordTable(paths, files, begins - (ends - sizes)[files], stops - begins)
 
     def groups(self) -> tuple[int, ...]:
         return (self.count,)

@@ -3,7 +3,7 @@
 from penstock.plugin.base_iterator import LastBatchPolicy
 from penstock.plugin.pytorch import fn
 from penstock.plugin.pytorch.iterators import DALIClassificationIterator, DALIGenericIterator, DALIRaggedIterator
-from penstock.plugin.pytorch.tensors import feed_ndarray, to_torch_tensor
+from penstock.plugin.pytorch.tensors import feed_ndarray, to_torch_tensor, to_torch_type
 from penstock.python_function import TorchPythonFunction
 
 __all__ = [
@@ -15,4 +15,5 @@ __all__ = [
     "feed_ndarray",
     "fn",
     "to_torch_tensor",
+    "to_torch_type",
 ]

@@ -6,8 +6,13 @@ from typing import Any
 
 import torch
 
+from penstock.data_types import BOOL, UINT8, DALIDataType, from_numpy_dtype, numpy_dtype
 from penstock.tensors import Tensor, TensorGPU, TensorList
 from penstock.tensors.cuda import require_cupy, stream_at
+
+to_torch_type: dict[DALIDataType, torch.dtype] = {
+    dtype: getattr(torch, numpy_dtype(dtype).name) for dtype in DALIDataType if UINT8 <= dtype <= BOOL
+}
 
 
 class _Lease:
@@ -80,7 +85,7 @@ def feed_ndarray(dali_tensor: Any, arr: torch.Tensor, cuda_stream: object = None
         AssertionError: shapes or types differ.
     """
     source = dali_tensor.as_tensor() if isinstance(dali_tensor, TensorList) else dali_tensor
-    dtype = _torch_type(source)
+    dtype = to_torch_type[from_numpy_dtype(source.array.dtype)]
     if dtype != arr.dtype:
         raise AssertionError(
             "The element type of DALI Tensor/TensorList doesn't match the element type of the target PyTorch Tensor: "
@@ -93,7 +98,3 @@ def feed_ndarray(dali_tensor: Any, arr: torch.Tensor, cuda_stream: object = None
     else:
         source.copy_to_external(arr.data_ptr())
     return arr
-
-
-def _torch_type(tensor: Tensor) -> torch.dtype:
-    return getattr(torch, str(tensor.array.dtype))

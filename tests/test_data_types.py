@@ -1,0 +1,32 @@
+"""DALI's types for those of other libraries."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from penstock import types
+from penstock.types import DALIDataType, to_dali_type
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (np.float32, types.FLOAT),
+        (np.dtype("f4"), types.FLOAT),
+        ("float32", types.FLOAT),
+        ("int32", types.INT32),
+        ("bool", types.BOOL),
+        (float, types.FLOAT),
+        (bool, types.BOOL),
+        (types.UINT8, types.UINT8),
+    ],
+)
+def test_types_of_other_libraries(given: object, expected: DALIDataType) -> None:
+    assert to_dali_type(given) is expected
+
+
+@pytest.mark.parametrize("given", ["f4", "<i8", "single", "", int, None, 5, np.complex64, str])
+def test_what_is_no_type(given: object) -> None:
+    with pytest.raises(TypeError, match="could not be converted into any known DALIDataType"):
+        to_dali_type(given)
