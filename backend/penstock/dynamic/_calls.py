@@ -236,7 +236,7 @@ def _sorted_out(
             constants[name] = value
             key.append((name, kind, value))
             continue
-        if kind is list and (kinds := tuple(map(type, value))) and _PLAIN.issuperset(kinds):
+        if type(value) is list and (kinds := tuple(map(type, value))) and _PLAIN.issuperset(kinds):
             constants[name] = value.copy()
             key.append((name, kinds, tuple(value)))
             continue

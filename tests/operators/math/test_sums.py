@@ -22,3 +22,11 @@ def test_sums_in_the_type_of_bytes_wrap_around() -> None:
     data = np.arange(200, dtype=np.uint8)
     found = np.asarray(dynamic.reductions.sum(data, axes=[0], dtype=dynamic.uint8))
     assert found == data.sum(dtype=np.uint8)
+
+
+@pytest.mark.parametrize("value", [np.uint8(255), np.int8(-128)])
+@pytest.mark.parametrize("shape", [(1 << 16, 2), ((1 << 16) + 1, 1), (3, 5)])
+def test_no_sum_of_squared_bytes_is_cut_off(value: np.generic, shape: tuple[int, ...]) -> None:
+    for axes in ([0], [0, 1]):
+        found = np.asarray(dynamic.reductions.mean_square(np.full(shape, value), axes=axes))
+        assert (found == float(value) ** 2).all()

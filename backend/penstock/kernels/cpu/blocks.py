@@ -49,8 +49,10 @@ class Batch(Protocol):
     inputs: Sequence[Any]
     outputs: list[Any]
     failures: dict[int, BaseException]
-    parallel: Callable[..., None]
     num_threads: int
+
+    @property
+    def parallel(self) -> Callable[..., None]: ...
 
 
 @kernel
@@ -90,15 +92,15 @@ def copy_blocks(batch: Batch, blocks: Blocks, together: int = 1) -> None:
 
 def join_samples(batch: Batch, axis: int) -> bool:
     """Lays the inputs' elements from an axis on one after the other; whether it could, as their samples are contiguous."""
-    places = [] if batch.failures or not batch.batch_size else list(map(places_of_samples, batch.inputs))
-    sources = [known for known in places if known is not None]
-    if not sources or len(sources) < len(batch.inputs):
-        return False
     output = batch.outputs[0]
+    places = [] if batch.failures or not batch.batch_size else list(map(places_of_samples, [*batch.inputs, output]))
+    known = [own for own in places if own is not None]
+    if len(known) <= len(batch.inputs):
+        return False
+    *sources, first = known
     itemsize = output.contiguous_elements().itemsize
     sizes = [volumes(part.shapes, axis) * itemsize for part in batch.inputs]
     rows, step = volumes(batch.inputs[0].shapes, 0, axis), sum(sizes)
-    first = places_of_samples(output)
     for source, size in zip(sources, sizes):
         copy_blocks(batch, Blocks(source, first, size, step, rows, size))
         first = first + size

@@ -187,6 +187,10 @@ def widest(dtype: DALIDataType) -> DALIDataType:
     return INT64 if numpy_dtype(dtype).kind == "i" else UINT64
 
 
+# So many squares of bytes have a sum of 32 bits.
+_FEW = 1 << 16
+
+
 def mean_of(data: np.ndarray, axes: tuple[int, ...], kind: np.dtype, square: bool) -> np.ndarray:
     """The mean of the elements or of their squares, in float64 where the result is not an integer.
 
@@ -199,7 +203,12 @@ def mean_of(data: np.ndarray, axes: tuple[int, ...], kind: np.dtype, square: boo
     volumes = moments.around(data, axes) if kind.kind == "f" and not square else None
     if volumes is not None:
         return moments.sums(data, volumes).reshape(kept_extents(data.shape, axes)) / np.float64(count)
-    if square:
+    if square and data.itemsize == 1 and kind.kind == "f" and axes and data.shape[min(axes)] <= _FEW:
+        # Squares of bytes are exact in 16 bits, and so many of them in 32: that takes half the time.
+        first, *others = sorted(axes)
+        squares = np.multiply(data, data, dtype=np.uint16 if data.dtype.kind == "u" else np.int16)
+        data, axes = np.add.reduce(squares, axis=first, dtype=np.uint32), tuple(axis - 1 for axis in others)
+    elif square:
         data = data.astype(accumulator)
         data *= data
     total = folded(np.add, data, axes, dtype=accumulator)

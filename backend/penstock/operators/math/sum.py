@@ -46,7 +46,8 @@ def _sums_of_bytes(data: np.ndarray, axis: int, kind: np.dtype) -> np.ndarray:
     """The sums along an axis in the type ``kind``, of few bytes at a time in 16 bits, which takes a quarter of the time."""
     narrow = np.dtype(np.uint16 if data.dtype.kind == "u" else np.int16)
     sums = np.zeros(kept_extents(data.shape, (axis,)), kind)
+    before = (slice(None),) * axis
     for begin in range(0, data.shape[axis], _FEW):
-        part = data[(*(slice(None),) * axis, slice(begin, begin + _FEW))]
-        np.add(sums, np.add.reduce(part, axis=axis, dtype=narrow), out=sums)
+        place = (*before, slice(begin, begin + _FEW))
+        np.add(sums, np.add.reduce(data[place], axis=axis, dtype=narrow), out=sums)
     return sums

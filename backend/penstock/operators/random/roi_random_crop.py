@@ -118,13 +118,8 @@ class ROIRandomCrop(RandomOperator[None, StartRange, StartRanges]):
 
     def infer_batch(self, samples: Samples[None, StartRange, StartRanges]) -> tuple[np.ndarray, StartRanges]:
         if samples.workspace.inputs:
-            lows, highs = _ranges(samples)
-        else:
-            lows, highs = samples.derived(_ARGUMENTS, "ranges", lambda: _ranges(samples))
-        count, ndim = len(samples), lows.shape[1]
-        if len(lows) != count:
-            lows, highs = lows.repeat(count, axis=0), highs.repeat(count, axis=0)
-        return np.full((count, 1), ndim), StartRanges(lows, highs)
+            return _planned(samples)
+        return samples.derived(_ARGUMENTS, len(samples), lambda: _planned(samples))
 
     def compute_samples(self, workspace: Workspace[None, StartRange, StartRanges], shapes: Sequence[Shape]) -> None:
         from penstock.kernels.cpu.starts import draw_starts
@@ -141,6 +136,15 @@ class ROIRandomCrop(RandomOperator[None, StartRange, StartRanges]):
 
         streams = self.streams(sample.workspace, [sample.index])
         draw_starts(*streams, sample.plan.lows[None], sample.plan.highs[None], sample.outputs[0][None], False)
+
+
+def _planned(samples: Samples) -> tuple[np.ndarray, StartRanges]:
+    """The shapes of the outputs, and a range for each sample."""
+    (lows, highs), count = _ranges(samples), len(samples)
+    ndim = lows.shape[1]
+    if len(lows) != count:
+        lows, highs = lows.repeat(count, axis=0), highs.repeat(count, axis=0)
+    return np.full((count, 1), ndim), StartRanges(lows, highs)
 
 
 def _ranges(samples: Samples) -> tuple[np.ndarray, np.ndarray]:

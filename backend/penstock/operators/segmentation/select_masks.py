@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from penstock.data_types import INT32, dtype_name
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.example_data import fixed_arrays, random_arrays
+from penstock.schema.operator import Shape
 
 
 @register_operator
@@ -60,14 +63,34 @@ class SelectMasks(Operator[None, list[tuple[int, int, int]]]):
         sample.plan = [(mask, *_checked_range(mask, ranges, len(vertices))) for mask in numbers]
         return [(len(numbers), 3), (sum(end - start for _, start, end in sample.plan), vertices.shape[1])]
 
+    def compute_samples(self, workspace: Workspace[None, list[tuple[int, int, int]]], shapes: Sequence[Shape]) -> None:
+        if workspace.failures or not workspace.batch_size:
+            super().compute_samples(workspace, shapes)
+            return
+        rows: list[tuple[int, int, int]] = []
+        kept: list[np.ndarray] = []
+        for sample, vertices in zip(workspace.live, workspace.inputs[2].samples):
+            rows += self._polygons(sample.plan)
+            kept += [vertices[start:end] for _, start, end in sample.plan]
+        polygons, chosen = (batch.contiguous_elements() for batch in workspace.outputs)
+        if rows:
+            polygons[:] = np.array(rows, np.int32).reshape(-1)
+            chosen[:] = np.concatenate([part.reshape(-1) for part in kept])
+
     def compute(self, sample: Sample[None, list[tuple[int, int, int]]]) -> None:
         vertices, (polygons, kept) = sample.inputs[2], sample.outputs
-        filled = 0
-        for index, (mask, start, end) in enumerate(sample.plan):
-            stop = filled + end - start
-            polygons[index] = (index if self.args["reindex_masks"] else mask, filled, stop)
-            kept[filled:stop] = vertices[start:end]
-            filled = stop
+        rows = self._polygons(sample.plan)
+        for index, ((_, first, stop), (_, start, end)) in enumerate(zip(rows, sample.plan)):
+            polygons[index] = rows[index]
+            kept[first:stop] = vertices[start:end]
+
+    def _polygons(self, ranges: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
+        """The rows that tell where a sample's masks are among the vertices that are kept."""
+        rows, filled = [], 0
+        for index, (mask, start, end) in enumerate(ranges):
+            rows.append((index if self.args["reindex_masks"] else mask, filled, filled + end - start))
+            filled += end - start
+        return rows
 
 
 def _checked_range(mask: int, ranges: dict[int, tuple[int, int]], vertices: int) -> tuple[int, int]:
