@@ -180,8 +180,8 @@ def test_the_index_of_another_archive(tmp_path: Path, shift: int) -> None:
                 archive.addfile(member, io.BytesIO(bytes([number]) * size))
     lines = "".join(f"bin {512 + 1536 * number + shift} 700 {number}.bin\n" for number in range(4))
     (tmp_path / "a.idx").write_text(f"v1.2 4\n{lines}")
-    archive = tmp_path / ("own.tar" if shift else "other.tar")
-    _refused(_indexed("webdataset", archive, tmp_path / "a.idx"), f"'{archive}' has no file of 700 bytes there")
+    data = tmp_path / ("own.tar" if shift else "other.tar")
+    _refused(_indexed("webdataset", data, tmp_path / "a.idx"), f"'{data}' has no file of 700 bytes there")
 
 
 @pytest.mark.parametrize(
