@@ -181,7 +181,8 @@ def _combined_error(cause: type[BaseException]) -> type[OperatorError]:
 
 _CATCHABLE_CAUSES = (
     *(DeviceLostError, LimitError, DecoderTimeoutError, DecoderDiedError),
-    *(IndexError, KeyError, ValueError, TypeError, MemoryError, FileNotFoundError, NotImplementedError),
+    *(IndexError, KeyError, ValueError, TypeError, MemoryError, NotImplementedError),
+    *(FileNotFoundError, PermissionError, OSError),
 )
 
 

@@ -117,11 +117,14 @@ def _loops() -> str:
 
 def _readers() -> str:
     run = _run("readers-cpu")
+    others = ("WebDataset", "LitData")
     rows = [
         [row["work"], *(f"{times['DALI'] / times['Penstock']:.2f}" for times in (row["cpu_ms"], row["ms"]))]
+        + [f"{row['cpu_ms'][name] / row['cpu_ms']['Penstock']:.1f}" if name in row["cpu_ms"] else "" for name in others]
         for row in run["rows"]
     ]
-    return f"{_origin(run)}:\n\n{_table(['reader', 'processor time', 'time'], rows)}"
+    heads = ["reader", "processor time", "time", *(f"{name}'s loader, processor time" for name in others)]
+    return f"{_origin(run)}:\n\n{_table(heads, rows)}"
 
 
 def _memory() -> str:

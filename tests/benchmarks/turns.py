@@ -28,6 +28,8 @@ PACKAGES = (
     "simplejpeg",
     "opencv-python-headless",
     "pillow",
+    "webdataset",
+    "litdata",
 )
 Run = Callable[[], Any]
 

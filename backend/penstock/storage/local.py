@@ -24,6 +24,10 @@ def read(path: str, allocate: Allocate = fresh_memory) -> np.ndarray:
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         return _read(descriptor, 0, allocate(os.fstat(descriptor).st_size))
+    except OSError as error:
+        # Folders can be opened.
+        error.filename = path
+        raise
     finally:
         os.close(descriptor)
 

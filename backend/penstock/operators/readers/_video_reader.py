@@ -313,9 +313,19 @@ def _listed(words: list[str], place: str) -> _Source:
         raise ValueError(
             f"Incorrect format of the list file {place}: expected a path, a label, and maybe start and end"
         )
-    if int(words[1]) < 0:
-        raise ValueError(f"Label value should be >= 0 in the list file {place}, got {words[1]}")
-    return _Source(words[0], int(words[1]), (words[2], words[3]) if len(words) == 4 else None)
+    path, label, *span = words
+    if "\0" in path or not _is_number(int, label) or not all(_is_number(float, bound) for bound in span):
+        raise ValueError(f"The list file {place} has no path, label, start and end in: {' '.join(words)!r}")
+    if int(label) < 0:
+        raise ValueError(f"Label value should be >= 0 in the list file {place}, got {label}")
+    return _Source(path, int(label), (span[0], span[1]) if span else None)
+
+
+def _is_number(kind: type[int] | type[float], word: str) -> bool:
+    try:
+        return math.isfinite(kind(word))
+    except (ValueError, OverflowError):
+        return False
 
 
 def _part(span: tuple[str, str] | None, times: np.ndarray, form: str, rounding: str) -> tuple[int, int]:

@@ -55,8 +55,8 @@ class Component(NamedTuple):
 Sample = tuple["Component | None", ...]
 # In bytes: a sample's unrequested files up to this size are read along with the others.
 _MOST_BETWEEN = 1 << 14
-# In bytes: no archive is larger.
-_LARGEST = 1 << 62
+# In bytes: no archive is larger; and no file is whose header tells its size, in eleven octal digits.
+_LARGEST, _LARGEST_TOLD = 1 << 62, (1 << 33) - 1
 
 
 def list_archive(files: Files, path: str) -> Iterator[list[Component]]:
@@ -91,6 +91,8 @@ def read_index(files: Files, path: str, index_path: str) -> Iterator[list[Compon
     named = _names_files(head, index_path)
     count = _sample_count(head, index_path)
     extent = None if is_remote(path) else files.size(path)
+    # Of another archive's index, files begin elsewhere or are of other sizes.
+    checked = () if extent is None else (1, count)
     for number in range(1, count + 1):
         words = lines[number].split() if number < len(lines) else []
         if not words:
@@ -104,7 +106,22 @@ def read_index(files: Files, path: str, index_path: str) -> Iterator[list[Compon
             last = _LARGEST if extent is None else extent - 1
             if not 0 <= component.start <= last or not 0 <= component.size <= _LARGEST:
                 raise _malformed(index_path, number, f"offset is outside of the archive file '{path}'")
+            if number in checked and not _is_in_archive(files, component):
+                raise _malformed(index_path, number, f"'{path}' has no file of {component.size} bytes there")
         yield sample
+
+
+def _is_in_archive(files: Files, component: Component) -> bool:
+    """Whether the header of a file of this size precedes it in its archive."""
+    if component.start < tarfile.BLOCKSIZE:
+        return False
+    block = files.read_range(component.archive, component.start - tarfile.BLOCKSIZE, tarfile.BLOCKSIZE)
+    try:
+        header = tarfile.TarInfo.frombuf(block.tobytes(), tarfile.ENCODING, "surrogateescape")
+    except tarfile.HeaderError:
+        return False
+    # What does not fit the header is told elsewhere.
+    return header.size == component.size or component.size > _LARGEST_TOLD
 
 
 def index_lines(files: Files, path: str) -> Iterator[str]:
