@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import atexit
-import contextlib
 import json
 import logging
 import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -27,9 +25,11 @@ from penstock.serving import guardian
 from penstock.serving.control import Control, ModelState, ServerError, readable
 from penstock.serving.environment import Environment, count_gpus, describe, find_environment, installed_triton
 from penstock.serving.flags import ALL_MODELS, Flags
+from penstock.serving.guard import Guard
 from penstock.serving.installation import BACKEND, Hosted, Installation, check_stub, find_installation, lay_out
 from penstock.serving.isolation import Isolation
 from penstock.serving.mirrors import Amendment, Mirrors
+from penstock.serving.ports import choose_ports
 from penstock.serving.settings import SERVER_SETTINGS, settings_of
 from penstock.serving.shim import shim
 from penstock.serving.stub_launcher import lay_out_launcher
@@ -134,7 +134,7 @@ class LocalServer:
         self._variables: dict[str, str] = {}
         self._process: subprocess.Popen[bytes] | None = None
         self._stubs = Stubs(0)
-        self._guardian: subprocess.Popen[bytes] | None = None
+        self._guard: Guard | None = None
         self._supervisor: Supervisor | None = None
         self._folder: Path | None = None
         self._reader: threading.Thread | None = None
@@ -217,7 +217,7 @@ class LocalServer:
                 check_stub(self._installation, self._variables)
             self._backend_directory = lay_out(self._installation, self._folder, self._backends, hosted)
             self._warn_of_wrong_data(environment)
-            self._guard()
+            self._guard = Guard(self.shared_memory, self._folder)
             self._start_on_free_ports()
             if not self._allow_failures:
                 self._refuse_failures()
@@ -262,7 +262,9 @@ class LocalServer:
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
             self._folder = None
-        self._dismiss_guardian()
+        if self._guard is not None:
+            self._guard.dismiss()
+            self._guard = None
         atexit.unregister(self._stop_at_exit)
 
     def models(self) -> list[ModelState]:
@@ -390,30 +392,6 @@ class LocalServer:
         sections[BACKEND] = sections.get(BACKEND, {}) | self._settings
         return json.dumps(sections)
 
-    def _guard(self) -> None:
-        """Starts the process that cleans up if this one is killed."""
-        assert self._folder is not None
-        self._guardian = subprocess.Popen(
-            # Plain Python without packages, so that it is small and ready at once.
-            [sys.executable, "-I", "-S", guardian.__file__, str(os.getpid()), self.shared_memory, str(self._folder)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-
-    def _tell_guardian(self, word: bytes) -> None:
-        if self._guardian is not None and self._guardian.stdin is not None:
-            with contextlib.suppress(OSError):
-                self._guardian.stdin.write(word + b"\n")
-                self._guardian.stdin.flush()
-
-    def _dismiss_guardian(self) -> None:
-        if self._guardian is not None:
-            self._tell_guardian(guardian.DONE)
-            self._guardian.communicate()
-            self._guardian = None
-
     def _start_on_free_ports(self) -> None:
         tries = _STARTS if None in self._given_ports.values() else 1
         while True:
@@ -429,19 +407,7 @@ class LocalServer:
                 self._end(patience=0.0)
 
     def _take_ports(self) -> None:
-        self.ports = {}
-        for use, port in self._given_ports.items():
-            if port is not None:
-                _check_free(self.host, port, use)
-        # All are held open until every port is chosen, so that they differ.
-        held = []
-        for use, port in self._given_ports.items():
-            if port is None:
-                held.append(_bound(self.host, 0))
-                port = held[-1].getsockname()[1]
-            self.ports[use] = port
-        for one in held:
-            one.close()
+        self.ports = choose_ports(self.host, self._given_ports)
 
     def _launch(self, models: Sequence[str]) -> None:
         assert self._installation is not None
@@ -457,7 +423,8 @@ class LocalServer:
             start_new_session=True,
         )
         self._stubs = Stubs(self._process.pid)
-        self._tell_guardian(str(self._process.pid).encode())
+        if self._guard is not None:
+            self._guard.watch(self._process.pid)
         assert self._process.stdout is not None
         self._reader = threading.Thread(
             target=_copy_log,
@@ -588,29 +555,6 @@ def _variables(environment: Environment, model_host: str) -> dict[str, str]:
 
 def _name_of(flag: str) -> str:
     return flag.split("=", 1)[0]
-
-
-def _bound(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    # Like servers do: lingering connections of an earlier server don't matter.
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((host, port))
-    except OSError:
-        listener.close()
-        raise
-    return listener
-
-
-def _check_free(host: str, port: int, use: str) -> None:
-    try:
-        _bound(host, port).close()
-    except OSError as error:
-        raise ServerError(
-            f"port {port} for {use} cannot be had on {host}: {error.strerror}. "
-            f"Choose another with --{use.lower()}-port, or stop the program that uses it."
-        ) from error
 
 
 def _copy_log(source: BinaryIO, file: BinaryIO, echo: bool) -> None:

@@ -187,7 +187,7 @@ def perspective_terms(
         raise ValueError("Either `coefficients` are given, or `startpoints` and `endpoints`")
     if coefficients is not None:
         if len(coefficients) != 8:
-            raise ValueError(f"`coefficients` are eight numbers. Got {len(coefficients)}")
+            raise ValueError(f"`coefficients` must be eight numbers. Got {len(coefficients)}")
         return list(coefficients)
     assert startpoints is not None
     assert endpoints is not None

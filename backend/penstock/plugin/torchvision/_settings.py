@@ -39,7 +39,9 @@ def filter_name(interpolation: Interpolation) -> str:
     name = getattr(interpolation, "value", interpolation)
     if name in _FILTERS:
         return str(name)
-    raise ValueError(f"`interpolation` is one of {', '.join(_FILTERS)}, or Pillow's number. Got: {interpolation!r}")
+    raise ValueError(
+        f"`interpolation` must be one of {', '.join(_FILTERS)}, or Pillow's number. Got: {interpolation!r}"
+    )
 
 
 def pair_of(size: Size, name: str = "size") -> tuple[int, int]:
@@ -52,7 +54,7 @@ def pair_of(size: Size, name: str = "size") -> tuple[int, int]:
         return int(size), int(size)  # type: ignore[arg-type]
     if isinstance(size, Sequence) and not isinstance(size, str) and len(size) in (1, 2):
         return size[0], size[-1]
-    raise ValueError(f"`{name}` is a number, or height and width. Got: {size!r}")
+    raise ValueError(f"`{name}` must be a number, or height and width. Got: {size!r}")
 
 
 def range_of(value: Floats, name: str) -> tuple[float, float]:
@@ -64,9 +66,9 @@ def range_of(value: Floats, name: str) -> tuple[float, float]:
     if isinstance(value, (int, float)):
         return float(value), float(value)
     if not isinstance(value, Sequence):
-        raise TypeError(f"`{name}` is a number, or two. Got: {value!r}")
+        raise TypeError(f"`{name}` must be a number, or two. Got: {value!r}")
     if len(value) not in (1, 2) or not all(isinstance(part, (int, float)) for part in value):
-        raise ValueError(f"`{name}` is a number, or two. Got: {value!r}")
+        raise ValueError(f"`{name}` must be a number, or two. Got: {value!r}")
     return float(value[0]), float(value[-1])
 
 
@@ -78,7 +80,7 @@ def angles_of(value: Floats, name: str, counts: Sequence[int] = (2,)) -> list[fl
     """
     if isinstance(value, (int, float)):
         if value < 0:
-            raise ValueError(f"`{name}`, if it is one number, is not negative. Got: {value:g}")
+            raise ValueError(f"`{name}`, if it is one number, must not be negative. Got: {value:g}")
         return [-float(value), float(value)]
     return [float(angle) for angle in several(value, name, counts)]
 
@@ -91,9 +93,9 @@ def several(value: Sequence[_Part], name: str, counts: Sequence[int] = (2,)) -> 
     """
     wanted = " or ".join(map(str, counts))
     if not isinstance(value, Sequence):
-        raise TypeError(f"`{name}` is a sequence of {wanted}. Got: {value!r}")
+        raise TypeError(f"`{name}` must be a sequence of {wanted}. Got: {value!r}")
     if len(value) not in counts:
-        raise ValueError(f"`{name}` is a sequence of {wanted}. Got {len(value)}: {value!r}")
+        raise ValueError(f"`{name}` must be a sequence of {wanted}. Got {len(value)}: {value!r}")
     return value
 
 
@@ -104,7 +106,7 @@ def probability(value: float) -> float:
         ValueError: it is none.
     """
     if not 0.0 <= value <= 1.0:
-        raise ValueError(f"`p` is between 0 and 1. Got: {value}")
+        raise ValueError(f"`p` must be between 0 and 1. Got: {value}")
     return value
 
 
@@ -117,9 +119,9 @@ def borders_of(padding: Size) -> tuple[int, int, int, int]:
     if isinstance(padding, int):
         return padding, padding, padding, padding
     if not isinstance(padding, (list, tuple)):
-        raise TypeError(f"`padding` is a number, or a list of 1, 2 or 4. Got: {padding!r}")
+        raise TypeError(f"`padding` must be a number, or a list of 1, 2 or 4. Got: {padding!r}")
     if len(padding) not in (1, 2, 4) or not all(isinstance(border, int) for border in padding):
-        raise ValueError(f"`padding` is a number, or a list of 1, 2 or 4. Got: {padding!r}")
+        raise ValueError(f"`padding` must be a number, or a list of 1, 2 or 4. Got: {padding!r}")
     left, top, *rest = [*padding, *padding][:4] if len(padding) > 1 else [*padding] * 4
     return left, top, rest[0], rest[1]
 
@@ -140,7 +142,7 @@ def _fill(fill: Fill) -> Fill:
         return fill
     if isinstance(fill, (tuple, list)):
         return [float(value) for value in fill]
-    raise TypeError(f"`fill` is a number, a sequence or a dictionary of them. Got: {fill!r}")
+    raise TypeError(f"`fill` must be a number, a sequence or a dictionary of them. Got: {fill!r}")
 
 
 def resized_extents(extents: tuple[int, int], size: Size | None, most: int | None) -> tuple[int, int]:
@@ -158,7 +160,7 @@ def resized_extents(extents: tuple[int, int], size: Size | None, most: int | Non
     short, long = min(height, width), max(height, width)
     if size is None:
         if not isinstance(most, int):
-            raise ValueError(f"`max_size` is a number where `size` is None. Got: {most!r}")
+            raise ValueError(f"`max_size` must be a number where `size` is None. Got: {most!r}")
         sides = int(most * short / long), most
         return sides[::-1] if width <= height else sides
     wanted = [size] if isinstance(size, int) else list(size)

@@ -25,7 +25,7 @@ def _check_colours(image: Tensor, name: str) -> int:
 
 def check_factor(factor: float, name: str) -> None:
     if factor < 0:
-        raise ValueError(f"`{name}` is not negative. Got: {factor}")
+        raise ValueError(f"`{name}` must not be negative. Got: {factor}")
 
 
 def _bounded(values: Tensor, like: Tensor) -> Tensor:
@@ -47,7 +47,7 @@ def _lightness(image: Tensor) -> Tensor:
 @function_for("rgb_to_grayscale", "tensor")
 def _grey(image: Tensor, num_output_channels: int = 1) -> Tensor:
     if num_output_channels not in COLOURS:
-        raise ValueError(f"The number of channels is 1 or 3. Got: {num_output_channels}")
+        raise ValueError(f"The number of channels must be 1 or 3. Got: {num_output_channels}")
     if image.shape[-3] == 1:
         return image.clone() if num_output_channels == 1 else _tripled(image)
     grey = _lightness(image).to(image.dtype)
@@ -115,7 +115,7 @@ def _sharpness(image: Tensor, sharpness_factor: float) -> Tensor:
 @function_for("adjust_hue", "tensor", "video")
 def _hue(image: Tensor, hue_factor: float) -> Tensor:
     if not -0.5 <= hue_factor <= 0.5:
-        raise ValueError(f"`hue_factor` is in [-0.5, 0.5]. Got: {hue_factor}")
+        raise ValueError(f"`hue_factor` must be in [-0.5, 0.5]. Got: {hue_factor}")
     if _check_colours(image, "adjust_hue") == 1 or image.numel() == 0:
         return image
     hue, saturation, value = _hsv(converted(image, torch().float32, True))
@@ -169,7 +169,7 @@ def _gamma(image: Tensor, gamma: float, gain: float = 1.0) -> Tensor:
 @function_for("posterize", "tensor", "video")
 def _posterize(image: Tensor, bits: int) -> Tensor:
     if not isinstance(bits, int) or not 0 <= bits <= 8:
-        raise TypeError(f"`bits` is a number from 0 to 8. Got: {bits!r}")
+        raise TypeError(f"`bits` must be a number from 0 to 8. Got: {bits!r}")
     if image.is_floating_point():
         levels = 1 << bits
         return image.mul(levels).floor_().clamp_(0, levels - 1).mul_(1.0 / levels)
@@ -180,7 +180,7 @@ def _posterize(image: Tensor, bits: int) -> Tensor:
 @function_for("solarize", "tensor", "video")
 def _solarize(image: Tensor, threshold: float) -> Tensor:
     if threshold > most_of(image.dtype):
-        raise TypeError(f"`threshold` is at most {most_of(image.dtype)}, white. Got: {threshold}")
+        raise TypeError(f"`threshold` must be at most {most_of(image.dtype)}, white. Got: {threshold}")
     return torch().where(image >= threshold, _invert(image), image)
 
 
@@ -243,5 +243,5 @@ def _normalize(image: Tensor, mean: Sequence[float], std: Sequence[float], inpla
         torch().as_tensor(values, dtype=image.dtype, device=image.device).reshape(-1, 1, 1) for values in (mean, std)
     )
     if not spread.all():
-        raise ValueError(f"`std` is zero, which nothing is divided by. Got: {std}")
+        raise ValueError(f"`std` must not be zero, as it divides. Got: {std}")
     return (image.sub_(offset) if inplace else image - offset).div_(spread)

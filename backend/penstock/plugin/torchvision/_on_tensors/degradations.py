@@ -39,15 +39,15 @@ def blur_of(kernel_size: Size, sigma: Floats | None) -> tuple[list[int], list[fl
     """
     sizes = [kernel_size] * 2 if isinstance(kernel_size, int) else list(kernel_size)
     if len(sizes) != 2 or any(size <= 0 or size % 2 == 0 for size in sizes):
-        raise ValueError(f"`kernel_size` is one or two odd positive numbers. Got: {kernel_size!r}")
+        raise ValueError(f"`kernel_size` must be one or two odd positive numbers. Got: {kernel_size!r}")
     if sigma is None:
         return sizes, [size * 0.15 + 0.35 for size in sizes]
     if not isinstance(sigma, (int, float, list, tuple)):
-        raise TypeError(f"`sigma` is one or two numbers. Got: {sigma!r}")
+        raise TypeError(f"`sigma` must be one or two numbers. Got: {sigma!r}")
     widths = [float(sigma)] * 2 if isinstance(sigma, (int, float)) else list(sigma)
     widths = widths * 2 if len(widths) == 1 else widths
     if len(widths) != 2 or any(width <= 0 for width in widths):
-        raise ValueError(f"`sigma` is one or two positive numbers. Got: {sigma!r}")
+        raise ValueError(f"`sigma` must be one or two positive numbers. Got: {sigma!r}")
     return sizes, widths
 
 

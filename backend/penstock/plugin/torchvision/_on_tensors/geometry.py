@@ -142,7 +142,7 @@ def padded(image: Tensor, padding: Size, fill: Fill = None, padding_mode: str = 
     """A border on each side."""
     left, top, right, bottom = borders_of(padding)
     if padding_mode not in pillow.PAD_MODES:
-        raise ValueError(f"`padding_mode` is one of {', '.join(pillow.PAD_MODES)}. Got: {padding_mode!r}")
+        raise ValueError(f"`padding_mode` must be one of {', '.join(pillow.PAD_MODES)}. Got: {padding_mode!r}")
     values = [0.0] if fill is None else [fill] if isinstance(fill, (int, float)) else list(fill)
     if len(values) > 1 and padding_mode != "constant":
         raise ValueError(f"`padding_mode='{padding_mode}'` has no use for several values to fill in")

@@ -81,7 +81,7 @@ def _affine(
     center: Sequence[float] | None = None,
 ) -> Tensor:
     if scale <= 0:
-        raise ValueError(f"`scale` is positive. Got: {scale}")
+        raise ValueError(f"`scale` must be positive. Got: {scale}")
     name = _check_warp(image, interpolation, fill)
     moved = [float(distance) for distance in translate]
     terms = pillow.inverse_affine(_from_middle(center, image), float(angle), moved, scale, shears_of(shear))
@@ -207,7 +207,7 @@ def check_displacement(displacement: Tensor, height: int, width: int) -> None:
         TypeError, ValueError: it is no tensor, or of another shape.
     """
     if not isinstance(displacement, torch().Tensor):
-        raise TypeError(f"`displacement` is a tensor. Got: {type(displacement).__name__}")
+        raise TypeError(f"`displacement` must be a tensor. Got: {type(displacement).__name__}")
     if tuple(displacement.shape) != (1, height, width, 2):
         raise ValueError(f"`displacement` has the shape {(1, height, width, 2)}. Got: {tuple(displacement.shape)}")
 

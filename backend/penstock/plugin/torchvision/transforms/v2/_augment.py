@@ -47,16 +47,16 @@ class RandomErasing(RandomlyApplied):
     ) -> None:
         super().__init__(p)
         if not isinstance(value, (int, float, str, tuple, list)):
-            raise TypeError(f"`value` is a number, a sequence or 'random'. Got: {value!r}")
+            raise TypeError(f"`value` must be a number, a sequence or 'random'. Got: {value!r}")
         if isinstance(value, str) and value != "random":
             raise ValueError(f"`value`, if it is a string, is 'random'. Got: {value!r}")
         for name, bounds in (("scale", scale), ("ratio", ratio)):
             if not isinstance(bounds, Sequence):
-                raise TypeError(f"`{name}` is a sequence. Got: {bounds!r}")
+                raise TypeError(f"`{name}` must be a sequence. Got: {bounds!r}")
             if bounds[0] > bounds[1]:
                 warnings.warn(f"`{name}` goes from {bounds[0]} to {bounds[1]}, which is less", stacklevel=2)
         if scale[0] < 0 or scale[1] > 1:
-            raise ValueError(f"`scale` is within 0 and 1. Got: {scale}")
+            raise ValueError(f"`scale` must be within 0 and 1. Got: {scale}")
         self.scale, self.ratio, self.inplace = scale, ratio, inplace
         self.value: list[float] | None = None
         if not isinstance(value, str):
@@ -201,9 +201,9 @@ class JPEG(Applied):
     def __init__(self, quality: int | Sequence[int]) -> None:
         bounds = [quality, quality] if isinstance(quality, int) else several(quality, "quality")
         if any(not isinstance(bound, int) or isinstance(bound, bool) for bound in bounds):
-            raise TypeError(f"`quality` is a number, or two. Got: {quality!r}")
+            raise TypeError(f"`quality` must be a number, or two. Got: {quality!r}")
         if not 1 <= bounds[0] <= bounds[1] <= 100:
-            raise ValueError(f"`quality` is from 1 to 100. Got: {quality!r}")
+            raise ValueError(f"`quality` must be from 1 to 100. Got: {quality!r}")
         self.quality = bounds
 
     def make_params(self, flat_inputs: list[Leaf]) -> Params:

@@ -264,7 +264,7 @@ class AutoAugment(AutomaticAugmentation):
         super().__init__(interpolation, fill)
         name = getattr(policy, "value", policy)
         if name not in _POLICIES:
-            raise ValueError(f"`policy` is one of {', '.join(_POLICIES)}. Got: {policy!r}")
+            raise ValueError(f"`policy` must be one of {', '.join(_POLICIES)}. Got: {policy!r}")
         self.policy = policy
         self._pairs = _policy(_POLICIES[name])
 
@@ -298,7 +298,7 @@ class RandAugment(AutomaticAugmentation):
     ) -> None:
         super().__init__(interpolation, fill)
         if not isinstance(num_ops, int) or num_ops < 0:
-            raise ValueError(f"`num_ops` is a number, not negative. Got: {num_ops!r}")
+            raise ValueError(f"`num_ops` must be a number, not negative. Got: {num_ops!r}")
         self.num_ops, self.magnitude, self.num_magnitude_bins = num_ops, magnitude, num_magnitude_bins
 
     def augmented(self, image: Leaf, extents: tuple[int, int]) -> Leaf:
@@ -351,7 +351,7 @@ class AugMix(AutomaticAugmentation):
     ) -> None:
         super().__init__(interpolation, fill)
         if not 1 <= severity <= _PARAMETER_MAX:
-            raise ValueError(f"`severity` is from 1 to {_PARAMETER_MAX}. Got: {severity}")
+            raise ValueError(f"`severity` must be from 1 to {_PARAMETER_MAX}. Got: {severity}")
         self.severity, self.mixture_width, self.chain_depth = severity, mixture_width, chain_depth
         self.alpha, self.all_ops = alpha, all_ops
 

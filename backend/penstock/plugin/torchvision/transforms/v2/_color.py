@@ -94,15 +94,15 @@ def _range(value: Floats | None, name: str) -> tuple[float, float] | None:
     centre, least, most = (0.0, -0.5, 0.5) if name == "hue" else (1.0, 0.0, float("inf"))
     if isinstance(value, (int, float)):
         if value < 0:
-            raise ValueError(f"`{name}`, if it is one number, is not negative. Got: {value}")
+            raise ValueError(f"`{name}`, if it is one number, must not be negative. Got: {value}")
         low, high = centre - value, centre + value
         low = low if name == "hue" else max(low, 0.0)
     elif isinstance(value, Sequence) and len(value) == 2:
         low, high = float(value[0]), float(value[1])
     else:
-        raise TypeError(f"`{name}` is a number, or two. Got: {value!r}")
+        raise TypeError(f"`{name}` must be a number, or two. Got: {value!r}")
     if not least <= low <= high <= most:
-        raise ValueError(f"`{name}` is a range within {least:g} and {most:g}. Got: {low:g} to {high:g}")
+        raise ValueError(f"`{name}` must be a range within {least:g} and {most:g}. Got: {low:g} to {high:g}")
     return None if low == high == centre else (float(low), float(high))
 
 

@@ -45,7 +45,7 @@ def _applied(step: Function, sample: Nested, several: bool) -> Nested:
 
 def _check_steps(transforms: Sequence[Function]) -> Sequence[Function]:
     if not isinstance(transforms, Sequence) and not hasattr(transforms, "__getitem__"):
-        raise TypeError(f"`transforms` is a sequence of callables. Got: {type(transforms).__name__}")
+        raise TypeError(f"`transforms` must be a sequence of callables. Got: {type(transforms).__name__}")
     if not len(transforms):
         raise ValueError("`transforms` holds none: pass at least one")
     return transforms

@@ -45,10 +45,10 @@ class Resize(Applied):
         antialias: bool | None = True,
     ) -> None:
         if size is None and not isinstance(max_size, int):
-            raise ValueError(f"`max_size` is a number where `size` is None. Got: {max_size!r}")
+            raise ValueError(f"`max_size` must be a number where `size` is None. Got: {max_size!r}")
         is_list = isinstance(size, (list, tuple)) and len(size) in (1, 2)
         if size is not None and not isinstance(size, int) and not is_list:
-            raise ValueError(f"`size` is a number, one or two in a list, or None. Got: {size!r}")
+            raise ValueError(f"`size` must be a number, one or two in a list, or None. Got: {size!r}")
         self.size = [size] if isinstance(size, int) else None if size is None else list(size)
         self.interpolation = interpolation
         self.max_size = max_size
@@ -124,7 +124,7 @@ def check_padding_mode(mode: str) -> str:
         ValueError: there is no such mode.
     """
     if mode not in ("constant", "edge", "reflect", "symmetric"):
-        raise ValueError(f"`padding_mode` is constant, edge, reflect or symmetric. Got: {mode!r}")
+        raise ValueError(f"`padding_mode` must be constant, edge, reflect or symmetric. Got: {mode!r}")
     return mode
 
 

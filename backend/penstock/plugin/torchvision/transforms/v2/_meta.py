@@ -59,7 +59,7 @@ class SetClampingMode(OwnTransform):
 
     def __init__(self, clamping_mode: str | None) -> None:
         if clamping_mode not in (None, "soft", "hard"):
-            raise ValueError(f"`clamping_mode` is soft, hard or None. Got: {clamping_mode!r}")
+            raise ValueError(f"`clamping_mode` must be soft, hard or None. Got: {clamping_mode!r}")
         self.clamping_mode = clamping_mode
 
     def transform(self, inpt: Leaf, params: Params) -> Leaf:

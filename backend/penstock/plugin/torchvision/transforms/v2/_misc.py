@@ -62,7 +62,7 @@ class LinearTransformation(OwnTransform):
     def __init__(self, transformation_matrix: Tensor, mean_vector: Tensor) -> None:
         shape = tuple(transformation_matrix.shape)
         if len(shape) != 2 or shape[0] != shape[1]:
-            raise ValueError(f"`transformation_matrix` is square. Got: {shape}")
+            raise ValueError(f"`transformation_matrix` must be square. Got: {shape}")
         if mean_vector.shape[0] != shape[0]:
             raise ValueError(
                 f"`mean_vector` has {shape[0]} values, as the matrix has rows. Got: {mean_vector.shape[0]}"
@@ -122,10 +122,10 @@ class GaussianBlur(Applied):
     def __init__(self, kernel_size: int | Sequence[int], sigma: Floats = (0.1, 2.0)) -> None:
         self.kernel_size = pair_of(kernel_size, "kernel_size")
         if any(size <= 0 or size % 2 == 0 for size in self.kernel_size):
-            raise ValueError(f"`kernel_size` is odd and positive. Got: {kernel_size}")
+            raise ValueError(f"`kernel_size` must be odd and positive. Got: {kernel_size}")
         self.sigma = range_of(sigma, "sigma")
         if not 0.0 < self.sigma[0] <= self.sigma[1]:
-            raise ValueError(f"`sigma` is positive, from and to. Got: {sigma}")
+            raise ValueError(f"`sigma` must be positive, from and to. Got: {sigma}")
 
     def make_params(self, flat_inputs: list[Leaf]) -> Params:
         sigma = numbers().between(*self.sigma)
@@ -163,7 +163,7 @@ class ToDtype(OwnTransform):
     def __init__(self, dtype: DType | str | Mapping[type | str, DType | None], scale: bool = False) -> None:
         named = type(dtype).__name__ == "dtype"
         if not isinstance(dtype, (dict, str)) and not named:
-            raise ValueError(f"`dtype` is a type, its name, or a dictionary of them. Got: {dtype!r}")
+            raise ValueError(f"`dtype` must be a type, its name, or a dictionary of them. Got: {dtype!r}")
         self.dtype = dtype
         self.scale = scale
 
@@ -210,7 +210,7 @@ def labels_of(getter: LabelsGetter) -> Function:
         return _no_labels
     if callable(getter):
         return getter
-    raise ValueError(f"`labels_getter` is 'default', a function or None. Got: {getter!r}")
+    raise ValueError(f"`labels_getter` must be 'default', a function or None. Got: {getter!r}")
 
 
 def _no_labels(sample: Nested) -> None:
@@ -287,7 +287,7 @@ class SanitizeBoundingBoxes(_Sanitizing):
         super().__init__(labels_getter)
         for name, value in (("min_size", min_size), ("min_area", min_area)):
             if value < 1:
-                raise ValueError(f"`{name}` is at least 1. Got: {value}")
+                raise ValueError(f"`{name}` must be at least 1. Got: {value}")
         self.min_size, self.min_area = min_size, min_area
 
     def sound(self, values: Tensor) -> Tensor:

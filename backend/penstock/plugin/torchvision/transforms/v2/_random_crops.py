@@ -67,7 +67,7 @@ class RandomResizedCrop(Applied):
 def _rising(bounds: Sequence[float], name: str) -> Sequence[float]:
     """Two numbers; warns if the second is less."""
     if not isinstance(bounds, Sequence) or len(bounds) != 2:
-        raise TypeError(f"`{name}` is a sequence of two numbers. Got: {bounds!r}")
+        raise TypeError(f"`{name}` must be a sequence of two numbers. Got: {bounds!r}")
     if bounds[0] > bounds[1]:
         warnings.warn(f"`{name}` goes from {bounds[0]} to {bounds[1]}, which is less", stacklevel=3)
     return bounds

@@ -86,10 +86,10 @@ class RandomAffine(_Warp):
         self.degrees = angles_of(degrees, "degrees")
         self.translate = translate if translate is None else several(translate, "translate")
         if self.translate is not None and not all(0.0 <= share <= 1.0 for share in self.translate):
-            raise ValueError(f"`translate` are shares from 0 to 1. Got: {translate}")
+            raise ValueError(f"`translate` must be shares from 0 to 1. Got: {translate}")
         self.scale = scale if scale is None else several(scale, "scale")
         if self.scale is not None and min(self.scale) <= 0:
-            raise ValueError(f"`scale` are positive factors. Got: {scale}")
+            raise ValueError(f"`scale` must be positive factors. Got: {scale}")
         self.shear = shear if shear is None else angles_of(shear, "shear", (2, 4))
         self.center = center if center is None else several(center, "center")
         self._filled(fill, interpolation)
@@ -125,7 +125,7 @@ class RandomPerspective(RandomlyApplied, _Warp):
     ) -> None:
         super().__init__(p)
         if not 0 <= distortion_scale <= 1:
-            raise ValueError(f"`distortion_scale` is between 0 and 1. Got: {distortion_scale}")
+            raise ValueError(f"`distortion_scale` must be between 0 and 1. Got: {distortion_scale}")
         self.distortion_scale = distortion_scale
         self._filled(fill, interpolation)
 

@@ -424,7 +424,7 @@ def clamp_bounding_boxes(
 ) -> Tensor:
     """Boxes cut off at the image's borders."""
     if clamping_mode not in (None, "soft", "hard", "auto"):
-        raise ValueError(f"`clamping_mode` is soft, hard, auto or None. Got: {clamping_mode!r}")
+        raise ValueError(f"`clamping_mode` must be soft, hard, auto or None. Got: {clamping_mode!r}")
     if not _said(inpt, [format, canvas_size], "clamp_bounding_boxes"):
         if clamping_mode == "auto":
             raise ValueError("`clamp_bounding_boxes` of a plain tensor needs a `clamping_mode`")

@@ -1,0 +1,45 @@
+"""Has a process clean up after a server if this one is killed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from penstock.serving import guardian
+
+
+class Guard:
+    """The process that cleans up, from here.
+
+    Args:
+        shared_memory: what the names of the server's shared memory begin with.
+        folder: of the server, to be removed.
+    """
+
+    def __init__(self, shared_memory: str, folder: Path) -> None:
+        self._process = subprocess.Popen(
+            # Plain Python without packages, so that it is small and ready at once.
+            [sys.executable, "-I", "-S", guardian.__file__, str(os.getpid()), shared_memory, str(folder)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+    def watch(self, group: int) -> None:
+        """From now on it ends this process group, and no earlier one."""
+        self._tell(str(group).encode())
+
+    def dismiss(self) -> None:
+        """Nothing is left to clean up."""
+        self._tell(guardian.DONE)
+        self._process.communicate()
+
+    def _tell(self, word: bytes) -> None:
+        assert self._process.stdin is not None
+        with contextlib.suppress(OSError):
+            self._process.stdin.write(word + b"\n")
+            self._process.stdin.flush()
