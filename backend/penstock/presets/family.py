@@ -83,8 +83,11 @@ class Family:
     """Attributes that a family's classes differ in, and that no configuration sets."""
     kind: ClassVar[str] = "images"
     """What the input is, and is called: `images`, `videos` or `audio`."""
-    on_host: ClassVar[bool] = False
-    """The host computes, also where the outputs are to lie on a GPU: there are no kernels that give the same."""
+
+    @property
+    def on_host(self) -> bool:
+        """The host computes, also where the outputs are to lie on a GPU: there are no kernels that give the same."""
+        return False
 
     @property
     def outputs(self) -> tuple[str, ...]:

@@ -169,6 +169,11 @@ class GemmaFamily(FixedFamily):
     def concatenated(self) -> tuple[str, ...]:
         return (PIXELS,) if self.do_pan_and_scan else ()
 
+    @property
+    def on_host(self) -> bool:
+        # Parts of images are cut there.
+        return self.do_pan_and_scan
+
     def check(self, backend: str) -> None:
         super().check(backend)
         if self.do_pan_and_scan and not self.do_resize:
