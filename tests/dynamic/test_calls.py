@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import threading
 import traceback
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ pytestmark = pytest.mark.every_case
 
 
 def test_modes_are_entered_in_turn() -> None:
-    assert EvalMode.current() is EvalMode.eager
+    assert EvalMode.current() is EvalMode.default is EvalMode.eager
     with EvalMode.deferred:
         with EvalMode.sync_full:
             assert EvalMode.current() is EvalMode.sync_full
@@ -82,7 +83,7 @@ def test_data_that_may_change_is_used_at_once() -> None:
 
 def test_wrong_arguments() -> None:
     image = dynamic.zeros(shape=(4, 4, 3))
-    with pytest.raises(TypeError, match=r"dynamic\.flip\(\).*horisontal.*horizontal"):
+    with pytest.raises(TypeError, match=r"^flip\(\).*horisontal.*horizontal"):
         dynamic.flip(image, horisontal=1)
     with pytest.raises(TypeError, match="'dtype'"):
         dynamic.cast(image)
@@ -175,3 +176,23 @@ def test_a_context_is_one_thread_s() -> None:
         thread.start()
         thread.join()
     assert "EvalContext" in str(errors[0])
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (lambda: dynamic.resize(), "resize() missing 1 required positional argument: 'input'"),
+        (lambda: dynamic.cat(), "cat() missing 1 required positional argument: 'input_0'"),
+        (lambda: dynamic.crop([1], (2, 2)), "crop() takes 1 positional argument but 2 were given"),
+        (lambda: dynamic.resize([1], None), "resize() takes 1 positional argument but 2 were given"),
+        (lambda: dynamic.slice([1], [0], [1], [2]), "slice() takes from 1 to 3 positional arguments but 4 were given"),
+        (lambda: dynamic.resize([1], foo=2), "resize() got an unexpected keyword argument 'foo'"),
+        (lambda: dynamic.copy([1], preserve=True), "copy() got an unexpected keyword argument 'preserve'"),
+        (lambda: dynamic.random.uniform(seed=5), "uniform() got an unexpected keyword argument 'seed'"),
+        (lambda: dynamic.zeros(shape=1, rng=None), "zeros() got an unexpected keyword argument 'rng'"),
+    ],
+)
+def test_calls_that_no_signature_allows(call: Callable[[], object], told: str) -> None:
+    with EvalMode.deferred, pytest.raises(TypeError) as refused:
+        call()
+    assert str(refused.value).startswith(told)

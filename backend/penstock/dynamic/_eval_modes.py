@@ -28,6 +28,7 @@ class EvalMode(Enum):
 
     deferred = 1
     eager = 2
+    default = eager
     sync_cpu = 3
     sync_full = 4
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import ClassVar, TypedDict
@@ -484,10 +485,15 @@ def _make_class(schema: Schema, base: type, root: str, face: Face, name: str | N
 
 
 def _make_function(face: Face, made: object) -> Callable[..., Outcome]:
+    path, _, name = face.schema.fn_path.rpartition(".")
+    least, most = _input_counts(face.schema)
+    known = _accepted(face.schema)
+
     def function(*inputs: object, batch_size: int | None = None, device: object = None, **arguments: object) -> Outcome:
+        if not least <= len(inputs) <= most or not known.issuperset(arguments):
+            raise _miscalled(face.schema, name, len(inputs), [own for own in arguments if own not in known])
         return call(face, inputs, arguments, batch_size, device)
 
-    path, _, name = face.schema.fn_path.rpartition(".")
     function.__name__ = function.__qualname__ = name
     function.__module__ = f"{_ROOT}.{path}" if path else _ROOT
     function.__doc__ = documentation(face.schema)
@@ -497,6 +503,40 @@ def _make_function(face: Face, made: object) -> Callable[..., Outcome]:
     }.items():
         setattr(function, attribute, value)
     return function
+
+
+def _input_counts(schema: Schema) -> tuple[int, float]:
+    """The least and the greatest number of inputs that a call can have."""
+    if schema.variadic:
+        return max(schema.min_input_count, 1), math.inf
+    return schema.min_input_count, len(schema.inputs)
+
+
+def _accepted(schema: Schema) -> frozenset[str]:
+    """The arguments that a call can have; random operators draw their seeds from ``rng``."""
+    if schema.random:
+        return frozenset(schema.all_arguments) - _PIPELINE_ONLY - {"seed"} | {"rng"}
+    return frozenset(schema.all_arguments) - _PIPELINE_ONLY
+
+
+def _miscalled(schema: Schema, name: str, count: int, unknown: Sequence[str]) -> TypeError:
+    """What Python itself would say of a function with these parameters."""
+    if unknown:
+        why = "" if unknown[0] in schema.all_arguments else f". {schema.unknown_argument(unknown[0]).args[0]}"
+        return TypeError(f"{name}() got an unexpected keyword argument {unknown[0]!r}{why}")
+    least, most = _input_counts(schema)
+    if count < least:
+        inputs = [f"input_{index}" if schema.variadic else schema.inputs[index].name for index in range(count, least)]
+        missing = " and ".join(map(repr, inputs))
+        return TypeError(f"{name}() missing {_plural(least - count, 'required positional argument')}: {missing}")
+    takes = (
+        _plural(int(most), "positional argument") if least == most else f"from {least} to {most} positional arguments"
+    )
+    return TypeError(f"{name}() takes {takes} but {count} {'was' if count == 1 else 'were'} given")
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def _signature(schema: Schema) -> inspect.Signature:
