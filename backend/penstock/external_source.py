@@ -162,7 +162,7 @@ def _check_sequential(prefetch_queue_depth: int | None, bytes_per_sample_hint: o
     for name, value in given.items():
         if value is not None:
             raise ValueError(
-                f"The argument `{name}` is valid only for parallel external sources (with `parallel=True`)"
+                f"The argument `{name}` is valid only for parallel external sources (when ``parallel`` is True)."
             )
 
 
@@ -179,7 +179,7 @@ def _source_of(
 ) -> Source | None:
     if source is None:
         if cycle is not None and cycle is not False:
-            raise ValueError("The `cycle` argument is only valid for iterable `source`")
+            raise ValueError("`cycle` argument is only valid for iterable `source`")
         if parallel:
             raise ValueError("The argument `parallel` can only be specified with a `source`")
         return None

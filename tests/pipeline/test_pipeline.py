@@ -253,3 +253,56 @@ def test_writing_the_graph(tmp_path: Path) -> None:
     with pytest.warns(DeprecationWarning, match='The argument "show_ids" is deprecated'):
         pipe.save_graph_to_dot_file(str(tmp_path / "graph.dot"), show_ids=True)
     assert (tmp_path / "graph.dot").exists()
+
+
+@pytest.mark.parametrize(
+    ("described", "error", "told"),
+    [
+        (
+            {"output_dtype": 3},
+            TypeError,
+            "`output_dtype` must be either: a value from penstock.types.DALIDataType, a list of these or None. "
+            "Found type: <class 'int'>.",
+        ),
+        (
+            {"output_dtype": [types.FLOAT, "float"]},
+            TypeError,
+            "`output_dtype` must be either: a value from penstock.types.DALIDataType, a list of these or None. "
+            "Found type <class 'str'> in the list.",
+        ),
+        (
+            {"output_dtype": types.NO_TYPE},
+            ValueError,
+            f"`output_dtype` can't be a types.NO_TYPE. Found value: {types.NO_TYPE}.",
+        ),
+        (
+            {"output_ndim": "a"},
+            TypeError,
+            "`output_ndim` must be either: an int, a list of ints or None. Found type: <class 'str'>.",
+        ),
+        ({"output_ndim": [2, -1]}, ValueError, "`output_ndim` must be non-negative. Found value -1 in the list."),
+    ],
+)
+def test_descriptions_of_outputs_are_checked_in_dalis_words(
+    described: dict[str, object], error: type[Exception], told: str
+) -> None:
+    with pytest.raises(error) as refused:
+        Pipeline(1, 1, None, **described)
+    assert str(refused.value) == told
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "told"),
+    [
+        ({"cycle": True}, ValueError, "`cycle` argument is only valid for iterable `source`"),
+        (
+            {"source": lambda: 1, "prefetch_queue_depth": 3},
+            ValueError,
+            "The argument `prefetch_queue_depth` is valid only for parallel external sources (when ``parallel`` is True).",
+        ),
+    ],
+)
+def test_sources_are_refused_in_dalis_words(options: dict[str, object], error: type[Exception], told: str) -> None:
+    with pytest.raises(error) as refused:
+        fn.external_source(**options)
+    assert str(refused.value).startswith(told)

@@ -26,6 +26,7 @@ import numpy as np
 
 from penstock import pickling
 from penstock.data_types import BatchInfo, SampleInfo
+from penstock.errors import as_imported
 from penstock.runtime.settings import PipelineSettings
 from penstock.runtime.shared_arrays import Arrays, SharedMemory, fetched, mapped
 from penstock.runtime.sources import Source, is_generator_function
@@ -214,10 +215,12 @@ class ParallelSource(Source):
         # The round through the source: prefetched calls belong to one, and end with it.
         self._round = 0
         if not self.is_iterable and not self.takes_info:
+            info = as_imported("penstock.types")
             raise TypeError(
-                "Callable passed to External Source in parallel mode (when `parallel=True`) must accept exactly one argument: a "
-                "SampleInfo, or with `batch=True` the batch's number or BatchInfo. Got a callable that does not accept arguments "
-                "instead."
+                "Callable passed to External Source in parallel mode (when `parallel=True`) must accept exactly one argument: "
+                f"`{info}.SampleInfo` if run with `batch=False` or either `{info}.BatchInfo` or integer that "
+                "represents the index of the batch within the epoch if `batch=True`. Got a callable that does not accept "
+                "arguments instead."
             )
         if self.is_iterable and not self.batch:
             what = "a generator function" if is_generator_function(self.source) else "an iterable"

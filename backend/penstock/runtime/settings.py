@@ -8,6 +8,7 @@ from enum import Enum
 from typing import Any
 
 from penstock.data_types import DALIDataType
+from penstock.errors import as_imported
 from penstock.kernels.codecs.decoding import ISOLATION_MODES, Decoding
 from penstock.kernels.codecs.limits import UNLIMITED, Limits
 from penstock.schema.tolerance import RAISE, check_policy
@@ -188,19 +189,28 @@ def _queue_depths(depth: object) -> tuple[int, int]:
     )
 
 
+# How DALI's messages call the types of descriptions of outputs, one and several.
+_DESCRIBED = {
+    DALIDataType: "a value from {types}.DALIDataType, a list of these",
+    int: "an int, a list of ints",
+    str: "a string, a list of strings",
+}
+
+
 def _check_outputs(name: str, value: object, kind: type) -> None:
+    several = isinstance(value, (list, tuple))
+    colon, place = ("", " in the list.") if several else (":", ".")
     item: Any
-    for item in list(value) if isinstance(value, (list, tuple)) else [value]:
+    for item in value if isinstance(value, (list, tuple)) else [value]:
         if item is None:
             continue
-        if kind is int and isinstance(item, int) and item < 0:
-            raise ValueError(f"`{name}` must be non-negative. Found value: {item}.")
         if not isinstance(item, kind):
-            raise TypeError(
-                f"`{name}` must be either: a value of {kind.__name__}, a list of these or None. Found: {item!r}."
-            )
+            described = _DESCRIBED[kind].format(types=as_imported("penstock.types"))
+            raise TypeError(f"`{name}` must be either: {described} or None. Found type{colon} {type(item)}{place}")
+        if isinstance(item, int) and kind is int and item < 0:
+            raise ValueError(f"`{name}` must be non-negative. Found value{colon} {item}{place}")
         if item == DALIDataType.NO_TYPE and kind is DALIDataType:
-            raise ValueError(f"`{name}` can't be a types.NO_TYPE. Found value: {item}.")
+            raise ValueError(f"`{name}` can't be a types.NO_TYPE. Found{'' if several else ' value:'} {item}{place}")
 
 
 def _broadcast(name: str, value: object, count: int) -> list[Any]:
