@@ -265,7 +265,11 @@ class SplitFamily(_TileFamily):
         tiles = fn.image_tiles(
             *pictures, tile=tile, whole_at="last", alone=False, **self.normalizing(backend), name=PIXELS
         )
-        return tiles, fn.ones_like(tiles[:, 0], dtype=types.INT64, name=_MASK)
+        channel = tiles[:, 0]
+        if data.device == "gpu":
+            # What the host fills would be copied, and is larger than the files: here the GPU makes it.
+            return tiles, fn.cast(channel == channel, dtype=types.INT64, name=_MASK)
+        return tiles, fn.ones_like(channel, dtype=types.INT64, name=_MASK)
 
     def fit(self, height: int, width: int) -> Fit:
         """The size that an image is given before it is cut."""
