@@ -18,7 +18,11 @@ _MODES = ("L", "LA", "P", "RGB", "RGBA")
 def encoded(mode: str = "RGB", size: tuple[int, int] = (30, 20), **options: object) -> bytes:
     """A PNG of ``size`` (width, height)."""
     file = io.BytesIO()
-    Image.new(mode, size, 1).save(file, "PNG", **options)
+    image = Image.new(mode, size, 1)
+    if mode == "P":
+        # Of fewer colours, Pillow would pack several pixels into a byte.
+        image.putpalette(bytes(range(256)) * 3)
+    image.save(file, "PNG", **options)
     return file.getvalue()
 
 

@@ -8,6 +8,7 @@ import os
 import re
 import struct
 import tarfile
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -326,6 +327,14 @@ def test_a_file_that_shrinks_while_it_is_read(tmp_path: Path, reader: str) -> No
 
 
 @pytest.fixture
+def shared_folder() -> Iterator[Path]:
+    """A folder that other users reach, too: those above `tmp_path` are its owner's alone."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        yield Path(folder)
+
+
+@pytest.fixture
 def unprivileged() -> Iterator[None]:
     """Whoever runs the tests, files without permissions cannot be read."""
     user = os.geteuid()
@@ -336,23 +345,20 @@ def unprivileged() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("reader", ["file", "file_root", "tfrecord", "mxnet", "webdataset", "numpy", "video"])
-def test_files_without_permission(tmp_path: Path, reader: str, request: pytest.FixtureRequest) -> None:
-    data, index = tmp_path / "classes" / "a.bin", tmp_path / "a.idx"
+def test_files_without_permission(shared_folder: Path, reader: str, request: pytest.FixtureRequest) -> None:
+    data, index = shared_folder / "classes" / "a.bin", shared_folder / "a.idx"
     data.parent.mkdir()
     data.touch()
     write_records(reader, data, index, 1000)
     readers = {
         "file": lambda: fn.readers.file(files=[str(data)])[0],
-        "file_root": lambda: fn.readers.file(file_root=str(tmp_path), file_filters=["*.bin"])[0],
+        "file_root": lambda: fn.readers.file(file_root=str(shared_folder), file_filters=["*.bin"])[0],
         "numpy": lambda: fn.readers.numpy(files=[str(data)]),
         "video": lambda: fn.experimental.readers.video(filenames=[str(data)], sequence_length=2),
     }
     pipe = _reading(readers.get(reader) or _indexed(reader, data, index))
     refused = data.parent if reader == "file_root" else data
     refused.chmod(0)
-    # The folder of the tests is its owner's alone.
-    for folder in data.parents[1:4]:
-        folder.chmod(0o755)
     request.getfixturevalue("unprivileged")
     with pytest.raises(PermissionError, match=re.escape(f"Permission denied: '{refused}'")):
         pipe.run()
