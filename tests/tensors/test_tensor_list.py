@@ -183,3 +183,12 @@ def test_enumerations_are_no_real_numbers(value: Any, dtype: types.DALIDataType)
         pipe.set_outputs(fn.cast(value, dtype=dtype))
     with pytest.raises(RuntimeError, match="Enums can only participate in casts with integral types"):
         pipe.run()
+
+
+def test_broadcast() -> None:
+    batch = TensorListCPU.broadcast(TensorCPU(np.arange(3), layout="W"), 2)
+    assert [np.asarray(sample).tolist() for sample in batch] == [[0, 1, 2]] * 2
+    assert batch.layout() == "W"
+    assert len(TensorListCPU.broadcast(np.arange(3), 0)) == 0
+    with pytest.raises(ValueError, match=r"number of samples can't be negative. Got: -1"):
+        TensorListCPU.broadcast(np.arange(3), -1)

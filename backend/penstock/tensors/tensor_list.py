@@ -459,6 +459,8 @@ class TensorListCPU(TensorList):
     @staticmethod
     def broadcast(tensor: object, num_samples: int) -> TensorListCPU:
         """A batch in which every sample is the same tensor."""
+        if num_samples < 0:
+            raise ValueError(f"The number of samples can't be negative. Got: {num_samples}.")
         array = host_view(tensor)
         layout = tensor.layout() if isinstance(tensor, Tensor) else ""
         dtype = tensor.dtype if isinstance(tensor, Tensor) else from_numpy_dtype(array.dtype)
@@ -658,6 +660,8 @@ class TensorListGPU(TensorList):
     @staticmethod
     def broadcast(tensor: object, num_samples: int) -> TensorListGPU:
         """A batch in which every sample is the same tensor."""
+        if num_samples < 0:
+            raise ValueError(f"The number of samples can't be negative. Got: {num_samples}.")
         array = device_view(tensor)
         layout = tensor.layout() if isinstance(tensor, Tensor) else ""
         dtype = tensor.dtype if isinstance(tensor, Tensor) else from_numpy_dtype(array.dtype)
