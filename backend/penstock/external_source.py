@@ -60,7 +60,7 @@ def external_source(
         layout, dtype, ndim: of the data, for each output; other data is rejected.
         blocking: a run without data waits until another thread feeds some, instead of failing.
         batch: the source returns batches; False: single samples. None: False if ``parallel``.
-        repeat_last: a run without new data uses the last batch again.
+        repeat_last: a run without new data uses the last batch again; the first one, an empty batch.
         parallel: run the callback in worker processes.
         no_copy: use fed memory without a copy; it must stay unchanged while the run needs it.
         prefetch_queue_depth: batches that worker processes prefetch.

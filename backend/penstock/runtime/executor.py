@@ -15,6 +15,7 @@ from enum import Enum, auto
 from time import perf_counter
 from typing import Any
 
+from penstock.data_types import NO_TYPE
 from penstock.errors import OperatorError, operator_error
 from penstock.runtime.batches import (
     Batch,
@@ -35,7 +36,7 @@ from penstock.schema.input_operator import InputOperator
 from penstock.schema.operator import Operator
 from penstock.schema.tolerance import RAISE, REPLACE
 from penstock.schema.workspace import Destination, SampleFailure, Workspace
-from penstock.tensors import HostPool, TensorList, TensorListGPU
+from penstock.tensors import HostPool, TensorList, TensorListCPU, TensorListGPU
 from penstock.tensors.cuda import device_lost, find_device_lost
 
 
@@ -61,6 +62,11 @@ def _finish_batches() -> None:
     """Ends prefetching threads: one inside a C++ library would abort the interpreter at its exit."""
     for executor in list(_prefetching):
         executor.finish(timeout=5)
+
+
+def _empty(device: str) -> TensorList:
+    """A batch without samples, and so without a type."""
+    return (TensorListCPU if device == "cpu" else TensorListGPU).of_samples([])
 
 
 class Executor:
@@ -482,7 +488,11 @@ class Executor:
     def _run_operator(self, step: Step, batch: Batch) -> None:
         workspace = batch.begun.pop(step.node.name, None) or self._workspace(step, batch)
         try:
-            self._attempt(step, workspace, step.operator.run)
+            if not workspace.batch_size and any(each.dtype == NO_TYPE for each in workspace.inputs):
+                # The operator could not tell the types of its outputs either.
+                workspace.outputs = [_empty(workspace.device) for _ in step.outputs]
+            else:
+                self._attempt(step, workspace, step.operator.run)
         finally:
             # Samples and workspace refer to each other: the buffers would stay in use until the next garbage collection.
             workspace.samples = []

@@ -24,7 +24,12 @@ class ExternalSource(InputOperator):
             Argument(
                 "no_copy", "bool", False, "Use the fed memory in place; it must stay unchanged until the run is over."
             ),
-            Argument("repeat_last", "bool", False, "If nothing new was fed, return the last batch again."),
+            Argument(
+                "repeat_last",
+                "bool",
+                False,
+                "If nothing new was fed, return the last batch again; at first, an empty one.",
+            ),
         ),
         stateful=True,
         aliases=(Alias("_ExternalSource", fn="_external_source"),),
@@ -105,7 +110,10 @@ class ExternalSource(InputOperator):
     def pending_batch_size(self) -> int | None:
         with self._fed:
             fed = self._queue[0] if self._queue else self._last
-        return None if fed is None else len(fed.batch)
+        if fed is None:
+            # What repeats is at first a batch without samples.
+            return 0 if self.args["repeat_last"] else None
+        return len(fed.batch)
 
     @property
     def waiting(self) -> int:
@@ -122,6 +130,8 @@ class ExternalSource(InputOperator):
             self._last = fed if self.args["repeat_last"] else None
         elif self._last is not None:
             fed = self._last
+        elif self.args["repeat_last"]:
+            fed = FedBatch(TensorListCPU.of_samples([]))
         else:
             raise IndexError(
                 "Attempted to peek the data batch that doesn't exist: feed more data to this external source before running."
