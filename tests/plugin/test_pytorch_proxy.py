@@ -63,6 +63,17 @@ def test_batches_have_the_outputs_for_their_samples(workers: int, deterministic:
         assert len(loader) == 3
 
 
+def test_a_collate_function_of_the_programs_own() -> None:
+    def collate(batch: list[tuple[Any, int]]) -> tuple[Any, list[int]]:
+        references, labels = zip(*batch)
+        return proxy._collate_dali_output_sample_ref_fn(references), list(labels)
+
+    with proxy.DALIServer(doubled(batch_size=4)) as server:
+        loader = TorchDataLoader(Numbers(server.proxy), batch_size=4, num_workers=1, collate_fn=collate)
+        for reference, labels in loader:
+            assert server.produce_data(reference).flatten().tolist() == [2.0 * label for label in labels]
+
+
 def test_batches_may_be_smaller_and_the_server_starts_by_itself() -> None:
     server = proxy.DALIServer(doubled(batch_size=5))
     loader = proxy.DataLoader(server, Numbers(server.proxy), batch_size=5, num_workers=1)

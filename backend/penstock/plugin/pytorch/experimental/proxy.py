@@ -133,7 +133,10 @@ class _Proxy:
         return DALIPipelineRunRef(batch.batch_id, is_scheduled=True, is_complete=True)
 
 
-def _collate(samples: Sequence[DALIOutputSampleRef], *, collate_fn_map: object = None) -> DALIOutputBatchRef:
+def _collate_dali_output_sample_ref_fn(
+    samples: Sequence[DALIOutputSampleRef], *, collate_fn_map: object = None
+) -> DALIOutputBatchRef:
+    """The batch of the samples; has DALI's name, by which a loader's own ``collate_fn`` calls it."""
     first = samples[0]
     batch = first.pipe_run_ref
     # Even if collation fails, the next sample starts a new batch.
@@ -147,7 +150,9 @@ def _collate(samples: Sequence[DALIOutputSampleRef], *, collate_fn_map: object =
 
 
 # PyTorch's documentation has users change this mapping, which it keeps in a private module.
-importlib.import_module("torch.utils.data._utils.collate").default_collate_fn_map[DALIOutputSampleRef] = _collate
+importlib.import_module("torch.utils.data._utils.collate").default_collate_fn_map[DALIOutputSampleRef] = (
+    _collate_dali_output_sample_ref_fn
+)
 
 
 class DALIServer:
