@@ -89,6 +89,9 @@ def test_wrong_arguments() -> None:
         dynamic.cast(image)
     with pytest.raises(ValueError, match="Inconsistent batch size"):
         dynamic.batch([1, 2]) + dynamic.batch([1, 2, 3])
+    for kind in (ValueError, RuntimeError):
+        with pytest.raises(kind, match="Inconsistent batch size"):
+            dynamic.random.uniform(range=dynamic.batch([[0, 1], [2, 3]]), batch_size=3).evaluate()
     with pytest.raises(TypeError, match="cannot be a batch"):
         dynamic.cast(image, dtype=dynamic.batch([1]))
 
