@@ -144,6 +144,14 @@ def test_threads() -> None:
         dynamic.set_num_threads(None)
     with pytest.raises(ValueError, match="at least 1"):
         dynamic.set_num_threads(0)
+    for wrong in ("2", 1.5):
+        for taking in (dynamic.set_num_threads, dynamic.ThreadPool):
+            with pytest.raises(TypeError, match="must be an integer"):
+                taking(wrong)
+    pool = dynamic.ThreadPool(np.int64(2))
+    assert (type(pool.num_threads), pool.num_threads, pool.device_id) == (int, 2, None)
+    with pytest.raises(AttributeError):
+        pool.num_threads = 3
     with pytest.raises(ValueError, match="either"):
         EvalContext(num_threads=1, thread_pool=dynamic.ThreadPool(1))
 
