@@ -43,9 +43,11 @@ def _of_two(address: int, a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None
 def evaluate(name: str, operands: Sequence[np.ndarray], out: np.ndarray) -> None:
     """Computes C's function of broadcast operands into an array of float32 or float64."""
     result = out if out.flags.c_contiguous else np.empty(out.shape, out.dtype)
-    given = [_flat(operand, result) for operand in operands]
-    run = _of_one if len(given) == 1 else _of_two
-    run(_address(name, out.dtype), *given, result.reshape(-1))
+    first, *second = (_flat(operand, result) for operand in operands)
+    if second:
+        _of_two(_address(name, out.dtype), first, second[0], result.reshape(-1))
+    else:
+        _of_one(_address(name, out.dtype), first, result.reshape(-1))
     if result is not out:
         out[...] = result
 
