@@ -21,6 +21,7 @@ __all__ = [
     "DeviceError",
     "DeviceLostError",
     "ElementTypeError",
+    "ExtentError",
     "Frame",
     "LimitError",
     "OperatorError",
@@ -94,6 +95,10 @@ class BatchError(PenstockError, ValueError):
 
 class ElementTypeError(PenstockError, TypeError):
     """Data has elements of a type that no tensor holds, such as complex numbers or text."""
+
+
+class ExtentError(PenstockError, IndexError):
+    """An index lies beyond the extent of its dimension."""
 
 
 class LimitError(PenstockError, ValueError):

@@ -92,6 +92,8 @@ def test_wrong_arguments() -> None:
     for kind in (ValueError, RuntimeError):
         with pytest.raises(kind, match="Inconsistent batch size"):
             dynamic.random.uniform(range=dynamic.batch([[0, 1], [2, 3]]), batch_size=3).evaluate()
+    with pytest.raises(ValueError, match="negative"):
+        dynamic.random.uniform(batch_size=-1)
     with pytest.raises(TypeError, match="cannot be a batch"):
         dynamic.cast(image, dtype=dynamic.batch([1]))
 

@@ -68,6 +68,12 @@ def test_samples_of_different_ranks(kind: type[Exception]) -> None:
         dynamic.batch([np.zeros((2, 2)), np.zeros(2)])
 
 
+@pytest.mark.parametrize("kind", [IndexError, RuntimeError])
+def test_indices_beyond_the_extent(kind: type[Exception]) -> None:
+    with pytest.raises(kind, match="index 2 is out of bounds"):
+        dynamic.tensor([[1, 2], [3, 4]])[2].evaluate()
+
+
 def test_numbers_that_fit_no_type() -> None:
     with pytest.raises(OverflowError, match="1099511627776"):
         dynamic.tensor([1, 2**40])

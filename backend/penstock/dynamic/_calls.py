@@ -331,6 +331,8 @@ def _as_input(item: Given, place: str | None, batch_size: int | None) -> Tensor 
 
 def _batch_size(given: int | None, values: Sequence[object]) -> int | None:
     """The size of a call's batches; raises BatchError unless they agree."""
+    if given is not None and given < 0:
+        raise BatchError(f"A batch size cannot be negative, got {given}")
     found = given
     for value in values:
         size = value.batch_size if isinstance(value, Batch) else len(value) if isinstance(value, TensorList) else None
