@@ -13,12 +13,15 @@ from dataclasses import dataclass
 from functools import cache
 
 __all__ = [
+    "BatchError",
     "CancelledError",
     "ConfinedPathError",
     "DecoderDiedError",
     "DecoderTimeoutError",
     "DeviceError",
     "DeviceLostError",
+    "ElementTypeError",
+    "ExtentError",
     "Frame",
     "LimitError",
     "OperatorError",
@@ -84,6 +87,18 @@ class DeviceLostError(DeviceError):
 
     Nothing runs on that GPU in this process any more; in a new process it may.
     """
+
+
+class BatchError(PenstockError, ValueError):
+    """Values make no batch: their number or their samples' ranks differ."""
+
+
+class ElementTypeError(PenstockError, TypeError):
+    """Data has elements of a type that no tensor holds, such as complex numbers or text."""
+
+
+class ExtentError(PenstockError, IndexError):
+    """An index lies beyond the extent of its dimension."""
 
 
 class LimitError(PenstockError, ValueError):

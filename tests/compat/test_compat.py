@@ -271,6 +271,7 @@ class _Given:
 def test_private_names_that_programs_import(installed: None) -> None:
     dali = importlib.import_module("nvidia.dali")
     assert dali.backend.__cuda_version__ > 12000
+    assert dali.backend.GetNvimgcodecVersion() in (900, -1)
     assert dali.pipeline.experimental.pipeline_def
     assert importlib.import_module("nvidia.dali._conditionals")._autograph.do_not_convert
     autograph = importlib.import_module("nvidia.dali._autograph")

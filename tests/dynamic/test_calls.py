@@ -89,6 +89,11 @@ def test_wrong_arguments() -> None:
         dynamic.cast(image)
     with pytest.raises(ValueError, match="Inconsistent batch size"):
         dynamic.batch([1, 2]) + dynamic.batch([1, 2, 3])
+    for kind in (ValueError, RuntimeError):
+        with pytest.raises(kind, match="Inconsistent batch size"):
+            dynamic.random.uniform(range=dynamic.batch([[0, 1], [2, 3]]), batch_size=3).evaluate()
+    with pytest.raises(ValueError, match="negative"):
+        dynamic.random.uniform(batch_size=-1)
     with pytest.raises(TypeError, match="cannot be a batch"):
         dynamic.cast(image, dtype=dynamic.batch([1]))
 
@@ -124,6 +129,8 @@ def test_functions_tell_their_arguments() -> None:
     assert parameters[:3] == ["shape_like", "batch_size", "device"]
     assert parameters[-1] == "rng"
     assert "seed" not in parameters
+    # What is deprecated is listed too.
+    assert {"image_type", "output_dtype"} <= set(inspect.signature(dynamic.crop).parameters)
     for function in dynamic.ops._all_functions:
         assert not [name for name in dir(function) if not name.startswith("_")]
         assert len(function.__doc__) > 20
@@ -139,6 +146,14 @@ def test_threads() -> None:
         dynamic.set_num_threads(None)
     with pytest.raises(ValueError, match="at least 1"):
         dynamic.set_num_threads(0)
+    for wrong in ("2", 1.5):
+        for taking in (dynamic.set_num_threads, dynamic.ThreadPool):
+            with pytest.raises(TypeError, match="must be an integer"):
+                taking(wrong)
+    pool = dynamic.ThreadPool(np.int64(2))
+    assert (type(pool.num_threads), pool.num_threads, pool.device_id) == (int, 2, None)
+    with pytest.raises(AttributeError):
+        pool.num_threads = 3
     with pytest.raises(ValueError, match="either"):
         EvalContext(num_threads=1, thread_pool=dynamic.ThreadPool(1))
 

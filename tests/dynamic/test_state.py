@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from pathlib import Path
 
@@ -119,6 +120,20 @@ def test_states_of_readers(folder: Path) -> None:
         reader.set_state(state)
     with pytest.raises(TypeError, match="ReaderState"):
         dynamic.readers.File(file_root=str(folder)).set_state(42)
+
+
+@pytest.mark.parametrize(("name", "own"), [("File", "file_root"), ("TFRecord", "features")])
+def test_readers_list_their_arguments(name: str, own: str) -> None:
+    parameters = inspect.signature(getattr(dynamic.readers, name)).parameters
+    assert list(parameters)[:4] == ["max_batch_size", "name", "device", "num_inputs"]
+    assert {own, "seed", "enable_checkpointing"} < set(parameters)
+    assert not {"arguments", "preserve", "feature_names"} & set(parameters)
+
+
+@pytest.mark.parametrize("wrong", ["file_rot", "batch_size", "preserve"])
+def test_readers_refuse_other_arguments(folder: Path, wrong: str) -> None:
+    with pytest.raises(TypeError, match=rf"^File\.__init__\(\) got an unexpected keyword argument '{wrong}'"):
+        dynamic.readers.File(file_root=str(folder), **{wrong: 1})
 
 
 def test_imread(folder: Path) -> None:

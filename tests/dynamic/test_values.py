@@ -53,6 +53,27 @@ def test_types_of_numbers(data: object, expected: dynamic.DType) -> None:
     assert dynamic.tensor(data).dtype == expected
 
 
+@pytest.mark.parametrize("kind", [TypeError, RuntimeError])
+@pytest.mark.parametrize("data", [np.array([1j]), "abc"])
+def test_elements_that_no_tensor_holds(data: object, kind: type[Exception]) -> None:
+    with pytest.raises(kind, match="cannot be a tensor"):
+        dynamic.tensor(data)
+    with pytest.raises(kind, match="cannot be a tensor"):
+        dynamic.batch([data])
+
+
+@pytest.mark.parametrize("kind", [ValueError, RuntimeError])
+def test_samples_of_different_ranks(kind: type[Exception]) -> None:
+    with pytest.raises(kind, match="one rank"):
+        dynamic.batch([np.zeros((2, 2)), np.zeros(2)])
+
+
+@pytest.mark.parametrize("kind", [IndexError, RuntimeError])
+def test_indices_beyond_the_extent(kind: type[Exception]) -> None:
+    with pytest.raises(kind, match="index 2 is out of bounds"):
+        dynamic.tensor([[1, 2], [3, 4]])[2].evaluate()
+
+
 def test_numbers_that_fit_no_type() -> None:
     with pytest.raises(OverflowError, match="1099511627776"):
         dynamic.tensor([1, 2**40])

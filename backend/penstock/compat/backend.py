@@ -21,6 +21,7 @@ from penstock.compat.memory import (
     SetHostBufferShrinkThreshold,
 )
 from penstock.compat.op_schema import GetSchema, OpSchema, TryGetSchema
+from penstock.kernels.codecs.nvimgcodec.library import VERSION, library
 from penstock.tensors import TensorCPU, TensorGPU, TensorListCPU, TensorListGPU, cuda
 from penstock.tensors.tensor import DLDeviceType
 
@@ -34,6 +35,7 @@ __all__ = [
     "GetHostBufferGrowthFactor",
     "GetHostBufferShrinkThreshold",
     "GetNppVersion",
+    "GetNvimgcodecVersion",
     "GetNvjpegVersion",
     "GetOpenCVVersion",
     "GetSchema",
@@ -93,6 +95,12 @@ def GetCudaVersion() -> int:
 def GetNvjpegVersion() -> int:
     """-1: nvJPEG is only used through nvImageCodec."""
     return -1
+
+
+def GetNvimgcodecVersion() -> int:
+    """The version of nvImageCodec that is used, 900 for 0.9; -1 if it is not installed."""
+    major, minor = VERSION
+    return -1 if library() is None else 1000 * major + 100 * minor
 
 
 def GetNppVersion() -> int:

@@ -20,6 +20,7 @@ from penstock.dynamic._invariants import unmarked
 from penstock.dynamic._pending import Result, Work, deferred, evaluated
 from penstock.dynamic._tensor import Tensor, require_torch
 from penstock.dynamic._value import Value
+from penstock.errors import BatchError
 from penstock.tensors import TensorCPU, TensorList, TensorListCPU, TensorListGPU
 from penstock.tensors.formatting import batch_text
 from penstock.tensors.tensor import check_layout
@@ -165,7 +166,7 @@ class Batch(Value):
             sample = item if isinstance(item, Tensor) and _fits(item, dtype, device, layout, copy) else None
             sample = Tensor(item, dtype, device, layout, copy=copy) if sample is None else sample
             if samples and samples[0] is not None and sample.ndim != samples[0].ndim:
-                raise ValueError(
+                raise BatchError(
                     f"The samples of a batch have one rank: the first has {samples[0].ndim} dimensions, the one at index "
                     f"{index} has {sample.ndim}"
                 )

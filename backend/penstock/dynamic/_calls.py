@@ -20,7 +20,7 @@ from penstock.dynamic._invariants import all_unmarked
 from penstock.dynamic._rngs import STATE_WORDS, chosen_rng
 from penstock.dynamic._tensor import Tensor
 from penstock.dynamic._value import Value
-from penstock.errors import OperatorError
+from penstock.errors import BatchError, OperatorError
 from penstock.schema import Schema
 from penstock.tensors import TensorCPU, TensorList
 
@@ -330,13 +330,15 @@ def _as_input(item: Given, place: str | None, batch_size: int | None) -> Tensor 
 
 
 def _batch_size(given: int | None, values: Sequence[object]) -> int | None:
-    """The size of a call's batches; raises ValueError unless they agree."""
+    """The size of a call's batches; raises BatchError unless they agree."""
+    if given is not None and given < 0:
+        raise BatchError(f"A batch size cannot be negative, got {given}")
     found = given
     for value in values:
         size = value.batch_size if isinstance(value, Batch) else len(value) if isinstance(value, TensorList) else None
         if size is None:
             continue
         if found is not None and found != size:
-            raise ValueError(f"Inconsistent batch size: {size} samples where {found} are expected")
+            raise BatchError(f"Inconsistent batch size: {size} samples where {found} are expected")
         found = size
     return found

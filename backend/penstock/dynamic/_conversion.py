@@ -9,6 +9,7 @@ import numpy as np
 
 from penstock.data_types import DALIDataType, enum_type, from_numpy_dtype
 from penstock.dynamic._dtypes import DType, Kind, array_dtype
+from penstock.errors import ElementTypeError
 from penstock.tensors import Tensor, TensorCPU, TensorGPU, TensorList, TensorListCPU, TensorListGPU
 from penstock.tensors.tensor import check_layout, device_view
 
@@ -43,11 +44,15 @@ def of_array(data: Array, layout: str) -> Tensor:
     if is_on_gpu(data):
         return TensorGPU(device_view(data), layout)
     array = _host_array(data)
-    try:
-        from_numpy_dtype(array.dtype)
-    except TypeError as error:
-        raise TypeError(f"An array of type {array.dtype} cannot be a tensor: {error}") from None
+    _element_type(array)
     return TensorCPU.of_array(np.ascontiguousarray(array).reshape(array.shape), check_layout(layout, array.ndim))
+
+
+def _element_type(array: np.ndarray) -> DALIDataType:
+    try:
+        return from_numpy_dtype(array.dtype)
+    except TypeError as error:
+        raise ElementTypeError(f"An array of type {array.dtype} cannot be a tensor: {error}") from None
 
 
 def _host_array(data: Array) -> np.ndarray:
@@ -86,7 +91,7 @@ def of_numbers(data: object, dtype: DType | None) -> tuple[np.ndarray, DALIDataT
             array = _narrowed(array)
     elif array.dtype == np.float64:
         array = array.astype(np.float32)
-    return array, from_numpy_dtype(array.dtype)
+    return array, _element_type(array)
 
 
 def _enumerated(array: np.ndarray, data: object) -> np.ndarray:

@@ -157,11 +157,11 @@ def dtype(like: DTypeLike) -> DType:
     return DType.from_fw_type(like)
 
 
-def type_id(like: DType | DALIDataType) -> DALIDataType:
+def type_id(dtype: DType | DALIDataType) -> DALIDataType:
     """The number of a type in pipelines; raises ValueError if it has none."""
-    found = like.type_id if isinstance(like, DType) else like
+    found = dtype.type_id if isinstance(dtype, DType) else dtype
     if not isinstance(found, DALIDataType):
-        raise ValueError(f"Invalid dtype: {like!r}")
+        raise ValueError(f"Invalid dtype: {dtype!r}")
     return found
 
 

@@ -11,6 +11,7 @@ from penstock.dynamic._conversion import Array, sample_list
 from penstock.dynamic._devices import Device
 from penstock.dynamic._eval_contexts import EvalContext
 from penstock.dynamic._faculties import Given, Outcome
+from penstock.errors import ExtentError
 from penstock.tensors import TensorCPU, TensorGPU, TensorList
 
 
@@ -43,7 +44,10 @@ class Part:
         storage = self._whole.storage
         array = storage.array
         indices = tuple(map(_position, self._indices))
-        part = array[(*indices, Ellipsis) if Ellipsis not in indices else indices]
+        try:
+            part = array[(*indices, Ellipsis) if Ellipsis not in indices else indices]
+        except IndexError as error:
+            raise ExtentError(str(error)) from None
         layout = _kept(storage.layout(), indices)
         if isinstance(storage, TensorCPU):
             part = np.ascontiguousarray(part).reshape(part.shape)

@@ -143,6 +143,10 @@ class Reader:
         **arguments: object,
     ) -> None:
         """Makes the reader; the class tells of its arguments."""
+        schema = self._face.schema
+        for key in arguments:
+            if key not in schema.all_arguments or key in _PIPELINE_ONLY:
+                raise _unexpected(schema, f"{type(self).__name__}.__init__", key)
         self._batch_size, self._name = unmarked(max_batch_size), name
         self._device: Device | None = as_device(unmarked(device))
         self._backend = self._face.backend(self._device, ())
@@ -424,12 +428,15 @@ class _TFRecord(Reader):
         num_inputs: int | None = None,
         *,
         features: Mapping[str, Feature],
+        enable_checkpointing: bool = False,
         **arguments: Given,
     ) -> None:
         """Makes the reader; ``features`` names its outputs."""
         self._features = dict(all_unmarked(features))
         own: dict[str, Given] = {"feature_names": list(self._features), "features": list(self._features.values())}
-        super().__init__(max_batch_size, name, device, num_inputs, **own, **arguments)
+        super().__init__(
+            max_batch_size, name, device, num_inputs, enable_checkpointing=enable_checkpointing, **own, **arguments
+        )
 
     def _named(self, outputs: Sequence[Outcome]) -> Outcome:
         return dict(zip(self._features, outputs))
@@ -473,6 +480,7 @@ def _publish_reader(schema: Schema) -> None:
     if schema.name == "readers__TFRecord":
         schema, base = find_schema("readers___TFRecord"), _TFRecord
     made = _make_class(schema, base, _ROOT, Face(schema, schema.fn_path), "TFRecord" if base is _TFRecord else None)
+    made.__signature__ = _reader_signature(base, schema)
     _all_ops.append(made)
     setattr(submodule(_ROOT, ".".join(schema.module)), made.__name__, made)
 
@@ -522,8 +530,7 @@ def _accepted(schema: Schema) -> frozenset[str]:
 def _miscalled(schema: Schema, name: str, count: int, unknown: Sequence[str]) -> TypeError:
     """What Python itself would say of a function with these parameters."""
     if unknown:
-        why = "" if unknown[0] in schema.all_arguments else f". {schema.unknown_argument(unknown[0]).args[0]}"
-        return TypeError(f"{name}() got an unexpected keyword argument {unknown[0]!r}{why}")
+        return _unexpected(schema, name, unknown[0])
     least, most = _input_counts(schema)
     if count < least:
         inputs = [f"input_{index}" if schema.variadic else schema.inputs[index].name for index in range(count, least)]
@@ -533,6 +540,11 @@ def _miscalled(schema: Schema, name: str, count: int, unknown: Sequence[str]) ->
         _plural(int(most), "positional argument") if least == most else f"from {least} to {most} positional arguments"
     )
     return TypeError(f"{name}() takes {takes} but {count} {'was' if count == 1 else 'were'} given")
+
+
+def _unexpected(schema: Schema, name: str, argument: str) -> TypeError:
+    why = "" if argument in schema.all_arguments else f". {schema.unknown_argument(argument).args[0]}"
+    return TypeError(f"{name}() got an unexpected keyword argument {argument!r}{why}")
 
 
 def _plural(count: int, noun: str) -> str:
@@ -547,17 +559,28 @@ def _signature(schema: Schema) -> inspect.Signature:
     if schema.variadic:
         parameters.append(inspect.Parameter("inputs", inspect.Parameter.VAR_POSITIONAL))
     parameters += [inspect.Parameter(name, _KEYWORD, default=None) for name in ("batch_size", "device")]
-    for argument in sorted(shown_arguments(schema), key=lambda own: own.name):
-        if (
-            argument.deprecated is None
-            and argument.name not in _PIPELINE_ONLY
-            and not (schema.random and argument.name == "seed")
-        ):
-            default = inspect.Parameter.empty if argument.required else None
-            parameters.append(inspect.Parameter(argument.name, _KEYWORD, default=default))
+    parameters += [own for own in _keywords(schema) if not (schema.random and own.name == "seed")]
     if schema.random:
         parameters.append(inspect.Parameter("rng", _KEYWORD, default=None))
     return inspect.Signature(parameters)
+
+
+def _keywords(schema: Schema) -> list[inspect.Parameter]:
+    """The operator's own arguments, in order of name."""
+    return [
+        inspect.Parameter(own.name, _KEYWORD, default=inspect.Parameter.empty if own.required else None)
+        for own in sorted(shown_arguments(schema), key=lambda own: own.name)
+        if own.name not in _PIPELINE_ONLY
+    ]
+
+
+def _reader_signature(base: type[Reader], schema: Schema) -> inspect.Signature:
+    """What the base's constructor names, with the schema's arguments in place of ``**arguments``."""
+    named = dict(inspect.signature(base).parameters)
+    del named["arguments"]
+    # The constructor makes `feature_names` from `features`.
+    taken = [own for own in _keywords(schema) if own.name not in {*named, "feature_names"}]
+    return inspect.Signature([*named.values(), *taken])
 
 
 def schema_of(made: type[Operator] | type[Reader]) -> Schema:

@@ -23,7 +23,7 @@ class Stream:
     def __init__(self, *, stream: Given = create_new, device_id: int | None = None) -> None:
         cupy = cuda.require_cupy("a CUDA stream")
         with cupy.cuda.Device(device_id):
-            self.device_id = int(cupy.cuda.Device().id)
+            self._device_id = int(cupy.cuda.Device().id)
             if stream is Stream.create_new:
                 self.cupy_stream = cupy.cuda.Stream(non_blocking=True)
             elif isinstance(stream, Stream):
@@ -32,6 +32,11 @@ class Stream:
                 self.cupy_stream = cuda.stream_at(stream.__cuda_stream__()[1], self.device_id)
             else:
                 self.cupy_stream = as_cupy_stream(stream)
+
+    @property
+    def device_id(self) -> int:
+        """The number of its GPU."""
+        return self._device_id
 
     @property
     def handle(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 import threading
 import weakref
@@ -21,12 +22,20 @@ class ThreadPool:
     """
 
     def __init__(self, num_threads: int | None = None, *, device_id: int | None = _GIVEN_BY_DEVICE) -> None:
-        if num_threads is not None and num_threads < 1:
-            raise ValueError(f"num_threads must be at least 1, got {num_threads}")
-        self.num_threads = num_threads or _cores()
-        self.device_id = Device.current().device_id if device_id == _GIVEN_BY_DEVICE else device_id
-        self.workers = WorkerPool(self.num_threads)
+        self._num_threads = _cores() if num_threads is None else _positive(num_threads)
+        self._device_id = Device.current().device_id if device_id == _GIVEN_BY_DEVICE else device_id
+        self.workers = WorkerPool(self._num_threads)
         weakref.finalize(self, self.workers.close)
+
+    @property
+    def num_threads(self) -> int:
+        """How many threads there are."""
+        return self._num_threads
+
+    @property
+    def device_id(self) -> int | None:
+        """The GPU whose operators also use them; None: none."""
+        return self._device_id
 
     def __repr__(self) -> str:
         return f"ThreadPool(num_threads={self.num_threads}, device_id={self.device_id})"
@@ -44,6 +53,17 @@ class _Default:
 _default = _Default()
 
 
+def _positive(num_threads: int) -> int:
+    """The number as Python's own; raises TypeError unless it is whole, ValueError unless it is positive."""
+    try:
+        number = operator.index(num_threads)
+    except TypeError:
+        raise TypeError(f"The number of threads must be an integer, got {num_threads!r}") from None
+    if number < 1:
+        raise ValueError(f"The number of threads must be at least 1, got {number}")
+    return number
+
+
 def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
@@ -55,8 +75,8 @@ def get_num_threads() -> int:
 
 def set_num_threads(n: int | None) -> None:
     """Sets the number of threads of contexts that were made without one; None: one for each core."""
-    if n is not None and n < 1:
-        raise ValueError(f"The number of threads must be at least 1, got {n}")
+    if n is not None:
+        n = _positive(n)
     with _default.lock:
         if n != _default.num_threads:
             _default.num_threads = n
