@@ -49,19 +49,6 @@ def _refuse_zero(divisor: np.ndarray) -> None:
         raise ValueError("Integer division by zero.")
 
 
-def _of_libm(name: str) -> Callable[..., None]:
-    def apply(*operands: np.ndarray, out: np.ndarray) -> None:
-        # It loads numba, which programs that only define pipelines don't need.
-        from penstock.kernels.cpu.libm import evaluate
-
-        evaluate(name, operands, out)
-
-    return apply
-
-
-_real_power = _of_libm("pow")
-
-
 def _power(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
     """Integers stay integers; a negative exponent yields 0."""
     if out.dtype.kind == "i":
@@ -69,10 +56,7 @@ def _power(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
         np.power(a, np.where(negative, 0, b).astype(out.dtype), **_in(out))
         np.copyto(out, 0, where=negative)
         return
-    if out.dtype.kind != "f":
-        np.power(a, b, **_in(out))
-        return
-    _real_power(a, b, out=out)
+    np.power(a, b, **_in(out))
 
 
 def _minimum(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
@@ -122,11 +106,11 @@ _FUNCTIONS: dict[str, Callable[..., None]] = {
     "fdiv": _ufunc(np.divide),
     "mod": _modulo,
     "pow": _power,
-    "fpow": _real_power,
+    "fpow": _ufunc(np.power),
     "min": _minimum,
     "max": _maximum,
     "clamp": _clamp,
-    "atan2": _of_libm("atan2"),
+    "atan2": _ufunc(np.arctan2),
     "minus": _ufunc(np.negative),
     "plus": _ufunc(np.positive),
     "abs": _ufunc(np.absolute),
@@ -139,25 +123,25 @@ _FUNCTIONS: dict[str, Callable[..., None]] = {
     "rshift": _ufunc(np.right_shift),
     "rsqrt": _rsqrt,
     "sqrt": _ufunc(np.sqrt),
-    "cbrt": _of_libm("cbrt"),
-    "exp": _of_libm("exp"),
-    "log": _of_libm("log"),
-    "log2": _of_libm("log2"),
-    "log10": _of_libm("log10"),
+    "cbrt": _ufunc(np.cbrt),
+    "exp": _ufunc(np.exp),
+    "log": _ufunc(np.log),
+    "log2": _ufunc(np.log2),
+    "log10": _ufunc(np.log10),
     "floor": _ufunc(np.floor),
     "ceil": _ufunc(np.ceil),
-    "sin": _of_libm("sin"),
-    "cos": _of_libm("cos"),
-    "tan": _of_libm("tan"),
-    "asin": _of_libm("asin"),
-    "acos": _of_libm("acos"),
-    "atan": _of_libm("atan"),
-    "sinh": _of_libm("sinh"),
-    "cosh": _of_libm("cosh"),
-    "tanh": _of_libm("tanh"),
-    "asinh": _of_libm("asinh"),
-    "acosh": _of_libm("acosh"),
-    "atanh": _of_libm("atanh"),
+    "sin": _ufunc(np.sin),
+    "cos": _ufunc(np.cos),
+    "tan": _ufunc(np.tan),
+    "asin": _ufunc(np.arcsin),
+    "acos": _ufunc(np.arccos),
+    "atan": _ufunc(np.arctan),
+    "sinh": _ufunc(np.sinh),
+    "cosh": _ufunc(np.cosh),
+    "tanh": _ufunc(np.tanh),
+    "asinh": _ufunc(np.arcsinh),
+    "acosh": _ufunc(np.arccosh),
+    "atanh": _ufunc(np.arctanh),
 }
 _COMPARISONS: dict[str, object] = {
     "eq": np.equal,

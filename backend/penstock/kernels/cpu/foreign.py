@@ -55,19 +55,6 @@ def call_for_long(_context: TypingContext, _address: types.Integer, arguments: t
 
 
 @intrinsic
-def call_for_real(_context: TypingContext, _address: types.Integer, arguments: types.BaseTuple) -> Intrinsic:
-    """Calls a C function of floating-point numbers, all of the type of the first, which is also the result's."""
-
-    def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
-        address, given = args
-        values = cgutils.unpack_tuple(builder, given)
-        kind = ir.FunctionType(values[0].type, [value.type for value in values])
-        return builder.call(builder.inttoptr(address, kind.as_pointer()), values)
-
-    return arguments[0](types.int64, arguments), generate
-
-
-@intrinsic
 def word_at(_context: TypingContext, _address: types.Integer) -> Intrinsic:
     """The 64-bit word at an address."""
 
