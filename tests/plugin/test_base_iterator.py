@@ -229,6 +229,22 @@ def test_checkpoints(files: list[str], taken: int) -> None:
     assert [next(again) for _ in range(6)] == expected
 
 
+@pytest.mark.parametrize("policy", [LastBatchPolicy.FILL, LastBatchPolicy.PARTIAL])
+def test_a_loop_after_a_checkpoint_at_the_end_of_an_epoch_goes_over_the_next(
+    files: list[str], policy: LastBatchPolicy
+) -> None:
+    iterator = LabelIterator(reading(files[:4], 2, checkpoints=True), reader_name="reader", last_batch_policy=policy)
+    taken = [next(iterator) for _ in range(2)]
+    (saved,) = iterator.checkpoints()
+    restored = Pipeline(2, 1, None, enable_checkpointing=True, checkpoint=saved)
+    with restored:
+        restored.set_outputs(fn.readers.file(name="reader", files=files[:4], labels=list(range(4)), shard_id=0)[1])
+    again = LabelIterator(restored, reader_name="reader", last_batch_policy=policy)
+    with pytest.raises(StopIteration):
+        next(again)
+    assert list(again) == taken
+
+
 def test_checkpoints_must_be_enabled() -> None:
     with pytest.raises(ValueError, match="checkpointing disabled"):
         LabelIterator(counting(2, 2)).checkpoints()

@@ -465,6 +465,8 @@ class BaseIterator:
                     "It seems that there is no data in the pipeline. This may happen if `last_batch_policy` is set to PARTIAL "
                     "and the requested batch size is greater than the shard size. Otherwise the pipeline's source is empty."
                 ) from None
+            # That epoch was taken before the checkpoint, so a loop over this iterator begins the next.
+            self._ever_consumed = True
 
     def reset(self) -> None:
         """Starts the next epoch: at the end of this one, or after an error, which ends it.
