@@ -406,3 +406,19 @@ def test_variables_of_the_module_and_of_outer_functions() -> None:
         return TOTAL, outer
 
     assert values(define) == [[0, 1, 12, 13], [0, 1, 22, 23]]
+
+
+def test_errors_show_the_innermost_line_of_a_function_alone() -> None:
+    @pipeline_def(batch_size=1, num_threads=1, device_id=None, enable_conditionals=True)
+    def graph(early: bool, size: object) -> Any:
+        value = fn.random.uniform(seed=1)
+        if early:
+            return value
+        if value > -2:
+            value = fn.resize(value, size=size)
+        return value
+
+    for size in (2, "invalid"):
+        with pytest.raises(Exception, match=r"fn\.resize") as told:
+            graph(False, size).run()
+        assert str(told.value).count(", in graph") == 1

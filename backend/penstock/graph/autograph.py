@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 
 from penstock.errors import Frame
 from penstock.graph import branching
+from penstock.graph.origin import is_around
 
 _TOOLS = "__penstock__"
 _FACTORY = "__penstock_factory__"
@@ -88,10 +89,16 @@ def explain(error: Exception) -> None:
     """Adds the user's lines that led to an error to its message, if that is a plain string."""
     if type(error).__str__ not in (Exception.__str__, BaseException.__str__) or len(error.args) != 1:
         return
+    levels = [
+        (frame.f_code, line)
+        for frame, line in traceback.walk_tb(error.__traceback__)
+        if not os.path.realpath(frame.f_code.co_filename).startswith(_LIBRARIES)
+    ]
+    inner = [code for code, _ in levels[1:]]
     lines = [
-        str(Frame(frame.filename, frame.lineno or 0, frame.name, frame.line or ""))
-        for frame in traceback.extract_tb(error.__traceback__)
-        if not os.path.realpath(frame.filename).startswith(_LIBRARIES)
+        str(Frame(code.co_filename, line, code.co_name, linecache.getline(code.co_filename, line).strip()))
+        for (code, line), within in zip(levels, [*inner, None])
+        if not is_around(code, within)
     ]
     error.args = ("\n".join(["in user code:\n", *lines, f"\n{type(error).__name__}: {error}"]),)
 

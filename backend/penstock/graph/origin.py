@@ -24,16 +24,24 @@ class CallSite(NamedTuple):
 def capture(stop: CodeType | None) -> tuple[CallSite, ...]:
     """The user's frames from the graph-defining function (called by ``stop``) to here, outermost first."""
     sites = []
+    inner = None
     frame = sys._getframe(1)  # private: ten times faster than inspect.stack(), and done for each call of an operator
     while frame is not None and frame.f_code is not stop:
         code = frame.f_code
         if not code.co_filename.startswith(_PACKAGE):
-            sites.append(CallSite(code.co_filename, frame.f_lineno, code.co_name))
+            if not is_around(code, inner):
+                sites.append(CallSite(code.co_filename, frame.f_lineno, code.co_name))
+            inner = code
         frame = frame.f_back  # type: ignore[assignment]
     if frame is None and stop is None:
         # Outside a graph-defining function only the caller's line is of use.
         del sites[1:]
     return tuple(reversed(sites))
+
+
+def is_around(code: CodeType, inner: CodeType | None) -> bool:
+    """Whether this is the function of which conditionals made ``inner`` from a branch: the line there tells enough."""
+    return inner is not None and inner.co_name == code.co_name and inner in code.co_consts
 
 
 def frames(sites: tuple[CallSite, ...]) -> tuple[Frame, ...]:
