@@ -134,7 +134,10 @@ def _inputs(inputs: list[inspect.Parameter], schema: Schema, kind: str) -> list[
 
 
 def _keywords(schema: Schema, signature: inspect.Signature) -> list[str]:
-    own = [parameter for parameter in signature.parameters.values() if parameter.kind is parameter.KEYWORD_ONLY]
+    # Editors do not offer what is deprecated.
+    usual = usual_signature(schema).parameters
+    keywords = [parameter for parameter in signature.parameters.values() if parameter.kind is parameter.KEYWORD_ONLY]
+    own = [parameter for parameter in keywords if parameter.name in _OWN or parameter.name in usual]
     defaults = ["" if parameter.default is parameter.empty else " = None" for parameter in own]
     return [_OWN.get(one.name) or _keyword(schema, one.name, default) for one, default in zip(own, defaults)]
 
