@@ -24,7 +24,8 @@ from served import add_model
 
 pytestmark = pytest.mark.exhaustive
 
-# Three operators in a row, each of which notes the samples that reach it and takes its time for the batch.
+# Three operators in a row, each of which notes the samples that reach it and takes its time for the batch: long enough, with the
+# number 7, for another request to arrive and be cancelled, on a busy machine as well.
 SLOW = """
 import time
 from penstock import fn, pipeline_def, types
@@ -33,7 +34,7 @@ def slow(step):
     def run(samples):
         with open({trace!r}, "a") as file:
             file.writelines(f"{{int(sample[0])}} {{step}}\\n" for sample in samples)
-        time.sleep(0.4)
+        time.sleep(1.5 if 7 in samples[0] % 1000 else 0.4)
         return [sample + 1000 for sample in samples]
     return run
 
