@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from penstock.kernels.cpu import philox
+from penstock.kernels.cpu import distributions, philox, shots
 from penstock.kernels.random_crop import RandomCrop
 from penstock.kernels.random_streams import (
     MinimalStandard,
@@ -96,14 +96,14 @@ def test_bounded_numbers_agree_in_and_out_of_kernels(bound: int) -> None:
 def test_uniform_numbers_stay_below_the_end() -> None:
     out = np.empty(1, np.float32)
     for seed in range(200):
-        philox.fill_uniform(out, *sample_stream(seed, 0, 0), np.float32(0), np.float32(1))
+        distributions.fill_uniform(out, *sample_stream(seed, 0, 0), np.float32(0), np.float32(1))
         assert 0 <= out[0] < 1
 
 
 def test_poisson_numbers_have_their_mean_and_variance() -> None:
     for mean in (0.5, 5.0, 11.9, 12.0, 40.0, 1000.0):
         numbers = np.empty(4000, np.float32)
-        philox.replace_by_shots(numbers, np.full(4000, mean, np.float32), *sample_stream(1, 0, 0), np.float32(1))
+        shots.replace_by_shots(numbers, np.full(4000, mean, np.float32), *sample_stream(1, 0, 0), np.float32(1))
         assert abs(numbers.mean() - mean) < 6 * (mean / 4000) ** 0.5
         assert abs(numbers.var() / mean - 1) < 0.2
 
@@ -141,8 +141,8 @@ def test_shots_do_not_depend_on_where_they_are_drawn_together(start: int) -> Non
     source = np.random.default_rng(1).integers(0, 256, 200, np.uint8)
     stream = sample_stream(5, 0, 0)
     together, alone = np.empty_like(source), np.empty_like(source)
-    philox.replace_by_shots(together, source, stream.key, stream.stream, np.uint64(start), np.float32(20))
+    shots.replace_by_shots(together, source, stream.key, stream.stream, np.uint64(start), np.float32(20))
     for index in range(source.size):
         own, begin = slice(index, index + 1), np.uint64(start + philox.ELEMENT_STRIDE * index)
-        philox.replace_by_shots(alone[own], source[own], stream.key, stream.stream, begin, np.float32(20))
+        shots.replace_by_shots(alone[own], source[own], stream.key, stream.stream, begin, np.float32(20))
     assert np.array_equal(together, alone)

@@ -57,10 +57,12 @@ class RandomCrop:
             streams: one for each image.
             extents: int64, of shape (images, 2).
         """
-        from penstock.kernels.cpu import philox
+        from penstock.kernels.cpu import random_windows
 
         windows = np.empty((len(extents), 4), np.int64)
-        philox.crop_windows(_of_crops(key), streams, start, extents, self._area, self._ratio, self._attempts, windows)
+        random_windows.crop_windows(
+            _of_crops(key), streams, start, extents, self._area, self._ratio, self._attempts, windows
+        )
         return windows
 
 

@@ -43,7 +43,7 @@ CROP_KEY = np.uint64(0x012345678ABCDEFE)
 
 
 class Stream(NamedTuple):
-    """The random stream of one sample: arguments of the kernels in ``kernels/cpu/philox.py``.
+    """The random stream of one sample: arguments of the kernels in ``kernels/cpu`` that draw.
 
     Attributes:
         key: the operator's seed; with it, if the first block is beyond the 2**62 blocks that positions count, its upper

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from penstock import fn, pipeline_def
-from penstock.kernels.cpu import philox as on_cpu
+from penstock.kernels.cpu import distributions, noise, shots
 from penstock.kernels.cuda.philox import Drawing, Sprinkling, draw_numbers, replace_by_shots, sprinkle
 from penstock.kernels.random_streams import Stream, sample_stream
 
@@ -29,7 +29,7 @@ def test_draws_begin_anywhere(distribution: str, dtype: type, start: int) -> Non
     targets = [xp.empty((size,), dtype) for size in (5001, 0, 2)]
     step = 2.0**-32 if dtype == np.float32 else 2.0**-64
     draw_numbers(distribution, [Drawing(target, i, 0.0, step) for i, target in enumerate(targets)], own[0])
-    fill: Callable[..., None] = on_cpu.fill_uniform if dtype == np.float32 else on_cpu.fill_uniform_double
+    fill: Callable[..., None] = distributions.fill_uniform if dtype == np.float32 else distributions.fill_uniform_double
     for target, stream in zip(targets, own):
         expected = np.empty(target.shape, dtype)
         fill(expected, *stream, dtype(0), np.nextafter(dtype(1), dtype(2)))
@@ -43,7 +43,7 @@ def test_pixels_share_a_decision(view: tuple[int, int, int], start: int) -> None
     target, (stream,) = xp.empty(view, np.uint8), streams(start, 1)
     sprinkle([Sprinkling(xp.put(source), target, 0, view, 0.5, 0.25, 255, 0)], stream)
     expected = np.empty(view, np.uint8)
-    on_cpu.sprinkle(expected, source, *stream, np.float32(0.5), np.float32(0.25), np.uint8(255), np.uint8(0))
+    noise.sprinkle(expected, source, *stream, np.float32(0.5), np.float32(0.25), np.uint8(255), np.uint8(0))
     np.testing.assert_array_equal(target, expected)
 
 
@@ -55,7 +55,7 @@ def test_shots_of_all_means(start: int) -> None:
     target, (stream,) = xp.empty(source.shape, np.float32), streams(start, 1)
     replace_by_shots([Drawing(target, 0, 1.0, source=xp.put(source))], stream)
     expected = np.empty_like(source)
-    on_cpu.replace_by_shots(expected, source, *stream, np.float32(1))
+    shots.replace_by_shots(expected, source, *stream, np.float32(1))
     np.testing.assert_array_equal(target, expected)
 
 

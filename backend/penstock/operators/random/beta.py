@@ -45,11 +45,11 @@ class Beta(Draw):
     dtypes = (DALIDataType.FLOAT, DALIDataType.FLOAT64)
 
     def fill_batch(self, sample: Sample, out: np.ndarray, streams: Streams) -> None:
-        from penstock.kernels.cpu import philox
+        from penstock.kernels.cpu import distributions
 
         for name in ("alpha", "beta"):
             if not (sample[name] > 0 and math.isfinite(sample[name])):
                 raise RuntimeError(
                     f"The `{name}` must be a positive float32, got `{sample[name]:g}` for sample at index {sample.index}."
                 )
-        philox.fill_beta(out, *streams, sample["alpha"], sample["beta"])
+        distributions.fill_beta(out, *streams, sample["alpha"], sample["beta"])

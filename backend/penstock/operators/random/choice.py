@@ -116,16 +116,16 @@ class Choice(RandomOperator):
 
     def _indices(self, sample: Sample, count: int, shape: tuple[int, int], streams: Streams) -> np.ndarray:
         """The indices to pick, below ``count``, with a row for each of the streams; ``sample`` is any of theirs."""
-        from penstock.kernels.cpu import philox
+        from penstock.kernels.cpu import distributions
 
         indices = np.empty(shape, np.int64)
         of_slices = len(sample.shapes[0]) > 1
         if sample.given("p"):
             fixed = sample.tensor_argument("p") is None
             cumulative = _cumulative(sample["p"], count, sample.index, fixed)
-            philox.fill_weighted(indices, *streams, cumulative, of_slices)
+            distributions.fill_weighted(indices, *streams, cumulative, of_slices)
         else:
-            philox.fill_below(indices, *streams, np.uint64(count), of_slices)
+            distributions.fill_below(indices, *streams, np.uint64(count), of_slices)
         return indices
 
 

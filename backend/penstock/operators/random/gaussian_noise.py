@@ -34,14 +34,14 @@ class GaussianNoise(Noise):
     )
 
     def compute(self, sample: Sample) -> None:
-        from penstock.kernels.cpu import philox
+        from penstock.kernels.cpu import noise
 
         source, out = np.ascontiguousarray(sample.inputs[0]).reshape(-1), sample.outputs[0].reshape(-1)
         mean, stddev = np.float32(sample["mean"]), np.float32(sample["stddev"])
         if is_wide(out.dtype):
-            philox.add_normal_double(out, source, *self.stream(sample), float(mean), float(stddev))
+            noise.add_normal_double(out, source, *self.stream(sample), float(mean), float(stddev))
         else:
-            philox.add_normal(out, source, *self.stream(sample), mean, stddev)
+            noise.add_normal(out, source, *self.stream(sample), mean, stddev)
 
     def compute_batch(self, workspace: Workspace) -> None:
         from penstock.kernels.cuda.launch import locate_all

@@ -37,15 +37,15 @@ class Normal(Draw):
     )
 
     def fill_batch(self, sample: Sample, out: np.ndarray, streams: Streams) -> None:
-        from penstock.kernels.cpu import convert, philox
+        from penstock.kernels.cpu import convert, distributions
 
         mean, stddev = np.float32(sample["mean"]), np.float32(sample["stddev"])
         if is_wide(out.dtype):
             drawn = np.empty(out.shape, np.float64)
-            philox.fill_normal_double(drawn, *streams, float(mean), float(stddev))
+            distributions.fill_normal_double(drawn, *streams, float(mean), float(stddev))
         else:
             drawn = out if out.dtype == np.float32 else np.empty(out.shape, np.float32)
-            philox.fill_normal(drawn, *streams, mean, stddev)
+            distributions.fill_normal(drawn, *streams, mean, stddev)
         if drawn is not out:
             convert.cast(drawn.reshape(-1), out.reshape(-1))
 

@@ -70,11 +70,11 @@ class SaltAndPepperNoise(Noise[str]):
         return specs
 
     def compute(self, sample: Sample[str]) -> None:
-        from penstock.kernels.cpu import philox
+        from penstock.kernels.cpu import noise
 
         source, out = np.ascontiguousarray(sample.inputs[0]), sample.outputs[0]
         view = self._planes_pixels_channels(source.shape, sample.workspace.state)
-        philox.sprinkle(
+        noise.sprinkle(
             out.reshape(view),
             source.reshape(view),
             *self.stream(sample),

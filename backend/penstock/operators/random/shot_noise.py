@@ -38,10 +38,10 @@ class ShotNoise(Noise):
     )
 
     def compute(self, sample: Sample) -> None:
-        from penstock.kernels.cpu import philox
+        from penstock.kernels.cpu import shots
 
         source, out = np.ascontiguousarray(sample.inputs[0]).reshape(-1), sample.outputs[0].reshape(-1)
-        philox.replace_by_shots(out, source, *self.stream(sample), np.float32(_factor(sample)))
+        shots.replace_by_shots(out, source, *self.stream(sample), np.float32(_factor(sample)))
 
     def compute_batch(self, workspace: Workspace) -> None:
         from penstock.kernels.cuda.launch import locate_all

@@ -45,7 +45,7 @@ class Uniform(Draw):
     )
 
     def fill_batch(self, sample: Sample, out: np.ndarray, streams: Streams) -> None:
-        from penstock.kernels.cpu import convert, philox
+        from penstock.kernels.cpu import convert, distributions, philox
 
         if sample.given("values"):
             values = self._values(sample)
@@ -55,7 +55,7 @@ class Uniform(Draw):
         else:
             low, high = self._bounds(sample, out.dtype)
             drawn = out if out.dtype == np.float32 else np.empty(out.shape, type(low))
-            fill = philox.fill_rows_double if is_wide(out.dtype) else philox.fill_rows
+            fill = distributions.fill_rows_double if is_wide(out.dtype) else distributions.fill_rows
             fill(drawn, *streams, low, high)
         if drawn is not out:
             convert.cast(drawn.reshape(-1), out.reshape(-1))

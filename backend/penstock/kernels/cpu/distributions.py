@@ -1,0 +1,250 @@
+"""Numbers of the uniform, normal, gamma and beta distributions, and weighted choices, drawn from random streams.
+
+Gamma and beta are drawn by rejection, as the GNU C++ library does it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numba import njit, types
+
+from penstock.kernels.cpu.code_generation import (
+    Intrinsic,
+    IRBuilder,
+    Signature,
+    TargetContext,
+    TypingContext,
+    Value,
+    intrinsic,
+)
+from penstock.kernels.cpu.philox import ELEMENT_STRIDE, TO_UNIT, canonical, draw, draw64, draw_below, draw_pair, unit
+from penstock.kernels.random_keys import Key
+
+
+@intrinsic
+def fma(_context: TypingContext, a: types.Float, _b: types.Float, _c: types.Float) -> Intrinsic:
+    """``a * b + c`` with a single rounding."""
+
+    def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
+        return builder.fma(*args)
+
+    return a(a, a, a), generate
+
+
+@njit(nogil=True, cache=True)
+def fill_uniform(
+    out: np.ndarray, key: Key, stream: np.uint64, start: np.uint64, low: np.float32, high: np.float32
+) -> None:
+    """Uniform numbers in [low, high), in single precision."""
+    top = np.nextafter(high, low)
+    base = min(low, top)
+    scale = (max(low, top) - base) * TO_UNIT
+    for e in range(out.size):
+        bits = draw(key, stream, start + np.uint64(ELEMENT_STRIDE * e))
+        out[e] = fma(np.float32(bits), scale, base)
+
+
+@njit(nogil=True, cache=True)
+def fill_uniform_double(
+    out: np.ndarray, key: Key, stream: np.uint64, start: np.uint64, low: float, high: float
+) -> None:
+    """Uniform numbers in [low, high), in double precision."""
+    top = np.nextafter(high, low)
+    base = min(low, top)
+    scale = (max(low, top) - base) * 2.0**-64
+    for e in range(out.size):
+        bits = draw64(key, stream, start + np.uint64(ELEMENT_STRIDE * e))
+        out[e] = fma(np.float64(bits), scale, base)
+
+
+@njit(nogil=True, cache=True)
+def fill_rows(
+    out: np.ndarray, key: Key, streams: np.ndarray, start: np.uint64, low: np.float32, high: np.float32
+) -> None:
+    """:func:`fill_uniform` for each row."""
+    for row in range(len(out)):
+        fill_uniform(out[row], key, streams[row], start, low, high)
+
+
+@njit(nogil=True, cache=True)
+def fill_rows_double(out: np.ndarray, key: Key, streams: np.ndarray, start: np.uint64, low: float, high: float) -> None:
+    """:func:`fill_uniform_double` for each row."""
+    for row in range(len(out)):
+        fill_uniform_double(out[row], key, streams[row], start, low, high)
+
+
+@njit(nogil=True, cache=True)
+def normal(key: Key, stream: np.uint64, n: np.uint64) -> np.float32:
+    """A standard normal number: the cosine branch of the Box-Muller transform."""
+    a, b = draw_pair(key, stream, n)
+    radius = math.sqrt(np.float32(-2) * math.log(unit(a)))
+    return np.float32(radius) * np.float32(math.cos(np.float32(2 * math.pi) * unit(b)))
+
+
+@njit(nogil=True, cache=True)
+def normal_double(key: Key, stream: np.uint64, n: np.uint64) -> float:
+    """:func:`normal` in double precision, from four draws."""
+    a = np.float64(draw64(key, stream, n)) * 2.0**-64
+    b = np.float64(draw64(key, stream, n + np.uint64(2))) * 2.0**-64
+    return math.sqrt(-2 * math.log(a)) * math.cos(2 * math.pi * b)
+
+
+@njit(nogil=True, cache=True)
+def fill_normal(
+    out: np.ndarray, key: Key, streams: np.ndarray, start: np.uint64, mean: np.float32, stddev: np.float32
+) -> None:
+    """Normally distributed numbers, in single precision; each row has its stream."""
+    for row in range(len(out)):
+        numbers, stream = out[row], streams[row]
+        for e in range(numbers.size):
+            numbers[e] = fma(normal(key, stream, start + np.uint64(ELEMENT_STRIDE * e)), stddev, mean)
+
+
+@njit(nogil=True, cache=True)
+def fill_normal_double(
+    out: np.ndarray, key: Key, streams: np.ndarray, start: np.uint64, mean: float, stddev: float
+) -> None:
+    """:func:`fill_normal` in double precision."""
+    for row in range(len(out)):
+        numbers, stream = out[row], streams[row]
+        for e in range(numbers.size):
+            numbers[e] = fma(normal_double(key, stream, start + np.uint64(ELEMENT_STRIDE * e)), stddev, mean)
+
+
+@njit(nogil=True, cache=True)
+def fill_below(
+    out: np.ndarray, key: Key, streams: np.ndarray, start: np.uint64, bound: np.uint64, in_a_row: bool
+) -> None:
+    """Unbiased integers in [0, bound); each row has its stream.
+
+    ``in_a_row``: elements use consecutive draws, without gaps.
+    """
+    for row in range(len(out)):
+        numbers, stream, n = out[row], streams[row], start
+        for e in range(numbers.size):
+            if not in_a_row:
+                n = start + np.uint64(ELEMENT_STRIDE * e)
+            numbers[e], n = draw_below(key, stream, n, bound)
+
+
+@njit(nogil=True, cache=True)
+def fill_weighted(
+    out: np.ndarray, key: Key, streams: np.ndarray, start: np.uint64, cumulative: np.ndarray, in_a_row: bool
+) -> None:
+    """Indices with the probabilities whose cumulative sums are ``cumulative``, ending in 1; each row has its stream."""
+    stride = np.uint64(2 if in_a_row else ELEMENT_STRIDE)
+    for row in range(len(out)):
+        numbers, stream = out[row], streams[row]
+        for e in range(numbers.size):
+            a, b = draw_pair(key, stream, start + stride * np.uint64(e))
+            u = (np.float64(a) + np.float64(b) * 2.0**32) / 2.0**64
+            numbers[e] = np.searchsorted(cumulative, u)
+
+
+@njit(nogil=True, cache=True)
+def like(value: float, real: float) -> float:
+    """``value`` in the precision of ``real``."""
+    if isinstance(real, np.float32):
+        return np.float32(value)
+    return np.float64(value)
+
+
+@njit(nogil=True, cache=True)
+def polar_normal(key: Key, stream: np.uint64, n: np.uint64, spare: np.ndarray) -> tuple[float, np.uint64]:
+    """A standard normal number by Marsaglia's polar method, and the position after it.
+
+    The method gives two numbers; ``spare`` keeps the second for the next call: [1, number], or [0, _].
+    """
+    real = spare[0]
+    if spare[0] != 0:
+        spare[0] = 0
+        return spare[1], n
+    while True:
+        x, n = canonical(key, stream, n, real)
+        y, n = canonical(key, stream, n, real)
+        x = like(2, real) * x - like(1, real)
+        y = like(2, real) * y - like(1, real)
+        square = x * x + y * y
+        if 0 < square <= 1:
+            break
+    factor = like(math.sqrt(like(-2, real) * like(math.log(square), real) / square), real)
+    spare[0] = 1
+    spare[1] = x * factor
+    return y * factor, n
+
+
+@njit(nogil=True, cache=True)
+def gamma_above_one(
+    key: Key, stream: np.uint64, n: np.uint64, spare: np.ndarray, shape: float
+) -> tuple[float, float, np.uint64]:
+    """Two factors of a number of the gamma distribution of ``shape`` >= 1 and scale 1, and the position after it.
+
+    Source: Marsaglia and Tsang, "A simple method for generating gamma variables", 2000.
+    """
+    real = spare[0]
+    one = like(1, real)
+    d = shape - one / like(3, real)
+    c = one / like(math.sqrt(like(9, real) * d), real)
+    while True:
+        x, n = polar_normal(key, stream, n, spare)
+        v = one + c * x
+        if v <= 0:
+            continue
+        v = v * v * v
+        u, n = canonical(key, stream, n, real)
+        if u <= one - like(0.0331, real) * x * x * x * x or math.log(u) <= 0.5 * x * x + d * (1 - v + math.log(v)):
+            return d, v, n
+
+
+@njit(nogil=True, cache=True)
+def gamma(key: Key, stream: np.uint64, n: np.uint64, spare: np.ndarray, shape: float) -> tuple[float, np.uint64]:
+    """A number of the gamma distribution of ``shape`` and scale 1, and the position after it."""
+    real = spare[0]
+    if shape >= 1:
+        d, v, n = gamma_above_one(key, stream, n, spare, shape)
+        return d * v, n
+    d, v, n = gamma_above_one(key, stream, n, spare, shape + like(1, real))
+    u, n = canonical(key, stream, n, real)
+    while u == 0:
+        u, n = canonical(key, stream, n, real)
+    return like(u ** (like(1, real) / shape), real) * d * v, n
+
+
+@njit(nogil=True, cache=True)
+def _fill_row_of_beta(
+    out: np.ndarray, key: Key, stream: np.uint64, start: np.uint64, alpha: float, beta: float
+) -> None:
+    spare_a, spare_b = np.zeros(2, out.dtype), np.zeros(2, out.dtype)
+    real = spare_a[0]
+    alpha, beta = like(alpha, real), like(beta, real)
+    for e in range(out.size):
+        n = start + np.uint64(ELEMENT_STRIDE * e)
+        if alpha < 1 and beta < 1:
+            # Both gamma variates may underflow: they are computed relative to the larger one.
+            d_a, v_a, n = gamma_above_one(key, stream, n, spare_a, alpha + like(1, real))
+            d_b, v_b, n = gamma_above_one(key, stream, n, spare_b, beta + like(1, real))
+            u, n = canonical(key, stream, n, real)
+            v, n = canonical(key, stream, n, real)
+            a, b = d_a * v_a, d_b * v_b
+            log_a = like(math.log(like(1, real) - u), real) * (beta / alpha)
+            log_b = like(math.log(like(1, real) - v), real)
+            ratio = like(math.exp(-abs(log_a - log_b) / beta), real)
+            if log_a < log_b:
+                a *= ratio
+            else:
+                b *= ratio
+            out[e] = a / (a + b)
+        else:
+            a, n = gamma(key, stream, n, spare_a, alpha)
+            b, n = gamma(key, stream, n, spare_b, beta)
+            out[e] = a / (a + b)
+
+
+@njit(nogil=True, cache=True)
+def fill_beta(out: np.ndarray, key: Key, streams: np.ndarray, start: np.uint64, alpha: float, beta: float) -> None:
+    """Numbers of the beta distribution, in the precision of ``out``; each row has its stream."""
+    for row in range(len(out)):
+        _fill_row_of_beta(out[row], key, streams[row], start, alpha, beta)

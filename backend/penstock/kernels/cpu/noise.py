@@ -1,0 +1,64 @@
+"""Noise drawn from random streams: each kernel takes an array and fills another of the same type."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from penstock.kernels.cpu.convert import converted
+from penstock.kernels.cpu.distributions import fma, normal, normal_double
+from penstock.kernels.cpu.philox import ELEMENT_STRIDE, fill_units
+from penstock.kernels.random_keys import Key
+
+
+@njit(nogil=True, cache=True)
+def add_normal(
+    out: np.ndarray,
+    source: np.ndarray,
+    key: Key,
+    stream: np.uint64,
+    start: np.uint64,
+    mean: np.float32,
+    stddev: np.float32,
+) -> None:
+    """``source`` plus normally distributed noise, in single precision."""
+    for e in range(out.size):
+        noise = fma(normal(key, stream, start + np.uint64(ELEMENT_STRIDE * e)), stddev, mean)
+        out[e] = converted(np.float32(source[e]) + noise, out[e])
+
+
+@njit(nogil=True, cache=True)
+def add_normal_double(
+    out: np.ndarray, source: np.ndarray, key: Key, stream: np.uint64, start: np.uint64, mean: float, stddev: float
+) -> None:
+    """:func:`add_normal` in double precision, for wide integers."""
+    for e in range(out.size):
+        noise = fma(normal_double(key, stream, start + np.uint64(ELEMENT_STRIDE * e)), stddev, mean)
+        out[e] = converted(np.float64(source[e]) + noise, out[e])
+
+
+@njit(nogil=True, cache=True)
+def sprinkle(
+    out: np.ndarray,
+    source: np.ndarray,
+    key: Key,
+    stream: np.uint64,
+    start: np.uint64,
+    probability: np.float32,
+    salt_probability: np.float32,
+    salt: np.generic,
+    pepper: np.generic,
+) -> None:
+    """Replaces random pixels with salt or pepper. Arrays are (planes, pixels, channels); one draw decides a pixel."""
+    units = np.empty(1024, np.float32)
+    for first in range(0, out.shape[1], units.size):
+        count = min(units.size, out.shape[1] - first)
+        fill_units(key, stream, start + np.uint64(ELEMENT_STRIDE * first), units[:count])
+        for plane in range(out.shape[0]):
+            for place in range(count):
+                u, pixel = units[place], first + place
+                for channel in range(out.shape[2]):
+                    if u >= probability:
+                        out[plane, pixel, channel] = source[plane, pixel, channel]
+                    else:
+                        out[plane, pixel, channel] = salt if u < salt_probability else pepper

@@ -1,0 +1,163 @@
+"""Photon shot noise: numbers of the Poisson distribution drawn from random streams.
+
+They are drawn by rejection, as the GNU C++ library does it.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from penstock.kernels.cpu.convert import converted
+from penstock.kernels.cpu.distributions import polar_normal
+from penstock.kernels.cpu.philox import ELEMENT_STRIDE, block, canonical, canonical_of
+from penstock.kernels.random_keys import Key
+
+_FEW = 12.0
+
+
+_TERMS = 12
+
+
+# Elements whose first draws are made together.
+_CHUNK = 64
+
+
+@njit(nogil=True, cache=True)
+def poisson_terms(mean: float, terms: np.ndarray) -> None:
+    """The constants that :func:`poisson` needs for a mean; the first of the ``_TERMS`` numbers is the mean itself."""
+    terms[0] = mean
+    if mean < _FEW:
+        terms[1] = math.exp(-mean)
+        return
+    m = math.floor(mean)
+    reach = math.sqrt(2 * m * math.log(32 * m / (math.pi / 4)))
+    d = math.floor(max(6.0, min(m, reach)) + 0.5)
+    cx = 2 * m + d
+    root = math.sqrt(m)
+    c1 = root * math.sqrt(math.pi / 2)
+    c2 = c1 + math.sqrt(math.pi / 4 * cx) * math.exp(1 / cx)
+    c3 = c2 + 1
+    c4 = c3 + 1
+    c5 = c4 + 1.0129030479320018583
+    total = c5 + 2 * cx * math.exp(-d / cx * (1 + d / 2)) / d
+    terms[1], terms[2], terms[3], terms[4], terms[5] = m, math.log(mean), math.lgamma(m + 1), root, d
+    terms[6], terms[7], terms[8], terms[9], terms[10], terms[11] = c1, c2, c3, c4, c5, total
+
+
+@njit(nogil=True, cache=True)
+def log_factorial_of(number: float, known: np.ndarray) -> float:
+    """The logarithm of the factorial; ``known`` caches those of small numbers, NaN until computed."""
+    if number >= known.size:
+        return math.lgamma(number + 1)
+    place = int(number)
+    if math.isnan(known[place]):
+        known[place] = math.lgamma(number + 1)
+    return known[place]
+
+
+@njit(nogil=True, cache=True)
+def _fill_first_words(words: np.ndarray, key: Key, stream: np.uint64, start: np.uint64) -> None:
+    """The words of the first three blocks of consecutive elements, in columns. Vectorized."""
+    for e in range(words.shape[1]):
+        counter = (start + np.uint64(ELEMENT_STRIDE) * np.uint64(e)) >> np.uint64(2)
+        words[0, e], words[1, e], words[2, e], words[3, e] = block(key, stream, counter)
+        words[4, e], words[5, e], words[6, e], words[7, e] = block(key, stream, counter + np.uint64(1))
+        words[8, e], words[9, e], words[10, e], words[11, e] = block(key, stream, counter + np.uint64(2))
+
+
+@njit(nogil=True, cache=True)
+def _poisson_of_few(key: Key, stream: np.uint64, n: np.uint64, limit: float, words: np.ndarray, e: int) -> float:
+    """How many canonical numbers, multiplied, stay above ``limit``; column ``e`` of ``words`` has the first ones."""
+    count, product = 0.0, 1.0
+    place = np.int64(n & np.uint64(3))
+    while place < len(words) - 1:
+        product *= canonical_of(words[place, e], words[place + 1, e])
+        if product <= limit:
+            return count
+        count += 1
+        place += 2
+    n = (n >> np.uint64(2) << np.uint64(2)) + np.uint64(place)
+    while True:
+        u, n = canonical(key, stream, n, 0.0)
+        product *= u
+        if product <= limit:
+            return count
+        count += 1
+
+
+@njit(nogil=True, cache=True)
+def poisson(
+    key: Key, stream: np.uint64, n: np.uint64, terms: np.ndarray, factorials: np.ndarray, spare: np.ndarray
+) -> float:
+    """A Poisson-distributed number for the mean, at least ``_FEW``, with these :func:`poisson_terms`.
+
+    ``factorials`` is the cache of :func:`log_factorial_of`.
+
+    Source: Devroye, "Non-Uniform Random Variate Generation", 1986, X.3.
+    """
+    m, log_mean, log_factorial, root, d = terms[1], terms[2], terms[3], terms[4], terms[5]
+    c1, c2, c3, c4, c5, total = terms[6], terms[7], terms[8], terms[9], terms[10], terms[11]
+    cx = 2 * m + d
+    spare[0] = 0
+    while True:
+        u, n = canonical(key, stream, n, 0.0)
+        exponential, n = canonical(key, stream, n, 0.0)
+        u, exponential = total * u, -math.log(1 - exponential)
+        weight = 0.0
+        if u <= c1:
+            z, n = polar_normal(key, stream, n, spare)
+            x = math.floor(-abs(z) * root - 1)
+            weight = -z * z / 2
+            if x < -m:
+                continue
+        elif u <= c2:
+            z, n = polar_normal(key, stream, n, spare)
+            y = 1 + abs(z) * math.sqrt(cx / 2)
+            x = math.ceil(y)
+            weight = y * (2 - y) / cx
+            if x > d:
+                continue
+        elif u <= c3:
+            x = -1.0
+        elif u <= c4:
+            x = 0.0
+        elif u <= c5:
+            x, weight = 1.0, 1 / 78
+        else:
+            v, n = canonical(key, stream, n, 0.0)
+            y = d - math.log(1 - v) * 2 * cx / d
+            x = math.ceil(y)
+            weight = -d / cx * (1 + y / 2)
+        if weight - exponential - x * log_mean <= log_factorial - log_factorial_of(x + m, factorials):
+            return x + m
+
+
+@njit(nogil=True, cache=True)
+def replace_by_shots(
+    out: np.ndarray, source: np.ndarray, key: Key, stream: np.uint64, start: np.uint64, factor: np.float32
+) -> None:
+    """Poisson-distributed numbers with mean ``source / factor``, times ``factor``; 0 where the mean isn't positive."""
+    # The terms of previous means, by the lowest byte of the source: those of all means for uint8.
+    known = np.full((256, _TERMS), np.nan)
+    factorials, spare = np.full(256, np.nan), np.zeros(2)
+    # The first draws of the elements around the last one that needed them.
+    words, drawn = np.empty((12, _CHUNK), np.uint64), -1
+    for e in range(out.size):
+        mean = np.float32(source[e]) / factor
+        count = np.float32(0)
+        if 0 < mean < np.inf:
+            terms = known[np.int64(source[e]) & 255]
+            if terms[0] != mean:
+                poisson_terms(np.float64(mean), terms)
+            n, chunk = start + np.uint64(ELEMENT_STRIDE * e), e // _CHUNK
+            if terms[0] >= _FEW:
+                count = np.float32(poisson(key, stream, n, terms, factorials, spare))
+            else:
+                if chunk != drawn:
+                    drawn = chunk
+                    _fill_first_words(words, key, stream, start + np.uint64(ELEMENT_STRIDE * _CHUNK * chunk))
+                count = np.float32(_poisson_of_few(key, stream, n, terms[1], words, e % _CHUNK))
+        out[e] = converted(count * factor, out[e])
