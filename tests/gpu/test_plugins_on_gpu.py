@@ -10,7 +10,7 @@ import pytest
 from tested_gpu import device
 
 from penstock import Pipeline, fn
-from penstock.plugin.base_iterator import LastBatchPolicy
+from penstock.plugin.epochs import LastBatchPolicy
 
 
 def run(define: Callable[[Any], Any]) -> np.ndarray:

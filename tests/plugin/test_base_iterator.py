@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from penstock import Pipeline, fn
-from penstock.plugin.base_iterator import BaseIterator, LastBatchPolicy, _DaliBaseIterator
+from penstock.plugin.base_iterator import BaseIterator, _DaliBaseIterator
+from penstock.plugin.epochs import LastBatchPolicy
 
 RECORDED = json.loads((Path(__file__).parents[1] / "golden" / "iterators" / "epochs.json").read_text(encoding="utf-8"))
 

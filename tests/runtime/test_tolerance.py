@@ -16,7 +16,8 @@ from PIL import Image
 
 from penstock import Pipeline, fn, pipeline_def, types
 from penstock.errors import OperatorError, TooManyErrorsError
-from penstock.plugin.base_iterator import BaseIterator, LastBatchPolicy
+from penstock.plugin.base_iterator import BaseIterator
+from penstock.plugin.epochs import LastBatchPolicy
 from penstock.runtime.tolerance import kept_samples
 
 _COUNT = 10

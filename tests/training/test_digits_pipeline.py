@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from penstock import Pipeline
-from penstock.plugin.base_iterator import BaseIterator, LastBatchPolicy
+from penstock.plugin.base_iterator import BaseIterator
+from penstock.plugin.epochs import LastBatchPolicy
 from penstock.serving.model_files import load_pipeline
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -1,278 +1,20 @@
-"""Shared by all frameworks' iterators: the end of an epoch, its last batch, resetting, checkpoints."""
+"""The base of all frameworks' iterators: fetching, ending and resetting, checkpoints."""
 
 from __future__ import annotations
 
-import itertools
 import json
 import logging
-import math
 import warnings
 from collections.abc import Sequence
-from enum import Enum
 from typing import Any
 
 import numpy as np
 
 from penstock.data_types import PipelineAPIType
 from penstock.pipeline import Pipeline
+from penstock.plugin.epochs import Epoch, LastBatchPolicy, ReaderEpoch, SizedEpoch, require
 
 _log = logging.getLogger(__name__)
-
-
-class LastBatchPolicy(Enum):
-    """What happens to the last batch of an epoch if it is not full.
-
-    For the samples 1 to 7 in batches of 2:
-
-    ======= ================ =========== ===========================
-    policy  reader pads      last batch  the next epoch begins with
-    ======= ================ =========== ===========================
-    FILL    yes              7, 7        1, 2
-    FILL    no               7, 1        2, 3
-    DROP    yes              5, 6        1, 2
-    DROP    no               5, 6        2, 3
-    PARTIAL yes              7           1, 2
-    PARTIAL no               7           2, 3
-    ======= ================ =========== ===========================
-    """
-
-    FILL = 0
-    DROP = 1
-    PARTIAL = 2
-
-
-class Epoch:
-    """An epoch that ends when the pipeline does; the base of counted epochs.
-
-    Attributes:
-        counter: samples taken in this epoch, including those read ahead of it.
-        size: the number of samples in the epoch; -1: until the pipeline ends.
-    """
-
-    size = -1
-
-    def __init__(self) -> None:
-        self.counter = 0
-
-    @property
-    def over(self) -> bool:
-        """Whether everything in the epoch was taken."""
-        return False
-
-    @property
-    def last_is_short(self) -> bool:
-        """Whether the last batch taken must be dropped, because the epoch ended within it."""
-        return False
-
-    @property
-    def next_is_short(self) -> bool:
-        """Whether the next batch must be dropped."""
-        return False
-
-    @property
-    def resettable(self) -> bool:
-        """Whether the next epoch may start."""
-        return True
-
-    def advance(self) -> None:
-        """Counts one batch of each pipeline."""
-        self.counter += 1
-
-    def within(self) -> list[int] | None:
-        """The number of samples of each pipeline's last batch within the epoch; None: all."""
-        return None
-
-    def kept(self) -> list[int] | None:
-        """Like :meth:`within`, if the other samples must be removed."""
-        return None
-
-    def begin_next(self) -> None:
-        """Advances to the next epoch."""
-        self.counter = 0
-
-    def begin_anew(self) -> None:
-        """Advances from any position to the next epoch, of which nothing was read ahead."""
-        self.counter = 0
-
-    def __len__(self) -> int:
-        return 0
-
-    def state(self) -> dict[str, Any]:
-        """The state for checkpoints."""
-        return {"counter": self.counter}
-
-    def restore(self, state: dict[str, object]) -> None:
-        """Restores a :meth:`state`."""
-        for name, value in state.items():
-            setattr(self, name, value)
-
-
-class SizedEpoch(Epoch):
-    """An epoch with a number of samples given by the user, over all pipelines together."""
-
-    def __init__(self, size: int, batch_size: int, pipelines: int, policy: LastBatchPolicy, padded: bool) -> None:
-        super().__init__()
-        self.size = size
-        self._batch_size = batch_size
-        self._step = batch_size * pipelines
-        self._policy = policy
-        self._padded = padded
-
-    @property
-    def over(self) -> bool:
-        return self.counter >= self.size
-
-    @property
-    def last_is_short(self) -> bool:
-        return self._policy == LastBatchPolicy.DROP and self.counter > self.size
-
-    @property
-    def next_is_short(self) -> bool:
-        return self._policy == LastBatchPolicy.DROP and self.counter + self._step > self.size
-
-    @property
-    def resettable(self) -> bool:
-        return self.over
-
-    def advance(self) -> None:
-        self.counter += self._step
-
-    def kept(self) -> list[int] | None:
-        if self._policy != LastBatchPolicy.PARTIAL or self.counter <= self.size:
-            return None
-        whole, rest = divmod(self._step - (self.counter - self.size), self._batch_size)
-        return [self._batch_size] * whole + ([rest] if rest else [])
-
-    def begin_next(self) -> None:
-        # Samples of the next epoch used to fill a batch are not taken again.
-        reads_ahead = self._policy == LastBatchPolicy.FILL and not self._padded
-        self.counter = self.counter % self.size if reads_ahead else 0
-
-    def __len__(self) -> int:
-        whole, rest = divmod(self.size, self._step)
-        return whole + (rest > 0 and self._policy != LastBatchPolicy.DROP)
-
-
-class ReaderEpoch(Epoch):
-    """An epoch of a reader's data set, with a shard for each pipeline.
-
-    Shards differ by up to one sample and readers advance to the next shard after each epoch, so the position read ahead
-    in the next shard is tracked for every shard.
-
-    Args:
-        metas: ``reader_meta`` of the reader of each pipeline.
-
-    Raises:
-        AssertionError: the readers do not agree on the data or how to read it.
-    """
-
-    def __init__(self, metas: Sequence[dict[str, Any]], batch_size: int, policy: LastBatchPolicy) -> None:
-        super().__init__()
-        self._batch_size = batch_size
-        self._policy = policy
-        self._shards = _common(metas, "number_of_shards", "`num_shards` argument set")
-        self._padded = bool(_common(metas, "pad_last_batch", "`pad_last_batch` argument set"))
-        self._sticks_to_shard = bool(_common(metas, "stick_to_shard", "`stick_to_shard` argument set"))
-        samples = _common(metas, "epoch_size", "size value")
-        self._shard_ids = [meta["shard_id"] for meta in metas]
-        edges = [samples * shard // self._shards for shard in range(self._shards + 1)]
-        self._sizes = [stop - start for start, stop in itertools.pairwise(edges)]
-        # Both lists rotate with the shards if pipelines read ahead: entry i belongs to the pipeline that started with
-        # shard i.
-        self._current_sizes = list(self._sizes)
-        self._ahead = [0] * self._shards
-        if policy == LastBatchPolicy.DROP:
-            self.size = samples // self._shards
-        elif self._padded:
-            self.size = metas[0]["epoch_size_padded"] // self._shards
-        else:
-            self.size = self._whole_batches(math.ceil(samples / self._shards))
-
-    def _whole_batches(self, samples: int) -> int:
-        return math.ceil(samples / self._batch_size) * self._batch_size
-
-    @property
-    def over(self) -> bool:
-        return self.counter >= self.size
-
-    def _is_short(self, counter: int) -> bool:
-        return self._policy == LastBatchPolicy.DROP and counter > min(self._current_sizes)
-
-    @property
-    def last_is_short(self) -> bool:
-        return self._is_short(self.counter)
-
-    @property
-    def next_is_short(self) -> bool:
-        return self._is_short(self.counter + self._batch_size)
-
-    @property
-    def resettable(self) -> bool:
-        return self.over
-
-    def advance(self) -> None:
-        self.counter += self._batch_size
-
-    def kept(self) -> list[int] | None:
-        return self.within() if self._policy == LastBatchPolicy.PARTIAL else None
-
-    def within(self) -> list[int] | None:
-        left = [self._batch_size - max(0, self.counter - self._sizes[shard]) for shard in self._shard_ids]
-        return [max(0, count) for count in left] if min(left) < self._batch_size else None
-
-    def begin_next(self) -> None:
-        if not self._sticks_to_shard:
-            self._shard_ids = [(shard + 1) % self._shards for shard in self._shard_ids]
-        if self._policy == LastBatchPolicy.FILL and not self._padded:
-            self._carry_over()
-        else:
-            self.counter = 0
-
-    def begin_anew(self) -> None:
-        self.counter = 0
-        self._ahead = [0] * self._shards
-        if not self._sticks_to_shard:
-            self._shard_ids = [(shard + 1) % self._shards for shard in self._shard_ids]
-            self._turn()
-
-    def _carry_over(self) -> None:
-        """Starts an epoch without the samples that the previous epoch's last batches took from it."""
-        taken = self.counter - min(self._ahead)
-        self._ahead = [ahead + taken - size for ahead, size in zip(self._ahead, self._current_sizes)]
-        self.counter = min(self._ahead)
-        if not self._sticks_to_shard:
-            self._turn()
-        self.size = self._whole_batches(max(size - ahead for size, ahead in zip(self._current_sizes, self._ahead)))
-        if self.size == 0:
-            # The whole epoch has been read already, so it is skipped.
-            self._ahead = [0] * self._shards
-            self.counter = 0
-            self._turn()
-            self.size = self._whole_batches(max(self._current_sizes))
-
-    def _turn(self) -> None:
-        self._current_sizes = self._current_sizes[-1:] + self._current_sizes[:-1]
-
-    def __len__(self) -> int:
-        whole, rest = divmod(self.size, self._batch_size)
-        return whole + (rest > 0 and self._policy != LastBatchPolicy.DROP)
-
-    def state(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in ("counter", "size", "_shard_ids", "_current_sizes", "_ahead")}
-
-
-def _common(metas: Sequence[dict[str, Any]], key: str, what: str) -> Any:
-    value = metas[0][key]
-    _require(
-        all(meta[key] == value for meta in metas), f"Reader Operator should have the same {what} in all the pipelines."
-    )
-    return value
-
-
-def _require(condition: Any, message: str) -> None:
-    # DALI's iterators reject wrong arguments by assertions, which programs may catch.
-    if not condition:
-        raise AssertionError(message)
 
 
 class BaseIterator:
@@ -307,28 +49,28 @@ class BaseIterator:
         last_batch_policy: LastBatchPolicy = LastBatchPolicy.FILL,
         prepare_first_batch: bool = True,
     ) -> None:
-        _require(pipelines is not None, "Number of provided pipelines has to be at least 1")
+        require(pipelines is not None, "Number of provided pipelines has to be at least 1")
         self._pipes: list[Pipeline] = list(pipelines) if isinstance(pipelines, (list, tuple)) else [pipelines]  # type: ignore[list-item]
-        _require(self._pipes, "Number of provided pipelines has to be at least 1")
+        require(self._pipes, "Number of provided pipelines has to be at least 1")
         self._num_gpus = len(self._pipes)
         for pipe in self._pipes:
             if pipe.max_batch_size is None:
                 raise ValueError("The batch size must be set.")
         self.batch_size: int = self._pipes[0].max_batch_size or 0
-        _require(
+        require(
             all(pipe.max_batch_size == self.batch_size for pipe in self._pipes),
             "All pipelines should have the same batch size set",
         )
         self._auto_reset = _as_flag(auto_reset)
         policy = _as_policy(last_batch_policy, fill_last_batch)
         size = int(size)
-        _require(size != 0, "Size cannot be 0")
-        _require(
+        require(size != 0, "Size cannot be 0")
+        require(
             size > 0 or len(self._pipes) == 1 or reader_name,
             "Negative size is supported only for a single pipeline",
         )
-        _require(not reader_name or size < 0, "When reader_name is provided, size should not be set")
-        _require(
+        require(not reader_name or size < 0, "When reader_name is provided, size should not be set")
+        require(
             not reader_name or not last_batch_padded,
             "When reader_name is provided, last_batch_padded should not be set",
         )
@@ -416,7 +158,7 @@ class BaseIterator:
                 self.reset()
             raise
         if self._fixed_batch_size:
-            _require(
+            require(
                 all(
                     len(batch) == pipe.kept_of(self.batch_size)
                     for pipe, pipe_outputs in zip(self._pipes, outputs)

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from penstock.pipeline import Pipeline
-from penstock.plugin.base_iterator import BaseIterator, LastBatchPolicy
+from penstock.plugin.base_iterator import BaseIterator
+from penstock.plugin.epochs import LastBatchPolicy
 
 Batch = dict[str, Any]
 

@@ -9,7 +9,7 @@ import numpy as np
 import paddle
 
 from penstock.pipeline import Pipeline
-from penstock.plugin.base_iterator import LastBatchPolicy
+from penstock.plugin.epochs import LastBatchPolicy
 from penstock.plugin.named_outputs import DataAndLabels, NamedOutputsIterator
 
 __all__ = ["DALIClassificationIterator", "DALIGenericIterator", "LastBatchPolicy", "feed_ndarray"]

@@ -11,7 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from penstock.pipeline import Pipeline, pipeline_def
-from penstock.plugin.base_iterator import BaseIterator, LastBatchPolicy
+from penstock.plugin.base_iterator import BaseIterator
+from penstock.plugin.epochs import LastBatchPolicy
 from penstock.plugin.jax.integration import to_jax_array
 from penstock.plugin.jax.shards import BatchShards, batch_shards, global_array
 from penstock.tensors import cuda

@@ -1,6 +1,6 @@
 """PyTorch: iterators that return tensors, and Python operators on them."""
 
-from penstock.plugin.base_iterator import LastBatchPolicy
+from penstock.plugin.epochs import LastBatchPolicy
 from penstock.plugin.pytorch import fn
 from penstock.plugin.pytorch.iterators import DALIClassificationIterator, DALIGenericIterator, DALIRaggedIterator
 from penstock.plugin.pytorch.tensors import feed_ndarray, to_torch_tensor, to_torch_type

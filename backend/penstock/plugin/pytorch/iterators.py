@@ -9,7 +9,7 @@ import torch
 
 from penstock.data_types import PipelineAPIType
 from penstock.pipeline import Pipeline
-from penstock.plugin.base_iterator import LastBatchPolicy
+from penstock.plugin.epochs import LastBatchPolicy
 from penstock.plugin.named_outputs import DataAndLabels, NamedOutputsIterator
 from penstock.plugin.pytorch.tensors import from_device, from_host
 
