@@ -62,8 +62,8 @@ class Recorder:
     def __init__(self) -> None:
         self.spans: list[Span] = []
         self._decoding: list[Span] = []
-        self._wrap(Executor, "_begin", self._on_host(BEGINS))
-        self._wrap(Executor, "_complete", self._on_host(COMPLETES))
+        self._wrap(Executor, "begin", self._on_host(BEGINS))
+        self._wrap(Executor, "complete", self._on_host(COMPLETES))
         self._wrap(Session, "take", self._on_host(RUNS))
         self._wrap(BatchDecoder, "decode_block", self._decode)
         self._wrap(Begun, "join", self._join)

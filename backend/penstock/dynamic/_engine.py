@@ -99,7 +99,7 @@ class Engine:
     """
 
     def __init__(self, device_id: int | None) -> None:
-        self.executor = Executor(Plan(Graph([]), seed=0), 0, 1, device_id, depth=0)
+        self.executor = Executor(Plan(Graph([]), seed=0), 0, 1, device_id)
         self._bound: OrderedDict[Hashable, BoundOperator] = OrderedDict()
 
     def bound(self, key: Hashable, make: Callable[[], BoundOperator]) -> BoundOperator:

@@ -30,7 +30,7 @@ from penstock.pipeline.session import (
     warn_of_unused_outputs,
 )
 from penstock.pipeline.tracing import Definition, no_outputs
-from penstock.runtime import Executor, Plan
+from penstock.runtime import Plan, PrefetchingExecutor
 from penstock.runtime.checkpoints import checkpoint_seed
 from penstock.runtime.parallel import RunningWorkers, check_workers
 from penstock.runtime.settings import OperatorConcurrency, PipelineSettings, StreamPolicy, declared_limits
@@ -342,7 +342,7 @@ class Pipeline(SettingsAttributes):
         return self._py_pool is not None
 
     @property
-    def executor(self) -> Executor:
+    def executor(self) -> PrefetchingExecutor:
         """Runs the pipeline; builds it first if needed."""
         self.build()
         executor = self._session.executor

@@ -14,7 +14,7 @@ import numpy as np
 from penstock.data_types import DALIDataType, PipelineAPIType, dtype_name
 from penstock.errors import did_you_mean
 from penstock.graph import Graph
-from penstock.runtime import Executor, Plan
+from penstock.runtime import Plan, PrefetchingExecutor
 from penstock.runtime.batches import Result
 from penstock.runtime.checkpoints import Position, restore_checkpoint, save_checkpoint
 from penstock.runtime.feeding import to_batch
@@ -49,7 +49,7 @@ class Session:
 
     def __init__(self, settings: PipelineSettings) -> None:
         self.settings = settings
-        self.executor: Executor | None = None
+        self.executor: PrefetchingExecutor | None = None
         self.sources: list[Source] = []
         self.feeds: dict[str, Any] = {}
         self.readers: dict[str, Any] = {}
@@ -70,10 +70,10 @@ class Session:
 
     # -- beginning and end -----------------------------------------------------------------------------------------
 
-    def start(self, plan: Plan, depth: int) -> Executor:
+    def start(self, plan: Plan, depth: int) -> PrefetchingExecutor:
         """Makes the executor of a plan, with this prefetch depth."""
         settings = self.settings
-        self.executor = Executor(
+        self.executor = PrefetchingExecutor(
             plan,
             settings.batch_size or 0,
             settings.num_threads or 1,
@@ -87,7 +87,7 @@ class Session:
         self.readers = {step.node.name: step for step in plan.operators if hasattr(step.operator, "reader_meta")}
         return self.executor
 
-    def keep_states(self, executor: Executor) -> None:
+    def keep_states(self, executor: PrefetchingExecutor) -> None:
         """Makes everything keep the states needed for checkpoints."""
         executor.keep_states = True
         for step in self.readers.values():
@@ -112,7 +112,7 @@ class Session:
             raise KeyError(f'Could not find an input operator with name "{name}".{did_you_mean(name, self.feeds)}')
         return step
 
-    def feed_input(self, executor: Executor, name: str, data: object, layout: str | None) -> None:
+    def feed_input(self, executor: PrefetchingExecutor, name: str, data: object, layout: str | None) -> None:
         """Feeds the user's batch to an external source; raises RuntimeError if it has a callback."""
         step = self.feed_step(name)
         if isinstance(step.node.payload, Source):
@@ -121,7 +121,7 @@ class Session:
             )
         feed(executor, step, data, layout, copy=not step.node.arguments.get("no_copy"))
 
-    def feed_from_sources(self, executor: Executor) -> None:
+    def feed_from_sources(self, executor: PrefetchingExecutor) -> None:
         """Feeds external sources with callbacks for the next batch."""
         if not self.sources:
             return
@@ -138,7 +138,7 @@ class Session:
 
     # -- running ---------------------------------------------------------------------------------------------------
 
-    def schedule(self, executor: Executor, before_batch: Callable[[], None]) -> None:
+    def schedule(self, executor: PrefetchingExecutor, before_batch: Callable[[], None]) -> None:
         """Starts the next batch (at first, as many as are prefetched); calls ``before_batch`` before each."""
         if not (self._first_iteration and self.settings.exec_pipelined):
             self._schedule_next(executor, before_batch)
@@ -148,7 +148,7 @@ class Session:
         for _ in range(self._initial_depth()):
             self._schedule_one(executor, before_batch)
 
-    def _schedule_next(self, executor: Executor, before_batch: Callable[[], None]) -> None:
+    def _schedule_next(self, executor: PrefetchingExecutor, before_batch: Callable[[], None]) -> None:
         """Starts one batch, and further ones where that keeps the GPU's decoders busy; these count as started later."""
         wanted = executor.batches_ahead if self._feeds_itself else 0
         if self._ahead > wanted:
@@ -164,7 +164,7 @@ class Session:
         """Whether no data of the user's is waited for."""
         return all(isinstance(step.node.payload, Source) for step in self.feeds.values())
 
-    def _schedule_one(self, executor: Executor, before_batch: Callable[[], None]) -> None:
+    def _schedule_one(self, executor: PrefetchingExecutor, before_batch: Callable[[], None]) -> None:
         if self.exhausted:
             return
         try:
@@ -179,7 +179,7 @@ class Session:
         executor.schedule()
         self._to_consume += 1
 
-    def take(self, executor: Executor | None, cuda_stream: object) -> tuple[Any, ...]:
+    def take(self, executor: PrefetchingExecutor | None, cuda_stream: object) -> tuple[Any, ...]:
         """The outputs of the oldest started batch; raises StopIteration if there is none."""
         if self._to_consume == 0 or executor is None:
             raise StopIteration
@@ -301,11 +301,11 @@ class Session:
 
     # -- checkpoints -----------------------------------------------------------------------------------------------
 
-    def checkpoint(self, executor: Executor, iterator: object) -> bytes:
+    def checkpoint(self, executor: PrefetchingExecutor, iterator: object) -> bytes:
         """The state from which another pipeline with the same graph continues."""
         return save_checkpoint(executor.plan, self.position, iterator)
 
-    def restore(self, executor: Executor, checkpoint: str | bytes) -> None:
+    def restore(self, executor: PrefetchingExecutor, checkpoint: str | bytes) -> None:
         """Continues from a checkpoint."""
         self.position, self.iterator_state = restore_checkpoint(executor.plan, checkpoint)
         self.epoch, executor.iteration = self.position.epoch, self.position.batches
@@ -338,14 +338,14 @@ def _batches_of(step: Any) -> float:
     return count
 
 
-def feed(executor: Executor, step: Any, data: object, layout: str | None, copy: bool) -> None:
+def feed(executor: PrefetchingExecutor, step: Any, data: object, layout: str | None, copy: bool) -> None:
     """Feeds one batch to a step."""
     on_host = isinstance(data, list) and bool(data) and isinstance(data[0], np.ndarray)
     with contextlib.nullcontext() if on_host else executor.on_device():
         step.operator.feed(to_batch(data, layout, executor.max_batch_size, executor.host_pool, copy))
 
 
-def memory_statistics(executor: Executor) -> dict[str, dict[str, list[int]]]:
+def memory_statistics(executor: PrefetchingExecutor) -> dict[str, dict[str, list[int]]]:
     """Bytes of each operator's outputs in DALI's terms: the sum of a batch and the largest sample."""
     return {
         name: {

@@ -1,17 +1,11 @@
-"""Runs plans, one batch at a time, optionally prefetching ahead of the consumer."""
+"""Runs plans, one batch at a time."""
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import functools
-import queue
-import threading
-import weakref
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from enum import Enum, auto
 from time import perf_counter
 from typing import Any
 
@@ -29,7 +23,7 @@ from penstock.runtime.batches import (
 )
 from penstock.runtime.plan import Plan, Step, Transfer
 from penstock.runtime.streams import PipelineStream
-from penstock.runtime.tolerance import SkippedSample, SkippedSamples, kept_samples, policy_for, tolerated
+from penstock.runtime.tolerance import SkippedSample, SkippedSamples, kept_samples, policy_for
 from penstock.runtime.trace import Kind, Trace
 from penstock.runtime.workers import Parallel, WorkerPool
 from penstock.schema.input_operator import InputOperator
@@ -39,29 +33,7 @@ from penstock.schema.workspace import Destination, SampleFailure, Workspace
 from penstock.tensors import HostPool, TensorList, TensorListCPU, TensorListGPU
 from penstock.tensors.cuda import device_lost, find_device_lost
 
-
-class _Event(Enum):
-    """A message to the prefetching thread."""
-
-    SCHEDULED = auto()
-    WANTED = auto()
-    ENDED = auto()
-
-
-# How long the prefetching thread waits for the next batch to be scheduled before it completes those in flight.
-_IDLE_SECONDS = 0.002
-
 _NOTHING = contextlib.nullcontext()
-
-
-_prefetching: weakref.WeakSet[Executor] = weakref.WeakSet()
-
-
-@atexit.register
-def _finish_batches() -> None:
-    """Ends prefetching threads: one inside a C++ library would abort the interpreter at its exit."""
-    for executor in list(_prefetching):
-        executor.finish(timeout=5)
 
 
 def _empty(device: str) -> TensorList:
@@ -77,8 +49,6 @@ class Executor:
         max_batch_size: the largest batch, and the batch size if no source sets one.
         num_threads: CPU threads.
         device_id: the GPU to use, or None.
-        depth: batches prefetched by a thread, ahead of the consumer; 0: each runs when scheduled. A plan that runs
-            entirely on the GPU needs no thread: its work is asynchronous.
         affinity: CPU cores to bind threads to.
         on_error: the policy for samples that fail in readers and decoders without a policy of their own.
         skipped: the list of skipped samples.
@@ -90,7 +60,6 @@ class Executor:
         max_batch_size: int,
         num_threads: int,
         device_id: int | None,
-        depth: int,
         affinity: Any = None,
         on_error: str = RAISE,
         skipped: SkippedSamples | None = None,
@@ -103,138 +72,15 @@ class Executor:
         self.iteration = 0
         self._on_error = on_error
         self._skipped = SkippedSamples() if skipped is None else skipped
-        self._tolerates = tolerated((step.node for step in plan.operators), on_error)
-        self._depth = depth
-        self._is_threaded = depth > 0 and not plan.is_cheap_on_host
         self._stream = None if device_id is None else PipelineStream(device_id)
-        self._events: queue.SimpleQueue[_Event] = queue.SimpleQueue()
-        # When the last run began and returned, without a thread.
-        self._began_at = self._returned_at = perf_counter()
-        # Counts of batches that the prefetching thread has completed, and that the consumer has requested.
-        self._completed = self._wanted = 0
-        self._results: queue.SimpleQueue[Result | BaseException] = queue.SimpleQueue()
-        self._begun: deque[Batch | Result | BaseException] = deque()
-        self._thread: threading.Thread | None = None
-        self._finishing = False
-        self._closed = False
+        # Whether a thread that waits for a result should sleep, and leave the driver to the one that runs batches.
+        self._sleeps_for_results = False
         self.peak_bytes: dict[str, list[int]] = {}
         self.enable_memory_stats = False
         self.keep_states = False
         self.trace: Trace | None = None
         # Entered around each run: makes the pipeline the current one.
         self.run_context: Callable[[], AbstractContextManager[object]] = contextlib.nullcontext
-
-    # -- ahead of the consumer -----------------------------------------------------------------------------------
-
-    def schedule(self) -> None:
-        """Starts the next batch: on the prefetching thread, or at once if there is none.
-
-        If another thread has closed this executor meanwhile, the batch fails.
-        """
-        if not self._is_threaded and self._depth and self.plan.early:
-            # The first batches show what can be started early.
-            self._is_threaded = not self.plan.is_cheap_on_host
-        if not self._is_threaded:
-            if self._consumer_is_slower():
-                self._complete_decoded()
-            try:
-                self._begun.append(self._begin_when_ready())
-            except Exception as error:
-                self._begun.append(error)
-            return
-        if self._closed:
-            self._results.put(_closed_while_waiting())
-            return
-        if self._thread is None:
-            self._finishing = self._closed
-            self._thread = threading.Thread(target=self._prefetch, name="penstock-prefetch", daemon=True)
-            self._thread.start()
-            _prefetching.add(self)
-        self._events.put(_Event.SCHEDULED)
-
-    def _prefetch(self) -> None:
-        while self._next_event() and not self._finishing:
-            pass
-        if self._closed:
-            # A thread that waits for a dropped batch must not wait forever.
-            self._results.put(_closed_while_waiting())
-            self._release()
-
-    def _next_event(self) -> bool:
-        """Starts the batch that is scheduled next, or completes one: each is only completed once the next one is
-        started.
-
-        Returns False when the thread should end.
-        """
-        try:
-            with self.span("consumer", Kind.NO_DEMAND):
-                event = self._events.get(timeout=_IDLE_SECONDS if self._begun else None)
-        except queue.Empty:
-            self._complete_begun()
-            return True
-        if event is _Event.SCHEDULED:
-            if self._begun and not self._is_fed():
-                # The feeding thread may be waiting for the batch in flight.
-                self._complete_begun()
-            try:
-                self._begun.append(self._begin_when_ready())
-            except BaseException as error:
-                self._begun.append(error)
-            if not self.plan.early:
-                self._complete_begun()
-        elif event is _Event.WANTED:
-            self._wanted += 1
-        while self._begun and self._completed < self._wanted:
-            self._complete_oldest()
-        return event is not _Event.ENDED
-
-    def _consumer_is_slower(self) -> bool:
-        """Whether the consumer took longer for the last batch than this executor; notes that a run begins."""
-        began, self._began_at = self._began_at, perf_counter()
-        return self._began_at - self._returned_at > self._returned_at - began
-
-    def _complete_decoded(self) -> None:
-        """Completes the oldest batch if it waits for nothing: then the GPU is at work while the next batch is started.
-
-        Otherwise the next batch comes first, to keep the decoders at work.
-        """
-        oldest = self._begun[0] if self._begun else None
-        if isinstance(oldest, Batch) and oldest.begun and self._is_decoded(oldest):
-            try:
-                self._begun[0] = self._complete(oldest)
-            except Exception as error:
-                self._begun[0] = error
-
-    def _is_decoded(self, batch: Batch) -> bool:
-        return all(step.operator.is_ready(batch.begun[step.node.name]) for step in self.plan.early)
-
-    def _complete_begun(self) -> None:
-        while self._begun:
-            self._complete_oldest()
-
-    def _complete_oldest(self) -> None:
-        self._completed += 1
-        try:
-            self._results.put(self._complete(self._begun.popleft()))
-        except BaseException as error:
-            self._results.put(error)
-
-    def _is_fed(self) -> bool:
-        return all(operator.has_data() for operator in self.input_operators.values())
-
-    def _begin_when_ready(self) -> Batch:
-        """Starts the next batch as soon as the blocking sources have data."""
-        for name, operator in self._blocking:
-            with self.span(name, Kind.NO_INPUT):
-                operator.wait_for_data(lambda: self._finishing)
-        return self._begin(tolerant=self._tolerates)
-
-    @property
-    def batches_ahead(self) -> int:
-        """The number of batches beyond the prefetch depth that are worth scheduling."""
-        if self._depth < 2 or self._is_threaded:
-            return 0
-        return max((step.operator.batches_ahead for step in self.plan.early), default=0)
 
     def span(self, name: str, kind: Kind) -> AbstractContextManager[None]:
         """Records the time until the context ends, if the pipeline is traced."""
@@ -247,11 +93,6 @@ class Executor:
         return {step.node.name: step.operator for step in steps if isinstance(step.operator, InputOperator)}
 
     @functools.cached_property
-    def _blocking(self) -> list[tuple[str, InputOperator]]:
-        """The input operators that wait for data."""
-        return [(name, operator) for name, operator in self.input_operators.items() if operator.args["blocking"]]
-
-    @functools.cached_property
     def _sources(self) -> list[Step]:
         """The operators that may know how many samples the next batch has."""
         return [
@@ -260,61 +101,12 @@ class Executor:
             if type(step.operator).pending_batch_size is not Operator.pending_batch_size
         ]
 
-    def next_result(self) -> Result:
-        """The oldest scheduled batch; waits for it, and raises what its run raised."""
-        if self.trace is not None:
-            self.trace.consumed(self._results.qsize())
-        if not self._is_threaded:
-            try:
-                return self._complete(self._begun.popleft())
-            finally:
-                self._returned_at = perf_counter()
-        self._events.put(_Event.WANTED)
-        with self.span("pipeline", Kind.NO_BATCH):
-            result = self._results.get()
-        if isinstance(result, BaseException):
-            try:
-                raise result
-            finally:
-                # An error referenced from a frame of its own traceback would keep everything those frames refer to
-                # alive.
-                del result
-        return result
-
-    def close(self, timeout: float | None = None) -> None:
-        """Ends the threads; batches that were not taken are dropped.
-
-        Args:
-            timeout: how long to wait for a batch in flight, in seconds; afterwards its thread ends by itself.
-        """
-        self._closed = True
-        self.finish(timeout)
-        if self._thread is None:
-            self._release()
-
-    def _release(self) -> None:
+    def release(self) -> None:
         """Releases the resources for running, once nothing runs."""
         self.workers.close()
         self.plan.decoding.close()
         if self._stream is not None:
             self._stream.release()
-
-    def finish(self, timeout: float | None = None) -> None:
-        """Ends the prefetching thread after its current batch, without waiting for data any longer."""
-        self._finishing = True
-        for operator in self.input_operators.values():
-            operator.wake()
-        thread = self._thread
-        if thread is None:
-            return
-        self._events.put(_Event.ENDED)
-        # Garbage collection may close the pipeline on this very thread.
-        if thread is not threading.current_thread():
-            thread.join(timeout)
-            if not thread.is_alive():
-                self._thread = None
-
-    # -- one batch -------------------------------------------------------------------------------------------------
 
     def run_once(
         self, isolate: bool = False, watch: Watch | None = None, destinations: Mapping[int, Destination] | None = None
@@ -328,9 +120,9 @@ class Executor:
             destinations: where outputs on the CPU are to be written if their operators allow it, by their numbers.
         """
         slots = {self.plan.outputs[number]: destination for number, destination in (destinations or {}).items()}
-        return self._complete(self._begin(isolate, watch, destinations=slots))
+        return self.complete(self.begin(isolate, watch, destinations=slots))
 
-    def _begin(
+    def begin(
         self,
         isolate: bool = False,
         watch: Watch | None = None,
@@ -357,29 +149,21 @@ class Executor:
             batch.result.states = self.plan.states([*self.plan.steps[: self.plan.num_prepared], *self.plan.early])
         return batch
 
-    def _complete(self, begun: Batch | Result | BaseException) -> Result:
-        """Runs the remaining steps of a batch, if there are any, or raises the error with which its start failed."""
-        if isinstance(begun, Result):
-            return begun
-        if isinstance(begun, BaseException):
-            try:
-                raise begun
-            finally:
-                # As in `next_result`.
-                del begun
-        waiting, result = self.plan.steps[self.plan.num_prepared :], begun.result
+    def complete(self, batch: Batch) -> Result:
+        """Runs the remaining steps of a batch, if there are any."""
+        waiting, result = self.plan.steps[self.plan.num_prepared :], batch.result
         if waiting and not result.stopped:
             with self.run_context(), self.on_device():
-                self._run_steps(begun, waiting)
-                if self._stream is not None and not begun.tolerated:
+                self._run_steps(batch, waiting)
+                if self._stream is not None and not batch.tolerated:
                     self._record_ready(result, self._stream)
         if result.stopped:
             result.taken = {}
         else:
-            result.outputs = [begun.slots[slot] for slot in self.plan.outputs]
-            if begun.tolerated:
-                result.kept = kept_samples(begun.size, begun.tolerated)
-                result.outputs = [kept_of(batch, result.kept) for batch in result.outputs]
+            result.outputs = [batch.slots[slot] for slot in self.plan.outputs]
+            if batch.tolerated:
+                result.kept = kept_samples(batch.size, batch.tolerated)
+                result.outputs = [kept_of(output, result.kept) for output in result.outputs]
         self._mark_ready(result)
         if result.states is not None:
             result.states = self.plan.states(waiting) | result.states
@@ -396,8 +180,7 @@ class Executor:
                 self._record_ready(result, self._stream)
 
     def _record_ready(self, result: Result, stream: PipelineStream) -> None:
-        # A thread that waits for the event should sleep, and leave the driver to this thread.
-        result.ready = stream.event(block=self._thread is not None)
+        result.ready = stream.event(block=self._sleeps_for_results)
 
     @property
     def stream(self) -> Any:
@@ -575,7 +358,3 @@ class Executor:
         moved = TensorListGPU.upload(batch) if step.device == "gpu" else batch.as_cpu()
         moved.positions = batch.positions
         return moved
-
-
-def _closed_while_waiting() -> RuntimeError:
-    return RuntimeError("The pipeline was closed while a batch of it was waited for.")

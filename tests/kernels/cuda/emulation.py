@@ -217,7 +217,7 @@ def _module() -> Any:
 def emulated_gpu(folder: Path) -> Iterator[None]:
     """While it lasts, Penstock finds CuPy and a GPU; compiled kernels are kept in ``folder``."""
     from penstock.kernels.cuda import launch, sources
-    from penstock.runtime import executor
+    from penstock.runtime import prefetching
     from penstock.tensors import cuda
 
     def forget() -> None:
@@ -233,7 +233,7 @@ def emulated_gpu(folder: Path) -> Iterator[None]:
         yield
     finally:
         # A batch that is still prepared ahead, for a pipeline in a cycle, would note for the next emulation that there is no GPU.
-        executor._finish_batches()
+        prefetching._finish_batches()
         if before is None:
             del sys.modules["cupy"]
         else:
