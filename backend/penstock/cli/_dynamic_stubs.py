@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 
 from penstock.cli._stub_texts import annotation, definition, own_code, quoted
-from penstock.dynamic._ops import documentation, schema_of  # private: not for users
+from penstock.dynamic._ops import documentation, schema_of
 from penstock.schema.declaration import Schema
 from penstock.schema.documentation import shown_arguments
 from penstock.schema.documentation import signature as usual_signature
@@ -31,7 +31,7 @@ from penstock.data_types import DALIImageType, DALIInterpType
 from penstock.dynamic._batch import Batch as _Batch
 from penstock.dynamic._devices import DeviceLike as _DeviceLike
 from penstock.dynamic._dtypes import DTypeLike as _DTypeLike
-from penstock.dynamic._ops import Reader as _Reader
+from penstock.dynamic._readers import Reader as _Reader
 from penstock.dynamic._rngs import RNG as _RNG
 from penstock.dynamic._tensor import Tensor as _Tensor
 from penstock.graph.nodes import TensorLike as _TensorLike

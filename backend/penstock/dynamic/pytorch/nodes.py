@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, nullcontext
 import torch
 import torchdata.nodes
 
-from penstock.dynamic import _ops
+from penstock.dynamic import _readers
 from penstock.dynamic._batch import Batch
 from penstock.dynamic._faculties import Given
 from penstock.dynamic._streams import stream
@@ -39,7 +39,7 @@ class Reader(torchdata.nodes.BaseNode):
 
     def __init__(
         self,
-        reader_type: type[_ops.Reader],
+        reader_type: type[_readers.Reader],
         *,
         batch_size: int | None,
         output_names: Iterable[str] | None = None,
@@ -49,7 +49,7 @@ class Reader(torchdata.nodes.BaseNode):
         self._reader = reader_type(**arguments)
         self._batch_size = batch_size
         self._names = ("data", "label") if output_names is None else tuple(output_names)
-        count = _ops.count_outputs(self._reader)
+        count = _readers.count_outputs(self._reader)
         if count != len(self._names):
             raise ValueError(
                 f"The reader has {count} outputs, and there are names for {len(self._names)}: {self._names}"
@@ -73,7 +73,7 @@ class Reader(torchdata.nodes.BaseNode):
         """Nothing: nodes keep no states."""
         return {}
 
-    def get_metadata(self) -> _ops.ReaderMeta:
+    def get_metadata(self) -> _readers.ReaderMeta:
         """How the reader's samples are shared out."""
         return self._reader.get_metadata()
 
