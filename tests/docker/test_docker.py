@@ -18,7 +18,8 @@ from click.testing import CliRunner
 
 from penstock.cli.setup import command as setup
 from penstock.serving.environment import describe
-from penstock.serving.server import ALLOCATORS, LocalServer
+from penstock.serving.model_hosts import ALLOCATORS
+from penstock.serving.server import LocalServer
 
 sys.path.insert(0, str(Path(__file__).parent))
 from dockerfile import DOCKERFILE, ROOT, build_arguments, instructions, run_commands

@@ -19,7 +19,8 @@ from PIL import Image
 
 from penstock import Pipeline
 from penstock.serving.model_files import load_pipeline
-from penstock.serving.server import MODEL_HOSTS, LocalServer
+from penstock.serving.model_hosts import MODEL_HOSTS
+from penstock.serving.server import LocalServer
 
 ROOT = Path(__file__).parents[2]
 # By DLPack alone, which is right with every numpy in Triton's stub, where such a model always runs.

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from penstock.serving.server import MODEL_HOSTS
+from penstock.serving.model_hosts import MODEL_HOSTS
 
 
 @pytest.fixture(scope="module", params=MODEL_HOSTS)

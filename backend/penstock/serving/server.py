@@ -6,11 +6,7 @@ import atexit
 import json
 import logging
 import os
-import re
 import shutil
-import signal
-import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -18,23 +14,29 @@ import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO
 
-from penstock.errors import PenstockError
-from penstock.serving import guardian
 from penstock.serving.control import Control, ModelState, ServerError, readable
-from penstock.serving.environment import Environment, count_gpus, describe, find_environment, installed_triton
+from penstock.serving.environment import Environment, count_gpus
 from penstock.serving.flags import ALL_MODELS, Flags
 from penstock.serving.guard import Guard
-from penstock.serving.installation import BACKEND, Hosted, Installation, check_stub, find_installation, lay_out
+from penstock.serving.installation import BACKEND, Hosted, Installation, check_stub, lay_out
 from penstock.serving.isolation import Isolation
 from penstock.serving.mirrors import Amendment, Mirrors
+from penstock.serving.model_hosts import (
+    MODEL_HOST_VARIABLE,
+    MODEL_HOSTS,
+    find_host,
+    host_variables,
+    with_stub,
+    wrong_data_in_stub,
+)
 from penstock.serving.ports import choose_ports
 from penstock.serving.settings import SERVER_SETTINGS, settings_of
 from penstock.serving.shim import shim
 from penstock.serving.stub_launcher import lay_out_launcher
-from penstock.serving.stubs import Stub, Stubs, describe_end
+from penstock.serving.stubs import Stub
 from penstock.serving.supervisor import Report, Supervisor
+from penstock.serving.triton_process import TritonProcess, log_lines
 from penstock.serving.without_gpus import request_cpu
 
 __all__ = ["LocalServer", "ModelState", "ServerError"]
@@ -44,12 +46,6 @@ _log = logging.getLogger("penstock.serving")
 _GPU_POOL_BYTES = 1 << 30
 """For outputs on the GPU: from the stub, those that don't fit are served wrong, and Triton's default of 64 MB is less than a
 batch of photos."""
-
-MODEL_HOSTS = ("native", "stub")
-"""How models run: in Triton's own process, or each instance in a process of its own, Triton's Python stub."""
-
-MODEL_HOST_VARIABLE = "PENSTOCK_BACKEND"
-"""The environment variable that selects the default."""
 
 _STARTS = 3
 """Attempts to start on automatically chosen ports: another program may take one before Triton does."""
@@ -132,12 +128,10 @@ class LocalServer:
         self._installation: Installation | None = None
         self._backend_directory: Path | None = None
         self._variables: dict[str, str] = {}
-        self._process: subprocess.Popen[bytes] | None = None
-        self._stubs = Stubs(0)
+        self._process: TritonProcess | None = None
         self._guard: Guard | None = None
         self._supervisor: Supervisor | None = None
         self._folder: Path | None = None
-        self._reader: threading.Thread | None = None
         self._stopping = threading.Event()
         # Prefix of the shared memory of this server's stubs, to find it when they are gone.
         self.shared_memory = f"penstock_{uuid.uuid4().hex[:12]}_"
@@ -172,12 +166,15 @@ class LocalServer:
     @property
     def running(self) -> bool:
         """Whether the server's process is alive."""
-        return self._process is not None and self._process.poll() is None
+        process = self._process
+        return process is not None and process.running
 
     @property
     def pid(self) -> int:
         """The server's process."""
-        return self._live().pid
+        if self._process is None:
+            raise ServerError("the server does not run")
+        return self._process.pid
 
     @property
     def control(self) -> Control:
@@ -201,22 +198,26 @@ class LocalServer:
         for repository in self._own_repositories:
             if not repository.is_dir():
                 raise ServerError(f"there is no model repository at '{repository}'")
-        environment, self._installation = self._choose_model_host()
+        host = find_host(self._asked_model_host, self._environment, self._report)
+        self.model_host = host.name
         self._stopping.clear()
         self._folder = Path(tempfile.mkdtemp(prefix="penstock-serve-"))
         self.log = self._given_log or self._folder / "triton.log"
         self.log.write_bytes(b"")
         atexit.register(self._stop_at_exit, os.getpid())
         try:
-            hosted = Hosted(shim(), environment.library, environment.python) if self._native else None
+            own = host.environment
+            hosted = Hosted(shim(), own.library, own.python) if self._native else None
             isolated = self._mirror_repositories(self._folder / "mirrors")
             if isolated:
-                environment = self._prepare_stub(environment, isolated)
-            self._variables = self._all_variables(environment, lay_out_launcher(self._folder / "launcher"))
+                host = with_stub(host, isolated)
+            self._installation = host.installation
+            self._variables = self._all_variables(host.environment, lay_out_launcher(self._folder / "launcher"))
             if self._installation.from_wheel and (isolated or hosted is None):
                 check_stub(self._installation, self._variables)
             self._backend_directory = lay_out(self._installation, self._folder, self._backends, hosted)
-            self._warn_of_wrong_data(environment)
+            for warning in wrong_data_in_stub(host, self.repositories):
+                self._report(warning)
             self._guard = Guard(self.shared_memory, self._folder)
             self._start_on_free_ports()
             if not self._allow_failures:
@@ -277,57 +278,19 @@ class LocalServer:
 
     def stubs(self) -> list[Stub]:
         """The living processes that run models, one for each instance."""
-        return self._stubs.running() if self.running else []
+        process = self._process
+        return process.stubs.running() if process is not None and process.running else []
 
     def end(self) -> str:
         """The exit status of the server's process, as text."""
-        code = None if self._process is None else self._process.poll()
-        return "is not there" if code is None else describe_end(code)
+        process = self._process
+        return (process and process.exit_status()) or "is not there"
 
     def log_tail(self, lines: int = 20) -> str:
         """The last lines of the server's log, without its tables of settings."""
-        return "\n".join(self._log_lines()[-lines:])
-
-    def _log_lines(self) -> list[str]:
-        if self.log is None or not self.log.is_file():
-            return []
-        lines = self.log.read_text(errors="replace").splitlines()
-        return [line for line in lines if line.strip() and line[0] not in "+|"]
+        return "" if self.log is None else "\n".join(log_lines(self.log)[-lines:])
 
     # -- starting --------------------------------------------------------------------------------------------------
-
-    def _choose_model_host(self) -> tuple[Environment, Installation]:
-        """The environment and Triton to serve with: for the requested host of models, or the first that works."""
-        if self._asked_model_host is not None:
-            return self._find()
-        refusals: list[PenstockError] = []
-        for self.model_host in MODEL_HOSTS:
-            try:
-                found = self._find()
-                if self._native:
-                    shim()
-            except PenstockError as error:
-                refusals.append(error)
-                continue
-            if refusals:
-                self._report(f"models run by '{self.model_host}': {refusals[0]}")
-            return found
-        raise refusals[0]
-
-    def _find(self) -> tuple[Environment, Installation]:
-        if isinstance(self._environment, Environment):
-            environment = self._environment
-        elif not installed_triton():
-            environment = find_environment(self._environment, self._native)
-        else:
-            # An installed Triton's stub only works with the machine's Python, but hosting works with any.
-            default = sys.executable if self._native else shutil.which("python3") or "python3"
-            environment = describe(self._environment or default)
-            if self._native and not environment.has_library():
-                raise ServerError(
-                    f"'{environment.python}' has no shared library ({environment.library}) that Triton could load"
-                )
-        return environment, find_installation(environment, self._native)
 
     def _mirror_repositories(self, folder: Path) -> list[str]:
         """Mirrors the repositories if configurations must be amended; returns the models for the stub, if others are hosted."""
@@ -344,43 +307,12 @@ class LocalServer:
         self.repositories = [*folders, *self._flags.repositories]
         return isolated
 
-    def _prepare_stub(self, environment: Environment, isolated: Sequence[str]) -> Environment:
-        """The environment for models in the stub, beside hosted ones: the same if its NumPy allows that.
-
-        Raises:
-            ServerError: there is no such environment.
-        """
-        assert self._installation is not None
-        try:
-            if self._installation.from_wheel and not environment.exchanges_with_stub:
-                environment = find_environment()
-            self._installation = self._installation.with_stub_for(environment)
-        except PenstockError as error:
-            raise ServerError(
-                f"{', '.join(isolated)}: a process of its own (isolation) is Triton's Python stub, which cannot be started: {error}"
-            ) from error
-        return environment
-
-    def _warn_of_wrong_data(self, environment: Environment) -> None:
-        """Reports plain Python models, which always run in the stub, if it exchanges wrong data with them."""
-        assert self._installation is not None
-        if not self._installation.from_wheel or environment.exchanges_with_stub:
-            return
-        for repository in self.repositories:
-            for source in sorted(repository.glob("*/*/model.py")):
-                if "as_numpy(" in source.read_text(errors="replace"):
-                    self._report(
-                        f"{source.parent.parent.name}: with numpy {environment.numpy}, `as_numpy()` gives wrong values in this "
-                        "Triton's Python stub, and tensors of byte strings end it: use `np.from_dlpack(tensor)`, or serve from an "
-                        "environment with numpy 1.26 (`penstock setup --stub`)"
-                    )
-
     @property
     def _native(self) -> bool:
         return self.model_host == "native"
 
     def _all_variables(self, environment: Environment, launcher: Path) -> dict[str, str]:
-        variables = _variables(environment, self.model_host) | {SERVER_SETTINGS: self._all_settings()}
+        variables = host_variables(self.model_host, environment) | {SERVER_SETTINGS: self._all_settings()}
         variables["PATH"] = os.pathsep.join([str(launcher), variables["PATH"]])
         return variables | (self._mirrors.variables if self._mirrors is not None else {})
 
@@ -412,27 +344,10 @@ class LocalServer:
     def _launch(self, models: Sequence[str]) -> None:
         assert self._installation is not None
         assert self.log is not None
-        self._process = subprocess.Popen(
-            [str(self._installation.binary), *self._flags.command_line(self._own_flags(), models)],
-            env=self._variables,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            # A separate process group: Ctrl-C in the terminal must reach only us, so that we can stop the server
-            # properly.
-            start_new_session=True,
-        )
-        self._stubs = Stubs(self._process.pid)
+        command = [str(self._installation.binary), *self._flags.command_line(self._own_flags(), models)]
+        self._process = TritonProcess(command, self._variables, self.log, self._echo, self.shared_memory)
         if self._guard is not None:
             self._guard.watch(self._process.pid)
-        assert self._process.stdout is not None
-        self._reader = threading.Thread(
-            target=_copy_log,
-            args=(self._process.stdout, self.log.open("ab"), self._echo),
-            name="penstock-triton-log",
-            daemon=True,
-        )
-        self._reader.start()
 
     def _own_flags(self) -> dict[str, str | Sequence[str]]:
         assert self._installation is not None
@@ -468,12 +383,13 @@ class LocalServer:
     def _check_start(self, deadline: float) -> None:
         if self._stopping.is_set():
             raise ServerError("the server is being stopped")
-        if not self.running:
-            if self._reader is not None:
-                self._reader.join(5)
-            raise ServerError(f"the server {self.end()}: {self._explanation()}")
+        process = self._process
+        if process is None:
+            raise ServerError("the server has been ended")
+        if not process.running:
+            raise ServerError(f"the server {process.exit_status()}: {process.explanation()}")
         if time.monotonic() > deadline:
-            raise ServerError(f"the server was not ready after {self._timeout:.0f} s: {self._explanation()}")
+            raise ServerError(f"the server was not ready after {self._timeout:.0f} s: {process.explanation()}")
 
     def _refuse_failures(self) -> None:
         """Raises ServerError if models that should be loaded are not."""
@@ -487,94 +403,16 @@ class LocalServer:
             details = "\n".join(f"  {name}: {reason}" for name, reason in sorted(reasons.items()))
             raise ServerError(f"{len(reasons)} of {len(asked)} models cannot be served:\n{details}")
 
-    def _explanation(self) -> str:
-        """The errors of the log, or its end: a server that was killed had no time to call anything an error."""
-        lines = self._log_lines()
-        killed = not self.running and self._process is not None and self._process.returncode < 0
-        errors = [
-            readable(line)
-            for line in ([] if killed else lines)
-            if re.match(r"E\d{4} |error: |\S+: (unrecognized|ambiguous|option|invalid) ", line)
-        ]
-        return "\n".join(f"  {line}" for line in (errors or lines)[-8:]).strip() or "it wrote no log"
-
     # -- ending ----------------------------------------------------------------------------------------------------
 
     def _end(self, patience: float) -> None:
-        """Ends the server's processes and frees the memory they leave behind."""
         process, self._process = self._process, None
-        if process is None:
-            return
-        if process.poll() is None and patience:
-            process.send_signal(signal.SIGINT)
-            _wait_for_end(process, self._stubs, patience)
-        guardian.end_group(process.pid)
-        process.wait()
-        if self._reader is not None:
-            self._reader.join(5)
-        guardian.remove_shared_memory(self.shared_memory)
+        if process is not None:
+            process.end(patience)
 
     def _stop_at_exit(self, owner: int) -> None:
         if os.getpid() == owner:  # and not in a forked child
             self.stop()
 
-    def _live(self) -> subprocess.Popen[bytes]:
-        if self._process is None:
-            raise ServerError("the server does not run")
-        return self._process
-
     def _reachable_host(self) -> str:
         return {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(self.host, self.host)
-
-
-# By default, glibc's malloc keeps memory that many threads have freed, each in its own arena, and raises the size from
-# which memory returns to the system to that of the largest block seen. If models run inside the server, the tensors of
-# answers are allocated there, too: up to 4 MiB they come from retained memory, whose pages need not be cleared again.
-ALLOCATORS = {
-    "stub": {"MALLOC_ARENA_MAX": "2", "MALLOC_MMAP_THRESHOLD_": str(128 << 10)},
-    "native": {
-        "MALLOC_ARENA_MAX": "2",
-        "MALLOC_MMAP_THRESHOLD_": str(4 << 20),
-        "MALLOC_TRIM_THRESHOLD_": str(16 << 20),
-    },
-}
-
-
-def _variables(environment: Environment, model_host: str) -> dict[str, str]:
-    """The environment variables of a server that uses an environment's Python."""
-    variables = ALLOCATORS[model_host] | dict(os.environ)
-    for name in ("PYTHONHOME", "PYTHONPATH", "__PYVENV_LAUNCHER__", "PYENV_VERSION"):
-        variables.pop(name, None)
-    variables["PATH"] = os.pathsep.join([str(environment.programs), variables.get("PATH", os.defpath)])
-    variables["VIRTUAL_ENV"] = str(environment.programs.parent)
-    if environment.libraries is not None:
-        known = [variables["LD_LIBRARY_PATH"]] if variables.get("LD_LIBRARY_PATH") else []
-        variables["LD_LIBRARY_PATH"] = os.pathsep.join([str(environment.libraries), *known])
-    return variables
-
-
-def _name_of(flag: str) -> str:
-    return flag.split("=", 1)[0]
-
-
-def _copy_log(source: BinaryIO, file: BinaryIO, echo: bool) -> None:
-    with source, file:
-        for line in source:
-            file.write(line)
-            file.flush()
-            if echo:
-                os.write(2, line)
-
-
-def _wait_for_end(process: subprocess.Popen[bytes], stubs: Stubs, patience: float) -> None:
-    """Waits until the server has ended, or has only requests left that will never finish."""
-    deadline = time.monotonic() + patience
-    idle_since = None
-    while process.poll() is None and time.monotonic() < deadline:
-        # It would wait forever for a model that died while handling a request; then that process and all others are
-        # gone.
-        idle = not stubs.running() and stubs.any_dead()
-        idle_since = (idle_since or time.monotonic()) if idle else None
-        if idle_since is not None and time.monotonic() - idle_since > 1.0:
-            return
-        time.sleep(0.05)

@@ -27,7 +27,8 @@ from bench import OURS, encoded_images
 from turns import headline, keep
 from ways import write_gpu_models
 
-from penstock.serving.server import MODEL_HOSTS, LocalServer
+from penstock.serving.model_hosts import MODEL_HOSTS
+from penstock.serving.server import LocalServer
 
 
 def asked(address: str, images: Sequence[bytes], clients: int, begin: float, end: float) -> list[float]:

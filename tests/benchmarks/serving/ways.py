@@ -34,7 +34,8 @@ from rich.table import Table
 
 from penstock.serving.environment import describe, find_environment
 from penstock.serving.export import export_model
-from penstock.serving.server import MODEL_HOSTS, LocalServer
+from penstock.serving.model_hosts import MODEL_HOSTS
+from penstock.serving.server import LocalServer
 
 console = Console(width=150 if not sys.stdout.isatty() else None, highlight=False)
 
