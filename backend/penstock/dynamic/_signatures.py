@@ -10,8 +10,6 @@ from penstock.schema import Schema
 from penstock.schema.documentation import shown_arguments
 
 PIPELINE_ONLY = frozenset({"bytes_per_sample_hint", "preserve"})
-
-
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
 
 

@@ -11,7 +11,8 @@ from penstock.kernels.cpu.normalize import crop_mirror_normalize
 from penstock.kernels.cpu.resample import Normalization
 from penstock.kernels.resize_shapes import plan_axes
 from penstock.kernels.windows import Region
-from penstock.operators.image._resizing import ResamplePlan, ResamplePlans, Window, resample, resample_and_normalize
+from penstock.operators.image._resample_plans import ResamplePlan, ResamplePlans, Window
+from penstock.operators.image._resampling import resample, resample_and_normalize
 from penstock.operators.image.crop_mirror_normalize import CmnPlan
 from penstock.types import DALIInterpType
 

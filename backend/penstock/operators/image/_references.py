@@ -22,16 +22,10 @@ from penstock.data_types import (
     dtype_name,
 )
 from penstock.kernels.reference_filters import TORCH_SMALL, ReferenceAxis, ReferenceTaps, pil_taps, torch_taps
-from penstock.operators.image._resizing import (
-    AnyTaps,
-    ResamplePlan,
-    ResamplePlans,
-    Resampling,
-    ResizingOperator,
-    Spatial,
-    Window,
-    image_stack,
-)
+from penstock.operators.image._resample_plans import AnyTaps, ResamplePlan, ResamplePlans, Spatial, Window
+from penstock.operators.image._resample_stages import Resampling
+from penstock.operators.image._resampling import image_stack
+from penstock.operators.image._resizing import ResizingOperator
 from penstock.schema import Argument, OutputSpec, Sample, Samples, Workspace
 from penstock.schema.image_chain import NotFusable
 from penstock.schema.operator import Operator

@@ -6,14 +6,9 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.kernels.random_crop import DEFAULT_AREA, DEFAULT_ASPECT_RATIO, RandomCrop
-from penstock.operators.image._resizing import (
-    FILTER_ARGUMENTS,
-    IMAGE_LAYOUTS,
-    ResamplePlan,
-    ResamplePlans,
-    ResizingOperator,
-    Spatial,
-)
+from penstock.operators.image._resample_plans import ResamplePlan, ResamplePlans, Spatial
+from penstock.operators.image._resize_arguments import FILTER_ARGUMENTS, IMAGE_LAYOUTS
+from penstock.operators.image._resizing import ResizingOperator
 from penstock.schema import Argument, Equivalent, Input, Samples, Schema, register_operator
 from penstock.schema.example_data import on_photo
 from penstock.schema.random_operator import RandomOperator

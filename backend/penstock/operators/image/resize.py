@@ -8,15 +8,13 @@ import numpy as np
 
 from penstock.data_types import INT32, INTERP_CUBIC
 from penstock.operators.image._references import REFERENCE_ARGUMENTS, ReferenceResizing
-from penstock.operators.image._resizing import (
+from penstock.operators.image._resample_plans import ResamplePlan, ResamplePlans, Spatial
+from penstock.operators.image._resize_arguments import (
     FILTER_ARGUMENTS,
     IMAGE_LAYOUTS,
     SIZE_ARGUMENTS,
     SIZE_EXAMPLES,
     VOLUME_LAYOUTS,
-    ResamplePlan,
-    ResamplePlans,
-    Spatial,
 )
 from penstock.schema import (
     Alias,

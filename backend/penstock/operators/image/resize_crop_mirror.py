@@ -5,18 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.kernels.resize_shapes import window_axes
-from penstock.operators.image._resizing import (
+from penstock.operators.image._resample_plans import ResamplePlan, ResamplePlans, Spatial
+from penstock.operators.image._resize_arguments import (
     FILTER_ARGUMENTS,
     IMAGE_LAYOUTS,
     SIZE_ARGUMENTS,
     SIZE_EXAMPLES,
     VOLUME_LAYOUTS,
-    ResamplePlan,
-    ResamplePlans,
-    ResizingOperator,
-    SizeRules,
-    Spatial,
 )
+from penstock.operators.image._resizing import ResizingOperator, SizeRules
 from penstock.operators.image._windows import CROP_ARGUMENTS, check_crop_arguments, crop_regions
 from penstock.schema import Alias, Argument, Input, Samples, Schema, register_operator
 from penstock.schema.example_data import Example, on_photo

@@ -9,17 +9,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 import numpy as np
 
 from penstock.data_types import DALIDataType, numpy_dtype
-from penstock.operators.image._resizing import (
-    ImagePlans,
-    ResamplePlan,
-    ResamplePlans,
-    Resampling,
-    SizeRules,
-    Spatial,
-    image_plans,
-    resample_images_planned,
-    stacks_of,
-)
+from penstock.operators.image._resample_plans import ImagePlans, ResamplePlan, ResamplePlans, Spatial
+from penstock.operators.image._resample_stages import Resampling
+from penstock.operators.image._resampling import image_plans, resample_images_planned, stacks_of
+from penstock.operators.image._resizing import SizeRules
 from penstock.operators.image._stores import ChannelValues, CmnPlan, CmnPlans, CmnRules, NormalizingStore, StoredAs
 from penstock.schema import Operator, OutputSpec, Sample, Samples, Schema, Workspace, register_operator
 from penstock.schema.fused import FusedOperator, fused_argument, without_data

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from penstock.operators.image._resizing import FILTER_ARGUMENTS, SIZE_ARGUMENTS
+from penstock.operators.image._resize_arguments import FILTER_ARGUMENTS, SIZE_ARGUMENTS
 from penstock.operators.readers._gpu_video import GPU_VIDEO_ARGUMENTS, GpuVideoReader
 from penstock.operators.readers._video_reader import count_outputs
 from penstock.schema import Alias, Schema, Workspace, operator_class, register_operator

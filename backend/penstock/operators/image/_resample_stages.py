@@ -1,0 +1,165 @@
+"""Resizing as a stage of a chain: with what comes before it, and with the normalization that follows it."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from penstock.kernels.windows import Region
+from penstock.operators.image._resample_plans import AnyTaps, ResamplePlan, Window, span_of
+from penstock.operators.image._resampling import resample_and_normalize, resample_planes
+from penstock.operators.image._stores import NormalizingStore
+from penstock.schema import Sample
+from penstock.schema.image_chain import Pixels, Placement, Sampling, Stage, Store
+from penstock.schema.operator import Shape
+
+
+@dataclass(frozen=True)
+class Resampling(Sampling):
+    """A sample of two spatial axes, resized.
+
+    Attributes:
+        plan: of the spatial axes.
+        first: the first spatial dimension.
+        shape_in: of the input.
+        dtype: of the output.
+    """
+
+    plan: ResamplePlan
+    first: int
+    shape_in: Shape
+    dtype: np.dtype
+
+    @functools.cached_property
+    def shape(self) -> Shape:  # type: ignore[override]
+        return (*self.shape_in[: self.first], *self.plan.extents, *self.shape_in[self.first + 2 :])
+
+    def covers(self, window: Region) -> Region:
+        behind = self.first + 2
+        return Region(
+            (*window.anchor[:behind], *(0,) * len(self.shape[behind:])),
+            (*window.extents[:behind], *self.shape[behind:]),
+        )
+
+    def reads(self, window: Region) -> Region:
+        spans = [span_of(table) for table in self._tables(window)]
+        anchor, extents = list(window.anchor), list(window.extents)
+        for axis, (start, stop) in enumerate(spans, self.first):
+            anchor[axis], extents[axis] = start, stop - start
+        return Region(tuple(anchor), tuple(extents))
+
+    def _tables(self, window: Region) -> list[AnyTaps]:
+        axes = range(self.first, self.first + 2)
+        parts = [slice(window.anchor[axis], window.anchor[axis] + window.extents[axis]) for axis in axes]
+        return [
+            table._replace(starts=table.starts[part], weights=table.weights[part])
+            for table, part in zip(self.plan.tables, parts)
+        ]
+
+    def narrowed(self, placement: Placement) -> Sampling | None:
+        spatial = range(self.first, self.first + 2)
+        whole = all(
+            placement.anchor[axis] == 0 and placement.shape[axis] == extent and not placement.mirrored[axis]
+            for axis, extent in enumerate(self.shape)
+            if axis not in spatial
+        )
+        if not whole:
+            return None
+        windows = [
+            Window(placement.anchor[axis], placement.anchor[axis] + placement.shape[axis], placement.mirrored[axis])
+            for axis in spatial
+        ]
+        return replace(self, plan=self.plan.cropped(windows))
+
+    def stored_by(self, store: Store) -> ResampledStore | None:
+        if (
+            not self.plan.normalizes
+            or not isinstance(store, NormalizingStore)
+            or not store.is_of_images
+            or self.first != len(self.shape) - 3
+        ):
+            return None
+        inside, place = store.place_of_image()
+        windows = [
+            Window(part.start, part.stop, mirrored)
+            for part, mirrored in zip(inside[self.first :], (False, store.plan.mirror))
+        ]
+        return ResampledStore(self.plan.cropped(windows), self, store, (place[self.first], place[self.first + 1]))
+
+    def compute(self, sample: Sample, source: Pixels, window: Region, target: np.ndarray) -> None:
+        read = self.reads(window)
+        pixels, origin = rows_at(source, read, self.first)
+        tables = [_shifted(table, -start) for table, start in zip(self._tables(window), origin)]
+        resample_planes(pixels, target, self.first, self.plan, tables)
+
+
+def rows_at(source: Pixels, read: Region, first: int) -> tuple[np.ndarray, tuple[int, ...]]:
+    """A contiguous array of what is read, and the origin of its dimensions H and W, which begin at dimension
+    ``first``."""
+    behind = first + 2
+    if not first and source.array.flags.c_contiguous and source.array.shape[behind:] == read.extents[behind:]:
+        return source.array, source.origin[:2]
+    outer = Region(
+        (*read.anchor[:first], *source.origin[first:]),
+        (*read.extents[:first], *source.array.shape[first:]),
+    )
+    pixels = source.part(outer)
+    if pixels.flags.c_contiguous and pixels.shape[behind:] == read.extents[behind:]:
+        return pixels, source.origin[first:behind]
+    return source.contiguous(read), read.anchor[first:behind]
+
+
+@dataclass(frozen=True)
+class ResampledStore(Stage):
+    """Images resized, cropped, mirrored, normalized and stored in one pass.
+
+    Attributes:
+        plan: of the part that is kept.
+        resampling, store: the stages that it combines.
+        place: the part's position in H and W of the output.
+    """
+
+    plan: ResamplePlan
+    resampling: Resampling
+    store: NormalizingStore
+    place: tuple[slice, ...]
+
+    is_whole = True
+
+    @property
+    def shape(self) -> Shape:  # type: ignore[override]
+        return self.store.shape
+
+    @property
+    def is_inside(self) -> bool:
+        """Whether nothing in the output is filled except added channels."""
+        return self.store.is_inside
+
+    def covers(self, window: Region) -> Region:
+        return Region((0,) * len(self.shape), self.shape)
+
+    def reads(self, window: Region) -> Region:
+        first, shape, part = self.resampling.first, self.resampling.shape_in, self.plan.part_read
+        outer = (0,) * first
+        return Region((*outer, *part.anchor, 0), (*shape[:first], *part.extents, shape[-1]))
+
+    def compute(self, sample: Sample, source: Pixels, window: Region, target: np.ndarray) -> None:
+        from penstock.kernels.cpu.resample import Normalization
+
+        plan, place = self.store.plan, self.place
+        pixels, origin = rows_at(source, self.reads(window), self.resampling.first)
+        normalization = Normalization(
+            plan.mean,
+            plan.factor,
+            plan.shift,
+            self.store.is_planar,
+            plan.fill,
+            (place[0].start, place[1].start),
+        )
+        resample_and_normalize(pixels, target, self.plan, self.resampling.dtype, normalization, origin)
+
+
+def _shifted(table: AnyTaps, by: int) -> AnyTaps:
+    return table._replace(starts=table.starts + np.int32(by)) if by else table

@@ -1,0 +1,162 @@
+"""Resamples arrays and batches by their plans, on the CPU and on the GPU."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from penstock.data_types import numpy_dtype
+from penstock.kernels.filters import Taps
+from penstock.schema import Workspace
+
+if TYPE_CHECKING:
+    from penstock.kernels.cpu.resample import Normalization
+    from penstock.kernels.cuda.launch import Located
+    from penstock.kernels.cuda.resample import ImageStacks, Normalized
+    from penstock.tensors import TensorListGPU
+from penstock.operators.image._resample_plans import AnyTaps, ImagePlans, ResamplePlan, ResamplePlans, Spatial
+
+_MAX_EXTENT = 1 << 31
+
+
+def image_plans(workspace: Workspace[Spatial, ResamplePlan, ResamplePlans]) -> ImagePlans | None:
+    """The plans for the kernel that computes its own tables; None if it doesn't support the batch."""
+    (first, count), plans, batch = workspace.state, workspace.plans, workspace.inputs[0]
+    whole = numpy_dtype(batch.dtype).kind in "iu"
+    if count != 2 or not whole or workspace.failures or not len(batch) or plans.size_out.max() >= _MAX_EXTENT:
+        return None
+    shapes = batch.shape_array()
+    return ImagePlans(_stack_shapes(shapes, first), plans.axis(0), plans.axis(1)) if shapes.all() else None
+
+
+def resample_batch(workspace: Workspace[Spatial, ResamplePlan, ResamplePlans]) -> None:
+    """Resamples the spatial axes of all samples on the GPU, by their plans."""
+    from penstock.kernels.cuda.launch import locate_all, scratch
+    from penstock.kernels.cuda.resample import ImageResampling, resample_axes, resample_grouped
+
+    first, count = workspace.state
+    images = image_plans(workspace)
+    if images is not None:
+        resample_images_planned(workspace.inputs[0], workspace.outputs[0], images)
+        return
+    samples = workspace.live
+    plans = [sample.plan for sample in samples]
+    sources, targets = locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples)
+    if count == 3:
+        shapes = [(*s.shape[:first], p.extents[0], *s.shape[first + 1 :]) for s, p in zip(sources, plans)]
+        middles = scratch(shapes, np.float32)
+        resample_axes([(s, first, p.taps_of(0), m) for s, p, m in zip(sources, plans, middles)])
+        sources, first = middles, first + 1
+
+    def job_of(plan: ResamplePlan, source: Located, target: Located) -> ImageResampling:
+        return ImageResampling(
+            source.reshape(*image_stack(source.shape, first)),
+            target.reshape(*image_stack(target.shape, first)),
+            plan.taps_of(count - 2),
+            plan.taps_of(count - 1),
+        )
+
+    resample_grouped(sources, targets, plans, job_of)
+
+
+def resample_images_planned(
+    sources: TensorListGPU, targets: TensorListGPU, plans: ImagePlans, after: Normalized | None = None
+) -> None:
+    """Resamples all samples of a batch on the GPU; ``after``: the normalization that follows."""
+    from penstock.kernels.cuda.resample import resample_planned
+
+    stacks = stacks_of(sources, plans.shapes)
+    resample_planned(stacks, targets.pointers(), numpy_dtype(targets.dtype), plans.vertical, plans.horizontal, after)
+
+
+def stacks_of(batch: TensorListGPU, shapes: np.ndarray) -> ImageStacks:
+    """Where the samples of a batch lie, whose shapes as stacks of images are given."""
+    from penstock.kernels.cuda.launch import places_of
+    from penstock.kernels.cuda.resample import ImageStacks
+
+    addresses, owner = places_of(batch)
+    return ImageStacks(addresses, shapes, numpy_dtype(batch.dtype), owner)
+
+
+def _stack_shapes(shapes: np.ndarray, first: int) -> np.ndarray:
+    """As :func:`image_stack`, for many shapes, in rows."""
+    parts = (
+        shapes[:, :first].prod(axis=1),
+        shapes[:, first],
+        shapes[:, first + 1],
+        shapes[:, first + 2 :].prod(axis=1),
+    )
+    return np.stack(parts, axis=1)
+
+
+def image_stack(shape: Sequence[int], first: int) -> tuple[int, int, int, int]:
+    """A shape with H and W from dimension ``first`` on, as that of a stack of images with channels last."""
+    return (math.prod(shape[:first]), shape[first], shape[first + 1], math.prod(shape[first + 2 :]))
+
+
+def resample(source: np.ndarray, target: np.ndarray, first: int, plan: ResamplePlan) -> None:
+    """Resamples the spatial axes of a contiguous array, from dimension ``first`` on."""
+    from penstock.kernels.cpu import resample as kernels
+
+    if not target.size:
+        return
+    if not source.size:
+        raise RuntimeError(f"Cannot resize an empty image of shape {list(source.shape)}")
+    if len(plan.axes) == 3:
+        shape = (*source.shape[:first], plan.extents[0], *source.shape[first + 1 :])
+        middle = np.empty(shape, np.float32)
+        kernels.resample_axis(source, first, plan.taps_of(0), middle)
+        source, first = middle, first + 1
+        plan = replace(plan, axes=plan.axes[1:], filters=plan.filters[1:], windows=plan.windows[1:])
+    resample_planes(source, target, first, plan, plan.tables)
+
+
+def resample_planes(
+    source: np.ndarray, target: np.ndarray, first: int, plan: ResamplePlan, tables: Sequence[AnyTaps]
+) -> None:
+    """Resamples H and W of a contiguous array, from dimension ``first`` on, with these tables of the plan."""
+    for plane, result in zip(_planes(source, first), _planes(target, first)):
+        plan.resample(plane, result, tables)
+
+
+def resample_and_normalize(
+    source: np.ndarray,
+    target: np.ndarray,
+    plan: ResamplePlan,
+    between: np.dtype,
+    normalization: Normalization,
+    origin: tuple[int, ...] = (0, 0),
+) -> None:
+    """Resizes, crops, mirrors, normalizes, converts and transposes images in one pass.
+
+    Only the rows and columns in ``plan.windows`` are computed. The result is bit for bit that of :func:`resample` into
+    an array of dtype ``between``, followed by the normalization.
+
+    Args:
+        source: contiguous, of shape (..., H, W, C), of uint8, int16, uint16 or float32.
+        target: contiguous, of shape (..., C', h, w) or (..., h, w, C') as ``normalization.planar`` says, C' >= C; of
+            float32, float16, uint8 or int8.
+        plan: of two axes.
+        between: the type that the resized images would have: the source's, or float32.
+        normalization: what follows.
+        origin: the position of ``source`` in the image, if it is only a part of it.
+    """
+    from penstock.kernels.cpu import resample as kernels
+
+    if not target.size:
+        return
+    if not source.size:
+        raise RuntimeError(f"Cannot resize an empty image of shape {list(source.shape)}")
+    vertical, horizontal = (Taps(t.starts - np.int32(start), t.weights) for t, start in zip(plan.tables, origin))
+    images, results = source.reshape(-1, *source.shape[-3:]), target.reshape(-1, *target.shape[-3:])
+    for image, result in zip(images, results):
+        kernels.resample_normalized(image, vertical, horizontal, between, normalization, result, plan.columns_first)
+
+
+def _planes(array: np.ndarray, first: int) -> np.ndarray:
+    """The array as a stack of images (n, H, W, rest); H is dimension ``first``."""
+    return array.reshape(math.prod(array.shape[:first]), *array.shape[first : first + 2], -1)
