@@ -10,8 +10,8 @@ import numpy as np
 
 from penstock.data_types import from_numpy_dtype
 from penstock.tensors import HostPool, Tensor, TensorList, TensorListCPU, TensorListGPU
+from penstock.tensors.batch import check_samples
 from penstock.tensors.tensor import check_layout, device_view, host_view
-from penstock.tensors.tensor_list import check_samples
 
 _DTYPE, _NDIM = attrgetter("dtype"), attrgetter("ndim")
 

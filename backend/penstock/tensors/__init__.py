@@ -1,7 +1,8 @@
 """Samples, and batches of samples, on the CPU or GPU: the data that flows through a pipeline."""
 
+from penstock.tensors.batch import TensorList
 from penstock.tensors.memory import HostPool
 from penstock.tensors.tensor import Tensor, TensorCPU, TensorGPU
-from penstock.tensors.tensor_list import TensorList, TensorListCPU, TensorListGPU
+from penstock.tensors.tensor_list import TensorListCPU, TensorListGPU
 
 __all__ = ["HostPool", "Tensor", "TensorCPU", "TensorGPU", "TensorList", "TensorListCPU", "TensorListGPU"]

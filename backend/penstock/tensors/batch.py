@@ -1,0 +1,367 @@
+"""What batches have in common, on the CPU and on the GPU."""
+
+from __future__ import annotations
+
+import math
+import operator
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+
+from penstock.data_types import DALIDataType, check_readable, dtype_name, from_numpy_dtype
+from penstock.tensors.formatting import batch_text
+from penstock.tensors.pictures import MOST_SHOWN, batch_html
+from penstock.tensors.tensor import Tensor, check_layout, reinterpreted_dtype
+
+Shape = tuple[int, ...]
+
+
+def volumes(shapes: Sequence[Shape]) -> list[int]:
+    """The numbers of elements of arrays of these shapes."""
+    return list(map(math.prod, shapes))
+
+
+_List = TypeVar("_List", bound="TensorList")
+
+
+class TensorList:
+    """The base of :class:`TensorListCPU` and :class:`TensorListGPU`.
+
+    Attributes:
+        shapes: the samples' shapes.
+        source_infos: the source of each sample (a file's path and the like), or empty.
+        positions: of the samples in the pipeline's batch, ascending, if conditionals have split it, or if the samples are
+            parts of its samples; otherwise None.
+    """
+
+    device_type: ClassVar[str]
+    _tensor_class: ClassVar[type[Tensor]]
+    # Whether the user asked for the samples not to be copied to one buffer.
+    _scattered = False
+
+    def __init__(self) -> None:
+        self._dtype: DALIDataType = DALIDataType.NO_TYPE
+        self._ndim = 0
+        self._layout = ""
+        self.shapes: list[Shape] = []
+        # The shapes last converted to an array, and that array.
+        self._shape_rows: tuple[list[Shape], np.ndarray] | None = None
+        self.source_infos: Sequence[str] = []
+        self.positions: list[int] | None = None
+        self._samples: list[Any] | None = []
+        # The elements of all samples as one 1-D array if the batch is contiguous, else None.
+        self.elements: Any = None
+
+    # -- making ------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def of_samples(
+        cls: type[_List],
+        samples: Sequence[object],
+        layout: str = "",
+        dtype: DALIDataType | None = None,
+        ndim: int | None = None,
+        source_infos: Sequence[str] = (),
+    ) -> _List:
+        """A batch of arrays that are on this class's device already. Nothing is copied or checked.
+
+        ``dtype`` and ``ndim`` describe an empty batch.
+        """
+        self = cls.__new__(cls)
+        TensorList.__init__(self)
+        self._samples = list(samples)
+        self.shapes = [sample.shape for sample in self._samples]
+        first = self._samples[0] if self._samples else None
+        if dtype is None and first is not None:
+            dtype = from_numpy_dtype(first.dtype)
+        self._dtype = dtype if dtype is not None else DALIDataType.NO_TYPE
+        self._ndim = first.ndim if first is not None else (ndim or 0)
+        self._layout = layout
+        self.source_infos = list(source_infos)
+        return self
+
+    @classmethod
+    def of_elements(
+        cls: type[_List],
+        elements: Any,
+        shapes: Sequence[Shape],
+        layout: str = "",
+        ndim: int | None = None,
+        dtype: DALIDataType | None = None,
+    ) -> _List:
+        """A contiguous batch: ``elements`` is 1-D and holds the samples one after the other.
+
+        Args:
+            ndim: of a sample, for a batch that may be empty.
+            dtype: the type, if it is not the array's.
+        """
+        self = cls.__new__(cls)
+        TensorList.__init__(self)
+        self.elements = elements
+        self._samples = None
+        self.shapes = list(shapes)
+        self._dtype = from_numpy_dtype(elements.dtype) if dtype is None else dtype
+        self._ndim = len(self.shapes[0]) if self.shapes else (ndim or 0)
+        self._layout = layout
+        return self
+
+    def relabelled(
+        self: _List, layout: str | None = None, shapes: Sequence[Shape] | None = None, ndim: int | None = None
+    ) -> _List:
+        """The same data with another layout, or with other shapes of the same volume.
+
+        Args:
+            ndim: of the new shapes, for a batch that may be empty.
+        """
+        if self.elements is not None:
+            other = type(self).of_elements(self.elements, self.shapes if shapes is None else shapes, ndim=self._ndim)
+            other._samples = self._samples if shapes is None else None
+        elif shapes is None:
+            other = type(self).of_samples(self.samples, self._layout, self._dtype, self._ndim, self.source_infos)
+        else:
+            other = type(self).of_samples([s.reshape(shape) for s, shape in zip(self.samples, shapes)])
+        other._dtype = self._dtype
+        other._layout = self._layout if layout is None else layout
+        other.source_infos = self.source_infos
+        if ndim is not None:
+            other._ndim = ndim
+        return other
+
+    def subset(self: _List, indices: Sequence[int]) -> _List:
+        """The batch of the samples at ``indices``, in that order, sharing memory."""
+        samples = self.samples
+        infos = [self.source_infos[i] for i in indices] if self.source_infos else ()
+        return type(self).of_samples([samples[i] for i in indices], self._layout, self._dtype, self._ndim, infos)
+
+    def made_of(self, start: int, stop: int) -> tuple[int, int]:
+        """The range of the samples that were made of those from ``start`` to ``stop`` of the pipeline's batch."""
+        if self.positions is None:
+            return start, stop
+        return bisect_left(self.positions, start), bisect_left(self.positions, stop)
+
+    def emptied(self: _List, indices: Collection[int]) -> _List:
+        """The batch with the samples at ``indices`` of size zero, the others sharing memory."""
+        samples = [sample.reshape(-1)[:0] if i in indices else sample for i, sample in enumerate(self.samples)]
+        return type(self).of_samples(samples, self._layout, self._dtype, self._ndim, self.source_infos)
+
+    def unfolded(self: _List) -> _List:
+        """The slices of all samples along their first dimension as one batch, sharing memory."""
+        shapes = [shape[1:] for shape in self.shapes for _ in range(shape[0])]
+        if self.elements is not None:
+            other = type(self).of_elements(self.elements, shapes, self._layout[1:], self._ndim - 1)
+        else:
+            parts = ((sample, part) for sample in self.samples for part in range(len(sample)))
+            # A slice with one dimension less, which stays an array even without dimensions.
+            samples = [sample[part : part + 1].reshape(sample.shape[1:]) for sample, part in parts]
+            other = type(self).of_samples(samples, self._layout[1:], self._dtype, self._ndim - 1)
+        other._dtype = self._dtype
+        return other
+
+    def repeated(self: _List, counts: Sequence[int]) -> _List:
+        """The batch with each sample repeated, sharing memory."""
+        samples = [sample for sample, count in zip(self.samples, counts) for _ in range(count)]
+        return type(self).of_samples(samples, self._layout, self._dtype, self._ndim)
+
+    # -- looking -----------------------------------------------------------------------------------------------
+
+    @property
+    def samples(self) -> list[Any]:
+        """The samples as arrays of the device's library (numpy or CuPy), sharing the batch's memory."""
+        if self._samples is None:
+            samples, start = [], 0
+            for shape in self.shapes:
+                stop = start + math.prod(shape)
+                samples.append(self.elements[start:stop].reshape(shape))
+                start = stop
+            self._samples = samples
+        return self._samples
+
+    @property
+    def dtype(self) -> DALIDataType:
+        """The type of the elements."""
+        return self._dtype
+
+    def ndim(self) -> int:
+        """The number of dimensions of a sample."""
+        return self._ndim
+
+    def layout(self) -> str:
+        """The names of a sample's dimensions, or an empty string."""
+        return self._layout
+
+    def set_layout(self, layout: str | None) -> None:
+        """Names the samples' dimensions; None or an empty string removes the names."""
+        self._layout = check_layout(layout, self._ndim)
+
+    def shape(self) -> list[Shape]:
+        """The samples' shapes, as a list of tuples."""
+        return list(self.shapes)
+
+    def shape_array(self) -> np.ndarray:
+        """The samples' shapes as int64 of shape (batch, ndim), an array of the caller's own."""
+        known = self._shape_rows
+        if known is None or known[0] is not self.shapes:
+            rows = np.array(self.shapes, np.int64).reshape(len(self), -1 if self.shapes else self._ndim)
+            known = self._shape_rows = self.shapes, rows
+        return known[1].copy()
+
+    def __len__(self) -> int:
+        return len(self.shapes)
+
+    def source_info(self, index: int) -> str:
+        """The source of a sample (a file's path and the like), or an empty string."""
+        return self.source_infos[index] if self.source_infos else ""
+
+    def __getitem__(self, index: int) -> Any:
+        index = operator.index(index)
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"{type(self).__name__} index out of range: {index} in a batch of {len(self)} samples")
+        sample = self.samples[index]
+        return self._tensor_class.of_array(sample, self._layout, self.source_info(index), self._dtype)
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[i] for i in range(len(self)))
+
+    def is_dense_tensor(self) -> bool:
+        """Whether all samples have the same shape, so that the batch can be viewed as one tensor."""
+        shapes = self.shapes
+        return not self._scattered and (not shapes or shapes.count(shapes[0]) == len(shapes))
+
+    def reinterpret(self, new_type: DALIDataType) -> None:
+        """Views the same bytes as another type of the same size."""
+        target = reinterpreted_dtype(self._dtype, new_type)
+        if self.elements is not None:
+            self.elements, self._samples = self.elements.view(target), None
+        else:
+            self._samples = [sample.view(target) for sample in self.samples]
+        self._dtype = new_type
+
+    def reset(self) -> None:
+        """Drops the samples."""
+        TensorList.__init__(self)
+
+    def contiguous_elements(self) -> Any:
+        raise NotImplementedError
+
+    def as_cpu(self) -> TensorList:
+        """The batch in host memory."""
+        raise NotImplementedError
+
+    def stacked(self) -> Any:
+        """The samples as one array of the device's library, which shares the batch's memory if the batch is contiguous;
+        raises RuntimeError unless all shapes are equal."""
+        if not self.is_dense_tensor():
+            raise RuntimeError(
+                "The batch cannot be represented as a tensor or an array: that needs samples which all have the same shape, a "
+                "uniform one, and which are contiguous in memory"
+            )
+        shape = self.shapes[0] if self.shapes else (0,) * self._ndim
+        return self.contiguous_elements().reshape((len(self), *shape))
+
+    def as_tensor(self) -> Any:
+        """The batch as one tensor with a leading batch dimension; raises RuntimeError unless all shapes are equal."""
+        return self._tensor_class.of_array(self.stacked(), "N" + self._layout if self._layout else "", "", self._dtype)
+
+    def as_reshaped_tensor(self, shape: Sequence[int]) -> Any:
+        """The batch's elements as one tensor of ``shape``; raises RuntimeError unless the volumes are equal."""
+        elements = self.contiguous_elements()
+        if min(shape, default=0) < 0 or math.prod(shape) != elements.size:
+            raise RuntimeError(
+                f"The requested shape {tuple(shape)} must have the same volume as the batch: {elements.size}"
+            )
+        # The layout of all samples together, wherever it fits.
+        layout = f"N{self._layout}"
+        return self._tensor_class.of_array(
+            elements.reshape(tuple(shape)), layout if len(layout) == len(shape) else "", "", self._dtype
+        )
+
+    def _make_copy(self) -> object:
+        copy = type(self).of_samples(
+            [sample.copy() for sample in self.samples], self._layout, self._dtype, self._ndim, self.source_infos
+        )
+        copy.contiguous_elements()
+        return copy
+
+    def __str__(self) -> str:
+        check_readable(self._dtype)
+        return self._text([self._printable(sample) for sample in self.samples])
+
+    def __repr__(self) -> str:
+        return self._text(None)
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the first samples, as pictures if they are images."""
+        heading = f"{type(self).__name__}: {len(self)} samples, {self._dtype}, layout '{self._layout}'"
+        shown = self.subset(range(min(len(self), MOST_SHOWN))).as_cpu()
+        return batch_html(heading, shown.samples, self._layout, len(self))
+
+    def _text(self, samples: Sequence[np.ndarray] | None) -> str:
+        return batch_text(type(self).__name__, samples, self._dtype, self._layout, self.device_type, self.shapes)
+
+    def _printable(self, sample: object) -> Any:
+        return sample
+
+    def _adopt(self, samples: Sequence[Any], layout: str | None) -> None:
+        """Replaces the contents by these arrays."""
+        if samples:
+            self._dtype, self._ndim = from_numpy_dtype(samples[0].dtype), samples[0].ndim
+        self._samples = list(samples)
+        self.shapes = [sample.shape for sample in samples]
+        self._layout = check_layout(layout, self._ndim)
+
+
+def check_samples(samples: Sequence[Any]) -> None:
+    """Raises TypeError unless all arrays have one type, RuntimeError unless they have one rank."""
+    if not samples:
+        return
+    first = samples[0]
+    for index, sample in enumerate(samples):
+        if sample.dtype != first.dtype:
+            found, expected = (dtype_name(from_numpy_dtype(item.dtype)) for item in (sample, first))
+            raise TypeError(
+                f"Tensors cannot have different data types. Tensor at position {index} has type '{found}' expected to have "
+                f"type '{expected}'."
+            )
+        if sample.ndim != first.ndim:
+            raise RuntimeError(
+                "All tensors in a batch must have the same number of dimensions. "
+                f"Got: {sample.ndim} at index {index} and {first.ndim} at index 0."
+            )
+
+
+def arrays_of(items: Sequence[object], view: Callable[[Any], Any], kind: str) -> tuple[list[Any], str]:
+    """The listed samples as arrays, and their layout; raises TypeError, naming the sample, unless they make a batch.
+
+    Args:
+        items: arrays, tensors, and what ``view`` takes.
+        view: makes an array of a sample.
+        kind: what a sample is called in errors.
+    """
+    arrays, layout = [], ""
+    for position, item in enumerate(items):
+        try:
+            arrays.append(view(item))
+        except (TypeError, RuntimeError) as error:
+            raise TypeError(f"Object at position {position} cannot be converted to {kind}: {error}") from None
+        own = item.layout() if isinstance(item, Tensor) else ""
+        if position == 0:
+            layout = own
+        elif (own and own != layout) or arrays[-1].ndim != arrays[0].ndim:
+            what = f"its layout is '{own}'" if own != layout else f"it has {arrays[-1].ndim} dimensions"
+            raise TypeError(
+                f"Object at position {position} cannot be converted to {kind} of this batch: {what}, but the first one's is "
+                f"'{layout}' of {arrays[0].ndim} dimensions"
+            )
+    check_samples(arrays)
+    return arrays, layout
+
+
+def check_dlpack_list(objects: object) -> None:
+    """Raises TypeError unless this is a list of objects with ``__dlpack__``."""
+    if not isinstance(objects, list):
+        raise TypeError(f"from_dlpack_list() takes a list, which is incompatible with {type(objects).__name__}")
+    for position, item in enumerate(objects):
+        if not hasattr(item, "__dlpack__"):
+            raise TypeError(f"Object at position {position} does not support the DLPack protocol.")
