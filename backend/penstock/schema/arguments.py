@@ -26,8 +26,6 @@ from penstock.data_types import (
     dtype_name,
 )
 
-NO_DEFAULT = object()
-
 
 def _to_int(value: Any) -> int:
     return int(value)

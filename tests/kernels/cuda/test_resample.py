@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import cupy_like as xp
 import numpy as np
 import pytest
 
-from penstock.kernels.cuda.resample import ImageResampling, resample_axes, resample_images
+from penstock.kernels.cuda.launch import locate
+from penstock.kernels.cuda.resample import ImageResampling, resample_axes, resample_grouped
 from penstock.kernels.cuda.window import WindowCopy, copy_windows
 from penstock.kernels.filters import Taps, taps
 from penstock.kernels.resize_shapes import AxisPlan
@@ -35,6 +38,12 @@ def matrix(table: Taps, size: int) -> np.ndarray:
 def expected(source: np.ndarray, vertical: Taps, horizontal: Taps) -> np.ndarray:
     rows, columns = matrix(vertical, source.shape[0]), matrix(horizontal, source.shape[1])
     return np.einsum("yi,xj,ijc->yxc", rows, columns, source.astype(np.float64), optimize=True)
+
+
+def resample_images(jobs: Sequence[ImageResampling], between: np.dtype | None = None) -> None:
+    """Resamples images that have nothing in common."""
+    places = [[locate(array) for array in arrays] for arrays in zip(*((job.source, job.target) for job in jobs))]
+    resample_grouped(*places, jobs, lambda job, *_: job, between)
 
 
 @pytest.mark.parametrize("kind", [INTERP_LINEAR, INTERP_CUBIC, INTERP_LANCZOS3, INTERP_TRIANGULAR])

@@ -126,21 +126,6 @@ class ImageResampling:
     fill: float = 0.0
 
 
-def resample_images(jobs: Sequence[ImageResampling], between: np.dtype | None = None) -> None:
-    """Fills all targets in one launch; sources share a data type, and so do targets.
-
-    Args:
-        jobs: the stacks of images.
-        between: type to round resampled values to before they are normalized, as a separate resize would; None: don't
-            round.
-    """
-    sources, targets = [locate(job.source) for job in jobs], [locate(job.target) for job in jobs]
-    kept = [index for index, target in enumerate(targets) if target.size]
-    _resample(
-        [jobs[i] for i in kept], [sources[i] for i in kept], [targets[i] for i in kept], range(len(kept)), between
-    )
-
-
 def resample_grouped(
     sources: Sequence[Located],
     targets: Sequence[Located],
@@ -149,10 +134,14 @@ def resample_grouped(
     between: np.dtype | None = None,
     mirrored: RunValue | None = None,
 ) -> None:
-    """Like :func:`resample_images`, for batches in which many samples share a plan (the same object) and shapes.
+    """Fills all targets in one launch, for batches in which many samples share a plan (the same object) and shapes.
+
+    Sources share a data type, and so do targets.
 
     Args:
         job_of: makes the job from a sample's plan, source and target; called once for each group of equal samples.
+        between: type to round resampled values to before they are normalized, as a separate resize would; None: don't
+            round.
         mirrored: for each sample, int32, whether its rows are reversed; then no target may be empty.
     """
     kept = [index for index, target in enumerate(targets) if target.size]
@@ -278,7 +267,7 @@ def resample_planned(
     horizontal: AxisPlans,
     after: Normalized | None = None,
 ) -> None:
-    """Like :func:`resample_images`, with the tables computed on the GPU too, which takes the least time on the host.
+    """Like :func:`resample_grouped`, with the tables computed on the GPU too, which takes the least time on the host.
 
     Args:
         sources: not empty, of integers: this may or may not skip taps of weight 0, which only shows with NaN and

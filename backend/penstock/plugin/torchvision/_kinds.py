@@ -15,9 +15,6 @@ from penstock.plugin.torchvision._pixels import Pixels, held, is_picture, is_pil
 from penstock.plugin.torchvision._typing import Canvas, Function, Leaf, Nested, Params, Tensor
 
 _FUNCTIONS: dict[str, dict[str, Function]] = {}
-IMAGES = frozenset({"pixels", "tensor", "image", "video"})
-"""The kinds of images."""
-
 _NAMES = {"Image": "image", "Video": "video", "Mask": "mask", "BoundingBoxes": "boxes", "KeyPoints": "points"}
 
 
