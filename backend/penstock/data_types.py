@@ -41,7 +41,7 @@ class NamedEnum(IntEnum):
     def __repr__(self) -> str:
         return f"<{type(self).__name__}.{self.name}: {self.value}>"
 
-    def __reduce_ex__(self, protocol: object) -> tuple[Any, ...]:
+    def __reduce_ex__(self, protocol: object) -> tuple[object, ...]:
         return type(self), (self.value,)
 
 
@@ -323,7 +323,7 @@ class ScalarConstant:
     ``types.Constant(3).uint8()``.
     """
 
-    def __init__(self, value: Any, dtype: DALIDataType | None = None) -> None:
+    def __init__(self, value: object, dtype: DALIDataType | None = None) -> None:
         if isinstance(value, NamedEnum):
             raise TypeError(_no_scalar(value))
         if isinstance(value, np.ndarray) and not value.ndim:

@@ -59,7 +59,7 @@ class OperatorWrapper:
         """Whether it stays even if no output depends on it."""
         return self.schema.no_prune or bool(self._arguments.get("preserve"))
 
-    def __call__(self, *inputs: Any, **arguments: Any) -> Any:
+    def __call__(self, *inputs: object, **arguments: object) -> Any:
         """The operator's outputs for ``inputs``.
 
         Raises:

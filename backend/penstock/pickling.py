@@ -49,7 +49,7 @@ def _pickler_class() -> type[cloudpickle.Pickler]:
     class Pickler(cloudpickle.Pickler):
         """Also sends marked functions as code, wherever they are defined."""
 
-        def reducer_override(self, obj: Any) -> Any:
+        def reducer_override(self, obj: Any) -> object:
             marked = isinstance(obj, FunctionType) and hasattr(obj, _MARK)
             return super().reducer_override(_twin(obj) if marked else obj)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from penstock.auto_aug.core import Augmentation, select
 from penstock.auto_aug.core.suites import max_offsets as parse_validate_offset
@@ -30,6 +29,6 @@ def pretty_select(
     op_kwargs: dict[str, object],
     auto_aug_name: str,
     ref_suite_name: str,
-) -> Any:
+) -> object:
     """Applies the selected augmentation to each sample."""
     return select(augmentations, aug_ids, **op_kwargs)

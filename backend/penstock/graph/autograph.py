@@ -15,7 +15,7 @@ import sys
 import sysconfig
 import textwrap
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from types import CodeType, FunctionType, MethodType
 from typing import Any, TypeVar
 
@@ -103,7 +103,7 @@ def explain(error: Exception) -> None:
     error.args = ("\n".join(["in user code:\n", *lines, f"\n{type(error).__name__}: {error}"]),)
 
 
-def _cell(value: Any) -> Any:
+def _cell(value: object) -> Any:
     return (lambda: value).__closure__[0]  # type: ignore[index]
 
 
@@ -398,7 +398,7 @@ class _Rewriter(ast.NodeTransformer):
             return ast.copy_location(_tool("load", node), node)
         return node
 
-    def visit_Delete(self, node: ast.Delete) -> Any:
+    def visit_Delete(self, node: ast.Delete) -> Sequence[ast.stmt]:
         # A variable shared by branches must stay one: deleting it only unsets its value.
         emptied = [target for target in node.targets if isinstance(target, ast.Name) and target.id in self._maybe_unset]
         node.targets = [target for target in node.targets if target not in emptied]

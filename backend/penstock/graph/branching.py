@@ -40,14 +40,14 @@ def undefined(name: str) -> Unusable:
     return Unusable(UnboundLocalError(f"local variable '{name}' is used before it is assigned"))
 
 
-def load(value: object) -> Any:
+def load(value: object) -> object:
     """A variable's value when read."""
     if isinstance(value, Unusable):
         raise value.error
     return value
 
 
-def probe(getter: Callable[[], object], name: str) -> Any:
+def probe(getter: Callable[[], object], name: str) -> object:
     """The value of an attribute or item, or an :class:`Unusable` if there is none."""
     try:
         return getter()
@@ -130,7 +130,7 @@ def _merged_variable(branch: Branch, name: str, true: object, false: object, ori
         return Unusable(error)
 
 
-def merge(branch: Branch, name: str, true: object, false: object) -> Any:
+def merge(branch: Branch, name: str, true: object, false: object) -> object:
     """The value of a variable after the branches: nodes are merged, also inside tuples, lists and dictionaries.
 
     Raises:
@@ -230,7 +230,7 @@ def ternary(condition: object, if_true: Callable[[], object], if_false: Callable
     return merge(branch, "the conditional expression", *values)
 
 
-def negation(value: object) -> Any:
+def negation(value: object) -> object:
     """``not value``."""
     if not isinstance(value, DataNode):
         return not value
@@ -242,7 +242,7 @@ def negation(value: object) -> Any:
     return call_operator("_conditional__Not_", (value,), {})
 
 
-def conjunction(left: object, right: Callable[[], object]) -> Any:
+def conjunction(left: object, right: Callable[[], object]) -> object:
     """``left and right``; the right side is traced for samples for which the left one is true."""
     if not isinstance(left, DataNode):
         return left and right()
@@ -250,7 +250,7 @@ def conjunction(left: object, right: Callable[[], object]) -> Any:
     return ternary(left, lambda: _validated(right(), "and", "right"), lambda: left)
 
 
-def disjunction(left: object, right: Callable[[], object]) -> Any:
+def disjunction(left: object, right: Callable[[], object]) -> object:
     """``left or right``; the right side is traced for samples for which the left one is false."""
     if not isinstance(left, DataNode):
         return left or right()
@@ -260,7 +260,7 @@ def disjunction(left: object, right: Callable[[], object]) -> Any:
 
 def comparison_chain(
     left: object, comparisons: Sequence[Callable[[object, object], object]], operands: Sequence[Callable[[], object]]
-) -> Any:
+) -> object:
     """``left < a < b``: comparisons joined by `and`; each operand is evaluated once."""
     right = operands[0]()
     result = comparisons[0](left, right)
@@ -281,7 +281,7 @@ def _validated(value: object, name: str, side: str) -> object:
     )
 
 
-def refuse_loop(condition: object) -> Any:
+def refuse_loop(condition: object) -> object:
     """The condition of a `while` loop, which cannot be a node."""
     if isinstance(condition, DataNode):
         _refuse()

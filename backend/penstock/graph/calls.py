@@ -26,7 +26,7 @@ def call_operator(
     device: str | None = None,
     name: str | None = None,
     display: str | None = None,
-    payload: Any = None,
+    payload: object = None,
     sites: tuple[CallSite, ...] | None = None,
 ) -> Any:
     """Adds an operator to the graph being defined.

@@ -13,7 +13,7 @@ from penstock.graph.calls import constant_node
 _CTYPES_SCALAR = ctypes._SimpleCData  # private: the only common base of ctypes' numbers
 
 
-def ConstantNode(device: str | None, value: Any, dtype: Any, shape: Any, layout: str | None, **kwargs: Any) -> Any:
+def ConstantNode(device: str | None, value: Any, dtype: Any, shape: Any, layout: str | None, **kwargs: Any) -> object:
     """A graph node with the same tensor for every sample."""
     return constant_node(value, dtype=dtype, shape=shape, layout=layout, device=device or "cpu", **kwargs)
 

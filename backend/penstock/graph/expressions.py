@@ -164,7 +164,7 @@ class _Operators:
     subscript = staticmethod(subscript)
 
     @staticmethod
-    def call(operator: str, node: Any, arguments: dict[str, Any], device: str) -> Any:
+    def call(operator: str, node: object, arguments: dict[str, object], device: str) -> Any:
         return call_operator(operator, (node,), arguments, device=device)
 
     @staticmethod

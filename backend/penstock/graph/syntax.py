@@ -23,7 +23,7 @@ class Syntax(Protocol):
     def subscript(self, node: object, index: object) -> Any:
         """The node for ``node[index]``."""
 
-    def call(self, operator: str, node: Any, arguments: dict[str, Any], device: str) -> Any:
+    def call(self, operator: str, node: object, arguments: dict[str, object], device: str) -> Any:
         """The output of an operator with one input."""
 
     def enter_branch(self, node: object) -> Any:

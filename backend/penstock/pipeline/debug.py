@@ -176,7 +176,7 @@ class DebugPipeline(Pipeline):
 
     # -- operators, as they are called -------------------------------------------------------------------------------
 
-    def adopt(self, inputs: Sequence[object]) -> list[Any]:
+    def adopt(self, inputs: Sequence[object]) -> list[object]:
         """The positional inputs of a call, with batches of other libraries (arrays, lists of arrays) converted."""
         return [self._adopted(item) if _is_foreign_batch(item) else item for item in inputs]
 

@@ -94,7 +94,7 @@ def split_keywords(
             raise TypeError(
                 f"Using variadic keyword argument `**{parameter.name}` in a graph-defining function is not allowed."
             )
-    constructor: dict[str, Any] = {}
+    constructor: dict[str, object] = {}
     own: dict[str, Any] = {}
     for name, value in keywords.items():
         if name in parameters:

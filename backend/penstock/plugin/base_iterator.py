@@ -13,6 +13,7 @@ import numpy as np
 from penstock.data_types import PipelineAPIType
 from penstock.pipeline import Pipeline
 from penstock.plugin.epochs import Epoch, LastBatchPolicy, ReaderEpoch, SizedEpoch, require
+from penstock.tensors import TensorList
 
 _log = logging.getLogger(__name__)
 
@@ -109,7 +110,7 @@ class BaseIterator:
         """Converts the pipelines' outputs."""
         raise NotImplementedError
 
-    def _trimmed(self, batch: Any, kept: Sequence[int]) -> Any:
+    def _trimmed(self, batch: Any, kept: Sequence[int]) -> object:
         """The converted batch with only the first samples of each pipeline; pipelines past the end of ``kept``
         contribute nothing."""
         raise NotImplementedError
@@ -169,7 +170,7 @@ class BaseIterator:
             )
         return outputs
 
-    def _share_outputs(self, pipe: Pipeline) -> tuple[Any, ...]:
+    def _share_outputs(self, pipe: Pipeline) -> tuple[TensorList, ...]:
         with pipe.running_through(PipelineAPIType.ITERATOR):
             return pipe.share_outputs()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Any
 
@@ -156,7 +156,7 @@ class ReaderEpoch(Epoch):
         AssertionError: the readers do not agree on the data or how to read it.
     """
 
-    def __init__(self, metas: Sequence[dict[str, Any]], batch_size: int, policy: LastBatchPolicy) -> None:
+    def __init__(self, metas: Sequence[Mapping[str, int]], batch_size: int, policy: LastBatchPolicy) -> None:
         super().__init__()
         self._batch_size = batch_size
         self._policy = policy
@@ -251,7 +251,7 @@ class ReaderEpoch(Epoch):
         return {name: getattr(self, name) for name in ("counter", "size", "_shard_ids", "_current_sizes", "_ahead")}
 
 
-def _common(metas: Sequence[dict[str, Any]], key: str, what: str) -> Any:
+def _common(metas: Sequence[Mapping[str, int]], key: str, what: str) -> int:
     value = metas[0][key]
     require(
         all(meta[key] == value for meta in metas), f"Reader Operator should have the same {what} in all the pipelines."

@@ -30,7 +30,7 @@ class NamedOutputsIterator(BaseIterator):
     def __init__(
         self,
         pipelines: Pipeline | Sequence[Pipeline],
-        output_map: Sequence[Any],
+        output_map: Sequence[object],
         size: int = -1,
         reader_name: str | None = None,
         auto_reset: str | bool | None = False,

@@ -224,7 +224,7 @@ class Executor:
             )
         return next(iter(sizes), self.max_batch_size)
 
-    def run_step(self, step: Step, slots: list[Any], batch_size: int) -> None:
+    def run_step(self, step: Step, slots: list[object], batch_size: int) -> None:
         """Runs one operator alone, on the data in ``slots``."""
         with self.on_device():
             self._run_operator(step, Batch(batch_size, self.iteration, False, None, slots))

@@ -261,11 +261,11 @@ class ParallelSource(Source):
         self.sample += batch_size
         return self._outputs(parts)
 
-    def _outputs(self, parts: list[list[Any]]) -> list[Any]:
+    def _outputs(self, parts: list[list[object]]) -> list[Any]:
         if self.batch:
             data = parts[0][0]
             return [data] if self.num_outputs is None else self._checked(data)
-        samples: list[Any] = [sample for part in parts for sample in part]
+        samples: list[object] = [sample for part in parts for sample in part]
         if self.num_outputs is None:
             return [samples]
         return [list(column) for column in zip(*map(self._checked, samples))]
@@ -343,7 +343,7 @@ class _Inherited:
     """Creates the callback of a forked worker, which has the source already."""
 
     source: Any
-    cycle: Any
+    cycle: object
 
     def __call__(self) -> Callable[..., Any]:
         return _single_argument(Source(self.source, self.cycle))
@@ -355,7 +355,7 @@ class _Pickled:
 
     data: bytes
     loads: Callable[[bytes], object]
-    cycle: Any
+    cycle: object
 
     def __call__(self) -> Callable[..., Any]:
         return _single_argument(Source(self.loads(self.data), self.cycle))

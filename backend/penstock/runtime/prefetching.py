@@ -10,7 +10,6 @@ import weakref
 from collections import deque
 from enum import Enum, auto
 from time import perf_counter
-from typing import Any
 
 from penstock.runtime.batches import Batch, Result
 from penstock.runtime.executor import Executor
@@ -59,7 +58,7 @@ class PrefetchingExecutor(Executor):
         num_threads: int,
         device_id: int | None,
         depth: int,
-        affinity: Any = None,
+        affinity: object = None,
         on_error: str = RAISE,
         skipped: SkippedSamples | None = None,
     ) -> None:

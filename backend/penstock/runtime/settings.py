@@ -60,9 +60,9 @@ class PipelineSettings:
     py_num_workers: int = 1
     py_start_method: str = "fork"
     py_callback_pickler: object = None
-    output_dtype: Any = None
-    output_ndim: Any = None
-    output_layout: Any = None
+    output_dtype: object = None
+    output_ndim: object = None
+    output_layout: object = None
     exec_dynamic: bool | None = None
     stream_policy: StreamPolicy | None = None
     concurrency: OperatorConcurrency | None = None
@@ -200,7 +200,7 @@ _DESCRIBED = {
 def _check_outputs(name: str, value: object, kind: type) -> None:
     several = isinstance(value, (list, tuple))
     colon, place = ("", " in the list.") if several else (":", ".")
-    item: Any
+    item: object
     for item in value if isinstance(value, (list, tuple)) else [value]:
         if item is None:
             continue

@@ -140,7 +140,7 @@ class Source:
         begin = source if is_generator_function(source) else lambda: iter(source)
         return _Cycle(begin, mode == "raise")
 
-    def fetch(self, batch_size: int, epoch: int) -> list[Any]:
+    def fetch(self, batch_size: int, epoch: int) -> list[object]:
         """The data of the next step, one item for each output; raises StopIteration at the end.
 
         Args:
@@ -202,7 +202,7 @@ class Source:
         self.iteration = self.sample = 0
 
 
-def fetch_all(sources: Sequence[Source], batch_size: int, epoch: int) -> list[tuple[Source, list[Any]]]:
+def fetch_all(sources: Sequence[Source], batch_size: int, epoch: int) -> list[tuple[Source, list[object]]]:
     """The data of the next step of each source.
 
     Raises:

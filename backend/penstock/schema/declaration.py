@@ -225,7 +225,7 @@ class Schema:
     def input(self, index: int) -> Input:
         return self.inputs[min(index, len(self.inputs) - 1)]
 
-    def count_outputs(self, arguments: dict[str, Any], inputs: int) -> int:
+    def count_outputs(self, arguments: dict[str, object], inputs: int) -> int:
         if callable(self.outputs):
             return self.outputs(arguments) + (inputs if self.output_per_input else 0)
         return inputs if self.output_per_input else self.outputs

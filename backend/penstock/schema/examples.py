@@ -36,7 +36,7 @@ class NoExampleError(LookupError):
     """No valid value follows from an argument's type; the message says what to declare."""
 
 
-def example_value(argument: Argument) -> Any:
+def example_value(argument: Argument) -> object:
     """A valid value of an argument other than its default: its example, or one suggested by its type and default."""
     if argument.example is not None:
         return argument.example
@@ -50,7 +50,7 @@ def example_value(argument: Argument) -> Any:
     return _other_value(argument, default)
 
 
-def _other_value(argument: Argument, default: Any) -> Any:
+def _other_value(argument: Argument, default: Any) -> object:
     kind = argument.type.removesuffix("[]")
     if kind == "bool":
         return not default

@@ -11,7 +11,7 @@ from typing import Any, NoReturn, TypeVar
 from penstock.errors import nearest
 
 T = TypeVar("T")
-_written_out: dict[str, Any] = {}
+_written_out: dict[str, object] = {}
 
 
 def written_out(path: str) -> Callable[[T], T]:
@@ -27,7 +27,7 @@ def written_out(path: str) -> Callable[[T], T]:
     return keep
 
 
-def find_written_out(path: str) -> Any:
+def find_written_out(path: str) -> object:
     """The hand-written replacement for an operator, or None."""
     return _written_out.get(path)
 

@@ -80,7 +80,7 @@ class Operator(Generic[State, Plan, Plans]):
 
     def __init__(
         self,
-        arguments: dict[str, Any] | None = None,
+        arguments: dict[str, object] | None = None,
         device: str = "cpu",
         tensor_arguments: Iterable[str] = (),
         seed: int = -1,
@@ -116,7 +116,7 @@ class Operator(Generic[State, Plan, Plans]):
         """Called once, when the pipeline is built: checks constant arguments and prepares what depends on them
         alone."""
 
-    def bind(self, payload: Any) -> None:
+    def bind(self, payload: object) -> None:
         """Receives what the operator needs in addition to arguments: a callback, a source."""
 
     def describe(self, workspace: Workspace[State, Plan, Plans]) -> Sequence[OutputSpec]:
@@ -241,7 +241,7 @@ class Operator(Generic[State, Plan, Plans]):
         """The operators that it replaces, by node name; empty unless it is a fused operator."""
         return ()
 
-    def _frames_named(self, batch: Any, index: int) -> Any:
+    def _frames_named(self, batch: Any, index: int) -> object:
         """An input; without a layout it gets the first declared one of its rank, if that has frames."""
         if batch.layout():
             return batch
@@ -405,7 +405,7 @@ class Operator(Generic[State, Plan, Plans]):
     def _infer_by_shape(self, workspace: Workspace[State, Plan, Plans], inferred: _Inferred) -> None:
         """Infers one of each group of equal samples, unless an earlier batch had an equal one."""
         known = self._plans_for(workspace)
-        missing: dict[Any, list[Sample[State, Plan, Plans]]] = {}
+        missing: dict[object, list[Sample[State, Plan, Plans]]] = {}
         count = 0
         for sample in workspace.samples:
             if sample is None:
@@ -498,7 +498,7 @@ class Operator(Generic[State, Plan, Plans]):
         """What a checkpoint must hold to continue from here, as JSON-compatible data; None if nothing."""
         return None
 
-    def restore(self, state: Any) -> None:
+    def restore(self, state: object) -> None:
         """Continues from a state returned by :meth:`state`."""
 
     def reset(self) -> None:

@@ -36,7 +36,7 @@ class RandomOperator(Operator[State, Plan, Plans]):
 
     def __init__(
         self,
-        arguments: dict[str, Any] | None = None,
+        arguments: dict[str, object] | None = None,
         device: str = "cpu",
         tensor_arguments: Iterable[str] = (),
         seed: int = -1,

@@ -355,7 +355,7 @@ class Samples(Generic[State, Plan, Plans]):
         """Whether these are all the samples of the batch."""
         return len(self.indices) == self.workspace.batch_size
 
-    def of(self, rows: Sequence[Any]) -> Sequence[Any]:
+    def of(self, rows: Sequence[object]) -> Sequence[Any]:
         """Selects these samples' entries of a list with one for each sample of the batch."""
         return rows if self.are_all else [rows[index] for index in self.indices]
 

@@ -68,7 +68,7 @@ def _layout_lines(document: dict[str, object]) -> str:
 
 
 def _to_entry(op: OpNode, group: int | None) -> dict[str, object]:
-    entry: dict[str, Any] = {"operator": _public_name(op.schema), "name": op.name}
+    entry: dict[str, object] = {"operator": _public_name(op.schema), "name": op.name}
     if op.device != "cpu":
         entry["device"] = op.device
     if op.inputs:
@@ -116,7 +116,7 @@ def _to_json(argument: Argument, value: Any) -> object:
 def _output_entry(
     node: DataNode, dtype: DALIDataType | None, ndim: int | None, layout: str | None
 ) -> dict[str, object]:
-    entry: dict[str, Any] = {"node": node.name, "device": node.device}
+    entry: dict[str, object] = {"node": node.name, "device": node.device}
     if dtype is not None:
         entry["dtype"] = dtype.name
     if ndim is not None:
@@ -140,7 +140,7 @@ def from_text(
     text: str,
     kind: Callable[..., Defined],
     allowed_modules: Sequence[str] = (),
-    overrides: dict[str, Any] | None = None,
+    overrides: dict[str, object] | None = None,
 ) -> Defined:
     """The pipeline of a text, made by ``kind`` and not built yet; ``overrides`` replace its saved settings.
 
@@ -183,7 +183,7 @@ def _parsed(text: str) -> dict[str, Any]:
     return document
 
 
-def _known_settings(document: dict[str, Any]) -> dict[str, Any]:
+def _known_settings(document: dict[str, object]) -> dict[str, object]:
     settings = document.get("settings", {})
     if not isinstance(settings, dict):
         raise SerializationError('"settings" must be an object')
@@ -194,18 +194,18 @@ def _known_settings(document: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in settings.items() if value is not None}
 
 
-def _list_of(document: dict[str, Any], key: str) -> list[Any]:
+def _list_of(document: dict[str, object], key: str) -> list[Any]:
     value = document.get(key)
     if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
         raise SerializationError(f'"{key}" must be a list of objects')
     return value
 
 
-def _outputs(document: dict[str, Any]) -> list[Any]:
+def _outputs(document: dict[str, object]) -> list[Any]:
     return _list_of(document, "outputs")
 
 
-def _declarations(document: dict[str, Any]) -> dict[str, Any]:
+def _declarations(document: dict[str, object]) -> dict[str, Any]:
     outputs = _outputs(document)
     dtypes = [
         None if "dtype" not in entry else _enum("DALIDataType", entry["dtype"], "the outputs") for entry in outputs

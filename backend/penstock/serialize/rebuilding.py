@@ -109,7 +109,7 @@ class Rebuilder:
         return found if device == found.device else found.on_device(device)
 
     @staticmethod
-    def _known(schema: Schema, references: Mapping[str, Any], where: str) -> Iterable[tuple[str, Any]]:
+    def _known(schema: Schema, references: Mapping[str, object], where: str) -> Iterable[tuple[str, Any]]:
         for key, reference in references.items():
             argument = schema.all_arguments.get(key)
             if argument is None or not argument.tensor:
@@ -136,7 +136,7 @@ def _schema_of(name: str, where: str) -> Schema:
 
 def _converted(schema: Schema, values: Mapping[str, object], where: str) -> dict[str, object]:
     """The arguments in the schema's terms: unknown and removed ones are dropped, renamed ones renamed."""
-    converted: dict[str, Any] = {}
+    converted: dict[str, object] = {}
     for key, value in values.items():
         argument = schema.all_arguments.get(key)
         if argument is not None and argument.deprecated is not None and argument.deprecated.renamed_to:

@@ -82,7 +82,7 @@ class Control:
     def configuration(self, model: str) -> dict[str, Any] | None:
         """The complete configuration of a loaded model; None for others."""
         try:
-            told: dict[str, Any] = self._ask("GET", f"/v2/models/{_quoted(model)}/config", patience=10)
+            told: dict[str, object] = self._ask("GET", f"/v2/models/{_quoted(model)}/config", patience=10)
         except ServerError:
             return None
         return told

@@ -187,7 +187,7 @@ def load(config: str, model_folder: str, version: int, name: str, device_id: int
     )
 
 
-def _hosted_here(text: str) -> dict[str, Any]:
+def _hosted_here(text: str) -> dict[str, object]:
     """A model's configuration; raises ConfigurationError if it asks for a process of its own."""
     config: dict[str, Any] = json.loads(text)
     if settings_of(config).isolation == OWN_PROCESS:
@@ -216,7 +216,7 @@ def end() -> None:
 class HostedInstance:
     """An instance of a model, for the shim."""
 
-    def __init__(self, config: Mapping[str, Any], folder: Path, name: str, device_id: int | None) -> None:
+    def __init__(self, config: Mapping[str, object], folder: Path, name: str, device_id: int | None) -> None:
         self._instance = ModelInstance(config, folder, name, device_id, triton_api.series)
         self._device_id = device_id
         self.batched = self._instance.batched
@@ -342,7 +342,7 @@ def _joined_on_gpu(memory: Sequence[Memory], device_id: int) -> Any:
         return joined
 
 
-def _on_gpu(piece: Memory, device_id: int) -> Any:
+def _on_gpu(piece: Memory, device_id: int) -> object:
     cupy = require_cupy("inputs on the GPU")
     address, size, device = piece.place()
     if not size:

@@ -101,7 +101,7 @@ class ModelInstance:
         self._imports.forget()
 
 
-def completed(config: dict[str, Any], version_folder: Path) -> dict[str, Any]:
+def completed(config: dict[str, object], version_folder: Path) -> dict[str, object]:
     """Completes a model's configuration: inputs, outputs, batch size and batching; modifies it in place.
 
     Raises:

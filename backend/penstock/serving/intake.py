@@ -30,7 +30,7 @@ class Intake:
         self._multi_run = {spec.name for spec in inputs if spec.multi_run}
         self._last: dict[str, list[object]] = {}
 
-    def samples_of(self, request: Request) -> list[list[Any]]:
+    def samples_of(self, request: Request) -> list[list[object]]:
         """The samples of each input, as views of the request's memory unless they may be kept.
 
         Raises:

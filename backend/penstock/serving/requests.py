@@ -34,7 +34,7 @@ class Request(Protocol):
     def wanted(self) -> Collection[str]:
         """The names of the requested outputs."""
 
-    def tensor(self, name: str) -> Any:
+    def tensor(self, name: str) -> object:
         """The array of an input (byte strings as objects, or as a list of arrays); None if the request omits it."""
 
     def reserve(self, name: str, shape: Sequence[int], dtype: np.dtype) -> np.ndarray | None:
@@ -72,7 +72,7 @@ class InputSpec:
     multi_run: bool = False
 
 
-def samples_of(tensor: Any, spec: InputSpec) -> list[Any]:
+def samples_of(tensor: Any, spec: InputSpec) -> list[object]:
     """The samples of one request's tensor, as views of its memory.
 
     Args:

@@ -70,7 +70,7 @@ class _Accepted:
 
     number: int
     request: Request
-    samples: list[list[Any]]
+    samples: list[list[object]]
     count: int
 
 

@@ -69,7 +69,7 @@ def _list(separator: str) -> Callable[[str], tuple[str, ...]]:
     return lambda text: tuple(item.strip() for item in text.split(separator) if item.strip())
 
 
-def _values(text: str) -> dict[str, Any]:
+def _values(text: str) -> dict[str, object]:
     values = json.loads(text)
     if not isinstance(values, dict):
         raise ValueError
@@ -80,7 +80,7 @@ def _limit(text: str) -> int | None:
     return None if text == "none" else _count(text)
 
 
-def _setting(default: Any, parse: Callable[[str], Any], wanted: str, doc: str) -> Any:
+def _setting(default: object, parse: Callable[[str], Any], wanted: str, doc: str) -> Any:
     return field(default_factory=lambda: default, metadata={"parse": parse, "wanted": wanted, "doc": doc})
 
 
@@ -103,7 +103,7 @@ class Settings:
     split_along_outer_axis: tuple[str, ...] = _setting(
         (), _list(":"), "names, separated by colons", "Outputs whose samples are cut along their first dimension."
     )
-    defaults: Mapping[str, Any] = _setting(
+    defaults: Mapping[str, object] = _setting(
         {},
         _values,
         "a JSON object of samples by input",
@@ -168,7 +168,7 @@ def declared() -> Iterator[Field[Any]]:
     return iter(fields(Settings))
 
 
-def settings_of(config: Mapping[str, Any], environment: Mapping[str, str] | None = None) -> Settings:
+def settings_of(config: Mapping[str, object], environment: Mapping[str, str] | None = None) -> Settings:
     """The settings of one model: its own parameters, otherwise the server's, otherwise the defaults.
 
     Args:
@@ -191,7 +191,7 @@ def warn_of_unknown(config: Mapping[str, object], environment: Mapping[str, str]
             logger.warning("%s has no effect: it is no setting of Penstock's.%s", called, did_you_mean(name, known))
 
 
-def _given(config: Mapping[str, Any], environment: Mapping[str, str] | None) -> dict[str, tuple[str, str]]:
+def _given(config: Mapping[str, object], environment: Mapping[str, str] | None) -> dict[str, tuple[str, str]]:
     """The text of each given setting, and its name in messages."""
     return _server_settings(os.environ if environment is None else environment) | _parameters(config)
 
@@ -222,7 +222,7 @@ def _parameters(config: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
     }
 
 
-def _parsed(item: Field[Any], text: str, called: str) -> Any:
+def _parsed(item: Field[object], text: str, called: str) -> Any:
     try:
         return item.metadata["parse"](text.strip())
     except ValueError:

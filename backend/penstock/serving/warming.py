@@ -6,14 +6,13 @@ first server doesn't spend some twenty seconds on them before its models are rea
 
 from __future__ import annotations
 
-from typing import Any
-
 from penstock import fn, pipeline_def, types
+from penstock.graph import DataNode
 from penstock.serving.probing import probe
 
 
 @pipeline_def(batch_size=1, num_threads=1, device_id=None)
-def usual() -> Any:
+def usual() -> DataNode:
     """The usual preprocessing for image networks."""
     images = fn.decoders.image(fn.external_source(name="encoded"))
     small = fn.resize(images, resize_shorter=256)

@@ -200,7 +200,7 @@ def _ask(path: str) -> dict[str, Any]:
     """What the store tells of an object now."""
     # Listed folders are remembered by some file systems, with what they told of the objects then.
     filesystem(path).invalidate_cache(path)
-    told: dict[str, Any] = _call(path, "info")
+    told: dict[str, object] = _call(path, "info")
     return told
 
 

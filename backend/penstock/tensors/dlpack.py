@@ -14,7 +14,7 @@ _CPU, _CUDA = 1, 2
 class Capsule:
     """A DLPack capsule as an object with ``__dlpack__``, the form that array libraries take."""
 
-    def __init__(self, capsule: Any, device: tuple[int, int] = (_CPU, 0)) -> None:
+    def __init__(self, capsule: object, device: tuple[int, int] = (_CPU, 0)) -> None:
         self._capsule = capsule
         self._device = device
 

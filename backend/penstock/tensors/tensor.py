@@ -162,7 +162,7 @@ class Tensor:
         raise NotImplementedError
 
     @property
-    def __array_interface__(self) -> dict[str, Any]:
+    def __array_interface__(self) -> dict[str, object]:
         return self._host_interface()
 
     def _host_interface(self) -> dict[str, object]:
@@ -293,7 +293,7 @@ class TensorGPU(Tensor):
         return int(self.array.device.id)
 
     @property
-    def __cuda_array_interface__(self) -> dict[str, Any]:
+    def __cuda_array_interface__(self) -> dict[str, object]:
         return self.array.__cuda_array_interface__
 
     def __dlpack__(self, **kwargs: object) -> Any:

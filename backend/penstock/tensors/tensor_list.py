@@ -69,7 +69,7 @@ class TensorListCPU(TensorList):
         else:
             self._set_array(buffer_view(data), layout)
 
-    def _set_list(self, data: list[Any], layout: str | None, contiguous: bool) -> None:
+    def _set_list(self, data: list[object], layout: str | None, contiguous: bool) -> None:
         if not data:
             self._samples, self._layout = [], layout or ""
             return

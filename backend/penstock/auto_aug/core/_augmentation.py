@@ -135,7 +135,7 @@ class Augmentation:
         return self._given["name"] or self._op.__name__  # type: ignore[return-value]
 
     def __call__(
-        self, data: DataNode, *, magnitude_bin: Any = None, num_magnitude_bins: int | None = None, **kwargs: Any
+        self, data: DataNode, *, magnitude_bin: object = None, num_magnitude_bins: int | None = None, **kwargs: object
     ) -> DataNode:
         """The augmented samples.
 

@@ -145,7 +145,7 @@ class WorkerPool:
             parts.append(part)
         context.scheduled.append(parts)
 
-    def receive_batch(self, context_i: int) -> list[Any]:
+    def receive_batch(self, context_i: int) -> list[object]:
         """The samples of the oldest scheduled batch of a callback; raises what that raised."""
         context = self.contexts[context_i]
         samples: list[Any] = []

@@ -49,7 +49,7 @@ class SharedBatchWriter:
 class SharedBatchMeta:
     """Where the arrays of a batch are in shared memory."""
 
-    places: list[Any]
+    places: list[object]
 
     @classmethod
     def from_writer(cls, writer: SharedBatchWriter) -> SharedBatchMeta:

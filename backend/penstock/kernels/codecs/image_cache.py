@@ -43,7 +43,7 @@ class ImageCache:
             capacity, kind == "largest", arguments.get("cache_threshold", 0), arguments.get("cache_debug", False)
         )
 
-    def find(self, name: str) -> Any:
+    def find(self, name: str) -> object:
         """The image of that name, or None."""
         return self._images.get(name)
 

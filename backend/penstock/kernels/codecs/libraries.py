@@ -98,7 +98,7 @@ def add_heif_to_pillow() -> None:
     register_heif_opener(thumbnails=False)
 
 
-def decode_on_cpu(stream: Any, parameters: Any, fast_idct: bool) -> np.ndarray | None:
+def decode_on_cpu(stream: object, parameters: object, fast_idct: bool) -> np.ndarray | None:
     """The pixels of nvImageCodec's stream, in memory that this thread reuses; None if decoding fails."""
     # Taken out while it is written: after a failure its state is unknown.
     held = _local.__dict__.pop("image", None)

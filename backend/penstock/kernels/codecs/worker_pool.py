@@ -82,7 +82,7 @@ class DecoderPool:
         task: str,
         kind: str,
         data: np.ndarray,
-        arguments: dict[str, Any] | None = None,
+        arguments: dict[str, object] | None = None,
         output: np.ndarray | None = None,
     ) -> Any:
         """Runs a task in a worker, and waits for it.
@@ -224,7 +224,7 @@ class _Worker:
         return self._process.pid
 
     def run(
-        self, task: str, data: np.ndarray, arguments: dict[str, Any], output: np.ndarray | None, seconds: float
+        self, task: str, data: np.ndarray, arguments: dict[str, object], output: np.ndarray | None, seconds: float
     ) -> dict[str, Any]:
         """The worker's answer; ``output`` is filled if it succeeded."""
         deadline = time.monotonic() + seconds

@@ -116,7 +116,7 @@ class Program:
         """Uninitialized outputs."""
         return [output.allocate() for output in self._outputs]
 
-    def run(self, inputs: Sequence[Any], outputs: Sequence[Any], values: RunValues) -> None:
+    def run(self, inputs: Sequence[object], outputs: Sequence[object], values: RunValues) -> None:
         """Makes all launches on the current stream; ``values`` gives the arguments that differ from earlier batches."""
         scratch = require_cupy().empty(self._scratch_bytes, np.uint8) if self._scratch_bytes else None
         bases = self._fixed_bases(0 if scratch is None else scratch.data.ptr)

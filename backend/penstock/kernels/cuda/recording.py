@@ -218,7 +218,7 @@ class Recorder:
 
     # -- made-up addresses -----------------------------------------------------------------------------------------
 
-    def stand_ins(self, batches: Sequence[object]) -> list[Any]:
+    def stand_ins(self, batches: Sequence[object]) -> list[object]:
         """Placeholders for the batches on the GPU; other batches are returned as they are."""
         return [self._stand_in(batch) if isinstance(batch, TensorListGPU) else batch for batch in batches]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from penstock.data_types import INTERP_LINEAR
 from penstock.schema import Argument
@@ -83,7 +82,7 @@ SIZE_ARGUMENTS = (
 )
 
 
-_SIZED: Mapping[str, Any] = {"resize_x": 20.0, "resize_y": 14.0}
+_SIZED: Mapping[str, object] = {"resize_x": 20.0, "resize_y": 14.0}
 
 
 SIZE_EXAMPLES = (

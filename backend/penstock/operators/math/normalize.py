@@ -249,7 +249,7 @@ def _centre(mean: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
     return mean if axes else mean[(slice(0, 1),) * mean.ndim]
 
 
-def _along(values: Any, shape: tuple[int, ...], axes: tuple[int, ...]) -> np.ndarray:
+def _along(values: object, shape: tuple[int, ...], axes: tuple[int, ...]) -> np.ndarray:
     """A reduction's results as float32, with extent 1 along the reduced dimensions."""
     extents = [1 if axis in axes else extent for axis, extent in enumerate(shape)]
     return np.asarray(values, np.float32).reshape(extents)

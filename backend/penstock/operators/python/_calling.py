@@ -79,7 +79,7 @@ class PythonOperator(Operator):
     def bind(self, payload: Any) -> None:
         self._function = payload
 
-    def given_value(self, sample: object) -> Any:
+    def given_value(self, sample: object) -> object:
         """The function's argument for a sample (a numpy array, or a CuPy array on the GPU)."""
         return sample
 

@@ -66,14 +66,14 @@ class JaxFunction(PythonOperator):
         return outputs
 
     @staticmethod
-    def _to_jax(array: object) -> Any:
+    def _to_jax(array: object) -> object:
         import jax
 
         if isinstance(array, np.ndarray):
             return jax.dlpack.from_dlpack(array if array.flags.writeable else array.copy())
         return jax.dlpack.from_dlpack(array)
 
-    def _to_batch(self, output: object, number: int, workspace: Workspace) -> Any:
+    def _to_batch(self, output: object, number: int, workspace: Workspace) -> object:
         import jax
 
         if not isinstance(output, jax.Array):

@@ -74,7 +74,7 @@ class DALIGenericPeekableIterator(DALIGenericIterator):
         return super().checkpoints()
 
     @property
-    def element_spec(self) -> dict[str, Any]:
+    def element_spec(self) -> dict[str, object]:
         """Shape and dtype of each output by name."""
         if self._element_spec is None:
             self.peek()

@@ -47,7 +47,7 @@ def jax_function(
         called = function if sharding is None else _on_global_arrays(function, sharding)
 
         @functools.wraps(function)
-        def operator(*inputs: Any) -> Any:
+        def operator(*inputs: object) -> Any:
             own = {"device": device, "preserve": preserve}
             return call_python(
                 "_JaxFunction", inputs, called, num_outputs, output_layouts, own, "penstock.plugin.jax.fn.jax_function"
@@ -65,7 +65,7 @@ def _on_global_arrays(function: Callable[..., Any], sharding: jax.sharding.Shard
             f"`sharding` needs processes with one device each; this one has {jax.local_device_count()}"
         )
 
-    def called(*arrays: Any) -> Any:
+    def called(*arrays: object) -> object:
         result = function(*(global_array([array], sharding) for array in arrays))
         if result is None:
             return None

@@ -221,8 +221,8 @@ def _one_for_each(
     factory: Callable[..., Pipeline],
     shards: BatchShards,
     checkpoints: Sequence[bytes] | None,
-    args: Sequence[Any],
-    keywords: dict[str, Any],
+    args: Sequence[object],
+    keywords: dict[str, object],
 ) -> list[Pipeline]:
     """A pipeline for each shard of this process, on the GPU of its first device."""
     if checkpoints and len(checkpoints) != len(shards.own):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import jax
 from jax.sharding import NamedSharding, PartitionSpec, Sharding
@@ -68,7 +67,7 @@ def _of_batch(sharding: Sharding) -> Sharding:
     return NamedSharding(sharding.mesh, PartitionSpec(*sharding.spec[:1]))
 
 
-def global_array(shards: Sequence[Any], sharding: Sharding) -> jax.Array:
+def global_array(shards: Sequence[object], sharding: Sharding) -> jax.Array:
     """This process's shards, in ascending order, as an array over all processes; copied to each device that holds one."""
     found = batch_shards(sharding)
     if len(shards) not in (len(found.own), found.num_devices):

@@ -12,10 +12,11 @@ from penstock.pipeline import Pipeline
 from penstock.plugin.epochs import LastBatchPolicy
 from penstock.plugin.named_outputs import DataAndLabels, NamedOutputsIterator
 from penstock.plugin.pytorch.tensors import from_device, from_host
+from penstock.tensors import TensorList
 
 
 class _TorchIterator(NamedOutputsIterator):
-    def _share_outputs(self, pipe: Pipeline) -> tuple[Any, ...]:
+    def _share_outputs(self, pipe: Pipeline) -> tuple[TensorList, ...]:
         # PyTorch's current stream waits for the batch; the calling thread does not.
         stream = None if pipe.device_id is None else torch.cuda.current_stream(pipe.device_id)
         with pipe.running_through(PipelineAPIType.ITERATOR):

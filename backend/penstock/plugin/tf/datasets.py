@@ -321,7 +321,7 @@ def _squeezed(shape: tuple[int, ...], wanted: tf.TensorShape) -> tuple[int, ...]
     return next((found for found in (_squeezed(rest, wanted) for rest in shorter) if found is not None), None)
 
 
-def _not_deprecated(name: str, current: Any, deprecated: Any) -> Any:
+def _not_deprecated(name: str, current: object, deprecated: object) -> object:
     if deprecated is None:
         return current
     if current is not None:

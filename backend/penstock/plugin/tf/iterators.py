@@ -37,7 +37,7 @@ def DALIIteratorWrapper(
     num_threads: int = 2,
     device_id: int | None = -1,
     **ignored: object,
-) -> list[Any]:
+) -> list[object]:
     """Tensors that have the pipeline's next batch whenever the graph that they are part of runs.
 
     Args:
@@ -82,7 +82,7 @@ def DALIIteratorWrapper(
 class _Wanted:
     """An output as it is wanted."""
 
-    def __init__(self, dtype: tf.DType, shape: Any, sparse: bool) -> None:
+    def __init__(self, dtype: tf.DType, shape: object, sparse: bool) -> None:
         self.types = [tf.int64, dtype, tf.int64] if sparse else [dtype]
         self._sparse = sparse
         self._spec = tf.TensorSpec(None if sparse or shape in (None, ()) else shape, dtype)

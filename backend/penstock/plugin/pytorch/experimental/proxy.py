@@ -238,7 +238,7 @@ class DALIServer:
 
     # -- the loop ------------------------------------------------------------------------------------------------
 
-    def produce_data(self, obj: Any) -> Any:
+    def produce_data(self, obj: object) -> object:
         """Replaces references to batches by tensors, in lists, tuples, dictionaries and attributes of objects.
 
         Lists, dictionaries and objects are changed in place.
@@ -284,7 +284,7 @@ class _Replacement:
         self._seen[id(obj)] = obj, replaced
         return replaced
 
-    def _inside(self, obj: Any) -> Any:
+    def _inside(self, obj: object) -> Any:
         if isinstance(obj, tuple):
             items = [self.of(item) for item in obj]
             if all(new is old for new, old in zip(items, obj)):
@@ -328,7 +328,7 @@ class DataLoader(TorchDataLoader[Any]):
         args, kwargs: as PyTorch's.
     """
 
-    def __init__(self, dali_server: DALIServer, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, dali_server: DALIServer, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)
         self.dali_server = dali_server
 
