@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from penstock.serving.stub_launcher import lay_out_launcher
+from penstock.serving.stubs import Stubs
 
 REST = "penstock_ab12_0 1048576 1048576 77 /tmp/backends/python 336 {model} /tmp/backends/penstock"
 
@@ -22,7 +23,7 @@ def stub(tmp_path: Path) -> Path:
 
 def call(tmp_path: Path, *words: str) -> list[str]:
     """What the program says, called with such words."""
-    launcher = lay_out_launcher(tmp_path / "launcher")
+    launcher = lay_out_launcher(tmp_path / "launcher", tmp_path / "records")
     variables = os.environ | {"PATH": f"{launcher}:{os.environ['PATH']}"}
     done = subprocess.run(["bash", *words], env=variables, capture_output=True, text=True, check=True, cwd=tmp_path)
     return done.stdout.splitlines()
@@ -51,6 +52,29 @@ def test_an_environment_of_the_models_own_is_activated(stub: Path, tmp_path: Pat
     assert told[0] == "/m/1/$(touch executed).py"
     assert told[9] == "activated"
     assert not (tmp_path / "executed").exists()
+
+
+def test_starts_are_recorded(stub: Path, tmp_path: Path) -> None:
+    stub.write_text('#!/bin/sh\necho $$ $(cut -d" " -f22 /proc/$$/stat)\n')
+    told = call(tmp_path, "-c", f" exec {stub} /models/m/1/a b;c.py {REST.format(model='two words_0_0')}")
+    stubs = Stubs(0, tmp_path / "records")
+    (tmp_path / "records" / "77").write_bytes(b"77\x00123\x00")  # being written
+    (recorded,) = stubs.started()
+    assert f"{recorded.pid} {recorded.started}" == told[0]
+    assert (recorded.instance, str(recorded.model_file)) == ("two words_0_0", "/models/m/1/a b;c.py")
+    assert not recorded.running()
+    assert stubs.started() == []
+
+
+def test_processes_start_without_a_place_for_records(stub: Path, tmp_path: Path) -> None:
+    lay_out_launcher(tmp_path / "launcher", tmp_path / "records")
+    (tmp_path / "records").rmdir()
+    (tmp_path / "records").write_text("")
+    command = f" exec {stub} /models/m/1/model.py {REST.format(model='m')}"
+    program = [tmp_path / "launcher" / "bash", "-c", command]
+    done = subprocess.run(program, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("/models/m/1/model.py\n")
+    assert done.stderr == ""
 
 
 def test_all_else_is_left_to_the_shell(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from penstock.serving import supervisor
-from penstock.serving.control import ModelState, ServerError
+from penstock.serving.control import ModelState, NoAnswer, ServerError
 from penstock.serving.server import LocalServer
 from penstock.serving.stubs import Stub
 
@@ -175,8 +175,6 @@ def test_a_model_loaded_later_that_dies_is_loaded_again_alone(explicit: Explicit
     explicit.reports.clear()
     server.control.load("later")
     with traffic(server, "steady"):
-        # By then the supervisor has seen it, and the process that completed its configuration is gone.
-        time.sleep(1)
         kill_stub(server, "later")
         # On a busy machine it may be ready again before it is asked.
         wait(lambda: explicit.reports or status(server, "/v2/models/later/ready") == 400)
@@ -187,6 +185,20 @@ def test_a_model_loaded_later_that_dies_is_loaded_again_alone(explicit: Explicit
     assert "was ended by SIGKILL; the model is loaded again now" in explicit.reports[0]
     assert "later serves again, after" in explicit.reports[1]
     assert status(server, "/v2/models/later/ready") == 200
+
+
+def test_a_model_that_dies_before_the_supervisor_looks_is_loaded_again(
+    explicit: Explicit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = explicit.server
+    server.control.unload("later")
+    explicit.reports.clear()
+    monkeypatch.setattr(supervisor, "_LIST_INTERVAL", 3.0)
+    time.sleep(0.5)
+    server.control.load("later")
+    kill_stub(server, "later")
+    wait(lambda: explicit.reports and "later serves again" in explicit.reports[-1])
+    assert answers(server, "later") == 3
 
 
 def test_one_of_two_instances_dies(explicit: Explicit) -> None:
@@ -317,25 +329,48 @@ def test_gives_up_on_a_server_that_keeps_dying(tmp_path: Path) -> None:
 class OneProcess:
     """A server of one model, which asks how a dead process has ended, as Triton does from 26.01 on: none stays to be seen."""
 
-    def __init__(self, instances: int) -> None:
+    def __init__(self) -> None:
+        self.instances = 1
+        self.processes: dict[int, subprocess.Popen[bytes]] = {}
         self.repositories = [Path("/models")]
         self.clients_load = False
         self.running = True
         self.control: Any = self
         self.asked: list[str] = []
-        self.process = subprocess.Popen(["sleep", "60"])
-        self._instances = instances
-        started = int(Path(f"/proc/{self.process.pid}/stat").read_text().split()[21])
-        self._stub = Stub(self.process.pid, started, "resize_0_0", PurePath("/models/resize/1/model.py"))
+        self.silent = False
+        self.living = [self.start("resize_0_0")]
+        self._new: list[Stub] = []
+
+    def start(self, instance: str) -> Stub:
+        """One more process of the model."""
+        process = subprocess.Popen(["sleep", "60"])
+        self.processes[process.pid] = process
+        started = int(Path(f"/proc/{process.pid}/stat").read_text().split()[21])
+        return Stub(process.pid, started, instance, PurePath("/models/resize/1/model.py"))
+
+    def end(self, stub: Stub) -> None:
+        """Ends a process, and asks how it has ended."""
+        self.processes[stub.pid].kill()
+        self.processes[stub.pid].wait()
+
+    def missed(self, stub: Stub) -> None:
+        """Such a process was started."""
+        self._new.append(stub)
 
     def stubs(self) -> list[Stub]:
-        return [self._stub] if self._stub.running() else []
+        return [stub for stub in self.living if stub.running()]
+
+    def started_stubs(self) -> list[Stub]:
+        new, self._new = self._new, []
+        return new
 
     def models(self) -> list[ModelState]:
+        self._answer()
         return [ModelState("resize", "1", "READY", "")]
 
     def configuration(self, model: str) -> dict[str, Any]:
-        return {"instance_group": [{"name": "resize_0", "count": self._instances, "gpus": []}]}
+        self._answer()
+        return {"instance_group": [{"name": "resize_0", "count": self.instances, "gpus": []}]}
 
     def unload(self, model: str) -> None:
         self.asked.append(f"unload {model}")
@@ -343,14 +378,63 @@ class OneProcess:
     def load(self, model: str, parameters: Any) -> None:
         self.asked.append(f"load {model}")
 
+    def _answer(self) -> None:
+        if self.silent:
+            raise NoAnswer("timed out")
 
-@pytest.mark.parametrize("instances", [0, 1])
-def test_a_process_that_has_gone_is_missed_if_the_model_wants_as_many(instances: int) -> None:
-    server = OneProcess(instances)
-    models = supervisor._Models(server, lambda line: None)  # type: ignore[arg-type]
-    server.process.kill()
-    server.process.wait()
-    for _ in range(25):
+
+@pytest.fixture
+def one_process() -> Iterator[OneProcess]:
+    server = OneProcess()
+    yield server
+    for stub in server.stubs():
+        server.end(stub)
+
+
+def look(models: supervisor._Models, seconds: float = 2.5) -> None:
+    for _ in range(int(seconds / 0.1)):
         models.look()
         time.sleep(0.1)
+
+
+@pytest.mark.parametrize("instances", [0, 1])
+def test_a_process_that_has_gone_is_missed_if_the_model_wants_as_many(one_process: OneProcess, instances: int) -> None:
+    server = one_process
+    server.instances = instances
+    models = supervisor._Models(server, lambda line: None)  # type: ignore[arg-type]
+    server.end(server.living[0])
+    look(models)
     assert server.asked == (["unload resize"] if instances else [])
+
+
+def test_a_process_that_was_never_seen_alive_is_missed(one_process: OneProcess) -> None:
+    server = one_process
+    stub = server.living.pop()
+    models = supervisor._Models(server, lambda line: None)  # type: ignore[arg-type]
+    server.end(stub)
+    server.missed(stub)
+    look(models)
+    assert server.asked == ["unload resize"]
+
+
+def test_the_process_that_completes_a_configuration_does_not_stand_for_one_that_has_died(
+    one_process: OneProcess,
+) -> None:
+    server = one_process
+    server.living.append(server.start("resize"))
+    models = supervisor._Models(server, lambda line: None)  # type: ignore[arg-type]
+    server.end(server.living[0])
+    look(models)
+    assert server.asked == ["unload resize"]
+
+
+def test_a_death_is_remembered_until_the_server_answers(one_process: OneProcess) -> None:
+    server = one_process
+    models = supervisor._Models(server, lambda line: None)  # type: ignore[arg-type]
+    server.silent = True
+    server.end(server.living[0])
+    look(models)
+    assert server.asked == []
+    server.silent = False
+    look(models, 1)
+    assert server.asked == ["unload resize"]

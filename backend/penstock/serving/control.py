@@ -19,6 +19,10 @@ class ServerError(PenstockError):
     """The server cannot start, has died or refuses a request; the message has the reason, from its log if possible."""
 
 
+class NoAnswer(ServerError):
+    """The server did not answer, so nothing is known."""
+
+
 @dataclass(frozen=True)
 class ModelState:
     """A model's state in the server.
@@ -80,9 +84,15 @@ class Control:
         ]
 
     def configuration(self, model: str) -> dict[str, Any] | None:
-        """The complete configuration of a loaded model; None for others."""
+        """The complete configuration of a loaded model; None for others.
+
+        Raises:
+            NoAnswer: the server does not answer.
+        """
         try:
             told: dict[str, object] = self._ask("GET", f"/v2/models/{_quoted(model)}/config", patience=10)
+        except NoAnswer:
+            raise
         except ServerError:
             return None
         return told
@@ -118,7 +128,7 @@ class Control:
                 raise ServerError(_error_of(text) or f"the server answers {path} with status {response.status}")
             return json.loads(text) if text else None
         except (OSError, http.client.HTTPException, ValueError) as error:
-            raise ServerError(f"the server does not answer: {error}") from error
+            raise NoAnswer(f"the server does not answer: {error}") from error
         finally:
             connection.close()
 

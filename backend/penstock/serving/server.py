@@ -129,6 +129,7 @@ class LocalServer:
         self._backend_directory: Path | None = None
         self._variables: dict[str, str] = {}
         self._process: TritonProcess | None = None
+        self._stub_records: Path | None = None
         self._guard: Guard | None = None
         self._supervisor: Supervisor | None = None
         self._folder: Path | None = None
@@ -212,7 +213,9 @@ class LocalServer:
             if isolated:
                 host = with_stub(host, isolated)
             self._installation = host.installation
-            self._variables = self._all_variables(host.environment, lay_out_launcher(self._folder / "launcher"))
+            self._stub_records = self._folder / "stubs"
+            launcher = lay_out_launcher(self._folder / "launcher", self._stub_records)
+            self._variables = self._all_variables(host.environment, launcher)
             if self._installation.from_wheel and (isolated or hosted is None):
                 check_stub(self._installation, self._variables)
             self._backend_directory = lay_out(self._installation, self._folder, self._backends, hosted)
@@ -281,6 +284,10 @@ class LocalServer:
         process = self._process
         return process.stubs.running() if process is not None and process.running else []
 
+    def started_stubs(self) -> list[Stub]:
+        """Those that were started since the last call, whether or not they live."""
+        return self._process.stubs.started() if self._process is not None else []
+
     def end(self) -> str:
         """The exit status of the server's process, as text."""
         process = self._process
@@ -344,8 +351,11 @@ class LocalServer:
     def _launch(self, models: Sequence[str]) -> None:
         assert self._installation is not None
         assert self.log is not None
+        assert self._stub_records is not None
         command = [str(self._installation.binary), *self._flags.command_line(self._own_flags(), models)]
-        self._process = TritonProcess(command, self._variables, self.log, self._echo, self.shared_memory)
+        self._process = TritonProcess(
+            command, self._variables, self.log, self._echo, self.shared_memory, self._stub_records
+        )
         if self._guard is not None:
             self._guard.watch(self._process.pid)
 

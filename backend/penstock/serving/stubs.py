@@ -68,10 +68,12 @@ class Stubs:
 
     Args:
         server: its process.
+        records: where the stubs' launcher records each one that it starts.
     """
 
-    def __init__(self, server: int) -> None:
+    def __init__(self, server: int, records: Path | None = None) -> None:
         self._server = server
+        self._records = records
         # Other processes never become stubs: each is read only once, so that frequent scans are cheap.
         self._foreign_pids: set[int] = set()
 
@@ -87,6 +89,16 @@ class Stubs:
                 found.append(Stub(pid, stat.started, words[8], PurePath(words[1])))
             except (OSError, IndexError):
                 continue
+        return found
+
+    def started(self) -> list[Stub]:
+        """The stubs that were started since the last call, whether or not they still run."""
+        found = []
+        for path in [] if self._records is None else sorted(self._records.iterdir()):
+            pid, *words = path.read_bytes().decode(errors="surrogateescape").split("\0")
+            if words[-2:] == ["recorded", ""]:  # and not being written
+                found.append(Stub(int(pid), int(words[0]), words[1], PurePath(words[2])))
+                path.unlink()
         return found
 
     def any_dead(self) -> bool:

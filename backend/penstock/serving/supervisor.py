@@ -13,9 +13,9 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
-from penstock.serving.control import Control, ServerError, readable
+from penstock.serving.control import Control, NoAnswer, ServerError, readable
 from penstock.serving.polling import Repositories
 from penstock.serving.stubs import Stub
 
@@ -23,7 +23,6 @@ Report = Callable[[str], None]
 
 _TICK = 0.1
 _LIST_INTERVAL = 0.25
-"""Seconds; shorter than a model's process takes to start, so that none is missed."""
 _HEALTH_INTERVAL = 1.0
 _STEADY = 60.0
 """Seconds of service after which earlier deaths are forgotten."""
@@ -55,6 +54,9 @@ class Supervised(Protocol):
 
     def stubs(self) -> list[Stub]:
         """Its living processes that run models."""
+
+    def started_stubs(self) -> list[Stub]:
+        """Those that were started since the last call, whether or not they live."""
 
     def end(self) -> str:
         """The exit status of its process, as text."""
@@ -174,7 +176,9 @@ class _Models:
             self._list(now)
             for stub, since in list(self._suspects.items()):
                 if stub in self._suspects:  # and not forgotten with another one of its model
-                    self._judge(stub, now - since)
+                    # A server that does not answer now is asked again the next time.
+                    with contextlib.suppress(ServerError):
+                        self._judge(stub, now - since)
         for stub in [stub for stub in self._stubs if not stub.running()]:
             self._stubs.discard(stub)
             self._suspects[stub] = now
@@ -221,7 +225,7 @@ class _Models:
         for stub, deadline in self._retired.items():
             if now > deadline:
                 stub.kill()
-        self._stubs |= living - self._retired.keys()
+        self._stubs |= living.union(self._server.started_stubs()) - self._retired.keys()
         self._busy = {model: thread for model, thread in self._busy.items() if thread.is_alive()}
         if now >= self._next_health_check:
             self._next_health_check = now + _HEALTH_INTERVAL
@@ -278,7 +282,7 @@ class _Models:
                 return
             pause = deaths.pause(free=3)
             self._report(f"{model}: its process {stub.pid} {ended}; the model is loaded again {_in(pause)}")
-            if self.ending.wait(pause) or self._state_of(model) in ("READY", "LOADING"):
+            if self.ending.wait(pause) or self._serves(model):
                 return
             if self.attempt(model, functools.partial(control.load, model, own)):
                 deaths.recovered()
@@ -289,13 +293,23 @@ class _Models:
 
     def _own_parameters(self, model: str, stub: Stub) -> dict[str, str]:
         """How a client may have loaded a model, for reloading it: its configuration, and its own files."""
-        config = self._server.control.configuration(model)
+        config = self._configuration(model)
         own = {} if config is None else {"config": json.dumps(config)}
         if self._in_repository(stub) is None:
             for path in stub.model_folder.rglob("*"):
                 if path.is_file() and "__pycache__" not in path.parts:
                     own[f"file:{path.relative_to(stub.model_folder)}"] = base64.b64encode(path.read_bytes()).decode()
         return own
+
+    def _configuration(self, model: str) -> dict[str, Any] | None:
+        """A model's configuration, as soon as the server answers; None if it is not loaded, or the server has ended."""
+        while self._server.running:
+            try:
+                return self._server.control.configuration(model)
+            except NoAnswer:
+                if self.ending.wait(_HEALTH_INTERVAL):
+                    break
+        return None
 
     def _in_repository(self, stub: Stub) -> str | None:
         """The model of a process, if it comes from one of the server's folders."""
@@ -314,21 +328,25 @@ class _Models:
         return None
 
     def _state_of(self, model: str) -> str:
-        try:
-            states = {entry.state for entry in self._server.control.models() if entry.name == model and entry.version}
-        except ServerError:
-            return ""
+        states = {entry.state for entry in self._server.control.models() if entry.name == model and entry.version}
         if not states:  # one that the server does not list
             return "READY" if self._server.control.configuration(model) is not None else ""
         return next((state for state in ("LOADING", "READY") if state in states), "UNAVAILABLE")
 
+    def _serves(self, model: str) -> bool:
+        """Whether a model is loaded, or being loaded; False as well if the server does not answer."""
+        try:
+            return self._state_of(model) in ("READY", "LOADING")
+        except ServerError:
+            return False
+
     def _is_complete(self, model: str, stub: Stub, living: Iterable[Stub]) -> bool:
-        """Whether the model has a living process for each configured instance."""
+        """Whether the model has a living process for each configured instance, beside the one that completes configurations."""
         config = self._server.control.configuration(model)
         if config is None:
             return False
         wanted = sum(int(group["count"]) * max(len(group["gpus"]), 1) for group in config["instance_group"])
-        return sum(other.model_file == stub.model_file for other in living) >= wanted
+        return sum(other.model_file == stub.model_file and other.instance != model for other in living) >= wanted
 
 
 class _Poll:

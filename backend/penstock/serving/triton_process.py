@@ -26,10 +26,17 @@ class TritonProcess:
         log: the file that its log is appended to.
         echo: also write the log to standard error.
         shared_memory: the prefix of the shared memory of its stubs, to find it when they are gone.
+        stub_records: the folder where the stubs' launcher records each one that it starts.
     """
 
     def __init__(
-        self, command: Sequence[str], variables: Mapping[str, str], log: Path, echo: bool, shared_memory: str
+        self,
+        command: Sequence[str],
+        variables: Mapping[str, str],
+        log: Path,
+        echo: bool,
+        shared_memory: str,
+        stub_records: Path,
     ) -> None:
         self._log = log
         self._shared_memory = shared_memory
@@ -44,7 +51,7 @@ class TritonProcess:
             start_new_session=True,
         )
         self.pid = self._process.pid
-        self.stubs = Stubs(self.pid)
+        self.stubs = Stubs(self.pid, stub_records)
         assert self._process.stdout is not None
         self._reader = threading.Thread(
             target=_copy_log, args=(self._process.stdout, log.open("ab"), echo), name="penstock-triton-log", daemon=True
