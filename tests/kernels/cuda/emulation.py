@@ -186,7 +186,9 @@ class _Event:
 
 def _module() -> Any:
     cupy = types.ModuleType("cupy")
-    runtime = types.SimpleNamespace(getDeviceCount=lambda: 1, CUDARuntimeError=RuntimeError)
+    runtime = types.SimpleNamespace(
+        getDeviceCount=lambda: 1, memGetInfo=lambda: (1 << 30, 1 << 30), CUDARuntimeError=RuntimeError
+    )
     stream = _Stream()
     cuda = types.SimpleNamespace(
         Device=_Device,

@@ -177,8 +177,6 @@ class Video:
         self._options = {} if limits.pixels is None else {"max_pixels": str(2 * limits.pixels + _PADDING)}
         self._codec = own
         own.options = self._options
-        if device is not None:
-            self.use_engine(device)
         if index is None:
             with self._reporting("read"):
                 index = self._indexed()
@@ -187,6 +185,8 @@ class Video:
         self._keys_ahead = 0
         self._decoded: Iterator[VideoFrame] = iter(())
         self._is_damaged = False
+        if device is not None:
+            self.use_engine(device)
 
     @contextlib.contextmanager
     def _reporting(self, action: str) -> Iterator[None]:

@@ -7,6 +7,8 @@ import threading
 from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple
 
+from penstock.tensors.cuda import require_cupy
+
 if TYPE_CHECKING:
     from av.video.codeccontext import VideoCodecContext
 
@@ -62,12 +64,17 @@ def engine_decoder(av: ModuleType, kind: DecoderKind) -> VideoCodecContext | Non
         av: PyAV.
         kind: what it is for; the GPU is the current one.
     """
+    # A thread has a current device before it has a context, which its first work on the device makes. FFmpeg would find none.
+    require_cupy("decoding of videos").cuda.runtime.memGetInfo()
     # Frames are in the memory of the context that is current, which the GPU's other users share.
     context: dict[str, object] = {"primary_ctx": "0", "current_ctx": "1"}
     try:
         from av.codec.hwaccel import HWAccel
 
-        engine = HWAccel("cuda", device=str(kind.device), options=context, is_hw_owned=True)
+        # What the engine refuses is decoded by the file's own decoder, not silently by this one on the CPU.
+        engine = HWAccel(
+            "cuda", device=str(kind.device), allow_software_fallback=False, options=context, is_hw_owned=True
+        )
         decoder: VideoCodecContext = av.CodecContext.create(kind.name, "r", hwaccel=engine)
     except (ImportError, TypeError, ValueError, av.error.FFmpegError):
         # An older PyAV, a format that the engine does not know, or no engine.
