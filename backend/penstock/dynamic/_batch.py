@@ -404,8 +404,8 @@ class _Dense:
         self._batch, self._copy = batch, copy
 
     @property
-    def device(self) -> str:
-        return self._batch.device.device_type
+    def devices(self) -> list[str]:
+        return [self._batch.device.device_type]
 
     def sketch(self, context: EvalContext) -> None:
         """Nothing is known before."""

@@ -98,8 +98,8 @@ class OperatorWork:
         return self._bound.count
 
     @property
-    def device(self) -> str:
-        return self._bound.output_device
+    def devices(self) -> list[str]:
+        return [node.device for node in self._bound.step.node.outputs]
 
     def run(self, context: EvalContext) -> list[TensorList]:
         size = self._batch_size

@@ -36,11 +36,6 @@ class BoundOperator:
         """The operator itself."""
         return self.step.operator
 
-    @property
-    def output_device(self) -> str:
-        """``cpu`` or ``gpu``."""
-        return "cpu" if self.step.node.device == "cpu" else "gpu"
-
 
 def display_name(path: str) -> str:
     """The name of an operator in messages."""

@@ -34,8 +34,8 @@ class Part:
         self._whole, self._indices = whole, indices
 
     @property
-    def device(self) -> str:
-        return self._whole.device.device_type
+    def devices(self) -> list[str]:
+        return [self._whole.device.device_type]
 
     def sketch(self, context: EvalContext) -> None:
         """Nothing is known before."""

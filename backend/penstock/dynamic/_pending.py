@@ -5,6 +5,7 @@ from __future__ import annotations
 import linecache
 import os
 import sys
+from collections.abc import Sequence
 from typing import NoReturn, Protocol
 
 from penstock.dynamic._eval_contexts import EvalContext
@@ -59,14 +60,14 @@ class Work(Protocol):
 
     Attributes:
         count: the number of results.
-        device: where they will be, ``cpu`` or ``gpu``.
+        devices: where each of them will be, ``cpu`` or ``gpu``.
     """
 
     @property
     def count(self) -> int: ...
 
     @property
-    def device(self) -> str: ...
+    def devices(self) -> Sequence[str]: ...
 
     def run(self, context: EvalContext) -> list[TensorList]:
         """The results."""
@@ -84,7 +85,7 @@ class Invocation:
         batch_size: of the results; None: each is a single tensor.
     """
 
-    __slots__ = ("__weakref__", "_context", "_error", "_results", "_site", "_sketch", "_work", "batch_size", "device")
+    __slots__ = ("__weakref__", "_context", "_error", "_results", "_site", "_sketch", "_work", "batch_size", "devices")
 
     def __init__(self, work: Work, context: EvalContext, batch_size: int | None) -> None:
         self._work: Work | None = work
@@ -94,7 +95,7 @@ class Invocation:
         self._sketch: list[TensorList] | None = None
         self._error: Exception | None = None
         self.batch_size = batch_size
-        self.device = work.device
+        self.devices = work.devices
 
     @property
     def device_id(self) -> int | None:
@@ -153,7 +154,7 @@ class Result:
     @property
     def device(self) -> str:
         """``cpu`` or ``gpu``."""
-        return self._invocation.device
+        return self._invocation.devices[self.index]
 
     @property
     def device_id(self) -> int | None:
@@ -204,7 +205,7 @@ def evaluated(work: Work, external: bool) -> list[TensorList] | None:
         if mode in SYNCHRONOUS:
             raise
         raise_at(error, call_site())
-    if mode is EvalMode.sync_full and work.device == "gpu":
+    if mode is EvalMode.sync_full and "gpu" in work.devices:
         stream = context.engine.executor.stream
         if stream is not None:
             stream.synchronize()

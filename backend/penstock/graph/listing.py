@@ -72,8 +72,7 @@ def _operands(op: OpNode) -> list[str]:
 
 
 def _use(node: DataNode) -> str:
-    made_on = "cpu" if node.source is None or node.source.device == "cpu" else "gpu"
-    return node.name if node.device == made_on else f"{node.name}.{node.device}()"
+    return f"{node.name}.{node.device}()" if node.is_moved else node.name
 
 
 def _value(value: object) -> str:

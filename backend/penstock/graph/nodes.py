@@ -66,9 +66,11 @@ class OpNode:
             self.group = self
         # A string argument ``layout``, a ``dtype`` and so on describe the node to its users, not to the graph.
         count = self.schema.count_outputs(self.arguments, len(self.inputs))
-        device = "cpu" if self.device == "cpu" else "gpu"
         names = [self.name] if count == 1 else [f"{self.name}[{i}]" for i in range(count)]
-        self.outputs = [DataNode(name, device, self, index) for index, name in enumerate(names)]
+        self.outputs = [
+            DataNode(name, self.schema.output_device(self.device, index), self, index)
+            for index, name in enumerate(names)
+        ]
 
     @property
     def preserved(self) -> bool:
@@ -121,6 +123,12 @@ class DataNode(Expression):
     def on_device(self, device: str) -> DataNode:
         """The same data on ``device``, whether or not its producer is conditional (unlike :meth:`gpu` and :meth:`cpu`)."""
         return DataNode(self.name, device, self.source, self.index, self.ndim, self.dtype, self.layout)
+
+    @property
+    def is_moved(self) -> bool:
+        """Whether it is consumed on another device than it is produced on."""
+        made_on = "cpu" if self.source is None else self.source.schema.output_device(self.source.device, self.index)
+        return self.device != made_on
 
     def gpu(self) -> DataNode:
         """The same data on the GPU, copied if it is produced elsewhere."""

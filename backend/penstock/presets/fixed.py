@@ -169,10 +169,6 @@ class GemmaFamily(FixedFamily):
     def concatenated(self) -> tuple[str, ...]:
         return (PIXELS,) if self.do_pan_and_scan else ()
 
-    @property
-    def on_host(self) -> bool:
-        return self.do_pan_and_scan
-
     def check(self, backend: str) -> None:
         super().check(backend)
         if self.do_pan_and_scan and not self.do_resize:

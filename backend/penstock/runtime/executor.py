@@ -273,7 +273,7 @@ class Executor:
         try:
             if not workspace.batch_size and any(each.dtype == NO_TYPE for each in workspace.inputs):
                 # The operator could not tell the types of its outputs either.
-                workspace.outputs = [_empty(workspace.device) for _ in step.outputs]
+                workspace.outputs = [_empty(node.device) for node in step.node.outputs]
             else:
                 self._attempt(step, workspace, step.operator.run)
         finally:

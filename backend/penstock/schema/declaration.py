@@ -81,6 +81,8 @@ class Schema:
         arguments: its own; those that every operator accepts are added.
         outputs: the number of outputs, or a function from the operator's arguments to it.
         output_per_input: it has an output for each input, in addition to those that ``outputs`` counts.
+        host_outputs: the outputs, by number, that lie on the CPU wherever the operator runs: numbers that are known there, and
+            wanted there.
         sequences: a leading F dimension is unfolded, so that the operator sees frames.
         volumetric: accepts volumes (a D dimension).
         random: draws random numbers and takes a seed.
@@ -117,6 +119,7 @@ class Schema:
     arguments: tuple[Argument, ...] = ()
     outputs: Any = 1
     output_per_input: bool = False
+    host_outputs: tuple[int, ...] = ()
     sequences: bool = False
     volumetric: bool = False
     random: bool = False
@@ -229,3 +232,7 @@ class Schema:
         if callable(self.outputs):
             return self.outputs(arguments) + (inputs if self.output_per_input else 0)
         return inputs if self.output_per_input else self.outputs
+
+    def output_device(self, device: str, index: int) -> str:
+        """Where an output lies, ``cpu`` or ``gpu``, of the operator on a device."""
+        return "cpu" if device == "cpu" or index in self.host_outputs else "gpu"

@@ -103,8 +103,7 @@ def _by_public_name() -> dict[str, Schema]:
 
 
 def _reference(node: DataNode) -> object:
-    made_on = "cpu" if node.source is None or node.source.device == "cpu" else "gpu"
-    return node.name if node.device == made_on else {"node": node.name, "device": node.device}
+    return {"node": node.name, "device": node.device} if node.is_moved else node.name
 
 
 def _to_json(argument: Argument, value: Any) -> object:

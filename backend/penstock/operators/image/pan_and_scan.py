@@ -23,7 +23,14 @@ class PanAndScan(Operator):
     schema = Schema(
         name="PanAndScan",
         devices=("cpu",),
-        inputs=(Input("images", ("HWC",), doc="Images of any type."),),
+        inputs=(
+            Input(
+                "images",
+                ("HWC",),
+                device="any",
+                doc="Images of any type, on CPU or GPU; only their shapes are used.",
+            ),
+        ),
         arguments=(
             Argument("max_crops", "int32", 4, "So many parts at the most.", example=3),
             Argument("min_crop", "int32", 256, "The least side of a part, in pixels.", example=4),

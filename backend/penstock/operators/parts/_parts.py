@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from penstock.data_types import INT32
-from penstock.schema import Argument, Workspace
-from penstock.tensors import TensorList, TensorListCPU
+from penstock.data_types import INT32, numpy_dtype
+from penstock.kernels.windows import Region, cut_off
+from penstock.schema import Argument, OutputSpec, Workspace
+from penstock.tensors import TensorList, TensorListCPU, TensorListGPU
+
+if TYPE_CHECKING:
+    from penstock.kernels.cuda.launch import Located
+    from penstock.kernels.cuda.window import WindowCopy
 
 COUNTS = Argument(
     "counts",
@@ -51,8 +58,8 @@ def counts_of(workspace: Workspace) -> list[int]:
     return [int(np.max(count, initial=0)) for count in batch.samples]
 
 
-def parts_by_sample(parts: TensorList, counts: Sequence[int]) -> list[list[np.ndarray]]:
-    """The parts of each sample.
+def ranges_by_sample(parts: TensorList, counts: Sequence[int]) -> list[range]:
+    """Which of the parts are each sample's.
 
     Raises:
         RuntimeError: there are more or fewer of them.
@@ -61,5 +68,92 @@ def parts_by_sample(parts: TensorList, counts: Sequence[int]) -> list[list[np.nd
         raise RuntimeError(
             f"`counts` tells of {sum(counts)} parts, and the input has {len(parts)}: they are of different operators"
         )
-    left = iter(parts.samples)
-    return [[next(left) for _ in range(count)] for count in counts]
+    ends = np.cumsum(counts).tolist()
+    return [range(end - count, end) for end, count in zip(ends, counts)]
+
+
+# -- cutting -----------------------------------------------------------------------------------------------------------
+
+
+def cut_regions(
+    workspace: Workspace, regions: Sequence[Sequence[Region]], layout: str, fill: Sequence[float] | np.ndarray
+) -> TensorList:
+    """Copies regions of the images, the operator's first input, each to a sample of its own.
+
+    Args:
+        workspace: of the operator, on either device.
+        regions: of each image; may reach outside of it.
+        layout: of the images.
+        fill: what lies outside: one value, or one for each channel.
+    """
+    images = workspace.inputs[0]
+    flat = [(owner, region) for owner, own in enumerate(regions) for region in own]
+    shapes = [region.extents for _, region in flat]
+    parts: TensorList = workspace.allocate(shapes, OutputSpec(images.dtype, layout, images.ndim()))
+    # One value for each position along the channels' dimension, for any along the others.
+    values = cut_off(fill, numpy_dtype(images.dtype)).reshape([-1 if axis == "C" else 1 for axis in layout])
+    if isinstance(parts, TensorListGPU):
+        _cut_on_gpu(images, flat, parts, values)
+    else:
+        _cut_on_cpu(workspace, flat, parts, values)
+    return parts
+
+
+def _cut_on_cpu(
+    workspace: Workspace, flat: Sequence[tuple[int, Region]], parts: TensorList, values: np.ndarray
+) -> None:
+    images, cut_out = workspace.inputs[0].samples, parts.samples
+
+    def cut(number: int) -> None:
+        owner, region = flat[number]
+        source, target = region.overlap(images[owner].shape)
+        part = cut_out[number]
+        if part[target].shape != part.shape:
+            part[...] = values
+        part[target] = images[owner][source]
+
+    workspace.parallel(cut, len(flat), [part.size for part in cut_out])
+
+
+def _cut_on_gpu(
+    images: TensorListGPU, flat: Sequence[tuple[int, Region]], parts: TensorListGPU, values: np.ndarray
+) -> None:
+    """Copies all regions in one launch, after another one for those that reach outside."""
+    from penstock.kernels.cuda.launch import upload
+    from penstock.kernels.cuda.window import WindowCopy, copy_grouped
+
+    if not flat:
+        return
+    sources, targets = as_bits(images), as_bits(parts)
+    filled = [target for (owner, region), target in zip(flat, targets) if not region.inside(images.shapes[owner])]
+    if filled:
+        (colour,) = upload([values.view(targets[0].dtype)])
+        # Along dimensions in which it does not differ, the same value is read again and again.
+        strides = [int(extent > 1) for extent in values.shape]
+        spread = [replace(colour, shape=target.shape) for target in filled]
+        copy_grouped(spread, filled, [strides] * len(filled), lambda steps, s, t: WindowCopy(s, t, strides=steps))
+    copy_grouped([sources[owner] for owner, _ in flat], targets, [region for _, region in flat], _copy_inside)
+
+
+def _copy_inside(region: Region, source: Located, target: Located) -> WindowCopy:
+    """What an image has of a region, to where it belongs."""
+    from penstock.kernels.cuda.window import WindowCopy
+
+    inside, place = region.overlap(source.shape)
+    return WindowCopy(
+        source,
+        target,
+        anchor=[axis.start for axis in inside],
+        # That of nothing, from a region that lies outside altogether, may be anywhere.
+        place=[max(axis.start, 0) for axis in place],
+        extents=[axis.stop - axis.start for axis in place],
+    )
+
+
+def as_bits(batch: TensorListGPU) -> list[Located]:
+    """Where the samples lie, as unsigned integers of their type's size, which are copied as they are."""
+    from penstock.kernels.cuda.launch import Located, places_of
+
+    addresses, owner = places_of(batch)
+    bits = np.dtype(f"u{numpy_dtype(batch.dtype).itemsize}")
+    return [Located(address, shape, bits, owner) for address, shape in zip(addresses.tolist(), batch.shapes)]

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from penstock.operators.parts._parts import COUNTS, counts_of, parts_by_sample
+from penstock.operators.parts._parts import COUNTS, as_bits, counts_of, ranges_by_sample
 from penstock.schema import Argument, Input, Operator, Schema, Workspace, register_operator
 from penstock.schema.workspace import OutputSpec
-from penstock.tensors import TensorList
+from penstock.tensors import TensorList, TensorListGPU
+
+if TYPE_CHECKING:
+    from penstock.kernels.cuda.launch import Located
 
 
 @register_operator
@@ -25,7 +29,6 @@ class Collect(Operator):
 
     schema = Schema(
         name="Collect",
-        devices=("cpu",),
         inputs=(Input("parts", doc="The parts of all samples, as they were made or processed since."),),
         arguments=(
             COUNTS,
@@ -48,29 +51,36 @@ class Collect(Operator):
     def run(self, workspace: Workspace) -> None:
         parts = workspace.inputs[0]
         stacks = self.args["join"] == "stack"
-        groups = parts_by_sample(parts, counts_of(workspace))
+        groups = ranges_by_sample(parts, counts_of(workspace))
         if not stacks and len(parts) and not parts.ndim():
             raise RuntimeError("Scalars cannot be joined with `cat`: use `stack`")
         default = _default_shape(parts, stacks)
         shapes = [
-            default if index in workspace.failures else self._shape(workspace, index, own, default, stacks)
+            default
+            if index in workspace.failures
+            else self._shape(workspace, index, [parts.shapes[number] for number in own], default, stacks)
             for index, own in enumerate(groups)
         ]
         layout = parts.layout()
         named = "N" + layout if stacks and layout and "N" not in layout else "" if stacks else layout
         joined = workspace.allocate(shapes, OutputSpec(parts.dtype, named, parts.ndim() + stacks))
-        self._fill(workspace, groups, joined, stacks)
+        live = [index for index, own in enumerate(groups) if own and index not in workspace.failures]
+        if isinstance(joined, TensorListGPU):
+            places = as_bits(joined)
+            _join_on_gpu(parts, [groups[index] for index in live], [places[index] for index in live])
+        else:
+            _join_on_cpu(workspace, groups, live, joined, stacks)
         joined.positions = workspace.positions
         workspace.outputs = [joined]
 
     @staticmethod
     def _shape(
-        workspace: Workspace, index: int, own: Sequence[np.ndarray], default: tuple[int, ...], stacks: bool
+        workspace: Workspace, index: int, own: Sequence[tuple[int, ...]], default: tuple[int, ...], stacks: bool
     ) -> tuple[int, ...]:
         if not own:
             return default
         first = 0 if stacks else 1
-        shapes = sorted({part.shape[first:] for part in own})
+        shapes = sorted({shape[first:] for shape in own})
         if len(shapes) > 1:
             told = ", ".join(str(list(shape)) for shape in shapes)
             workspace.fail(
@@ -80,16 +90,28 @@ class Collect(Operator):
                 ),
             )
             return default
-        return (len(own) if stacks else sum(part.shape[0] for part in own), *shapes[0])
+        return (len(own) if stacks else sum(shape[0] for shape in own), *shapes[0])
 
-    @staticmethod
-    def _fill(workspace: Workspace, groups: Sequence[Sequence[np.ndarray]], joined: TensorList, stacks: bool) -> None:
-        def fill(index: int) -> None:
-            if groups[index] and index not in workspace.failures:
-                join = np.stack if stacks else np.concatenate
-                join(groups[index], axis=0, out=joined.samples[index])
 
-        workspace.parallel(fill, len(groups), [sum(part.nbytes for part in own) for own in groups])
+def _join_on_cpu(
+    workspace: Workspace, groups: Sequence[range], live: Sequence[int], joined: TensorList, stacks: bool
+) -> None:
+    parts = workspace.inputs[0].samples
+    join = np.stack if stacks else np.concatenate
+
+    def fill(number: int) -> None:
+        own = groups[live[number]]
+        join(parts[own.start : own.stop], axis=0, out=joined.samples[live[number]])
+
+    workspace.parallel(fill, len(live), [joined.samples[index].nbytes for index in live])
+
+
+def _join_on_gpu(parts: TensorListGPU, groups: Sequence[range], targets: Sequence[Located]) -> None:
+    """Copies all parts in one launch: whether stacked or joined, they lie one after the other."""
+    from penstock.kernels.cuda.window import join
+
+    located = [part.flat() for part in as_bits(parts)]
+    join([located[own.start : own.stop] for own in groups], [target.flat() for target in targets], 0)
 
 
 def _default_shape(parts: TensorList, stacks: bool) -> tuple[int, ...]:

@@ -5,18 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.kernels.windows import POLICIES, Region, fill_per_channel
-from penstock.operators.parts._parts import mark_parts
+from penstock.operators.parts._parts import cut_regions, mark_parts
 from penstock.schema import (
     Argument,
     Equivalent,
     Input,
     Operator,
-    OutputSpec,
     Schema,
     Workspace,
     example_data,
     register_operator,
 )
+from penstock.tensors import TensorListGPU
 
 _FORMS = ("xyXY", "xyWH")
 
@@ -35,10 +35,14 @@ class CropBoxes(Operator):
 
     schema = Schema(
         name="CropBoxes",
-        devices=("cpu",),
         inputs=(
             Input("images", ("HWC", "CHW"), doc="Images of any type."),
-            Input("boxes", doc="Numbers of shape (boxes, 4), in pixels.", example=example_data.boxes),
+            Input(
+                "boxes",
+                device="match_or_cpu",
+                doc="Numbers of shape (boxes, 4), in pixels; best on the CPU, where they are needed.",
+                example=example_data.boxes,
+            ),
         ),
         arguments=(
             Argument(
@@ -64,6 +68,7 @@ class CropBoxes(Operator):
             ),
         ),
         outputs=2,
+        host_outputs=(1,),
         unswept="its first output is a batch of another size",
         equivalents=(Equivalent("PIL.Image.Image.crop", "For one box, with `out_of_bounds_policy='pad'`."),),
     )
@@ -77,30 +82,17 @@ class CropBoxes(Operator):
         self.check_inputs(workspace)
         layout = self.input_layout(workspace)
         images, given = workspace.inputs
+        boxes = given.as_cpu() if isinstance(given, TensorListGPU) else given
         regions: list[list[Region]] = []
-        for index, (image, boxes) in enumerate(zip(images.samples, given.samples)):
-            own: list[Region] = []
+        for index, (shape, own) in enumerate(zip(images.shapes, boxes.samples)):
+            regions.append([])
             if index not in workspace.failures:
                 try:
-                    own = self._regions(image.shape, boxes, layout)
+                    regions[-1] = self._regions(shape, own, layout)
                 except ValueError as error:
                     workspace.fail(index, error)
-            regions.append(own)
-        flat = [(owner, region) for owner, own in enumerate(regions) for region in own]
-        shapes = [region.extents for _, region in flat]
-        crops = workspace.allocate(shapes, OutputSpec(images.dtype, layout, images.ndim()))
-        fill = fill_per_channel(self.args["fill_values"], images.shapes[0][layout.index("C")] if len(images) else None)
-        values = fill.astype(images.samples[0].dtype if len(images) else np.float64)
-
-        def cut(number: int) -> None:
-            owner, region = flat[number]
-            image, crop = images.samples[owner], crops.samples[number]
-            source, target = region.overlap(image.shape)
-            if crop[target].shape != crop.shape:
-                crop[...] = values if layout == "HWC" else values[:, None, None]
-            crop[target] = image[source]
-
-        workspace.parallel(cut, len(flat), [int(np.prod(shape)) for shape in shapes])
+        channels = images.shapes[0][layout.index("C")] if len(images) else None
+        crops = cut_regions(workspace, regions, layout, fill_per_channel(self.args["fill_values"], channels))
         workspace.outputs = [crops, mark_parts(workspace, crops, [len(own) for own in regions])]
 
     def _regions(self, shape: tuple[int, ...], boxes: np.ndarray, layout: str) -> list[Region]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.data_types import INT32
-from penstock.operators.parts._parts import mark_parts
-from penstock.schema import Argument, Input, Operator, OutputSpec, Schema, Workspace, register_operator
+from penstock.kernels.windows import Region
+from penstock.operators.parts._parts import cut_regions, mark_parts
+from penstock.schema import Argument, Input, Operator, Schema, Workspace, register_operator
 from penstock.schema.example_data import pictures
 from penstock.tensors import TensorListCPU
 
@@ -24,7 +25,6 @@ class CutTiles(Operator):
 
     schema = Schema(
         name="CutTiles",
-        devices=("cpu",),
         inputs=(Input("images", ("HWC", "CHW"), doc="Images of any type.", example=pictures),),
         arguments=(
             Argument(
@@ -43,6 +43,7 @@ class CutTiles(Operator):
             Argument("tile", "int32[]", None, "Extents of a tile: height, width.", required=True, example=[8, 8]),
         ),
         outputs=3,
+        host_outputs=(1, 2),
         unswept="its first two outputs are batches of another size",
     )
 
@@ -64,9 +65,16 @@ class CutTiles(Operator):
             [] if index in workspace.failures else self._corners(tuple(shape[axis] for axis in axes))
             for index, shape in enumerate(images.shapes)
         ]
-        flat = [(owner, corner) for owner, own in enumerate(corners) for corner in own]
-        tiles = self._cut(workspace, images, flat, layout)
-        places = TensorListCPU.of_samples([np.array(corner, np.int32) for _, corner in flat], "", INT32, 1)
+        regions: dict[tuple[int, int, int], Region] = {}
+        channels = [shape[layout.index("C")] for shape in images.shapes]
+        # Equal tiles of several images are one object, by which they are known as equal.
+        tiled = [
+            [regions.setdefault((*corner, depth), self._region(corner, depth, layout)) for corner in own]
+            for own, depth in zip(corners, channels)
+        ]
+        tiles = cut_regions(workspace, tiled, layout, [self.args["fill_value"]])
+        flat = [np.array(corner, np.int32) for own in corners for corner in own]
+        places = TensorListCPU.of_samples(flat, "", INT32, 1)
         numbers = mark_parts(workspace, tiles, [len(own) for own in corners])
         places.positions = tiles.positions
         workspace.outputs = [tiles, places, numbers]
@@ -85,24 +93,8 @@ class CutTiles(Operator):
         starts = range(0, count * stride, stride)
         return [min(start, max(extent - tile, 0)) for start in starts] if self.args["edge"] == "shift" else list(starts)
 
-    def _cut(
-        self, workspace: Workspace, images: TensorListCPU, flat: list[tuple[int, tuple[int, int]]], layout: str
-    ) -> TensorListCPU:
+    def _region(self, corner: tuple[int, int], channels: int, layout: str) -> Region:
+        anchor = {"H": corner[0], "W": corner[1], "C": 0}
         height, width = self.args["tile"]
-        shapes = []
-        for owner, _ in flat:
-            sizes = {"H": height, "W": width, "C": images.shapes[owner][layout.index("C")]}
-            shapes.append(tuple(sizes[axis] for axis in layout))
-        tiles: TensorListCPU = workspace.allocate(shapes, OutputSpec(images.dtype, layout, images.ndim()))
-
-        def cut(number: int) -> None:
-            owner, (top, left) = flat[number]
-            ranges = {"H": slice(top, top + height), "W": slice(left, left + width), "C": slice(None)}
-            part = images.samples[owner][tuple(ranges[axis] for axis in layout)]
-            tile = tiles.samples[number]
-            if part.shape != tile.shape:
-                tile[...] = self.args["fill_value"]
-            tile[tuple(slice(extent) for extent in part.shape)] = part
-
-        workspace.parallel(cut, len(flat), [int(np.prod(shape)) for shape in shapes])
-        return tiles
+        extents = {"H": height, "W": width, "C": channels}
+        return Region(tuple(anchor[axis] for axis in layout), tuple(extents[axis] for axis in layout))

@@ -20,7 +20,6 @@ class Expand(Operator):
 
     schema = Schema(
         name="Expand",
-        devices=("cpu",),
         inputs=(
             Input(
                 "input",
@@ -29,6 +28,7 @@ class Expand(Operator):
             ),
         ),
         outputs=2,
+        host_outputs=(1,),
         unswept="its first output is a batch of another size",
     )
 

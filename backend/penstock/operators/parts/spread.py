@@ -16,7 +16,6 @@ class Spread(Operator):
 
     schema = Schema(
         name="Spread",
-        devices=("cpu",),
         inputs=(Input("input", doc="Data of any type and shape, one for each sample."),),
         arguments=(COUNTS,),
         unswept="its output is a batch of another size",
