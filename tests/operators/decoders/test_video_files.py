@@ -99,6 +99,47 @@ def test_frames_in_any_order(video: str) -> None:
     np.testing.assert_array_equal(Video(video, index=opened.index).frames([31]), found[31:32])
 
 
+def _analyses(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Whether FFmpeg analyses each file that is opened from now on."""
+    seen: list[bool] = []
+    opened = Video._opened
+
+    def opening(self: Video, source: Any, is_analysed: bool = True) -> Any:
+        seen.append(is_analysed)
+        return opened(self, source, is_analysed)
+
+    monkeypatch.setattr(Video, "_opened", opening)
+    return seen
+
+
+def test_a_file_of_which_all_is_told_is_analysed_once(video: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = Video(video)
+    # Matroska does not tell how H.264 is reordered.
+    assert first.index.tells_all == (Path(video).name in ("a.mp4", "hevc.mp4", "vp8.webm", "vp9.webm"))
+    seen = _analyses(monkeypatch)
+    again = Video(video, index=first.index)
+    assert seen == [not first.index.tells_all]
+    assert (again.size, again._stream.time_base) == (first.size, first._stream.time_base)
+    for wanted in ([0, 1, 49], [13], [25, 24]):
+        np.testing.assert_array_equal(again.frames(wanted), first.frames(wanted))
+
+
+def test_a_header_that_tells_another_size_is_not_relied_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write(tmp_path / "a.mp4", "libx264", "mp4")
+    expected = Video(path).frames([30])
+    contents = bytearray(Path(path).read_bytes())
+    # In the sample entry, width and height follow 24 bytes behind its type.
+    at = contents.rindex(b"avc1") + 28
+    assert contents[at : at + 4] == WIDTH.to_bytes(2, "big") + HEIGHT.to_bytes(2, "big")
+    contents[at : at + 2] = (WIDTH // 2).to_bytes(2, "big")
+    Path(path).write_bytes(contents)
+    index = Video(path).index
+    assert not index.tells_all
+    seen = _analyses(monkeypatch)
+    np.testing.assert_array_equal(Video(path, index=index).frames([30]), expected)
+    assert seen == [True]
+
+
 def test_times_are_those_of_the_rate(video: str) -> None:
     # Elementary streams do not tell their rate.
     rate = 25 if video.endswith((".h264", ".hevc")) else RATE

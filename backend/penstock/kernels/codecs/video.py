@@ -34,12 +34,17 @@ if TYPE_CHECKING:
     from av.packet import Packet
     from av.video.codeccontext import VideoCodecContext
     from av.video.frame import VideoFrame
+    from av.video.stream import VideoStream
 
     from penstock.kernels.codecs.worker_pool import DecoderPool
 
 _PADDING = 1 << 16
 # How many key frames earlier than needed a file is entered at most, and how many seconds before its beginning.
 _MOST_KEYS_AHEAD, _MARGIN = 3, 10
+# Containers with a time for each packet, by FFmpeg's names.
+_TIMED = ("mov,mp4,m4a,3gp,3g2,mj2", "matroska,webm")
+# FFmpeg decodes a frame of each file that it opens, to learn what a container may leave out; with these options it does not.
+_UNANALYSED = {"codec_whitelist": "none", "probesize": "32"}
 # Of VP8's frame header: whether the frame is shown.
 _VP8_SHOWN = 0x10
 
@@ -114,15 +119,19 @@ class VideoIndex:
         points: their timestamps, in the stream's unit; None: the file has none to go by.
         times: when they are shown, in seconds from the first one on: float64.
         keys: the frames at which decoding can begin.
+        size: height and width of a frame.
         packets: of a file without timestamps: its packets, in the order in which they are decoded.
         key_packets: the positions of the key frames among them.
+        tells_all: the container tells all that decoding takes, so that the file need not be analysed when it is opened again.
     """
 
     points: list[int] | None
     times: np.ndarray
     keys: list[int]
+    size: tuple[int, int]
     packets: Sequence[Packet] = ()
     key_packets: Sequence[int] = ()
+    tells_all: bool = False
 
     def key_before(self, index: int) -> int:
         """The frame to begin with, to decode the one at ``index``."""
@@ -164,7 +173,7 @@ class Video:
         self._source = source
         self._name = source if isinstance(source, str) else f"{source.size} bytes"
         with self._reporting("open"):
-            self._container = self._opened(source)
+            self._container = self._opened(source, is_analysed=index is None or not index.tells_all)
             streams = self._container.streams.video
         if not streams or streams[0].codec_context is None:
             raise CorruptVideoError(f"Failed to open the video ({self._name}): it has no stream of moving pictures")
@@ -196,8 +205,8 @@ class Video:
         except self._av.error.FFmpegError as error:
             raise CorruptVideoError(f"Failed to {action} the video ({self._name}): {error.strerror}") from error
 
-    def _opened(self, source: str | np.ndarray) -> Any:
-        options = {"format_whitelist": ",".join(CONTAINERS)}
+    def _opened(self, source: str | np.ndarray, is_analysed: bool = True) -> Any:
+        options = {"format_whitelist": ",".join(CONTAINERS)} | ({} if is_analysed else _UNANALYSED)
         data = ANYWHERE.open(source) if isinstance(source, str) else io.BytesIO(source.tobytes())
         # Not at exit, where a thread may still be decoding.
         weakref.finalize(self, data.close).atexit = False
@@ -245,7 +254,8 @@ class Video:
             container = self._opened(self._source)
             if not has_sound(container):
                 return None
-            origin = (self._stream.start_time or 0) * float(self._stream.time_base or 0)
+            pictures = container.streams.video[0]
+            origin = (pictures.start_time or 0) * float(pictures.time_base or 0)
             return SoundTrack(container, origin)
 
     @property
@@ -277,7 +287,16 @@ class Video:
         points = [pts for pts, _ in shown]
         first = self._stream.start_time or 0
         times = (np.array(points, np.float64) - first) * float(self._stream.time_base or 0)
-        return VideoIndex(points, times, [index for index, (_, is_key) in enumerate(shown) if is_key] or [0])
+        keys = [index for index, (_, is_key) in enumerate(shown) if is_key] or [0]
+        return VideoIndex(points, times, keys, self.size, tells_all=self._tells_all())
+
+    def _tells_all(self) -> bool:
+        """Whether the file's container alone tells what decoding takes, and what FFmpeg's analysis of it tells."""
+        if not isinstance(self._source, str) or self._container.format.name not in _TIMED:
+            return False
+        container = self._opened(self._source, is_analysed=False)
+        streams = container.streams.video
+        return bool(streams) and _facts_of(streams[0]) == _facts_of(self._stream)
 
     def _is_shown(self, packet: Packet) -> bool:
         if packet.is_discard:
@@ -295,7 +314,7 @@ class Video:
         if len(stored) != len(keys) or keys[:1] != [0]:
             keys, stored = [0], [0]
         rate = float(self._stream.average_rate or self._stream.guessed_rate or USUAL_RATE)
-        return VideoIndex(None, np.arange(count) / rate, keys, packets, stored)
+        return VideoIndex(None, np.arange(count) / rate, keys, self.size, packets, stored)
 
     # -- frames ------------------------------------------------------------------------------------------------
 
@@ -525,6 +544,14 @@ def _frames_of(codec: VideoCodecContext, packets: Iterable[Packet]) -> Iterator[
         if packet.size:
             yield from codec.decode(packet)
     yield from codec.decode(None)
+
+
+def _facts_of(stream: VideoStream) -> tuple[object, ...]:
+    """What must be known of a stream before it is decoded."""
+    own = stream.codec_context
+    # Streams of H.264 may leave out by how many frames they are reordered; others do not.
+    reordered = own.has_b_frames if own.codec.canonical_name == "h264" else None
+    return own.name, own.extradata, own.height, own.width, stream.time_base, stream.start_time, reordered
 
 
 def _pyav() -> ModuleType:

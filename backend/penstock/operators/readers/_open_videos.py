@@ -29,7 +29,7 @@ class OpenVideos:
         self._files = files
         self.most_open = _MOST_OPEN
         self._lock = threading.Lock()
-        self._indices: dict[str, tuple[tuple[int, ...], VideoIndex, tuple[int, int]]] = {}
+        self._indices: dict[str, tuple[tuple[int, ...], VideoIndex]] = {}
         # With what they have open, the one used last at the end.
         self._idle: list[tuple[object, Video]] = []
 
@@ -38,14 +38,12 @@ class OpenVideos:
         version = self._files.version(path)
         known = self._indices.get(path)
         if known is None or known[0] != version:
-            video = Video(self._files.path(path))
-            known = self._indices[path] = version, video.index, video.size
+            known = self._indices[path] = version, Video(self._files.path(path)).index
         return known[1]
 
     def size(self, path: str) -> tuple[int, int]:
         """Height and width of a file's frames."""
-        self.index(path)
-        return self._indices[path][2]
+        return self.index(path).size
 
     def key_before(self, path: str, frame: int) -> int:
         """The frame at which decoding begins, to get at another one of a file whose index was made."""
