@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 _COLOURS: Final = {RGB: Colours.RGB, GRAY: Colours.GREY, YCbCr: Colours.YCBCR}
 # The engine's formats: the type of their values (of 16 bits the upper ones are used), whether u and v alternate in one plane,
 # whether chroma is halved.
-_SURFACES: Final = {
-    "nv12": (np.uint8, True, True),
-    "p010le": (np.uint16, True, True),
-    "p016le": (np.uint16, True, True),
-    "yuv444p": (np.uint8, False, False),
-    "yuv444p16le": (np.uint16, False, False),
+_SURFACES: Final[dict[str, tuple[np.dtype, bool, bool]]] = {
+    "nv12": (np.dtype(np.uint8), True, True),
+    "p010le": (np.dtype(np.uint16), True, True),
+    "p016le": (np.dtype(np.uint16), True, True),
+    "yuv444p": (np.dtype(np.uint8), False, False),
+    "yuv444p16le": (np.dtype(np.uint16), False, False),
 }
 # Frames that are converted by one launch; each is in memory until then.
 _TOGETHER: Final = 16
@@ -137,7 +137,7 @@ class _Conversion:
         described: dict[np.dtype, list[Planes]] = {}
         held = []
         for frame, places in frames:
-            found = _on_engine(frame, self._planes(frame)) or _uploaded(frame, self._planes(frame))
+            found = _on_engine(frame, self._factor) or _uploaded(frame, self._factor)
             if found is None:
                 self._write(frame, places)
                 continue
@@ -148,10 +148,6 @@ class _Conversion:
             )
         for stored, all_planes in described.items():
             convert_frames(all_planes, _COLOURS[self._image_type], stored, self._output.dtype)
-
-    def _planes(self, frame: VideoFrame) -> Planes:
-        """What is known of any frame."""
-        return Planes(0, 0, 0, 0, 0, 0, frame.height, frame.width, 1, 1, is_full_range(frame), 1.0, self._factor)
 
     def _target(self, place: int) -> Located:
         """One frame of the output."""
@@ -167,29 +163,60 @@ class _Conversion:
             self._target(place).array()[...] = require_cupy().asarray(values)
 
 
+# The type of a frame's values, the frame without a target, and what owns its memory.
 _Found = tuple[np.dtype, Planes, object]
 
 
-def _on_engine(frame: VideoFrame, planes: Planes) -> _Found | None:
+def _on_engine(frame: VideoFrame, factor: float) -> _Found | None:
     """The planes of a frame that the engine decoded; None for others."""
-    surface = _SURFACES.get(frame.sw_format.name) if frame.format.name == "cuda" and frame.sw_format else None
-    if surface is None:
+    if frame.format.name != "cuda" or (sw_format := frame.sw_format) is None or sw_format.name not in _SURFACES:
         return None
-    stored, alternates, halved = np.dtype(surface[0]), *surface[1:]
+    stored, alternates, halved = _SURFACES[sw_format.name]
     luma, u, *others = frame.planes
-    v = u.buffer_ptr + stored.itemsize if alternates else others[0].buffer_ptr
-    unit = 1.0 if stored.itemsize == 1 else 1 / 256
-    found = planes._replace(
-        luma=luma.buffer_ptr, u=u.buffer_ptr, v=v, step=1 + alternates, halved=int(halved), unit=unit
+    chroma = u.buffer_ptr
+    return (
+        stored,
+        Planes(
+            luma=luma.buffer_ptr,
+            u=chroma,
+            v=chroma + stored.itemsize if alternates else others[0].buffer_ptr,
+            target=0,
+            luma_pitch=luma.line_size,
+            chroma_pitch=u.line_size,
+            height=frame.height,
+            width=frame.width,
+            step=1 + alternates,
+            halved=int(halved),
+            full_range=is_full_range(frame),
+            unit=1.0 if stored.itemsize == 1 else 1 / 256,
+            factor=factor,
+        ),
+        frame,
     )
-    return stored, found._replace(luma_pitch=luma.line_size, chroma_pitch=u.line_size), frame
 
 
-def _uploaded(frame: VideoFrame, planes: Planes) -> _Found | None:
+def _uploaded(frame: VideoFrame, factor: float) -> _Found | None:
     """The planes of a frame in host memory, copied to the GPU; None if they are of another kind."""
     if not has_halved_planes(frame):
         return None
     luma, u, v = upload(planes_of(frame))
     size = luma.dtype.itemsize
-    found = planes._replace(luma=luma.address, u=u.address, v=v.address, unit=unit_of(frame))
-    return luma.dtype, found._replace(luma_pitch=luma.shape[1] * size, chroma_pitch=u.shape[1] * size), luma
+    return (
+        luma.dtype,
+        Planes(
+            luma=luma.address,
+            u=u.address,
+            v=v.address,
+            target=0,
+            luma_pitch=luma.shape[1] * size,
+            chroma_pitch=u.shape[1] * size,
+            height=frame.height,
+            width=frame.width,
+            step=1,
+            halved=1,
+            full_range=is_full_range(frame),
+            unit=unit_of(frame),
+            factor=factor,
+        ),
+        luma,
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
@@ -21,6 +22,10 @@ from penstock.schema import OutputSpec, Sample, Workspace
 from penstock.storage import join
 from penstock.tensors import TensorListGPU
 
+# On a GPU, a thread for so many pixels of a frame, and two at least. Python takes up to a tenth of a millisecond for each frame, during
+# which other threads wait, and an engine a fifth for a small one.
+_PIXELS_FOR_A_THREAD: Final = 100_000
+_LEAST_THREADS: Final = 2
 # In seconds, and in frames: less is no difference.
 _SAME: Final = 1e-6
 FRAME_NUMBERS = ("none", "scalar", "sequence")
@@ -278,11 +283,15 @@ class VideoReader(Reader):
         places, kind = frames.pointers(), numpy_dtype(choices.dtype)
         beside: list[list[np.ndarray] | None] = [None] * len(items)
         decoding = DecodingOnGpu()
-        groups = self._shared(self.grouped(items), items, workspace.num_threads)
+        largest = max((height * width for _, height, width, _ in shapes), default=0)
+        threads = min(max(-(-largest // _PIXELS_FOR_A_THREAD), _LEAST_THREADS), workspace.num_threads)
+        groups = self._shared(self.grouped(items), items, threads)
+        # Taking the next one is atomic.
+        left = iter(groups)
 
-        def task(group: int) -> None:
+        def task(_: int) -> None:
             with decoding.on_thread():
-                for number in groups[group]:
+                for number in itertools.chain.from_iterable(left):
                     if number not in workspace.failures:
                         try:
                             read(number)
@@ -296,7 +305,7 @@ class VideoReader(Reader):
                 beside[number] = list(self._beside(item, video, limits))
 
         try:
-            workspace.parallel(task, len(groups))
+            workspace.parallel(task, min(threads, len(groups)))
         finally:
             decoding.finish()
         workspace.outputs = [frames]
