@@ -12,8 +12,11 @@ import numpy as np
 import pytest
 
 from penstock.kernels.codecs import video as videos
+from penstock.kernels.codecs.limits import UNLIMITED
 from penstock.kernels.codecs.video import Video
 from penstock.kernels.codecs.video_engines import DecoderKind, engine_decoder, idle_decoders
+from penstock.operators.readers._open_videos import OpenVideos
+from penstock.storage import ANYWHERE
 
 FRAMES = 20
 
@@ -98,3 +101,23 @@ def test_what_an_engine_refuses_the_file_s_own_decoder_takes(
     assert kept is None
     del opened
     assert not any(decoder is refusing[0] for _, decoder in idle_decoders._idle)
+
+
+def test_a_file_that_an_engine_refused_is_left_to_the_cpu(clip: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[_Refusing] = []
+
+    def engine(_: object, kind: DecoderKind) -> _Refusing:
+        made.append(_Refusing(0))
+        return made[-1]
+
+    monkeypatch.setattr(videos, "engine_decoder", engine)
+    opened = OpenVideos(ANYWHERE)
+    assert opened.takes_engine(clip)
+    with opened.lent(clip, 0, UNLIMITED, 0) as first:
+        assert first.uses_engine
+        first.frames([0])
+    assert not opened.takes_engine(clip)
+    with opened.lent(clip, 1, UNLIMITED, 0) as again, opened.lent(clip, 1, UNLIMITED, 0) as other:
+        assert again is first
+        np.testing.assert_array_equal(other.frames([5]), again.frames([5]))
+    assert len(made) == 1

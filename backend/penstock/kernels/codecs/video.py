@@ -229,14 +229,18 @@ class Video:
             self._lent.atexit = False
             self._codec, self.next_frame = engine, None
 
+    @property
+    def uses_engine(self) -> bool:
+        """Whether a GPU's video engine decodes, so far."""
+        return self._codec is not self._stream.codec_context
+
     def _without_engine(self) -> bool:
         """Goes on with FFmpeg's own decoder; returns whether it was not at work before."""
-        own = self._stream.codec_context
-        if self._codec is own:
+        if not self.uses_engine:
             return False
         # Nobody else is to have it after an error.
         self._lent.detach()
-        self._codec, self.next_frame = own, None
+        self._codec, self.next_frame = self._stream.codec_context, None
         return True
 
     def __len__(self) -> int:

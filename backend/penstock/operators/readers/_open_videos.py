@@ -30,6 +30,8 @@ class OpenVideos:
         self.most_open = _MOST_OPEN
         self._lock = threading.Lock()
         self._indices: dict[str, tuple[tuple[int, ...], VideoIndex]] = {}
+        # Files that engines did not take.
+        self._without_engine: set[str] = set()
         # With what they have open, the one used last at the end.
         self._idle: list[tuple[object, Video]] = []
 
@@ -49,19 +51,28 @@ class OpenVideos:
         """The frame at which decoding begins, to get at another one of a file whose index was made."""
         return self._indices[path][1].key_before(frame)
 
+    def takes_engine(self, path: str) -> bool:
+        """Whether a GPU's video engine decodes a file, as far as is known."""
+        return path not in self._without_engine
+
     @contextmanager
     def lent(self, path: str, first: int, limits: Limits, device: int | None = None) -> Iterator[Video]:
         """An open file, if possible one that can decode frame ``first`` at once; ``device`` as for :class:`Video`."""
         index = self.index(path)
+        if not self.takes_engine(path):
+            device = None
         # An index is made anew for a file that has changed.
-        key = path, id(index), limits, device
+        kind = path, id(index), limits
         with self._lock:
-            fitting = [entry for entry in self._idle if entry[0] == key]
+            fitting = [entry for entry in self._idle if entry[0] == (*kind, device)]
             taken = min(fitting, key=lambda entry: entry[1].cost(first), default=None)
             if taken is not None:
                 self._idle.remove(taken)
         video = Video(self._files.path(path), limits, index, device) if taken is None else taken[1]
         yield video
+        if device is not None and not video.uses_engine:
+            self._without_engine.add(path)
+            device = None
         with self._lock:
-            self._idle.append((key, video))
+            self._idle.append(((*kind, device), video))
             del self._idle[: -self.most_open]

@@ -283,8 +283,7 @@ class VideoReader(Reader):
         places, kind = frames.pointers(), numpy_dtype(choices.dtype)
         beside: list[list[np.ndarray] | None] = [None] * len(items)
         decoding = DecodingOnGpu()
-        largest = max((height * width for _, height, width, _ in shapes), default=0)
-        threads = min(max(-(-largest // _PIXELS_FOR_A_THREAD), _LEAST_THREADS), workspace.num_threads)
+        threads = self._threads_for(items, shapes, workspace.num_threads)
         groups = self._shared(self.grouped(items), items, threads)
         # Taking the next one is atomic.
         left = iter(groups)
@@ -312,6 +311,13 @@ class VideoReader(Reader):
         for place, spec in enumerate(specs[1:]):
             column = [None if own is None else own[place] for own in beside]
             workspace.outputs.append(TensorListGPU.upload(sample_batch(column, spec, [""] * len(items))))
+
+    def _threads_for(self, items: Sequence[Clip], shapes: Sequence[tuple[int, ...]], most: int) -> int:
+        """How many threads keep a GPU's engines busy, without waiting for each other."""
+        if not all(self._videos.takes_engine(item.path) for item in items):
+            return most
+        largest = max((height * width for _, height, width, _ in shapes), default=0)
+        return min(max(-(-largest // _PIXELS_FOR_A_THREAD), _LEAST_THREADS), most)
 
     def source_info(self, item: Clip, output: int) -> str:
         return item.path if output == 0 else ""
