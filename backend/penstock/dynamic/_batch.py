@@ -27,7 +27,7 @@ from penstock.tensors.tensor import check_layout
 
 
 class Tensors(Sequence[Tensor]):
-    """The samples of a batch, as tensors; made when they are asked for."""
+    """The samples of a batch, as tensors; made on demand."""
 
     def __init__(self, batch: Batch, indices: Sequence[int]) -> None:
         self._batch, self._indices = batch, indices

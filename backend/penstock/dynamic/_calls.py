@@ -196,7 +196,7 @@ def perform(
         try:
             return bind(face.schema, backend, len(values), tuple(tensors), constants, face.display)
         except OperatorError:
-            # The arguments are wrong, but an input's rank may be, too, and then is told first, as in DALI.
+            # The arguments are wrong, but an input's rank may be, too, and is then reported first, as in DALI.
             for index, value in enumerate(values):
                 if value.is_external() and not value.layout:
                     face.schema.fitting_layout(index, "", value.ndim)
@@ -215,7 +215,7 @@ def perform(
 
 
 def _gpu_of(device: Device | None, inputs: Sequence[object]) -> int | None:
-    """The number of the GPU that is asked for, or where the inputs are; None: the current one will do."""
+    """The number of the requested GPU, or of the inputs' GPU; None: the current one."""
     if device is not None:
         return device.device_id
     places = (item.device for item in inputs if isinstance(item, Value))

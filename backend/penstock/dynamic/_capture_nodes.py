@@ -48,7 +48,7 @@ class Root(Protocol):
         """The outputs of a step as the body gets them."""
 
     def released(self) -> None:
-        """The loop is over for good: it may be used anew."""
+        """The loop has ended: the reader or source may be used again."""
 
 
 @dataclass(eq=False)

@@ -202,7 +202,7 @@ class ExternalSource:
         loop.end()
 
     def released(self) -> None:
-        """The loop is over for good."""
+        """The loop has ended and will not go on."""
         self._role, self._loop, self._node = _Role.UNUSED, None, None
 
     def _next(self, batch_size: int | None) -> list[Tensor | Batch]:

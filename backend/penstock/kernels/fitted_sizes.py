@@ -26,7 +26,7 @@ class Fit(NamedTuple):
 
 
 class SizeArguments(NamedTuple):
-    """What a rule goes by; which of them it reads is told beside it.
+    """What a rule depends on; each rule's docstring says which of these it reads.
 
     Attributes:
         factor: extents are multiples of it.

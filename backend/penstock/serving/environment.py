@@ -302,7 +302,7 @@ def _install_triton(folder: Path, report: Report) -> None:
 def _refuse_problems(environment: Environment, native: bool) -> None:
     problems = environment.problems(native)
     if problems:
-        raise ServingEnvironmentError(f"'{environment.python}' will not do: {'; '.join(problems)}")
+        raise ServingEnvironmentError(f"'{environment.python}' cannot be used: {'; '.join(problems)}")
 
 
 def _warm(environment: Environment, report: Report) -> None:

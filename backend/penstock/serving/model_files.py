@@ -82,7 +82,7 @@ class ModelFolder:
             fallback = next((path for path in others if path.name == _FALLBACK), None)
             if fallback is None or isinstance(error, ConfigurationError):
                 raise
-            logger.warning("'%s' holds no pipeline, '%s' is taken instead: %s", first, fallback, error)
+            logger.warning("'%s' holds no pipeline, so '%s' is used instead: %s", first, fallback, error)
             return self._load(fallback, device, settings)
 
     def _load(self, path: Path, device: str, settings: dict[str, object]) -> Pipeline:

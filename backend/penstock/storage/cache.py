@@ -20,7 +20,7 @@ _log = logging.getLogger(__name__)
 # A kept piece: this, when it was fetched, its length and its checksum; then the piece.
 _MAGIC: Final = b"penstck1"
 _HEAD: Final = struct.Struct("<8sdQI")
-# What is told of an object that changes with its contents, by the names that stores use. The size is not enough.
+# The names by which stores report what changes with an object's contents. The size alone is not enough.
 _TELLING: Final = (
     "ETag", "etag", "Content-MD5", "content_md5", "Digest", "md5Hash", "crc32c", "generation", "VersionId",
     "Last-Modified", "LastModified", "last_modified", "updated", "mtime", "created",
@@ -46,7 +46,7 @@ class Told(NamedTuple):
 
 
 class Cache:
-    """A folder in which pieces of remote objects are kept, as they were asked for: the least recently used go first.
+    """A folder in which pieces of remote objects are kept, as they were requested: the least recently used go first.
 
     Several processes may share the folder. What is kept of an object is used only while the store tells the same of it as when
     it was fetched: its ETag, size and time of modification. Objects of which neither an ETag or checksum nor a time is told are
@@ -93,7 +93,7 @@ class Cache:
         name = _name(path, told, start, count)
         kept = self._find(name)
         if kept is not None and kept[0] > told.at:
-            # Was it the same object when the piece was fetched? It was if the same is told before and after.
+            # Was it the same object when the piece was fetched? It was if the store reports the same before and after.
             told = self._ask(path, ask)
             doubtful, name = name, _name(path, told, start, count)
             if doubtful != name:
@@ -162,7 +162,7 @@ class Cache:
                 raise
         except OSError as error:
             if not self._warned:
-                _log.warning("what is read of remote objects cannot be kept in '%s': %s", self.folder, error)
+                _log.warning("remote objects cannot be cached in '%s': %s", self.folder, error)
             self._warned = True
 
     def _place(self, name: str) -> Path:

@@ -192,7 +192,7 @@ def _cat(path: str, start: int, count: int) -> bytes | memoryview:
 
 
 def _kept(path: str, start: int, count: int, fetch: Callable[[], bytes]) -> bytes | memoryview:
-    """What ``fetch`` fetches, or what is kept of it."""
+    """What ``fetch`` fetches, or its cached copy."""
     return fetch() if _cache is None else _cache.piece(path, start, count, fetch, lambda: _ask(path))
 
 

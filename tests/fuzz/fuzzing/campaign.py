@@ -122,7 +122,7 @@ class Campaign:
 
         Args:
             processes: how many run at a time.
-            seconds: after which no more is begun; 0: there is time.
+            seconds: after which nothing new is started; 0: no limit.
             tell: called with what is known so far, now and then.
         """
         started = time.monotonic()

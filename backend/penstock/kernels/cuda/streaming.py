@@ -15,7 +15,7 @@ from penstock.tensors import TensorListGPU
 from penstock.tensors.cuda import require_cupy
 from penstock.tensors.streams import borrowed_streams, follow
 
-# Of what is made instead of a sample.
+# Of what replaces a sample.
 _ALIGNMENT = 256
 
 
@@ -75,7 +75,7 @@ class StreamedBatch:
         self._copy(self.host(index), self._bytes, self._ends[index])
 
     def send_other(self, made: np.ndarray, index: int) -> Located:
-        """Copies what is made instead, a part of the sample's room; on any thread."""
+        """Copies what replaces the sample into a part of its room; on any thread."""
         self._copy(made, self._others, self._begins[index])
         address = self._others.data.ptr + self._begins[index]
         return Located(address, made.shape, made.dtype, self._others)

@@ -32,7 +32,7 @@ _running: set[Pipeline] = set()
 
 @atexit.register
 def _end() -> None:
-    """Ends all iterations: TensorFlow does so after Python has ended, when it may wait for a generator for good."""
+    """Ends all iterations: TensorFlow does so after Python has ended, when it may wait for a generator forever."""
     if _running:
         for found in gc.get_objects():
             if isinstance(found, OwnedIterator):
