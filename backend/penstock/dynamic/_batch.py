@@ -227,7 +227,7 @@ class Batch(Value):
     # -- data ------------------------------------------------------------------------------------------------------
 
     def evaluate(self) -> Batch:
-        """Runs the call that this is the result of, if that was not done before; returns the same object."""
+        """Runs the call that this is the result of, unless it has run; returns the same object."""
         if self._storage is None:
             if self._invocation_result is not None:
                 self._storage = self._invocation_result.value()
@@ -408,7 +408,7 @@ class _Dense:
         return self._batch.device.device_type
 
     def sketch(self, context: EvalContext) -> None:
-        """Nothing is known before."""
+        """None: nothing is known before it runs."""
 
     def run(self, context: EvalContext) -> list[TensorList]:
         storage = self._batch.storage

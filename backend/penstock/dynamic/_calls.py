@@ -120,7 +120,7 @@ def _without_samples(batch: TensorList) -> TensorList:
 
 
 class Interceptor(Protocol):
-    """What sees the calls of a thread before they are made."""
+    """An observer of a thread's calls, told before they are made."""
 
     def call(
         self,
@@ -134,7 +134,7 @@ class Interceptor(Protocol):
 
 
 class _Watched(threading.local):
-    """Who sees the calls of a thread."""
+    """The observers of each thread's calls."""
 
     interceptor: Interceptor | None = None
 
@@ -175,7 +175,7 @@ def perform(
     device: object = None,
     state: Sequence[int] | None = None,
 ) -> Outcome:
-    """Like :func:`call`, without asking who sees the calls; ``state``: of a random operator, drawn before."""
+    """Like :func:`call`, without telling observers; ``state``: of a random operator, drawn before."""
     given = [all_unmarked(item) if type(item) not in (Tensor, Batch) else item for item in inputs]
     given = [item for item in given if item is not None]
     wanted = as_device(all_unmarked(device))

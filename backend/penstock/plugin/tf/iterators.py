@@ -38,7 +38,7 @@ def DALIIteratorWrapper(
     device_id: int | None = -1,
     **ignored: object,
 ) -> list[object]:
-    """Tensors that have the pipeline's next batch whenever the graph that they are part of runs.
+    """Tensors with the pipeline's next batch, each time the graph that contains them runs.
 
     Args:
         pipeline, serialized_pipeline: one of them.
@@ -80,7 +80,7 @@ def DALIIteratorWrapper(
 
 
 class _Wanted:
-    """An output as it is wanted."""
+    """An output in the requested form."""
 
     def __init__(self, dtype: tf.DType, shape: object, sparse: bool) -> None:
         self.types = [tf.int64, dtype, tf.int64] if sparse else [dtype]
