@@ -187,7 +187,7 @@ def widest(dtype: DALIDataType) -> DALIDataType:
     return INT64 if numpy_dtype(dtype).kind == "i" else UINT64
 
 
-# So many squares of bytes have a sum of 32 bits.
+# The sum of this many squares of bytes fits into 32 bits.
 _FEW = 1 << 16
 
 

@@ -1,4 +1,4 @@
-"""Tensors that say what they are: torchvision's own classes where it is installed, or else classes like them."""
+"""Tensors that say what they are: torchvision's own classes where it is installed, or else equivalent classes."""
 
 from __future__ import annotations
 
