@@ -79,7 +79,7 @@ class OperatorWork:
     Args:
         bound: the operator.
         inputs, arguments: the data.
-        batch_size: that of the results, and of tensors where batches are wanted.
+        batch_size: that of the results, and of tensors that stand for batches.
     """
 
     __slots__ = ("_arguments", "_batch_size", "_bound", "_inputs")

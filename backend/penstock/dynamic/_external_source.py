@@ -86,7 +86,7 @@ class ExternalSource:
         """The next item: a tensor, or a batch if the source gives batches; a tuple if there are several outputs.
 
         Args:
-            batch_size: that of batches, which is checked; tensors are repeated so many times.
+            batch_size: that of batches, which is checked; tensors are repeated this many times.
 
         Raises:
             StopIteration: the source is at its end.

@@ -60,7 +60,7 @@ class Operator:
 
         Args:
             inputs: tensors, batches, or what can be made one.
-            batch_size: of the results, where there are no inputs to tell it.
+            batch_size: of the results, if there are no inputs to determine it.
             arguments: of the operator, and ``rng``, the generator of a random one.
         """
         given = self._arguments | {name: value for name, value in arguments.items() if value is not None}

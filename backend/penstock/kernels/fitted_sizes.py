@@ -17,7 +17,7 @@ _IDEFICS_MOST = 4096
 
 
 class Fit(NamedTuple):
-    """The size of an image, and that of the canvas that it lies on."""
+    """The size of an image, and that of the canvas under it."""
 
     height: int
     width: int
@@ -254,7 +254,7 @@ def _idefics3_tiles(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 @functools.lru_cache(maxsize=64)
 def _llama4_canvases(most: int, tile: int) -> list[tuple[int, int]]:
-    """Canvases of up to so many tiles, in the order of the first one with their ratio."""
+    """Canvases of up to this many tiles, in the order of the first one with their ratio."""
     by_ratio: dict[float, list[tuple[int, int]]] = {}
     for count in range(most, 0, -1):
         for rows in range(1, count + 1):

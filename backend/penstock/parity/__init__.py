@@ -26,7 +26,7 @@ class Comparison(NamedTuple):
         what: the filter, or the configuration.
         cases: random ones that were compared.
         values: in all their results.
-        different: so many cases had a value that was another one.
+        different: the number of cases in which any value differed.
     """
 
     library: str

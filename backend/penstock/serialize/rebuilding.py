@@ -15,7 +15,7 @@ class ToDefine(Protocol):
     """A pipeline without a graph, which a file provides."""
 
     def add_sink(self, edge: DataNode) -> None:
-        """Computes ``edge`` in each run, although it is no output."""
+        """Computes ``edge`` in each run, although it is not an output."""
 
     def set_outputs(self, *output_data_nodes: object) -> None:
         """Sets the outputs of each run."""

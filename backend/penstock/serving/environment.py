@@ -38,7 +38,7 @@ Report = Callable[[str], None]
 
 
 class ServingEnvironmentError(PenstockError):
-    """There is no usable serving environment; the message has the remedy."""
+    """There is no usable serving environment; the message says what to do."""
 
 
 @dataclass(frozen=True)

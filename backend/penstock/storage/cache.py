@@ -27,7 +27,7 @@ _TELLING: Final = (
 )  # fmt: skip
 # Objects whose version is remembered.
 _REMEMBERED: Final = 100_000
-# A file that has been written to for so many seconds belongs to a process that died.
+# A file that has been in writing for this many seconds belongs to a process that died.
 _ABANDONED: Final = 3600
 
 

@@ -92,7 +92,7 @@ class _Wanted:
         return _coordinates(batch) if self._sparse else [as_declared(batch, self._spec, index)]
 
     def tensor(self, arrays: Iterator[tf.Tensor]) -> tf.Tensor | tf.SparseTensor:
-        """The tensor made of these arrays, the next ones."""
+        """The tensor made from the next of these arrays."""
         if self._sparse:
             indices, values, shape = itertools.islice(arrays, 3)
             return tf.SparseTensor(indices, values, shape)

@@ -230,12 +230,12 @@ class AutomaticAugmentation(OwnTransform):
         return rebuilt(leaves)
 
     def applied(self, image: Leaf, name: str, magnitude: float) -> Leaf:
-        """What one augmentation makes of an image."""
+        """Applies one augmentation to an image."""
         how = {"interpolation": self.interpolation, "fill": fill_for(self._fill, image)}
         return _AUGMENTATIONS[name](image, magnitude, **how)
 
     def drawn(self, image: Leaf, space: Space, bins: int, extents: tuple[int, int], level: Callable[[], int]) -> Leaf:
-        """What a random one makes of it, whose magnitude has the number that ``level`` gives."""
+        """Applies a random augmentation, with the magnitude whose number ``level`` returns."""
         name = list(space)[numbers().below(0, len(space))]
         return self.applied(image, name, _magnitude(space[name], bins, extents, level))
 

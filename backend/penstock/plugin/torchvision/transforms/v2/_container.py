@@ -34,7 +34,7 @@ def _released(sample: Nested) -> Nested:
 
 
 def _applied(step: Function, sample: Nested, several: bool) -> Nested:
-    """What a transform makes of a sample that is held."""
+    """Applies a transform to a sample that is held."""
     if isinstance(step, Container):
         return step.run(sample, several)
     if isinstance(step, Transform) and step.takes_pixels:
