@@ -162,5 +162,5 @@ def _print(console: Console, graph: Graph, applied: Sequence[Applied], trial: Tr
 
 
 def _line(change: Change) -> str:
-    exceptions = f"; not for: {', '.join(change.exceptions)}" if change.exceptions else ""
+    exceptions = f"; step by step for: {', '.join(change.exceptions)}" if change.exceptions else ""
     return f"{change}{exceptions}"

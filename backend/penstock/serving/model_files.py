@@ -130,7 +130,10 @@ def load_pipeline(
         return Pipeline.load(str(path), allowed_modules=allowed_modules, **settings)
     from penstock.serialize.dali_format import from_wire
 
-    return from_wire(data, Pipeline, settings)
+    try:
+        return from_wire(data, Pipeline, settings)
+    except SerializationError as error:
+        raise SerializationError(f"'{path}': {error}") from error
 
 
 def _check_name(name: str) -> None:
