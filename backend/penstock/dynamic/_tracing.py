@@ -119,7 +119,7 @@ def _outputs(returned: Outcome, loop: Loop) -> list[tuple[str | None, Reference]
         reference = value.reference_in(loop) if isinstance(value, CapturedBatch) else None
         if reference is None:
             raise TypeError(
-                f"Output {index if name is None else repr(name)} is no result of operators of dynamic mode on the inputs alone, but "
+                f"Output {index if name is None else repr(name)} is not a result of dynamic mode's operators on the inputs alone, but "
                 f"a {type(value).__name__}: numpy and other libraries cannot be part of the pipeline"
             )
         outputs.append((name, reference))

@@ -105,7 +105,7 @@ class Rebuilder:
         if found is None:
             raise SerializationError(f"{where}: '{name}' is made by no operator before it")
         if device not in ("cpu", "gpu"):
-            raise SerializationError(f"{where}: '{device}' is no device of data, use cpu or gpu")
+            raise SerializationError(f"{where}: '{device}' is not a device for data, use cpu or gpu")
         return found if device == found.device else found.on_device(device)
 
     @staticmethod

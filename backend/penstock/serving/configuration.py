@@ -104,7 +104,7 @@ def split_outputs(
     unknown = set(settings.split_along_outer_axis).difference(*names)
     if unknown:
         raise ConfigurationError(
-            f"split_along_outer_axis names {sorted(unknown)}, which are no outputs: there are {[e['name'] for e in configured]}"
+            f"split_along_outer_axis names {sorted(unknown)}, which are not outputs: there are {[e['name'] for e in configured]}"
         )
     return [not called.isdisjoint(settings.split_along_outer_axis) for called in names]
 

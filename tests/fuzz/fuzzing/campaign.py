@@ -77,7 +77,7 @@ class Summary:
 
 @dataclass
 class _Slot:
-    """A place for a process: the one that is there, its job, and since when that runs."""
+    """A slot for a process: the current one, its job, and when that started."""
 
     log: Path
     process: Any = None
