@@ -15,8 +15,8 @@ from penstock.dynamic._devices import device as as_device
 from penstock.dynamic._dtypes import DType
 from penstock.dynamic._engine import BoundOperator, bind, display_name
 from penstock.dynamic._eval_contexts import EvalContext
-from penstock.dynamic._faculties import Given, Outcome
 from penstock.dynamic._invariants import all_unmarked
+from penstock.dynamic._operations import Given, Outcome
 from penstock.dynamic._rngs import STATE_WORDS, chosen_rng
 from penstock.dynamic._tensor import Tensor
 from penstock.dynamic._value import Value

@@ -21,8 +21,8 @@ from penstock.dynamic._capture_wiring import wire
 from penstock.dynamic._devices import device as as_device
 from penstock.dynamic._eval_contexts import EvalContext
 from penstock.dynamic._eval_modes import EvalMode
-from penstock.dynamic._faculties import Outcome
 from penstock.dynamic._invariants import all_unmarked, is_invariant
+from penstock.dynamic._operations import Outcome
 from penstock.dynamic._rngs import RNG, STATE_WORDS, chosen_rng
 from penstock.external_source import external_source
 from penstock.graph import DataNode

@@ -9,7 +9,7 @@ from typing import Protocol
 from penstock.dynamic._batch import Batch
 from penstock.dynamic._capture import Loop
 from penstock.dynamic._capture_nodes import Root
-from penstock.dynamic._faculties import Outcome
+from penstock.dynamic._operations import Outcome
 from penstock.tensors import TensorList
 
 

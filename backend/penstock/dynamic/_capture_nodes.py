@@ -10,7 +10,7 @@ from penstock.dynamic._batch import Batch
 from penstock.dynamic._calls import Face
 from penstock.dynamic._capture_schedules import Schedule
 from penstock.dynamic._devices import Device
-from penstock.dynamic._faculties import Outcome
+from penstock.dynamic._operations import Outcome
 from penstock.graph import DataNode
 from penstock.pipeline import Pipeline
 from penstock.tensors import TensorList

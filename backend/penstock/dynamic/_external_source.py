@@ -13,9 +13,9 @@ from penstock.dynamic._devices import DeviceLike
 from penstock.dynamic._devices import device as as_device
 from penstock.dynamic._dtypes import DTypeLike
 from penstock.dynamic._eval_contexts import EvalContext
-from penstock.dynamic._faculties import Given, Outcome
 from penstock.dynamic._invariants import unmarked
 from penstock.dynamic._making import as_batch, as_tensor
+from penstock.dynamic._operations import Given, Outcome
 from penstock.dynamic._tensor import Tensor
 from penstock.external_source import external_source
 from penstock.graph import DataNode

@@ -8,8 +8,8 @@ from typing import ClassVar
 
 from penstock.dynamic._calls import Face, call
 from penstock.dynamic._devices import device as as_device
-from penstock.dynamic._faculties import Given, Outcome
 from penstock.dynamic._invariants import unmarked
+from penstock.dynamic._operations import Given, Outcome
 from penstock.dynamic._readers import Reader, ReaderMeta, ReaderState, TFRecord
 from penstock.dynamic._signatures import accepted, input_counts, miscalled, reader_signature, signature_of
 from penstock.dynamic._syntax import face_of

@@ -10,8 +10,8 @@ from penstock.dynamic._capture import Loop
 from penstock.dynamic._capture_nodes import CapturedBatch, Reference, RunningLoop, SourceNode
 from penstock.dynamic._capture_wiring import wire
 from penstock.dynamic._eval_contexts import EvalContext
-from penstock.dynamic._faculties import Given, Outcome
 from penstock.dynamic._making import as_batch
+from penstock.dynamic._operations import Given, Outcome
 from penstock.external_source import external_source
 from penstock.graph import DataNode, call_operator
 from penstock.pipeline import Pipeline
