@@ -1,4 +1,4 @@
-"""CLIP's two towers, small and with random weights, in numpy; and the image's as a model of Triton's Python backend.
+"""CLIP's two towers, small and with random weights, in numpy, and the image tower as a model for Triton's Python backend.
 
 `clip_zero_shot.py` copies this file into a model folder.
 """

@@ -1,13 +1,13 @@
-"""CLIP tells which text fits an image, from file to score: a preset and an image tower, served by Triton as an ensemble.
+"""Finds the text that fits an image, with CLIP: a preset and an image tower, served by Triton as an ensemble.
 
     pip install "penstock[server,client,image]" onnxruntime
     penstock setup
     python examples/clip_zero_shot.py PHOTOGRAPH... [--texts "a photo of a cat" "a photo of a dog"]
 
-It writes three model folders: the preprocessing, made of CLIP's `preprocessor_config.json`; an image tower in Triton's Python
-backend; and the ensemble of both. Its weights are random, as no model can be downloaded here: scores mean nothing, but they are
-those that the same towers give in this program. Where transformers is installed, the pixels that the tower was given are
-compared with those of `CLIPImageProcessor`.
+It writes three model folders: the preprocessing, made from CLIP's `preprocessor_config.json`; an image tower in Triton's Python
+backend; and the ensemble of both. The weights are random, so that nothing has to be downloaded: the scores mean nothing, but
+they equal those that the same towers compute in this program. If transformers is installed, the tower's pixels are compared with
+those of `CLIPImageProcessor`.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Qwen2-VL's preprocessing, served by Triton, beside transformers' in the same program: the same values, to the bit.
+"""Serves Qwen2-VL's preprocessing with Triton, and compares it with transformers' in the same program: equal to the bit.
 
     pip install "penstock[server,client,image]" torch torchvision transformers
     penstock setup
     python examples/qwen2_vl.py PHOTOGRAPH...
 
 It writes a model folder from a `preprocessor_config.json`, starts Triton on it, and sends the photographs: all in one request,
-and then each in one of its own, several at a time. What comes back is what Qwen2-VL takes: patches of all images in one
-tensor, and their grid in time, height and width.
+and then each in its own, several at a time. The answers are what Qwen2-VL takes: the patches of all images in one tensor, and
+their grid in time, height and width.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@
 
 Images are read from object storage, preprocessed by the pipeline of `model_repository/digits_preprocess`, recognized by the
 network of `model_repository/digits_classifier` in onnxruntime, and written to Parquet: for each image its path, its digit and the
-probability of that. Triton is not needed, and what comes out is what it would answer. Images that cannot be read are left out. If
-a worker dies, Ray repeats what it was doing: each image is there once.
+digit's probability. Triton is not needed; the results are those that it would return. Images that cannot be read are left out. If a
+worker dies, Ray repeats its work, so each image appears exactly once.
 """
 
 from __future__ import annotations

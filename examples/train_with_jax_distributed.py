@@ -3,9 +3,9 @@
     python examples/train_with_jax_distributed.py FOLDER --coordinator HOST:PORT --processes 2 --process 0
     python examples/train_with_jax_distributed.py FOLDER --coordinator HOST:PORT --processes 2 --process 1
 
-FOLDER has a folder of images for each class. On clusters that JAX knows (Slurm, Kubernetes, clouds' TPUs), leave out what says
-which process this is. On a machine with several GPUs, start each process with its own: CUDA_VISIBLE_DEVICES=0, 1, ... Images are
-then decoded there.
+FOLDER has a folder of images for each class. On clusters that JAX knows (Slurm, Kubernetes, cloud TPUs), leave out the
+options that identify the process. On a machine with several GPUs, give each process its own (CUDA_VISIBLE_DEVICES=0, 1, ...),
+which then decodes its images, too.
 """
 
 from __future__ import annotations

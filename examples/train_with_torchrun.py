@@ -2,8 +2,8 @@
 
     torchrun --nproc-per-node 2 examples/train_with_torchrun.py FOLDER
 
-FOLDER has a folder of images for each class. On machines with GPUs, each process takes the one of its local rank, and the images
-are decoded there. Without GPUs, processes talk by Gloo.
+FOLDER has a folder of images for each class. On machines with GPUs, each process uses the one of its local rank, which also
+decodes its images. Without GPUs, processes communicate through Gloo.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     python training/train_digits.py
 
 The network sees what it will be served: digits in many sizes, turned, inverted and compressed at random in the pipeline
-(`digits_pipeline.py`), whose last steps are those that stand before it in the server (`pipelines/digits_preprocess.py`). Needs
+(`digits_pipeline.py`), whose last steps are those of the served preprocessing (`pipelines/digits_preprocess.py`). Needs
 ``pip install penstock[train]``; takes less than a minute on two CPU cores. The same seed gives the same network on the same
 machine.
 """

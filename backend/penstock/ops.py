@@ -59,7 +59,7 @@ class OperatorWrapper:
         """Whether it stays even if no output depends on it."""
         return self.schema.no_prune or bool(self._arguments.get("preserve"))
 
-    def __call__(self, *inputs: object, **arguments: object) -> Any:
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any:
         """The operator's outputs for ``inputs``.
 
         Raises:
@@ -132,7 +132,7 @@ class _Compound:
     def __init__(self, op_list: Sequence[object]) -> None:
         self._operators = list(op_list)
 
-    def __call__(self, *inputs: object, **arguments: object) -> Any:
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any:
         """The outputs of the last operator; keyword arguments go to the first."""
         if not self._operators:
             return inputs[0] if len(inputs) == 1 else list(inputs)

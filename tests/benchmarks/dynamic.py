@@ -1,4 +1,4 @@
-"""Dynamic mode beside pipelines of the same operators, in one process and in turns.
+"""Dynamic mode beside pipelines of the same operators, interleaved in one process.
 
     python tests/benchmarks/dynamic.py [--json FILE]
 

@@ -3,7 +3,7 @@
     python tests/benchmarks/growth.py --picture growth.svg [--json FILE]
 
 Needs DALI in the same environment (`make bench` makes one), for its lines beside ours. Time is wall time for each image, the
-median of several rounds in turns; memory is what the process holds beyond what it had before, each in a process of its own.
+median of several interleaved rounds; memory is what the process holds beyond what it had before, each in a process of its own.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     python tests/benchmarks/loops.py [--json FILE]
 
 Needs DALI in the same environment (`make bench` makes one). A figure is time, in milliseconds, for one build or one run; the
-median of the rounds, in turns. Sources run ahead of the consumer, two batches, as in a training loop.
+median of interleaved rounds. Sources run ahead of the consumer, two batches, as in a training loop.
 """
 
 from __future__ import annotations

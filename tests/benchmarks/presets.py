@@ -1,4 +1,4 @@
-"""Presets beside the classes of transformers that they stand for, in one process and in turns.
+"""Presets beside the classes of transformers that they stand for, interleaved in one process.
 
     make bench-presets [ARGS="--json FILE --only qwen"]
 

@@ -3,7 +3,7 @@
     python tests/benchmarks/readers.py [--json FILE]
 
 Needs DALI in the same environment (`make bench` makes one). Figures are milliseconds for one batch, of processor time and of
-time: the median of the rounds, in turns. Two batches are prefetched, and two threads share the work, as in a training loop; so
+time: the median of interleaved rounds. Two batches are prefetched, and two threads share the work, as in a training loop; so
 times are a training loop's, and processor time is that of all threads. Data are in the page cache, and kernels are compiled.
 
 Where WebDataset and LitData are installed, their own loaders read the same samples, WebDataset from the same shards, in this

@@ -1,4 +1,4 @@
-"""Resizing with Pillow's arithmetic beside our own resampling, and beside Pillow, in one process and in turns.
+"""Resizing with Pillow's arithmetic beside our own resampling, and beside Pillow, interleaved in one process.
 
     make bench-resizing [ARGS="--json FILE"]
 

@@ -1,4 +1,4 @@
-"""Presets with two threads beside one, in one process and in turns.
+"""Presets with two threads beside one, interleaved in one process.
 
     make bench-threads [ARGS="--json FILE --photographs FOLDER"]
 

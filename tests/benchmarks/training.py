@@ -3,7 +3,7 @@
     python tests/benchmarks/training.py [--batch 64] [--json FILE]
 
 Needs DALI, PyTorch for CUDA and torchvision in the same environment. Each step takes a batch of photographs from the iterator for
-PyTorch, and trains in bfloat16. A figure is time for each image, the median of the rounds, in turns; without a loader the same
+PyTorch, and trains in bfloat16. A figure is time for each image, the median of interleaved rounds; without a loader the same
 batch is trained on again and again, so that the difference is what a loader costs the loop.
 """
 

@@ -3,7 +3,7 @@
     PYTHONPATH=backend:tests/parity python tests/benchmarks/transforms.py [--json FILE]
 
 Needs the extra `parity`. A figure is processor time of one thread, in milliseconds, for one photograph of 1280 x 853; the
-least of the rounds, in turns.
+least of the interleaved rounds.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Measures candidates in turns, so that other load affects them alike; and saves results."""
+"""Measures candidates in interleaved rounds, so that other load affects them alike; and saves results."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
     python tests/benchmarks/video.py [--gpu] [--threads N] [--json FILE]
 
-Needs DALI and PyAV in the same environment. Figures are milliseconds for one batch: the median of the rounds, in turns; with
+Needs DALI and PyAV in the same environment. Figures are milliseconds for one batch: the median of interleaved rounds; with
 ``--gpu`` the video engine decodes on both sides. Two batches are prefetched, as in a training loop. DALI's CPU has VP9 and
 MJPEG only, and its GPU what the video engine has. Data are in the page cache; the clips are made on the spot.
 """

@@ -84,7 +84,7 @@ def test_inspect_tells_what_each_pass_did(tmp_path: Path) -> None:
     text = " ".join(invoke("inspect", str(path)).split())
     assert "prune 3 -> 3 nothing" in text
     assert "fuse 3 -> 2 fused Resize " in text
-    assert "; not for: volumes" in text
+    assert "; step by step for: volumes" in text
     assert "what runs: ExternalSource, _fused__Image" in text
     assert invoke("inspect", str(path), "--passes", "prune, fold_constants").count("->") == 2
     assert "what runs: ExternalSource, Resize, CropMirrorNormalize" in invoke("inspect", str(path), "--passes", "")

@@ -40,7 +40,7 @@ def defined_in(tree: ast.Module) -> set[str]:
 
 
 def attribute_of(node: ast.AST) -> tuple[ast.expr, str] | None:
-    """The object and the name where an expression takes an attribute, be it as ``getattr(object, "name")``."""
+    """The object and the name where an expression takes an attribute, or calls ``getattr(object, "name")``."""
     if isinstance(node, ast.Attribute):
         return node.value, node.attr
     if isinstance(node, ast.Call) and ast.unparse(node.func) in BY_NAME and isinstance(node.args[1], ast.Constant):

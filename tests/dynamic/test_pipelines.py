@@ -66,9 +66,9 @@ def test_random_operators_draw_from_the_pipeline() -> None:
 
 
 def test_what_cannot_be_a_pipeline() -> None:
-    with pytest.raises(TypeError, match=r"Output .x. is no result.*ndarray"):
+    with pytest.raises(TypeError, match=r"Output .x. is not a result.*ndarray"):
         dynamic.capture.pipeline(lambda numbers: {"x": np.asarray(numbers) + 1}, [1, 2])
-    with pytest.raises(TypeError, match="Output 1 is no result"):
+    with pytest.raises(TypeError, match="Output 1 is not a result"):
         dynamic.capture.pipeline(lambda numbers: (numbers + 1, dynamic.batch([1, 2]) + 1), [1, 2])
     with pytest.raises(ValueError, match=r"\[1, 2\]"):
         dynamic.capture.pipeline(lambda first, second: first, [1, 2], [1])

@@ -35,7 +35,7 @@ def test_states_of_generators() -> None:
     copies[2].advance(3)
     expected = rng.draw(100)
     assert all(copy.draw(100) == expected for copy in copies)
-    with pytest.raises(ValueError, match="no state"):
+    with pytest.raises(ValueError, match="not the state"):
         rng.set_state("x")
     with pytest.raises(ValueError, match="go back"):
         rng.advance(-1)

@@ -1,4 +1,4 @@
-"""Images that nvImageCodec decodes on the GPU, beside those of the CPU."""
+"""Images that nvImageCodec decodes on the GPU, compared with those of the CPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A GPU that is lost: told as such, without hanging, and a new process works."""
+"""A lost GPU is reported as such, without hanging, and a new process works."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Our FLAC decoder gives what libsndfile gives, or leaves the recording to it."""
+"""Our FLAC decoder returns what libsndfile returns, or leaves the recording to it."""
 
 from __future__ import annotations
 

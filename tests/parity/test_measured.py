@@ -1,4 +1,4 @@
-"""What is told about equality is what was found."""
+"""What the package says about equality is what was measured."""
 
 from __future__ import annotations
 

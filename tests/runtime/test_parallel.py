@@ -13,7 +13,7 @@ import pytest
 
 from penstock import Pipeline, fn, pipeline_def, types
 from penstock.pipeline import do_not_convert
-from penstock.runtime.parallel import WorkerError
+from penstock.runtime.worker_processes import WorkerError
 
 
 def samples(info: types.SampleInfo) -> np.ndarray:

@@ -74,7 +74,7 @@ def test_a_saved_pipeline_can_be_exported_too(source: Path, tmp_path: Path) -> N
     (saved, _) = export_model(source, tmp_path / "first", form="dali")
     assert export_model(saved, tmp_path / "second", batch_size=16)[0].name == "model.json"
     assert "max_batch_size: 16" in (tmp_path / "second" / "config.pbtxt").read_text()
-    with pytest.raises(ExportError, match="no Python source"):
+    with pytest.raises(ExportError, match="not Python source"):
         export_model(saved, tmp_path / "third", form="python")
 
 

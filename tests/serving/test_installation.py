@@ -99,5 +99,5 @@ def test_a_stub_without_its_python_is_refused(wheel: Installation, tmp_path: Pat
     copy = tmp_path / wheel.stub.name
     copy.write_bytes(wheel.stub.read_bytes())
     copy.chmod(0o755)
-    with pytest.raises(InstallationError, match=r"needs libraries that are not here: .*libcudart"):
+    with pytest.raises(InstallationError, match=r"needs libraries that are missing here: .*libcudart"):
         check_stub(replace(wheel, stub=copy), {"PATH": os.environ["PATH"]})

@@ -221,7 +221,7 @@ def test_whoever_gives_another_batch_answers_nobody(load: Any) -> None:
         answers = model.answer([numbers(number), numbers(1000 + number)])
         if isinstance(answers[0], Refusal):
             assert [answer.fault for answer in answers] == [Fault.INTERNAL] * 2
-            assert "nothing is answered with it" in answers[0].message
+            assert "this result answers no request" in answers[0].message
             refused += 1
         else:
             assert sums(answers) == [[100 + number], [1100 + number]]
@@ -230,7 +230,7 @@ def test_whoever_gives_another_batch_answers_nobody(load: Any) -> None:
 
 
 def give_again(source: Any) -> None:
-    """Sabotages a source: its next run gives what it was fed for another batch."""
+    """Sabotages a source: its next run returns what it was fed for another batch."""
     run = source.run
 
     def sabotaged(workspace: Any) -> None:

@@ -81,8 +81,8 @@ def test_unknown_parameters_are_logged_with_the_nearest_setting(caplog: pytest.L
         {"PENSTOCK_BACKEND_CONFIG": '{"penstock": {"isolate_decoder": "all", "max_bytes": "3"}}'},
     )
     assert [record.getMessage() for record in caplog.records] == [
-        "the server's setting penstock,isolate_decoder has no effect: it is no setting of Penstock's. Did you mean 'isolate_decoders'?",
-        "the parameter 'max_pixel' has no effect: it is no setting of Penstock's. Did you mean 'max_pixels'?",
-        "the parameter 'Num_Threads' has no effect: it is no setting of Penstock's. Did you mean 'num_threads'?",
-        "the parameter 'colour_of_the_house' has no effect: it is no setting of Penstock's.",
+        "the server's setting penstock,isolate_decoder has no effect: it is not a setting of Penstock. Did you mean 'isolate_decoders'?",
+        "the parameter 'max_pixel' has no effect: it is not a setting of Penstock. Did you mean 'max_pixels'?",
+        "the parameter 'Num_Threads' has no effect: it is not a setting of Penstock. Did you mean 'num_threads'?",
+        "the parameter 'colour_of_the_house' has no effect: it is not a setting of Penstock.",
     ]

@@ -268,7 +268,7 @@ def test_a_request_that_ends_its_process_costs_that_model_a_moment(
             wait(lambda: reports and "pair serves again" in reports[-1])
             assert [answers(server, "pair") for _ in range(12)] == [1] * 12
         assert "was ended by SIGABRT" in reports[0]
-        # Triton waits for the lost request for good, and keeps the other process with it.
+        # Triton waits for the lost request forever, and keeps the other process with it.
         wait(lambda: not before & set(server.stubs()))
         began = time.monotonic()
     assert time.monotonic() - began < 9

@@ -265,7 +265,7 @@ def verdict(counts: Counts) -> dict[str, Any]:
 
 
 def summary_of(counts: Counts) -> dict[str, Any]:
-    """What is told of a run, for people and programs."""
+    """The report of a run, for people and programs."""
     return {
         **verdict(counts),
         "seconds": round(counts.seconds, 2),

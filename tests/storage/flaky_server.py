@@ -21,8 +21,8 @@ class FlakyServer(ThreadingHTTPServer):
         faults: what goes wrong with the first requests of a path, in order: ``drop``, ``stall``, ``half``, ``503``.
         requests: how many there were of each path.
         latency: seconds before each answer.
-        knows_ranges: whether parts can be asked for.
-        tells: what is told of a file's version: ``ETag``, ``Last-Modified`` or nothing.
+        knows_ranges: whether parts can be requested.
+        tells: how a file's version is reported: by ``ETag``, ``Last-Modified`` or not at all.
         written: when a file was written, in seconds since 1970.
         asked: how many questions without contents there were about each path.
         refusals: how many of those are answered by 503.
@@ -107,7 +107,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = half
 
     def log_message(self, format: str, *args: object) -> None:
-        """Nothing: what was asked for is counted."""
+        """Nothing: requests are counted instead."""
 
 
 @contextlib.contextmanager

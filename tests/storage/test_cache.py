@@ -224,7 +224,7 @@ def test_a_folder_that_cannot_be_written_to(
         for number in range(3):
             assert ANYWHERE.read(server.url(f"{number}.bin")).tobytes() == contents(number)
     (record,) = caplog.records
-    assert "cannot be kept in" in record.getMessage()
+    assert "cannot be cached in" in record.getMessage()
 
 
 def test_epochs_after_the_first_fetch_nothing(server: FlakyServer, folder: Path) -> None:

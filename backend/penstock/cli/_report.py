@@ -83,7 +83,7 @@ def _pass(applied: Applied) -> str:
 def _exceptions(change: Change) -> str:
     if not change.exceptions:
         return ""
-    return f' <span class="quiet">(not for: {escape(", ".join(change.exceptions))})</span>'
+    return f' <span class="quiet">(step by step for: {escape(", ".join(change.exceptions))})</span>'
 
 
 def _what_runs(graph: Graph, applied: Sequence[Applied], trial: Trial | None) -> str:

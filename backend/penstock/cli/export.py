@@ -23,7 +23,7 @@ from penstock.cli._paths import ExistingPath
     type=click.Choice(["cpu", "gpu"]),
     default="cpu",
     show_default=True,
-    help="Where operators run: of json, dali and presets.",
+    help="Where operators run, for json, dali and presets.",
 )
 @click.option("--batch-size", type=int, help="Largest batch; by default the pipeline's own.")
 @click.option("--version", type=int, default=1, show_default=True, help="The model version to write.")

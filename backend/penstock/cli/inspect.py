@@ -47,10 +47,10 @@ if TYPE_CHECKING:
 def command(path: Path, names: str | None, page: Path | None, given: tuple[str, ...]) -> None:
     """Show what is done to a pipeline's graph before it runs.
 
-    For each pass, in order: the number of operators before and after, which ones it pruned, shared, folded or fused,
-    and for which data fused operators still run step by step. With an input, the pipeline is run, and samples are
-    counted: how many were computed at once, and how many step by step and why. A pipeline that reads its own data needs
-    no input for a page.
+    For each pass, in order, this shows the number of operators before and after, which ones were pruned, shared, folded
+    or fused, and for which data fused operators still run step by step. With --input, the pipeline runs on it, and the
+    samples are counted that fused operators computed at once, and those that ran step by step, by reason. A pipeline
+    that reads its own data needs no --input for a page.
 
     `penstock show` shows the graph as written.
 
@@ -162,5 +162,5 @@ def _print(console: Console, graph: Graph, applied: Sequence[Applied], trial: Tr
 
 
 def _line(change: Change) -> str:
-    exceptions = f"; not for: {', '.join(change.exceptions)}" if change.exceptions else ""
+    exceptions = f"; step by step for: {', '.join(change.exceptions)}" if change.exceptions else ""
     return f"{change}{exceptions}"

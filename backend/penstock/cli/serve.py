@@ -82,7 +82,7 @@ def _check_setting(context: click.Context, option: click.Parameter, text: str | 
     type=int,
     default=5,
     show_default=True,
-    help="How often in a row a Triton that dies within a minute is started again.",
+    help="How often in a row to restart a Triton that dies within a minute.",
 )
 @click.option("--timeout", type=float, default=180.0, show_default=True, help="Seconds to wait for the models.")
 @click.option("--log", type=click.Path(path_type=Path, dir_okay=False), help="File for Triton's log.")
@@ -99,22 +99,23 @@ def command(
 ) -> None:
     """Serve the models of REPOSITORY with Triton, until Ctrl-C.
 
-    A model whose process dies is reloaded while the others go on; a Triton that dies is restarted. Arguments after
-    REPOSITORY that are not options of this command are passed to Triton.
+    A model whose process dies is reloaded while the others go on; a Triton that dies is restarted. Options that
+    this command does not know are passed to Triton.
 
     \b
-    penstock serve models                                   all models of the folder
-    penstock serve models --model-control-mode=poll --repository-poll-secs=5
+    Examples:
+      penstock serve models                                 all models of the folder
+      penstock serve models --model-control-mode=poll --repository-poll-secs=5
                                                             edited models are reloaded
-    penstock serve models --model-control-mode=explicit --load-model=resize
+      penstock serve models --model-control-mode=explicit --load-model=resize
                                                             clients load and unload models
-    penstock serve models --cache-config=local,size=104857600
+      penstock serve models --cache-config=local,size=104857600
                                                             responses are cached for models that request it
-    penstock serve models --as dali --device cpu            a repository of the DALI backend, on a machine without a GPU
-    penstock serve models --max-pixels 50000000 --backend-config=penstock,num_threads=4
+      penstock serve models --as dali --device cpu          a repository of the DALI backend, on a machine without a GPU
+      penstock serve models --max-pixels 50000000 --backend-config=penstock,num_threads=4
                                                             settings of all models; their own parameters take precedence
 
-    Clients can load models only in the mode explicit, as that lets them run code here.
+    Clients can load models only in the mode explicit, since loading a model lets them run code here.
 
     Triton is the `tritonserver` of this machine, or the one inside the nvidia-pytriton wheel of the serving
     environment, which `penstock setup` makes. The serving environment is --python-env, else $PENSTOCK_SERVE_ENV, else

@@ -11,11 +11,11 @@ import click
 @click.argument("folder", type=click.Path(path_type=Path), required=False)
 @click.option("--stub", is_flag=True, help="Make an environment for Triton's Python stub, in FOLDER.")
 @click.option(
-    "--python", type=click.Path(path_type=Path), help="Interpreter to make it from; found by itself if not given."
+    "--python", type=click.Path(path_type=Path), help="Interpreter to make it from; found automatically by default."
 )
 @click.option("--gpu/--no-gpu", default=None, help="With the packages for NVIDIA GPUs; by default if there is one.")
 @click.option(
-    "--with", "packages", multiple=True, metavar="PACKAGE", help="What else its models need; may be repeated."
+    "--with", "packages", multiple=True, metavar="PACKAGE", help="A package that its models need; may be repeated."
 )
 def command(folder: Path | None, stub: bool, python: Path | None, gpu: bool | None, packages: tuple[str, ...]) -> None:
     """Prepare this environment for serving models.

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 def command(
     path: Path, given: tuple[str, ...], seconds: float, batch_size: int | None, threads: int | None, output: Path | None
 ) -> None:
-    """Show where the time of a pipeline goes, and what to change.
+    """Show where a pipeline's time goes, and what to change.
 
     The pipeline runs for some seconds, with a consumer that does nothing but wait for batches. Per batch, for each
     operator: time from start to end, CPU time on all threads, and GPU time; for each thread, how busy it was; and who

@@ -14,9 +14,9 @@ from penstock.dynamic._dtypes import DType, DTypeLike
 from penstock.dynamic._dtypes import dtype as as_dtype
 from penstock.dynamic._eval_contexts import EvalContext
 from penstock.dynamic._eval_modes import SYNCHRONOUS, EvalMode
-from penstock.dynamic._faculties import Given, Outcome, faculties
 from penstock.dynamic._indexing import subscript_arguments
 from penstock.dynamic._invariants import unmarked
+from penstock.dynamic._operations import Given, Outcome, operations
 from penstock.dynamic._pending import Result, Work, deferred, evaluated
 from penstock.dynamic._tensor import Tensor, require_torch
 from penstock.dynamic._value import Value
@@ -27,7 +27,7 @@ from penstock.tensors.tensor import check_layout
 
 
 class Tensors(Sequence[Tensor]):
-    """The samples of a batch, as tensors; made when they are asked for."""
+    """The samples of a batch, as tensors; made on demand."""
 
     def __init__(self, batch: Batch, indices: Sequence[int]) -> None:
         self._batch, self._indices = batch, indices
@@ -70,7 +70,7 @@ class _Slicing:
         arguments = subscript_arguments(index, self._batch.ndim)
         if not arguments:
             return self._batch
-        sliced: Batch = faculties().call("_TensorSubscript", (self._batch,), arguments, None)
+        sliced: Batch = operations().call("_TensorSubscript", (self._batch,), arguments, None)
         return sliced
 
 
@@ -136,7 +136,7 @@ class Batch(Value):
         if (device is not None and device != self.device) or copy:
             self._share(self._alias().to_device(device or self.device, force_copy=copy))
         if dtype is not None and dtype != self.dtype:
-            self._share(faculties().call("Cast", (self._alias(),), {"dtype": dtype.type_id}, None))
+            self._share(operations().call("Cast", (self._alias(),), {"dtype": dtype.type_id}, None))
         if layout is not None and layout != (self.layout or ""):
             self._storage = self.storage.relabelled(check_layout(layout, self.ndim))
             self._tensors = self._invocation_result = None
@@ -227,7 +227,7 @@ class Batch(Value):
     # -- data ------------------------------------------------------------------------------------------------------
 
     def evaluate(self) -> Batch:
-        """Runs the call that this is the result of, if that was not done before; returns the same object."""
+        """Runs the call that this is the result of, unless it has run; returns the same object."""
         if self._storage is None:
             if self._invocation_result is not None:
                 self._storage = self._invocation_result.value()
@@ -373,7 +373,7 @@ class Batch(Value):
             pad: fill up smaller samples with zeros; else they must have one shape.
             copy: copy the data, so that it may change afterwards.
         """
-        padded: Batch = faculties().call("Pad", (self,), {}, None) if pad and self.ndim else self
+        padded: Batch = operations().call("Pad", (self,), {}, None) if pad and self.ndim else self
         return Tensor.results_of(_Dense(padded, copy))[0]
 
     def __repr__(self) -> str:
@@ -408,7 +408,7 @@ class _Dense:
         return [self._batch.device.device_type]
 
     def sketch(self, context: EvalContext) -> None:
-        """Nothing is known before."""
+        """None: nothing is known before it runs."""
 
     def run(self, context: EvalContext) -> list[TensorList]:
         storage = self._batch.storage

@@ -15,8 +15,8 @@ from penstock.dynamic._devices import device as as_device
 from penstock.dynamic._dtypes import DType
 from penstock.dynamic._engine import BoundOperator, bind, display_name
 from penstock.dynamic._eval_contexts import EvalContext
-from penstock.dynamic._faculties import Given, Outcome
 from penstock.dynamic._invariants import all_unmarked
+from penstock.dynamic._operations import Given, Outcome
 from penstock.dynamic._rngs import STATE_WORDS, chosen_rng
 from penstock.dynamic._tensor import Tensor
 from penstock.dynamic._value import Value
@@ -79,7 +79,7 @@ class OperatorWork:
     Args:
         bound: the operator.
         inputs, arguments: the data.
-        batch_size: that of the results, and of tensors where batches are wanted.
+        batch_size: that of the results, and of tensors that stand for batches.
     """
 
     __slots__ = ("_arguments", "_batch_size", "_bound", "_inputs")
@@ -120,7 +120,7 @@ def _without_samples(batch: TensorList) -> TensorList:
 
 
 class Interceptor(Protocol):
-    """What sees the calls of a thread before they are made."""
+    """An observer of a thread's calls, told before they are made."""
 
     def call(
         self,
@@ -134,7 +134,7 @@ class Interceptor(Protocol):
 
 
 class _Watched(threading.local):
-    """Who sees the calls of a thread."""
+    """The observers of each thread's calls."""
 
     interceptor: Interceptor | None = None
 
@@ -175,7 +175,7 @@ def perform(
     device: object = None,
     state: Sequence[int] | None = None,
 ) -> Outcome:
-    """Like :func:`call`, without asking who sees the calls; ``state``: of a random operator, drawn before."""
+    """Like :func:`call`, without telling observers; ``state``: of a random operator, drawn before."""
     given = [all_unmarked(item) if type(item) not in (Tensor, Batch) else item for item in inputs]
     given = [item for item in given if item is not None]
     wanted = as_device(all_unmarked(device))
@@ -196,7 +196,7 @@ def perform(
         try:
             return bind(face.schema, backend, len(values), tuple(tensors), constants, face.display)
         except OperatorError:
-            # The arguments are wrong, but an input's rank may be, too, and then is told first, as in DALI.
+            # The arguments are wrong, but an input's rank may be, too, and is then reported first, as in DALI.
             for index, value in enumerate(values):
                 if value.is_external() and not value.layout:
                     face.schema.fitting_layout(index, "", value.ndim)
@@ -215,7 +215,7 @@ def perform(
 
 
 def _gpu_of(device: Device | None, inputs: Sequence[object]) -> int | None:
-    """The number of the GPU that is asked for, or where the inputs are; None: the current one will do."""
+    """The number of the requested GPU, or of the inputs' GPU; None: the current one."""
     if device is not None:
         return device.device_id
     places = (item.device for item in inputs if isinstance(item, Value))

@@ -1,8 +1,8 @@
 """Loops whose first step is traced into a pipeline, which computes the later ones ahead.
 
-What a call computes follows from its operator, its inputs and its arguments; so that is how a call is found again: one with
-the same operator and arguments, on results of the same calls, has the pipeline's result. All others run on their own. So a
-loop's results are the same whether it is captured or not, whatever its body does.
+A call is recognized by what determines its result: its operator, its inputs and its arguments. In later steps, a call with the
+same operator and arguments, on results of the same calls, gets the pipeline's result; all others run on their own. So a loop's
+results are the same whether it is captured or not, whatever its body does.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from penstock.dynamic._capture_wiring import wire
 from penstock.dynamic._devices import device as as_device
 from penstock.dynamic._eval_contexts import EvalContext
 from penstock.dynamic._eval_modes import EvalMode
-from penstock.dynamic._faculties import Outcome
 from penstock.dynamic._invariants import all_unmarked, is_invariant
+from penstock.dynamic._operations import Outcome
 from penstock.dynamic._rngs import RNG, STATE_WORDS, chosen_rng
 from penstock.external_source import external_source
 from penstock.graph import DataNode
@@ -82,7 +82,7 @@ class Loop:
 
     @contextlib.contextmanager
     def active(self) -> Iterator[None]:
-        """While the body runs: its calls are seen here."""
+        """Entered while the body runs, to see its calls."""
         if self.is_over:
             yield
             return
@@ -96,12 +96,12 @@ class Loop:
             _active.loop, watched.interceptor = before
 
     def looked_at(self, reference: Reference) -> None:
-        """Somebody looks at a result."""
+        """Notes that the program looks at a result."""
         if self.is_traced and not self._inside and isinstance(reference.node, CallNode):
             reference.node.wanted.add(reference.index)
 
     def check_batch_size(self, batch_size: object) -> None:
-        """Raises RuntimeError for another batch size than the loop's."""
+        """Raises RuntimeError for any batch size but the loop's."""
         if batch_size is not None and batch_size != self.batch_size:
             raise RuntimeError(
                 f"A captured loop of batches of {self.batch_size} cannot change batch size to {batch_size}"
@@ -249,7 +249,7 @@ class Loop:
     # -- sources ---------------------------------------------------------------------------------------------------
 
     def add_source(self, root: Root, count: int) -> SourceNode:
-        """A source with so many outputs."""
+        """A source with this many outputs."""
         source = SourceNode(root, count)
         self.sources.append(source)
         return source
@@ -264,7 +264,7 @@ class Loop:
         return self.values_of(source, [self._produced[self._outputs[source, index]] for index in range(source.count)])
 
     def read(self, source: SourceNode) -> None:
-        """The body asks a source; raises RuntimeError for the second time in a step."""
+        """Notes that the body calls a source; raises RuntimeError if it does so twice in a step."""
         if source in self._read:
             self.end()
             raise RuntimeError("An ExternalSource may be asked once per capture-mode step")
@@ -273,7 +273,7 @@ class Loop:
     # -- steps -----------------------------------------------------------------------------------------------------
 
     def end(self) -> None:
-        """The loop is over for good."""
+        """The loop has ended and will not go on."""
         if self.is_over:
             return
         self.is_over = True
@@ -283,7 +283,7 @@ class Loop:
             self.pipeline.close()
 
     def end_step(self) -> None:
-        """The body has run through."""
+        """Notes that the body is done."""
         if self.is_over:
             raise RuntimeError("The captured loop was ended by an error, and cannot go on")
         try:
@@ -301,7 +301,7 @@ class Loop:
             raise
 
     def finish_tracing(self) -> None:
-        """Makes the pipeline of what the first step did."""
+        """Makes the pipeline from what the first step did."""
         self._schedules = {key: schedule for key, schedule in self._schedules.items() if schedule.offsets}
         self.is_traced = False
         if not self._calls:
@@ -385,7 +385,7 @@ class Loop:
         return True
 
     def start_over(self) -> None:
-        """The root's data is at its end; what was computed ahead of it is dropped."""
+        """At the end of the root's data, drops what was computed ahead."""
         assert self.pipeline is not None
         self.pipeline.reset()
         self.root_ended = False
@@ -394,5 +394,5 @@ class Loop:
 
     @property
     def depends_on_more(self) -> bool:
-        """Whether something beside the root goes on from step to step, which would be out of step after a break."""
+        """Whether anything besides the root advances from step to step, which would be out of step after a break."""
         return len(self.sources) > 1 or bool(self._schedules)

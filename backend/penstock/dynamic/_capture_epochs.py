@@ -1,4 +1,4 @@
-"""Goes through the epochs of a captured loop: its first step is traced, the later ones are its pipeline's."""
+"""Goes through the epochs of a captured loop: the first step is traced, the pipeline computes the later ones."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Protocol
 from penstock.dynamic._batch import Batch
 from penstock.dynamic._capture import Loop
 from penstock.dynamic._capture_nodes import Root
-from penstock.dynamic._faculties import Outcome
+from penstock.dynamic._operations import Outcome
 from penstock.tensors import TensorList
 
 
@@ -17,23 +17,23 @@ class LoopRoot(Root, Protocol):
     """What a captured loop goes over."""
 
     def begin_epoch(self) -> None:
-        """An epoch begins."""
+        """Called when an epoch begins."""
 
     def has_more(self) -> bool:
-        """Whether the epoch may have one more step; some only know when they are asked."""
+        """Whether the epoch may have another step; some sources only know once they are read."""
 
     def count_step(self) -> None:
-        """A step begins."""
+        """Called when a step begins."""
 
     def first(self, loop: Loop) -> list[TensorList]:
         """The outputs of a step without a pipeline; raises StopIteration at the end."""
 
     def left(self, loop: Loop) -> None:
-        """The body was left before the end of the epoch."""
+        """Called when the body was left before the end of the epoch."""
 
 
 def epoch_of(loop: Loop, root: LoopRoot) -> Iterator[Outcome]:
-    """Goes through one epoch: the loop's first step is traced, the later ones are the pipeline's."""
+    """Goes through one epoch: the loop's first step is traced, the pipeline computes the later ones."""
     root.begin_epoch()
     if loop.is_traced:
         try:

@@ -1,4 +1,4 @@
-"""What a call in a captured loop computes, as a key by which it is found again in later steps."""
+"""Keys that say what a call in a captured loop computes, by which later steps find it again."""
 
 from __future__ import annotations
 

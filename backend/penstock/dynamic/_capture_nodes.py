@@ -10,20 +10,20 @@ from penstock.dynamic._batch import Batch
 from penstock.dynamic._calls import Face
 from penstock.dynamic._capture_schedules import Schedule
 from penstock.dynamic._devices import Device
-from penstock.dynamic._faculties import Outcome
+from penstock.dynamic._operations import Outcome
 from penstock.graph import DataNode
 from penstock.pipeline import Pipeline
 from penstock.tensors import TensorList
 
 
 class RunningLoop(Protocol):
-    """What sources and results know of their loop.
+    """What sources and results know about their loop.
 
     Attributes:
         batch_size: of all that is captured.
         step: the number of the step.
-        sources: what it goes over, and those that its body asks.
-        root_ended: what it goes over is at its end.
+        sources: what it goes over, and those that its body calls.
+        root_ended: whether what it goes over is at its end.
     """
 
     batch_size: int
@@ -32,23 +32,23 @@ class RunningLoop(Protocol):
     root_ended: bool
 
     def looked_at(self, reference: Reference) -> None:
-        """Somebody looks at a result."""
+        """Notes that the program looks at a result."""
 
 
 class Root(Protocol):
-    """What a captured loop goes over, or another source that its body asks."""
+    """What a captured loop goes over, or another source that its body calls."""
 
     def connect(self, loop: RunningLoop, source: SourceNode) -> list[DataNode]:
         """Its outputs in the pipeline that is being defined."""
 
     def take_over(self, pipeline: Pipeline) -> None:
-        """Leaves it to the pipeline to go on from here, once that is built."""
+        """Lets the pipeline continue from here, once it is built."""
 
     def shaped(self, values: Sequence[Batch]) -> Outcome:
         """The outputs of a step as the body gets them."""
 
     def released(self) -> None:
-        """The loop is over for good: it may be used anew."""
+        """The loop has ended: the reader or source may be used again."""
 
 
 @dataclass(eq=False)
@@ -70,7 +70,7 @@ class CallNode:
         arguments: by name, likewise.
         count: the number of results; None: one, not in a tuple.
         state: the outputs of a generator's schedule that hold the states of a random operator.
-        wanted: the results that somebody looks at, rather than only other calls.
+        wanted: the results that the program looks at, and not only other calls.
     """
 
     face: Face
@@ -108,7 +108,7 @@ class CapturedBatch(Batch):
         storage: TensorList | None,
         compute: Callable[[], Outcome] | None = None,
     ) -> CapturedBatch:
-        """The result of this step that ``reference`` tells: its data, or how to compute it."""
+        """The result of this step that ``reference`` stands for: its data, or how to compute it."""
         self = cls.__new__(cls)
         self._storage = storage
         self._tensors = self._device = self._invocation_result = None

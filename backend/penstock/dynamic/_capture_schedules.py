@@ -39,14 +39,14 @@ class Schedule:
         return self.rng.draws - self._start
 
     def begin(self) -> None:
-        """The first step is over."""
+        """Called when the first step is over."""
         self.period = self.offset
         self._version = self.rng.version
         self._start = self.rng.draws
         self.begin_anew()
 
     def begin_anew(self) -> None:
-        """What was computed ahead is dropped."""
+        """Drops what was computed ahead."""
         self._ahead, self._waiting = self.rng.clone(), 0
 
     def next_states(self) -> list[np.ndarray]:
@@ -61,13 +61,13 @@ class Schedule:
         return states
 
     def begin_step(self) -> None:
-        """A step begins; raises RuntimeError if the generator is not where it was left."""
+        """Called when a step begins; raises RuntimeError if the generator is not where it was left."""
         if self.offset or self.rng.version != self._version or not self._waiting:
             _used_unexpectedly()
         self._waiting -= 1
 
     def end_step(self) -> None:
-        """A step is over; raises RuntimeError if it drew more or less than the first."""
+        """Called when a step is over; raises RuntimeError if it drew more or less than the first."""
         if self.offset != self.period or self.rng.version != self._version:
             _used_unexpectedly()
         self._start = self.rng.draws

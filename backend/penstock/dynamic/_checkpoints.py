@@ -224,7 +224,7 @@ class Checkpoint:
         return json.dumps({"version": VERSION, "states": states})
 
     def deserialize(self, data: str) -> None:
-        """Takes the states from JSON; raises ValueError if it is no checkpoint, or one of another version."""
+        """Takes the states from JSON; raises ValueError if it is not a checkpoint, or of another version."""
         document = json.loads(data)
         if not isinstance(document, dict) or not isinstance(document.get("states"), dict):
             raise ValueError("This is not a checkpoint: there are no `states` in it")

@@ -1,4 +1,4 @@
-"""Arrays from what programs have: arrays of any library, numbers and lists of them."""
+"""Makes arrays from what programs have: arrays of any library, numbers and lists of numbers."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def of_numbers(data: object, dtype: DType | None) -> tuple[np.ndarray, DALIDataT
 
     Raises:
         OverflowError: an integer fits into neither.
-        TypeError: these are no numbers.
+        TypeError: these are not numbers.
     """
     if dtype is not None:
         kind = np.dtype(np.int32) if dtype.kind is Kind.enum else array_dtype(dtype)

@@ -39,7 +39,7 @@ class Device:
 
     Raises:
         ValueError: there is no such device.
-        DeviceError: a GPU is asked for, and none can be used.
+        DeviceError: a GPU was requested, and none can be used.
     """
 
     CPU: Device

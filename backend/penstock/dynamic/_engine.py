@@ -15,7 +15,7 @@ from penstock.runtime.plan import Step, construct
 from penstock.schema import Operator, Schema
 from penstock.tensors import TensorList
 
-# So many operators are kept; those longest unused go first.
+# How many operators are kept; those unused for longest go first.
 _MOST_KEPT = 1024
 
 

@@ -129,28 +129,28 @@ class EvalContext:
 
     @property
     def engine(self) -> Engine:
-        """What runs operators, with the threads and the stream of now."""
+        """What runs operators, with the current threads and stream."""
         engine = self._engine
         engine.executor.workers = self.thread_pool.workers
         return engine
 
     def cached_results(self, invocation: object) -> None:
-        """For DALI's programs: no results are kept but by their users."""
+        """For DALI's programs; does nothing, as only users keep results."""
 
     def cache_results(self, invocation: object, results: object) -> None:
-        """For DALI's programs: no results are kept but by their users."""
+        """For DALI's programs; does nothing, as only users keep results."""
 
     def _add_invocation(self, invocation: Runnable, weak: bool = True) -> None:
         self.defer(invocation, weak)
 
     def defer(self, call: Runnable, weak: bool = True) -> None:
-        """Has a call run when the context is left, at the latest; ``weak``: only if it is still of interest."""
+        """Runs a call when the context is left, at the latest; ``weak``: only if its result is still needed."""
         self._pending.append(weakref.ref(call) if weak else lambda: call)
         if len(self._pending) > 4096:
             self._pending = [known for known in self._pending if known() is not None]
 
     def evaluate_all(self) -> None:
-        """Runs the calls that were deferred and whose results are still of interest."""
+        """Runs the deferred calls whose results are still needed."""
         pending, self._pending = self._pending, []
         for known in pending:
             call = known()

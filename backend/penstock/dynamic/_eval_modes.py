@@ -22,7 +22,7 @@ class EvalMode(Enum):
     Attributes:
         deferred: when a result is needed.
         eager: when they are called; on a GPU, the call does not wait for the result. The default.
-        sync_cpu: like ``eager``; errors are raised as they are, without an error that tells of the call.
+        sync_cpu: like ``eager``; errors are raised as they are, without one that names the call.
         sync_full: like ``sync_cpu``, and calls wait for the GPU.
     """
 

@@ -13,9 +13,9 @@ from penstock.dynamic._devices import DeviceLike
 from penstock.dynamic._devices import device as as_device
 from penstock.dynamic._dtypes import DTypeLike
 from penstock.dynamic._eval_contexts import EvalContext
-from penstock.dynamic._faculties import Given, Outcome
 from penstock.dynamic._invariants import unmarked
 from penstock.dynamic._making import as_batch, as_tensor
+from penstock.dynamic._operations import Given, Outcome
 from penstock.dynamic._tensor import Tensor
 from penstock.external_source import external_source
 from penstock.graph import DataNode
@@ -25,7 +25,7 @@ from penstock.tensors import TensorList
 
 
 class _Role(Enum):
-    """How a source is used; it stays with that."""
+    """How a source is used, which never changes."""
 
     UNUSED = auto()
     EAGER = auto()
@@ -34,7 +34,7 @@ class _Role(Enum):
 
 
 class ExternalSource:
-    """Gives the data of a callback or an iterable, one item for each call.
+    """Returns the data of a callback or an iterable, one item per call.
 
     Args:
         source: a function without parameters, an iterable, or a generator function. An item is an array or numbers (a
@@ -86,7 +86,7 @@ class ExternalSource:
         """The next item: a tensor, or a batch if the source gives batches; a tuple if there are several outputs.
 
         Args:
-            batch_size: that of batches, which is checked; tensors are repeated so many times.
+            batch_size: that of batches, which is checked; tensors are repeated this many times.
 
         Raises:
             StopIteration: the source is at its end.
@@ -125,7 +125,7 @@ class ExternalSource:
     def captured(self, batch_size: int, ctx: EvalContext | None = None) -> Iterator[Outcome]:
         """Goes through the source once; the loop's first step is traced into a pipeline, which computes the later ones ahead.
 
-        Other sources that the body asks are asked once in each step, ahead of it: what they gave for steps that are not reached
+        Other sources that the body calls are read once per step, ahead of it; what they returned for steps that are not reached
         is lost.
 
         Args:
@@ -157,14 +157,14 @@ class ExternalSource:
     # -- as part of a captured loop --------------------------------------------------------------------------------
 
     def begin_epoch(self) -> None:
-        """An epoch begins."""
+        """Called when an epoch begins."""
 
     def has_more(self) -> bool:
-        """Whether there may be more: that shows when it is asked."""
+        """Whether there may be more, which only reading the source shows."""
         return True
 
     def count_step(self) -> None:
-        """A step begins."""
+        """Called when a step begins."""
 
     def first(self, loop: RunningLoop) -> list[TensorList]:
         """The next item's outputs, as batches."""
@@ -191,18 +191,18 @@ class ExternalSource:
         return nodes
 
     def take_over(self, pipeline: Pipeline) -> None:
-        """The pipeline asks the same source from now on."""
+        """From now on the pipeline reads the same source."""
 
     def shaped(self, values: Sequence[Tensor | Batch]) -> Outcome:
-        """The outputs of one item, as they are given."""
+        """The outputs of one item, as the source returned them."""
         return values[0] if self._num_outputs == 1 else tuple(values)
 
     def left(self, loop: Loop) -> None:
-        """The body was left before the end."""
+        """Called when the body was left before the end."""
         loop.end()
 
     def released(self) -> None:
-        """The loop is over for good."""
+        """The loop has ended and will not go on."""
         self._role, self._loop, self._node = _Role.UNUSED, None, None
 
     def _next(self, batch_size: int | None) -> list[Tensor | Batch]:

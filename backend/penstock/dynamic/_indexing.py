@@ -10,7 +10,7 @@ import numpy as np
 from penstock.dynamic._conversion import Array, sample_list
 from penstock.dynamic._devices import Device
 from penstock.dynamic._eval_contexts import EvalContext
-from penstock.dynamic._faculties import Given, Outcome
+from penstock.dynamic._operations import Given, Outcome
 from penstock.errors import ExtentError
 from penstock.tensors import TensorCPU, TensorGPU, TensorList
 
@@ -38,7 +38,7 @@ class Part:
         return [self._whole.device.device_type]
 
     def sketch(self, context: EvalContext) -> None:
-        """Nothing is known before."""
+        """None: nothing is known before it runs."""
 
     def run(self, context: EvalContext) -> list[TensorList]:
         storage = self._whole.storage

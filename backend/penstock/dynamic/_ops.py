@@ -8,8 +8,8 @@ from typing import ClassVar
 
 from penstock.dynamic._calls import Face, call
 from penstock.dynamic._devices import device as as_device
-from penstock.dynamic._faculties import Given, Outcome
 from penstock.dynamic._invariants import unmarked
+from penstock.dynamic._operations import Given, Outcome
 from penstock.dynamic._readers import Reader, ReaderMeta, ReaderState, TFRecord
 from penstock.dynamic._signatures import accepted, input_counts, miscalled, reader_signature, signature_of
 from penstock.dynamic._syntax import face_of
@@ -60,7 +60,7 @@ class Operator:
 
         Args:
             inputs: tensors, batches, or what can be made one.
-            batch_size: of the results, where there are no inputs to tell it.
+            batch_size: of the results, if there are no inputs to determine it.
             arguments: of the operator, and ``rng``, the generator of a random one.
         """
         given = self._arguments | {name: value for name, value in arguments.items() if value is not None}

@@ -15,8 +15,8 @@ from penstock.dynamic._devices import Device
 from penstock.dynamic._devices import device as as_device
 from penstock.dynamic._engine import BoundOperator, bind
 from penstock.dynamic._eval_contexts import EvalContext
-from penstock.dynamic._faculties import Given, Outcome
 from penstock.dynamic._invariants import all_unmarked, unmarked
+from penstock.dynamic._operations import Given, Outcome
 from penstock.dynamic._signatures import PIPELINE_ONLY, unexpected
 from penstock.dynamic._tensor import Tensor
 from penstock.graph import DataNode, OpNode, call_operator

@@ -127,7 +127,7 @@ class RNG:
         """Continues from a state, or its text; raises ValueError if it is neither."""
         match = _STATE.fullmatch(str(value))
         if match is None:
-            raise ValueError(f"This is no state of a generator: {value!r}")
+            raise ValueError(f"This is not the state of a generator: {value!r}")
         key, stream, block = (int(word, 16) for word in match.groups()[:3])
         self._begin(key, 4 * ((stream << 64) + block) + int(match[4]))
 

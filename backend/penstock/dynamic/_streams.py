@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from penstock.dynamic._faculties import Given
+from penstock.dynamic._operations import Given
 from penstock.tensors import cuda
 from penstock.tensors.tensor import as_cupy_stream
 

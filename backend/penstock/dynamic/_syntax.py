@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from penstock.dynamic import _faculties
+from penstock.dynamic import _operations
 from penstock.dynamic._calls import Face, call
-from penstock.dynamic._faculties import Outcome
 from penstock.dynamic._invariants import unmarked
+from penstock.dynamic._operations import Outcome
 from penstock.dynamic._tensor import Tensor
 from penstock.dynamic._value import Value
 from penstock.schema import find_schema
@@ -72,7 +72,7 @@ def _operand(operand: object, on_gpu: bool) -> Value:
     return operand
 
 
-class _Faculties:
+class _Operations:
     """Operators on tensors and batches."""
 
     apply = staticmethod(apply)
@@ -82,4 +82,4 @@ class _Faculties:
         return call(face_of(operator), inputs, arguments, None, device)
 
 
-_faculties.define(_Faculties())
+_operations.define(_Operations())

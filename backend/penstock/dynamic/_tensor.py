@@ -15,9 +15,9 @@ from penstock.dynamic._devices import device as as_device
 from penstock.dynamic._dtypes import DType, DTypeLike
 from penstock.dynamic._dtypes import dtype as as_dtype
 from penstock.dynamic._eval_modes import SYNCHRONOUS, EvalMode
-from penstock.dynamic._faculties import Outcome, faculties
 from penstock.dynamic._indexing import Part
 from penstock.dynamic._invariants import all_unmarked, unmarked
+from penstock.dynamic._operations import Outcome, operations
 from penstock.dynamic._pending import Result, Work, deferred, evaluated
 from penstock.dynamic._value import Value
 from penstock.tensors import Tensor as Storage
@@ -102,7 +102,7 @@ class Tensor(Value):
             self._storage = TensorCPU.of_array(array, "", "", kind)
             copy = False
         if wanted is not None and wanted != self.dtype:
-            self._share(faculties().call("Cast", (self._alias(),), {"dtype": wanted.type_id}, None).evaluate())
+            self._share(operations().call("Cast", (self._alias(),), {"dtype": wanted.type_id}, None).evaluate())
             copy = False
         if device is not None and device != self.device:
             self._share(self._alias().to_device(device).evaluate())

@@ -10,8 +10,8 @@ from penstock.dynamic._capture import Loop
 from penstock.dynamic._capture_nodes import CapturedBatch, Reference, RunningLoop, SourceNode
 from penstock.dynamic._capture_wiring import wire
 from penstock.dynamic._eval_contexts import EvalContext
-from penstock.dynamic._faculties import Given, Outcome
 from penstock.dynamic._making import as_batch
+from penstock.dynamic._operations import Given, Outcome
 from penstock.external_source import external_source
 from penstock.graph import DataNode, call_operator
 from penstock.pipeline import Pipeline
@@ -119,7 +119,7 @@ def _outputs(returned: Outcome, loop: Loop) -> list[tuple[str | None, Reference]
         reference = value.reference_in(loop) if isinstance(value, CapturedBatch) else None
         if reference is None:
             raise TypeError(
-                f"Output {index if name is None else repr(name)} is no result of operators of dynamic mode on the inputs alone, but "
+                f"Output {index if name is None else repr(name)} is not a result of dynamic mode's operators on the inputs alone, but "
                 f"a {type(value).__name__}: numpy and other libraries cannot be part of the pipeline"
             )
         outputs.append((name, reference))

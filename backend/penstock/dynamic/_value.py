@@ -8,8 +8,8 @@ import numpy as np
 
 from penstock.dynamic._devices import Device, DeviceLike
 from penstock.dynamic._devices import device as as_device
-from penstock.dynamic._faculties import Outcome, faculties
 from penstock.dynamic._invariants import unmarked
+from penstock.dynamic._operations import Outcome, operations
 from penstock.dynamic._pending import Result
 from penstock.graph.syntax import UFUNCS
 
@@ -60,110 +60,110 @@ class Value:
         assert target is not None, "a device is given"
         if target == self.device and not force_copy:
             return self
-        copied: _Own = faculties().call("Copy", (self,), {}, target)
+        copied: _Own = operations().call("Copy", (self,), {}, target)
         return copied
 
     def __add__(self: _Own, other: object) -> _Own:
-        return faculties().apply("add", self, other)
+        return operations().apply("add", self, other)
 
     def __radd__(self: _Own, other: object) -> _Own:
-        return faculties().apply("add", other, self)
+        return operations().apply("add", other, self)
 
     def __sub__(self: _Own, other: object) -> _Own:
-        return faculties().apply("sub", self, other)
+        return operations().apply("sub", self, other)
 
     def __rsub__(self: _Own, other: object) -> _Own:
-        return faculties().apply("sub", other, self)
+        return operations().apply("sub", other, self)
 
     def __mul__(self: _Own, other: object) -> _Own:
-        return faculties().apply("mul", self, other)
+        return operations().apply("mul", self, other)
 
     def __rmul__(self: _Own, other: object) -> _Own:
-        return faculties().apply("mul", other, self)
+        return operations().apply("mul", other, self)
 
     def __pow__(self: _Own, other: object) -> _Own:
-        return faculties().apply("pow", self, other)
+        return operations().apply("pow", self, other)
 
     def __rpow__(self: _Own, other: object) -> _Own:
-        return faculties().apply("pow", other, self)
+        return operations().apply("pow", other, self)
 
     def __truediv__(self: _Own, other: object) -> _Own:
-        return faculties().apply("fdiv", self, other)
+        return operations().apply("fdiv", self, other)
 
     def __rtruediv__(self: _Own, other: object) -> _Own:
-        return faculties().apply("fdiv", other, self)
+        return operations().apply("fdiv", other, self)
 
     def __floordiv__(self: _Own, other: object) -> _Own:
-        return faculties().apply("div", self, other)
+        return operations().apply("div", self, other)
 
     def __rfloordiv__(self: _Own, other: object) -> _Own:
-        return faculties().apply("div", other, self)
+        return operations().apply("div", other, self)
 
     def __mod__(self: _Own, other: object) -> _Own:
-        return faculties().apply("mod", self, other)
+        return operations().apply("mod", self, other)
 
     def __rmod__(self: _Own, other: object) -> _Own:
-        return faculties().apply("mod", other, self)
+        return operations().apply("mod", other, self)
 
     def __neg__(self: _Own) -> _Own:
-        return faculties().apply("minus", self)
+        return operations().apply("minus", self)
 
     def __pos__(self: _Own) -> _Own:
         return self
 
     def __abs__(self: _Own) -> _Own:
-        return faculties().apply("abs", self)
+        return operations().apply("abs", self)
 
     def __invert__(self: _Own) -> _Own:
-        return faculties().apply("bitnot", self)
+        return operations().apply("bitnot", self)
 
     def __eq__(self: _Own, other: object) -> _Own:  # type: ignore[override]
-        return faculties().apply("eq", self, other)
+        return operations().apply("eq", self, other)
 
     def __ne__(self: _Own, other: object) -> _Own:  # type: ignore[override]
-        return faculties().apply("neq", self, other)
+        return operations().apply("neq", self, other)
 
     def __lt__(self: _Own, other: object) -> _Own:
-        return faculties().apply("lt", self, other)
+        return operations().apply("lt", self, other)
 
     def __le__(self: _Own, other: object) -> _Own:
-        return faculties().apply("leq", self, other)
+        return operations().apply("leq", self, other)
 
     def __gt__(self: _Own, other: object) -> _Own:
-        return faculties().apply("gt", self, other)
+        return operations().apply("gt", self, other)
 
     def __ge__(self: _Own, other: object) -> _Own:
-        return faculties().apply("geq", self, other)
+        return operations().apply("geq", self, other)
 
     def __and__(self: _Own, other: object) -> _Own:
-        return faculties().apply("bitand", self, other)
+        return operations().apply("bitand", self, other)
 
     def __rand__(self: _Own, other: object) -> _Own:
-        return faculties().apply("bitand", other, self)
+        return operations().apply("bitand", other, self)
 
     def __or__(self: _Own, other: object) -> _Own:
-        return faculties().apply("bitor", self, other)
+        return operations().apply("bitor", self, other)
 
     def __ror__(self: _Own, other: object) -> _Own:
-        return faculties().apply("bitor", other, self)
+        return operations().apply("bitor", other, self)
 
     def __xor__(self: _Own, other: object) -> _Own:
-        return faculties().apply("bitxor", self, other)
+        return operations().apply("bitxor", self, other)
 
     def __rxor__(self: _Own, other: object) -> _Own:
-        return faculties().apply("bitxor", other, self)
+        return operations().apply("bitxor", other, self)
 
     def __lshift__(self: _Own, other: object) -> _Own:
-        return faculties().apply("lshift", self, other)
+        return operations().apply("lshift", self, other)
 
     def __rlshift__(self: _Own, other: object) -> _Own:
-        return faculties().apply("lshift", other, self)
+        return operations().apply("lshift", other, self)
 
     def __rshift__(self: _Own, other: object) -> _Own:
-        return faculties().apply("rshift", self, other)
+        return operations().apply("rshift", self, other)
 
     def __rrshift__(self: _Own, other: object) -> _Own:
-        return faculties().apply("rshift", other, self)
+        return operations().apply("rshift", other, self)
 
     # Comparison makes tensors.
     __hash__ = None  # type: ignore[assignment]
@@ -172,4 +172,4 @@ class Value:
         """numpy's operators on arrays and these are those of dynamic mode."""
         if method != "__call__" or options or function not in UFUNCS:
             return NotImplemented
-        return faculties().apply(UFUNCS[function], *inputs)
+        return operations().apply(UFUNCS[function], *inputs)

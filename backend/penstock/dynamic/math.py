@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NoReturn
 
 from penstock import math as of_nodes
-from penstock.dynamic._faculties import Outcome
+from penstock.dynamic._operations import Outcome
 from penstock.dynamic._syntax import apply
 from penstock.errors import no_such_attribute
 

@@ -15,17 +15,16 @@ import sys
 import sysconfig
 import textwrap
 import traceback
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from types import CodeType, FunctionType, MethodType
 from typing import Any, TypeVar
 
 from penstock.errors import Frame
 from penstock.graph import branching
 from penstock.graph.origin import is_around
+from penstock.graph.rewriter import TOOLS, plain_arguments, rewritten
 
-_TOOLS = "__penstock__"
 _FACTORY = "__penstock_factory__"
-_RESULT = branching.RESULT
 _EXEMPT = "_penstock_do_not_convert"
 _T = TypeVar("_T", bound=Callable[..., Any])
 
@@ -56,7 +55,7 @@ def convert(function: Callable[..., Any]) -> Callable[..., Any]:
         return MethodType(convert(function.__func__), function.__self__)
     if not isinstance(function, FunctionType) or is_exempt(function):
         return function
-    if _TOOLS in function.__code__.co_freevars:
+    if TOOLS in function.__code__.co_freevars:
         # It was defined inside a rewritten function.
         return function
     code = _converted_code(function.__code__)
@@ -130,19 +129,19 @@ def _converted_code(code: CodeType) -> CodeType | None:
     definition = _definition_of(code)
     if definition is None:
         return None
-    rewritten = _rewrite(definition)
-    free = [*code.co_freevars, _TOOLS]
+    definition = rewritten(definition)
+    free = [*code.co_freevars, TOOLS]
     # Inside a factory, the variables of the function's closure are free again when it is compiled.
     factory = ast.FunctionDef(
         name=_FACTORY,
-        args=_no_arguments([ast.arg(arg=name) for name in free]),
-        body=[rewritten, ast.Return(ast.Name(rewritten.name, ast.Load()))],
+        args=plain_arguments([ast.arg(arg=name) for name in free]),
+        body=[definition, ast.Return(ast.Name(definition.name, ast.Load()))],
         decorator_list=[],
     )
     if sys.version_info >= (3, 12):
         factory.type_params = []
     module = ast.fix_missing_locations(ast.Module([factory], []))
-    compiled = _find_code(compile(module, code.co_filename, "exec"), rewritten.name)
+    compiled = _find_code(compile(module, code.co_filename, "exec"), definition.name)
     return _under_users_name(compiled, code.co_name)
 
 
@@ -219,309 +218,3 @@ def _parsed(source: str) -> ast.Module | None:
                 except SyntaxError:
                     continue
         return None
-
-
-def _no_arguments(args: list[ast.arg]) -> ast.arguments:
-    return ast.arguments(posonlyargs=[], args=args, vararg=None, kwonlyargs=[], kw_defaults=[], kwarg=None, defaults=[])
-
-
-# -- rewriting -----------------------------------------------------------------------------------------------------------
-
-
-def _rewrite(definition: ast.FunctionDef) -> ast.FunctionDef:
-    global_names = _declared(definition, ast.Global)
-    parameters = {arg.arg for arg in ast.walk(definition.args) if isinstance(arg, ast.arg)}
-    body = definition.body
-    if _returns_inside_if(body):
-        body = [*_return_once(body), ast.Return(_name(_RESULT))]
-    assigned = _assigned_in_ifs(body)
-    maybe_unset = assigned - parameters - global_names - _declared(definition, ast.Nonlocal)
-    rewriter = _Rewriter(assigned, maybe_unset, global_names)
-    statements = rewriter.rewrite_all(body)
-    docstring = statements[:1] if ast.get_docstring(definition, clean=False) is not None else []
-    begin = [_assign(name, _tool("undefined", ast.Constant(name))) for name in sorted(maybe_unset)]
-    definition.body = [*docstring, *begin, *statements[len(docstring) :]]
-    for node in begin:
-        ast.copy_location(node, definition)
-    definition.args.defaults = [ast.Constant(None) for _ in definition.args.defaults]
-    definition.args.kw_defaults = [default and ast.Constant(None) for default in definition.args.kw_defaults]
-    definition.returns = None
-    for arg in ast.walk(definition.args):
-        if isinstance(arg, ast.arg):
-            arg.annotation = None
-    return definition
-
-
-def _declared(definition: ast.FunctionDef, kind: type[ast.Global] | type[ast.Nonlocal]) -> set[str]:
-    """The names that the function declares `global` or `nonlocal`."""
-    return {name for node in _walk_statements(definition.body) if isinstance(node, kind) for name in node.names}
-
-
-def _name(name: str, store: bool = False) -> ast.Name:
-    return ast.Name(name, ast.Store() if store else ast.Load())
-
-
-def _assign(name: str, value: ast.expr) -> ast.Assign:
-    return ast.Assign([_name(name, store=True)], value)
-
-
-def _tool(name: str, *arguments: ast.expr) -> ast.Call:
-    return ast.Call(ast.Attribute(_name(_TOOLS), name, ast.Load()), list(arguments), [])
-
-
-def _lambda(body: ast.expr, *arguments: str) -> ast.Lambda:
-    return ast.Lambda(_no_arguments([ast.arg(arg=name) for name in arguments]), body)
-
-
-_OWN_SCOPE = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
-_LOOPS = (ast.For, ast.While, ast.AsyncFor)
-
-
-def _walk_statements(statements: Iterable[ast.AST], stop: tuple[type, ...] = _OWN_SCOPE) -> Iterable[ast.AST]:
-    """All nodes below, except those in a scope of their own (or of the types in ``stop``)."""
-    for statement in statements:
-        yield statement
-        if not isinstance(statement, stop):
-            yield from _walk_statements(ast.iter_child_nodes(statement), stop)
-
-
-def _has_return(statements: Iterable[ast.AST]) -> bool:
-    """Whether there is a `return` among the statements or in their ifs; loops cannot be rewritten."""
-    return any(isinstance(node, ast.Return) for node in _walk_statements(statements, _OWN_SCOPE + _LOOPS))
-
-
-def _returns_inside_if(body: Iterable[ast.AST]) -> bool:
-    """Whether an `if` returns early, so that the statements after it must move into its branches."""
-    return any(isinstance(node, ast.If) and _has_return([node]) for node in body)
-
-
-def _return_once(body: list[ast.stmt]) -> list[ast.stmt]:
-    """The same statements, assigning one result on each path instead of returning early."""
-    for index, statement in enumerate(body):
-        if isinstance(statement, ast.Return):
-            value = statement.value or ast.Constant(None)
-            return [*body[:index], ast.copy_location(_assign(_RESULT, value), statement)]
-        if isinstance(statement, ast.If) and _has_return([statement]):
-            rest = body[index + 1 :]
-            branches = [_return_once([*branch, *rest]) for branch in (statement.body, statement.orelse)]
-            renewed = ast.copy_location(ast.If(statement.test, branches[0], branches[1]), statement)
-            return [*body[:index], renewed]
-    return [*body, _assign(_RESULT, ast.Constant(None))]
-
-
-def _cannot_be_function(statement: ast.If) -> bool:
-    """Whether an `if` holds what cannot move into a function: `return`, `break`, `continue`, `yield` and so on."""
-    if any(isinstance(n, (ast.Return, ast.Yield, ast.YieldFrom, ast.Await)) for n in _walk_statements([statement])):
-        return True
-    return any(isinstance(n, (ast.Break, ast.Continue)) for n in _walk_statements([statement], _OWN_SCOPE + _LOOPS))
-
-
-def _targets(statements: Iterable[ast.AST]) -> Iterable[ast.expr]:
-    for node in _walk_statements(statements):
-        if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and isinstance(node.ctx, ast.Store):
-            yield node
-
-
-def _bound_names(statements: Iterable[ast.AST]) -> set[str]:
-    """The variables that statements bind, except those of comprehensions."""
-    names: set[str] = set()
-    inside: set[int] = set()
-    for node in _walk_statements(statements):
-        if isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
-            inside |= {id(n) for generator in node.generators for n in ast.walk(generator.target)}
-    for node in _walk_statements(statements):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and id(node) not in inside:
-            names.add(node.id)
-        elif isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-            names.add(node.name)
-        elif isinstance(node, (ast.Import, ast.ImportFrom)):
-            names |= {(alias.asname or alias.name).split(".")[0] for alias in node.names}
-        elif isinstance(node, ast.ExceptHandler) and node.name:
-            names.add(node.name)
-    return names
-
-
-def _assigned_in_ifs(body: Iterable[ast.AST]) -> set[str]:
-    names: set[str] = set()
-    for node in _walk_statements(body):
-        if isinstance(node, ast.If) and not _cannot_be_function(node):
-            names |= _bound_names([*node.body, *node.orelse])
-    return names
-
-
-def _places(statements: Iterable[ast.AST]) -> dict[str, ast.expr]:
-    """The attributes and constant items that statements assign, by source text."""
-    places: dict[str, ast.expr] = {}
-    for target in _targets(statements):
-        if isinstance(target, ast.Attribute) or (
-            isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Constant)
-        ):
-            places.setdefault(ast.unparse(target), target)
-    return places
-
-
-class _Rewriter(ast.NodeTransformer):
-    """Replaces the constructs inside one function.
-
-    Args:
-        assigned: variables assigned in ifs, which the function shares with its branches.
-        maybe_unset: those that may be unset when read.
-        global_names: variables of the module.
-    """
-
-    def __init__(self, assigned: set[str], maybe_unset: set[str], global_names: set[str]) -> None:
-        self._global_names = global_names
-        self._assigned = assigned
-        self._maybe_unset = maybe_unset
-        self._count = 0
-
-    def rewrite_all(self, statements: Iterable[ast.stmt]) -> list[ast.stmt]:
-        """The rewritten statements; one may become several."""
-        result: list[ast.stmt] = []
-        for statement in statements:
-            rewritten = self.visit(statement)
-            result.extend(rewritten if isinstance(rewritten, list) else [rewritten])
-        return result
-
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        # Rewritten when it is called.
-        return node
-
-    visit_AsyncFunctionDef = visit_ClassDef = visit_FunctionDef  # type: ignore[assignment]
-
-    def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
-        node.body = self.visit(node.body)
-        return node
-
-    def visit_Name(self, node: ast.Name) -> ast.AST:
-        if isinstance(node.ctx, ast.Load) and node.id in self._maybe_unset:
-            return ast.copy_location(_tool("load", node), node)
-        return node
-
-    def visit_Delete(self, node: ast.Delete) -> Sequence[ast.stmt]:
-        # A variable shared by branches must stay one: deleting it only unsets its value.
-        emptied = [target for target in node.targets if isinstance(target, ast.Name) and target.id in self._maybe_unset]
-        node.targets = [target for target in node.targets if target not in emptied]
-        made = [_assign(target.id, _tool("undefined", ast.Constant(target.id))) for target in emptied]
-        for statement in made:
-            ast.copy_location(statement, node)
-        return [*made, node] if node.targets else made
-
-    def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
-        self.generic_visit(node)
-        return ast.copy_location(_tool("ternary", node.test, _lambda(node.body), _lambda(node.orelse)), node)
-
-    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
-        self.generic_visit(node)
-        return ast.copy_location(_tool("negation", node.operand), node) if isinstance(node.op, ast.Not) else node
-
-    def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
-        self.generic_visit(node)
-        tool = "conjunction" if isinstance(node.op, ast.And) else "disjunction"
-        result = node.values[0]
-        for value in node.values[1:]:
-            result = _tool(tool, result, _lambda(value))
-        return ast.copy_location(result, node)
-
-    def visit_Compare(self, node: ast.Compare) -> ast.AST:
-        self.generic_visit(node)
-        if len(node.ops) == 1:
-            return node
-        pair = "__penstock_left__", "__penstock_right__"
-        comparisons: list[ast.expr] = [
-            _lambda(ast.Compare(_name(pair[0]), [op], [_name(pair[1])]), *pair) for op in node.ops
-        ]
-        operands: list[ast.expr] = [_lambda(operand) for operand in node.comparators]
-        chain = _tool("comparison_chain", node.left, ast.List(comparisons, ast.Load()), ast.List(operands, ast.Load()))
-        return ast.copy_location(chain, node)
-
-    def visit_Call(self, node: ast.Call) -> ast.AST:
-        self.generic_visit(node)
-        if isinstance(node.func, ast.Name) and node.func.id in ("super", "locals", "globals", "vars"):
-            return node
-        node.func = ast.copy_location(_tool("callee", node.func), node.func)
-        return node
-
-    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
-        self.generic_visit(node)
-        if node.value is None or not isinstance(node.target, ast.Name):
-            return node
-        # A variable shared between functions cannot be annotated.
-        return ast.copy_location(ast.Assign([node.target], node.value), node)
-
-    def visit_While(self, node: ast.While) -> ast.AST:
-        self.generic_visit(node)
-        node.test = ast.copy_location(_tool("refuse_loop", node.test), node.test)
-        return node
-
-    def visit_If(self, node: ast.If) -> ast.AST | list[ast.AST]:
-        if _cannot_be_function(node):
-            self.generic_visit(node)
-            node.test = ast.copy_location(_tool("refuse_loop", node.test), node.test)
-            return node
-        number = self._count
-        self._count += 1
-        variables = sorted(_bound_names([*node.body, *node.orelse]) & self._assigned)
-        places = {text: p for text, p in _places([*node.body, *node.orelse]).items()}
-        test = self.visit(node.test)
-        made: list[ast.stmt] = [
-            self._branch(f"__penstock_if_{number}", node.body, variables),
-            self._branch(f"__penstock_else_{number}", node.orelse, variables),
-            self._get_state(f"__penstock_get_{number}", variables, places),
-            self._set_state(f"__penstock_set_{number}", variables, places),
-        ]
-        names = ast.Tuple([ast.Constant(name) for name in [*variables, *places]], ast.Load())
-        functions = [_name(f"__penstock_{kind}_{number}") for kind in ("if", "else", "get", "set")]
-        call = ast.Expr(_tool("if_statement", test, *functions, names))
-        result: list[ast.AST] = [*made, call]
-        # The replacement has the line of `if` only: a call of several lines would be reported on its last.
-        place = ast.Pass(
-            lineno=node.lineno, col_offset=node.col_offset, end_lineno=node.lineno, end_col_offset=node.col_offset
-        )
-        for statement in result:
-            ast.copy_location(statement, place)
-            for child in ast.walk(statement):
-                if not hasattr(child, "lineno") and "lineno" in getattr(child, "_attributes", ()):
-                    ast.copy_location(child, place)
-        return result
-
-    def _function(
-        self, name: str, body: list[ast.stmt], shared: list[str], argument: str | None = None
-    ) -> ast.FunctionDef:
-        outer = [name for name in shared if name not in self._global_names]
-        nonlocals: list[ast.stmt] = [ast.Nonlocal(outer)] if outer else []
-        if len(outer) < len(shared):
-            nonlocals.append(ast.Global([name for name in shared if name in self._global_names]))
-        args = _no_arguments([ast.arg(arg=argument)] if argument else [])
-        definition = ast.FunctionDef(name=name, args=args, body=[*nonlocals, *body], decorator_list=[])
-        if sys.version_info >= (3, 12):
-            definition.type_params = []
-        return definition
-
-    def _branch(self, name: str, statements: list[ast.stmt], variables: list[str]) -> ast.FunctionDef:
-        body = self.rewrite_all(statements) or [ast.Pass()]
-        return self._function(name, body, variables)
-
-    def _get_state(self, name: str, variables: list[str], places: dict[str, ast.expr]) -> ast.FunctionDef:
-        values: list[ast.expr] = [
-            _tool("probe", _lambda(_name(variable)), ast.Constant(variable))
-            if variable in self._global_names
-            else _name(variable)
-            for variable in variables
-        ]
-        for text in places:
-            read = ast.parse(text, mode="eval").body
-            values.append(_tool("probe", _lambda(read), ast.Constant(text)))
-        return self._function(name, [ast.Return(ast.Tuple(values, ast.Load()))], [])
-
-    def _set_state(self, name: str, variables: list[str], places: dict[str, ast.expr]) -> ast.FunctionDef:
-        values = "__penstock_values__"
-        body: list[ast.stmt] = []
-        for index, variable in enumerate(variables):
-            body.append(_assign(variable, ast.Subscript(_name(values), ast.Constant(index), ast.Load())))
-        for index, text in enumerate(places, len(variables)):
-            store = ast.parse(f"{text} = 0").body[0]
-            assert isinstance(store, ast.Assign)
-            store.value = ast.Subscript(_name(values), ast.Constant(index), ast.Load())
-            body.append(store)
-        return self._function(name, body or [ast.Pass()], variables, values)

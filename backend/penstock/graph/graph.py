@@ -37,7 +37,7 @@ class Graph:
         return {op: numbers.setdefault(op.group, len(numbers)) for op in self.operators}
 
     def uses_gpu(self) -> bool:
-        """Whether any operator runs, or any output is wanted, on a GPU."""
+        """Whether any operator runs, or any output must be, on a GPU."""
         nodes = [*self.outputs, *(node for op in self.operators for node in op.all_inputs())]
         return any(op.device != "cpu" for op in self.operators) or any(node.device == "gpu" for node in nodes)
 

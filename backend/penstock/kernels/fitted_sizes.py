@@ -1,7 +1,7 @@
-"""How large models want their images, which depends on how large these are: one function for each way of telling.
+"""The sizes to which models want images resized, as rules that depend on an image's own size, one function each.
 
-What each gives was found by asking the image processors of `transformers` 5.23, and for `letterbox` Ultralytics 8.4, whose
-roundings are followed.
+They were found by probing the image processors of `transformers` 5.23 and, for `letterbox`, Ultralytics 8.4, and follow their
+roundings.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 _MAX_RATIO = 200
-# Idefics3 makes no image larger than this at first.
+# Idefics3 first limits images to this side.
 _IDEFICS_MOST = 4096
 
 
 class Fit(NamedTuple):
-    """The size of an image, and that of the canvas that it lies on."""
+    """The size of an image, and that of the canvas under it."""
 
     height: int
     width: int
@@ -26,7 +26,7 @@ class Fit(NamedTuple):
 
 
 class SizeArguments(NamedTuple):
-    """What a rule goes by; which of them it reads is told beside it.
+    """What a rule depends on; each rule's docstring says which of these it reads.
 
     Attributes:
         factor: extents are multiples of it.
@@ -68,9 +68,9 @@ def _whole(height: int, width: int) -> Fit:
 
 
 def _area(height: int, width: int, arguments: SizeArguments, frames: int = 1, counted: int = 1) -> Fit:
-    """Multiples of `factor`, of which so many frames have from `least` to `most` pixels, and nearly the same ratio.
+    """Multiples of `factor`, with nearly the same ratio, so that this many frames have from `least` to `most` pixels.
 
-    Bounds are held against ``counted`` frames, and the image is scaled as if there were ``frames``.
+    The bounds apply to ``counted`` frames; the image is scaled as if there were ``frames``.
     """
     if max(height, width) / min(height, width) > _MAX_RATIO:
         raise ValueError(
@@ -121,7 +121,7 @@ def _paddleocr_vl(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 @functools.lru_cache(maxsize=1024)
 def _siglip2(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Patches of `factor` pixels, of which there are at the `most` so many."""
+    """Whole patches of `factor` pixels, at most `most` of them."""
     patch = arguments.factor
 
     def at(scale: float) -> tuple[int, int]:
@@ -140,7 +140,7 @@ def _siglip2(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _pixtral(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """Patches of `factor` pixels; sides are at the `most` so long."""
+    """Whole patches of `factor` pixels; sides are at most `most` long."""
     ratio = max(height / arguments.most, width / arguments.most)
     if ratio > 1:
         height, width = math.floor(height / ratio), math.floor(width / ratio)
@@ -183,7 +183,7 @@ def _within(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _llava_next(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """That of the `canvases` on which most of the image's pixels are kept, and of these the smallest."""
+    """The one of the `canvases` that keeps the most of the image's pixels; of several, the smallest."""
     best, most_kept, least_wasted = arguments.canvases[0], 0, math.inf
     for rows, columns in arguments.canvases:
         scale = min(columns / width, rows / height)
@@ -254,7 +254,7 @@ def _idefics3_tiles(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 @functools.lru_cache(maxsize=64)
 def _llama4_canvases(most: int, tile: int) -> list[tuple[int, int]]:
-    """Canvases of up to so many tiles, in the order of the first one with their ratio."""
+    """Canvases of up to this many tiles, in the order of the first one with their ratio."""
     by_ratio: dict[float, list[tuple[int, int]]] = {}
     for count in range(most, 0, -1):
         for rows in range(1, count + 1):
@@ -264,8 +264,8 @@ def _llama4_canvases(most: int, tile: int) -> list[tuple[int, int]]:
 
 
 def _llama4(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """The canvas of at the `most` so many tiles that enlarges the least, or shrinks the least; `least` 1: enlarges the
-    most."""
+    """The canvas of at most `most` tiles that enlarges the image the least, or else shrinks it the least; with `least` 1,
+    the one that enlarges it the most."""
     import numpy as np
 
     canvases = _llama4_canvases(arguments.most, arguments.tile[0])

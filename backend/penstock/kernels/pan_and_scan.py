@@ -14,7 +14,7 @@ class PanAndScan(NamedTuple):
 
     Attributes:
         min_ratio: by how much the longer side exceeds the shorter one, at least, in images that are cut.
-        max_crops: so many parts at the most.
+        max_crops: the largest number of parts.
         min_crop: the least side of a part.
     """
 

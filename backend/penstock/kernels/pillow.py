@@ -1,4 +1,4 @@
-"""What Pillow's functions make of images, to the bit: of uint8 (H, W, C), where C is 1 (mode L), 2 (LA), 3 (RGB) or 4 (RGBA).
+"""Pillow's functions, to the bit, on images of uint8 (H, W, C), where C is 1 (mode L), 2 (LA), 3 (RGB) or 4 (RGBA).
 
 These are the functions that `torchvision.transforms.v2` calls for PIL's images.
 """
@@ -352,7 +352,7 @@ def rotate(
 
 
 def convolve(image: np.ndarray, kernel: np.ndarray) -> np.ndarray:
-    """What PyTorch's `conv2d` makes of each of two and more channels, padded by reflection and rounded.
+    """PyTorch's `conv2d` on each of two or more channels, padded by reflection and rounded.
 
     Args:
         image: (H, W, C) of uint8, where C is more than 1.

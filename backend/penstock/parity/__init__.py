@@ -1,4 +1,4 @@
-"""What is equal, to the bit, to which release of which library: the outcome of `make parity`.
+"""Which results equal those of which release of which library, to the bit: the outcome of `make parity`.
 
 >>> [row.different for row in measured() if row.library == "pil"]
 [0, 0, 0, 0, 0, 0]
@@ -17,7 +17,7 @@ FILE = Path(__file__).parent / "measured.json"
 
 
 class Comparison(NamedTuple):
-    """One function, or one image processor, beside ours.
+    """One function, or one image processor, compared with ours.
 
     Attributes:
         library: `pil`, `torchvision` and `opencv`: of `fn.resize`; `pillow_function`: of that operator;
@@ -26,7 +26,7 @@ class Comparison(NamedTuple):
         what: the filter, or the configuration.
         cases: random ones that were compared.
         values: in all their results.
-        different: so many cases had a value that was another one.
+        different: the number of cases in which any value differed.
     """
 
     library: str
@@ -39,12 +39,12 @@ class Comparison(NamedTuple):
 
 @cache
 def measured() -> tuple[Comparison, ...]:
-    """What was found, by libraries."""
+    """The measurements, by library."""
     return tuple(Comparison(**row) for row in json.loads(FILE.read_text()))
 
 
 def table(library: str) -> str:
-    """The same of one library, as a table of Markdown."""
+    """The measurements of one library, as a Markdown table."""
     rows = [row for row in measured() if row.library == library]
     lines = ["| | cases | values | different |", "| --- | --: | --: | --: |"]
     lines += [f"| {row.what} | {row.cases:,} | {row.values:,} | {row.different} |" for row in rows]

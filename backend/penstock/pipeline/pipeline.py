@@ -77,8 +77,8 @@ class Pipeline(SettingsAttributes):
         on_error: what becomes of samples that a reader or decoder fails on, unless its own argument says otherwise:
             ``raise`` the error, ``skip`` them (the batch is smaller), or ``replace`` them by their neighbours in the batch.
             :attr:`skipped` tells which they were. Not saved.
-        max_errors: so many samples may be skipped or replaced before :class:`~penstock.errors.TooManyErrorsError` is
-            raised; None: any number. Not saved.
+        max_errors: the number of samples that may be skipped or replaced before
+            :class:`~penstock.errors.TooManyErrorsError` is raised; None: any number. Not saved.
         confined_to: the only folders, and prefixes of remote paths, in which operators may access files; relative paths
             start from the first. None: any. Not saved.
         trace: whether to record where time goes, in :attr:`trace`. Costs some 5 us an operator and batch. Not saved.
@@ -230,7 +230,7 @@ class Pipeline(SettingsAttributes):
         self._definition.set_outputs(output_data_nodes)
 
     def add_sink(self, edge: DataNode) -> None:
-        """Computes ``edge`` in each run, although it is no output."""
+        """Computes ``edge`` in each run, although it is not an output."""
         self._scope.sinks.append(edge)
 
     @property

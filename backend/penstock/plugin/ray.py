@@ -40,10 +40,10 @@ def map_pipeline(
     num_gpus: float = 0,
     **settings: object,
 ) -> Dataset:
-    """Adds what a pipeline makes of each row as columns; rows keep their order and all their columns.
+    """Runs a pipeline on each row and adds its outputs as columns; rows keep their order and their other columns.
 
-    The pipeline runs in actors that keep it between batches. Ray repeats a batch whose actor died, so each row is there once;
-    what is random in a pipeline may then differ, as may which rows are together in a batch.
+    The pipeline runs in actors, which build it once. If an actor dies, Ray repeats its batch, so each row appears exactly once;
+    random numbers, and which rows share a batch, may then differ.
 
     Args:
         dataset: to process.
@@ -55,8 +55,8 @@ def map_pipeline(
             arrays one by one.
         batch_size: rows that are processed together.
         concurrency: how many actors there are, or the least and the most.
-        num_cpus, num_gpus: what each actor takes of a machine; with GPUs the pipeline's ``device_id`` is 0.
-        settings: of the pipeline. With ``on_error="skip"`` the rows that cannot be read are left out.
+        num_cpus, num_gpus: the resources of each actor; with GPUs the pipeline's ``device_id`` is 0.
+        settings: of the pipeline. With ``on_error="skip"``, rows that cannot be read are dropped.
 
     Raises:
         ValueError: no inputs or outputs are named, or the batch size is not positive.
@@ -87,7 +87,7 @@ def map_pipeline(
 
 
 def _as_sent(pipeline: Callable[..., Pipeline] | Pipeline | str | Path) -> Callable[..., Pipeline] | bytes:
-    """A pipeline as actors take it: the function that makes it, or what it is saved as."""
+    """A pipeline as actors take it: the function that makes it, or the saved pipeline."""
     if isinstance(pipeline, Pipeline):
         return pipeline.serialize()
     return Path(pipeline).read_bytes() if isinstance(pipeline, (str, Path)) else pipeline

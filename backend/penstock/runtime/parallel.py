@@ -1,190 +1,23 @@
-"""External sources whose callbacks run in worker processes.
-
-A worker writes its callback's results to anonymous memory (``memfd``), whose descriptor it sends to the parent once;
-each batch sends only shapes and offsets. The parent uses the data in place, and lets the worker reuse the memory when
-nothing refers to it any longer.
-"""
+"""External sources whose callbacks run in worker processes."""
 
 from __future__ import annotations
 
 import functools
-import itertools
-import os
 import pickle
-import sys
 import threading
-import traceback
 import warnings
-import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from multiprocessing import connection, get_context, reduction
+from multiprocessing import get_context
 from typing import Any
-
-import numpy as np
 
 from penstock import pickling
 from penstock.data_types import BatchInfo, SampleInfo
 from penstock.errors import as_imported
 from penstock.runtime.settings import PipelineSettings
-from penstock.runtime.shared_arrays import Arrays, SharedMemory, fetched, mapped
 from penstock.runtime.sources import Source, is_generator_function
-
-
-class WorkerError(RuntimeError):
-    """A worker process failed or died."""
-
-
-# -- what both sides know ------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Task:
-    """Calls to make, one for each set of arguments, into buffer ``slot``, in round ``number`` of the source."""
-
-    calls: Sequence[tuple[object, ...]]
-    slot: int
-    number: int
-
-
-@dataclass(frozen=True)
-class _Reply:
-    """The answer to a task: the placed data of each call, or an error; ``size`` announces new memory, whose descriptor
-    follows."""
-
-    results: object = None
-    error: Any = None
-    size: int | None = None
-
-
-# -- in the worker -------------------------------------------------------------------------------------------------------
-
-
-def _serve(channel: Any, load: Callable[[], Callable[..., Any]], inherited: Sequence[Any]) -> None:
-    """The worker's main loop; ends when the parent closes its end."""
-    for end in inherited:
-        # The parent's ends: left open here, they would hide from its workers that the parent has closed them.
-        end.close()
-    call: Callable[..., Any] | None = None
-    memories: dict[int, SharedMemory] = {}
-    over = -1
-    while True:
-        try:
-            task = channel.recv()
-        except (EOFError, OSError):
-            return
-        memory, renewed = memories.setdefault(task.slot, SharedMemory()), False
-        try:
-            if task.number == over:
-                # Prefetched before the end was known: a source that restarts at its end must not do so for this call.
-                raise StopIteration
-            if call is None:
-                call = load()
-            results, renewed = _work(call, task, memory)
-            reply = _Reply(results, None, memory.size if renewed else None)
-        except BaseException as error:
-            if isinstance(error, StopIteration):
-                over = task.number
-            reply = _Reply(None, _portable(error))
-        try:
-            channel.send(reply)
-            if renewed:
-                reduction.send_handle(channel, memory.descriptor, os.getppid())
-        except OSError:
-            # The parent has closed its end: the answer is not wanted.
-            return
-
-
-def _work(call: Callable[..., object], task: _Task, memory: SharedMemory) -> tuple[object, bool]:
-    """Makes the calls and puts their arrays into memory; returns the locations, and whether the memory is new."""
-    arrays = Arrays()
-    results = [arrays.place(call(*arguments)) for arguments in task.calls]
-    return results, arrays.write(memory)
-
-
-def _portable(error: BaseException) -> tuple[object, str]:
-    """The error itself if it can be pickled, and as text."""
-    try:
-        pickle.loads(pickle.dumps(error))
-    except Exception:
-        return None, "".join(traceback.format_exception(error))
-    return error, "".join(traceback.format_exception(error))
-
-
-# -- in the parent -------------------------------------------------------------------------------------------------------
-
-
-# The parent's ends of all workers' channels, of any pipeline: forked workers inherit them.
-_channels: weakref.WeakSet[object] = weakref.WeakSet()
-_starting = threading.Lock()
-
-
-class Worker:
-    """A worker process, as seen by the parent."""
-
-    def __init__(self, context: Any, load: Callable[[], Callable[..., Any]]) -> None:
-        with _starting:
-            self.channel, theirs = connection.Pipe(duplex=True)
-            _channels.add(self.channel)
-            inherited = list(_channels) if context.get_start_method() == "fork" else []
-            self.process = context.Process(target=_serve, args=(theirs, load, inherited), daemon=True)
-            self.process.start()
-            theirs.close()
-        # The bytes of each slot; all arrays of the slot's last task are views of them.
-        self.memories: dict[int, np.ndarray] = {}
-        self._awaited: set[int] = set()
-
-    def send(self, calls: Sequence[tuple[object, ...]], number: int) -> int:
-        """Requests these calls; returns the slot for their results, one whose previous results are not in use."""
-        slot = next(slot for slot in itertools.count() if slot not in self._awaited and not self._in_use(slot))
-        try:
-            self.channel.send(_Task(calls, slot, number))
-        except (BrokenPipeError, OSError):
-            raise self._death() from None
-        self._awaited.add(slot)
-        return slot
-
-    def _in_use(self, slot: int) -> bool:
-        # Two references are expected: the dictionary's and getrefcount's argument.
-        return slot in self.memories and sys.getrefcount(self.memories[slot]) > 2
-
-    def receive(self, slot: int) -> Any:
-        """The results of the oldest task; raises its callback's error, or WorkerError if the worker died."""
-        self._awaited.discard(slot)
-        ready = connection.wait([self.channel, self.process.sentinel])
-        if self.channel not in ready and not self.channel.poll():
-            raise self._death()
-        try:
-            reply = self.channel.recv()
-            if reply.size is not None:
-                descriptor = reduction.recv_handle(self.channel)
-                self.memories[slot] = mapped(descriptor, reply.size)
-                os.close(descriptor)
-        except (EOFError, OSError):
-            raise self._death() from None
-        if reply.error is not None:
-            error, text = reply.error
-            if isinstance(error, StopIteration):
-                raise StopIteration
-            # A plain Exception, as in DALI: the callback's error happened in another process, and its class may not
-            # exist here.
-            raise Exception(f"\n\nException traceback received from worker thread:\n\n{text}") from error
-        return [fetched(data, self.memories.get(slot)) for data in reply.results]
-
-    def _death(self) -> WorkerError:
-        self.process.join(1)
-        return WorkerError(
-            "Worker data receiving interrupted: a worker process of an external source died "
-            f"(exit code {self.process.exitcode})"
-        )
-
-    def close(self) -> None:
-        self.channel.close()
-        self.process.join(2)
-        if self.process.is_alive():
-            self.process.kill()
-            self.process.join()
+from penstock.runtime.worker_processes import Worker
 
 
 @dataclass

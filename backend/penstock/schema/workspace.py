@@ -254,7 +254,7 @@ class Sample(Generic[State, Plan, Plans]):
 
 
 class PlannedSamples(Sequence["Sample[State, Plan, Plans] | None"], Generic[State, Plan, Plans]):
-    """The samples of a batch that is planned in arrays, each made when it is asked for: mostly the arrays are enough.
+    """The samples of a batch that is planned in arrays, each made on demand, as the arrays usually suffice.
 
     Args:
         operator: that runs.

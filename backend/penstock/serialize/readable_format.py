@@ -173,7 +173,7 @@ def _parsed(text: str) -> dict[str, Any]:
         raise SerializationError(f'This is not a pipeline in the readable format: it lacks "format": "{FORMAT}"')
     version = document.get("version")
     if not isinstance(version, int) or version < 1:
-        raise SerializationError(f"The format version {version!r} is no version")
+        raise SerializationError(f"The format version {version!r} is not a version")
     if version > VERSION:
         raise UnsupportedVersionError(
             f"This pipeline is in version {version} of the readable format, and this Penstock reads versions up to {VERSION}: "
@@ -275,7 +275,7 @@ def imported(path: object, allowed_modules: Sequence[str], where: str) -> Callab
     """The function at ``package.module:name``, if that module is allowed."""
     module_name, _, name = path.partition(":") if isinstance(path, str) else ("", "", "")
     if not module_name or not name:
-        raise SerializationError(f"{where}: {path!r} is no import path; write package.module:function")
+        raise SerializationError(f"{where}: {path!r} is not an import path; write package.module:function")
     if not any(module_name == allowed or module_name.startswith(allowed + ".") for allowed in allowed_modules):
         raise SerializationError(
             f"{where}: the module '{module_name}' is not among those from which Python operators may be loaded "

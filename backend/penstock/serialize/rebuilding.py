@@ -15,7 +15,7 @@ class ToDefine(Protocol):
     """A pipeline without a graph, which a file provides."""
 
     def add_sink(self, edge: DataNode) -> None:
-        """Computes ``edge`` in each run, although it is no output."""
+        """Computes ``edge`` in each run, although it is not an output."""
 
     def set_outputs(self, *output_data_nodes: object) -> None:
         """Sets the outputs of each run."""
@@ -105,7 +105,7 @@ class Rebuilder:
         if found is None:
             raise SerializationError(f"{where}: '{name}' is made by no operator before it")
         if device not in ("cpu", "gpu"):
-            raise SerializationError(f"{where}: '{device}' is no device of data, use cpu or gpu")
+            raise SerializationError(f"{where}: '{device}' is not a device for data, use cpu or gpu")
         return found if device == found.device else found.on_device(device)
 
     @staticmethod

@@ -71,7 +71,10 @@ def warn_of_differences(
         try:
             _check_entry(entry, _outer_removed(seen[index]) if split else seen[index], bool(config["max_batch_size"]))
         except ConfigurationError as error:
-            logger.warning("Made-up inputs gave something else than is configured. %s", " ".join(str(error).split()))
+            logger.warning(
+                "A run on made-up inputs returned something other than what is configured. %s",
+                " ".join(str(error).split()),
+            )
 
 
 def output_order(configured: Sequence[Mapping[str, object]], pipeline: Pipeline) -> list[int]:
@@ -101,7 +104,7 @@ def split_outputs(
     unknown = set(settings.split_along_outer_axis).difference(*names)
     if unknown:
         raise ConfigurationError(
-            f"split_along_outer_axis names {sorted(unknown)}, which are no outputs: there are {[e['name'] for e in configured]}"
+            f"split_along_outer_axis names {sorted(unknown)}, which are not outputs: there are {[e['name'] for e in configured]}"
         )
     return [not called.isdisjoint(settings.split_along_outer_axis) for called in names]
 

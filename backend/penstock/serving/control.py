@@ -125,7 +125,7 @@ class Control:
             response = connection.getresponse()
             text = response.read().decode(errors="replace")
             if response.status != 200:
-                raise ServerError(_error_of(text) or f"the server answers {path} with status {response.status}")
+                raise ServerError(_error_of(text) or f"the server answered {path} with status {response.status}")
             return json.loads(text) if text else None
         except (OSError, http.client.HTTPException, ValueError) as error:
             raise NoAnswer(f"the server does not answer: {error}") from error

@@ -38,7 +38,7 @@ Report = Callable[[str], None]
 
 
 class ServingEnvironmentError(PenstockError):
-    """There is no usable serving environment; the message has the remedy."""
+    """There is no usable serving environment; the message says what to do."""
 
 
 @dataclass(frozen=True)
@@ -302,7 +302,7 @@ def _install_triton(folder: Path, report: Report) -> None:
 def _refuse_problems(environment: Environment, native: bool) -> None:
     problems = environment.problems(native)
     if problems:
-        raise ServingEnvironmentError(f"'{environment.python}' will not do: {'; '.join(problems)}")
+        raise ServingEnvironmentError(f"'{environment.python}' cannot be used: {'; '.join(problems)}")
 
 
 def _warm(environment: Environment, report: Report) -> None:

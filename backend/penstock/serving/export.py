@@ -85,7 +85,7 @@ def _write_model(
         dims: of outputs' samples, where more is known than a trial shows.
     """
     if form == "python" and source.suffix != ".py":
-        raise ExportError(f"'{source}' is no Python source, so it cannot be exported as one")
+        raise ExportError(f"'{source}' is not Python source, so it cannot be exported as one")
     saved, size = _saved(source, form, device, batch_size)
     # A second pipeline to run, as the number of threads used here must not be saved.
     pipeline = load_pipeline(source, device=device, batch_size=size, num_threads=1, prefetch_queue_depth=1)
@@ -208,7 +208,7 @@ def _saved(source: Path, form: str, device: str, batch_size: int | None) -> tupl
     try:
         size = pipeline.max_batch_size
         if not size:
-            raise ExportError(f"'{source}' does not tell its batch size: give one with --batch-size")
+            raise ExportError(f"'{source}' does not set its batch size: set one with --batch-size")
         if form == "json":
             from penstock.serialize.readable_format import to_text
 

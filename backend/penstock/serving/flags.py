@@ -61,7 +61,7 @@ class Flags:
             )
         if flags._last("--allow-http", "true").lower() in ("false", "0"):
             raise ServerError(
-                "the server is watched over HTTP, so --allow-http=false will not do; use --host to hide it"
+                "the server is watched over HTTP, so --allow-http=false is not possible; use --host to hide it"
             )
         return flags
 

@@ -1,4 +1,4 @@
-"""Has a process clean up after a server if this one is killed."""
+"""Starts the guardian of a server, a process that cleans up if this one is killed."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from penstock.serving import guardian
 
 
 class Guard:
-    """The process that cleans up, from here.
+    """The guardian, as seen by the process that starts it.
 
     Args:
-        shared_memory: what the names of the server's shared memory begin with.
+        shared_memory: the prefix of the names of the server's shared memory.
         folder: of the server, to be removed.
     """
 
@@ -30,11 +30,11 @@ class Guard:
         )
 
     def watch(self, group: int) -> None:
-        """From now on it ends this process group, and no earlier one."""
+        """From now on, the guardian ends this process group, and no earlier one."""
         self._tell(str(group).encode())
 
     def dismiss(self) -> None:
-        """Nothing is left to clean up."""
+        """Ends the guardian: nothing is left to clean up."""
         self._tell(guardian.DONE)
         self._process.communicate()
 

@@ -130,7 +130,9 @@ def check_stub(installation: Installation, environment: dict[str, str]) -> None:
     if missing:
         python = next((name for name in missing if name.startswith("libpython")), None)
         hint = f" Install the package {python.split('.so')[0]}, or use a Python that has it." if python else ""
-        raise InstallationError(f"Triton's Python stub needs libraries that are not here: {', '.join(missing)}.{hint}")
+        raise InstallationError(
+            f"Triton's Python stub needs libraries that are missing here: {', '.join(missing)}.{hint}"
+        )
 
 
 def lay_out(

@@ -84,7 +84,7 @@ class Intake:
             return [spec.default] * count
         last = self._last.get(spec.name)
         if last is None:
-            raise RequestError(f"input '{spec.name}' is left out, and there is nothing to take instead")
+            raise RequestError(f"input '{spec.name}' is left out, and nothing can stand in for it")
         if len(last) not in (1, count):
             raise RequestError(
                 f"input '{spec.name}' is left out, and the {len(last)} samples that it had last do not fit the {count} of this request"

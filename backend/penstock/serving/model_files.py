@@ -82,7 +82,7 @@ class ModelFolder:
             fallback = next((path for path in others if path.name == _FALLBACK), None)
             if fallback is None or isinstance(error, ConfigurationError):
                 raise
-            logger.warning("'%s' holds no pipeline, '%s' is taken instead: %s", first, fallback, error)
+            logger.warning("'%s' holds no pipeline, so '%s' is used instead: %s", first, fallback, error)
             return self._load(fallback, device, settings)
 
     def _load(self, path: Path, device: str, settings: dict[str, object]) -> Pipeline:
@@ -130,7 +130,10 @@ def load_pipeline(
         return Pipeline.load(str(path), allowed_modules=allowed_modules, **settings)
     from penstock.serialize.dali_format import from_wire
 
-    return from_wire(data, Pipeline, settings)
+    try:
+        return from_wire(data, Pipeline, settings)
+    except SerializationError as error:
+        raise SerializationError(f"'{path}': {error}") from error
 
 
 def _check_name(name: str) -> None:

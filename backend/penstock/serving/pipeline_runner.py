@@ -171,9 +171,11 @@ def _check(result: Result, tickets: Mapping[str, Ticket], sources: Mapping[str, 
     for name, ticket in tickets.items():
         taken = result.taken.get(name)
         if taken is not ticket:
-            raise MixUpError(f"'{name}' gave {taken or 'nothing'} instead of {ticket}: nothing is answered with it.")
+            raise MixUpError(
+                f"'{name}' returned {taken or 'nothing'} instead of {ticket}: this result answers no request."
+            )
         if name in sources and sources[name].waiting:
-            raise MixUpError(f"'{name}' kept data beyond {ticket}: nothing is answered with it.")
+            raise MixUpError(f"'{name}' kept data beyond {ticket}: this result answers no request.")
     # If every sample has failed, an operator that derives its output types from results has no output.
     all_failed = len(result.failures) == count
     for index, batch in enumerate(result.outputs):
@@ -181,5 +183,5 @@ def _check(result: Result, tickets: Mapping[str, Ticket], sources: Mapping[str, 
         stray = batch.made_of(0, count) != (0, len(batch))
         if stray and not all_failed:
             raise MixUpError(
-                f"Output {index} has {len(batch)} samples where {count} were fed: nothing is answered with them."
+                f"Output {index} has {len(batch)} samples where {count} were fed: this result answers no request."
             )

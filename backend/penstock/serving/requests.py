@@ -156,7 +156,7 @@ class OutputSpec:
         is_bytes: whether each sample, a row of bytes, becomes one element.
         split: whether the slices of a sample along its outer dimension become samples.
         ndim: of the tensor, which tells whether scalars have a dimension of their own.
-        dims: of a sample, as configured, for what is made of no sample.
+        dims: of a sample, as configured, for outputs without samples.
     """
 
     name: str

@@ -19,7 +19,7 @@ _RESERVED_FROM = 1 << 15
 
 
 class ReservedOutput:
-    """The destination of one output: each request's samples lie in its own answer, one behind the other.
+    """The destination of one output: each request's samples lie in its own answer, one after the other.
 
     Args:
         spec: of the output.

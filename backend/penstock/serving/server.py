@@ -174,7 +174,7 @@ class LocalServer:
     def pid(self) -> int:
         """The server's process."""
         if self._process is None:
-            raise ServerError("the server does not run")
+            raise ServerError("the server is not running")
         return self._process.pid
 
     @property
@@ -195,7 +195,7 @@ class LocalServer:
             ServingEnvironmentError, InstallationError: there is nothing to start, or no environment for it.
         """
         if self.running:
-            raise ServerError("the server runs already")
+            raise ServerError("the server is already running")
         for repository in self._own_repositories:
             if not repository.is_dir():
                 raise ServerError(f"there is no model repository at '{repository}'")

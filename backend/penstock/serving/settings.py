@@ -188,7 +188,7 @@ def warn_of_unknown(config: Mapping[str, object], environment: Mapping[str, str]
     for name, (_, called) in _given(config, environment).items():
         # Triton's Python backend has parameters of its own, in capitals.
         if name not in known and not name.isupper():
-            logger.warning("%s has no effect: it is no setting of Penstock's.%s", called, did_you_mean(name, known))
+            logger.warning("%s has no effect: it is not a setting of Penstock.%s", called, did_you_mean(name, known))
 
 
 def _given(config: Mapping[str, object], environment: Mapping[str, str] | None) -> dict[str, tuple[str, str]]:

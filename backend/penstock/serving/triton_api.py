@@ -112,7 +112,7 @@ def series(family: Family, labels: Mapping[str, str]) -> SeriesOnPage:
         except RuntimeError as error:
             if not family.buckets:
                 raise
-            logger.warning("without %s, for there are histograms from Triton 2.51 on only: %s", family.name, error)
+            logger.warning("%s is left out, as histograms need Triton 2.51 or newer: %s", family.name, error)
             _known[key] = _NoSeries()
     return _known[key]
 

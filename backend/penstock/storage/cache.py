@@ -1,4 +1,4 @@
-"""Keeps what is read of remote objects in a folder on local disk."""
+"""Caches remote objects in a folder on local disk, piece by piece."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from typing import Any, Final, NamedTuple
 
 _log = logging.getLogger(__name__)
 
-# A kept piece: this, when it was fetched, its length and its checksum; then the piece.
+# A cached piece: this, when it was fetched, its length and its checksum; then the piece.
 _MAGIC: Final = b"penstck1"
 _HEAD: Final = struct.Struct("<8sdQI")
-# What is told of an object that changes with its contents, by the names that stores use. The size is not enough.
+# The names by which stores report what changes with an object's contents. The size alone is not enough.
 _TELLING: Final = (
     "ETag", "etag", "Content-MD5", "content_md5", "Digest", "md5Hash", "crc32c", "generation", "VersionId",
     "Last-Modified", "LastModified", "last_modified", "updated", "mtime", "created",
 )  # fmt: skip
 # Objects whose version is remembered.
 _REMEMBERED: Final = 100_000
-# A file that has been written to for so many seconds belongs to a process that died.
+# A file that has been in writing for this many seconds belongs to a process that died.
 _ABANDONED: Final = 3600
 
 
 class Told(NamedTuple):
-    """What a store told of an object.
+    """What a store reported about an object.
 
     Attributes:
-        version: changes with the object's contents; empty if nothing that was told does.
+        version: changes with the object's contents; empty if nothing that was reported does.
         size: in bytes; None if unknown.
-        at: when it was asked, in seconds since 1970.
+        at: when it was reported, in seconds since 1970.
     """
 
     version: bytes
@@ -46,16 +46,16 @@ class Told(NamedTuple):
 
 
 class Cache:
-    """A folder in which pieces of remote objects are kept, as they were asked for: the least recently used go first.
+    """A folder in which pieces of remote objects are kept, as they were requested: the least recently used go first.
 
-    Several processes may share the folder. What is kept of an object is used only while the store tells the same of it as when
-    it was fetched: its ETag, size and time of modification. Objects of which neither an ETag or checksum nor a time is told are
-    not kept. A folder that is full or cannot be written to fails no read.
+    Several processes may share the folder. A piece is used only as long as the store reports the same ETag or checksum, size and
+    modification time for its object as when the piece was fetched. If a store reports none of these but the size, the object is
+    not cached. A folder that is full or cannot be written to fails no read.
 
     Args:
-        folder: on a local disk; it is made if it does not exist, for its owner alone.
-        max_bytes: what the kept pieces and those being written may take together.
-        check_after: seconds for which an object is taken to be what its store told last. 0: each read asks.
+        folder: on a local disk; if it does not exist, it is created for its owner alone.
+        max_bytes: the limit for cached pieces and those being written, together.
+        check_after: seconds until the store is asked again whether an object has changed; 0: each read asks.
 
     Attributes:
         hits, misses: how often this process found a piece in the folder, and how often it had to be fetched.
@@ -87,13 +87,13 @@ class Cache:
             path: of the object.
             start, count: which bytes.
             fetch: fetches them.
-            ask: returns what the store tells of the object; its errors, such as FileNotFoundError, are raised.
+            ask: returns what the store reports about the object; its errors, such as FileNotFoundError, are raised.
         """
         told = self.told(path, ask)
         name = _name(path, told, start, count)
         kept = self._find(name)
         if kept is not None and kept[0] > told.at:
-            # Was it the same object when the piece was fetched? It was if the same is told before and after.
+            # Was it the same object when the piece was fetched? It was if the store reports the same before and after.
             told = self._ask(path, ask)
             doubtful, name = name, _name(path, told, start, count)
             if doubtful != name:
@@ -109,7 +109,7 @@ class Cache:
         return piece
 
     def told(self, path: str, ask: Callable[[], Mapping[str, Any]]) -> Told:
-        """What is known of the object; the store is asked if that is older than ``check_after``."""
+        """What is known about the object; the store is asked if that is older than ``check_after``."""
         told = self._told.get(path)
         if told is not None and time.time() - told.at < self.check_after:
             return told
@@ -154,7 +154,7 @@ class Cache:
                     file.write(piece)
                 place = self._place(name)
                 place.parent.mkdir(mode=0o700, exist_ok=True)
-                # Whoever counts meanwhile could miss it in both folders.
+                # Others that count meanwhile could miss it in both folders.
                 with self._ledger():
                     temporary.replace(place)
             except BaseException:
@@ -162,7 +162,7 @@ class Cache:
                 raise
         except OSError as error:
             if not self._warned:
-                _log.warning("what is read of remote objects cannot be kept in '%s': %s", self.folder, error)
+                _log.warning("remote objects cannot be cached in '%s': %s", self.folder, error)
             self._warned = True
 
     def _place(self, name: str) -> Path:
@@ -181,7 +181,7 @@ class Cache:
                 used = self._make_room(size)
             if used + size > self.max_bytes:
                 return None
-            # The name tells the size, for whoever counts meanwhile.
+            # The name includes the size, for others that count meanwhile.
             temporary = writing / f"{size}-{uuid.uuid4().hex}"
             temporary.touch(mode=0o600)
             os.pwrite(ledger, b"%20d" % (used + size), 0)
@@ -189,7 +189,7 @@ class Cache:
 
     @contextlib.contextmanager
     def _ledger(self) -> Iterator[int]:
-        """The file that tells how many bytes are taken, for one thread of one process at a time, which may then count files."""
+        """The file with the number of bytes in use, locked: only its holder may count files."""
         ledger = os.open(self.folder / "used", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(ledger, fcntl.LOCK_EX)
@@ -198,7 +198,7 @@ class Cache:
             os.close(ledger)
 
     def _make_room(self, size: int) -> int:
-        """Removes what was not used for longest; returns how many bytes are taken then."""
+        """Removes the least recently used pieces; returns how many bytes are left in use."""
         used = 0
         pieces = []
         now = time.time()
@@ -213,7 +213,7 @@ class Cache:
                         os.unlink(entry.path)
                     else:
                         used += int(entry.name.partition("-")[0])
-        # A little more than is needed, so that not each piece looks through the folder.
+        # A little more than needed, so that not every new piece lists the folder.
         wanted = self.max_bytes - max(size, self.max_bytes // 16)
         for _, taken, path in sorted(pieces):
             if used <= wanted:
@@ -225,5 +225,5 @@ class Cache:
 
 
 def _name(path: str, told: Told, start: int, count: int) -> str:
-    """The name of a piece, which tells strangers nothing of the object."""
+    """The name of a piece, which reveals nothing about the object."""
     return hashlib.sha256(b"\0".join([path.encode(), told.version, b"%d" % start, b"%d" % count])).hexdigest()

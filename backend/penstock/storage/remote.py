@@ -98,10 +98,10 @@ _cache = _cache_of_environment()
 
 
 def use_cache(cache: Cache | None) -> None:
-    """Sets where this process keeps what it reads of remote objects; None: nowhere.
+    """Sets where this process caches remote objects; None: nowhere.
 
-    Before the first call that is the folder that the variable ``PENSTOCK_CACHE`` of the environment names, if it does, and
-    ``PENSTOCK_CACHE_BYTES`` its size: so processes that others start, such as servers and Ray's actors, share it.
+    Until the first call, the environment variables ``PENSTOCK_CACHE`` and ``PENSTOCK_CACHE_BYTES`` set the folder and its size, so
+    that processes started by others, such as servers and Ray's actors, share it.
 
     >>> use_cache(Cache("/var/cache/penstock", max_bytes=200 << 30))  # doctest: +SKIP
     """
@@ -192,13 +192,13 @@ def _cat(path: str, start: int, count: int) -> bytes | memoryview:
 
 
 def _kept(path: str, start: int, count: int, fetch: Callable[[], bytes]) -> bytes | memoryview:
-    """What ``fetch`` fetches, or what is kept of it."""
+    """What ``fetch`` fetches, or its cached copy."""
     return fetch() if _cache is None else _cache.piece(path, start, count, fetch, lambda: _ask(path))
 
 
 def _ask(path: str) -> dict[str, Any]:
-    """What the store tells of an object now."""
-    # Listed folders are remembered by some file systems, with what they told of the objects then.
+    """What the store reports about an object now."""
+    # Some file systems remember listed folders, with what they reported about the objects then.
     filesystem(path).invalidate_cache(path)
     told: dict[str, object] = _call(path, "info")
     return told

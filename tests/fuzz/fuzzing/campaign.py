@@ -77,7 +77,7 @@ class Summary:
 
 @dataclass
 class _Slot:
-    """A place for a process: the one that is there, its job, and since when that runs."""
+    """A slot for a process: the current one, its job, and when that started."""
 
     log: Path
     process: Any = None
@@ -122,7 +122,7 @@ class Campaign:
 
         Args:
             processes: how many run at a time.
-            seconds: after which no more is begun; 0: there is time.
+            seconds: after which nothing new is started; 0: no limit.
             tell: called with what is known so far, now and then.
         """
         started = time.monotonic()

@@ -22,7 +22,7 @@ _c = ctypes.CDLL(None, use_errno=True)
 
 
 def fenced(size: int) -> np.ndarray:
-    """Zeros, uint8 of shape (size,): in turns, they end where a fence begins, and begin where one ends."""
+    """Zeros, uint8 of shape (size,): alternately, they end where a fence begins, or begin where one ends."""
     room = -(-max(size, 1) // _PAGE) * _PAGE
     memory = np.frombuffer(mmap.mmap(-1, room + 2 * _PAGE), np.uint8)
     for fence in (0, _PAGE + room):

@@ -67,7 +67,7 @@ def _set_number(rng: Random, data: bytearray) -> None:
 
 
 def put_number(rng: Random, data: bytearray, place: int, size: int, order: str) -> None:
-    """Writes a number that is likely to lie at a boundary, or near the one that is there."""
+    """Writes a number that is likely to be at a boundary, or near the present one."""
     if place + size > len(data):
         return
     byte_order = "little" if order == "<" else "big"

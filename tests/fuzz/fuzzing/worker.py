@@ -48,7 +48,7 @@ class Report(NamedTuple):
 
 
 READY = "ready"
-"""Sent when a job's target is there, and the cases begin."""
+"""Sent when a job's target is ready, and the cases begin."""
 
 
 class Worker:

@@ -1,4 +1,4 @@
-"""Pillow's functions, to the bit, beside Pillow's own."""
+"""Our versions of Pillow's functions equal Pillow's own, to the bit."""
 
 from __future__ import annotations
 

@@ -181,7 +181,7 @@ def test_an_image_without_room_fails_alone(monkeypatch: pytest.MonkeyPatch) -> N
             np.testing.assert_allclose(np.array(result.outputs[0].samples[k]), expected, atol=1)
 
 
-# -- batches that are begun ahead ----------------------------------------------------------------------------------------
+# -- batches that are started ahead --------------------------------------------------------------------------------------
 
 
 class Source:

@@ -1,4 +1,4 @@
-"""Batches of images that are resized, cropped and normalized by one plan, beside the steps' own plans."""
+"""Batches of images resized, cropped and normalized by one plan, compared with the steps' own plans."""
 
 from __future__ import annotations
 

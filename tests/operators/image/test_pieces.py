@@ -1,4 +1,4 @@
-"""Patches and tiles of images, beside numpy; and the sizes that models want, where they are told by their definition."""
+"""Patches and tiles of images, compared with numpy; and the sizes that models want, compared with their definition."""
 
 from __future__ import annotations
 

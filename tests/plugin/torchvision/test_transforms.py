@@ -1,4 +1,4 @@
-"""Transforms give what torchvision gave (`record_transforms.py`), also where neither it nor PyTorch is installed."""
+"""Transforms return what torchvision returned (`record_transforms.py`), even if neither it nor PyTorch is installed."""
 
 from __future__ import annotations
 

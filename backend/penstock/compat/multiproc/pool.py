@@ -12,8 +12,9 @@ from typing import Any, Protocol
 
 from penstock import pickling
 from penstock.compat.multiproc.messages import TaskArgs
-from penstock.runtime.parallel import NoObserver, Worker
+from penstock.runtime.parallel import NoObserver
 from penstock.runtime.sources import Source
+from penstock.runtime.worker_processes import Worker
 
 
 class _Group(Protocol):

@@ -15,7 +15,7 @@ import torchdata.nodes
 
 from penstock.dynamic import _readers
 from penstock.dynamic._batch import Batch
-from penstock.dynamic._faculties import Given
+from penstock.dynamic._operations import Given
 from penstock.dynamic._streams import stream
 from penstock.dynamic._tensor import Tensor
 

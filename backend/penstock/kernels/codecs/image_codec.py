@@ -140,7 +140,7 @@ def decode_to_coefficients(
     """Reads what a GPU makes the pixels of an image from, which are those of :func:`decode`.
 
     Args:
-        encoded, header, adjust_orientation: as for :func:`decode`; RGB is wanted.
+        encoded, header, adjust_orientation: as for :func:`decode`, with RGB as the result.
         output: receives coefficients: see :func:`~penstock.kernels.codecs.jpeg_baseline.read_coefficients`.
 
     Returns:
@@ -169,7 +169,7 @@ _SCAN = np.uint8(0xDA)
 
 
 def _check_scans(encoded: np.ndarray) -> None:
-    """Raises CorruptImageError for a JPEG with so many scans that it can only be meant to exhaust the decoder.
+    """Raises CorruptImageError for a JPEG whose many scans can only be meant to exhaust the decoder.
 
     The limit is DALI's, with its environment variable.
     """

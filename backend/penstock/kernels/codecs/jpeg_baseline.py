@@ -54,7 +54,7 @@ def is_worthwhile(whole: bool = False, coefficients: bool = False) -> bool:
     Until then the libraries decode, so that a pipeline's first batch does not wait for the compiler.
 
     Args:
-        whole: it is not just a region that is wanted, which the libraries are slower for.
+        whole: the whole image is needed, not just a region, for which the libraries are slower.
         coefficients: they are read for a GPU, which makes the pixels.
     """
     from penstock.kernels.cpu.jpeg.coefficients import read_coefficients

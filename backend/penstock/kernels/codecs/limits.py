@@ -51,7 +51,7 @@ class Limits:
             _refuse(f"{what} decodes to {size} bytes", "max_bytes", self.bytes)
 
     def check_video(self, frames: int, shape: tuple[int, int, int]) -> None:
-        """Raises LimitError for so many frames (H, W, C) of uint8."""
+        """Raises LimitError if this many frames (H, W, C) of uint8 exceed the limits."""
         height, width, channels = shape
         self.check_pixels(height, width, "video")
         if self.frames is not None and frames > self.frames:
@@ -59,7 +59,7 @@ class Limits:
         self.check_bytes(frames * height * width * channels, f"The video ({frames} frames of {height}x{width} pixels)")
 
     def check_audio(self, moments: int, channels: int, itemsize: int) -> None:
-        """Raises LimitError for a recording of so many frames, each with a value of ``itemsize`` bytes per channel."""
+        """Raises LimitError if a recording of this many frames, each with ``itemsize`` bytes per channel, exceeds them."""
         values = moments * channels
         if self.frames is not None and values > self.frames:
             _refuse(f"The recording has {moments} x {channels} = {values} samples", "max_frames", self.frames)

@@ -109,7 +109,7 @@ def _kind(name: str, held: Message) -> int | None:
 
 
 def has_values(name: str, found: Mapping[str, Message]) -> bool:
-    """Whether a record has the feature, be it of another kind."""
+    """Whether a record has the feature, even of another kind."""
     return name in found and _kind(name, found[name]) is not None
 
 

@@ -1,4 +1,4 @@
-"""Where the bytes of many arrays lie, read from NumPy's own objects: asked one by one, each takes Python a microsecond or two.
+"""The addresses and sizes of many arrays, read from NumPy's own objects: one by one, each takes Python a microsecond or two.
 
 Source: ``PyArrayObject_fields`` in NumPy's ``ndarraytypes.h``, which is part of its binary interface: after the object's head
 come the address of the data, the number of dimensions, the addresses of the extents and of the strides, those of two objects,

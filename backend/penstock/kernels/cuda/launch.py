@@ -266,7 +266,7 @@ class Staging:
             self._busy.append(pinned)
 
     def take(self, size: int) -> Pinned:
-        """Memory of at least so many bytes."""
+        """Memory of at least this many bytes."""
         capacity = max(_MIN_PINNED, 1 << (size - 1).bit_length())
         with self._lock:
             while self._busy and self._busy[0].copied.done:

@@ -1,4 +1,4 @@
-"""Batches that are made on the host sample by sample, and copied to the GPU meanwhile."""
+"""Batches that the host makes sample by sample, copying each to the GPU while others are made."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from penstock.tensors import TensorListGPU
 from penstock.tensors.cuda import require_cupy
 from penstock.tensors.streams import borrowed_streams, follow
 
-# Of what is made instead of a sample.
+# Of what replaces a sample.
 _ALIGNMENT = 256
 
 
 class Streaming:
-    """What copies the batches of one operator to CuPy's current device: a stream, on which nothing else waits for them."""
+    """Copies the batches of one operator to CuPy's current device, on a stream of its own."""
 
     def __init__(self) -> None:
         cuda = require_cupy("a batch on the GPU").cuda
@@ -30,7 +30,7 @@ class Streaming:
 
 
 class StreamedBatch:
-    """A batch, each sample of which is made in pinned memory, on any thread, and copied while others are made.
+    """A batch whose samples are made in pinned memory, on any thread, and copied while others are made.
 
     Instead of a sample, the host may make something from which the GPU makes it.
 
@@ -39,7 +39,7 @@ class StreamedBatch:
         shapes: of the samples.
         dtype: of the elements.
         layout: of the samples.
-        rooms: bytes for what may be made instead of each sample.
+        rooms: bytes for what may replace each sample.
     """
 
     def __init__(
@@ -67,15 +67,15 @@ class StreamedBatch:
         return self._host[begin : begin + self._sizes[index]].view(self._kind).reshape(self._shapes[index])
 
     def room(self, index: int) -> np.ndarray:
-        """Where something else may be made instead."""
+        """Where its replacement may be made."""
         return self._host[self._begins[index] : self._begins[index + 1]]
 
     def send(self, index: int) -> None:
-        """Copies a sample that is made; on any thread."""
+        """Copies a finished sample; on any thread."""
         self._copy(self.host(index), self._bytes, self._ends[index])
 
     def send_other(self, made: np.ndarray, index: int) -> Located:
-        """Copies what is made instead, a part of the sample's room; on any thread."""
+        """Copies what replaces the sample into a part of its room; on any thread."""
         self._copy(made, self._others, self._begins[index])
         address = self._others.data.ptr + self._begins[index]
         return Located(address, made.shape, made.dtype, self._others)
@@ -88,7 +88,7 @@ class StreamedBatch:
             place.copy_from_host_async(source.ctypes.data, source.nbytes, self._through.stream)
 
     def finish(self) -> TensorListGPU:
-        """The batch, in the order of the current stream, when all that is to be sent was sent."""
+        """The batch, in the order of the current stream, once everything has been sent."""
         self._staging.give_back(self._pinned, self._through.stream)
         follow(require_cupy().cuda.get_current_stream(), self._through.stream, self._through.event)
         elements = self._bytes.view(self._kind)

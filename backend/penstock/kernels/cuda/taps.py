@@ -141,7 +141,7 @@ def blank_tables(images: int) -> np.ndarray:
 
 
 def known_filters() -> tuple[np.ndarray, float]:
-    """What :func:`penstock.kernels.cpu.tables.plan_tables` is told of filters."""
+    """The filters, as :func:`penstock.kernels.cpu.tables.plan_tables` takes them."""
     return _filters()[1], MAX_SUPPORT
 
 

@@ -54,7 +54,7 @@ class ShapedFilling(Operator[State, Plan, Plans]):
         return shape
 
 
-# Batches of at most so many elements are filled by one thread.
+# Batches of at most this many elements are filled by one thread.
 _SMALL = 1 << 22
 
 DATA_LIKE = Input("data_like", device="any", doc="Data whose shapes to use; its contents do not matter.")

@@ -55,7 +55,7 @@ class CoordFlip(Operator[None, tuple[np.ndarray, np.ndarray]]):
             place = layout.find(name)
             if place < 0:
                 raise RuntimeError(f'Dimension "{name}" not found in the layout "{layout}"')
-            # Read even where it is not needed, so that a wrong one is told.
+            # Read even where it is not needed, so that a wrong one is reported.
             center = sample[f"center_{name}"]
             if sample[f"flip_{name}"] and place < shape[1]:
                 sign[place], offset[place] = -1, 2 * center

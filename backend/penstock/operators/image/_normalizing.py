@@ -69,7 +69,7 @@ def factors_of(
     """Numbers by which each channel's values are ``(value * a - b) / c`` in single precision, all of them equal to the bit.
 
     Args:
-        table: what :func:`table_of` makes of the other arguments.
+        table: the result of :func:`table_of` for the other arguments.
 
     Returns:
         float32 of shape (3, 4): a, b and c of each of three channels, and whether each step is rounded to bfloat16; of shape

@@ -60,7 +60,7 @@ def fill_patches(
         table: float32 of shape (C, 256), or (1, 256) for all channels.
         factors: by which the same values are computed; may be empty.
         patch: extent of a patch.
-        merge: patches follow each other in squares of so many.
+        merge: patches are ordered in squares of this size.
         temporal: frames in a patch; where they do not suffice, the last one is repeated.
         channels_last: a patch has the order (H, W, C), not (C, T, H, W).
         out: float32, 1-D.
@@ -112,7 +112,7 @@ def fill_tiles(
         factors: by which the same values are computed; may be empty.
         top, left: where on the canvas the image begins.
         columns: tiles in a row of the canvas.
-        blank: float32 of shape (C,): what there is beside the image.
+        blank: float32 of shape (C,): the value beside the image.
         out: float32 of shape (tiles, C, h, w), contiguous.
     """
     height, width, channels = image.shape

@@ -12,7 +12,7 @@ from penstock.kernels.cuda.launch import Located, blocks_for, launch
 from penstock.kernels.cuda.sources import KernelSource
 from penstock.kernels.cuda.structs import Int32, Int64, Pointer, records
 
-# Values that a thread makes of tiles, as in the kernel.
+# Values that a thread computes of tiles, as in the kernel.
 _TOGETHER = 4
 
 
@@ -128,7 +128,7 @@ def fill_tiles(jobs: Sequence[Tiles], table: np.ndarray, blank: np.ndarray) -> N
 
     Args:
         table: float32 of shape (C, 256), or (1, 256) for all channels.
-        blank: float32 of shape (C,): what there is beside an image.
+        blank: float32 of shape (C,): the value beside an image.
     """
     entries = []
     for job in jobs:

@@ -195,7 +195,7 @@ class ReferencePlan(ResamplePlan):
             self.resample_opaque(source, target, tables)
 
     def has_alpha(self, channels: int) -> bool:
-        """Whether the last of so many channels is how opaque the others are: Pillow's modes LA and RGBA."""
+        """Whether the last of this many channels is the opacity, as in Pillow's modes LA and RGBA."""
         return self.reference.library == "pil" and channels in (2, 4)
 
     def resample_opaque(self, source: np.ndarray, target: np.ndarray, tables: Sequence[AnyTaps]) -> None:
@@ -422,7 +422,7 @@ class ReferenceResizing(ResizingOperator):
         elif all(isinstance(sample.plan, FloatPlan) and sample.plan.has_kernel for sample in workspace.live):
             resample_widened(workspace)
         else:
-            # Of other floats, of OpenCV's own, and of images that are reduced first, there are no kernels.
+            # There are no kernels for other floats, for OpenCV's own resizing, or for images that are reduced first.
             Operator.compute_batch(self, workspace)
 
 

@@ -232,7 +232,7 @@ class WindowOperator(ChainOperator[State, Region, Regions]):
 
     def compute_batch(self, workspace: Workspace[State]) -> None:
         if self.policy in EXTENSIONS:
-            # There is no kernel for it: on the host.
+            # Without a kernel for it, the host does this.
             super().compute_batch(workspace)
         else:
             copy_regions(workspace, self.args["fill_values"], self.channel_axis(workspace))

@@ -12,10 +12,10 @@ from penstock.schema.example_data import Example
 
 @register_operator
 class FittedSize(Operator):
-    """Tells how large a model's image processor makes each image, by its shape alone.
+    """Finds the size to which a model's image processor resizes each image, from the image's shape alone.
 
-    Returns height and width to resize to, FLOAT as `resize` takes them, and those of the canvas that the image then lies
-    on, INT32, which are the same where there is no padding.
+    Returns the height and width to resize to, FLOAT as `resize` takes them, and those of the canvas on which the image
+    is then placed, INT32; without padding, these are the same.
 
     >>> size, canvas = fn.fitted_size(images, rule="qwen2-vl", factor=28, least=56 * 56, most=28 * 28 * 1280)
     >>> images = fn.resize(images, size=size)

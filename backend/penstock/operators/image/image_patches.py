@@ -48,15 +48,13 @@ class ImagePatches(Operator[None, _Grid]):
             Input("images", ("HWC", "FHWC"), doc="Images or videos of uint8, of whole patches.", example=_squares),
         ),
         arguments=(
-            Argument("channels_last", "bool", False, "The values of a patch are in the order HWC, not CFHW."),
-            Argument("length", "int32", 0, "So many patches are returned; 0: as many as there are."),
-            Argument(
-                "merge", "int32", 1, "Patches follow each other in squares with so many on a side; 1: row by row."
-            ),
+            Argument("channels_last", "bool", False, "Order the values of a patch as HWC, not CFHW."),
+            Argument("length", "int32", 0, "Number of patches to return; 0: as many as there are."),
+            Argument("merge", "int32", 1, "Order the patches in squares with this many on a side; 1: row by row."),
             *NORMALIZING_ARGUMENTS,
             Argument("patch", "int32", None, "Height and width of a patch.", required=True, example=4),
             Argument(
-                "temporal", "int32", 1, "Frames in a patch; an image, or the last frame, stands for those missing."
+                "temporal", "int32", 1, "Frames in a patch; the image, or the last frame, is repeated for missing ones."
             ),
         ),
         exempt={"sequences": "the patches of a video are of several frames"},
@@ -130,7 +128,7 @@ class ImagePatches(Operator[None, _Grid]):
             output[...] = told
 
     def _told(self, grid: _Grid) -> list[np.ndarray]:
-        """The outputs beside the patches."""
+        """The outputs other than the patches."""
         extents = np.array([grid.times, grid.rows, grid.columns])
         return [extents, (np.arange(self.args["length"]) < grid.count).astype(np.int32)][: 1 + self._pads]
 

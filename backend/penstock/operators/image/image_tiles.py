@@ -45,7 +45,7 @@ def _single(layout: str = "") -> ExampleSamples:
 class ImageTiles(Operator[None, _Layout]):
     """Computes ``(x / divisor - mean) / std`` of images of uint8, and cuts them into tiles.
 
-    Returns float32 of shape (tiles, C, height, width). A second input, a picture of the whole in the size of a tile, becomes
+    Returns float32 of shape (tiles, C, height, width). A second input, the whole image resized to a tile, becomes
     one of them.
 
     >>> tiles = fn.image_tiles(images, thumbnails, tile=[336, 336], canvas=canvas, mean=[0.5] * 3, std=[0.5] * 3)
@@ -55,29 +55,31 @@ class ImageTiles(Operator[None, _Layout]):
         name="ImageTiles",
         inputs=(
             Input("images", ("HWC",), doc="Images of uint8.", example=_tiled),
-            Input("whole", ("HWC",), doc="The same, of the size of a tile.", example=_single),
+            Input("whole", ("HWC",), doc="The whole image, resized to a tile.", example=_single),
         ),
         min_inputs=1,
         arguments=(
-            Argument("alone", "bool", True, "The whole is also added to a single tile."),
+            Argument("alone", "bool", True, "Add the whole even if there is only one tile."),
             Argument(
                 "canvas",
                 "int32[]",
                 None,
-                "Height and width of what is cut, on which the image lies; by default those of the image, up to whole tiles.",
+                "Height and width of the canvas that is cut, with the image on it; by default the image's, rounded up to whole tiles.",
                 tensor=True,
             ),
-            Argument("centred", "bool", False, "The image lies in the canvas's middle, not in its upper left corner."),
+            Argument(
+                "centred", "bool", False, "Put the image in the middle of the canvas, not in its upper left corner."
+            ),
             Argument(
                 "fill_value",
                 "float",
                 None,
-                "What there is beside the image; by default, what black has become.",
+                "Value of the canvas beside the image; by default, that of black pixels.",
                 example=0.0,
             ),
             *NORMALIZING_ARGUMENTS,
             Argument("tile", "int32[]", None, "Height and width of a tile.", required=True, example=[8, 8]),
-            Argument("whole_at", "string", "first", "Where the whole is: `first` or `last`.", choices=_WHOLE),
+            Argument("whole_at", "string", "first", "Where to put the whole: `first` or `last`.", choices=_WHOLE),
         ),
         examples=(
             Example({"tile": [8, 8]}, (_tiled, _single)),
@@ -138,7 +140,7 @@ class ImageTiles(Operator[None, _Layout]):
             fill_tiles(whole, table, factors, 0, 0, 1, blank, out[place : place + 1])
 
     def _blank(self, channels: int) -> np.ndarray:
-        """What there is beside an image."""
+        """The value of the canvas beside an image."""
         fill = self.args["fill_value"]
         return np.broadcast_to(self._table[:, 0] if fill is None else np.float32(fill), (channels,)).copy()
 

@@ -58,7 +58,7 @@ class PastedRegion:
         )
 
 
-# In samples of so many regions it is looked for overlaps.
+# From this many regions on, a sample is searched for overlaps.
 _FEW = 16
 
 

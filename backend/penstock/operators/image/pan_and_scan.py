@@ -12,10 +12,10 @@ from penstock.schema.example_data import Example
 
 @register_operator
 class PanAndScan(Operator):
-    """Tells which parts of an image Gemma 3 sees beside the whole, by the image's shape alone.
+    """Finds the parts of an image that Gemma 3 sees in addition to the whole, from the image's shape alone.
 
     Returns boxes, INT32 of shape (boxes, 4): left, top, right, bottom, as :func:`crop_boxes` takes them. The first is the
-    whole image; if that is long, others follow, which divide its longer side.
+    whole image; if that is elongated, others follow, which divide its longer side.
 
     >>> pictures, counts = fn.crop_boxes(images, fn.pan_and_scan(images))
     """
@@ -32,10 +32,10 @@ class PanAndScan(Operator):
             ),
         ),
         arguments=(
-            Argument("max_crops", "int32", 4, "So many parts at the most.", example=3),
-            Argument("min_crop", "int32", 256, "The least side of a part, in pixels.", example=4),
+            Argument("max_crops", "int32", 4, "Largest number of parts.", example=3),
+            Argument("min_crop", "int32", 256, "Smallest side of a part, in pixels.", example=4),
             Argument(
-                "min_ratio", "float", 1.2, "Images are cut whose sides are in this ratio or a greater one.", example=1.1
+                "min_ratio", "float", 1.2, "Only images whose sides have at least this ratio are cut.", example=1.1
             ),
         ),
         exempt={"sequences": "the parts of a video's frames are boxes of one image"},

@@ -1,4 +1,4 @@
-"""`pillow_function`: what Pillow makes of images, to the bit, for pipelines that stand for transforms of torchvision's."""
+"""`pillow_function`: Pillow's functions on images, to the bit, for pipelines that replace torchvision's transforms."""
 
 from __future__ import annotations
 

@@ -187,7 +187,7 @@ def widest(dtype: DALIDataType) -> DALIDataType:
     return INT64 if numpy_dtype(dtype).kind == "i" else UINT64
 
 
-# So many squares of bytes have a sum of 32 bits.
+# The sum of this many squares of bytes fits into 32 bits.
 _FEW = 1 << 16
 
 
@@ -204,7 +204,7 @@ def mean_of(data: np.ndarray, axes: tuple[int, ...], kind: np.dtype, square: boo
     if volumes is not None:
         return moments.sums(data, volumes).reshape(kept_extents(data.shape, axes)) / np.float64(count)
     if square and data.itemsize == 1 and kind.kind == "f" and axes and data.shape[min(axes)] <= _FEW:
-        # Squares of bytes are exact in 16 bits, and so many of them in 32: that takes half the time.
+        # Squares of bytes are exact in 16 bits, and sums of this many in 32, which takes half the time.
         first, *others = sorted(axes)
         squares = np.multiply(data, data, dtype=np.uint16 if data.dtype.kind == "u" else np.int16)
         data, axes = np.add.reduce(squares, axis=first, dtype=np.uint32), tuple(axis - 1 for axis in others)

@@ -38,7 +38,7 @@ class Sum(TypedReduction):
         return folded(np.add, data, axes, dtype=np.dtype(np.float64) if kind.kind == "f" else kind)
 
 
-# So many bytes have a sum of 16 bits.
+# The sum of this many bytes fits into 16 bits.
 _FEW = 256
 
 

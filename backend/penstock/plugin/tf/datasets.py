@@ -1,4 +1,4 @@
-"""Pipelines as data sets of ``tf.data``, by its interface to Python's generators."""
+"""Pipelines as data sets of ``tf.data``, through its interface to Python generators."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ DTypes: TypeAlias = "tf.DType | Sequence[tf.DType]"
 Shapes: TypeAlias = "tf.TensorShape | Sequence[int | None] | Sequence[Sequence[int | None] | None] | None"
 
 
-# Copies in the midst of an iteration.
+# Copies in the middle of an iteration.
 _running: set[Pipeline] = set()
 
 
 @atexit.register
 def _end() -> None:
-    """Ends all iterations: TensorFlow does so after Python has ended, when it may wait for a generator for good."""
+    """Ends all iterations: TensorFlow does so after Python has ended, when it may wait for a generator forever."""
     if _running:
         for found in gc.get_objects():
             if isinstance(found, OwnedIterator):
@@ -45,7 +45,7 @@ def serialize_pipeline(pipeline: Pipeline) -> bytes:
     """The pipeline as data sets run it.
 
     Raises:
-        RuntimeError: it has operators that cannot be saved, such as functions of Python.
+        RuntimeError: it has operators that cannot be saved, such as Python functions.
     """
     try:
         return pipeline.serialize()
@@ -73,7 +73,7 @@ class Input:
         batch: whether elements are batches rather than samples; None: as the external source says.
 
     Raises:
-        TypeError: it is no data set.
+        TypeError: it is not a data set.
     """
 
     def __init__(self, dataset: tf.data.Dataset, *, layout: str | None = None, batch: bool | None = False) -> None:
@@ -88,20 +88,20 @@ class Input:
 
 
 class DALIDatasetWithInputs(tf.data.Dataset):  # type: ignore[misc, unused-ignore]
-    """A data set of a pipeline's batches, which other data sets and sources of Python may feed.
+    """A data set of a pipeline's batches, which other data sets and Python sources may feed.
 
-    Each iteration runs a copy of the pipeline, which begins anew: with a reader it goes on without an end, as the pipeline
-    does; with inputs or sources it ends when one of them does, without the samples that fill no batch.
+    Each iteration runs a fresh copy of the pipeline. With a reader it never ends, like the pipeline; with inputs or sources it
+    ends when one of them does, and drops the samples that do not fill a batch.
 
-    What is copied: outputs on a GPU are copied to the host. TensorFlow takes the host's memory of a batch as it is, where all
-    samples are in one block; samples of decoders, which are not, are copied into one. Inputs are copied once.
+    Outputs on a GPU are copied to the host. TensorFlow uses a batch's host memory in place if all samples are in one block;
+    samples of decoders are not, and are copied into one. Inputs are copied once.
 
     Args:
         pipeline: whose outputs the elements are, as a tuple of tensors (batch, ...). Samples of one output must have equal
             shapes within a batch.
         output_dtypes: the types of the outputs, a tuple; or one, if there is one output.
-        output_shapes: their shapes with the batch, in which None stands for any number, or for any shape; None: any. An
-            output's dimensions of 1 are left out where its shape has fewer, as is the batch if ``batch_size`` is 1.
+        output_shapes: their shapes, including the batch, in which None stands for any number, or for any shape; None: any. If a
+            shape has fewer dimensions, an output's dimensions of 1 are dropped, as is the batch if ``batch_size`` is 1.
         fail_on_device_mismatch: without effect: outputs are always on the host.
         input_datasets: data sets of samples, or :class:`Input`, by the names of the external sources that they feed.
         batch_size, num_threads, device_id, prefetch_queue_depth: the copies' settings. Where there is no GPU, `device_id` is
@@ -111,7 +111,7 @@ class DALIDatasetWithInputs(tf.data.Dataset):  # type: ignore[misc, unused-ignor
         dtypes, shapes: deprecated names of `output_dtypes` and `output_shapes`.
 
     Raises:
-        TypeError: `output_dtypes` are no types, or the inputs no data sets.
+        TypeError: `output_dtypes` are not types, or the inputs are not data sets.
         ValueError: inputs and external sources do not match, or types and shapes are not one for each output.
         RuntimeError: the pipeline cannot be saved.
     """
@@ -189,7 +189,7 @@ class DALIDataset(DALIDatasetWithInputs):
 
 
 class Copies:
-    """Copies of a pipeline, each of which begins anew.
+    """Copies of a pipeline, each of which starts from the beginning.
 
     Args:
         pipeline: what is copied.
@@ -312,7 +312,7 @@ def as_declared(batch: TensorList, spec: tf.TensorSpec, index: int) -> np.ndarra
 
 
 def _squeezed(shape: tuple[int, ...], wanted: tf.TensorShape) -> tuple[int, ...] | None:
-    """The shape without as many dimensions of 1 as it takes to be the wanted one; None: it cannot be."""
+    """The shape without its dimensions of 1, as far as the declared shape requires; None: they cannot match."""
     if wanted.rank is None or (len(shape) == wanted.rank and wanted.is_compatible_with(shape)):
         return shape
     if len(shape) <= wanted.rank:
@@ -395,7 +395,7 @@ def _sources(pipeline: Pipeline, inputs: Mapping[str, tf.data.Dataset | Input]) 
             f"Nodes that were assigned inputs: {list(inputs)}."
         )
     wrapped = {name: value if isinstance(value, Input) else Input(value) for name, value in inputs.items()}
-    # Of external sources without a `source` batches are wanted.
+    # External sources without a `source` expect batches.
     return own + [
         Source(_Elements(value.dataset), batch=value.batch is not False, layouts=[value.layout], names=[name])
         for name, value in wrapped.items()

@@ -1,4 +1,4 @@
-"""Data sets of pipelines that are fed by other data sets, or by Python."""
+"""Data sets of pipelines that other data sets or Python sources feed."""
 
 from penstock.plugin.tf.datasets import DALIDatasetWithInputs, Input
 

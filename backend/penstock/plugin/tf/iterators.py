@@ -38,7 +38,7 @@ def DALIIteratorWrapper(
     device_id: int | None = -1,
     **ignored: object,
 ) -> list[object]:
-    """Tensors that have the pipeline's next batch whenever the graph that they are part of runs.
+    """Tensors with the pipeline's next batch, each time the graph that contains them runs.
 
     Args:
         pipeline, serialized_pipeline: one of them.
@@ -80,7 +80,7 @@ def DALIIteratorWrapper(
 
 
 class _Wanted:
-    """An output as it is wanted."""
+    """An output in the requested form."""
 
     def __init__(self, dtype: tf.DType, shape: object, sparse: bool) -> None:
         self.types = [tf.int64, dtype, tf.int64] if sparse else [dtype]
@@ -92,7 +92,7 @@ class _Wanted:
         return _coordinates(batch) if self._sparse else [as_declared(batch, self._spec, index)]
 
     def tensor(self, arrays: Iterator[tf.Tensor]) -> tf.Tensor | tf.SparseTensor:
-        """The tensor made of these arrays, the next ones."""
+        """The tensor made from the next of these arrays."""
         if self._sparse:
             indices, values, shape = itertools.islice(arrays, 3)
             return tf.SparseTensor(indices, values, shape)

@@ -1,9 +1,9 @@
-"""The transforms of `torchvision.transforms.v2`, by their names, with the same values: on PIL's images, arrays and tensors.
+"""The transforms of `torchvision.transforms.v2`, by their names, with the same values: on PIL images, arrays and tensors.
 
 >>> from penstock.plugin.torchvision.transforms import v2
 >>> transform = v2.Compose([v2.Resize(256), v2.CenterCrop(224), v2.ToImage(), v2.ToDtype("float32", scale=True)])
 
-:func:`export` makes a model for Triton of a transform that is not random. Random transforms draw the same parameters as
+:func:`export` turns a transform that is not random into a model for Triton. Random transforms draw the same parameters as
 torchvision's after the same `torch.manual_seed`.
 """
 

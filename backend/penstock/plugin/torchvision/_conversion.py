@@ -1,4 +1,4 @@
-"""Conversions between images of PIL, arrays and tensors."""
+"""Conversions between PIL images, arrays and tensors."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _ALSO = {3: ("YCbCr", "HSV"), 4: ("CMYK", "RGBX")}
 
 
 def pil_to_tensor(pic: PilImage | Pixels) -> Tensor:
-    """An image of PIL, as a tensor (C, H, W) of the same type.
+    """A PIL image as a tensor (C, H, W) of the same type.
 
     Raises:
-        TypeError: it is none.
+        TypeError: it is not a PIL image.
     """
     if isinstance(pic, Pixels) or (is_pil(pic) and pic.mode in _MODES[1] | {"L": 0, "LA": 0, "RGB": 0, "RGBA": 0}):
         return tensor_of(held(pic))
@@ -34,7 +34,7 @@ def pil_to_tensor(pic: PilImage | Pixels) -> Tensor:
 
 
 def to_image(inpt: PilImage | Pixels | np.ndarray | Tensor) -> Tensor:
-    """An image of PIL, an array (H, W, C) or a tensor, as a `tv_tensors.Image`.
+    """A PIL image, an array (H, W, C) or a tensor, as a `tv_tensors.Image`.
 
     Raises:
         TypeError: it is none of them.
@@ -51,7 +51,7 @@ def to_image(inpt: PilImage | Pixels | np.ndarray | Tensor) -> Tensor:
 
 
 def to_tensor(inpt: PilImage | Pixels | np.ndarray) -> Tensor:
-    """An image of PIL or an array (H, W, C), as a tensor (C, H, W): of floats up to 1, if it is of uint8.
+    """A PIL image or an array (H, W, C) as a tensor (C, H, W); uint8 becomes floats from 0 to 1.
 
     Raises:
         TypeError, ValueError: it is neither, or of other dimensions.
@@ -69,10 +69,10 @@ def to_tensor(inpt: PilImage | Pixels | np.ndarray) -> Tensor:
 
 
 def to_pil_image(pic: np.ndarray | Tensor, mode: str | None = None) -> PilImage:
-    """A tensor (C, H, W), or an array (H, W, C), as an image of PIL; floats from 0 to 1 become uint8.
+    """A tensor (C, H, W) or an array (H, W, C) as a PIL image; floats from 0 to 1 become uint8.
 
     Raises:
-        TypeError, ValueError: there is no such mode for it.
+        TypeError, ValueError: PIL has no mode for it.
     """
     from PIL import Image
 

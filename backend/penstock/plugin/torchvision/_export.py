@@ -1,4 +1,4 @@
-"""Pipelines, and models of Triton, that give what a `Compose` gives."""
+"""Pipelines, and models for Triton, that return what a `Compose` returns."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ def _flattened(transform: Function) -> list[Function]:
 
 
 def traced(transform: v2.Transform, images: DataNode) -> DataNode:
-    """What a transform makes of images of uint8 (H, W, 3), in the definition of a pipeline.
+    """Applies a transform to images of uint8 (H, W, 3), in the definition of a pipeline.
 
     Args:
         transform: a `Compose`, or another transform of this package.
@@ -245,16 +245,16 @@ def pipeline(
     num_threads: int = 1,
     prefetch_queue_depth: int = 1,
 ) -> Pipeline:
-    """A pipeline that gives what a transform gives for `PIL.Image.open(file).convert("RGB")`.
+    """A pipeline that returns what a transform returns for `PIL.Image.open(file).convert("RGB")`.
 
     Its input is called `images`, its output `output`.
 
     Args:
         transform: a `Compose`, or another transform of this package.
-        batch_size: the most images at a time.
-        encoded: the input is files (JPEG, PNG and so on); else images of uint8, of layout HWC, in RGB.
-        orientation: files are turned upright as their Exif data says, which PIL leaves to `ImageOps.exif_transpose`.
-        device_id: the GPU that transforms what the host has decoded, to the same values; None: the host does.
+        batch_size: the largest number of images at a time.
+        encoded: the input is files (JPEG, PNG and so on); otherwise RGB images of uint8, of layout HWC.
+        orientation: turn files upright as their Exif data says, which PIL leaves to `ImageOps.exif_transpose`.
+        device_id: the GPU that transforms what the host has decoded, with the same values; None: the host transforms it.
         num_threads, prefetch_queue_depth: of the pipeline.
 
     Raises:
@@ -280,13 +280,13 @@ def pipeline(
 def export(
     transform: v2.Transform, model: str | Path, *, batch_size: int = _BATCH, orientation: bool = False, version: int = 1
 ) -> list[Path]:
-    """Writes a model for Triton that takes encoded images and answers with what a transform gives.
+    """Writes a model for Triton that takes encoded images and answers with what a transform returns.
 
     Args:
         transform: a `Compose`, or another transform of this package.
         model: the folder to write, e.g. ``model_repository/preprocess``; its name is the model's.
         batch_size: the model's largest batch.
-        orientation: files are turned upright as their Exif data says.
+        orientation: turn files upright as their Exif data says.
         version: of the model.
 
     Returns:

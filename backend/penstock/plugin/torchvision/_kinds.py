@@ -1,4 +1,4 @@
-"""What a sample holds, and which function is for which of it."""
+"""The kinds of values in a sample, and the function for each."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ def function_for(name: str, *kinds: str) -> Callable[[Function], Function]:
 
 
 def call(name: str, value: Leaf, *args: object, or_pass: bool = False, **kwargs: object) -> Leaf:
-    """What the function ``name`` makes of a value.
+    """Applies the function ``name`` to a value.
 
     Args:
         name: of a function of `torchvision.transforms.v2.functional`.
         value: an image, a tensor, or what else a sample holds.
-        or_pass: what there is no function for is returned as it is.
+        or_pass: return a value unchanged if there is no function for it.
 
     Raises:
         TypeError: there is no function for it.
@@ -98,7 +98,7 @@ def _plain(value: Tensor) -> Tensor:
 
 
 class Boxes:
-    """What bounding boxes say of themselves.
+    """What bounding boxes say about themselves.
 
     Attributes:
         kind, format: the format as they tell it, and its name: `XYXY`, `XYWH` or `CXCYWH`.
@@ -158,14 +158,14 @@ def dimensions_of(value: Leaf) -> tuple[int, int, int]:
 
 
 def released(value: Leaf) -> Leaf:
-    """Pixels, or several, as what they were given as."""
+    """Pixels, or several, in the form in which they were given."""
     if isinstance(value, tuple):
         return tuple(map(released, value))
     return value.released() if isinstance(value, Pixels) else value
 
 
 def leaves_of(sample: Nested) -> tuple[list[Leaf], Callable[[list[Leaf]], Nested]]:
-    """All values of a sample of nested containers, and a function that puts others in their places."""
+    """All values of a sample of nested containers, and a function that puts others in their place."""
     leaves: list[Leaf] = []
     rebuild = _walk(sample, leaves)
 

@@ -21,7 +21,7 @@ from penstock.plugin.torchvision._settings import (
 )
 from penstock.plugin.torchvision._typing import Corners, Fill, Floats, Interpolation, Size, Tensor
 
-# Pillow has one nearest, and torchvision takes it for both of its own.
+# Pillow has one nearest filter, which torchvision uses for both of its own.
 _NAMES = {"nearest-exact": "nearest"}
 _CORNERS = 4
 
@@ -142,7 +142,7 @@ def _affine(
 
 
 def shears_of(shear: Floats) -> list[float]:
-    """Along x and along y, of one number or two."""
+    """Values along x and y, from one number or two."""
     if isinstance(shear, (int, float)):
         return [float(shear), 0.0]
     angles = [float(angle) for angle in shear]
@@ -178,10 +178,10 @@ def _perspective(
 def perspective_terms(
     startpoints: Corners | None, endpoints: Corners | None, coefficients: Sequence[float] | None
 ) -> list[float]:
-    """The eight terms of a perspective, given, or by which the ``endpoints`` come from the ``startpoints``.
+    """The eight coefficients of a perspective: those given, or those that map ``endpoints`` to ``startpoints``.
 
     Raises:
-        ValueError: both are given, or neither, or there are not so many.
+        ValueError: both are given, or neither, or their number is wrong.
     """
     if (coefficients is None) == (startpoints is None or endpoints is None):
         raise ValueError("Either `coefficients` are given, or `startpoints` and `endpoints`")
@@ -249,13 +249,13 @@ def _compressed(image: Pixels, quality: int) -> Pixels:
 def tensor_of(image: Pixels) -> Tensor:
     """A tensor (C, H, W) of uint8 of its own memory."""
     array = image.array
-    # What is resized belongs to nobody else.
+    # A resized image belongs to nobody else.
     shared = image.plan is None
     return torch().from_numpy(array.copy() if shared else array).permute(2, 0, 1)
 
 
 def through_tensor(name: str, function: Callable[..., Tensor]) -> None:
-    """Declares that images of PIL are tensors to a function, and images again afterwards."""
+    """Declares a function of tensors for PIL images, which are converted to tensors and back."""
 
     @function_for(name, "pixels")
     def _(image: Pixels, *args: object, **kwargs: object) -> Pixels:

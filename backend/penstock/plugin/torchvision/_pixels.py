@@ -1,4 +1,4 @@
-"""PIL's images, and arrays like them, as transforms hold them: pixels, resized when they are looked at."""
+"""PIL images, and arrays like them, as transforms hold them: pixels, resized when they are needed."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class Pixels:
         return Pixels(source, plan, None, self.as_array, self._flat and source.shape[2] == 1)
 
     def given(self, array: np.ndarray) -> Pixels:
-        """Another image that is given back as this one would be."""
+        """Another image, returned in the form in which this one was given."""
         return self._made(array)
 
     def resized(self, height: int, width: int, kind: str) -> Pixels:

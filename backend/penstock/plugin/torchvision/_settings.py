@@ -86,7 +86,7 @@ def angles_of(value: Floats, name: str, counts: Sequence[int] = (2,)) -> list[fl
 
 
 def several(value: Sequence[_Part], name: str, counts: Sequence[int] = (2,)) -> Sequence[_Part]:
-    """A sequence of so many.
+    """A sequence of this length.
 
     Raises:
         TypeError, ValueError: it isn't.

@@ -1,4 +1,4 @@
-"""Tensors that say what they are: torchvision's own classes where it is installed, or else classes like them."""
+"""Tensors that say what they are: torchvision's own classes where it is installed, or else equivalent classes."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def classes() -> ModuleType:
 
 
 def _defined() -> ModuleType:
-    """Classes as torchvision has them, made of PyTorch's tensors."""
+    """Classes like torchvision's, derived from PyTorch's tensors."""
     base = torch().Tensor
 
     class TVTensor(base):  # type: ignore[misc, valid-type]
-        """A tensor that says what it holds; what operations make of it does not."""
+        """A tensor that says what it holds; results of operations on it do not."""
 
         _said: tuple[str, ...] = ()
 

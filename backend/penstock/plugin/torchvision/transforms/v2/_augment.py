@@ -25,14 +25,14 @@ _IMAGES = ("tensor", "image", "video")
 
 
 class RandomErasing(RandomlyApplied):
-    """A random region overwritten, with a probability. It needs PyTorch.
+    """Overwrites a random region, with a probability. Needs PyTorch.
 
     Args:
         p: the probability.
         scale: the region's share of the area, from and to.
         ratio: its height over its width, from and to.
-        value: one, one for each channel, or `random`: noise.
-        inplace: the tensor itself is changed.
+        value: one number, one for each channel, or `random` for noise.
+        inplace: change the tensor itself.
     """
 
     function = "erase"
@@ -85,7 +85,7 @@ class RandomErasing(RandomlyApplied):
 
 
 class _Mixing(OwnTransform):
-    """Mixes the images of a batch with their predecessors, and the labels accordingly. It needs PyTorch.
+    """Mixes the images of a batch with their predecessors, and the labels accordingly. Needs PyTorch.
 
     Args:
         alpha: of the distribution of the shares.
@@ -160,7 +160,7 @@ def _mixture(values: Tensor, share: float) -> Tensor:
 
 
 class MixUp(_Mixing):
-    """Sums of images and their predecessors."""
+    """Adds images to their predecessors."""
 
     def make_params(self, flat_inputs: list[Leaf]) -> Params:
         return {"share": self._share()}
@@ -170,7 +170,7 @@ class MixUp(_Mixing):
 
 
 class CutMix(_Mixing):
-    """Images with a region of their predecessors."""
+    """Replaces a region of each image by that of its predecessor."""
 
     def make_params(self, flat_inputs: list[Leaf]) -> Params:
         share = self._share()
@@ -190,7 +190,7 @@ class CutMix(_Mixing):
 
 
 class JPEG(Applied):
-    """Compressed and decoded.
+    """Compresses images as JPEG, and decodes them again.
 
     Args:
         quality: from 1 to 100, or the range that it is drawn from.

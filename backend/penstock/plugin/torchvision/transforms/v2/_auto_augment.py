@@ -24,7 +24,7 @@ _PARAMETER_MAX = 10
 
 
 class AutoAugmentPolicy(enum.Enum):
-    """Which data a policy was found for."""
+    """The data set for which a policy was found."""
 
     IMAGENET = "imagenet"
     CIFAR10 = "cifar10"
@@ -204,7 +204,7 @@ class AutomaticAugmentation(OwnTransform):
 
     Args:
         interpolation: `nearest`, `bilinear`, and of PIL's images `bicubic`.
-        fill: of what comes from outside; as of `Pad`.
+        fill: for pixels from outside the image; as of `Pad`.
     """
 
     def __init__(self, interpolation: Interpolation = "nearest", fill: Fills = None) -> None:
@@ -230,12 +230,12 @@ class AutomaticAugmentation(OwnTransform):
         return rebuilt(leaves)
 
     def applied(self, image: Leaf, name: str, magnitude: float) -> Leaf:
-        """What one augmentation makes of an image."""
+        """Applies one augmentation to an image."""
         how = {"interpolation": self.interpolation, "fill": fill_for(self._fill, image)}
         return _AUGMENTATIONS[name](image, magnitude, **how)
 
     def drawn(self, image: Leaf, space: Space, bins: int, extents: tuple[int, int], level: Callable[[], int]) -> Leaf:
-        """What a random one makes of it, whose magnitude has the number that ``level`` gives."""
+        """Applies a random augmentation, with the magnitude whose number ``level`` returns."""
         name = list(space)[numbers().below(0, len(space))]
         return self.applied(image, name, _magnitude(space[name], bins, extents, level))
 
@@ -248,7 +248,7 @@ def _magnitude(known: _Range | None, bins: int, extents: tuple[int, int], level:
 
 
 class AutoAugment(AutomaticAugmentation):
-    """A random pair of a learned policy.
+    """Applies a random pair of augmentations from a learned policy.
 
     Args:
         policy: of `AutoAugmentPolicy`.
@@ -279,7 +279,7 @@ class AutoAugment(AutomaticAugmentation):
 
 
 class RandAugment(AutomaticAugmentation):
-    """Some random augmentations of one magnitude.
+    """Applies some random augmentations of one magnitude.
 
     Args:
         num_ops: how many.
@@ -309,7 +309,7 @@ class RandAugment(AutomaticAugmentation):
 
 
 class TrivialAugmentWide(AutomaticAugmentation):
-    """One random augmentation of a random magnitude.
+    """Applies one random augmentation, of a random magnitude.
 
     Args:
         num_magnitude_bins: how many there are.
@@ -328,14 +328,14 @@ class TrivialAugmentWide(AutomaticAugmentation):
 
 
 class AugMix(AutomaticAugmentation):
-    """Chains of random augmentations, mixed with each other and with the image. It needs PyTorch.
+    """Mixes chains of random augmentations with each other and with the image. Needs PyTorch.
 
     Args:
         severity: the largest number of a magnitude, of 10.
         mixture_width: how many chains.
         chain_depth: how long; negative: 1 to 3, random.
         alpha: of the distributions of the shares.
-        all_ops: also those that change brightness, colours, contrast and sharpness.
+        all_ops: include those that change brightness, colours, contrast and sharpness.
         interpolation, fill: of warps.
     """
 

@@ -17,7 +17,7 @@ _FACTORS = ("brightness", "contrast", "saturation", "hue")
 
 
 class Grayscale(Applied):
-    """Images without colours.
+    """Removes the colours.
 
     Args:
         num_output_channels: 1, or 3 equal ones.
@@ -33,7 +33,7 @@ class Grayscale(Applied):
 
 
 class RandomGrayscale(RandomlyApplied):
-    """Images without colours, of as many channels as before, with a probability."""
+    """Removes the colours but keeps the number of channels, with a probability."""
 
     function = "rgb_to_grayscale"
 
@@ -45,17 +45,17 @@ class RandomGrayscale(RandomlyApplied):
 
 
 class RGB(Applied):
-    """Images of three channels."""
+    """Converts images to three channels."""
 
     function = "grayscale_to_rgb"
 
 
 class ColorJitter(OwnTransform):
-    """Brightness, contrast, saturation and hue multiplied by random factors (the hue: turned), in any order.
+    """Multiplies brightness, contrast and saturation by random factors, and turns the hue, in random order.
 
     Args:
         brightness, contrast, saturation: a number x for factors from 1 - x to 1 + x, or the range.
-        hue: a number up to 0.5, a half circle, or a range within [-0.5, 0.5].
+        hue: a number up to 0.5 (half a circle), or a range within [-0.5, 0.5].
     """
 
     def __init__(
@@ -107,7 +107,7 @@ def _range(value: Floats | None, name: str) -> tuple[float, float] | None:
 
 
 class RandomChannelPermutation(Applied):
-    """The channels in any order."""
+    """Permutes the channels at random."""
 
     function = "permute_channels"
 
@@ -116,7 +116,7 @@ class RandomChannelPermutation(Applied):
 
 
 class RandomPhotometricDistort(OwnTransform):
-    """The distortions that the detector SSD was trained with, each with a probability.
+    """Applies the distortions that the detector SSD was trained with, each with a probability.
 
     Args:
         brightness, contrast, saturation, hue: ranges of the factors.
@@ -156,25 +156,25 @@ class RandomPhotometricDistort(OwnTransform):
 
 
 class RandomEqualize(RandomlyApplied):
-    """Histograms levelled, with a probability."""
+    """Equalizes the histogram, with a probability."""
 
     function = "equalize"
 
 
 class RandomInvert(RandomlyApplied):
-    """Negatives, with a probability."""
+    """Inverts the image, with a probability."""
 
     function = "invert"
 
 
 class RandomAutocontrast(RandomlyApplied):
-    """The range of each channel stretched, with a probability."""
+    """Stretches each channel to its full range, with a probability."""
 
     function = "autocontrast"
 
 
 class RandomPosterize(RandomlyApplied):
-    """The upper ``bits`` alone, with a probability."""
+    """Keeps only the upper ``bits`` of each value, with a probability."""
 
     function = "posterize"
 
@@ -187,7 +187,7 @@ class RandomPosterize(RandomlyApplied):
 
 
 class RandomSolarize(RandomlyApplied):
-    """What is at least ``threshold``, inverted, with a probability."""
+    """Inverts values of at least ``threshold``, with a probability."""
 
     function = "solarize"
 
@@ -200,7 +200,7 @@ class RandomSolarize(RandomlyApplied):
 
 
 class RandomAdjustSharpness(RandomlyApplied):
-    """Sharper by a factor, or softer if it is below 1, with a probability."""
+    """Sharpens by a factor, or softens if it is below 1, with a probability."""
 
     function = "adjust_sharpness"
 

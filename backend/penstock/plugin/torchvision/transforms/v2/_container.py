@@ -34,7 +34,7 @@ def _released(sample: Nested) -> Nested:
 
 
 def _applied(step: Function, sample: Nested, several: bool) -> Nested:
-    """What a transform makes of a sample that is held."""
+    """Applies a transform to a sample that is held."""
     if isinstance(step, Container):
         return step.run(sample, several)
     if isinstance(step, Transform) and step.takes_pixels:
@@ -66,7 +66,7 @@ class Container(OwnTransform):
         return sample
 
     def chosen(self) -> Sequence[Function]:
-        """What is applied this time, in order."""
+        """The transforms to apply this time, in order."""
         raise NotImplementedError
 
     def extra_repr(self) -> str:
@@ -74,13 +74,13 @@ class Container(OwnTransform):
 
 
 class Compose(Container):
-    """One transform after another.
+    """Applies one transform after another.
 
-    PIL's images stay arrays in between, what is cropped after it is resized is not computed elsewhere, and conversion to a
-    tensor with normalization is one table.
+    PIL images stay arrays between the steps. Of an image that is resized and then cropped, only the crop is computed, and
+    conversion to a tensor together with normalization is one table lookup.
 
     Args:
-        transforms: these, others of torchvision's, or any callables.
+        transforms: those of this package, torchvision's, or any callables.
 
     Example:
         >>> from penstock.plugin.torchvision.transforms import v2
@@ -96,7 +96,7 @@ class Compose(Container):
 
 
 class RandomApply(Container):
-    """All of them, with a probability.
+    """Applies all transforms, with a probability.
 
     Args:
         transforms: callables.
@@ -112,7 +112,7 @@ class RandomApply(Container):
 
 
 class RandomChoice(Container):
-    """One of them.
+    """Applies one of the transforms, chosen at random.
 
     Args:
         transforms: callables.
@@ -131,7 +131,7 @@ class RandomChoice(Container):
 
 
 class RandomOrder(Container):
-    """All of them, in any order.
+    """Applies all transforms, in random order.
 
     Args:
         transforms: callables.

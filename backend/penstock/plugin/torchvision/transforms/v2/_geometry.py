@@ -14,19 +14,19 @@ from penstock.plugin.torchvision.transforms.v2._transform import Applied, Random
 
 
 class RandomHorizontalFlip(RandomlyApplied):
-    """Left to right, with a probability."""
+    """Mirrors left to right, with a probability."""
 
     function = "horizontal_flip"
 
 
 class RandomVerticalFlip(RandomlyApplied):
-    """Upside down, with a probability."""
+    """Turns upside down, with a probability."""
 
     function = "vertical_flip"
 
 
 class Resize(Applied):
-    """Another size.
+    """Resizes the image.
 
     Args:
         size: height and width, or the shorter side, or None: ``max_size`` is the longer one.
@@ -64,7 +64,7 @@ class Resize(Applied):
 
 
 class CenterCrop(Applied):
-    """The middle; a smaller image is padded with black.
+    """Crops the middle; a smaller image is padded with black.
 
     Args:
         size: height and width, or both in one.
@@ -80,7 +80,7 @@ class CenterCrop(Applied):
 
 
 class FiveCrop(Applied):
-    """A tuple of the four corners and the middle.
+    """Crops the four corners and the middle, as a tuple.
 
     Args:
         size: height and width of each, or both in one.
@@ -100,11 +100,11 @@ class FiveCrop(Applied):
 
 
 class TenCrop(FiveCrop):
-    """The same, and of the mirrored image.
+    """Crops the same regions as `FiveCrop`, from the image and from its mirror image.
 
     Args:
         size: as of `FiveCrop`.
-        vertical_flip: it is upside down, and not left to right.
+        vertical_flip: mirror it upside down instead of left to right.
     """
 
     function = "ten_crop"
@@ -129,7 +129,7 @@ def check_padding_mode(mode: str) -> str:
 
 
 class Pad(Applied):
-    """A border on each side.
+    """Adds a border on each side.
 
     Args:
         padding: one number, two (left and right, top and bottom), or four (left, top, right, bottom).
@@ -154,7 +154,7 @@ class Pad(Applied):
 
 
 class RandomZoomOut(RandomlyApplied):
-    """The image somewhere on a larger canvas, with a probability.
+    """Puts the image somewhere on a larger canvas, with a probability.
 
     Args:
         fill: around it; as of `Pad`.
@@ -186,7 +186,7 @@ class RandomZoomOut(RandomlyApplied):
 
 
 class ScaleJitter(Applied):
-    """A random size, relative to what fits into a target.
+    """Resizes to a random size, relative to what fits into a target.
 
     Args:
         target_size: height and width.
@@ -218,7 +218,7 @@ class ScaleJitter(Applied):
 
 
 class RandomShortestSize(ScaleJitter):
-    """A shorter side drawn from some.
+    """Resizes the shorter side to one of several sizes, drawn at random.
 
     Args:
         min_size: of the shorter side: one, or some to draw from.
@@ -246,7 +246,7 @@ class RandomShortestSize(ScaleJitter):
 
 
 class RandomResize(ScaleJitter):
-    """A shorter side from ``min_size`` to below ``max_size``.
+    """Resizes the shorter side to a random size from ``min_size`` to below ``max_size``.
 
     Args:
         min_size, max_size: of the shorter side.

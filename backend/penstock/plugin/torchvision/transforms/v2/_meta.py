@@ -8,7 +8,7 @@ from penstock.plugin.torchvision.transforms.v2._transform import OwnTransform
 
 
 class ConvertBoundingBoxFormat(OwnTransform):
-    """Boxes of another format.
+    """Converts boxes to another format.
 
     Args:
         format: `XYXY`, `XYWH` or `CXCYWH`, or a `BoundingBoxFormat`.
@@ -24,7 +24,7 @@ class ConvertBoundingBoxFormat(OwnTransform):
 
 
 class ClampBoundingBoxes(OwnTransform):
-    """Boxes cut off at the borders.
+    """Clips boxes at the borders.
 
     Args:
         clamping_mode: `soft` or `hard`, which are one for boxes that are not rotated, `auto`: the boxes' own, or None.
@@ -40,7 +40,7 @@ class ClampBoundingBoxes(OwnTransform):
 
 
 class ClampKeyPoints(OwnTransform):
-    """Points moved into the image."""
+    """Moves points into the image."""
 
     kinds = frozenset({"points"})
 
@@ -49,7 +49,7 @@ class ClampKeyPoints(OwnTransform):
 
 
 class SetClampingMode(OwnTransform):
-    """Boxes that later transforms clamp so.
+    """Sets how later transforms clamp boxes.
 
     Args:
         clamping_mode: `soft`, `hard` or None.

@@ -20,18 +20,18 @@ LabelsGetter: TypeAlias = str | Function | None
 
 
 class Identity(OwnTransform):
-    """The sample as it is."""
+    """Returns the sample unchanged."""
 
     def transform(self, inpt: Leaf, params: Params) -> Leaf:
         return inpt
 
 
 class Lambda(Transform):
-    """A function of your own.
+    """Applies a function of your own.
 
     Args:
         lambd: takes one value of the sample.
-        types: it is called for those alone.
+        types: the only types that it is called for.
     """
 
     def __init__(self, lambd: Function, *types: type) -> None:
@@ -50,7 +50,7 @@ class Lambda(Transform):
 
 
 class LinearTransformation(OwnTransform):
-    """The values of an image as a vector, less a mean, times a matrix.
+    """Multiplies an image, as a vector minus a mean, by a matrix.
 
     Args:
         transformation_matrix: of n x n, where n is C * H * W.
@@ -89,11 +89,11 @@ def _refuse_pixels(transform: Transform, leaves: list[Leaf]) -> None:
 
 
 class Normalize(Applied):
-    """``(x - mean) / std`` for each channel of floats.
+    """Computes ``(x - mean) / std`` for each channel of floats.
 
     Args:
         mean, std: of each channel.
-        inplace: the tensor itself is changed.
+        inplace: change the tensor itself.
     """
 
     function = "normalize"
@@ -110,7 +110,7 @@ class Normalize(Applied):
 
 
 class GaussianBlur(Applied):
-    """A Gaussian filter. Of PIL's images it needs PyTorch.
+    """Blurs with a Gaussian filter. PIL images need PyTorch.
 
     Args:
         kernel_size: odd; across and down, or both in one.
@@ -133,11 +133,11 @@ class GaussianBlur(Applied):
 
 
 class GaussianNoise(Applied):
-    """Normally distributed noise.
+    """Adds normally distributed noise.
 
     Args:
         mean, sigma: of the noise, where white is 1.
-        clip: values stay from black to white.
+        clip: keep values between black and white.
     """
 
     function = "gaussian_noise"
@@ -150,12 +150,12 @@ class GaussianNoise(Applied):
 
 
 class ToDtype(OwnTransform):
-    """Another type.
+    """Converts to another type.
 
     Args:
         dtype: of images, e.g. `torch.float32` or "float32"; or a dictionary by type, `others` for those not named, None: as
             they are.
-        scale: white stays white.
+        scale: scale values, so that white stays white.
     """
 
     kinds = frozenset({"tensor", "image", "video", "mask", "boxes", "points"})
@@ -182,10 +182,10 @@ class ToDtype(OwnTransform):
 
 
 class ConvertImageDtype(OwnTransform):
-    """Another type, where white stays white.
+    """Converts to another type, scaling values so that white stays white.
 
     Args:
-        dtype: of PyTorch's, or its name; float32 by default.
+        dtype: a type of PyTorch, or its name; float32 by default.
     """
 
     kinds = frozenset({"tensor", "image", "video", "mask", "boxes", "points"})
@@ -218,7 +218,7 @@ def _no_labels(sample: Nested) -> None:
 
 
 def _labels(sample: Nested) -> Nested:
-    """What is called `labels`, or has `label` in its name, in a dictionary, or in the second of several."""
+    """The value called `labels`, or with `label` in its name, in a dictionary, or in the second of several values."""
     sample = sample[1] if isinstance(sample, (tuple, list)) else sample
     if kind_of(sample) == "tensor":
         return sample
@@ -232,7 +232,7 @@ def _labels(sample: Nested) -> Nested:
 
 
 class _Sanitizing(OwnTransform):
-    """Leaves out what is not sound, and its labels."""
+    """Removes invalid rows, and their labels."""
 
     takes_pixels = True
     kind = ""
@@ -243,7 +243,7 @@ class _Sanitizing(OwnTransform):
         self._labels_of = labels_of(labels_getter)
 
     def sound(self, values: Tensor) -> Tensor:
-        """Which rows stay."""
+        """Which rows to keep."""
         raise NotImplementedError
 
     def run(self, sample: Nested) -> Nested:
@@ -273,11 +273,11 @@ class _Sanitizing(OwnTransform):
 
 
 class SanitizeBoundingBoxes(_Sanitizing):
-    """Leaves out boxes that are too small or beyond the image, and their labels and masks.
+    """Removes boxes that are too small or outside the image, and their labels and masks.
 
     Args:
         min_size, min_area: of sides and area, at least 1.
-        labels_getter: finds the labels, or tensors that belong to the boxes, in a sample; by default what is called so.
+        labels_getter: finds the labels, or tensors that belong to the boxes, in a sample; by default the value with that name.
     """
 
     kind = "boxes"
@@ -298,7 +298,7 @@ class SanitizeBoundingBoxes(_Sanitizing):
 
 
 class SanitizeKeyPoints(_Sanitizing):
-    """Leaves out points beyond the image, and their labels.
+    """Removes points outside the image, and their labels.
 
     Args:
         labels_getter: as of `SanitizeBoundingBoxes`.
@@ -316,7 +316,7 @@ class SanitizeKeyPoints(_Sanitizing):
 
 
 class UniformTemporalSubsample(Applied):
-    """So many frames of a video, at equal distances.
+    """Picks frames of a video, at equal distances.
 
     Args:
         num_samples: how many.

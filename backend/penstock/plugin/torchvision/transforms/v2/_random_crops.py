@@ -19,7 +19,7 @@ _TRIALS = 10
 
 
 class RandomResizedCrop(Applied):
-    """A random region, resized.
+    """Crops a random region, and resizes it.
 
     Args:
         size: height and width of the result, or both in one.
@@ -74,12 +74,12 @@ def _rising(bounds: Sequence[float], name: str) -> Sequence[float]:
 
 
 class RandomCrop(Applied):
-    """A random region.
+    """Crops a random region.
 
     Args:
         size: height and width, or both in one.
-        padding: before that; as of `Pad`.
-        pad_if_needed: smaller images are padded on both sides.
+        padding: added first; as of `Pad`.
+        pad_if_needed: pad smaller images on both sides.
         fill, padding_mode: as of `Pad`.
     """
 
@@ -131,7 +131,7 @@ class RandomCrop(Applied):
 
 
 class RandomIoUCrop(Applied):
-    """A random region that covers a box by at least a random share, as the detector SSD was trained.
+    """Crops a random region that covers a box by at least a random share, as SSD's training does.
 
     Args:
         min_scale, max_scale: of the region's sides.

@@ -20,8 +20,8 @@ EVERYTHING = frozenset({"pixels", "tensor", "image", "video", "mask", "boxes", "
 class Transform:
     """A transform of samples: an image alone, or any nested containers that hold some.
 
-    One of your own overrides :meth:`make_params` and :meth:`transform`. Without an image of PIL, or a `tv_tensors.Image` or
-    `Video`, the first tensor is the image; an array of uint8 (H, W, C) is one where it is the whole sample.
+    To write your own, override :meth:`make_params` and :meth:`transform`. If there is no PIL image, `tv_tensors.Image` or
+    `Video`, the first tensor is the image. An array of uint8 (H, W, C) is an image only if it is the whole sample.
     """
 
     kinds: ClassVar[frozenset[str]] = EVERYTHING
@@ -31,14 +31,14 @@ class Transform:
     """Whether :meth:`transform` knows images as `Compose` holds them between its transforms."""
 
     def check_inputs(self, flat_inputs: list[Leaf]) -> None:
-        """Raises an error if the sample is none for it."""
+        """Raises an error if the transform does not take the sample."""
 
     def make_params(self, flat_inputs: list[Leaf]) -> Params:
-        """The parameters for one sample: what is random is drawn here."""
+        """The parameters for one sample; random ones are drawn here."""
         return {}
 
     def transform(self, inpt: Leaf, params: Params) -> Leaf:
-        """What becomes of one value of the sample."""
+        """Transforms one value of the sample."""
         raise NotImplementedError(f"{type(self).__name__} does not say what it does: it has no `transform`")
 
     def __call__(self, *inputs: Nested) -> Nested:
@@ -60,7 +60,7 @@ class Transform:
         return rebuilt([self.transform(leaf, params) if want else leaf for leaf, want in zip(leaves, wanted)])
 
     def applies(self) -> bool:
-        """Whether it does something this time."""
+        """Whether it applies this time."""
         return True
 
     def wanted(self, leaves: list[Leaf]) -> list[bool]:
@@ -78,7 +78,7 @@ class Transform:
         ]
 
     def call(self, name: str, inpt: Leaf, *args: object, **kwargs: object) -> Leaf:
-        """What a function of `functional` makes of a value; what it is not for is handed on."""
+        """Applies a function of `functional` to a value; values that it does not take are returned unchanged."""
         return call(name, inpt, *args, or_pass=True, **kwargs)
 
     def extra_repr(self) -> str:

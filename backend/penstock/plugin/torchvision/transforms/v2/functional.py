@@ -1,7 +1,7 @@
-"""What transforms do, as functions: `torchvision.transforms.v2.functional`.
+"""The transforms as functions: `torchvision.transforms.v2.functional`.
 
-Each takes an image of PIL, an array of uint8 (H, W, C), a tensor (..., C, H, W), or a tensor that says what it is; what it
-does with images, it does with what belongs to them: boxes, points and masks.
+Each takes a PIL image, an array of uint8 (H, W, C), a tensor (..., C, H, W), or one of the `tv_tensors`. Boxes, points and masks are
+transformed along with their images.
 """
 
 from __future__ import annotations
@@ -97,32 +97,32 @@ __all__ = [
 
 
 def adjust_brightness(inpt: Sample, brightness_factor: float) -> Sample:
-    """Brighter by a factor, or darker if it is below 1."""
+    """Brightens by a factor, or darkens if it is below 1."""
     return call("adjust_brightness", inpt, brightness_factor=brightness_factor)
 
 
 def adjust_contrast(inpt: Sample, contrast_factor: float) -> Sample:
-    """More contrast by a factor, or less if it is below 1."""
+    """Raises the contrast by a factor, or lowers it if the factor is below 1."""
     return call("adjust_contrast", inpt, contrast_factor=contrast_factor)
 
 
 def adjust_gamma(inpt: Sample, gamma: float, gain: float = 1.0) -> Sample:
-    """``gain * x ** gamma``, where white is 1."""
+    """Computes ``gain * x ** gamma``, where white is 1."""
     return call("adjust_gamma", inpt, gamma=gamma, gain=gain)
 
 
 def adjust_hue(inpt: Sample, hue_factor: float) -> Sample:
-    """The hue turned by a share of a circle, from -0.5 to 0.5."""
+    """Turns the hue by a share of a circle, from -0.5 to 0.5."""
     return call("adjust_hue", inpt, hue_factor=hue_factor)
 
 
 def adjust_saturation(inpt: Sample, saturation_factor: float) -> Sample:
-    """More colour by a factor; 0: none."""
+    """Multiplies the saturation by a factor; 0 removes the colours."""
     return call("adjust_saturation", inpt, saturation_factor=saturation_factor)
 
 
 def adjust_sharpness(inpt: Sample, sharpness_factor: float) -> Sample:
-    """Sharper by a factor, or softer if it is below 1."""
+    """Sharpens by a factor, or softens if it is below 1."""
     return call("adjust_sharpness", inpt, sharpness_factor=sharpness_factor)
 
 
@@ -136,7 +136,7 @@ def affine(
     fill: Fill = None,
     center: Sequence[float] | None = None,
 ) -> Sample:
-    """A rotation, a shear and a scaling about the centre, and a translation; angles in degrees."""
+    """Rotates, shears and scales about the centre, and translates; angles in degrees."""
     return call(
         "affine",
         inpt,
@@ -151,82 +151,82 @@ def affine(
 
 
 def autocontrast(inpt: Sample) -> Sample:
-    """The range of each channel, stretched."""
+    """Stretches each channel to its full range."""
     return call("autocontrast", inpt)
 
 
 def center_crop(inpt: Sample, output_size: Size) -> Sample:
-    """The middle; a smaller image is padded with black."""
+    """Crops the middle; a smaller image is padded with black."""
     return call("center_crop", inpt, output_size=output_size)
 
 
 def crop(inpt: Sample, top: int, left: int, height: int, width: int) -> Sample:
-    """A region, black beyond the image."""
+    """Crops a region, black beyond the image."""
     return call("crop", inpt, top=top, left=left, height=height, width=width)
 
 
 def elastic(inpt: Sample, displacement: Tensor, interpolation: Interpolation = "bilinear", fill: Fill = None) -> Sample:
-    """Each pixel moved by ``displacement`` (1, H, W, 2), in halves of the image."""
+    """Moves each pixel by ``displacement`` (1, H, W, 2), in halves of the image."""
     return call("elastic", inpt, displacement=displacement, interpolation=interpolation, fill=fill)
 
 
 def equalize(inpt: Sample) -> Sample:
-    """The histogram of each channel, levelled."""
+    """Equalizes the histogram of each channel."""
     return call("equalize", inpt)
 
 
 def erase(inpt: Sample, i: int, j: int, h: int, w: int, v: Tensor, inplace: bool = False) -> Sample:
-    """The region at row ``i`` and column ``j`` overwritten with ``v``."""
+    """Overwrites the region at row ``i`` and column ``j`` with ``v``."""
     return call("erase", inpt, i=i, j=j, h=h, w=w, v=v, inplace=inplace)
 
 
 def five_crop(inpt: Sample, size: Size) -> tuple[Sample, ...]:
-    """The four corners and the middle."""
+    """Crops the four corners and the middle."""
     return call("five_crop", inpt, size=size)
 
 
 def gaussian_blur(inpt: Sample, kernel_size: Size, sigma: Floats | None = None) -> Sample:
-    """A Gaussian filter."""
+    """Blurs with a Gaussian filter."""
     return call("gaussian_blur", inpt, kernel_size=kernel_size, sigma=sigma)
 
 
 def gaussian_noise(inpt: Sample, mean: float = 0.0, sigma: float = 0.1, clip: bool = True) -> Sample:
-    """Noise added, where white is 1."""
+    """Adds Gaussian noise, where white is 1."""
     return call("gaussian_noise", inpt, mean=mean, sigma=sigma, clip=clip)
 
 
 def grayscale_to_rgb(inpt: Sample) -> Sample:
-    """Three channels."""
+    """Converts to three channels."""
     return call("grayscale_to_rgb", inpt)
 
 
 def horizontal_flip(inpt: Sample) -> Sample:
-    """Left to right."""
+    """Mirrors left to right."""
     return call("horizontal_flip", inpt)
 
 
 def invert(inpt: Sample) -> Sample:
-    """The negative."""
+    """Inverts the image."""
     return call("invert", inpt)
 
 
 def jpeg(inpt: Sample, quality: int) -> Sample:
-    """Compressed and decoded."""
+    """Compresses as JPEG, and decodes again."""
     return call("jpeg", inpt, quality=quality)
 
 
 def normalize(inpt: Sample, mean: Sequence[float], std: Sequence[float], inplace: bool = False) -> Sample:
-    """``(x - mean) / std`` for each channel."""
+    """Computes ``(x - mean) / std`` for each channel."""
     return call("normalize", inpt, mean=mean, std=std, inplace=inplace)
 
 
 def pad(inpt: Sample, padding: Size, fill: Fill = None, padding_mode: str = "constant") -> Sample:
-    """A border on each side."""
+    """Adds a border on each side."""
     return call("pad", inpt, padding=padding, fill=fill, padding_mode=padding_mode)
 
 
 def permute_channels(inpt: Sample, permutation: Sequence[int]) -> Sample:
-    """The channels in another order."""
+    """Permutes the channels."""
     return call("permute_channels", inpt, permutation=permutation)
 
 
@@ -238,7 +238,7 @@ def perspective(
     fill: Fill = None,
     coefficients: Sequence[float] | None = None,
 ) -> Sample:
-    """A perspective that moves four corners, or that has these coefficients."""
+    """Changes the perspective, so that four corners move, or by these coefficients."""
     return call(
         "perspective",
         inpt,
@@ -251,7 +251,7 @@ def perspective(
 
 
 def posterize(inpt: Sample, bits: int) -> Sample:
-    """The upper bits alone."""
+    """Keeps only the upper bits."""
     return call("posterize", inpt, bits=bits)
 
 
@@ -262,7 +262,7 @@ def resize(
     max_size: int | None = None,
     antialias: bool | None = True,
 ) -> Sample:
-    """Another size: see `Resize`."""
+    """Resizes; see `Resize`."""
     return call("resize", inpt, size=size, interpolation=interpolation, max_size=max_size, antialias=antialias)
 
 
@@ -276,7 +276,7 @@ def resized_crop(
     interpolation: Interpolation = "bilinear",
     antialias: bool | None = True,
 ) -> Sample:
-    """A region, resized."""
+    """Crops a region, and resizes it."""
     return call(
         "resized_crop",
         inpt,
@@ -291,7 +291,7 @@ def resized_crop(
 
 
 def rgb_to_grayscale(inpt: Sample, num_output_channels: int = 1) -> Sample:
-    """Without colours."""
+    """Removes the colours."""
     return call("rgb_to_grayscale", inpt, num_output_channels=num_output_channels)
 
 
@@ -303,32 +303,32 @@ def rotate(
     center: Sequence[float] | None = None,
     fill: Fill = None,
 ) -> Sample:
-    """A rotation, counter-clockwise, in degrees."""
+    """Rotates counter-clockwise, by degrees."""
     return call("rotate", inpt, angle=angle, interpolation=interpolation, expand=expand, center=center, fill=fill)
 
 
 def solarize(inpt: Sample, threshold: float) -> Sample:
-    """What is at least the threshold, inverted."""
+    """Inverts values of at least the threshold."""
     return call("solarize", inpt, threshold=threshold)
 
 
 def ten_crop(inpt: Sample, size: Size, vertical_flip: bool = False) -> tuple[Sample, ...]:
-    """The four corners and the middle, and those of the mirrored image."""
+    """Crops the four corners and the middle, also from the mirror image."""
     return call("ten_crop", inpt, size=size, vertical_flip=vertical_flip)
 
 
 def to_dtype(inpt: Sample, dtype: DType | None = None, scale: bool = False) -> Sample:
-    """Another type, float32 by default; with ``scale`` white stays white."""
+    """Converts to another type, float32 by default; with ``scale`` white stays white."""
     return call("to_dtype", inpt, dtype=dtype, scale=scale)
 
 
 def uniform_temporal_subsample(inpt: Sample, num_samples: int) -> Sample:
-    """So many frames of a video, at equal distances."""
+    """Picks frames of a video, at equal distances."""
     return call("uniform_temporal_subsample", inpt, num_samples=num_samples)
 
 
 def vertical_flip(inpt: Sample) -> Sample:
-    """Upside down."""
+    """Turns upside down."""
     return call("vertical_flip", inpt)
 
 
@@ -339,7 +339,7 @@ elastic_transform = elastic
 
 
 def is_pure_tensor(inpt: object) -> bool:
-    """Whether it is a tensor that does not say what it is."""
+    """Whether it is a tensor that is not a `tv_tensors` class."""
     return kind_of(inpt) == "tensor"
 
 
@@ -349,7 +349,7 @@ def get_size(inpt: object) -> list[int]:
 
 
 def get_image_size(inpt: object) -> list[int]:
-    """Width and height. Deprecated: `get_size` gives height and width."""
+    """Width and height. Deprecated: `get_size` returns height and width."""
     warnings.warn("`get_image_size` is deprecated: `get_size` gives height and width", stacklevel=2)
     return list(size_of(inpt))[::-1]
 
@@ -373,18 +373,18 @@ def get_num_frames(inpt: Tensor) -> int:
 
 
 def to_tensor(inpt: PilImage | np.ndarray) -> Tensor:
-    """An image of PIL or an array, as floats up to 1. Deprecated: `to_image`, then `to_dtype(..., scale=True)`."""
+    """Converts a PIL image or an array to floats from 0 to 1. Deprecated: use `to_image`, then `to_dtype(..., scale=True)`."""
     warnings.warn("`to_tensor` is deprecated: use `to_image`, then `to_dtype(..., scale=True)`", stacklevel=2)
     return _to_tensor(inpt)
 
 
 def convert_image_dtype(image: Sample, dtype: DType | None = None) -> Sample:
-    """Another type, float32 by default, where white stays white."""
+    """Converts to another type, float32 by default, where white stays white."""
     return call("to_dtype", image, dtype=dtype, scale=True)
 
 
 def _said(inpt: object, given: Sequence[object], name: str) -> bool:
-    """Whether boxes or points say what they belong to; or else it is given.
+    """Whether boxes or points name their image; if not, it has to be given.
 
     Raises:
         ValueError: both, or neither.
@@ -407,7 +407,7 @@ def _wrapped(values: Tensor, like: Tensor, **said: object) -> Tensor:
 def convert_bounding_box_format(
     inpt: Tensor, old_format: BoxFormat | None = None, new_format: BoxFormat | None = None, inplace: bool = False
 ) -> Tensor:
-    """Boxes of another format."""
+    """Converts boxes to another format."""
     if new_format is None:
         raise TypeError("`convert_bounding_box_format` needs a `new_format`")
     if not _said(inpt, [old_format], "convert_bounding_box_format"):
@@ -422,7 +422,7 @@ def convert_bounding_box_format(
 def clamp_bounding_boxes(
     inpt: Tensor, format: BoxFormat | None = None, canvas_size: Canvas | None = None, clamping_mode: str | None = "auto"
 ) -> Tensor:
-    """Boxes cut off at the image's borders."""
+    """Clips boxes at the image's borders."""
     if clamping_mode not in (None, "soft", "hard", "auto"):
         raise ValueError(f"`clamping_mode` must be soft, hard, auto or None. Got: {clamping_mode!r}")
     if not _said(inpt, [format, canvas_size], "clamp_bounding_boxes"):
@@ -436,7 +436,7 @@ def clamp_bounding_boxes(
 
 
 def clamp_keypoints(inpt: Tensor, canvas_size: Canvas | None = None) -> Tensor:
-    """Points moved into the image."""
+    """Moves points into the image."""
     if not _said(inpt, [canvas_size], "clamp_keypoints"):
         assert canvas_size is not None
         return _on_boxes.clamped_points(inpt, canvas_size)
@@ -450,7 +450,7 @@ def sanitize_bounding_boxes(
     min_size: float = 1.0,
     min_area: float = 1.0,
 ) -> tuple[Tensor, Tensor]:
-    """Boxes that are inside and not too small, and which those are."""
+    """Keeps boxes that are inside and not too small; also returns which they are."""
     said = _said(bounding_boxes, [format, canvas_size], "sanitize_bounding_boxes")
     if said:
         told = Boxes(bounding_boxes)
@@ -462,7 +462,7 @@ def sanitize_bounding_boxes(
 
 
 def sanitize_keypoints(key_points: Tensor, canvas_size: Canvas | None = None) -> tuple[Tensor, Tensor]:
-    """Points that are inside, and which those are."""
+    """Keeps points that are inside; also returns which they are."""
     said = _said(key_points, [canvas_size], "sanitize_keypoints")
     if said:
         canvas_size = canvas_of(key_points)

@@ -1,0 +1,37 @@
+"""The operations of tensors and batches that operators carry out, such as arithmetic, casts and copies.
+
+:mod:`penstock.dynamic._syntax` implements them. It imports tensors and batches, so these cannot import it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+# The result of a call: a tensor, a batch, or a tuple of them.
+Outcome = Any
+# What programs pass: data of any kind, checked where it is used.
+Given = Any
+
+
+class Operations(Protocol):
+    """Calls operators on tensors and batches."""
+
+    def apply(self, function: str, *operands: object) -> Outcome:
+        """Applies ``function``, a name in the expressions of arithmetic."""
+
+    def call(self, operator: str, inputs: Sequence[object], arguments: dict[str, object], device: object) -> Outcome:
+        """The output of the operator with this schema."""
+
+
+_defined: list[Operations] = []
+
+
+def define(implementation: Operations) -> None:
+    """Sets what carries them out."""
+    _defined[:] = [implementation]
+
+
+def operations() -> Operations:
+    """What carries them out."""
+    return _defined[0]
