@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from broken_batches import check_broken_batches
 from PIL import Image
 
 from penstock import fn, pipeline_def, types
@@ -120,6 +121,10 @@ def test_ordinary_jpegs_are_begun_without_a_look_at_each(other: np.ndarray) -> N
 @pytest.mark.parametrize("arguments", [{"dtype": types.FLOAT}, {"output_type": types.YCbCr}])
 def test_images_to_be_converted_are_looked_at(arguments: dict[str, Any]) -> None:
     assert decoder(**arguments).begin_jpegs(EncodedFiles([saved()])) is None
+
+
+def test_a_thousand_broken_batches_leave_nothing_behind() -> None:
+    check_broken_batches(0, lambda: 0)
 
 
 def test_broken_images_fail_alone() -> None:
