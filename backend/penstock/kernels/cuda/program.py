@@ -33,6 +33,9 @@ _MAX_SEEN = _MAX_PROGRAMS
 _MAX_MISSES, _RETRY_INTERVAL = 64, 8
 _MAX_VALUE_BYTES = 1 << 16
 
+# Of CuPy's arrays.
+_POINTER, _IS_CONTIGUOUS = operator.attrgetter("data.ptr"), operator.attrgetter("flags.c_contiguous")
+
 # Launches one kernel, given the values that differ from run to run.
 _Run = Callable[[Mapping[str, np.generic]], None]
 # An argument, or the address that replaces it.
@@ -116,13 +119,18 @@ class Program:
         """Uninitialized outputs."""
         return [output.allocate() for output in self._outputs]
 
-    def run(self, inputs: Sequence[object], outputs: Sequence[object], values: RunValues) -> None:
-        """Makes all launches on the current stream; ``values`` gives the arguments that differ from earlier batches."""
+    def run(self, inputs: Sequence[int], outputs: Sequence[TensorListGPU], values: RunValues) -> None:
+        """Makes all launches on the current stream.
+
+        Args:
+            inputs: their base addresses.
+            outputs: what to fill.
+            values: gives the arguments that differ from earlier batches.
+        """
         scratch = require_cupy().empty(self._scratch_bytes, np.uint8) if self._scratch_bytes else None
-        bases = self._fixed_bases(0 if scratch is None else scratch.data.ptr)
-        for batch in (*inputs, *outputs):
-            if isinstance(batch, TensorListGPU):
-                bases += _bases_of(batch)
+        bases = [*self._fixed_bases(0 if scratch is None else scratch.data.ptr), *inputs]
+        for batch in outputs:
+            bases += _bases_of(batch)
         key = tuple(bases)
         placement = self._placements.get(key)
         if placement is None:
@@ -192,15 +200,18 @@ class Programs:
             varying: names of the arguments whose values only affect these.
         """
         seldom = self._misses >= _MAX_MISSES and self._misses % _RETRY_INTERVAL
-        workspace.kind = None if seldom or not self._recordable else _kind(workspace, varying)
-        program = self._known.get(workspace.kind)
+        program, bases, workspace.kind = None, [], None
+        if self._recordable and not seldom:
+            bases = _input_bases(workspace)
+            workspace.kind = _kind(workspace, bases, varying)
+            program = self._known.get(workspace.kind)
         if program is None:
             self._misses += 1
             return False
         self._misses = 0
         self._known.move_to_end(workspace.kind)
         workspace.outputs = program.allocate()
-        program.run(workspace.inputs, workspace.outputs, values)
+        program.run(bases, workspace.outputs, values)
         return True
 
     def record(self, workspace: AnyBatch, compute_batch: Callable[[AnyBatch], None], values: RunValues) -> bool:
@@ -218,7 +229,7 @@ class Programs:
             self._misses = 0
         if len(self._known) > _MAX_PROGRAMS:
             self._known.popitem(last=False)
-        program.run(workspace.inputs, workspace.outputs, values)
+        program.run(_input_bases(workspace), workspace.outputs, values)
         return True
 
     def _recurs(self, kind: object) -> bool:
@@ -252,6 +263,15 @@ def _recorded(workspace: AnyBatch, compute_batch: Callable[[AnyBatch], None]) ->
     return Program(recording, outputs)
 
 
+def _input_bases(workspace: Batch) -> list[int]:
+    """The base addresses of all inputs on the GPU."""
+    bases: list[int] = []
+    for batch in workspace.inputs:
+        if isinstance(batch, TensorListGPU):
+            bases += _bases_of(batch)
+    return bases
+
+
 def _bases_of(batch: TensorListGPU) -> list[int]:
     """The base addresses of a batch: one if it is contiguous, otherwise one for each sample."""
     if batch.elements is not None:
@@ -259,11 +279,14 @@ def _bases_of(batch: TensorListGPU) -> list[int]:
     if batch.located is not None:
         addresses: list[int] = launch.addresses_of(batch.located).tolist()
         return addresses
-    return [sample.data.ptr for sample in batch.samples]
+    return list(map(_POINTER, batch.samples))
 
 
-def _kind(workspace: Batch, varying: Collection[str]) -> object:
-    """A key that is equal for batches with the same launches; None if unknown."""
+def _kind(workspace: Batch, bases: Sequence[int], varying: Collection[str]) -> object:
+    """A key that is equal for batches with the same launches; None if unknown. ``bases``: of the inputs."""
+    # Kernels read several elements at a time from addresses with this alignment, which made-up addresses have.
+    if functools.reduce(operator.or_, bases, 0) % ALIGNMENT:
+        return None
     parts: list[Any] = [require_cupy().cuda.get_current_stream().ptr, workspace.batch_size]
     for batch in workspace.inputs:
         parts.append(_described(batch) if isinstance(batch, TensorListGPU) else _value(batch))
@@ -275,10 +298,7 @@ def _kind(workspace: Batch, varying: Collection[str]) -> object:
 def _described(batch: TensorListGPU) -> Any:
     """The types and shapes of a batch on the GPU; None if its samples are not laid out like the placeholders'."""
     scattered = batch.elements is None
-    if scattered and batch.located is None and not all(sample.flags.c_contiguous for sample in batch.samples):
-        return None
-    # Kernels read several elements at a time from addresses with this alignment, which made-up addresses have.
-    if functools.reduce(operator.or_, _bases_of(batch), 0) % ALIGNMENT:
+    if scattered and batch.located is None and not all(map(_IS_CONTIGUOUS, batch.samples)):
         return None
     return batch.dtype, batch.layout(), tuple(batch.shapes), scattered
 
