@@ -31,6 +31,8 @@ PACKAGES = (
     "webdataset",
     "litdata",
 )
+# `git archive` puts the commit here, for machines to which only the files are copied.
+_ARCHIVED_COMMIT = "$Format:%h$"
 Run = Callable[[], Any]
 
 
@@ -127,7 +129,7 @@ def _commit() -> str:
     try:
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
-        return "unknown"
+        return "unknown" if _ARCHIVED_COMMIT.startswith("$") else _ARCHIVED_COMMIT
 
 
 def _processor() -> str:
