@@ -83,6 +83,7 @@ def main() -> None:
     parser.add_argument(
         "--cores", type=int, default=0, help="of the server; the clients have the others (0: both have all)"
     )
+    parser.add_argument("--instances", type=int, default=1, help="of the model")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--model-host", choices=MODEL_HOSTS, default="native")
     parser.add_argument("--images", type=Path, help="a folder of JPEG files")
@@ -94,7 +95,7 @@ def main() -> None:
     keep_to(own)
     spawning = multiprocessing.get_context("spawn")
     with tempfile.TemporaryDirectory() as folder, spawning.Pool(options.processes, keep_to, (others,)) as pool:
-        write_gpu_models(Path(folder))
+        write_gpu_models(Path(folder), options.instances)
         with LocalServer(folder, model_host=options.model_host) as server:
             address = server.grpc_url
             share = options.clients // options.processes
@@ -112,6 +113,7 @@ def main() -> None:
     how = {
         "clients": options.clients,
         "way": options.model_host,
+        "instances": options.instances,
         "server's cores": len(own),
         "clients' cores": len(others),
     }

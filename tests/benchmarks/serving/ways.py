@@ -60,7 +60,7 @@ def normalized(device="gpu"):
 """,
 }
 ON_GPU = """
-instance_group [ { kind: KIND_GPU } ]
+instance_group [ { kind: KIND_GPU count: %d } ]
 parameters { key: "FORCE_CPU_ONLY_INPUT_TENSORS" value: { string_value: "no" } }
 """
 ENSEMBLE = """
@@ -119,16 +119,16 @@ class Case:
         return image_requests_in_shared_memory(server.http_url, self.model, self.images, IMAGE_BYTES)
 
 
-def write_gpu_models(folder: Path) -> None:
+def write_gpu_models(folder: Path, instances: int = 1) -> None:
     """The repository that both ways serve on a GPU."""
     export_model(ROOT / "pipelines" / f"{OURS}.py", folder / OURS)
     with (folder / OURS / "config.pbtxt").open("a") as config:
-        config.write(ON_GPU)
+        config.write(ON_GPU % instances)
     for name, source in STAGES.items():
         (folder / name / "1").mkdir(parents=True)
         header = "from penstock import fn, pipeline_def, types\nfrom penstock.plugin.triton import autoserialize\n\n"
         (folder / name / "1" / "pipeline.py").write_text(header + source)
-        (folder / name / "config.pbtxt").write_text('backend: "penstock"\nmax_batch_size: 64\n' + ON_GPU)
+        (folder / name / "config.pbtxt").write_text('backend: "penstock"\nmax_batch_size: 64\n' + ON_GPU % instances)
     # Encoded images of different lengths come as byte strings.
     with (folder / "pixels" / "config.pbtxt").open("a") as config:
         config.write('input [ { name: "encoded_image" data_type: TYPE_STRING dims: [ 1 ] } ]\n')
