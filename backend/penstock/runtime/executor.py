@@ -138,9 +138,9 @@ class Executor:
             self._run_steps(batch, self.plan.steps[: self.plan.num_prepared])
             for step in () if batch.result.stopped else self.plan.early:
                 self._begin_operator(step, batch)
-        if not self.plan.early:
-            # Now, as work submitted before the batch is taken belongs to later batches.
-            self._mark_ready(batch.result)
+            if self._stream is not None and not self.plan.early:
+                # Now, as work submitted before the batch is taken belongs to later batches.
+                self._record_ready(batch.result, self._stream)
         if not batch.result.stopped:
             batch.result.taken = {name: operator.taken for name, operator in self.input_operators.items()}
         self.iteration += 1
