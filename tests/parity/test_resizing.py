@@ -179,6 +179,24 @@ def test_what_follows_on_a_gpu(with_gpu: None) -> None:
         np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.parametrize("side", range(1, 9))
+def test_crops_whose_start_is_rounded_down(side: int) -> None:
+    """As Pillow's variants of transformers crop: what is smaller than the crop lies lower and further right than above."""
+    image = np.arange(1, side * side * 3 + 1, dtype=np.uint8).reshape(side, side, 3)
+
+    @pipeline_def(batch_size=1, num_threads=1, device_id=None, prefetch_queue_depth=1)
+    def pipeline() -> Any:
+        given = fn.external_source(name="images", layout="HWC")
+        return fn.crop(given, crop=[4, 4], rounding="floor", out_of_bounds_policy="pad", fill_values=[0])
+
+    running = pipeline()
+    (got,) = running.run(images=[image])
+    start = (side - 4) // 2
+    padded = np.pad(image, ((8, 8), (8, 8), (0, 0)))[8 + start : 12 + start, 8 + start : 12 + start]
+    np.testing.assert_array_equal(np.array(got[0]), padded)
+    running.close()
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [

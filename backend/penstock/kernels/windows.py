@@ -74,8 +74,8 @@ def extended_places(anchor: int, extent: int, size: int, policy: str) -> np.ndar
     return np.where(places < size, places, period - repeated - places)
 
 
-ROUNDINGS = ("round", "truncate", "torchvision")
-"""Halves away from zero; towards zero; halves to even, and towards zero where a window begins before the array."""
+ROUNDINGS = ("round", "truncate", "torchvision", "floor")
+"""Halves away from zero; towards zero; halves to even, and towards zero where a window begins before the array; down."""
 
 
 def crop_regions(

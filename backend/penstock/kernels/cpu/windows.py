@@ -45,6 +45,8 @@ def fill_crops(
                 anchor = np.trunc(anchor)
             elif rounding == 2:
                 anchor = np.rint(anchor)
+            elif rounding == 3:
+                anchor = np.floor(anchor)
             elif anchor >= 0:
                 anchor = np.floor(anchor + 0.5)
             else:

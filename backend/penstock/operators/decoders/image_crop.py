@@ -46,7 +46,7 @@ class ImageCrop(ImageDecoder):
                 "rounding",
                 "string",
                 "round",
-                "How the window's start is rounded: `round`, `truncate`, or as by `torchvision`: half to even.",
+                "How the window's start is rounded: `round`, `truncate`, `floor`, or as by `torchvision`: half to even.",
                 choices=ROUNDINGS,
             ),
         ),

@@ -47,8 +47,8 @@ CROP_ARGUMENTS = (
         "rounding",
         "string",
         "round",
-        "How the window's start is made an integer: `round` (half away from zero), `truncate`, or as by `torchvision`: "
-        "half to even, and of windows larger than the image down.",
+        "How the window's start is made an integer: `round` (half away from zero), `truncate`, `floor`, or as by "
+        "`torchvision`: half to even, and of windows larger than the image down.",
         choices=windows.ROUNDINGS,
     ),
 )
