@@ -39,8 +39,9 @@ from penstock.presets import preset
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "parity"))
 
+from configurations import CONFIGURATIONS, FAMILIES, SMALL
 from libraries import torchvision_functional
-from processors import CONFIGURATIONS, FAMILIES, SMALL, backends_of
+from processors import backends_of
 
 COUNT, GPU_COUNT = 4, 32
 CORES = len(os.sched_getaffinity(0))

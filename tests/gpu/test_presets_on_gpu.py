@@ -12,7 +12,8 @@ from penstock.kernels.codecs.jpeg_baseline import compiling_at_once
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "parity"))
 
-from processors import CONFIGURATIONS, FAMILIES, SMALL, backends_of, pictures
+from configurations import CONFIGURATIONS, FAMILIES, SMALL
+from processors import backends_of, pictures
 from test_presets_on_devices import check_equal
 
 LARGE = [name for name in CONFIGURATIONS if name not in (*SMALL, *FAMILIES)]

@@ -15,17 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from configurations import CONFIGURATIONS
 from libraries import VERSIONED, torchvision_functional, versions
-from processors import (
-    CONFIGURATIONS,
-    Picture,
-    backends_of,
-    by_transformers,
-    differing,
-    ours,
-    photographs,
-    pictures,
-)
+from processors import Picture, backends_of, by_transformers, differing, ours, photographs, pictures
 from resizing import INTERPOLATIONS, Case, cases, different
 
 from penstock.kernels.codecs.jpeg_baseline import compiling_at_once

@@ -1,7 +1,8 @@
-"""Configurations of image processors, and what those of `transformers` make of pictures."""
+"""What the image processors of `transformers` make of pictures, and presets in their place."""
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import io
 from collections.abc import Callable, Iterator, Mapping
@@ -10,206 +11,26 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from configurations import CONFIGURATIONS
 from PIL import Image, ImageOps
 
-# With sizes as models have them, and small, for what is recorded.
-CONFIGURATIONS: dict[str, Mapping[str, object]] = {
-    "clip": {"image_processor_type": "CLIPImageProcessor", "size": 224, "crop_size": 224},
-    "clip-old": {"feature_extractor_type": "CLIPFeatureExtractor", "size": 32, "crop_size": 27, "do_resize": True},
-    "clip-plain": {"image_processor_type": "CLIPImageProcessor", "size": 40, "crop_size": 33, "do_normalize": False},
-    "clip-unscaled": {"image_processor_type": "CLIPImageProcessor", "size": 40, "crop_size": 33, "do_rescale": False},
-    "siglip": {"image_processor_type": "SiglipImageProcessor", "size": {"height": 37, "width": 41}},
-    "siglip-384": {"image_processor_type": "SiglipImageProcessor", "size": {"height": 384, "width": 384}},
-    "vit": {"image_processor_type": "ViTImageProcessor", "size": {"height": 224, "width": 224}},
-    "vit-nearest": {"image_processor_type": "ViTImageProcessor", "size": 36, "resample": 0},
-    "vit-tf": {
-        "image_processor_type": "ViTImageProcessor",
-        "size": 30,
-        "rescale_factor": 1 / 127.5,
-        "do_normalize": False,
-    },
-    "dinov2": {
-        "image_processor_type": "BitImageProcessor",
-        "size": {"shortest_edge": 256},
-        "crop_size": {"height": 224, "width": 224},
-        "image_mean": [0.485, 0.456, 0.406],
-        "image_std": [0.229, 0.224, 0.225],
-    },
-    "dinov2-small": {
-        "image_processor_type": "BitImageProcessor",
-        "size": {"shortest_edge": 40},
-        "crop_size": {"height": 33, "width": 32},
-        "image_mean": [0.485, 0.456, 0.406],
-        "image_std": [0.229, 0.224, 0.225],
-    },
-    "deit": {"image_processor_type": "DeiTImageProcessor", "size": 38, "crop_size": 33},
-    "convnext": {"image_processor_type": "ConvNextImageProcessor", "size": {"shortest_edge": 224}},
-    "convnext-384": {"image_processor_type": "ConvNextImageProcessor", "size": {"shortest_edge": 384}},
-    "convnext-small": {"image_processor_type": "ConvNextImageProcessor", "size": 33, "crop_pct": 0.9},
-    "qwen2-vl": {"image_processor_type": "Qwen2VLImageProcessor"},
-    "qwen3-vl": {
-        "image_processor_type": "Qwen2VLImageProcessorFast",
-        "size": {"longest_edge": 1 << 20, "shortest_edge": 65536},
-        "patch_size": 16,
-        "image_mean": [0.5, 0.5, 0.5],
-        "image_std": [0.5, 0.5, 0.5],
-    },
-    "qwen2-vl-small": {
-        "image_processor_type": "Qwen2VLImageProcessor",
-        "min_pixels": 64,
-        "max_pixels": 1600,
-        "patch_size": 4,
-    },
-    "glm4v": {"image_processor_type": "Glm4vImageProcessor"},
-    "glm4v-small": {
-        "image_processor_type": "Glm4vImageProcessor",
-        "size": {"shortest_edge": 64, "longest_edge": 3000},
-        "patch_size": 4,
-    },
-    "paddleocr-vl": {"image_processor_type": "PaddleOCRVLImageProcessor"},
-    "paddleocr-vl-small": {
-        "image_processor_type": "PaddleOCRVLImageProcessor",
-        "size": {"shortest_edge": 300, "longest_edge": 1600},
-        "patch_size": 5,
-    },
-    "siglip2": {"image_processor_type": "Siglip2ImageProcessor"},
-    "siglip2-small": {"image_processor_type": "Siglip2ImageProcessor", "patch_size": 5, "max_num_patches": 30},
-    "pixtral": {"image_processor_type": "PixtralImageProcessor"},
-    "pixtral-small": {
-        "image_processor_type": "PixtralImageProcessor",
-        "size": {"longest_edge": 50},
-        "patch_size": {"height": 7, "width": 7},
-    },
-    "llava-next": {
-        "image_processor_type": "LlavaNextImageProcessor",
-        "size": {"shortest_edge": 336},
-        "crop_size": {"height": 336, "width": 336},
-    },
-    "llava-next-small": {
-        "image_processor_type": "LlavaNextImageProcessor",
-        "size": {"shortest_edge": 12},
-        "crop_size": {"height": 12, "width": 12},
-        "image_grid_pinpoints": [[12, 24], [24, 12], [24, 24], [36, 12]],
-    },
-    "onevision": {"image_processor_type": "LlavaOnevisionImageProcessor"},
-    "onevision-small": {
-        "image_processor_type": "LlavaOnevisionImageProcessor",
-        "size": {"height": 10, "width": 10},
-        "image_grid_pinpoints": [[10, 10], [10, 20], [30, 10], [20, 20]],
-    },
-    "internvl": {
-        "image_processor_type": "GotOcr2ImageProcessor",
-        "size": {"height": 448, "width": 448},
-        "crop_to_patches": True,
-        "image_mean": [0.485, 0.456, 0.406],
-        "image_std": [0.229, 0.224, 0.225],
-    },
-    "internvl-small": {
-        "image_processor_type": "GotOcr2ImageProcessor",
-        "size": {"height": 14, "width": 14},
-        "crop_to_patches": True,
-        "max_patches": 6,
-    },
-    "got-ocr2": {"image_processor_type": "GotOcr2ImageProcessor", "size": {"height": 30, "width": 40}},
-    "idefics3": {"image_processor_type": "Idefics3ImageProcessor"},
-    "smolvlm": {
-        "image_processor_type": "SmolVLMImageProcessor",
-        "size": {"longest_edge": 1024},
-        "max_image_size": {"longest_edge": 512},
-    },
-    "smolvlm-small": {
-        "image_processor_type": "SmolVLMImageProcessor",
-        "size": {"longest_edge": 40},
-        "max_image_size": {"longest_edge": 18},
-    },
-    "idefics3-whole": {
-        "image_processor_type": "Idefics3ImageProcessor",
-        "size": {"longest_edge": 40},
-        "max_image_size": {"longest_edge": 25},
-        "do_image_splitting": False,
-    },
-    "llama4": {"image_processor_type": "Llama4ImageProcessor"},
-    "llama4-small": {
-        "image_processor_type": "Llama4ImageProcessor",
-        "size": {"height": 12, "width": 12},
-        "max_patches": 6,
-    },
-    "llama4-large": {
-        "image_processor_type": "Llama4ImageProcessor",
-        "size": {"height": 20, "width": 20},
-        "max_patches": 4,
-        "resize_to_max_canvas": True,
-    },
-    "detr": {"image_processor_type": "DetrImageProcessor"},
-    "detr-small": {"image_processor_type": "DetrImageProcessor", "size": {"shortest_edge": 30, "longest_edge": 50}},
-    "rt-detr": {"image_processor_type": "RTDetrImageProcessor"},
-    "rt-detr-small": {"image_processor_type": "RTDetrImageProcessor", "size": {"height": 31, "width": 37}},
-    "rt-detr-within": {
-        "image_processor_type": "RTDetrImageProcessor",
-        "size": {"max_height": 40, "max_width": 50},
-    },
-    "sam": {"image_processor_type": "SamImageProcessor"},
-    "sam-small": {
-        "image_processor_type": "SamImageProcessor",
-        "size": {"longest_edge": 32},
-        "pad_size": {"height": 32, "width": 36},
-    },
-    "sam2": {"image_processor_type": "Sam2ImageProcessor"},
-    "sam2-small": {"image_processor_type": "Sam2ImageProcessor", "size": {"height": 33, "width": 33}},
-    "gemma3": {"image_processor_type": "Gemma3ImageProcessor", "size": {"height": 896, "width": 896}},
-    "gemma3-small": {"image_processor_type": "Gemma3ImageProcessor", "size": {"height": 32, "width": 32}},
-    "gemma3-pan-small": {
-        "image_processor_type": "Gemma3ImageProcessor",
-        "size": {"height": 32, "width": 32},
-        "do_pan_and_scan": True,
-        "pan_and_scan_min_crop_size": 9,
-        "pan_and_scan_max_num_crops": 4,
-        "pan_and_scan_min_ratio_to_activate": 1.2,
-    },
-    "dinov3": {"image_processor_type": "DINOv3ViTImageProcessor"},
-    "dinov3-small": {"image_processor_type": "DINOv3ViTImageProcessor", "size": {"height": 29, "width": 33}},
-}
-SMALL = (
-    "clip-old",
-    "clip-plain",
-    "clip-unscaled",
-    "siglip",
-    "vit-nearest",
-    "vit-tf",
-    "dinov2-small",
-    "deit",
-    "convnext-small",
-)
-# What is recorded of these is digests.
-_TINY = ("-small", "-whole", "-within", "-large", "-ocr2")
-FAMILIES = tuple(name for name in CONFIGURATIONS if name not in SMALL and name.endswith(_TINY))
-# Where images differ in size, so that the class takes one at a time.
-APART = ("rt-detr-within",)
-# Of these classes there is no variant with PIL.
-TORCHVISION_ONLY = ("DINOv3ViTImageProcessor", "Llama4ImageProcessor", "Sam2ImageProcessor")
+from penstock.presets import Family, PresetError, read_configuration
+
 BACKENDS = ("torchvision", "pil")
 
 
 def backends_of(name: str) -> tuple[str, ...]:
-    """Those for which the class of a configuration exists."""
-    kind = CONFIGURATIONS[name].get("image_processor_type")
-    return BACKENDS[:1] if kind in TORCHVISION_ONLY else BACKENDS
+    """Those for which a configuration is followed: all but those of which there is no class, and Chameleon's factor."""
+    family = read_configuration(CONFIGURATIONS[name])
+    return tuple(backend for backend in BACKENDS if _is_followed(family, backend))
 
 
-VIDEOS: dict[str, Mapping[str, object]] = {
-    "qwen2-vl": {
-        "video_processor_type": "Qwen2VLVideoProcessor",
-        "size": {"shortest_edge": 400, "longest_edge": 4000},
-        "patch_size": 4,
-        "do_sample_frames": False,
-    },
-    "qwen3-vl": {
-        "video_processor_type": "Qwen3VLVideoProcessor",
-        "size": {"shortest_edge": 400, "longest_edge": 9000},
-        "patch_size": 5,
-        "do_sample_frames": False,
-    },
-}
+def _is_followed(family: Family, backend: str) -> bool:
+    try:
+        family.check(backend)
+    except PresetError:
+        return False
+    return True
 
 
 def videos() -> list[np.ndarray]:
@@ -372,19 +193,26 @@ def differing(expected: Mapping[str, Any], given: Mapping[str, Any]) -> list[str
     ]
 
 
-def by_transformers(configuration: Mapping[str, object], backend: str, images: list[Any]) -> dict[str, Any]:
-    """What the class gives of images in one call; bfloat16 as float32."""
+def class_of(configuration: Mapping[str, object], backend: str) -> Any:
+    """The class of transformers that a configuration names, or its variant."""
     from libraries import torchvision_functional
 
     torchvision_functional()
-    import torch
     import transformers
 
     transformers.logging.set_verbosity_error()
     name = str(configuration.get("image_processor_type") or configuration["feature_extractor_type"])
     name = name.replace("FeatureExtractor", "ImageProcessor").removesuffix("Fast") + ("Pil" if backend == "pil" else "")
-    held = {key: value for key, value in configuration.items() if not key.endswith("_type")}
-    given = getattr(transformers, name).from_dict(held)(images, return_tensors="pt")
+    return getattr(transformers, name)
+
+
+def by_transformers(configuration: Mapping[str, object], backend: str, images: list[Any]) -> dict[str, Any]:
+    """What the class gives of images in one call; bfloat16 as float32."""
+    import torch
+
+    # Some classes change what they are given.
+    held = copy.deepcopy({key: value for key, value in configuration.items() if not key.endswith("_type")})
+    given = class_of(configuration, backend).from_dict(held)(images, return_tensors="pt")
 
     def plain(value: Any) -> Any:
         if isinstance(value, torch.Tensor):

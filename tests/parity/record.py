@@ -5,19 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from configurations import CONFIGURATIONS, FAMILIES, SMALL, VIDEOS
 from libraries import versions
 from processors import (
-    APART,
     BACKENDS,
-    CONFIGURATIONS,
-    FAMILIES,
-    SMALL,
-    VIDEOS,
     backends_of,
     by_transformers,
     by_video_processor,
@@ -28,9 +25,10 @@ from processors import (
     videos,
 )
 from resizing import cases, expected
+from settings import recorded
 
 _FOLDER = Path(__file__).parent / "recorded"
-FAMILIES_RECORDED = _FOLDER / "families.json"
+FAMILIES_RECORDED, SETTINGS_RECORDED = _FOLDER / "families.json", _FOLDER / "settings.json"
 RECORDED, PROCESSED = _FOLDER / "torchvision.npz", _FOLDER / "transformers.npz"
 CASES, MOST, SEED = 120, 48, 7
 PICTURES, PICTURE_MOST = 4, 90
@@ -49,6 +47,7 @@ def main() -> None:
     }
     np.savez_compressed(PROCESSED, versions=np.array(versions("transformers")), **processed)
     FAMILIES_RECORDED.write_text(json.dumps(_families(), indent=1) + "\n")
+    SETTINGS_RECORDED.write_text(_settings())
     print(f"{len(results)} results of {versions('torchvision')}, {len(processed)} of {versions('transformers')}")
 
 
@@ -60,29 +59,42 @@ def digest_of(value: Any) -> dict[str, Any]:
     return {"dtype": str(array.dtype), "shape": list(array.shape), "digest": digest, "begin": begin}
 
 
+def _digests(compute: Callable[[], dict[str, Any]]) -> dict[str, Any] | None:
+    """Of each result, or None where the images do not fit into one tensor."""
+    try:
+        return {key: digest_of(value) for key, value in compute().items()}
+    except (ValueError, RuntimeError):
+        return None
+
+
+def _settings() -> str:
+    """A line for each configuration and library."""
+    names = [(name, backend) for name in (*SMALL, *FAMILIES) for backend in backends_of(name)]
+    lines = (f"{json.dumps(f'{name} {backend}')}: {json.dumps(recorded(name, backend))}" for name, backend in names)
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
 def _families() -> dict[str, Any]:
     """For each configuration and library, what the class gives of all pictures in one call, or of each."""
     given = [picture.image for picture in pictures(PICTURES, PICTURE_MOST, slender=True)]
-    recorded: dict[str, Any] = {"versions": versions("transformers")}
+    held: dict[str, Any] = {"versions": versions("transformers")}
     for name in FAMILIES:
         for backend in backends_of(name):
-            results = [by_transformers(CONFIGURATIONS[name], backend, [image]) for image in given]
-            if name not in APART:
-                results.append(by_transformers(CONFIGURATIONS[name], backend, given))
-            recorded[f"{name} {backend}"] = [
-                {key: digest_of(value) for key, value in result.items()} for result in results
+            held[f"{name} {backend}"] = [
+                _digests(partial(by_transformers, CONFIGURATIONS[name], backend, images))
+                for images in (*([image] for image in given), given)
             ]
     strange = {what: picture_of(file).image for what, file in strange_files().items()}
     for name in (*SMALL, *FAMILIES):
         for backend in backends_of(name):
-            recorded[f"strange {name} {backend}"] = {
+            held[f"strange {name} {backend}"] = {
                 what: result_or_refusal(partial(by_transformers, CONFIGURATIONS[name], backend, [image]))
                 for what, image in strange.items()
             }
     for name, configuration in VIDEOS.items():
         results = by_video_processor(configuration, videos())
-        recorded[f"video {name}"] = {key: digest_of(value) for key, value in results.items()}
-    return recorded
+        held[f"video {name}"] = {key: digest_of(value) for key, value in results.items()}
+    return held
 
 
 if __name__ == "__main__":

@@ -18,7 +18,8 @@ from penstock.tensors import TensorListGPU
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from processors import CONFIGURATIONS, FAMILIES, SMALL, VIDEOS, backends_of, pictures, strange_files, videos
+from configurations import CONFIGURATIONS, FAMILIES, SMALL, VIDEOS
+from processors import backends_of, pictures, strange_files, videos
 
 pytestmark = pytest.mark.usefixtures("with_gpu")
 

@@ -22,7 +22,8 @@ from penstock.serving.server import LocalServer
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1] / "parity"))
 
-from processors import CONFIGURATIONS, pictures
+from configurations import CONFIGURATIONS
+from processors import pictures
 from record import FAMILIES_RECORDED, PICTURE_MOST, PICTURES, digest_of
 from served import ask
 

@@ -44,6 +44,18 @@ class SizeArguments(NamedTuple):
     frames: int = 1
 
 
+class Rule(NamedTuple):
+    """A way of telling sizes.
+
+    Attributes:
+        fit: the size for a height and a width.
+        needs: which argument it cannot do without.
+    """
+
+    fit: Callable[[int, int, SizeArguments], Fit]
+    needs: str = "most"
+
+
 def fitted(rule: str, height: int, width: int, arguments: SizeArguments) -> Fit:
     """The size that a rule gives an image.
 
@@ -52,7 +64,7 @@ def fitted(rule: str, height: int, width: int, arguments: SizeArguments) -> Fit:
     """
     if min(height, width) < 1:
         raise ValueError(f"An image of {width} x {height} pixels has no pixel")
-    fit = RULES[rule](height, width, arguments)
+    fit = RULES[rule].fit(height, width, arguments)
     if min(fit) < 1:
         raise ValueError(
             f"Of an image of {width} x {height} pixels, nothing would be left: {fit.width} x {fit.height} pixels"
@@ -100,13 +112,23 @@ def _glm4v(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 def _qwen3_vl_video(height: int, width: int, arguments: SizeArguments) -> Fit:
     """`factor`, and `least` and `most` pixels of all frames, of which there are at least two."""
-    frames = arguments.frames
-    if frames < 2:
+    if arguments.frames < 2:
         raise ValueError("A video of one frame is too short: at least two are taken")
+    return _at_least_one(height, width, arguments, round(arguments.frames / 2) * 2)
+
+
+def _cosmos3(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """`factor`, and `least` and `most` pixels; no side is less than `factor`."""
+    return _at_least_one(height, width, arguments, 1)
+
+
+def _at_least_one(height: int, width: int, arguments: SizeArguments, counted: int) -> Fit:
+    """As :func:`_area`, of images that are enlarged to `factor` first."""
+    frames = arguments.frames
     if min(height, width) < arguments.factor:
         scale = max(arguments.factor / height, arguments.factor / width)
         height, width = int(height * scale), int(width * scale)
-    return _area(height, width, arguments, frames, round(frames / 2) * 2)
+    return _area(height, width, arguments, frames, counted)
 
 
 def _paddleocr_vl(height: int, width: int, arguments: SizeArguments) -> Fit:
@@ -148,21 +170,99 @@ def _pixtral(height: int, width: int, arguments: SizeArguments) -> Fit:
     return _whole(((height - 1) // patch + 1) * patch, ((width - 1) // patch + 1) * patch)
 
 
+def _kimi(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """Never larger; at the `most` so many patches of `tile`, at the most `least` of them on a side; on a canvas of multiples
+    of `factor`."""
+    patch, factor = arguments.tile[0], arguments.factor
+    longest = arguments.least * patch
+    patches = max(1, height // patch) * max(1, width // patch)
+    scale = min(1.0, math.sqrt(arguments.most / patches), longest / height, longest / width)
+    rows, columns = (min(max(1, int(side * scale)), longest) for side in (height, width))
+    return Fit(rows, columns, *(-(-side // factor) * factor for side in (rows, columns)))
+
+
+def _gemma4(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """The most multiples of `factor` that at the `most` so many patches of `tile` hold, of nearly the same ratio."""
+    patch, factor = arguments.tile[0], arguments.factor
+    pixels = arguments.most * patch**2
+    scale = math.sqrt(pixels / (height * width))
+    rows, columns = (math.floor(scale * side / factor) * factor for side in (height, width))
+    longest = arguments.most // (factor // patch) ** 2 * factor
+    if not rows and not columns:
+        return _whole(0, 0)
+    if not rows:
+        rows, columns = factor, min(math.floor(width / height) * factor, longest)
+    elif not columns:
+        rows, columns = min(math.floor(height / width) * factor, longest), factor
+    return _whole(rows, columns)
+
+
 # -- sides -------------------------------------------------------------------------------------------------------------
 
 
 def _detr(height: int, width: int, arguments: SizeArguments) -> Fit:
     """The shorter side is `least` long, unless the longer one were more than `most` then."""
-    shorter, longer = float(min(height, width)), float(max(height, width))
-    side, exact = arguments.least, float(arguments.least)
-    if longer / shorter * side > arguments.most:
-        exact = arguments.most * shorter / longer
-        side = round(exact)
+    side, exact = _shorter(height, width, arguments)
     if min(height, width) == side:
         return _whole(height, width)
     if width < height:
         return _whole(int(exact * height / width), side)
     return _whole(side, int(exact * width / height))
+
+
+def _shorter(height: int, width: int, arguments: SizeArguments) -> tuple[int, float]:
+    """The shorter side, and by which number the longer one is told."""
+    shorter, longer = float(min(height, width)), float(max(height, width))
+    if longer / shorter * arguments.least > arguments.most:
+        exact = arguments.most * shorter / longer
+        return round(exact), exact
+    return arguments.least, float(arguments.least)
+
+
+def _maskformer(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """As `detr`, and then up to multiples of `factor`."""
+    fit, factor = _detr(height, width, arguments), arguments.factor
+    return _whole(*(math.ceil(side / factor) * factor for side in fit[:2]))
+
+
+def _yolos(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """As `detr`, and then down to multiples of `factor`."""
+    side, exact = _shorter(height, width, arguments)
+    if width < height:
+        fit = _whole(int(exact * height / width), side)
+    else:
+        fit = _whole(height, width) if height == side else _whole(side, int(exact * width / height))
+    return _whole(*(side - side % arguments.factor for side in fit[:2]))
+
+
+def _vilt(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """The shorter side is `least` long, and the longer at the `most` so long; rounded, then down to multiples of `factor`."""
+    rows, columns = float(arguments.least), width * (arguments.least / height)
+    if height >= width:
+        rows, columns = height * (arguments.least / width), float(arguments.least)
+    if max(rows, columns) > arguments.most:
+        scale = arguments.most / max(rows, columns)
+        rows, columns = rows * scale, columns * scale
+    factor = arguments.factor
+    return _whole(*(int(side + 0.5) // factor * factor for side in (rows, columns)))
+
+
+def _dpt(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """The nearest multiples of `factor` to the first canvas, or with `least` of the image's shape and near one of its sides."""
+    rows, columns = arguments.canvases[0]
+    down, across = rows / height, columns / width
+    if arguments.least:
+        down = across = across if abs(1 - across) < abs(1 - down) else down
+    return _whole(*(_nearest(side, arguments.factor) for side in (down * height, across * width)))
+
+
+def _nearest(side: float, factor: int) -> int:
+    return round(side / factor) * factor
+
+
+def _down(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """Down to multiples of `factor`."""
+    return _whole(*(side // arguments.factor * arguments.factor for side in (height, width)))
 
 
 def _longest(height: int, width: int, arguments: SizeArguments) -> Fit:
@@ -177,6 +277,18 @@ def _within(height: int, width: int, arguments: SizeArguments) -> Fit:
     most_high, most_wide = arguments.canvases[0]
     scale = min(most_high / height, most_wide / width)
     return _whole(int(height * scale), int(width * scale))
+
+
+def _perceiver(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """The part of the shorter side that the first canvas is of the second."""
+    (high, wide), (whole_high, whole_wide) = arguments.canvases
+    side = min(height, width)
+    return _whole(int(high / whole_high * side), int(wide / whole_wide * side))
+
+
+def _up(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """Up to multiples of `factor`."""
+    return _whole(*(-(-side // arguments.factor) * arguments.factor for side in (height, width)))
 
 
 # -- tiles -------------------------------------------------------------------------------------------------------------
@@ -220,6 +332,61 @@ def _internvl(height: int, width: int, arguments: SizeArguments) -> Fit:
         if distance < nearest or larger:
             best, nearest = grid, min(distance, nearest)
     return _whole(arguments.tile[0] * best[1], arguments.tile[1] * best[0])
+
+
+def _cohere2(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """The first grid of up to `most` tiles, in order of their number, that enlarges the least, or else shrinks the least."""
+    high = arguments.tile[0]
+    grids = _grids(1, arguments.most)
+    scales = [min(columns * high / width, rows * high / height) for columns, rows in grids]
+    larger = [scale for scale in scales if scale >= 1]
+    columns, rows = grids[scales.index(min(larger) if larger else max(scales))]
+    return _whole(arguments.tile[0] * rows, arguments.tile[1] * columns)
+
+
+# How much of an image tiles should cover.
+_COVERED = 0.9
+
+
+@functools.lru_cache(maxsize=1024)
+def _ovis2(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """The fewest of up to `most` tiles that cover nearly all, or else those that cover most."""
+
+    def covered(across: int, down: int) -> float:
+        # Parts of an image are counted with rows and columns swapped.
+        tall, wide = height // across, width // down
+        parts = [
+            (
+                (width if column == down - 1 else (column + 1) * wide) - column * wide,
+                (height if row == across - 1 else (row + 1) * tall) - row * tall,
+            )
+            for row in range(across)
+            for column in range(down)
+        ]
+        return sum(_within_side(max(part), min(part), arguments.tile[0]) for part in parts) / (width * height)
+
+    told = [(grid, covered(*grid)) for grid in _grids(1, arguments.most)]
+    enough = [each for each in told if each[1] > _COVERED]
+    if enough:
+        (columns, rows), _ = min(enough, key=lambda each: (math.prod(each[0]), -each[1]))
+    else:
+        (columns, rows), _ = min(told, key=lambda each: (-each[1], math.prod(each[0])))
+    return _whole(arguments.tile[0] * rows, arguments.tile[1] * columns)
+
+
+def _within_side(longer: float, shorter: float, side: int) -> float:
+    """The area of a part that is shrunk until its longer side fits."""
+    return shorter / longer * side * side if longer > side else longer * shorter
+
+
+def _idefics2(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """The longer side is at the `most` so long, and both at `least` so long."""
+    ratio = width / height
+    if width >= height and width > arguments.most:
+        height, width = int(arguments.most / ratio), arguments.most
+    elif height > width and height > arguments.most:
+        height, width = arguments.most, int(arguments.most * ratio)
+    return _whole(max(height, arguments.least), max(width, arguments.least))
 
 
 def _idefics3(height: int, width: int, arguments: SizeArguments) -> Fit:
@@ -285,6 +452,34 @@ def _llama4(height: int, width: int, arguments: SizeArguments) -> Fit:
     return Fit(max(fit[0], 1), max(fit[1], 1), *best)
 
 
+def _mllama(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """The canvas of at the `most` so many tiles that enlarges the least, or else shrinks the least; no side of an image is
+    enlarged beyond a tile."""
+    tile = arguments.tile[0]
+    canvases = [(rows * tile, columns * tile) for rows, columns in arrangements(arguments.most)]
+    scales = [min(rows / height, columns / width) for rows, columns in canvases]
+    larger = [scale for scale in scales if scale >= 1]
+    chosen = min(larger) if larger else max(scales)
+    best = min((canvas for canvas, scale in zip(canvases, scales) if scale == chosen), key=math.prod)
+    high, wide = (min(max(side, tile), most) for side, most in zip((height, width), best))
+    if wide / width < high / height:
+        return Fit(min(math.floor(height * (wide / width)) or 1, high), wide, *best)
+    return Fit(high, min(math.floor(width * (high / height)) or 1, wide), *best)
+
+
+def arrangements(most: int) -> list[tuple[int, int]]:
+    """Two sides of up to so many tiles, in order of the first side."""
+    sides = range(1, most + 1)
+    return [(one, other) for one in sides for other in sides if one * other <= most]
+
+
+def _janus(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """The longer side is `most` long, and each at `least` so long."""
+    scale = arguments.most / max(height, width)
+    rows, columns = (max(round(side * scale), arguments.least) for side in (height, width))
+    return Fit(rows, columns, *(max(rows, columns),) * 2)
+
+
 def _letterbox(height: int, width: int, arguments: SizeArguments) -> Fit:
     """As large as the first canvas holds; sides are rounded."""
     rows, columns = arguments.canvases[0]
@@ -292,22 +487,37 @@ def _letterbox(height: int, width: int, arguments: SizeArguments) -> Fit:
     return Fit(round(height * scale), round(width * scale), rows, columns)
 
 
-RULES: dict[str, Callable[[int, int, SizeArguments], Fit]] = {
-    "detr": _detr,
-    "glm4v": _glm4v,
-    "idefics3": _idefics3,
-    "idefics3-tiles": _idefics3_tiles,
-    "internvl": _internvl,
-    "letterbox": _letterbox,
-    "llama4": _llama4,
-    "llava-next": _llava_next,
-    "longest": _longest,
-    "paddleocr-vl": _paddleocr_vl,
-    "pixtral": _pixtral,
-    "qwen2-vl": _qwen2_vl,
-    "qwen3-vl-video": _qwen3_vl_video,
-    "siglip2": _siglip2,
-    "within": _within,
+RULES: dict[str, Rule] = {
+    "cohere2": Rule(_cohere2),
+    "cosmos3": Rule(_cosmos3),
+    "detr": Rule(_detr),
+    "down": Rule(_down, "factor"),
+    "dpt": Rule(_dpt, "canvases"),
+    "gemma4": Rule(_gemma4),
+    "glm4v": Rule(_glm4v),
+    "idefics2": Rule(_idefics2),
+    "idefics3": Rule(_idefics3),
+    "idefics3-tiles": Rule(_idefics3_tiles, "factor"),
+    "internvl": Rule(_internvl),
+    "janus": Rule(_janus),
+    "kimi": Rule(_kimi),
+    "letterbox": Rule(_letterbox, "canvases"),
+    "llama4": Rule(_llama4),
+    "llava-next": Rule(_llava_next, "canvases"),
+    "longest": Rule(_longest),
+    "maskformer": Rule(_maskformer),
+    "mllama": Rule(_mllama),
+    "ovis2": Rule(_ovis2),
+    "paddleocr-vl": Rule(_paddleocr_vl),
+    "perceiver": Rule(_perceiver, "canvases"),
+    "pixtral": Rule(_pixtral),
+    "qwen2-vl": Rule(_qwen2_vl),
+    "qwen3-vl-video": Rule(_qwen3_vl_video),
+    "siglip2": Rule(_siglip2),
+    "up": Rule(_up, "factor"),
+    "vilt": Rule(_vilt),
+    "within": Rule(_within, "canvases"),
+    "yolos": Rule(_yolos),
 }
 """The rules by name."""
 

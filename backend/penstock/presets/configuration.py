@@ -7,15 +7,32 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from penstock.errors import did_you_mean
+from penstock.presets.classifiers import (
+    EFFICIENT_NET,
+    JANUS,
+    LEVIT,
+    LLAVA,
+    ConvNextFamily,
+    MobileViTFamily,
+    PerceiverFamily,
+)
+from penstock.presets.dense import DptFamily, GlpnFamily, MaskFormerFamily, ViltFamily
 from penstock.presets.detection import SAM, DetectionFamily, LetterboxFamily
 from penstock.presets.family import Family, PresetError, settings_from
-from penstock.presets.fixed import CLIP, IMAGENET, DinoFamily, FixedFamily, GemmaFamily
+from penstock.presets.fixed import CLIP, IMAGENET, NO_CROP, NO_PAD, OPENAI, DinoFamily, FixedFamily, GemmaFamily
 from penstock.presets.patches import (
+    COSMOS3_EDGE,
+    ERNIE45_VL,
     GLM4V,
+    MINIMAX_M3_VL,
     PADDLEOCR_VL,
     QWEN2_VL,
     QWEN2_VL_VIDEO,
     QWEN3_VL_VIDEO,
+    VIDEO_LLAMA3,
+    Gemma4Family,
+    HunYuanFamily,
+    KimiFamily,
     PixtralFamily,
     SigLIP2Family,
 )
@@ -24,52 +41,112 @@ from penstock.presets.tiles import (
     LLAVA_NEXT,
     ONEVISION_PINPOINTS,
     GridFamily,
+    Idefics2Family,
     LlamaFamily,
+    MllamaFamily,
     OnevisionFamily,
+    OvisFamily,
     SplitFamily,
 )
 
 FILE = "preprocessor_config.json"
+_EDGE_256, _SIDES_224 = {"shortest_edge": 256}, {"height": 224, "width": 224}
 # The classes of `transformers`, less their ending, with their own defaults; and YOLO's letterbox, which it does not have.
 _FAMILIES: dict[str, Family] = {
+    "Beit": FixedFamily(size=_SIDES_224, resample=3, crop_size=_SIDES_224, ignored=NO_PAD),
     "Bit": CLIP,
-    "CLIP": CLIP,
-    "ConvNext": FixedFamily(size={"shortest_edge": 384}, resample=3, default_to_square=False, crop_pct=224 / 256),
-    "ConditionalDetr": DetectionFamily(),
-    "DINOv3ViT": DinoFamily(size={"height": 224, "width": 224}, **IMAGENET),
-    "DeformableDetr": DetectionFamily(),
-    "DeiT": FixedFamily(
-        size={"height": 256, "width": 256}, resample=3, do_center_crop=True, crop_size={"height": 224, "width": 224}
+    "Blip": FixedFamily(size={"height": 384, "width": 384}, resample=3, **OPENAI),
+    "Chameleon": FixedFamily(
+        size={"shortest_edge": 512},
+        resample=1,
+        do_center_crop=True,
+        crop_size={"height": 512, "width": 512},
+        default_to_square=False,
+        rescale_factor=0.0078,
+        image_mean=(1.0, 1.0, 1.0),
+        image_std=(1.0, 1.0, 1.0),
     ),
+    "ChineseCLIP": CLIP,
+    "CLIP": CLIP,
+    "Cohere2Vision": GridFamily(
+        size={"height": 512, "width": 512}, crop_to_patches=True, rule="cohere2", torchvision_only=True
+    ),
+    "CohereCompass": QWEN2_VL,
+    "ConditionalDetr": DetectionFamily(),
+    "ConvNext": ConvNextFamily(),
+    "Cosmos3Edge": COSMOS3_EDGE,
+    "DeepseekVL": JANUS,
+    "DeformableDetr": DetectionFamily(),
+    "DeiT": FixedFamily(size={"height": 256, "width": 256}, resample=3, do_center_crop=True, crop_size=_SIDES_224),
     "Detr": DetectionFamily(),
+    "DINOv3ViT": DinoFamily(size=_SIDES_224, **IMAGENET),
+    "DPT": DptFamily(),
+    "EfficientNet": EFFICIENT_NET,
+    "Ernie4_5_VL_Moe": ERNIE45_VL,
+    "Ernie4_5_VLMoe": ERNIE45_VL,
     "Gemma3": GemmaFamily(),
+    "Gemma4": Gemma4Family(),
     "Glm46V": GLM4V,
     "Glm4v": GLM4V,
+    "Glmga": GLM4V,
+    "GLPN": GlpnFamily(),
     "GotOcr2": GridFamily(),
     "GroundingDino": DetectionFamily(),
+    "HunYuanVL": HunYuanFamily(),
+    "Idefics2": Idefics2Family(),
     "Idefics3": SplitFamily(size={"longest_edge": 4 * 364}, max_image_size={"longest_edge": 364}),
+    "Janus": JANUS,
+    "Kimi_K25": KimiFamily(),
+    "Levit": LEVIT,
     "Llama4": LlamaFamily(),
+    "Llava": LLAVA,
     "LlavaNext": LLAVA_NEXT,
     "LlavaOnevision": OnevisionFamily(size={"height": 384, "width": 384}, image_grid_pinpoints=ONEVISION_PINPOINTS),
+    "Mask2Former": MaskFormerFamily(),
+    "MaskFormer": MaskFormerFamily(),
+    "MiniMaxM3VL": MINIMAX_M3_VL,
+    "Mllama": MllamaFamily(),
+    "MobileNetV1": FixedFamily(size=_EDGE_256, do_center_crop=True, crop_size=_SIDES_224, default_to_square=False),
+    "MobileNetV2": FixedFamily(
+        size=_EDGE_256, do_center_crop=True, crop_size=_SIDES_224, default_to_square=False, ignored=NO_PAD
+    ),
+    "MobileViT": MobileViTFamily(),
+    "Ovis2": OvisFamily(),
+    "OwlViT": FixedFamily(
+        size={"height": 768, "width": 768}, resample=3, crop_size={"height": 768, "width": 768}, **OPENAI
+    ),
     "PaddleOCRVL": PADDLEOCR_VL,
+    "Perceiver": PerceiverFamily(**IMAGENET),
+    "PI0": FixedFamily(
+        size={"max_height": 224, "max_width": 224},
+        resample=3,
+        default_to_square=False,
+        do_pad=True,
+        pad_size=_SIDES_224,
+        torchvision_only=True,
+    ),
     "Pixtral": PixtralFamily(),
+    "Pvt": FixedFamily(size=_SIDES_224, resample=3, **IMAGENET),
+    "Qwen2_5_VL": QWEN2_VL,
     "Qwen2VL": QWEN2_VL,
     "Qwen2VLVideo": QWEN2_VL_VIDEO,
-    "Qwen2_5_VL": QWEN2_VL,
     "Qwen3VL": QWEN2_VL,
     "Qwen3VLVideo": QWEN3_VL_VIDEO,
-    "RTDetr": DetectionFamily(
-        size={"height": 640, "width": 640}, image_mean=IMAGENET["image_mean"], do_normalize=False, do_pad=False
-    ),
+    "RTDetr": DetectionFamily(size={"height": 640, "width": 640}, do_normalize=False, do_pad=False, longest=0),
     "Sam": SAM,
-    "Sam2": FixedFamily(size={"height": 1024, "width": 1024}, tells_sizes=True, **IMAGENET),
-    "Siglip": FixedFamily(size={"height": 224, "width": 224}, resample=3, default_to_square=False),
+    "Sam2": FixedFamily(size={"height": 1024, "width": 1024}, tells_sizes=True, torchvision_only=True, **IMAGENET),
+    "Sam3": FixedFamily(size={"height": 1008, "width": 1008}, tells_sizes=True, torchvision_only=True),
+    "Segformer": FixedFamily(size={"height": 512, "width": 512}, ignored=NO_CROP | NO_PAD, **IMAGENET),
+    "Siglip": FixedFamily(size=_SIDES_224, resample=3, default_to_square=False),
     "Siglip2": SigLIP2Family(),
     "SmolVLM": SplitFamily(size={"longest_edge": 4 * 364}, max_image_size={"longest_edge": 364}),
-    "ViT": FixedFamily(size={"height": 224, "width": 224}),
+    "VideoLlama3": VIDEO_LLAMA3,
+    "Vilt": ViltFamily(),
+    "ViT": FixedFamily(size=_SIDES_224),
     "Wav2Vec2": WaveFamily(),
-    "YoloLetterbox": LetterboxFamily(),
     "Whisper": WhisperFamily(),
+    "YoloLetterbox": LetterboxFamily(),
+    "Yolos": DetectionFamily(multiple=16),
 }
 # What classes end with, and what is left of it: a family.
 _ENDINGS = {

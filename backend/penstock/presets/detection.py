@@ -2,87 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
 from penstock import fn
 from penstock.graph import DataNode
+from penstock.kernels.fitted_sizes import SizeArguments
 from penstock.presets.family import (
     PIXELS,
     Family,
-    Features,
     ImageFamily,
     PresetError,
     Values,
-    extended,
     image_sizes,
     size_of,
 )
-from penstock.presets.fixed import IMAGENET
+from penstock.presets.fixed import IMAGENET, NO_CROP, FixedFamily
 
-_MASK = "pixel_mask"
-_SIDES = frozenset({"shortest_edge", "longest_edge"})
 _WHITE = 255
 _SQUARE, _WITHIN = frozenset({"height", "width"}), frozenset({"max_height", "max_width"})
 
 
 @dataclass(frozen=True, kw_only=True)
-class DetectionFamily(ImageFamily):
-    """DETR and its relatives.
+class DetectionFamily(FixedFamily):
+    """DETR and its relatives, whose images have masks where they are padded.
 
     Attributes:
-        size: `shortest_edge` and `longest_edge`, `max_height` and `max_width`, or `height` and `width`.
-        do_pad: images are as large as the largest one, by zeros; then there is a mask of their own pixels.
-        pad_size: `height` and `width` to which they are padded instead.
         max_size: the longest edge, as older configurations have it.
+        longest: what it is where only a shortest edge is given, and whether that is taken.
+        multiple: sides that keep an image's shape are multiples of it.
     """
 
     image_mean: tuple[float, ...] = IMAGENET["image_mean"]
     image_std: tuple[float, ...] = IMAGENET["image_std"]
     size: Mapping[str, int] = field(default_factory=lambda: {"shortest_edge": 800, "longest_edge": 1333})
+    default_to_square: bool = False
     do_pad: bool = True
-    pad_size: Mapping[str, int] = field(default_factory=dict)
     max_size: int = 0
+    longest: int = 1333
+    multiple: int = 1
+    tells_masks: bool = True
+    ignored: frozenset[str] = NO_CROP
+
+    hidden = FixedFamily.hidden | {"longest", "multiple"}
+    tells_by = ()
+    forms: ClassVar[tuple[frozenset[str], ...]] = (frozenset({"shortest_edge", "longest_edge"}), _SQUARE, _WITHIN)
 
     def converted(self, values: Values) -> Values:
-        own = super().converted(values)
+        own = dict(values)
         size = own["size"]
-        if own["max_size"] or isinstance(size, int):
+        if self.longest and (own["max_size"] or isinstance(size, int)):
             # As older configurations have it.
             shortest = size if isinstance(size, int) else dict(size).get("shortest_edge")
-            size = {"shortest_edge": shortest, "longest_edge": own["max_size"] or 1333}
-            own["max_size"] = 0
-        own["size"] = size_of(size, False, "`size`", _SIDES, _SQUARE, _WITHIN)
-        own["pad_size"] = size_of(own["pad_size"], True, "`pad_size`", _SQUARE, frozenset())
-        return own
+            own["size"] = {"shortest_edge": shortest, "longest_edge": own["max_size"] or self.longest}
+        elif own["max_size"]:
+            raise PresetError("no preset follows the setting `max_size` of this class")
+        own["max_size"] = 0
+        return super().converted(own)
 
-    def check(self, backend: str) -> None:
-        super().check(backend)
-        if self.do_pad and self.pad_size:
-            raise PresetError("`pad_size`: no preset pads images to a size of its own")
+    @property
+    def rule(self) -> tuple[str, SizeArguments]:
+        rule, bounds = super().rule
+        return ("yolos" if rule == "detr" and self.multiple > 1 else rule), bounds._replace(factor=self.multiple)
 
-    def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
-        images = data
-        if self.do_resize:
-            images = self.resized(data, backend, self._target(data))
-        return (fn.rescale_normalize(images, **self.normalizing(backend), name=PIXELS),)
-
-    def _target(self, images: DataNode) -> DataNode | list[int]:
-        size = self.size
-        if "height" in size:
-            return [size["height"], size["width"]]
-        if "max_height" in size:
-            return fn.fitted_size(images, rule="within", canvases=[size["max_height"], size["max_width"]])[0]
-        return fn.fitted_size(images, rule="detr", least=size["shortest_edge"], most=size["longest_edge"])[0]
-
-    def joined(self, images: Sequence[Features]) -> Values:
-        values = [image[PIXELS] for image in images]
-        if not self.do_pad:
-            return super().joined(images)
-        masks = [np.ones(value.shape[1:], np.int64) for value in values]
-        return {PIXELS: extended(values, (1, 2)), _MASK: extended(masks, (0, 1))}
+    def tokens(self, height: int, width: int, model: Mapping[str, int]) -> int:
+        raise PresetError("Detectors do not tell how many tokens an image becomes")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,6 +95,7 @@ class SamFamily(ImageFamily):
 
     def check(self, backend: str) -> None:
         super().check(backend)
+        self.check_floats()
         if not (self.do_resize and self.do_pad) or min(self.pad_size.values()) < self.size["longest_edge"]:
             raise PresetError("SAM is followed where it resizes, and pads to at least the longest edge")
 

@@ -19,7 +19,8 @@ ARITHMETIC = {"torchvision": "torchvision", "pil": "numpy"}
 # PIL's numbers for filters, and what its filters and those of torchvision are called.
 _PIL_FILTERS = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic", 4: "box", 5: "hamming"}
 _TORCHVISION_FILTERS = {0: "nearest-exact", 1: "lanczos", 2: "bilinear", 3: "bicubic"}
-# Settings that change no value of an RGB image; and those that would, if they had another value than these.
+# Settings that change no value of an RGB image where a family has none of that name; and those that would, if they had
+# another value than none or 0. `make parity` tries every setting of every class.
 _WITHOUT_EFFECT = frozenset(
     {
         "_valid_processor_keys",
@@ -29,13 +30,16 @@ _WITHOUT_EFFECT = frozenset(
         "disable_grouping",
         "do_convert_annotations",
         "do_convert_rgb",
+        "do_reduce_labels",
         "feature_extractor_type",
         "format",
+        "ignore_index",
         "image_processor_type",
         "image_seq_length",
         "input_data_format",
         "mask_pad_size",
         "mask_size",
+        "num_labels",
         "processor_class",
         "return_metadata",
         "return_tensors",
@@ -44,21 +48,22 @@ _WITHOUT_EFFECT = frozenset(
 )
 _ABSENT = frozenset(
     {
-        "crop_size",
         "do_center_crop",
+        "do_normalize",
         "do_pad",
         "do_pan_and_scan",
         "do_random_cropping",
-        "do_reduce_labels",
         "dither",
-        "pad_size",
         "pan_and_scan_max_num_crops",
         "pan_and_scan_min_crop_size",
         "pan_and_scan_min_ratio_to_activate",
+        "rescale_offset",
         "return_row_col_info",
         "size_divisor",
     }
 )
+# Sizes that are read where a flag is set.
+_FLAGS = {"crop_size": "do_center_crop", "pad_size": "do_pad"}
 
 
 class PresetError(PenstockError, ValueError):
@@ -144,6 +149,8 @@ class ImageFamily(Family):
         resample: PIL's number of the filter.
         rescale_factor: values are multiplied with it.
         image_mean, image_std: of each channel.
+        torchvision_only: there is no variant for PIL.
+        ignored: settings that the class takes and does not follow.
     """
 
     image_mean: tuple[float, ...] = (0.5, 0.5, 0.5)
@@ -153,6 +160,10 @@ class ImageFamily(Family):
     do_rescale: bool = True
     do_normalize: bool = True
     rescale_factor: float = 1 / 255
+    torchvision_only: bool = False
+    ignored: frozenset[str] = frozenset()
+
+    hidden = frozenset({"torchvision_only", "ignored"})
 
     def converted(self, values: Values) -> Values:
         own = dict(values)
@@ -166,8 +177,24 @@ class ImageFamily(Family):
         return own
 
     def check(self, backend: str) -> None:
+        if self.torchvision_only and backend != "torchvision":
+            raise PresetError("The class has no variant of `pil`")
         self.filter_of(backend)
-        self.divisor()
+        self._check_factor(backend)
+
+    def _check_factor(self, backend: str) -> None:
+        """Raises PresetError for a factor that is not, to the bit, the reciprocal of a number in single precision, where
+        values are multiplied with it."""
+        if self.do_rescale and not self.rescale_factor:
+            raise PresetError("`rescale_factor` is not 0")
+        if self.fuses_factor(backend):
+            return
+        divisor = self.divisor()
+        if self.do_rescale and (1 / divisor != self.rescale_factor or float(np.float32(divisor)) != divisor):
+            raise PresetError(
+                f"`rescale_factor`: without normalization by torchvision, only one over a number of single precision is "
+                f"followed. Got: {self.rescale_factor!r}"
+            )
 
     def filter_of(self, backend: str) -> str:
         """The name of the filter in the library that resizes.
@@ -183,20 +210,38 @@ class ImageFamily(Family):
             )
         return names[self.resample]
 
-    def divisor(self) -> float:
-        """What values are divided by.
+    def fuses_factor(self, backend: str) -> bool:
+        """Whether mean and deviation are divided by the factor, instead of values multiplied with it."""
+        return self.do_normalize and backend == "torchvision"
 
-        Raises:
-            PresetError: the factor is not, to the bit, the reciprocal of a number in single precision.
-        """
-        divisor = round(1 / self.rescale_factor, 6) if self.do_rescale and self.rescale_factor else 1.0
-        if self.do_rescale and 1 / divisor != self.rescale_factor:
-            raise PresetError(f"`rescale_factor`: only one over a number is followed. Got: {self.rescale_factor!r}")
-        return divisor
+    def divisor(self) -> float:
+        """What values are divided by."""
+        if not self.do_rescale:
+            return 1.0
+        rounded = round(1 / self.rescale_factor, 6)
+        return rounded if 1 / rounded == self.rescale_factor else 1 / self.rescale_factor
+
+    @property
+    def leaves_bytes(self) -> bool:
+        """Whether values stay of uint8."""
+        return not (self.do_rescale or self.do_normalize)
+
+    def check_floats(self) -> None:
+        """Raises PresetError where values would stay of uint8."""
+        if self.leaves_bytes:
+            raise PresetError(
+                "`do_rescale`, `do_normalize`: one of them is set, as no preset of this class leaves bytes"
+            )
 
     def resized(self, images: DataNode, backend: str, size: DataNode | list[int]) -> DataNode:
         """Images of another size: height and width, given or computed."""
         return fn.resize(images, size=size, reference=backend, interpolation=self.filter_of(backend))
+
+    def normalized(self, images: DataNode, backend: str, name: str | None = PIXELS) -> DataNode:
+        """Images as the model takes them, of layout CHW."""
+        if self.leaves_bytes:
+            return fn.transpose(images, perm=[2, 0, 1], name=name)
+        return fn.rescale_normalize(images, **self.normalizing(backend), name=name)
 
     def normalizing(self, backend: str) -> Values:
         """The arguments of the operators that rescale and normalize."""
@@ -214,15 +259,21 @@ def settings_from(defaults: AnyFamily, given: Mapping[str, object], name: str) -
         PresetError: one is unknown, or has a value that is not followed.
     """
     own = {each.name: getattr(defaults, each.name) for each in fields(defaults)}
-    known = own.keys() - defaults.hidden
+    ignored = own.get("ignored", frozenset())
+    known = own.keys() - defaults.hidden - ignored
     for key, value in given.items():
-        if value is None or (key in _ABSENT - known and not value) or key in _WITHOUT_EFFECT - known:
+        # It tells what a size means that is one number.
+        square = key == "default_to_square" and not isinstance(given.get("size"), int)
+        unset = (key in _ABSENT - known and not value) or (key in _FLAGS.keys() - known and not given.get(_FLAGS[key]))
+        if value is None or unset or key in ignored or key in _WITHOUT_EFFECT - known or (square and key not in known):
             continue
         if key not in known:
             raise PresetError(
                 f"{name}: no preset follows the setting `{key}` ({value!r}){did_you_mean(key, sorted(known))}"
             )
         own[key] = _of_type(value, own[key], f"{name}: `{key}`")
+    if given.get("do_center_crop") and "crop_size" in ignored and not given.get("crop_size"):
+        raise PresetError(f"{name}: `do_center_crop` needs a `crop_size`, though the class does not crop")
     try:
         return type(defaults)(**defaults.converted(own))
     except PresetError as error:

@@ -1,17 +1,28 @@
-"""Image processors that make all images equally large: CLIP, SigLIP, ViT, DINOv2 and v3, ConvNeXT and others."""
+"""Image processors that resize, crop and normalize: CLIP, SigLIP, ViT, DINOv2 and v3, Gemma 3 and many others."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypedDict
+from typing import ClassVar, TypedDict
 
 import numpy as np
 
 from penstock import fn, types
 from penstock.graph import DataNode
+from penstock.kernels.fitted_sizes import SizeArguments, fitted
 from penstock.kernels.pan_and_scan import PanAndScan
-from penstock.presets.family import PIXELS, ImageFamily, PresetError, Values, image_sizes, named, size_of
+from penstock.presets.family import (
+    PIXELS,
+    Features,
+    ImageFamily,
+    PresetError,
+    Values,
+    extended,
+    image_sizes,
+    named,
+    size_of,
+)
 
 _CLIP_MEAN, _CLIP_STD = (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)
 HALVES = (0.5, 0.5, 0.5)
@@ -26,110 +37,156 @@ class Normalization(TypedDict):
 
 OPENAI: Normalization = {"image_mean": _CLIP_MEAN, "image_std": _CLIP_STD}
 IMAGENET: Normalization = {"image_mean": (0.485, 0.456, 0.406), "image_std": (0.229, 0.224, 0.225)}
-# Below this size, ConvNeXT crops what it has resized.
-_CONVNEXT_CROPS = 384
-_CROPS = "num_crops"
+_CROPS, _MASK = "num_crops", "pixel_mask"
+_SQUARE = frozenset({"height", "width"})
+NO_CROP, NO_PAD = frozenset({"do_center_crop", "crop_size"}), frozenset({"do_pad", "pad_size"})
+"""What classes ignore that do not crop, or do not pad."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FixedFamily(ImageFamily):
-    """Resizes, crops, rescales and normalizes.
+    """Resizes, crops, rescales, normalizes and pads.
 
     Attributes:
-        size: `height` and `width`, or `shortest_edge`.
+        size: `height` and `width`, `shortest_edge`, that and `longest_edge`, or `max_height` and `max_width`.
         do_center_crop, crop_size: whether the middle is taken; its `height` and `width`.
         default_to_square: a size that is one number means both sides, not the shorter one.
-        crop_pct: which part of the resized image ConvNeXT keeps.
+        do_pad: images get zeros behind them, up to the largest one of a call.
+        pad_size: `height` and `width` up to which they get them instead.
+        antialias: torchvision widens filters where an image shrinks.
         tells_sizes: there is an output `original_sizes`.
+        tells_masks: images that are padded have a mask of their own pixels.
     """
 
     size: Mapping[str, int]
     do_center_crop: bool = False
     crop_size: Mapping[str, int] = field(default_factory=dict)
     default_to_square: bool = True
-    crop_pct: float | None = None
+    do_pad: bool = False
+    pad_size: Mapping[str, int] = field(default_factory=dict)
+    antialias: bool = True
     tells_sizes: bool = False
+    tells_masks: bool = False
 
-    tells_by = ("patch_size",)
-    hidden = frozenset({"tells_sizes"})
+    tells_by: ClassVar[tuple[str, ...]] = ("patch_size",)
+    hidden = ImageFamily.hidden | {"antialias", "tells_sizes", "tells_masks"}
+    forms: ClassVar[tuple[frozenset[str], ...]] = (
+        _SQUARE,
+        frozenset({"shortest_edge"}),
+        frozenset({"shortest_edge", "longest_edge"}),
+        frozenset({"max_height", "max_width"}),
+    )
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        return (PIXELS, *("original_sizes",) * self.tells_sizes)
+        masks = self.tells_masks and self._pads_each
+        return (PIXELS, *(_MASK,) * masks, *("original_sizes",) * self.tells_sizes)
 
     def converted(self, values: Values) -> Values:
         own = super().converted(values)
-        if own["crop_pct"] != self.crop_pct and not self.crop_pct:
-            raise PresetError(f"no preset follows the setting `crop_pct` ({own['crop_pct']!r})")
-        own["size"] = size_of(own["size"], bool(own["default_to_square"]), "`size`")
-        own["crop_size"] = size_of(own["crop_size"], True, "`crop_size`")
-        if own["do_center_crop"] and "height" not in own["crop_size"]:
+        own["size"] = size_of(own["size"], bool(own["default_to_square"]), "`size`", *self.forms)
+        for key, flag in (("crop_size", "do_center_crop"), ("pad_size", "do_pad")):
+            own[key] = size_of(own[key], True, f"`{key}`", _SQUARE, frozenset()) if own[flag] else {}
+        if own["do_center_crop"] and not own["crop_size"]:
             raise PresetError("`do_center_crop` needs a `crop_size`")
         return own
 
     def check(self, backend: str) -> None:
         super().check(backend)
-        if self.tells_sizes and backend != "torchvision":
-            raise PresetError("SAM 2 has no variant of `pil`")
-        if self.do_center_crop:
-            self._check_crop(self.crop_size["height"], self.crop_size["width"], backend)
+        if self._pads_each:
+            self.check_floats()
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
-        images = self._resized(data, backend) if self.do_resize else data
-        if self.do_center_crop:
-            images = self._cropped(images, self.crop_size["height"], self.crop_size["width"])
+        images = self.prepared(data, backend)
+        masks = (self._mask(images),) if _MASK in self.outputs else ()
         sizes = (image_sizes(data, "original_sizes"),) if self.tells_sizes else ()
-        return (self._normalized(images, backend), *sizes)
+        return (self.finished(images, backend), *masks, *sizes)
+
+    def prepared(self, data: DataNode, backend: str) -> DataNode:
+        """The image as it is before its values are changed."""
+        images = self.fitted(data, backend) if self.do_resize else data
+        return self.cropped(images, backend, self.crop_size) if self.do_center_crop else images
+
+    def fitted(self, images: DataNode, backend: str) -> DataNode:
+        """Images of the size that is asked for."""
+        size = self.size
+        if set(size) == {"shortest_edge"}:
+            return self.shortened(images, backend, size["shortest_edge"])
+        if "height" in size:
+            return self.resized(images, backend, [size["height"], size["width"]])
+        rule, bounds = self.rule
+        canvases = [extent for canvas in bounds.canvases for extent in canvas]
+        target, _ = fn.fitted_size(
+            images, rule=rule, factor=bounds.factor, least=bounds.least, most=bounds.most, canvases=canvases
+        )
+        return self.resized(images, backend, target)
+
+    def shortened(self, images: DataNode, backend: str, edge: int) -> DataNode:
+        """Images whose shorter side is so long."""
+        return fn.resize(images, resize_shorter=edge, reference=backend, interpolation=self.filter_of(backend))
+
+    def resized(self, images: DataNode, backend: str, size: DataNode | list[int]) -> DataNode:
+        if self.antialias:
+            return super().resized(images, backend, size)
+        name = self.filter_of(backend)
+        return fn.resize(images, size=size, reference=backend, interpolation=name, antialias=False)
+
+    @property
+    def rule(self) -> tuple[str, SizeArguments]:
+        """How sizes that have bounds are told: see `kernels.fitted_sizes`."""
+        if "max_height" in self.size:
+            return "within", SizeArguments(canvases=((self.size["max_height"], self.size["max_width"]),))
+        return "detr", SizeArguments(least=self.size["shortest_edge"], most=self.size["longest_edge"])
+
+    def cropped(self, images: DataNode, backend: str, size: Mapping[str, int]) -> DataNode:
+        """The middle; where it is larger than the image, there is black around it."""
+        crop, rounding = [size["height"], size["width"]], "floor" if backend == "pil" else "truncate"
+        return fn.crop(images, crop=crop, rounding=rounding, out_of_bounds_policy="pad", fill_values=[0])
+
+    @property
+    def _pads_each(self) -> bool:
+        """Whether an image is padded to a size that does not depend on others."""
+        return self.do_pad and bool(self.pad_size)
+
+    def finished(self, images: DataNode, backend: str) -> DataNode:
+        """The output, of images that are prepared."""
+        if not self._pads_each:
+            return self.normalized(images, backend)
+        canvas = [self.pad_size["height"], self.pad_size["width"]]
+        padded = fn.image_tiles(images, tile=canvas, canvas=canvas, fill_value=0.0, **self.normalizing(backend))
+        return fn.squeeze(padded, axes=[0], name=PIXELS)
+
+    def _mask(self, images: DataNode) -> DataNode:
+        channel = images[:, :, 0]
+        shape = [self.pad_size["height"], self.pad_size["width"]]
+        return fn.pad(fn.cast(channel == channel, dtype=types.INT64), axes=[0, 1], shape=shape, name=_MASK)
 
     def tokens(self, height: int, width: int, model: Mapping[str, int]) -> int:
-        rows, columns = (extent // model["patch_size"] for extent in self._extents(height, width))
+        rows, columns = (extent // model["patch_size"] for extent in self.extents(height, width))
         return rows * columns
 
-    def _extents(self, height: int, width: int) -> tuple[int, int]:
-        """Of the result."""
-        if self.do_center_crop:
-            return self.crop_size["height"], self.crop_size["width"]
-        if not self.do_resize:
+    def extents(self, height: int, width: int) -> tuple[int, int]:
+        """Of what becomes of an image."""
+        size = self.pad_size if self._pads_each else self.crop_size if self.do_center_crop else self.size
+        if not self.do_resize and size is self.size:
             return height, width
-        if "shortest_edge" not in self.size:
-            return self.size["height"], self.size["width"]
-        edge = self.size["shortest_edge"]
-        if self.crop_pct is not None:
-            return edge, edge
-        longer = int(edge * max(height, width) / min(height, width))
-        return (longer, edge) if width <= height else (edge, longer)
+        if "height" in size:
+            return size["height"], size["width"]
+        if set(size) == {"shortest_edge"}:
+            edge = size["shortest_edge"]
+            longer = int(edge * max(height, width) / min(height, width))
+            return (longer, edge) if width <= height else (edge, longer)
+        rule, bounds = self.rule
+        return fitted(rule, height, width, bounds)[:2]
 
-    def _resized(self, images: DataNode, backend: str) -> DataNode:
-        if "shortest_edge" not in self.size:
-            return self.resized(images, backend, [self.size["height"], self.size["width"]])
-        edge, name = self.size["shortest_edge"], self.filter_of(backend)
-        if self.crop_pct is None:
-            return fn.resize(images, resize_shorter=edge, reference=backend, interpolation=name)
-        if edge >= _CONVNEXT_CROPS:
-            return self.resized(images, backend, [edge, edge])
-        shorter = int(edge / self.crop_pct)
-        images = fn.resize(images, resize_shorter=shorter, reference=backend, interpolation=name)
-        return self._cropped(images, edge, edge)
-
-    def _check_crop(self, height: int, width: int, backend: str) -> None:
-        """Raises PresetError for a crop that is larger than what it is taken from, which PIL's variant places elsewhere
-        where the distance to the border is odd."""
-        size = self.size
-        shortest = size.get("shortest_edge", 0)
-        least = size.get("height", shortest), size.get("width", shortest)
-        if backend == "pil" and (not self.do_resize or any(a < b for a, b in zip(least, (height, width)))):
-            raise PresetError(
-                f"No preset of `pil` crops more ({(height, width)}) than the resized image has for sure ({least})"
-            )
-
-    def _cropped(self, images: DataNode, height: int, width: int) -> DataNode:
-        """The middle; where it is larger than the image, there is black around it."""
-        return fn.crop(images, crop=[height, width], rounding="truncate", out_of_bounds_policy="pad", fill_values=[0])
-
-    def _normalized(self, images: DataNode, backend: str, name: str | None = PIXELS) -> DataNode:
-        if not (self.do_rescale or self.do_normalize):
-            return fn.transpose(images, perm=[2, 0, 1], name=name)
-        return fn.rescale_normalize(images, **self.normalizing(backend), name=name)
+    def joined(self, images: Sequence[Features]) -> Values:
+        if not self.do_pad or self._pads_each:
+            return super().joined(images)
+        values = [image[PIXELS] for image in images]
+        rest = {name: np.stack([image[name] for image in images]) for name in self.outputs[1:]}
+        if self.tells_masks:
+            rest[_MASK] = extended([np.ones(value.shape[1:], np.int64) for value in values], (0, 1))
+        return {PIXELS: extended(values, (1, 2)), **rest}
 
 
 CLIP = FixedFamily(
@@ -154,6 +211,7 @@ class GemmaFamily(FixedFamily):
     """
 
     size: Mapping[str, int] = field(default_factory=lambda: {"height": 224, "width": 224})
+    ignored: frozenset[str] = NO_CROP | NO_PAD
     do_pan_and_scan: bool = False
     pan_and_scan_min_ratio_to_activate: float = 1.2
     pan_and_scan_max_num_crops: int = 4
@@ -184,7 +242,7 @@ class GemmaFamily(FixedFamily):
             none = fn.constant(idata=[0], shape=[], dtype=types.INT64, name=_CROPS)
             return (*super().process(data, backend), none)
         pictures, counts = fn.crop_boxes(data, fn.pan_and_scan(data, **self._scanning._asdict()))
-        values = self._normalized(self._resized(pictures, backend), backend, None)
+        values = self.normalized(self.fitted(pictures, backend), backend, None)
         crops = fn.cast(counts - 1, dtype=types.INT64, name=_CROPS)
         return fn.collect(values, counts=counts, name=PIXELS), crops
 
@@ -203,12 +261,19 @@ class GemmaFamily(FixedFamily):
 class DinoFamily(FixedFamily):
     """DINOv3, which rescales first: it resizes images of float."""
 
+    torchvision_only: bool = True
+
+    forms = (_SQUARE,)
+
     def check(self, backend: str) -> None:
         super().check(backend)
-        if backend != "torchvision":
-            raise PresetError("DINOv3 has no variant of `pil`")
-        if not (self.do_resize and self.do_rescale) or "height" not in self.size or self.do_center_crop:
-            raise PresetError("DINOv3 is followed where it resizes to `height` and `width`, and rescales")
+        if not (self.do_resize and self.do_rescale) or self.do_center_crop or self.do_pad:
+            raise PresetError("DINOv3 is followed where it resizes, rescales, and neither crops nor pads")
+        if self.filter_of(backend) == "lanczos":
+            raise PresetError("`resample`: no preset resizes images of float by lanczos")
+
+    def fuses_factor(self, backend: str) -> bool:
+        return False
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
         floats = fn.rescale_normalize(data, divisor=self.divisor(), output_layout="CHW")

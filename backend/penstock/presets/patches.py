@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from penstock import fn
+from penstock import fn, types
 from penstock.graph import DataNode
 from penstock.kernels.fitted_sizes import Fit, SizeArguments, fitted
 from penstock.presets.family import (
@@ -26,7 +26,9 @@ from penstock.presets.family import (
 )
 from penstock.presets.fixed import OPENAI
 
-_GRID = "image_grid_thw"
+_GRID, _MERGES = "image_grid_thw", "image_merge_sizes"
+# Rules that count pixels of patches' frames.
+_TWO_FRAMES = ("glm4v", "qwen3-vl-video")
 _BOTH_EDGES = frozenset({"shortest_edge", "longest_edge"})
 
 
@@ -41,7 +43,11 @@ class PatchFamily(ImageFamily):
         patch_size: extent of a patch.
         temporal_patch_size: frames in a patch.
         merge_size: so many patches on a side become one token.
-        flat: a patch is a row of values, not an image; then patches are grouped by token.
+        patch_expand_factor: sides are multiples of as many more patches.
+        flat: a patch is a row of values, not an image.
+        grouped: patches are grouped by token.
+        channels_last: of a patch's values.
+        tells_merges: there is an output `image_merge_sizes`.
     """
 
     rule: str = "qwen2-vl"
@@ -52,23 +58,43 @@ class PatchFamily(ImageFamily):
     patch_size: int = 14
     temporal_patch_size: int = 2
     merge_size: int = 2
+    patch_expand_factor: int = 1
     flat: bool = True
+    grouped: bool = True
+    channels_last: bool = False
+    tells_merges: bool = False
 
     names: ClassVar[tuple[str, ...]] = (PIXELS, _GRID)
     concatenated: ClassVar[tuple[str, ...]] = (PIXELS,)
-    hidden = frozenset({"rule", "flat"})
+    hidden = ImageFamily.hidden | {"rule", "flat", "grouped", "channels_last", "tells_merges"}
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return (*self.names, *(_MERGES,) * self.tells_merges)
 
     def converted(self, values: Values) -> Values:
         own = super().converted(values)
-        size = dict(own["size"]) if isinstance(own["size"], Mapping) else {}
+        if not isinstance(own["size"], Mapping):
+            raise PresetError(f"`size` has `shortest_edge` and `longest_edge`. Got: {own['size']!r}")
+        size = dict(own["size"])
         for key, older in (("shortest_edge", "min_pixels"), ("longest_edge", "max_pixels")):
             if own[older]:
                 size[key], own[older] = own[older], 0
         own["size"] = size_of(size, False, "`size`", _BOTH_EDGES)
-        for key in ("patch_size", "temporal_patch_size", "merge_size"):
+        for key in ("patch_size", "temporal_patch_size", "merge_size", "patch_expand_factor"):
             if own[key] < 1:
                 raise PresetError(f"`{key}` is positive. Got: {own[key]}")
         return own
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        self.check_floats()
+        if self.patch_expand_factor > 1 and (self.rule not in _TWO_FRAMES or backend == "pil"):
+            raise PresetError("`patch_expand_factor` is followed for GLM, in torchvision's arithmetic")
+        if self.channels_last and self.temporal_patch_size > 1:
+            raise PresetError(f"`temporal_patch_size` is 1. Got: {self.temporal_patch_size}")
+        if self.rule in _TWO_FRAMES and self.temporal_patch_size != 2:
+            raise PresetError(f"`temporal_patch_size` is 2 where sizes depend on it. Got: {self.temporal_patch_size}")
 
     def fit(self, height: int, width: int) -> Fit:
         """The size that an image is given."""
@@ -77,7 +103,7 @@ class PatchFamily(ImageFamily):
 
     @property
     def _factor(self) -> int:
-        return self.patch_size * self.merge_size
+        return self.patch_size * self.merge_size * self.patch_expand_factor
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
         pixels, grid = self.names
@@ -94,19 +120,23 @@ class PatchFamily(ImageFamily):
         patches, grids = fn.image_patches(
             images,
             patch=self.patch_size,
-            merge=self.merge_size if self.flat else 1,
+            merge=self.merge_size if self.grouped else 1,
             temporal=self.temporal_patch_size,
+            channels_last=self.channels_last,
             **self.normalizing(backend),
         )
+        merges = (fn.constant(idata=[self.merge_size], shape=[], dtype=types.INT64, name=_MERGES),)
+        rest = (named(grids, grid, 1), *merges * self.tells_merges)
         if self.flat:
-            return named(patches, pixels, 2), named(grids, grid, 1)
+            return (named(patches, pixels, 2), *rest)
         side = self.patch_size
         shape = [-1, CHANNELS * self.temporal_patch_size, side, side]
-        return fn.reshape(patches, shape=shape, name=pixels), named(grids, grid, 1)
+        return (fn.reshape(patches, shape=shape, name=pixels), *rest)
 
     def tokens(self, height: int, width: int, model: Mapping[str, int]) -> int:
         fit = self.fit(height, width) if self.do_resize else Fit(height, width, height, width)
-        return (fit.height // self._factor) * (fit.width // self._factor)
+        token = self.patch_size * self.merge_size
+        return (fit.height // token) * (fit.width // token)
 
 
 QWEN2_VL = PatchFamily(size={"shortest_edge": 56 * 56, "longest_edge": 28 * 28 * 1280}, **OPENAI)
@@ -116,8 +146,192 @@ PADDLEOCR_VL = PatchFamily(
     size={"shortest_edge": 384 * 384, "longest_edge": 1536 * 1536},
     temporal_patch_size=1,
     flat=False,
+    grouped=False,
     **OPENAI,
 )
+ERNIE45_VL = PatchFamily(
+    size={"shortest_edge": 56 * 56, "longest_edge": 28 * 28 * 6177}, temporal_patch_size=1, **OPENAI
+)
+MINIMAX_M3_VL = PatchFamily(size={"shortest_edge": 56 * 56, "longest_edge": 672 * 672}, torchvision_only=True, **OPENAI)
+VIDEO_LLAMA3 = PatchFamily(
+    size={"shortest_edge": 56 * 56, "longest_edge": 28 * 28 * 1280},
+    temporal_patch_size=1,
+    merge_size=1,
+    tells_merges=True,
+)
+COSMOS3_EDGE = PatchFamily(
+    rule="cosmos3",
+    size={"shortest_edge": 1 << 16, "longest_edge": 1 << 24},
+    patch_size=16,
+    temporal_patch_size=1,
+    channels_last=True,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class HunYuanFamily(PatchFamily):
+    """HunYuan-VL, whose filter is bicubic whatever is set."""
+
+    size: Mapping[str, int] = field(default_factory=lambda: {"shortest_edge": 1 << 18, "longest_edge": 1 << 22})
+    image_mean: tuple[float, ...] = OPENAI["image_mean"]
+    image_std: tuple[float, ...] = OPENAI["image_std"]
+    patch_size: int = 16
+    temporal_patch_size: int = 1
+    grouped: bool = False
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        if self.resample != 3:
+            raise PresetError(f"`resample` is 3. Got: {self.resample}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class KimiFamily(ImageFamily):
+    """Kimi K2.5: never enlarged, and padded to whole tokens.
+
+    Attributes:
+        size: `max_height` and `max_width`, which are equal: the most patches of a side.
+        patch_size: extent of a patch.
+        merge_size: so many patches on a side become one token.
+        max_patches: of an image.
+    """
+
+    resample: int = 3
+    size: Mapping[str, int] = field(default_factory=lambda: {"max_height": 512, "max_width": 512})
+    patch_size: int = 14
+    merge_size: int = 2
+    max_patches: int = 16384
+    torchvision_only: bool = True
+
+    names: ClassVar[tuple[str, ...]] = (PIXELS, _GRID)
+    concatenated: ClassVar[tuple[str, ...]] = (PIXELS,)
+
+    def converted(self, values: Values) -> Values:
+        own = super().converted(values)
+        own["size"] = size_of(own["size"], True, "`size`", frozenset({"max_height", "max_width"}))
+        for key in ("patch_size", "merge_size", "max_patches"):
+            if own[key] < 1:
+                raise PresetError(f"`{key}` is positive. Got: {own[key]}")
+        if own["size"]["max_height"] != own["size"]["max_width"]:
+            raise PresetError(f"`size` has equal bounds. Got: {own['size']}")
+        return own
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        self.check_floats()
+
+    @property
+    def _bounds(self) -> SizeArguments:
+        side = self.patch_size
+        return SizeArguments(side * self.merge_size, self.size["max_height"], self.max_patches, (), (side, side))
+
+    def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
+        images = data
+        if self.do_resize:
+            bounds = self._bounds
+            size, canvas = fn.fitted_size(
+                data,
+                rule="kimi",
+                factor=bounds.factor,
+                least=bounds.least,
+                most=bounds.most,
+                tile=list(bounds.tile),
+            )
+            extents = fn.cast(canvas, dtype=types.FLOAT)
+            images = fn.crop(
+                self.resized(data, backend, size),
+                crop_h=extents[0],
+                crop_w=extents[1],
+                crop_pos_x=0.0,
+                crop_pos_y=0.0,
+                out_of_bounds_policy="pad",
+                fill_values=[0],
+            )
+        patches, grids = fn.image_patches(images, patch=self.patch_size, **self.normalizing(backend))
+        shape = [-1, CHANNELS, self.patch_size, self.patch_size]
+        return fn.reshape(patches, shape=shape, name=PIXELS), named(grids, _GRID, 1)
+
+    def tokens(self, height: int, width: int, model: Mapping[str, int]) -> int:
+        bounds = self._bounds
+        _, _, rows, columns = fitted("kimi", height, width, bounds) if self.do_resize else (0, 0, height, width)
+        return (rows // bounds.factor) * (columns // bounds.factor)
+
+
+_SOFT_TOKENS = (70, 140, 280, 560, 1120)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gemma4Family(ImageFamily):
+    """Gemma 4: patches with their places, padded to a number.
+
+    Attributes:
+        patch_size: extent of a patch.
+        max_soft_tokens: so many tokens an image becomes at the most.
+        pooling_kernel_size: so many patches on a side become one token.
+    """
+
+    image_mean: tuple[float, ...] = (0.0, 0.0, 0.0)
+    image_std: tuple[float, ...] = (1.0, 1.0, 1.0)
+    resample: int = 3
+    do_normalize: bool = False
+    patch_size: int = 16
+    max_soft_tokens: int = 280
+    pooling_kernel_size: int = 3
+
+    names = (PIXELS, "image_position_ids", "num_soft_tokens_per_image")
+
+    def converted(self, values: Values) -> Values:
+        own = super().converted(values)
+        if own["max_soft_tokens"] not in _SOFT_TOKENS:
+            told = ", ".join(map(str, _SOFT_TOKENS))
+            raise PresetError(f"`max_soft_tokens` is one of {told}. Got: {own['max_soft_tokens']}")
+        for key in ("patch_size", "pooling_kernel_size"):
+            if own[key] < 1:
+                raise PresetError(f"`{key}` is positive. Got: {own[key]}")
+        return own
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        self.check_floats()
+        if self.resample == 0 and backend == "torchvision":
+            raise PresetError("`resample`: no preset of Gemma 4 takes the nearest pixels")
+
+    @property
+    def _bounds(self) -> SizeArguments:
+        side, pooled = self.patch_size, self.pooling_kernel_size
+        return SizeArguments(side * pooled, most=self.max_soft_tokens * pooled**2, tile=(side, side))
+
+    def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
+        bounds, images = self._bounds, data
+        if self.do_resize:
+            size, _ = fn.fitted_size(
+                data, rule="gemma4", factor=bounds.factor, most=bounds.most, tile=list(bounds.tile)
+            )
+            images = self.resized(data, backend, size)
+        patches, grid, mask = fn.image_patches(
+            images, patch=self.patch_size, channels_last=True, length=bounds.most, **self.normalizing(backend)
+        )
+        numbers = types.Constant(list(range(bounds.most)), dtype=types.INT64, shape=[bounds.most])
+        rows = numbers // grid[2]
+        places = fn.stack(numbers - rows * grid[2], rows, axis=1)
+        own = fn.expand_dims(fn.cast(mask, dtype=types.INT64), axes=[1])
+        # Of padding, places are -1.
+        positions = (places + 1) * own - 1
+        tokens = grid[1] * grid[2] // self.pooling_kernel_size**2
+        return (
+            named(patches, self.names[0], 2),
+            named(positions, self.names[1], 2),
+            fn.copy(tokens, name=self.names[2]),
+        )
+
+    def tokens(self, height: int, width: int, model: Mapping[str, int]) -> int:
+        fit = fitted("gemma4", height, width, self._bounds) if self.do_resize else Fit(height, width, height, width)
+        patches = (fit.height // self.patch_size) * (fit.width // self.patch_size)
+        return patches // self.pooling_kernel_size**2
+
+    def joined(self, images: Sequence[Features]) -> Values:
+        tokens = self.names[2]
+        return super().joined(images) | {tokens: [int(image[tokens]) for image in images]}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,6 +394,10 @@ class SigLIP2Family(ImageFamily):
 
     names = (PIXELS, "pixel_attention_mask", "spatial_shapes")
 
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        self.check_floats()
+
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
         images = data
         if self.do_resize:
@@ -233,8 +451,7 @@ class PixtralFamily(ImageFamily):
             patch = self.patch_size["height"]
             size, _ = fn.fitted_size(data, rule="pixtral", factor=patch, most=self.size["longest_edge"])
             images = self.resized(data, backend, size)
-        values = fn.rescale_normalize(images, **self.normalizing(backend), name=PIXELS)
-        return values, image_sizes(images, "image_sizes")
+        return self.normalized(images, backend), image_sizes(images, "image_sizes")
 
     def tokens(self, height: int, width: int, model: Mapping[str, int]) -> int:
         patch = self.patch_size["height"]

@@ -11,7 +11,7 @@ import numpy as np
 
 from penstock import fn, types
 from penstock.graph import DataNode
-from penstock.kernels.fitted_sizes import Fit, SizeArguments, fitted
+from penstock.kernels.fitted_sizes import Fit, SizeArguments, arrangements, fitted
 from penstock.presets.family import (
     PIXELS,
     Features,
@@ -45,6 +45,7 @@ class _TileFamily(ImageFamily):
 
     def check(self, backend: str) -> None:
         super().check(backend)
+        self.check_floats()
         if not self.do_resize:
             raise PresetError("`do_resize`: no preset of tiles leaves images as large as they are")
 
@@ -87,6 +88,8 @@ class AnyresFamily(_TileFamily):
     def check(self, backend: str) -> None:
         super().check(backend)
         height, width = self.tile
+        if self.do_center_crop and not self.crop_size:
+            raise PresetError("`do_center_crop` needs a `crop_size`")
         if height != width:
             raise PresetError(f"`size` is followed where tiles are square. Got: {dict(self.size)}")
         if self.crop_size and (self.crop_size["height"], self.crop_size["width"]) != self.tile:
@@ -175,6 +178,7 @@ class GridFamily(_TileFamily):
     Attributes:
         crop_to_patches: whether there are several tiles.
         min_patches, max_patches: how many.
+        rule: how they are arranged, of :func:`fn.fitted_size`.
     """
 
     image_mean: tuple[float, ...] = OPENAI["image_mean"]
@@ -184,10 +188,13 @@ class GridFamily(_TileFamily):
     crop_to_patches: bool = False
     min_patches: int = 1
     max_patches: int = 12
+    rule: str = "internvl"
 
-    names = (PIXELS, "num_patches")
+    names: ClassVar[tuple[str, ...]] = (PIXELS, "num_patches")
     concatenated = (PIXELS,)
     tells_by = ("image_seq_length",)
+    hidden = ImageFamily.hidden | {"rule"}
+    whole_at: ClassVar[str] = "last"
 
     def converted(self, values: Values) -> Values:
         own = super().converted(values)
@@ -200,19 +207,26 @@ class GridFamily(_TileFamily):
         tile = list(self.tile)
         whole = self.resized(data, backend, tile)
         images: tuple[DataNode, ...] = (whole,)
+        canvas: DataNode | list[int] = tile
         if self.crop_to_patches:
-            size, _ = fn.fitted_size(data, rule="internvl", least=self.min_patches, most=self.max_patches, tile=tile)
+            size, canvas = fn.fitted_size(
+                data, rule=self.rule, least=self.min_patches, most=self.max_patches, tile=tile
+            )
             images = (self.resized(data, backend, size), whole)
         tiles = fn.image_tiles(
-            *images, tile=tile, whole_at="last", alone=False, **self.normalizing(backend), name=PIXELS
+            *images, tile=tile, whole_at=self.whole_at, alone=False, **self.normalizing(backend), name=PIXELS
         )
-        return tiles, fn.reshape(tiles.shape()[0], shape=[], name="num_patches")
+        return tiles, self._told(tiles, canvas)
+
+    def _told(self, tiles: DataNode, canvas: DataNode | list[int]) -> DataNode:
+        """The output beside the tiles of an image, that lay on a canvas."""
+        return fn.reshape(tiles.shape()[0], shape=[], name=self.names[1])
 
     def fit(self, height: int, width: int) -> Fit:
         """The size that an image is given before it is cut."""
         if not self.crop_to_patches:
             return Fit(*self.tile, *self.tile)
-        return fitted("internvl", height, width, SizeArguments(1, self.min_patches, self.max_patches, (), self.tile))
+        return fitted(self.rule, height, width, SizeArguments(1, self.min_patches, self.max_patches, (), self.tile))
 
     def tokens(self, height: int, width: int, model: Mapping[str, int]) -> int:
         fit = self.fit(height, width)
@@ -220,7 +234,38 @@ class GridFamily(_TileFamily):
         return (tiles + (tiles > 1)) * model["image_seq_length"]
 
     def joined(self, images: Sequence[Features]) -> Values:
-        return super().joined(images) | {"num_patches": [int(image["num_patches"]) for image in images]}
+        told = self.names[1]
+        return super().joined(images) | {told: [image[told].tolist() for image in images]}
+
+
+@dataclass(frozen=True, kw_only=True)
+class OvisFamily(GridFamily):
+    """Ovis 2: the whole, and then tiles.
+
+    Attributes:
+        use_covering_area_grid: tiles are as few as cover the image; else they are arranged as InternVL's.
+    """
+
+    use_covering_area_grid: bool = True
+
+    names = (PIXELS, "grids")
+    whole_at = "first"
+
+    def converted(self, values: Values) -> Values:
+        own = super().converted(values)
+        own["crop_to_patches"] = own["crop_to_patches"] and own["max_patches"] > 1
+        own["rule"] = "ovis2" if own["use_covering_area_grid"] else "internvl"
+        return own
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        if self.crop_to_patches and self.tile[0] != self.tile[1]:
+            raise PresetError(f"`size` is followed where tiles are square. Got: {dict(self.size)}")
+
+    def _told(self, tiles: DataNode, canvas: DataNode | list[int]) -> DataNode:
+        if not self.crop_to_patches:
+            return fn.constant(idata=[1, 1], shape=[2], dtype=types.INT64, name=self.names[1])
+        return fn.cast(canvas // types.Constant(self.tile[0], dtype=types.INT32), dtype=types.INT64, name=self.names[1])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -231,7 +276,7 @@ class SplitFamily(_TileFamily):
         size: `longest_edge`, of the image before it is cut.
         max_image_size: `longest_edge`, of a tile.
         do_image_splitting: whether it is cut.
-        do_pad: accepted: all tiles are of one size.
+        do_pad: whether there is a mask; all tiles are of one size.
     """
 
     resample: int = 1
@@ -239,8 +284,11 @@ class SplitFamily(_TileFamily):
     do_image_splitting: bool = True
     do_pad: bool = True
 
-    names = (PIXELS, _MASK)
     tells_by = ("image_seq_len",)
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return (PIXELS, *(_MASK,) * self.do_pad)
 
     def converted(self, values: Values) -> Values:
         own = super().converted(values)
@@ -265,6 +313,8 @@ class SplitFamily(_TileFamily):
         tiles = fn.image_tiles(
             *pictures, tile=tile, whole_at="last", alone=False, **self.normalizing(backend), name=PIXELS
         )
+        if not self.do_pad:
+            return (tiles,)
         channel = tiles[:, 0]
         if data.device == "gpu":
             # What the host fills would be copied, and is larger than the files: here the GPU makes it.
@@ -284,7 +334,7 @@ class SplitFamily(_TileFamily):
         return (tiles + (tiles > 1)) * model["image_seq_len"]
 
     def joined(self, images: Sequence[Features]) -> Values:
-        return {name: np.concatenate([image[name] for image in images])[None] for name in self.names}
+        return {name: np.concatenate([image[name] for image in images])[None] for name in self.outputs}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -297,6 +347,7 @@ class LlamaFamily(_TileFamily):
     """
 
     size: Mapping[str, int] = field(default_factory=lambda: {"height": 336, "width": 336})
+    torchvision_only: bool = True
     max_patches: int = 16
     resize_to_max_canvas: bool = False
 
@@ -313,8 +364,11 @@ class LlamaFamily(_TileFamily):
 
     def check(self, backend: str) -> None:
         super().check(backend)
-        if backend != "torchvision" or not (self.do_rescale and self.do_normalize):
-            raise PresetError("Llama 4 is followed in the arithmetic of torchvision, where it rescales and normalizes")
+        if not (self.do_rescale and self.do_normalize):
+            raise PresetError("Llama 4 is followed where it rescales and normalizes")
+
+    def fuses_factor(self, backend: str) -> bool:
+        return False
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
         tile = list(self.tile)
@@ -340,3 +394,103 @@ class LlamaFamily(_TileFamily):
         tiles = (fit.canvas_height // self.tile[0]) * (fit.canvas_width // self.tile[1])
         side = self.tile[0] // model["patch_size"]
         return (tiles + (tiles > 1)) * math.ceil(side * side / model["pixel_shuffle_ratio_inverse"] ** 2)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MllamaFamily(_TileFamily):
+    """Llama 3.2 Vision: tiles of a canvas in whose corner the image lies, padded to a number of tiles.
+
+    Attributes:
+        max_image_tiles: that number.
+        do_pad: must be set, as for the class.
+    """
+
+    size: Mapping[str, int] = field(default_factory=lambda: {"height": 224, "width": 224})
+    max_image_tiles: int = 4
+    do_pad: bool = True
+
+    names = (PIXELS, "aspect_ratio_ids", "aspect_ratio_mask", "num_tiles")
+
+    def converted(self, values: Values) -> Values:
+        own = super().converted(values)
+        own["size"] = size_of(own["size"], True, "`size`", _SQUARE)
+        if own["size"]["height"] != own["size"]["width"]:
+            raise PresetError(f"`size` is square. Got: {own['size']}")
+        return own
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        if not self.do_pad or self.max_image_tiles < 1:
+            raise PresetError("Llama 3.2 Vision is followed where `do_pad` is set, and `max_image_tiles` positive")
+
+    def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
+        tile, most = list(self.tile), self.max_image_tiles
+        size, canvas = fn.fitted_size(data, rule="mllama", most=most, tile=tile)
+        tiles = fn.image_tiles(self.resized(data, backend, size), tile=tile, canvas=canvas, **self.normalizing(backend))
+        rows, columns = (canvas[axis] // types.Constant(tile[0], dtype=types.INT32) for axis in (0, 1))
+        known = arrangements(most)
+        keys = [one * (most + 1) + other for one, other in known]
+        numbers = fn.lookup_table(
+            rows * types.Constant(most + 1, dtype=types.INT32) + columns,
+            keys=keys,
+            values=[float(place) for place in range(1, len(known) + 1)],
+            dtype=types.INT64,
+            name=self.names[1],
+        )
+        count = fn.cast(rows * columns, dtype=types.INT64)
+        places = types.Constant(list(range(most)), dtype=types.INT64, shape=[most])
+        mask = fn.cast(places < count, dtype=types.INT64, name=self.names[2])
+        padded = fn.pad(tiles, axes=[0], shape=[most], name=PIXELS)
+        return padded, numbers, mask, fn.copy(count, name=self.names[3])
+
+    def tokens(self, height: int, width: int, model: Mapping[str, int]) -> int:
+        raise PresetError("Llama 3.2 Vision has one token for an image, to which it attends across")
+
+    def joined(self, images: Sequence[Features]) -> Values:
+        own = {name: np.stack([image[name] for image in images])[None] for name in self.names[:3]}
+        return own | {self.names[3]: [[int(image[self.names[3]]) for image in images]]}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Idefics2Family(ImageFamily):
+    """Idefics2, which bounds both sides, and pads to the largest image of a call.
+
+    Attributes:
+        size: `shortest_edge`, the least of a side, and `longest_edge`, the most; or `height` and `width`.
+        do_pad: whether images are padded; then there is a mask.
+        do_image_splitting: must be false.
+    """
+
+    size: Mapping[str, int] = field(default_factory=lambda: {"shortest_edge": 378, "longest_edge": 980})
+    do_pad: bool = True
+    do_image_splitting: bool = False
+
+    def converted(self, values: Values) -> Values:
+        own = super().converted(values)
+        own["size"] = size_of(own["size"], False, "`size`", frozenset({"shortest_edge", "longest_edge"}), _SQUARE)
+        return own
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        self.check_floats()
+        if self.do_image_splitting:
+            raise PresetError("`do_image_splitting`: no preset of Idefics2 splits images")
+
+    def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
+        return (self.normalized(self._fitted(data, backend) if self.do_resize else data, backend),)
+
+    def _fitted(self, images: DataNode, backend: str) -> DataNode:
+        size = self.size
+        if "height" in size:
+            return self.resized(images, backend, [size["height"], size["width"]])
+        target, _ = fn.fitted_size(images, rule="idefics2", least=size["shortest_edge"], most=size["longest_edge"])
+        return self.resized(images, backend, target)
+
+    def joined(self, images: Sequence[Features]) -> Values:
+        values = [image[PIXELS] for image in images]
+        if not self.do_pad:
+            return (
+                {PIXELS: [values]} if len({value.shape for value in values}) > 1 else {PIXELS: np.stack(values)[None]}
+            )
+        masks = [np.ones(value.shape[1:], np.int64) for value in values]
+        return {PIXELS: extended(values, (1, 2))[None], _MASK: extended(masks, (0, 1))[None]}

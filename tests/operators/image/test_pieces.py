@@ -208,6 +208,23 @@ def test_bfloat16_rounds_each_step() -> None:
         ("idefics3-tiles", (334, 1000), {"factor": 364}, (364, 1092)),
         ("llama4", (100, 300), {"most": 16, "tile": (336, 336)}, (112, 336)),
         ("letterbox", (100, 300), {"canvases": ((640, 640),)}, (213, 640)),
+        ("cohere2", (100, 300), {"most": 12, "tile": (512, 512)}, (512, 512)),
+        ("cosmos3", (10, 100), {"factor": 32, "least": 1, "most": 10**7}, (32, 320)),
+        ("down", (100, 300), {"factor": 32}, (96, 288)),
+        ("up", (100, 300), {"factor": 32}, (128, 320)),
+        ("dpt", (100, 300), {"factor": 14, "least": 1, "canvases": ((518, 518),)}, (168, 518)),
+        ("dpt", (100, 300), {"factor": 14, "canvases": ((518, 518),)}, (518, 518)),
+        ("gemma4", (853, 1280), {"factor": 48, "most": 2520, "tile": (16, 16)}, (624, 960)),
+        ("gemma4", (10, 2000), {"factor": 48, "most": 2520, "tile": (16, 16)}, (48, 9600)),
+        ("idefics2", (100, 1300), {"least": 378, "most": 980}, (378, 980)),
+        ("janus", (100, 300), {"least": 14, "most": 384}, (128, 384)),
+        ("kimi", (853, 1280), {"factor": 28, "least": 512, "most": 1000, "tile": (14, 14)}, (365, 547)),
+        ("maskformer", (480, 640), {"least": 800, "most": 1333, "factor": 32}, (800, 1088)),
+        ("mllama", (100, 300), {"most": 4, "tile": (560, 560)}, (186, 560)),
+        ("ovis2", (853, 1280), {"most": 9, "tile": (448, 448)}, (1344, 896)),
+        ("perceiver", (100, 300), {"canvases": ((224, 224), (256, 256))}, (87, 87)),
+        ("vilt", (480, 640), {"least": 384, "most": 639, "factor": 32}, (384, 512)),
+        ("yolos", (480, 640), {"least": 512, "most": 1333, "factor": 16}, (512, 672)),
     ],
 )
 def test_sizes(rule: str, size: tuple[int, int], arguments: dict[str, Any], expected: tuple[int, int]) -> None:
@@ -225,6 +242,7 @@ def test_all_rules_are_tried() -> None:
         ("qwen2-vl", (1, 201), {"factor": 28, "least": 3136, "most": 10**6}, "as 1 to 201: up to 200 is taken"),
         ("qwen2-vl", (0, 5), {"factor": 28, "least": 3136, "most": 10**6}, "has no pixel"),
         ("qwen3-vl-video", (9, 9), {"factor": 28, "most": 10**7}, "at least two are taken"),
+        ("gemma4", (100, 100), {"factor": 64, "most": 9, "tile": (16, 16)}, "nothing would be left: 0 x 0 pixels"),
         ("longest", (1, 500), {"most": 100}, "nothing would be left: 100 x 0 pixels"),
     ],
 )
@@ -241,6 +259,7 @@ def test_sizes_that_are_refused(rule: str, size: tuple[int, int], arguments: dic
         ({"rule": "pixtral"}, "needs `most`"),
         ({"rule": "within", "canvases": [3]}, "a width for each height"),
         ({"rule": "pixtral", "most": 9, "factor": 0}, "are positive"),
+        ({"rule": "pixtral", "most": -9}, "are positive"),
     ],
 )
 def test_rules_that_are_refused(arguments: dict[str, Any], told: str) -> None:

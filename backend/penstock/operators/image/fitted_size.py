@@ -34,7 +34,10 @@ class FittedSize(Operator):
         ),
         arguments=(
             Argument(
-                "canvases", "int32[]", [], "Heights and widths to choose from: `letterbox`, `llava-next`, `within`."
+                "canvases",
+                "int32[]",
+                [],
+                "Heights and widths to choose from, or to fit: `letterbox`, `llava-next`, `within` and others.",
             ),
             Argument("factor", "int32", 1, "Extents are multiples of it: `qwen2-vl`, `siglip2` and others."),
             Argument(
@@ -70,10 +73,8 @@ class FittedSize(Operator):
             raise ValueError(f"`rule` is one of {', '.join(RULES)}. Got: {rule!r}")
         if len(arguments["tile"]) != 2 or len(arguments["canvases"]) % 2:
             raise ValueError("`tile` has a height and a width, and `canvases` has a width for each height")
-        if rule in ("letterbox", "llava-next", "within") and not arguments["canvases"]:
-            raise ValueError(f"`rule='{rule}'` needs `canvases`")
-        if min([arguments["factor"], *arguments["tile"], *arguments["canvases"]]) < 1:
-            raise ValueError("`factor`, `tile` and `canvases` are positive")
+        if min([arguments["factor"], *arguments["tile"], *arguments["canvases"]]) < 1 or arguments["most"] < 0:
+            raise ValueError("`factor`, `tile`, `canvases` and `most` are positive")
         self._arguments = SizeArguments(
             arguments["factor"],
             arguments["least"],
@@ -81,8 +82,9 @@ class FittedSize(Operator):
             pairs(arguments["canvases"]),
             (arguments["tile"][0], arguments["tile"][1]),
         )
-        if rule not in ("idefics3-tiles", "letterbox", "llava-next", "within") and arguments["most"] < 1:
-            raise ValueError(f"`rule='{rule}'` needs `most`")
+        needed = RULES[rule].needs
+        if not arguments[needed]:
+            raise ValueError(f"`rule='{rule}'` needs `{needed}`")
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         return [OutputSpec(FLOAT, "", 1), OutputSpec(INT32, "", 1)]

@@ -1,0 +1,237 @@
+"""Image processors of classifiers and encoders that crop or resize in ways of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from penstock import fn, math, types
+from penstock.graph import DataNode
+from penstock.kernels.fitted_sizes import SizeArguments, fitted
+from penstock.presets.family import PIXELS, Family, Features, PresetError, Values, named
+from penstock.presets.fixed import IMAGENET, NO_CROP, NO_PAD, OPENAI, FixedFamily
+
+# Below this size, ConvNeXT crops what it has resized.
+_CONVNEXT_CROPS = 384
+_WHITE = 255
+_SHORTEST, _SQUARE = frozenset({"shortest_edge"}), frozenset({"height", "width"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConvNextFamily(FixedFamily):
+    """ConvNeXT, which resizes small images to more, and takes their middle.
+
+    Attributes:
+        crop_pct: which part of the resized image that is.
+    """
+
+    size: Mapping[str, int] = field(default_factory=lambda: {"shortest_edge": 384})
+    resample: int = 3
+    default_to_square: bool = False
+    ignored: frozenset[str] = NO_PAD
+    crop_pct: float = 224 / 256
+
+    forms = (_SHORTEST,)
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        if self.crop_pct <= 0:
+            raise PresetError(f"`crop_pct` is positive. Got: {self.crop_pct}")
+
+    def fitted(self, images: DataNode, backend: str) -> DataNode:
+        edge = self.size["shortest_edge"]
+        if edge >= _CONVNEXT_CROPS:
+            return self.resized(images, backend, [edge, edge])
+        images = self.shortened(images, backend, int(edge / self.crop_pct))
+        return self.cropped(images, backend, {"height": edge, "width": edge})
+
+    def extents(self, height: int, width: int) -> tuple[int, int]:
+        if self.do_center_crop or not self.do_resize:
+            return super().extents(height, width)
+        return self.size["shortest_edge"], self.size["shortest_edge"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LevitFamily(FixedFamily):
+    """LeViT, whose shorter side is 256 / 224 of what is asked for."""
+
+    size: Mapping[str, int] = field(default_factory=lambda: {"shortest_edge": 224})
+    resample: int = 3
+    do_center_crop: bool = True
+    crop_size: Mapping[str, int] = field(default_factory=lambda: {"height": 224, "width": 224})
+    default_to_square: bool = False
+
+    forms = (_SHORTEST, _SQUARE)
+
+    def shortened(self, images: DataNode, backend: str, edge: int) -> DataNode:
+        return super().shortened(images, backend, int(256 / 224 * edge))
+
+    def extents(self, height: int, width: int) -> tuple[int, int]:
+        if self.do_resize and not self.do_center_crop and "shortest_edge" in self.size:
+            raise PresetError("LeViT does not tell how many tokens an image becomes that is not cropped")
+        return super().extents(height, width)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EfficientNetFamily(FixedFamily):
+    """EfficientNet, which may divide by the deviation twice.
+
+    Attributes:
+        include_top: whether it does.
+    """
+
+    size: Mapping[str, int] = field(default_factory=lambda: {"height": 346, "width": 346})
+    resample: int = 3
+    crop_size: Mapping[str, int] = field(default_factory=lambda: {"height": 289, "width": 289})
+    ignored: frozenset[str] = NO_PAD
+    include_top: bool = True
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        self.check_floats()
+
+    def finished(self, images: DataNode, backend: str) -> DataNode:
+        if not self.include_top:
+            return self.normalized(images, backend)
+        deviation = types.Constant(list(self.image_std), dtype=types.FLOAT, shape=[3, 1, 1])
+        return named(self.normalized(images, backend, None) / deviation, PIXELS, 3)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MobileViTFamily(FixedFamily):
+    """MobileViT, which takes blue first, and normalizes nothing.
+
+    Attributes:
+        do_flip_channel_order: whether blue is first.
+    """
+
+    size: Mapping[str, int] = field(default_factory=lambda: {"shortest_edge": 224})
+    resample: int = 3
+    do_center_crop: bool = True
+    crop_size: Mapping[str, int] = field(default_factory=lambda: {"height": 256, "width": 256})
+    default_to_square: bool = False
+    do_normalize: bool = False
+    ignored: frozenset[str] = NO_PAD | {"do_normalize", "image_mean", "image_std"}
+    do_flip_channel_order: bool = True
+
+    def finished(self, images: DataNode, backend: str) -> DataNode:
+        if self.do_flip_channel_order:
+            images = fn.color_space_conversion(images, image_type=types.RGB, output_type=types.BGR)
+        return self.normalized(images, backend)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PerceiverFamily(FixedFamily):
+    """Perceiver, which takes the middle of an image before it resizes that."""
+
+    size: Mapping[str, int] = field(default_factory=lambda: {"height": 224, "width": 224})
+    resample: int = 3
+    do_center_crop: bool = True
+    crop_size: Mapping[str, int] = field(default_factory=lambda: {"height": 256, "width": 256})
+    ignored: frozenset[str] = NO_PAD
+
+    forms = (_SQUARE,)
+
+    def prepared(self, data: DataNode, backend: str) -> DataNode:
+        images = data
+        if self.do_center_crop:
+            parts = [self.size["height"], self.size["width"], self.crop_size["height"], self.crop_size["width"]]
+            extents, _ = fn.fitted_size(data, rule="perceiver", canvases=parts)
+            images = fn.crop(
+                data,
+                crop_h=extents[0],
+                crop_w=extents[1],
+                rounding="floor" if backend == "pil" else "truncate",
+                out_of_bounds_policy="pad",
+                fill_values=[0],
+            )
+        return self.fitted(images, backend) if self.do_resize else images
+
+
+@dataclass(frozen=True, kw_only=True)
+class LlavaFamily(FixedFamily):
+    """LLaVA 1.5.
+
+    Attributes:
+        do_pad: images are first made square by the mean colour around their middle.
+    """
+
+    size: Mapping[str, int] = field(default_factory=lambda: {"shortest_edge": 224})
+    resample: int = 3
+    do_center_crop: bool = True
+    crop_size: Mapping[str, int] = field(default_factory=lambda: {"height": 224, "width": 224})
+    default_to_square: bool = False
+    ignored: frozenset[str] = frozenset({"pad_size"})
+
+    def converted(self, values: Values) -> Values:
+        if values["do_pad"] and not isinstance(values["image_mean"], (list, tuple)):
+            raise PresetError(
+                f"`image_mean` has a value for each channel where `do_pad` is set. Got: {values['image_mean']}"
+            )
+        return super().converted(values)
+
+    def prepared(self, data: DataNode, backend: str) -> DataNode:
+        return super().prepared(squared(data, self.image_mean) if self.do_pad else data, backend)
+
+    def joined(self, images: Sequence[Features]) -> Values:
+        return Family.joined(self, images)
+
+    def extents(self, height: int, width: int) -> tuple[int, int]:
+        side = max(height, width)
+        return super().extents(*((side, side) if self.do_pad else (height, width)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class JanusFamily(FixedFamily):
+    """Janus and DeepSeek-VL.
+
+    Attributes:
+        size: `height` and `width`, which are equal: of the longer side.
+        min_size: the least of the shorter side.
+        do_pad: images are made square by the mean colour around their middle.
+    """
+
+    size: Mapping[str, int] = field(default_factory=lambda: {"height": 384, "width": 384})
+    resample: int = 3
+    do_pad: bool = True
+    ignored: frozenset[str] = NO_CROP | {"pad_size"}
+    min_size: int = 14
+
+    forms = (_SQUARE,)
+
+    def converted(self, values: Values) -> Values:
+        if not isinstance(values["image_mean"], (list, tuple)):
+            raise PresetError(f"`image_mean` has a value for each channel. Got: {values['image_mean']}")
+        own = super().converted(values)
+        if own["size"]["height"] != own["size"]["width"] or own["min_size"] < 0:
+            raise PresetError("`size` is square, and `min_size` is not negative")
+        return own
+
+    def fitted(self, images: DataNode, backend: str) -> DataNode:
+        target, _ = fn.fitted_size(images, rule="janus", least=self.min_size, most=self.size["height"])
+        return self.resized(images, backend, target)
+
+    def finished(self, images: DataNode, backend: str) -> DataNode:
+        return self.normalized(squared(images, self.image_mean) if self.do_pad else images, backend)
+
+    def joined(self, images: Sequence[Features]) -> Values:
+        return Family.joined(self, images)
+
+    def extents(self, height: int, width: int) -> tuple[int, int]:
+        fit = fitted("janus", height, width, SizeArguments(least=self.min_size, most=self.size["height"]))
+        rows, columns = fit[:2] if self.do_resize else (height, width)
+        return (max(rows, columns),) * 2 if self.do_pad else (rows, columns)
+
+
+def squared(images: DataNode, means: Sequence[float]) -> DataNode:
+    """Images in the middle of a square of a colour."""
+    extents = images.shape()
+    side = fn.cast(math.max(extents[0], extents[1]), dtype=types.FLOAT)
+    colour = [float(int(mean * _WHITE)) for mean in means]
+    return fn.crop(
+        images, crop_h=side, crop_w=side, rounding="truncate", out_of_bounds_policy="pad", fill_values=colour
+    )
+
+
+LLAVA, JANUS = LlavaFamily(**OPENAI), JanusFamily(**OPENAI)
+LEVIT, EFFICIENT_NET = LevitFamily(**IMAGENET), EfficientNetFamily()

@@ -1,0 +1,162 @@
+"""Image processors of models that tell something of every pixel: masks and depth; and ViLT, which sizes images as they do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from penstock import fn, types
+from penstock.graph import DataNode
+from penstock.kernels.fitted_sizes import SizeArguments
+from penstock.presets.detection import DetectionFamily
+from penstock.presets.family import PIXELS, Family, Features, ImageFamily, PresetError, Values
+from penstock.presets.fixed import NO_CROP, FixedFamily
+
+_SQUARE = frozenset({"height", "width"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class MaskFormerFamily(DetectionFamily):
+    """MaskFormer and Mask2Former, which always pad.
+
+    Attributes:
+        size_divisor: sides are multiples of it.
+    """
+
+    size_divisor: int = 32
+    longest: int = 0
+
+    forms = (frozenset({"shortest_edge", "longest_edge"}), _SQUARE)
+
+    def converted(self, values: Values) -> Values:
+        own = super().converted({**values, "do_pad": True})
+        divisor = own["size_divisor"]
+        if divisor < 1:
+            raise PresetError(f"`size_divisor` is positive. Got: {divisor}")
+        if "height" in own["size"]:
+            own["size"] = {key: -(-extent // divisor) * divisor for key, extent in own["size"].items()}
+        return own
+
+    @property
+    def rule(self) -> tuple[str, SizeArguments]:
+        return "maskformer", super().rule[1]._replace(factor=self.size_divisor)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ViltFamily(DetectionFamily):
+    """ViLT.
+
+    Attributes:
+        size: `shortest_edge`; the longer side is at the most 1333 / 800 of it.
+        size_divisor: sides are multiples of it.
+    """
+
+    image_mean: tuple[float, ...] = (0.5, 0.5, 0.5)
+    image_std: tuple[float, ...] = (0.5, 0.5, 0.5)
+    size: Mapping[str, int] = field(default_factory=lambda: {"shortest_edge": 384})
+    resample: int = 3
+    size_divisor: int = 32
+    longest: int = 0
+    ignored: frozenset[str] = NO_CROP | {"pad_size"}
+
+    forms = (frozenset({"shortest_edge"}),)
+
+    def converted(self, values: Values) -> Values:
+        own = super().converted(values)
+        if own["size_divisor"] < 1:
+            raise PresetError(f"`size_divisor` is positive. Got: {own['size_divisor']}")
+        return own
+
+    def fitted(self, images: DataNode, backend: str) -> DataNode:
+        edge = self.size["shortest_edge"]
+        most = int(1333 / 800 * edge)
+        target, _ = fn.fitted_size(images, rule="vilt", factor=self.size_divisor, least=edge, most=most)
+        return self.resized(images, backend, target)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DptFamily(FixedFamily):
+    """DPT and Depth Anything.
+
+    Attributes:
+        keep_aspect_ratio: images keep their shape, and one side gets nearly as long as asked for.
+        ensure_multiple_of: sides are multiples of it.
+        do_pad, size_divisor: whether there are zeros around an image, up to multiples of that.
+    """
+
+    size: Mapping[str, int] = field(default_factory=lambda: {"height": 384, "width": 384})
+    resample: int = 3
+    keep_aspect_ratio: bool = False
+    ensure_multiple_of: int = 1
+    size_divisor: int = 0
+    ignored: frozenset[str] = frozenset({"pad_size"})
+
+    forms = (_SQUARE,)
+    tells_by = ()
+
+    def converted(self, values: Values) -> Values:
+        own = super().converted(values)
+        if own["ensure_multiple_of"] < 1 or own["size_divisor"] < own["do_pad"]:
+            raise PresetError("`ensure_multiple_of` is positive, and `size_divisor`, too, where `do_pad` is set")
+        return own
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        if self.do_center_crop and backend == "pil":
+            raise PresetError("`do_center_crop`: no preset of `pil` crops what DPT resized")
+
+    def fitted(self, images: DataNode, backend: str) -> DataNode:
+        canvas = [self.size["height"], self.size["width"]]
+        target, _ = fn.fitted_size(
+            images, rule="dpt", factor=self.ensure_multiple_of, least=int(self.keep_aspect_ratio), canvases=canvas
+        )
+        return self.resized(images, backend, target)
+
+    def finished(self, images: DataNode, backend: str) -> DataNode:
+        if not self.do_pad:
+            return self.normalized(images, backend)
+        _, canvas = fn.fitted_size(images, rule="up", factor=self.size_divisor)
+        values = self.normalized(images, backend, None)
+        canvas = fn.cast(canvas, dtype=types.FLOAT)
+        return fn.crop(
+            values,
+            crop_h=canvas[0],
+            crop_w=canvas[1],
+            rounding="truncate",
+            out_of_bounds_policy="pad",
+            fill_values=[0],
+            name=PIXELS,
+        )
+
+    def joined(self, images: Sequence[Features]) -> Values:
+        return Family.joined(self, images)
+
+    def tokens(self, height: int, width: int, model: Mapping[str, int]) -> int:
+        raise PresetError("Models of depth do not tell how many tokens an image becomes")
+
+
+@dataclass(frozen=True, kw_only=True)
+class GlpnFamily(ImageFamily):
+    """GLPN, which makes sides multiples of a number, and normalizes nothing.
+
+    Attributes:
+        size_divisor: that number.
+    """
+
+    do_normalize: bool = False
+    size_divisor: int = 32
+
+    hidden = ImageFamily.hidden | {"do_normalize"}
+
+    def converted(self, values: Values) -> Values:
+        own = super().converted(values)
+        if own["size_divisor"] < 1:
+            raise PresetError(f"`size_divisor` is positive. Got: {own['size_divisor']}")
+        return own
+
+    def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
+        images = data
+        if self.do_resize:
+            target, _ = fn.fitted_size(data, rule="down", factor=self.size_divisor)
+            images = self.resized(data, backend, target)
+        return (self.normalized(images, backend),)

@@ -1,0 +1,135 @@
+"""Every setting of every class, with values it does not have: what classes make of that, and what presets do."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from configurations import CONFIGURATIONS
+from processors import by_transformers, class_of, ours, pictures, result_or_refusal
+
+from penstock.presets import PresetError, preset, read_configuration
+
+# Settings of which no value changes what becomes of a picture in a file: where and as what the result lies. A preset says
+# that itself.
+_ELSEWHERE = ("return_tensors", "device", "data_format", "input_data_format")
+_SIZES: tuple[object, ...] = (
+    40,
+    [30, 34],
+    {"height": 30, "width": 34},
+    {"height": 90, "width": 95},
+    {"shortest_edge": 35},
+    {"shortest_edge": 30, "longest_edge": 50},
+    {"longest_edge": 48},
+    {"max_height": 33, "max_width": 44},
+)
+# What only has an effect together.
+_TOGETHER: tuple[dict[str, object], ...] = (
+    {"do_center_crop": True, "crop_size": {"height": 29, "width": 33}},
+    {"do_center_crop": True, "crop_size": {"height": 91, "width": 94}},
+    {"do_pad": True, "pad_size": {"height": 91, "width": 94}},
+    {"do_pad": True, "pad_size": {"height": 91, "width": 94}, "do_normalize": False},
+    {"do_pad": True, "pad_size": {"height": 91, "width": 94}, "do_rescale": False, "do_normalize": False},
+    {"do_pad": True, "do_resize": False},
+    {"do_rescale": False, "do_normalize": False},
+    {"do_resize": False, "do_normalize": False},
+    {"do_resize": False, "do_rescale": False, "do_normalize": False},
+)
+UNCHANGED, REFUSED = "", "-"
+# Which presets follow though the class fails: what it lacks, `Gemma3Processor` has.
+_BEYOND = ({"do_pan_and_scan": True},)
+
+
+def settings_of(name: str, backend: str) -> dict[str, Any]:
+    """The settings that a configuration's class takes, by its own account, and their values."""
+    kind = class_of(CONFIGURATIONS[name], backend)
+    held = {key: CONFIGURATIONS[name].get(key, getattr(kind, key, None)) for key in kind.valid_kwargs.__annotations__}
+    return json.loads(json.dumps(held, default=_plain))
+
+
+def _plain(value: Any) -> Any:
+    return int(value) if isinstance(value, int) else dict(value) if isinstance(value, Mapping) else str(value)
+
+
+def variations(settings: Mapping[str, Any]) -> Iterator[dict[str, object]]:
+    """Settings to change, derived from what a class takes."""
+    for together in _TOGETHER:
+        if together.keys() <= settings.keys():
+            yield together
+    for key, value in settings.items():
+        for other in () if key in _ELSEWHERE else _others(key, value):
+            yield {key: other}
+
+
+def _others(key: str, value: Any) -> Sequence[object]:
+    """Values that a setting does not have."""
+    if isinstance(value, bool) or (value is None and not key.endswith(("_size", "_length", "_pixels", "size"))):
+        return (not value,)
+    if isinstance(value, Mapping) or key in ("size", "crop_size", "pad_size"):
+        return _SIZES
+    if key == "resample":
+        return range(6)
+    if key in ("image_mean", "image_std"):
+        return 0.3, [0.1, 0.2, 0.3]
+    if isinstance(value, (int, float)):
+        return value + 1, value * 2, value / 2 if isinstance(value, float) else value * 3
+    if isinstance(value, list) and value and isinstance(value[0], int):
+        return ([number + 1 for number in value],)
+    return (3,) if value is None else ()
+
+
+def picture() -> Any:
+    """What all are tried with."""
+    return next(iter(pictures(1, 90)))
+
+
+def recorded(name: str, backend: str) -> dict[str, Any]:
+    """The class's settings, and what becomes of a picture with each variation, in their order: a digest, that nothing
+    changed, or that it was refused."""
+    settings, image = settings_of(name, backend), picture().image
+
+    def made(changed: Mapping[str, object]) -> str:
+        return _digest(lambda: by_transformers({**CONFIGURATIONS[name], **changed}, backend, [image]))
+
+    plain = made({})
+    results = [made(changed) for changed in variations(settings)]
+    return {
+        "settings": settings,
+        "plain": plain,
+        "results": " ".join(UNCHANGED if result == plain else result for result in results),
+    }
+
+
+def _digest(compute: Callable[[], Mapping[str, Any]]) -> str:
+    try:
+        told = result_or_refusal(compute)
+    except (TypeError, AttributeError, KeyError, IndexError, AssertionError):
+        # Classes fail in these ways, too, at what they do not expect.
+        return REFUSED
+    return REFUSED if told == "refused" else told[:8]
+
+
+def wrong(name: str, backend: str, held: Mapping[str, Any]) -> list[str]:
+    """Where a preset gives something else than the class did: settings that it ignores, or follows otherwise."""
+    file = np.array(picture().file)
+    told = []
+    for changed, result in zip(variations(held["settings"]), held["results"].split(" "), strict=True):
+        expected = held["plain"] if result == UNCHANGED else result
+        got = _by_preset({**CONFIGURATIONS[name], **changed}, backend, file)
+        if got not in (None, expected) and (expected != REFUSED or changed not in _BEYOND):
+            told.append(f"{name}, {backend}: {changed}: expected {expected}, got {got}")
+    return told
+
+
+def _by_preset(configuration: Mapping[str, object], backend: str, file: np.ndarray) -> str | None:
+    """A digest of what a preset gives, or None if there is none."""
+    try:
+        pipeline = preset(configuration, batch_size=1, backend=backend)
+    except PresetError:
+        return None
+    family = read_configuration(configuration)
+    got = _digest(lambda: ours(pipeline, family, [file]))
+    pipeline.close()
+    return got
