@@ -125,10 +125,19 @@ def result_or_refusal(compute: Callable[[], Mapping[str, Any]]) -> str:
         return REFUSED
     digest = hashlib.blake2b(digest_size=12)
     for name in sorted(result):
-        array = np.ascontiguousarray(result[name])
-        digest.update(f"{name} {array.dtype} {array.shape}".encode())
-        digest.update(array)
+        for array in _arrays(result[name]):
+            digest.update(f"{name} {array.dtype} {array.shape}".encode())
+            digest.update(array)
     return digest.hexdigest()
+
+
+def _arrays(value: Any) -> Iterator[np.ndarray]:
+    """The value as an array, or as those of the lists that do not fit into one."""
+    try:
+        yield np.ascontiguousarray(value)
+    except ValueError:
+        for each in value:
+            yield from _arrays(each)
 
 
 def photographs(folder: Path, count: int, seed: int = 0) -> Iterator[Picture]:
@@ -208,15 +217,18 @@ def class_of(configuration: Mapping[str, object], backend: str) -> Any:
 
 def by_transformers(configuration: Mapping[str, object], backend: str, images: list[Any]) -> dict[str, Any]:
     """What the class gives of images in one call; bfloat16 as float32."""
-    import torch
-
     # Some classes change what they are given.
     held = copy.deepcopy({key: value for key, value in configuration.items() if not key.endswith("_type")})
-    given = class_of(configuration, backend).from_dict(held)(images, return_tensors="pt")
+    return plain(class_of(configuration, backend).from_dict(held)(images, return_tensors="pt"))
 
-    def plain(value: Any) -> Any:
+
+def plain(given: Mapping[str, Any]) -> dict[str, Any]:
+    """What a class gave, as arrays; bfloat16 as float32."""
+    import torch
+
+    def arrays(value: Any) -> Any:
         if isinstance(value, torch.Tensor):
             return value.to(torch.float32).numpy() if value.dtype == torch.bfloat16 else value.numpy()
-        return [plain(each) for each in value] if isinstance(value, (list, tuple)) else value
+        return [arrays(each) for each in value] if isinstance(value, (list, tuple)) else value
 
-    return {key: plain(value) for key, value in given.items()}
+    return {key: arrays(value) for key, value in given.items()}

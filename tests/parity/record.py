@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from calls import recorded_calls
 from configurations import CONFIGURATIONS, FAMILIES, SMALL, VIDEOS
 from libraries import versions
 from processors import (
@@ -29,6 +30,7 @@ from settings import recorded
 
 _FOLDER = Path(__file__).parent / "recorded"
 FAMILIES_RECORDED, SETTINGS_RECORDED = _FOLDER / "families.json", _FOLDER / "settings.json"
+CALLS_RECORDED = _FOLDER / "calls.json"
 RECORDED, PROCESSED = _FOLDER / "torchvision.npz", _FOLDER / "transformers.npz"
 CASES, MOST, SEED = 120, 48, 7
 PICTURES, PICTURE_MOST = 4, 90
@@ -47,7 +49,8 @@ def main() -> None:
     }
     np.savez_compressed(PROCESSED, versions=np.array(versions("transformers")), **processed)
     FAMILIES_RECORDED.write_text(json.dumps(_families(), indent=1) + "\n")
-    SETTINGS_RECORDED.write_text(_settings())
+    SETTINGS_RECORDED.write_text(_by_line(recorded))
+    CALLS_RECORDED.write_text(_by_line(recorded_calls))
     print(f"{len(results)} results of {versions('torchvision')}, {len(processed)} of {versions('transformers')}")
 
 
@@ -67,10 +70,10 @@ def _digests(compute: Callable[[], dict[str, Any]]) -> dict[str, Any] | None:
         return None
 
 
-def _settings() -> str:
+def _by_line(record: Callable[[str, str], Any]) -> str:
     """A line for each configuration and library."""
     names = [(name, backend) for name in (*SMALL, *FAMILIES) for backend in backends_of(name)]
-    lines = (f"{json.dumps(f'{name} {backend}')}: {json.dumps(recorded(name, backend))}" for name, backend in names)
+    lines = (f"{json.dumps(f'{name} {backend}')}: {json.dumps(record(name, backend))}" for name, backend in names)
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 

@@ -91,7 +91,7 @@ def recorded(name: str, backend: str) -> dict[str, Any]:
     settings, image = settings_of(name, backend), picture().image
 
     def made(changed: Mapping[str, object]) -> str:
-        return _digest(lambda: by_transformers({**CONFIGURATIONS[name], **changed}, backend, [image]))
+        return digest(lambda: by_transformers({**CONFIGURATIONS[name], **changed}, backend, [image]))
 
     plain = made({})
     results = [made(changed) for changed in variations(settings)]
@@ -102,10 +102,11 @@ def recorded(name: str, backend: str) -> dict[str, Any]:
     }
 
 
-def _digest(compute: Callable[[], Mapping[str, Any]]) -> str:
+def digest(compute: Callable[[], Mapping[str, Any]]) -> str:
+    """A short one of all that is computed, or that it was refused."""
     try:
         told = result_or_refusal(compute)
-    except (TypeError, AttributeError, KeyError, IndexError, AssertionError):
+    except (TypeError, AttributeError, LookupError, AssertionError, OSError):
         # Classes fail in these ways, too, at what they do not expect.
         return REFUSED
     return REFUSED if told == "refused" else told[:8]
@@ -130,6 +131,6 @@ def _by_preset(configuration: Mapping[str, object], backend: str, file: np.ndarr
     except PresetError:
         return None
     family = read_configuration(configuration)
-    got = _digest(lambda: ours(pipeline, family, [file]))
+    got = digest(lambda: ours(pipeline, family, [file]))
     pipeline.close()
     return got

@@ -18,9 +18,10 @@ from penstock.plugin.transformers import ImageProcessor
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from calls import taken, wrong_calls
 from configurations import CONFIGURATIONS, FAMILIES, SMALL, VIDEOS
 from processors import BACKENDS, backends_of, ours, pictures, result_or_refusal, strange_files, videos
-from record import FAMILIES_RECORDED, PICTURE_MOST, PICTURES, PROCESSED, SETTINGS_RECORDED, digest_of
+from record import CALLS_RECORDED, FAMILIES_RECORDED, PICTURE_MOST, PICTURES, PROCESSED, SETTINGS_RECORDED, digest_of
 from settings import wrong
 
 
@@ -67,6 +68,19 @@ def test_settings_are_followed_or_refused(name: str) -> None:
     recorded = json.loads(SETTINGS_RECORDED.read_text())
     for backend in backends_of(name):
         assert not wrong(name, backend, recorded[f"{name} {backend}"])
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize("name", [*SMALL, *FAMILIES])
+def test_calls_give_what_the_class_gives(name: str) -> None:
+    recorded = json.loads(CALLS_RECORDED.read_text())
+    for backend in backends_of(name):
+        assert not wrong_calls(name, backend, recorded[f"{name} {backend}"])
+
+
+def test_forms_of_images_that_are_taken() -> None:
+    refused = {form for form, is_taken in taken("deit", "torchvision").items() if not is_taken}
+    assert refused == {"nothing", "a path", "gray numbers"}
 
 
 def test_configurations_that_classes_write_are_read() -> None:

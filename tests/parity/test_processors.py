@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,7 @@ from PIL import Image
 
 from penstock import presets
 from penstock.errors import OperatorError
-from penstock.plugin.transformers import FeatureExtractor, ImageProcessor
+from penstock.plugin.transformers import FeatureExtractor, Features, ImageProcessor
 
 QWEN: dict[str, Any] = {"image_processor_type": "Qwen2VLImageProcessor"}
 LLAVA: dict[str, Any] = {
@@ -296,3 +298,114 @@ def test_a_size_of_padding_has_no_effect_where_nothing_is_padded() -> None:
 def test_nothing_is_refused() -> None:
     with pytest.raises(ValueError, match="There is no image"):
         ImageProcessor(QWEN)([])
+
+
+# -- in the place of transformers' ---------------------------------------------------------------------------------------
+
+
+def test_settings_of_a_call_and_of_a_processor(tmp_path: Path) -> None:
+    """They are in the place of the configuration's, for this call or for all; a folder may have them all in one file."""
+    (tmp_path / "processor_config.json").write_text(json.dumps({"image_processor": QWEN | {"min_pixels": 28 * 28}}))
+    image = np.zeros((28, 56, 3), np.uint8)
+    processor = ImageProcessor.from_pretrained(tmp_path, revision="main", trust_remote_code=False)
+    small = ImageProcessor.from_pretrained(tmp_path, patch_size=7)
+    assert processor(image).image_grid_thw.tolist() == [[1, 2, 4]]
+    assert small(image).image_grid_thw.tolist() == [[1, 4, 8]]
+    larger = processor(image, size={"shortest_edge": 4 * 28 * 56, "longest_edge": 10**6})
+    assert larger.image_grid_thw.tolist() == [[1, 4, 8]]
+    assert processor(image, do_normalize=False).pixel_values.max() == 0
+    assert processor(image).image_grid_thw.tolist() == [[1, 2, 4]]
+    with pytest.raises(presets.PresetError, match="Did you mean 'do_resize'"):
+        processor(image, do_rezise=True)
+    with pytest.raises(presets.PresetError, match="no preset follows the setting `do_rezise`"):
+        ImageProcessor.from_pretrained(tmp_path, do_rezise=True)
+    (tmp_path / "processor_config.json").write_text("{}")
+    with pytest.raises(presets.PresetError, match="holds none of `image_processor`"):
+        ImageProcessor.from_pretrained(tmp_path)
+
+
+def test_pipelines_of_few_settings_are_kept() -> None:
+    processor = ImageProcessor({"image_processor_type": "ViTImageProcessor"})
+    for side in range(10, 22):
+        assert processor(np.zeros((5, 6, 3), np.uint8), size=side).pixel_values.shape == (1, 3, side, side)
+    assert len(processor._running) == 8
+
+
+def test_a_setting_that_the_class_reads_once_is_no_setting_of_a_call() -> None:
+    processor = ImageProcessor({"image_processor_type": "JanusImageProcessor"})
+    with pytest.raises(presets.PresetError, match="`image_mean` is a setting of the processor, and not of a call"):
+        processor(np.zeros((5, 6, 3), np.uint8), image_mean=[0.1, 0.2, 0.3])
+
+
+@pytest.mark.parametrize(
+    ("images", "arguments", "told"),
+    [
+        ([["no list"], np.zeros((4, 5, 3), np.uint8)], {}, "not in both"),
+        ([[np.zeros((4, 5, 3), np.uint8)], []], {}, "There is no image"),
+        ("photograph.jpg", {}, "nothing is fetched or read here"),
+        (np.zeros((3, 5, 4), np.uint8), {"input_data_format": "channels_last"}, "expected a PIL image"),
+        (np.zeros((4, 5, 3), np.uint8), {"input_data_format": "CHW"}, "`input_data_format` is"),
+        (np.zeros((4, 5, 3), np.uint8), {"device": "cuda:0"}, "computes on a GPU"),
+        (np.zeros((4, 5, 3), np.uint8), {"return_tensors": "tf"}, "`return_tensors` is"),
+    ],
+)
+def test_calls_that_are_refused(images: object, arguments: dict[str, Any], told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        ImageProcessor({"image_processor_type": "ViTImageProcessor"})(images, **arguments)
+
+
+def test_what_could_be_planes_or_pixels_is_told() -> None:
+    processor = ImageProcessor({"image_processor_type": "ViTImageProcessor", "do_resize": False})
+    image = np.arange(27, dtype=np.uint8).reshape(3, 3, 3)
+    planes, pixels = (processor(image, input_data_format=f"channels_{end}") for end in ("first", "last"))
+    np.testing.assert_array_equal(planes.pixel_values, processor(image).pixel_values)
+    np.testing.assert_array_equal(pixels.pixel_values[0], planes.pixel_values[0].transpose(2, 0, 1))
+
+
+def test_prompts_of_several_images() -> None:
+    """Images of a prompt that has fewer than another are followed by nothing."""
+    processor = ImageProcessor({"image_processor_type": "Idefics2ImageProcessor"})
+    images = [np.full((side, 400, 3), 255, np.uint8) for side in (380, 390, 400)]
+    features = processor([images[:2], images[2:]], return_tensors="np")
+    assert features.pixel_values.shape == (2, 2, 3, 400, 400)
+    assert features.pixel_attention_mask.sum(axis=(2, 3)).tolist() == [[380 * 400, 390 * 400], [400 * 400, 0]]
+    onevision = ImageProcessor({"image_processor_type": "LlavaOnevisionImageProcessor"})
+    with pytest.raises(presets.PresetError, match="makes no tiles"):
+        onevision([images[:2], images[2:]])
+
+
+def test_what_else_the_class_has_is_asked_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Theirs:
+        @classmethod
+        def from_dict(cls, settings: dict[str, Any]) -> Any:
+            return SimpleNamespace(post_process_object_detection=lambda outputs: (outputs, settings))
+
+    processor = ImageProcessor(DETR | {"do_pad": False})
+    monkeypatch.setitem(sys.modules, "transformers", SimpleNamespace(DetrImageProcessor=Theirs))
+    assert processor.post_process_object_detection(3) == (3, {"do_pad": False})
+    assert processor.do_pad is False
+    with pytest.raises(AttributeError):
+        _ = processor.post_process_nothing
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    with pytest.raises(AttributeError, match="needs transformers, which is missing"):
+        _ = ImageProcessor(DETR).post_process_object_detection
+
+
+def test_features_move_as_those_of_transformers(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Tensor:
+        def __init__(self, floats: bool) -> None:
+            self.floats = floats
+
+        def is_floating_point(self) -> bool:
+            return self.floats
+
+        def to(self, *args: object, **kwargs: object) -> Any:
+            return args, kwargs
+
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(dtype=type))
+    features = Features(values=Tensor(True), indices=Tensor(False), sizes=[3])
+    assert features.data["sizes"] == [3]
+    assert features.to("cuda", float) == {"values": (("cuda", float), {}), "indices": (("cuda",), {}), "sizes": [3]}
+    assert features.to(dtype=float) == {"values": ((), {"dtype": float}), "indices": ((), {}), "sizes": [3]}
+    with pytest.raises(AttributeError, match="There is no 'mask', only values, indices, sizes"):
+        _ = features.mask

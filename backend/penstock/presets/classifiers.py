@@ -198,6 +198,7 @@ class JanusFamily(FixedFamily):
     min_size: int = 14
 
     forms = (_SQUARE,)
+    unchanged = frozenset({"image_mean"})
 
     def converted(self, values: Values) -> Values:
         if not isinstance(values["image_mean"], (list, tuple)):

@@ -49,7 +49,9 @@ from penstock.presets.tiles import (
     SplitFamily,
 )
 
-FILE = "preprocessor_config.json"
+# Where a folder holds a configuration: the first of these that it has; in the second one, under one of these names.
+FILE, _ALL = "preprocessor_config.json", "processor_config.json"
+_PARTS = ("image_processor", "feature_extractor", "video_processor")
 _EDGE_256, _SIDES_224 = {"shortest_edge": 256}, {"height": 224, "width": 224}
 # The classes of `transformers`, less their ending, with their own defaults; and YOLO's letterbox, which it does not have.
 _FAMILIES: dict[str, Family] = {
@@ -172,7 +174,7 @@ def read_configuration(source: str | Path | Mapping[str, object]) -> Family:
         PresetError: no preset follows its class, or one of its settings.
         FileNotFoundError: there is no such file.
     """
-    given = source if isinstance(source, Mapping) else _read(Path(source))
+    given = configuration_of(source)
     name = str(next(filter(None, map(given.get, _TYPES)), ""))
     family = next((name.removesuffix(end) + left for end, left in _ENDINGS.items() if name.endswith(end)), name)
     if family not in _FAMILIES:
@@ -181,8 +183,28 @@ def read_configuration(source: str | Path | Mapping[str, object]) -> Family:
     return settings_from(_FAMILIES[family], given, name)
 
 
+def configuration_of(source: str | Path | Mapping[str, object]) -> Mapping[str, object]:
+    """What a configuration holds, as :func:`read_configuration` takes it.
+
+    Raises:
+        PresetError: the file holds none.
+        FileNotFoundError: there is no such file.
+    """
+    if isinstance(source, Mapping):
+        return source
+    path = Path(source)
+    if path.is_dir():
+        path = path / (_ALL if not (path / FILE).exists() and (path / _ALL).exists() else FILE)
+    held = _read(path)
+    if path.name != _ALL:
+        return held
+    part = next((held[name] for name in _PARTS if isinstance(held.get(name), dict)), None)
+    if not isinstance(part, dict):
+        raise PresetError(f"'{path}' holds none of {', '.join(f'`{name}`' for name in _PARTS)}")
+    return part
+
+
 def _read(path: Path) -> dict[str, object]:
-    path = path / FILE if path.is_dir() else path
     try:
         held = json.loads(path.read_text())
     except json.JSONDecodeError as error:

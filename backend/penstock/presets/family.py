@@ -86,6 +86,10 @@ class Family:
     """What must be known of the model, beside the settings, to count an image's tokens."""
     hidden: ClassVar[frozenset[str]] = frozenset()
     """Attributes that a family's classes differ in, and that no configuration sets."""
+    unchanged: ClassVar[frozenset[str]] = frozenset()
+    """Settings that the class reads once, so that a call of its processor cannot change them."""
+    bfloat16: ClassVar[bool] = False
+    """Whether the class gives numbers of that type, which are given as float32 that have its precision."""
     kind: ClassVar[str] = "images"
     """What the input is, and is called: `images`, `videos` or `audio`."""
 
@@ -138,6 +142,10 @@ class Family:
             name: (np.concatenate if name in self.concatenated else stacked)([image[name] for image in images])
             for name in self.outputs
         }
+
+    def joined_prompts(self, groups: Sequence[Sequence[Features]]) -> Values:
+        """What the processor gives of lists of images, one for each prompt."""
+        return self.joined([image for group in groups for image in group])
 
 
 @dataclass(frozen=True, kw_only=True)

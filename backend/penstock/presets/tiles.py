@@ -166,6 +166,11 @@ class OnevisionFamily(AnyresFamily):
     def joined(self, images: Sequence[Features]) -> Values:
         return super().joined(images) | {"batch_num_images": np.ones(len(images), np.int64)}
 
+    def joined_prompts(self, groups: Sequence[Sequence[Features]]) -> Values:
+        if len(groups) > 1 and max(map(len, groups)) > 1:
+            raise PresetError("Of a prompt with several images, LLaVA-OneVision makes no tiles: no preset follows that")
+        return super().joined_prompts(groups)
+
 
 _SIDES = range(384, 2304 + 1, 384)
 ONEVISION_PINPOINTS = tuple((rows, columns) for rows in _SIDES for columns in _SIDES)
@@ -234,8 +239,7 @@ class GridFamily(_TileFamily):
         return (tiles + (tiles > 1)) * model["image_seq_length"]
 
     def joined(self, images: Sequence[Features]) -> Values:
-        told = self.names[1]
-        return super().joined(images) | {told: [image[told].tolist() for image in images]}
+        return super().joined(images) | {"num_patches": [int(image["num_patches"]) for image in images]}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -266,6 +270,9 @@ class OvisFamily(GridFamily):
         if not self.crop_to_patches:
             return fn.constant(idata=[1, 1], shape=[2], dtype=types.INT64, name=self.names[1])
         return fn.cast(canvas // types.Constant(self.tile[0], dtype=types.INT32), dtype=types.INT64, name=self.names[1])
+
+    def joined(self, images: Sequence[Features]) -> Values:
+        return _TileFamily.joined(self, images)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -334,7 +341,13 @@ class SplitFamily(_TileFamily):
         return (tiles + (tiles > 1)) * model["image_seq_len"]
 
     def joined(self, images: Sequence[Features]) -> Values:
-        return {name: np.concatenate([image[name] for image in images])[None] for name in self.outputs}
+        return self.joined_prompts([images])
+
+    def joined_prompts(self, groups: Sequence[Sequence[Features]]) -> Values:
+        return {
+            name: extended([np.concatenate([image[name] for image in group]) for group in groups], (0,))
+            for name in self.outputs
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -354,6 +367,7 @@ class LlamaFamily(_TileFamily):
     names = (PIXELS, "aspect_ratios")
     concatenated = (PIXELS,)
     tells_by = ("patch_size", "pixel_shuffle_ratio_inverse")
+    bfloat16 = True
 
     def converted(self, values: Values) -> Values:
         own = super().converted(values)
@@ -447,8 +461,16 @@ class MllamaFamily(_TileFamily):
         raise PresetError("Llama 3.2 Vision has one token for an image, to which it attends across")
 
     def joined(self, images: Sequence[Features]) -> Values:
-        own = {name: np.stack([image[name] for image in images])[None] for name in self.names[:3]}
-        return own | {self.names[3]: [[int(image[self.names[3]]) for image in images]]}
+        return self.joined_prompts([images])
+
+    def joined_prompts(self, groups: Sequence[Sequence[Features]]) -> Values:
+        own: Values = {
+            name: extended([np.stack([image[name] for image in group]) for group in groups], (0,))
+            for name in self.names[:3]
+        }
+        # Of images that are missing, the first tile counts.
+        own[self.names[2]][..., 0] = 1
+        return own | {self.names[3]: [[int(image[self.names[3]]) for image in group] for group in groups]}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -487,10 +509,15 @@ class Idefics2Family(ImageFamily):
         return self.resized(images, backend, target)
 
     def joined(self, images: Sequence[Features]) -> Values:
-        values = [image[PIXELS] for image in images]
+        return self.joined_prompts([images])
+
+    def joined_prompts(self, groups: Sequence[Sequence[Features]]) -> Values:
+        values = [[image[PIXELS] for image in group] for group in groups]
         if not self.do_pad:
-            return (
-                {PIXELS: [values]} if len({value.shape for value in values}) > 1 else {PIXELS: np.stack(values)[None]}
-            )
-        masks = [np.ones(value.shape[1:], np.int64) for value in values]
-        return {PIXELS: extended(values, (1, 2))[None], _MASK: extended(masks, (0, 1))[None]}
+            shapes = {value.shape for group in values for value in group} | {(len(group),) for group in values}
+            return {PIXELS: np.array(values) if len(shapes) == 2 else values}
+        flat = [value for group in values for value in group]
+        masks = [np.ones(value.shape[1:], np.int64) for value in flat]
+        starts = np.cumsum([len(group) for group in values])[:-1]
+        arrays = ((PIXELS, extended(flat, (1, 2))), (_MASK, extended(masks, (0, 1))))
+        return {name: extended(np.split(array, starts), (0,)) for name, array in arrays}

@@ -1,0 +1,11 @@
+"""Processors in the place of those of `transformers`: the same call, the same values, in parallel and without Python.
+
+>>> processor = ImageProcessor.from_pretrained("models/clip")  # doctest: +SKIP
+>>> inputs = processor(images, return_tensors="pt")  # doctest: +SKIP
+"""
+
+from penstock.plugin.transformers._features import Features
+from penstock.plugin.transformers._images import ImageProcessor
+from penstock.plugin.transformers._sounds import FeatureExtractor
+
+__all__ = ["FeatureExtractor", "Features", "ImageProcessor"]

@@ -1,0 +1,76 @@
+"""What processors return."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+
+class Features(dict[str, Any]):
+    """What a model is given, by name; names are attributes as well."""
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(f"There is no {name!r}, only {', '.join(self)}") from None
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """All of it, as `BatchFeature` has it."""
+        return dict(self)
+
+    def to(self, *args: Any, **kwargs: Any) -> Features:
+        """The same with its tensors elsewhere or of another type; `args`: those of PyTorch's `Tensor.to`."""
+        moved = {name: _moved(value, args, kwargs) for name, value in self.items()}
+        return Features(moved)
+
+
+def _moved(value: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    if not hasattr(value, "is_floating_point"):
+        return value
+    import torch
+
+    types = [each for each in (*args, kwargs.get("dtype")) if isinstance(each, torch.dtype)]
+    if types and not value.is_floating_point():
+        # As `BatchFeature` does: indices stay integers.
+        args = tuple(each for each in args if each not in types)
+        kwargs = {key: each for key, each in kwargs.items() if key != "dtype"}
+    return value.to(*args, **kwargs)
+
+
+def collected(values: Mapping[str, Any], kind: str | None, bfloat16: str) -> Features:
+    """The values as arrays (`np`), tensors (`pt`), or as they are; those of one name as tensors of bfloat16.
+
+    Raises:
+        ValueError: they do not fit into one, or the kind is none of these.
+    """
+    if kind not in (None, "np", "pt"):
+        raise ValueError(f"`return_tensors` is 'np', 'pt' or None. Got: {kind!r}")
+    features = Features({name: _collected(name, value, kind) for name, value in values.items()})
+    if kind == "pt" and bfloat16:
+        features[bfloat16] = features[bfloat16].bfloat16()
+    return features
+
+
+def _collected(name: str, value: Any, kind: str | None) -> Any:
+    if kind is None or (
+        isinstance(value, list) and isinstance(value[0], list) and not isinstance(value[0][0], np.ndarray)
+    ):
+        # Lists of numbers for each prompt stay lists.
+        return value
+    if isinstance(value, list):
+        arrays = [each for one in value for each in (one if isinstance(one, list) else [one])]
+        if any(isinstance(each, np.ndarray) for each in arrays):
+            shapes = sorted({each.shape for each in arrays})
+            raise ValueError(
+                f"Images of the sizes {shapes} do not fit into one tensor of `{name}`: leave `return_tensors` out"
+            )
+        value = np.array(value)
+    if kind == "np":
+        return value
+    import torch
+
+    return torch.from_numpy(value)

@@ -1,0 +1,137 @@
+"""Images as programs hold them, and the processor of images."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from penstock.plugin.transformers._features import Features
+from penstock.plugin.transformers._processor import Processor
+from penstock.presets import count_tokens
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+_CHANNELS, _BATCHED = 3, 4
+_FIRST, _LAST = "channels_first", "channels_last"
+
+
+class ImageProcessor(Processor):
+    """An image processor made from a model's own configuration; see :func:`penstock.presets.preset`.
+
+    What the class of transformers has beside the call, such as `post_process_object_detection`, is that class's own, if
+    transformers is installed.
+
+    Args:
+        configuration: a folder that holds `preprocessor_config.json`, that file, or what it holds.
+        backend: whose arithmetic: `torchvision` or `pil`.
+        num_threads: how many images are processed at a time; by default, as many as there are processors.
+        settings: in the place of the configuration's own.
+    """
+
+    _input = "images"
+
+    def __call__(
+        self,
+        images: object,
+        *,
+        return_tensors: object = None,
+        input_data_format: object = None,
+        data_format: object = None,
+        device: object = None,
+        **settings: object,
+    ) -> Features:
+        """What the model is given of one image, or of several: `pixel_values`, and what its family has beside them.
+
+        Args:
+            images: of PIL, or arrays or tensors of uint8, of shape (H, W, 3) or (3, H, W), or several in one of four dimensions;
+                a list of them, or a list of lists, one for each prompt.
+            return_tensors: `np`: arrays; `pt`: tensors; None: arrays, or lists of them where images differ in shape.
+            input_data_format: `channels_first` or `channels_last`, of arrays; by default told by their shapes.
+            data_format: accepted: results are planar, as those of the class, which does not read it, either.
+            device: `cpu`; for a GPU there is :func:`penstock.presets.preset`.
+            settings: as in the configuration, for this call: `size`, `do_resize` and others.
+
+        Raises:
+            PresetError: a setting is not followed, or unknown.
+            ValueError: an image has another type or shape, or tensors are asked for and images differ in size.
+            OperatorError: the processor refuses an image, as one whose sides are as 1 to 300.
+        """
+        if device is not None and str(device) != "cpu":
+            raise ValueError(
+                f"`device` is the CPU here; `presets.preset(device='gpu')` computes on a GPU. Got: {device}"
+            )
+        form = None if input_data_format is None else getattr(input_data_format, "value", input_data_format)
+        if form not in (None, _FIRST, _LAST):
+            raise ValueError(f"`input_data_format` is {_FIRST!r} or {_LAST!r}. Got: {input_data_format!r}")
+        kind = None if return_tensors is None else str(getattr(return_tensors, "value", return_tensors))
+        # A flag that is given as None is not set, as for the class.
+        own = {key: False if value is None and key.startswith("do_") else value for key, value in settings.items()}
+        if "size" not in own:
+            # The configuration's size is already what it means.
+            own.pop("default_to_square", None)
+        numbers = itertools.count()
+        pixels = [[_pixels(image, next(numbers), form) for image in group] for group in _groups(images)]
+        return self._features(pixels, kind, own)
+
+    preprocess = __call__
+
+    def count_tokens(self, sizes: Sequence[Sequence[int]], **model: int) -> list[int]:
+        """How many vision tokens images of these heights and widths become: see :func:`penstock.presets.count_tokens`."""
+        return count_tokens(self._configuration, sizes, **model)
+
+
+def _groups(images: object) -> list[list[object]]:
+    """Lists of images; images that are in no list of their own are in one together.
+
+    Raises:
+        ValueError: there is no image, or only some are in lists.
+    """
+    given = list(images) if isinstance(images, (list, tuple)) else [images]
+    nested = [isinstance(each, (list, tuple)) for each in given]
+    if any(nested) and not all(nested):
+        raise ValueError("Images are in one list, or each of them in a list of lists, not in both")
+    groups = [_several(each) for each in given]
+    if not groups or not all(groups):
+        raise ValueError("There is no image to process")
+    alone = all(getattr(each, "ndim", 3) < _BATCHED for each in given)
+    return [[image for group in groups for image in group]] if alone and not any(nested) else groups
+
+
+def _several(given: object) -> list[object]:
+    """Of a list or of an array of four dimensions, what is in it."""
+    if isinstance(given, (list, tuple)) or getattr(given, "ndim", 0) == _BATCHED:
+        return list(given)  # type: ignore[call-overload]
+    return [given]
+
+
+def _pixels(image: object, number: int, form: str | None) -> np.ndarray:
+    """An image of uint8, contiguous, of shape (H, W, 3)."""
+    from PIL import Image
+
+    if isinstance(image, Image.Image):
+        return np.asarray(_opaque(image).convert("RGB"))
+    if isinstance(image, str):
+        raise ValueError(f"Image {number} is an address or a path, {image!r}: nothing is fetched or read here")
+    array = np.asarray(image)
+    channels = [array.shape[axis] == _CHANNELS for axis in (0, -1)] if array.ndim == _CHANNELS else [False, False]
+    # As `transformers` does it where both could be meant.
+    planar = form == _FIRST if form else channels[0]
+    if array.dtype != np.uint8 or not channels[0 if planar else 1]:
+        raise ValueError(
+            f"Image {number}: expected a PIL image, or uint8 of shape (H, W, 3) or (3, H, W). "
+            f"Got {array.dtype} of shape {array.shape}"
+        )
+    return np.ascontiguousarray(array.transpose(1, 2, 0) if planar else array)
+
+
+def _opaque(image: Image.Image) -> Image.Image:
+    """An image of PIL upon white, if parts of it may be transparent."""
+    if "A" not in image.getbands() and image.info.get("transparency") is None:
+        return image
+    from PIL import Image
+
+    return Image.alpha_composite(Image.new("RGBA", image.size, "white"), image.convert("RGBA"))

@@ -1,0 +1,103 @@
+"""Calls of processors as programs make them: images in other forms, and arguments beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+from configurations import CONFIGURATIONS
+from processors import class_of, pictures, plain
+from settings import REFUSED, digest
+
+from penstock.plugin.transformers import ImageProcessor
+
+_COUNT, _MOST, _SHAPE = 3, 90, (50, 60)
+
+
+def forms(tensor: Callable[[np.ndarray], Any]) -> dict[str, Any]:
+    """Images as they are given, by a word for each form; `tensor` makes a tensor of an array, or leaves it."""
+    images = [picture.image for picture in pictures(_COUNT, _MOST)]
+    arrays = [np.asarray(image) for image in images]
+    batch = np.stack([np.asarray(image.resize(_SHAPE)) for image in images])
+    planes = np.ascontiguousarray(arrays[0].transpose(2, 0, 1))
+    return {
+        "an image": images[0],
+        "a list": images,
+        "a tuple of arrays": tuple(arrays),
+        "an image and an array": [images[0], arrays[1]],
+        "lists": [images[:2], images[2:]],
+        "lists of one": [images[:1], images[1:2]],
+        "lists of arrays": [arrays[:1], arrays[1:]],
+        "an array": arrays[0],
+        "a tensor": tensor(planes),
+        "a tensor of pixels": tensor(arrays[0]),
+        "an array of images": batch,
+        "arrays of images": [batch, batch],
+        "a tensor of images": tensor(np.ascontiguousarray(batch.transpose(0, 3, 1, 2))),
+        "nothing": [],
+        "a path": "no such photograph.jpg",
+        "gray numbers": arrays[0][..., 0],
+    }
+
+
+_ARGUMENTS: tuple[dict[str, object], ...] = (
+    {"input_data_format": "channels_last"},
+    {"input_data_format": "channels_first"},
+    {"input_data_format": "CHW"},
+    {"data_format": "channels_first"},
+    {"data_format": "channels_last"},
+    {"device": "cpu"},
+    {"disable_grouping": True},
+    {"do_resize": None},
+    {"do_resize": False, "do_normalize": False},
+    {"do_rescale": False},
+    {"size": {"height": 21, "width": 21}},
+    {"size": {"shortest_edge": 300, "longest_edge": 900}},
+    {"image_mean": [0.1, 0.2, 0.3]},
+    {"resample": 2},
+    {"quality": 9},
+    {"images_kwargs": {"do_resize": False}},
+)
+# Where the class fails, and images are processed: arrays of images by LLaVA-OneVision's.
+_BEYOND = ("onevision-small",)
+
+
+def _calls(tensor: Callable[[np.ndarray], Any]) -> list[tuple[str, Any, Mapping[str, object]]]:
+    given = forms(tensor)
+    told = [(form, images, {}) for form, images in given.items()]
+    return told + [(f"{arguments}", given["an array"], arguments) for arguments in _ARGUMENTS]
+
+
+def recorded_calls(name: str, backend: str) -> str:
+    """What the class gives for each call, in their order."""
+    import torch
+
+    def result(images: Any, arguments: Mapping[str, object]) -> dict[str, Any]:
+        processor = class_of(CONFIGURATIONS[name], backend).from_dict(_without_types(CONFIGURATIONS[name]))
+        return plain(processor(images, return_tensors="pt", **arguments))
+
+    calls = _calls(torch.from_numpy)
+    return " ".join(digest(partial(result, images, arguments)) for _, images, arguments in calls)
+
+
+def _without_types(configuration: Mapping[str, object]) -> dict[str, object]:
+    return {key: value for key, value in configuration.items() if not key.endswith("_type")}
+
+
+def wrong_calls(name: str, backend: str, recorded: str) -> list[str]:
+    """The calls for which the processor in the class's place gives something else, or something where the class fails."""
+    processor, told = ImageProcessor(CONFIGURATIONS[name], backend=backend), []
+    for (what, images, arguments), expected in zip(_calls(np.asarray), recorded.split(" "), strict=True):
+        got = digest(partial(processor, images, return_tensors="np", **arguments))
+        if got not in (REFUSED, expected) and not (expected == REFUSED and name in _BEYOND):
+            told.append(f"{name}, {backend}: {what}: expected {expected}, got {got}")
+    return told
+
+
+def taken(name: str, backend: str) -> dict[str, bool]:
+    """Whether a form is taken, by its word."""
+    processor = ImageProcessor(CONFIGURATIONS[name], backend=backend)
+    given = forms(np.asarray)
+    return {form: digest(partial(processor, images, return_tensors="np")) != REFUSED for form, images in given.items()}
