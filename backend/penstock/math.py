@@ -83,7 +83,10 @@ def clamp(value: object, lo: object, hi: object) -> Any:
 globals().update({name: _unary(name, doc) for name, doc in _UNARY.items()})
 globals().update({name: _binary(name, doc) for name, doc in _BINARY.items()})
 
-if not TYPE_CHECKING:  # Type checkers see the definitions.
+if TYPE_CHECKING:
+    max: Callable[[object, object], Any]
+    min: Callable[[object, object], Any]
+else:  # Type checkers see the definitions.
 
     def __getattr__(name: str) -> NoReturn:
         raise no_such_attribute(__name__, name, globals())

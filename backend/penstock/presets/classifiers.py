@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from penstock import fn, math, types
+from penstock import fn, types
 from penstock.graph import DataNode
 from penstock.kernels.fitted_sizes import SizeArguments, fitted
 from penstock.presets.family import PIXELS, Family, Features, PresetError, Values, named
@@ -226,8 +226,7 @@ class JanusFamily(FixedFamily):
 
 def squared(images: DataNode, means: Sequence[float]) -> DataNode:
     """Images in the middle of a square of a colour."""
-    extents = images.shape()
-    side = fn.cast(math.max(extents[0], extents[1]), dtype=types.FLOAT)
+    side = fn.cast(fn.reductions.max(images.shape()[:2]), dtype=types.FLOAT)
     colour = [float(int(mean * _WHITE)) for mean in means]
     return fn.crop(
         images, crop_h=side, crop_w=side, rounding="truncate", out_of_bounds_policy="pad", fill_values=colour

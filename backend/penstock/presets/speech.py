@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
-from penstock import fn, types
+from penstock import fn, math, types
 from penstock.graph import DataNode
-from penstock.math import clamp
-from penstock.presets.family import Family, Features, PresetError, Values, extended
+from penstock.presets.family import Family, PresetError
 
 # In Hz, whatever the sampling rate; and how far below the loudest value the others are cut off, in powers of ten.
 _HIGHEST, _RANGE = 8000.0, 8.0
-_VALUES, _MASK = "input_values", "attention_mask"
+VALUES, MASK = "input_values", "attention_mask"
 
 
 @dataclass(frozen=True, kw_only=True)
-class _SoundFamily(Family):
+class SoundFamily(Family):
     """What they share.
 
     Attributes:
@@ -28,6 +26,11 @@ class _SoundFamily(Family):
         padding_side: where: `right`.
         return_attention_mask: whether a mask tells sound from padding.
     """
+
+    padding: ClassVar[object] = False
+    """How far a call of the processor fills sounds, if it does not say it: see :class:`plugin.transformers.FeatureExtractor`."""
+    truncation: ClassVar[bool] = False
+    """Whether a call cuts sounds off, if it does not say it."""
 
     sampling_rate: int = 16000
     padding_value: float = 0.0
@@ -40,20 +43,26 @@ class _SoundFamily(Family):
     def on_host(self) -> bool:
         return True
 
+    @property
+    def most(self) -> int | None:
+        """To how many samples sounds are cut off or filled, if that is told."""
+        return None
+
     def check(self, backend: str) -> None:
-        if self.padding_side != "right" or self.padding_value:
-            raise PresetError("`padding_side` is followed to the right, and `padding_value` where it is 0")
+        if self.padding_side != "right":
+            raise PresetError(f"`padding_side` is followed to the right. Got: {self.padding_side!r}")
 
 
 @dataclass(frozen=True, kw_only=True)
-class WhisperFamily(_SoundFamily):
+class WhisperFamily(SoundFamily):
     """Whisper: the logarithm of a mel spectrogram of so many seconds.
 
     Attributes:
         feature_size: mel filters.
         hop_length, n_fft: of the transform, in samples.
         chunk_length: in seconds.
-        nb_max_frames, n_samples: follow from these; checked.
+        max_length: so many samples are taken instead.
+        nb_max_frames, n_samples: follow from the others; checked.
         mel_filters: ignored: computed.
     """
 
@@ -61,25 +70,36 @@ class WhisperFamily(_SoundFamily):
     hop_length: int = 160
     n_fft: int = 400
     chunk_length: int = 30
+    max_length: int = 0
     nb_max_frames: int = 0
     n_samples: int = 0
     mel_filters: object = None
 
-    names = ("input_features",)
+    padding = "max_length"
+    truncation = True
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return ("input_features", *(MASK,) * self.return_attention_mask)
+
+    @property
+    def most(self) -> int:
+        return self.max_length or self.chunk_length * self.sampling_rate
 
     def check(self, backend: str) -> None:
         super().check(backend)
-        if self.return_attention_mask:
-            raise PresetError("`return_attention_mask`: no preset of Whisper gives masks")
+        if self.padding_value:
+            raise PresetError(f"`padding_value` is followed where it is 0. Got: {self.padding_value}")
+        if self.most <= self.n_fft // 2:
+            raise PresetError(f"`max_length`: {self.most} samples are too few for a transform of {self.n_fft}")
         samples = self.chunk_length * self.sampling_rate
         for name, wanted in (("n_samples", samples), ("nb_max_frames", samples // self.hop_length)):
             if getattr(self, name) not in (0, wanted):
                 raise PresetError(f"`{name}`: {wanted} follows from the other settings. Got: {getattr(self, name)}")
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
-        samples = self.chunk_length * self.sampling_rate
-        signal = fn.slice(data, start=[0], shape=[samples], axes=[0], out_of_bounds_policy="pad")
-        angles = np.arange(self.n_fft, dtype=np.float64) * (2 * math.pi / self.n_fft)
+        signal = self._filled(data)
+        angles = np.arange(self.n_fft, dtype=np.float64) * (2 * np.pi / self.n_fft)
         power = fn.spectrogram(
             signal,
             nfft=self.n_fft,
@@ -90,17 +110,25 @@ class WhisperFamily(_SoundFamily):
         mel = fn.mel_filter_bank(
             power, nfilter=self.feature_size, sample_rate=float(self.sampling_rate), freq_low=0.0, freq_high=_HIGHEST
         )
-        # The logarithm to base 10, of at least 1e-10; the last window is left out.
-        logarithms = fn.to_decibels(mel, multiplier=1.0, reference=1.0, cutoff_db=-10.0)[
-            :, : samples // self.hop_length
+        # A quarter of the logarithm to base 10, of at least 1e-10, and of 4 more; the last window is left out.
+        logarithms = fn.to_decibels(mel, multiplier=0.25, reference=1e-4, cutoff_db=-1.5)[
+            :, : self.most // self.hop_length
         ]
         most = fn.reductions.max(logarithms)
-        bounded = clamp(logarithms, most - _RANGE, most)
-        return (fn.cast((bounded + 4.0) * 0.25, dtype=types.FLOAT, name=self.names[0]),)
+        features = fn.cast(math.max(logarithms, most - _RANGE / 4), dtype=types.FLOAT, name=self.outputs[0])
+        return (features, *self._masks(data))
+
+    def _masks(self, data: DataNode) -> tuple[DataNode, ...]:
+        if not self.return_attention_mask:
+            return ()
+        return (fn.copy(self._filled(fn.ones_like(data, dtype=types.INT32)), name=MASK),)
+
+    def _filled(self, signal: DataNode) -> DataNode:
+        return fn.slice(signal, start=[0], shape=[self.most], axes=[0], out_of_bounds_policy="pad")
 
 
 @dataclass(frozen=True, kw_only=True)
-class WaveFamily(_SoundFamily):
+class WaveFamily(SoundFamily):
     """wav2vec 2.0 and its relatives: the sound itself, with mean 0 and variance 1.
 
     Attributes:
@@ -113,7 +141,7 @@ class WaveFamily(_SoundFamily):
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        return (_VALUES, *(_MASK,) * self.return_attention_mask)
+        return (VALUES, *(MASK,) * self.return_attention_mask)
 
     def check(self, backend: str) -> None:
         super().check(backend)
@@ -121,9 +149,6 @@ class WaveFamily(_SoundFamily):
             raise PresetError(f"`feature_size` is 1. Got: {self.feature_size}")
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
-        values = (fn.standardize if self.do_normalize else fn.copy)(data, name=_VALUES)
-        masks = (fn.ones_like(data, dtype=types.INT32, name=_MASK),) if self.return_attention_mask else ()
+        values = (fn.standardize if self.do_normalize else fn.copy)(data, name=VALUES)
+        masks = (fn.ones_like(data, dtype=types.INT32, name=MASK),) if self.return_attention_mask else ()
         return (values, *masks)
-
-    def joined(self, images: Sequence[Features]) -> Values:
-        return {name: extended([image[name] for image in images], (0,)) for name in self.outputs}

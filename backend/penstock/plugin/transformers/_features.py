@@ -66,7 +66,7 @@ def _collected(name: str, value: Any, kind: str | None) -> Any:
         if any(isinstance(each, np.ndarray) for each in arrays):
             shapes = sorted({each.shape for each in arrays})
             raise ValueError(
-                f"Images of the sizes {shapes} do not fit into one tensor of `{name}`: leave `return_tensors` out"
+                f"Results of the shapes {shapes} do not fit into one tensor of `{name}`: leave `return_tensors` out"
             )
         value = np.array(value)
     if kind == "np":

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
-from penstock.plugin.transformers._features import Features
+from penstock.plugin.transformers._features import Features, collected
 from penstock.plugin.transformers._processor import Processor
+from penstock.presets import PresetError
+from penstock.presets.family import stacked
+from penstock.presets.speech import MASK, VALUES, SoundFamily, WhisperFamily
 
 
 class FeatureExtractor(Processor):
@@ -20,7 +24,14 @@ class FeatureExtractor(Processor):
         raw_speech: object,
         *,
         sampling_rate: int | None = None,
-        return_tensors: str | None = None,
+        padding: object = None,
+        max_length: int | None = None,
+        truncation: bool | None = None,
+        pad_to_multiple_of: int | None = None,
+        return_attention_mask: bool | None = None,
+        do_normalize: bool | None = None,
+        return_tensors: object = None,
+        device: object = None,
         **settings: object,
     ) -> Features:
         """What the model is given of one sound, or of several.
@@ -28,21 +39,135 @@ class FeatureExtractor(Processor):
         Args:
             raw_speech: a sound, or a list of them: one-dimensional, of float.
             sampling_rate: of the sounds in Hz; checked if it is given.
+            padding: how far they are filled: `max_length`, `longest` or True: as far as the longest one of the call, `do_not_pad`
+                or False. By default as the class: Whisper's to `max_length`, others not.
+            max_length: in samples; of Whisper, by default what its configuration tells.
+            truncation: whether what is longer is cut off; Whisper's is by default.
+            pad_to_multiple_of: sounds are filled up to multiples of so many samples.
+            return_attention_mask: whether there is a mask that tells sound from what it is filled with; of Whisper, of each
+                frame. If the configuration asks for it, and the call does not, Whisper's is of each sample, as the class's.
+            do_normalize: whether Whisper's sounds get mean 0 and variance 1 first.
             return_tensors: `np`, `pt` or None, as for images.
+            device: `cpu`.
             settings: as in the configuration, for this call.
 
         Raises:
             PresetError: a setting is not followed, or unknown.
-            ValueError: the sampling rate is not the model's, or a sound is empty or has several channels.
+            ValueError: the sampling rate is not the model's, a sound is empty or has several channels, or the arguments do
+                not fit together.
         """
-        wanted = getattr(self._followed({})[0], "sampling_rate", None)
-        if sampling_rate not in (None, wanted):
-            raise ValueError(f"The model takes sounds of {wanted} Hz, and these are of {sampling_rate} Hz")
+        if device is not None and str(device) != "cpu":
+            raise ValueError(f"`device` is the CPU. Got: {device}")
+        family = self._followed(settings)[0]
+        if not isinstance(family, SoundFamily):
+            raise PresetError("The configuration is for no speech")
+        if sampling_rate not in (None, family.sampling_rate):
+            raise ValueError(
+                f"The model takes sounds of {family.sampling_rate} Hz, and these are of {sampling_rate} Hz"
+            )
         sounds = [np.ascontiguousarray(np.asarray(sound, np.float32)) for sound in _several(raw_speech)]
         for number, sound in enumerate(sounds):
             if sound.ndim != 1 or not sound.size:
                 raise ValueError(f"Sound {number}: expected one channel of samples. Got the shape {sound.shape}")
-        return self._features([sounds], return_tensors, settings)
+        most = _multiple(max_length or family.most, pad_to_multiple_of)
+        if family.truncation if truncation is None else truncation:
+            if most is None:
+                raise ValueError("`truncation` needs a `max_length`")
+            sounds = [sound[:most] for sound in sounds]
+        way = _way(family.padding if padding is None else padding)
+        longest = max(map(len, sounds))
+        length = None if way == _NONE else most if way == _MOST else _multiple(longest, pad_to_multiple_of)
+        if way == _MOST and most is None:
+            raise ValueError("`padding='max_length'` needs a `max_length`")
+        kind = None if return_tensors is None else str(getattr(return_tensors, "value", return_tensors))
+        if isinstance(family, WhisperFamily):
+            asked = return_attention_mask, do_normalize
+            return self._spectra(family, sounds, length, kind, asked, settings)
+        masks = family.return_attention_mask if return_attention_mask is None else return_attention_mask
+        if do_normalize is not None:
+            settings = {**settings, "do_normalize": do_normalize}
+        return self._waves(family, sounds, length, kind, masks, settings)
+
+    def _spectra(
+        self,
+        family: WhisperFamily,
+        sounds: list[np.ndarray],
+        length: int | None,
+        kind: str | None,
+        asked: tuple[bool | None, bool | None],
+        settings: Mapping[str, object],
+    ) -> Features:
+        """Whisper's; ``asked``: for masks of frames, and for normalized sounds."""
+        lengths = [max(len(sound), length or 0) for sound in sounds]
+        if len(set(lengths)) > 1:
+            raise ValueError(
+                f"Sounds of {min(lengths)} to {max(lengths)} samples do not fit into one tensor: fill them"
+            )
+        frames, normalizes = asked
+        own = [_normalized(sound) for sound in sounds] if normalizes else sounds
+        followed = {**settings, "max_length": lengths[0], "return_attention_mask": False}
+        features = self._features([own], kind, followed)
+        if not (frames or normalizes or family.return_attention_mask):
+            return features
+        masks = np.stack([_mask(len(sound), total) for sound, total in zip(sounds, lengths)])
+        if frames:
+            masks = masks[:, :: family.hop_length][:, : lengths[0] // family.hop_length]
+        return Features({**features, **collected({MASK: masks}, kind, "")})
+
+    def _waves(
+        self,
+        family: SoundFamily,
+        sounds: list[np.ndarray],
+        length: int | None,
+        kind: str | None,
+        masks: bool,
+        settings: Mapping[str, object],
+    ) -> Features:
+        """wav2vec 2.0's: without a mask, what a sound is filled with counts in its mean and variance."""
+        totals = [max(len(sound), length or 0) for sound in sounds]
+        filled = [_filled(sound, total, family.padding_value) for sound, total in zip(sounds, totals)]
+        followed = {**settings, "return_attention_mask": False}
+        values = self._features([sounds if masks else filled], None, followed)[VALUES]
+        if masks and len(set(totals)) == 1:
+            values = np.stack([_filled(value, totals[0], family.padding_value) for value in values])
+        told: dict[str, Any] = {VALUES: values}
+        if masks:
+            told[MASK] = stacked([_mask(len(sound), total) for sound, total in zip(sounds, totals)])
+        return collected(told, kind, "")
+
+
+_MOST, _LONGEST, _NONE = "max_length", "longest", "do_not_pad"
+
+
+def _way(padding: object) -> str:
+    """How far sounds are filled.
+
+    Raises:
+        ValueError: it is none of the ways.
+    """
+    own = getattr(padding, "value", padding)
+    way = {True: _LONGEST, False: _NONE}[own] if isinstance(own, bool) else own
+    if way not in (_MOST, _LONGEST, _NONE):
+        raise ValueError(f"`padding` is {_MOST!r}, {_LONGEST!r}, {_NONE!r}, True or False. Got: {padding!r}")
+    return str(way)
+
+
+def _multiple(length: int | None, of: int | None) -> int | None:
+    return length if length is None or not of else -(-length // of) * of
+
+
+def _mask(length: int, total: int) -> np.ndarray:
+    return (np.arange(total) < length).astype(np.int32)
+
+
+def _filled(sound: np.ndarray, total: int, value: float) -> np.ndarray:
+    return np.pad(sound, (0, total - len(sound)), constant_values=value)
+
+
+def _normalized(sound: np.ndarray) -> np.ndarray:
+    """The sound with mean 0 and variance 1, as the class has it."""
+    changed: np.ndarray = (sound - sound.mean()) / np.sqrt(sound.var() + 1e-7)
+    return changed
 
 
 def _several(sounds: object) -> Sequence[object]:
