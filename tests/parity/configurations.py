@@ -398,11 +398,33 @@ VIDEOS: dict[str, Mapping[str, object]] = {
         "size": {"shortest_edge": 400, "longest_edge": 4000},
         "patch_size": 4,
         "do_sample_frames": False,
+        "min_frames": 6,
+        "max_frames": 40,
     },
     "qwen3-vl": {
         "video_processor_type": "Qwen3VLVideoProcessor",
         "size": {"shortest_edge": 400, "longest_edge": 9000},
         "patch_size": 5,
         "do_sample_frames": False,
+        "min_frames": 2,
+        "max_frames": 40,
     },
+    "glm4v": {
+        "video_processor_type": "Glm4vVideoProcessor",
+        "size": {"shortest_edge": 400, "longest_edge": 9000},
+        "patch_size": 5,
+        "do_sample_frames": False,
+    },
+    "onevision": {"video_processor_type": "LlavaOnevisionVideoProcessor", "size": {"height": 22, "width": 25}},
+    "llava-next-video": {
+        "video_processor_type": "LlavaNextVideoVideoProcessor",
+        "size": {"shortest_edge": 22},
+        "crop_size": {"height": 20, "width": 21},
+    },
+    "video-llava": {
+        "video_processor_type": "VideoLlavaVideoProcessor",
+        "size": {"shortest_edge": 22},
+        "crop_size": {"height": 20, "width": 21},
+    },
+    "internvl": {"video_processor_type": "InternVLVideoProcessor", "size": {"height": 22, "width": 25}},
 }

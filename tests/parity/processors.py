@@ -54,6 +54,42 @@ def by_video_processor(configuration: Mapping[str, object], given: list[np.ndarr
     return dict(processor(planes, return_tensors="np"))
 
 
+def frame_cases() -> Iterator[tuple[dict[str, object], int, float | None]]:
+    """Settings that tell which frames are taken, and videos: how many frames, and how many of them a second."""
+    for settings in ({}, {"num_frames": 7}, {"fps": 2}, {"fps": 3.5}):
+        for frames in (1, 2, 5, 31, 300, 2111):
+            for rate in (None, 7.5, 24, 29.97):
+                yield {"do_sample_frames": True, **settings}, frames, rate
+
+
+def frames_by_class(configuration: Mapping[str, object]) -> list[str]:
+    """A digest of the frames that the class takes in each case."""
+    from libraries import torchvision_functional
+
+    torchvision_functional()
+    import transformers
+    from transformers.video_utils import VideoMetadata
+
+    kind = getattr(transformers, str(configuration["video_processor_type"]))
+
+    def taken(settings: Mapping[str, object], frames: int, rate: float | None) -> list[int]:
+        held = {key: value for key, value in {**configuration, **settings}.items() if not key.endswith("_type")}
+        processor = kind(**copy.deepcopy(held))
+        given = {key: getattr(processor, key, None) for key in kind.valid_kwargs.__annotations__}
+        return [int(frame) for frame in processor.sample_frames(metadata=VideoMetadata(frames, fps=rate), **given)]
+
+    return [frames_digest(taken, *case) for case in frame_cases()]
+
+
+def frames_digest(taken: Callable[..., list[int]], *case: Any) -> str:
+    """Of the frames that are taken in a case, or that the video is refused."""
+    try:
+        frames = taken(*case)
+    except (ValueError, TypeError, ZeroDivisionError):
+        return REFUSED
+    return hashlib.blake2b(str(frames).encode(), digest_size=4).hexdigest()
+
+
 @dataclass(frozen=True)
 class Picture:
     """A picture in a file, and as PIL reads it."""

@@ -19,6 +19,7 @@ from processors import (
     backends_of,
     by_transformers,
     by_video_processor,
+    frames_by_class,
     picture_of,
     pictures,
     result_or_refusal,
@@ -95,8 +96,9 @@ def _families() -> dict[str, Any]:
                 for what, image in strange.items()
             }
     for name, configuration in VIDEOS.items():
-        results = by_video_processor(configuration, videos())
-        held[f"video {name}"] = {key: digest_of(value) for key, value in results.items()}
+        given = (*([video] for video in videos()), videos())
+        held[f"video {name}"] = [_digests(partial(by_video_processor, configuration, each)) for each in given]
+        held[f"frames {name}"] = frames_by_class(configuration)
     return held
 
 

@@ -14,13 +14,24 @@ from click.testing import CliRunner
 
 from penstock import Pipeline, presets
 from penstock.cli._group import penstock as cli
-from penstock.plugin.transformers import ImageProcessor
+from penstock.plugin.transformers import ImageProcessor, VideoProcessor
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 from calls import taken, wrong_calls
 from configurations import CONFIGURATIONS, FAMILIES, SMALL, VIDEOS
-from processors import BACKENDS, backends_of, ours, pictures, result_or_refusal, strange_files, videos
+from PIL import Image
+from processors import (
+    BACKENDS,
+    backends_of,
+    frame_cases,
+    frames_digest,
+    ours,
+    pictures,
+    result_or_refusal,
+    strange_files,
+    videos,
+)
 from record import CALLS_RECORDED, FAMILIES_RECORDED, PICTURE_MOST, PICTURES, PROCESSED, SETTINGS_RECORDED, digest_of
 from settings import wrong
 
@@ -121,11 +132,76 @@ def test_what_is_refused_is_told(name: str, file: str, told: str) -> None:
 
 @pytest.mark.parametrize("name", VIDEOS)
 def test_videos_equal_what_transformers_gave(name: str) -> None:
-    recorded = json.loads(FAMILIES_RECORDED.read_text())[f"video {name}"]
-    pipeline = presets.preset(VIDEOS[name], batch_size=len(videos()))
-    result = ours(pipeline, presets.read_configuration(VIDEOS[name]), videos())
+    *alone, together = json.loads(FAMILIES_RECORDED.read_text())[f"video {name}"]
+    pipeline, family = presets.preset(VIDEOS[name], batch_size=len(videos())), presets.read_configuration(VIDEOS[name])
+
+    def digests(given: list[np.ndarray]) -> dict[str, Any]:
+        return {key: digest_of(value) for key, value in ours(pipeline, family, given).items()}
+
+    assert [digests([video]) for video in videos()] == alone
+    if together is None:
+        assert [video.shape[0] for video in ours(pipeline, family, videos())["pixel_values_videos"]] == [2, 5, 4]
+    else:
+        assert digests(videos()) == together
     pipeline.close()
-    assert {key: digest_of(value) for key, value in result.items()} == recorded
+
+
+@pytest.mark.parametrize("name", VIDEOS)
+def test_frames_that_are_taken_are_those_of_transformers(name: str) -> None:
+    recorded = json.loads(FAMILIES_RECORDED.read_text())[f"frames {name}"]
+
+    def taken(settings: dict[str, object], frames: int, rate: float | None) -> list[int]:
+        return presets.sampled_frames({**VIDEOS[name], **settings}, frames, rate)
+
+    told = [frames_digest(taken, *case) for case in frame_cases()]
+    assert told == recorded
+    assert len(set(told)) > 9
+
+
+def test_frames_that_are_not_taken() -> None:
+    assert presets.sampled_frames(VIDEOS["qwen2-vl"], 3) == [0, 1, 2]
+    with pytest.raises(ValueError, match="A video has frames"):
+        presets.sampled_frames({**VIDEOS["qwen3-vl"], "do_sample_frames": True}, 0)
+    with pytest.raises(presets.PresetError, match="is for images, of which no frames are taken"):
+        presets.sampled_frames(CONFIGURATIONS["vit"], 3)
+
+
+def test_videos_of_processors(tmp_path: Path) -> None:
+    """Of lists of images, arrays and tensors; some of their frames, if there is more to tell."""
+    (tmp_path / "video_preprocessor_config.json").write_text(json.dumps(VIDEOS["qwen2-vl"]))
+    (tmp_path / "preprocessor_config.json").write_text(json.dumps(CONFIGURATIONS["vit"]))
+    processor, given = VideoProcessor.from_pretrained(tmp_path), videos()
+    expected = processor(given, return_tensors="np")
+    *_, recorded = json.loads(FAMILIES_RECORDED.read_text())["video qwen2-vl"]
+    assert {key: digest_of(value) for key, value in expected.items()} == recorded
+    images = [[Image.fromarray(frame) for frame in video] for video in given]
+    planes = [video.transpose(0, 3, 1, 2) for video in given]
+    for form in (images, planes):
+        np.testing.assert_array_equal(processor(form)["pixel_values_videos"], expected["pixel_values_videos"])
+    told = [{"total_num_frames": len(video), "fps": 2.0} for video in given]
+    some = processor(given, video_metadata=told, do_sample_frames=True, num_frames=2)
+    chosen = [video[[0, len(video) // 2]] for video in given]
+    np.testing.assert_array_equal(some["pixel_values_videos"], processor(chosen)["pixel_values_videos"])
+    assert processor(images[0])["video_grid_thw"].shape == (1, 3)
+    assert processor(np.stack([given[0], given[0]]))["video_grid_thw"].shape == (2, 3)
+
+
+@pytest.mark.parametrize(
+    ("given", "arguments", "told"),
+    [
+        ([], {}, "There is no video"),
+        ([[]], {}, "Video 0 has no frame"),
+        ("video.mp4", {}, "nothing is fetched or read here"),
+        ([np.zeros((9, 9, 3), np.uint8), np.zeros((9, 8, 3), np.uint8)], {}, "frames of several sizes"),
+        (np.zeros((2, 9, 9, 3), np.uint8), {"do_sample_frames": True, "fps": 1}, "`video_metadata` must tell"),
+        (np.zeros((2, 9, 9, 3), np.uint8), {"video_metadata": [{}, {}]}, "tells of 2 videos, and there are 1"),
+        (np.zeros((2, 9, 9, 3), np.uint8), {"device": "cuda"}, "computes on a GPU"),
+        (np.zeros((2, 9, 9, 3), np.float32), {}, "expected a PIL image"),
+    ],
+)
+def test_videos_that_processors_refuse(given: Any, arguments: dict[str, Any], told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        VideoProcessor(VIDEOS["qwen2-vl"])(given, **arguments)
 
 
 def test_videos_of_one_frame_and_settings_that_are_not_followed() -> None:
@@ -141,13 +217,13 @@ def test_videos_of_one_frame_and_settings_that_are_not_followed() -> None:
         presets.count_tokens(VIDEOS["qwen2-vl"], [(10, 10)])
 
 
-@pytest.mark.parametrize("name", VIDEOS)
+@pytest.mark.parametrize("name", ["qwen2-vl", "qwen3-vl", "glm4v"])
 def test_tokens_of_videos_are_those_of_their_grids(name: str) -> None:
     sizes = [
         (frames, height, width) for frames in (1, 2, 3, 6, 11) for height, width in ((20, 31), (70, 64), (140, 22))
     ]
-    # Qwen3-VL takes no video of one frame.
-    sizes = sizes[3:] if name == "qwen3-vl" else sizes
+    # The others take no video of one frame.
+    sizes = sizes if name == "qwen2-vl" else sizes[3:]
     pipeline = presets.preset(VIDEOS[name], batch_size=len(sizes))
     patches, grids = pipeline.run(videos=[np.zeros((*size, 3), np.uint8) for size in sizes])
     merged = [int(np.prod(np.array(grid))) // 4 for grid in grids]

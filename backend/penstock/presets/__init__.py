@@ -5,6 +5,15 @@
 
 from penstock.presets.configuration import families, read_configuration
 from penstock.presets.family import Family, PresetError
-from penstock.presets.pipelines import content_key, count_tokens, preset
+from penstock.presets.pipelines import content_key, count_tokens, preset, sampled_frames
 
-__all__ = ["Family", "PresetError", "content_key", "count_tokens", "families", "preset", "read_configuration"]
+__all__ = [
+    "Family",
+    "PresetError",
+    "content_key",
+    "count_tokens",
+    "families",
+    "preset",
+    "read_configuration",
+    "sampled_frames",
+]

@@ -27,8 +27,6 @@ from penstock.presets.patches import (
     MINIMAX_M3_VL,
     PADDLEOCR_VL,
     QWEN2_VL,
-    QWEN2_VL_VIDEO,
-    QWEN3_VL_VIDEO,
     VIDEO_LLAMA3,
     Gemma4Family,
     HunYuanFamily,
@@ -48,11 +46,18 @@ from penstock.presets.tiles import (
     OvisFamily,
     SplitFamily,
 )
+from penstock.presets.videos import (
+    QWEN2_VL_VIDEO,
+    QWEN3_VL_VIDEO,
+    FrameFamily,
+    Glm4vVideoFamily,
+    InternVLVideoFamily,
+)
 
-# Where a folder holds a configuration: the first of these that it has; in the second one, under one of these names.
-FILE, _ALL = "preprocessor_config.json", "processor_config.json"
+# Where a folder holds a configuration, and where it holds all of them, under these names.
+FILE, _VIDEO_FILE, _ALL = "preprocessor_config.json", "video_preprocessor_config.json", "processor_config.json"
 _PARTS = ("image_processor", "feature_extractor", "video_processor")
-_EDGE_256, _SIDES_224 = {"shortest_edge": 256}, {"height": 224, "width": 224}
+_EDGE_224, _EDGE_256, _SIDES_224 = {"shortest_edge": 224}, {"shortest_edge": 256}, {"height": 224, "width": 224}
 # The classes of `transformers`, less their ending, with their own defaults; and YOLO's letterbox, which it does not have.
 _FAMILIES: dict[str, Family] = {
     "Beit": FixedFamily(size=_SIDES_224, resample=3, crop_size=_SIDES_224, ignored=NO_PAD),
@@ -90,6 +95,7 @@ _FAMILIES: dict[str, Family] = {
     "Gemma4": Gemma4Family(),
     "Glm46V": GLM4V,
     "Glm4v": GLM4V,
+    "Glm4vVideo": Glm4vVideoFamily(),
     "Glmga": GLM4V,
     "GLPN": GlpnFamily(),
     "GotOcr2": GridFamily(),
@@ -97,13 +103,20 @@ _FAMILIES: dict[str, Family] = {
     "HunYuanVL": HunYuanFamily(),
     "Idefics2": Idefics2Family(),
     "Idefics3": SplitFamily(size={"longest_edge": 4 * 364}, max_image_size={"longest_edge": 364}),
+    "InternVLVideo": InternVLVideoFamily(),
     "Janus": JANUS,
     "Kimi_K25": KimiFamily(),
     "Levit": LEVIT,
     "Llama4": LlamaFamily(),
     "Llava": LLAVA,
     "LlavaNext": LLAVA_NEXT,
+    "LlavaNextVideoVideo": FrameFamily(
+        size=_EDGE_224, resample=3, do_center_crop=True, crop_size=_SIDES_224, default_to_square=False, **OPENAI
+    ),
     "LlavaOnevision": OnevisionFamily(size={"height": 384, "width": 384}, image_grid_pinpoints=ONEVISION_PINPOINTS),
+    "LlavaOnevisionVideo": FrameFamily(
+        size={"height": 384, "width": 384}, resample=3, default_to_square=False, **OPENAI
+    ),
     "Mask2Former": MaskFormerFamily(),
     "MaskFormer": MaskFormerFamily(),
     "MiniMaxM3VL": MINIMAX_M3_VL,
@@ -143,6 +156,9 @@ _FAMILIES: dict[str, Family] = {
     "Siglip2": SigLIP2Family(),
     "SmolVLM": SplitFamily(size={"longest_edge": 4 * 364}, max_image_size={"longest_edge": 364}),
     "VideoLlama3": VIDEO_LLAMA3,
+    "VideoLlavaVideo": FrameFamily(
+        size=_EDGE_224, resample=3, do_center_crop=True, crop_size=_SIDES_224, default_to_square=False, **OPENAI
+    ),
     "Vilt": ViltFamily(),
     "ViT": FixedFamily(size=_SIDES_224),
     "Wav2Vec2": WaveFamily(),
@@ -183,8 +199,8 @@ def read_configuration(source: str | Path | Mapping[str, object]) -> Family:
     return settings_from(_FAMILIES[family], given, name)
 
 
-def configuration_of(source: str | Path | Mapping[str, object]) -> Mapping[str, object]:
-    """What a configuration holds, as :func:`read_configuration` takes it.
+def configuration_of(source: str | Path | Mapping[str, object], kind: str = "images") -> Mapping[str, object]:
+    """What a configuration holds, as :func:`read_configuration` takes it; of a folder, that for images or sounds, or `videos`.
 
     Raises:
         PresetError: the file holds none.
@@ -192,15 +208,17 @@ def configuration_of(source: str | Path | Mapping[str, object]) -> Mapping[str, 
     """
     if isinstance(source, Mapping):
         return source
-    path = Path(source)
+    path, videos = Path(source), kind == "videos"
     if path.is_dir():
-        path = path / (_ALL if not (path / FILE).exists() and (path / _ALL).exists() else FILE)
+        own = [_VIDEO_FILE] * videos + [FILE] * (not videos)
+        path = next((path / name for name in (*own, _ALL, FILE) if (path / name).exists()), path / FILE)
     held = _read(path)
     if path.name != _ALL:
         return held
-    part = next((held[name] for name in _PARTS if isinstance(held.get(name), dict)), None)
+    parts = _PARTS[-1:] if videos else _PARTS
+    part = next((held[name] for name in parts if isinstance(held.get(name), dict)), None)
     if not isinstance(part, dict):
-        raise PresetError(f"'{path}' holds none of {', '.join(f'`{name}`' for name in _PARTS)}")
+        raise PresetError(f"'{path}' holds none of {', '.join(f'`{name}`' for name in parts)}")
     return part
 
 

@@ -18,7 +18,6 @@ from penstock.presets.family import (
     ImageFamily,
     PresetError,
     Values,
-    checked_extents,
     extended,
     image_sizes,
     named,
@@ -332,52 +331,6 @@ class Gemma4Family(ImageFamily):
     def joined(self, images: Sequence[Features]) -> Values:
         tokens = self.names[2]
         return super().joined(images) | {tokens: [int(image[tokens]) for image in images]}
-
-
-@dataclass(frozen=True, kw_only=True)
-class VideoFamily(PatchFamily):
-    """Videos of Qwen-VL, whose frames were chosen before.
-
-    Attributes:
-        cap_pixels_per_frame: must be false.
-        do_sample_frames, fps, num_frames, min_frames, max_frames, max_video_tokens: accepted: frames are taken as they are
-            given.
-    """
-
-    cap_pixels_per_frame: bool = False
-    do_sample_frames: bool = False
-    fps: float = 2.0
-    num_frames: int = 0
-    min_frames: int = 4
-    max_frames: int = 768
-    max_video_tokens: int = 0
-
-    kind = "videos"
-    names = ("pixel_values_videos", "video_grid_thw")
-    concatenated = ("pixel_values_videos",)
-
-    def check(self, backend: str) -> None:
-        super().check(backend)
-        if backend != "torchvision":
-            raise PresetError("Videos have no variant of `pil`")
-        if self.cap_pixels_per_frame:
-            raise PresetError("`cap_pixels_per_frame`: no preset bounds a video's pixels by its frames")
-
-    def tokens_of(self, size: Sequence[int], model: Mapping[str, int]) -> int:
-        frames, height, width = checked_extents(size, ("frames", "height", "width"))
-        fit = Fit(height, width, height, width)
-        if self.do_resize:
-            bounds = SizeArguments(self._factor, self.size["shortest_edge"], self.size["longest_edge"], frames=frames)
-            fit = fitted(self.rule, height, width, bounds)
-        return -(-frames // self.temporal_patch_size) * (fit.height // self._factor) * (fit.width // self._factor)
-
-
-QWEN2_VL_VIDEO = VideoFamily(size={"shortest_edge": 128 * 28 * 28, "longest_edge": 28 * 28 * 768}, **OPENAI)
-QWEN3_VL_VIDEO = VideoFamily(
-    rule="qwen3-vl-video",
-    size={"shortest_edge": 128 * 32 * 32, "longest_edge": 32 * 32 * 768},
-    patch_size=16,
-)
 
 
 @dataclass(frozen=True, kw_only=True)

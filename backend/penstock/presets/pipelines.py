@@ -13,6 +13,7 @@ from penstock.graph import DataNode
 from penstock.pipeline import Pipeline, pipeline_def
 from penstock.presets.configuration import read_configuration
 from penstock.presets.family import ARITHMETIC, Family, PresetError
+from penstock.presets.videos import SampledFamily
 
 # Raised when a preset gives other values than before: keys of caches change with it.
 _VERSION = 1
@@ -45,7 +46,7 @@ def preset(
         device_id: the number of the GPU; by default, the current one.
         encoded: the input is files (JPEG, PNG and so on; sounds as WAV, FLAC or OGG); else images of uint8, of layout
             HWC, in RGB, or signals of float32 at the model's sampling rate. Videos are always given as frames of uint8, of
-            layout FHWC, those of which the model is to see.
+            layout FHWC: those that :func:`sampled_frames` tells.
         num_threads, prefetch_queue_depth: of the pipeline.
 
     Raises:
@@ -121,6 +122,31 @@ _SOURCES: dict[str, Callable[[Family, bool, bool], DataNode]] = {
     "videos": _videos,
     "audio": _sounds,
 }
+
+
+def sampled_frames(configuration: Configuration, frames: int, rate: float | None = None) -> list[int]:
+    """The numbers of the frames that a video processor takes of a video, so that only these need to be decoded.
+
+    Args:
+        configuration: as for :func:`preset`; its `fps`, `num_frames` and others tell which.
+        frames: how many the video has.
+        rate: how many it has a second, if that is known.
+
+    Returns:
+        All of them if the configuration says `do_sample_frames: false`.
+
+    Raises:
+        PresetError: the configuration is for no videos.
+        ValueError: the processor refuses the video.
+
+    Example:
+        >>> sampled_frames({"video_processor_type": "Qwen3VLVideoProcessor"}, frames=300, rate=30)[:3]
+        [0, 16, 31]
+    """
+    family = read_configuration(configuration)
+    if not isinstance(family, SampledFamily):
+        raise PresetError(f"The configuration is for {family.kind}, of which no frames are taken")
+    return family.sampled(frames, rate) if family.do_sample_frames else list(range(frames))
 
 
 def count_tokens(configuration: Configuration, sizes: Sequence[Sequence[int]], **model: int) -> list[int]:

@@ -7,5 +7,6 @@
 from penstock.plugin.transformers._features import Features
 from penstock.plugin.transformers._images import ImageProcessor
 from penstock.plugin.transformers._sounds import FeatureExtractor
+from penstock.plugin.transformers._videos import VideoProcessor
 
-__all__ = ["FeatureExtractor", "Features", "ImageProcessor"]
+__all__ = ["FeatureExtractor", "Features", "ImageProcessor", "VideoProcessor"]

@@ -64,9 +64,6 @@ class ImageProcessor(Processor):
             raise ValueError(
                 f"`device` is the CPU here; `presets.preset(device='gpu')` computes on a GPU. Got: {device}"
             )
-        form = None if input_data_format is None else getattr(input_data_format, "value", input_data_format)
-        if form not in (None, _FIRST, _LAST):
-            raise ValueError(f"`input_data_format` is {_FIRST!r} or {_LAST!r}. Got: {input_data_format!r}")
         kind = None if return_tensors is None else str(getattr(return_tensors, "value", return_tensors))
         # A flag that is given as None is not set, as for the class.
         own = {key: False if value is None and key.startswith("do_") else value for key, value in settings.items()}
@@ -74,7 +71,7 @@ class ImageProcessor(Processor):
             # The configuration's size is already what it means.
             own.pop("default_to_square", None)
         numbers = itertools.count()
-        pixels = [[_pixels(image, next(numbers), form) for image in group] for group in _groups(images)]
+        pixels = [[as_pixels(image, next(numbers), input_data_format) for image in group] for group in _groups(images)]
         return self._features(pixels, kind, own)
 
     preprocess = __call__
@@ -108,10 +105,13 @@ def _several(given: object) -> list[object]:
     return [given]
 
 
-def _pixels(image: object, number: int, form: str | None) -> np.ndarray:
+def as_pixels(image: object, number: int, input_data_format: object) -> np.ndarray:
     """An image of uint8, contiguous, of shape (H, W, 3)."""
     from PIL import Image
 
+    form = None if input_data_format is None else getattr(input_data_format, "value", input_data_format)
+    if form not in (None, _FIRST, _LAST):
+        raise ValueError(f"`input_data_format` is {_FIRST!r} or {_LAST!r}. Got: {input_data_format!r}")
     if isinstance(image, Image.Image):
         return np.asarray(_opaque(image).convert("RGB"))
     if isinstance(image, str):

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _BATCH = 32
 # Pipelines for settings of calls that are kept.
 _KEPT = 8
+_KINDS = ("image_processor", "feature_extractor", "video_processor")
 # Other names for parts of a size.
 _OLDER = ("min_pixels", "max_pixels", "max_size")
 # Arguments of `from_pretrained` that tell where to find what is given here as a folder.
@@ -55,7 +56,7 @@ class Processor:
         num_threads: int | None = None,
         **settings: object,
     ) -> None:
-        self._configuration = {**configuration_of(configuration), **settings}
+        self._configuration = {**configuration_of(configuration, self._input), **settings}
         self._backend, self._threads = backend, num_threads or len(os.sched_getaffinity(0))
         self._class: Any = None
         self._running: OrderedDict[str, tuple[Family, Pipeline]] = OrderedDict()
@@ -107,7 +108,7 @@ class Processor:
                 import transformers
             except ImportError:
                 raise AttributeError("What only transformers' class has needs transformers, which is missing") from None
-            kinds = (self._configuration.get(f"{kind}_type") for kind in ("image_processor", "feature_extractor"))
+            kinds = (self._configuration.get(f"{kind}_type") for kind in _KINDS)
             name = str(next(filter(None, kinds))).removesuffix("Fast") + ("Pil" if self._backend == "pil" else "")
             held = {key: value for key, value in self._configuration.items() if not key.endswith("_type")}
             self._class = getattr(transformers, name).from_dict(held)

@@ -1,0 +1,105 @@
+"""The processor of videos."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from penstock.plugin.transformers._features import Features
+from penstock.plugin.transformers._images import as_pixels
+from penstock.plugin.transformers._processor import Processor
+from penstock.presets import PresetError
+from penstock.presets.videos import SampledFamily
+
+_DIMENSIONS = 4
+
+
+class VideoProcessor(Processor):
+    """A video processor made from a model's own configuration; arguments as for :class:`ImageProcessor`."""
+
+    _input = "videos"
+
+    def __call__(
+        self,
+        videos: object,
+        *,
+        video_metadata: object = None,
+        return_tensors: object = None,
+        input_data_format: object = None,
+        data_format: object = None,
+        device: object = None,
+        **settings: object,
+    ) -> Features:
+        """What the model is given of one video, or of several.
+
+        Args:
+            videos: a list of images, or an array or tensor of uint8, of shape (F, H, W, 3) or (F, 3, H, W); or a list of such.
+            video_metadata: of each video, what has `fps` and `total_num_frames`, as `VideoMetadata` or a mapping.
+            return_tensors, input_data_format, data_format, device: as for images.
+            settings: as in the configuration, for this call: `do_sample_frames`, `fps`, `num_frames`, `size` and others.
+
+        Raises:
+            PresetError: a setting is not followed, or unknown.
+            ValueError: a video has another type or shape, or the frames that are asked for are not there.
+        """
+        if device is not None and str(device) != "cpu":
+            raise ValueError(
+                f"`device` is the CPU here; `presets.preset(device='gpu')` computes on a GPU. Got: {device}"
+            )
+        own = {key: 0 if value is None and key in ("fps", "num_frames") else value for key, value in settings.items()}
+        family = self._followed(own)[0]
+        if not isinstance(family, SampledFamily):
+            raise PresetError("The configuration is for no videos")
+        given = _several(videos)
+        told = _told(video_metadata, len(given))
+        frames = [_frames(video, number, input_data_format) for number, video in enumerate(given)]
+        if family.do_sample_frames:
+            if told is None:
+                raise ValueError("To take some frames of a video, `video_metadata` must tell of it")
+            frames = [
+                video[family.sampled(int(about["total_num_frames"]), about.get("fps"))]
+                for video, about in zip(frames, told)
+            ]
+        kind = None if return_tensors is None else str(getattr(return_tensors, "value", return_tensors))
+        return self._features([frames], kind, own)
+
+    preprocess = __call__
+
+
+def _several(videos: object) -> list[object]:
+    """The videos as a list; a list of images is one."""
+    if getattr(videos, "ndim", 0) == _DIMENSIONS + 1:
+        return list(videos)  # type: ignore[call-overload]
+    if not isinstance(videos, (list, tuple)):
+        return [videos]
+    if not videos:
+        raise ValueError("There is no video to process")
+    first = videos[0]
+    whole = isinstance(first, (list, tuple)) or getattr(first, "ndim", 0) == _DIMENSIONS
+    return list(videos) if whole else [videos]
+
+
+def _told(metadata: object, count: int) -> list[Mapping[str, Any]] | None:
+    """What is told of each video, if anything is."""
+    if metadata is None:
+        return None
+    given = metadata if isinstance(metadata, list) else [metadata]
+    own = [each if isinstance(each, Mapping) else vars(each) for each in given]
+    if len(own) != count:
+        raise ValueError(f"`video_metadata` tells of {len(own)} videos, and there are {count}")
+    return own
+
+
+def _frames(video: object, number: int, form: object) -> np.ndarray:
+    """A video of uint8, of shape (F, H, W, 3)."""
+    if isinstance(video, str):
+        raise ValueError(f"Video {number} is an address or a path, {video!r}: nothing is fetched or read here")
+    images = list(video) if isinstance(video, (list, tuple)) else [*np.asarray(video)]
+    if not images:
+        raise ValueError(f"Video {number} has no frame")
+    frames = [as_pixels(image, place, form) for place, image in enumerate(images)]
+    if len({frame.shape for frame in frames}) > 1:
+        raise ValueError(f"Video {number} has frames of several sizes")
+    return np.stack(frames)

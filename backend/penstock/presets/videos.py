@@ -1,0 +1,266 @@
+"""Video processors: which frames they take, and what becomes of these: Qwen-VL, GLM-4V, LLaVA, InternVL and others."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from penstock.graph import DataNode
+from penstock.kernels.fitted_sizes import Fit, SizeArguments, fitted
+from penstock.presets.family import Family, Features, PresetError, Values, checked_extents, named
+from penstock.presets.fixed import NO_PAD, OPENAI, FixedFamily
+from penstock.presets.patches import PatchFamily
+
+_PIXELS, _GRID = "pixel_values_videos", "video_grid_thw"
+_INERT = frozenset({"video_metadata", "return_metadata"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampledFamily(Family):
+    """Which frames of a video are taken.
+
+    Attributes:
+        do_sample_frames: whether it is only some.
+        fps: so many a second; 0: not told.
+        num_frames: so many; 0: not told.
+        min_frames, max_frames: bounds of the number that `fps` tells.
+        temporal_patch_size: of it, too, there are multiples.
+        initial_shift: where InternVL begins: in frames; true: with half of the distance between two.
+        max_duration: in seconds, up to which GLM-4V goes by `fps`.
+        sampling: by which rule.
+    """
+
+    do_sample_frames: bool = False
+    fps: float = 0.0
+    num_frames: int = 0
+    min_frames: int = 4
+    max_frames: int = 768
+    temporal_patch_size: int = 2
+    initial_shift: float = 0.0
+    max_duration: int = 300
+    sampling: str = "uniform"
+
+    kind = "videos"
+
+    def sampled(self, frames: int, rate: float | None) -> list[int]:
+        """The frames that the processor takes of so many, of which there are ``rate`` a second.
+
+        Raises:
+            ValueError: the rate must be known, or there are too few frames.
+        """
+        if frames < 1:
+            raise ValueError(f"A video has frames. Got: {frames}")
+        return _RULES[self.sampling](self, frames, rate)
+
+    def by_rate(self, frames: int, rate: float | None) -> float:
+        """How many frames `fps` asks for."""
+        if rate is None or rate <= 0:
+            raise ValueError("To take so many frames a second, the frames a second of the video must be told")
+        return frames / rate * self.fps
+
+
+def _uniform(family: SampledFamily, frames: int, rate: float | None) -> list[int]:
+    _check_either(family)
+    count = family.num_frames
+    if not count and family.fps:
+        count = max(1, int(family.by_rate(frames, rate)))
+    _check_count(count or frames, frames)
+    return [number * frames // (count or frames) for number in range(count or frames)]
+
+
+def _qwen2_vl(family: SampledFamily, frames: int, rate: float | None) -> list[int]:
+    _check_either(family)
+    unit = family.temporal_patch_size
+    if family.num_frames:
+        count = round(family.num_frames / unit) * unit
+    elif family.fps:
+        most = math.floor(min(family.max_frames, frames) / unit) * unit
+        wanted = min(max(family.by_rate(frames, rate), family.min_frames), most, frames)
+        count = math.floor(wanted / unit) * unit
+    else:
+        raise ValueError("`fps` or `num_frames` tell how many frames are taken")
+    _check_count(count, frames)
+    return _stepped(0.0, frames, frames / count)
+
+
+def _qwen3_vl(family: SampledFamily, frames: int, rate: float | None) -> list[int]:
+    _check_either(family)
+    count = family.num_frames
+    if not count and family.fps:
+        count = min(max(int(family.by_rate(frames, rate or 24)), family.min_frames), family.max_frames, frames)
+    count = count or min(max(frames, family.min_frames), family.max_frames)
+    return [int(number) for number in np.linspace(0, frames - 1, count).round()]
+
+
+def _internvl(family: SampledFamily, frames: int, rate: float | None) -> list[int]:
+    count = family.num_frames
+    if not count and family.fps:
+        count = int(family.by_rate(frames, rate))
+    _check_count(count, frames)
+    # True is told from 1 by its type, which JSON keeps.
+    shift = frames / count / 2 if family.initial_shift is True else float(family.initial_shift)
+    return _stepped(shift, frames, frames / count)
+
+
+def _glm4v(family: SampledFamily, frames: int, rate: float | None) -> list[int]:
+    if rate is None or rate <= 0 or not family.fps:
+        raise ValueError("The frames a second of the video must be told, and those that are taken (`fps`)")
+    last = frames - 1
+    duration = round(last / rate) + 1
+    if duration <= family.max_duration:
+        count = max(math.floor(duration * family.fps), 1)
+        numbers = [min(last, math.ceil(number * rate / family.fps)) for number in range(count)]
+    else:
+        count = int(family.max_duration * family.fps)
+        seconds = np.linspace(0, duration, count, endpoint=True).tolist()
+        numbers = list(range(frames)) if count >= frames else [min(last, math.ceil(at * rate)) for at in seconds]
+    own = list(dict.fromkeys(numbers))
+    return own + own[-1:] * (len(own) % 2)
+
+
+_RULES: dict[str, Callable[[SampledFamily, int, float | None], list[int]]] = {
+    "uniform": _uniform,
+    "qwen2-vl": _qwen2_vl,
+    "qwen3-vl": _qwen3_vl,
+    "internvl": _internvl,
+    "glm4v": _glm4v,
+}
+
+
+def _check_either(family: SampledFamily) -> None:
+    if family.fps and family.num_frames:
+        raise ValueError("Either `fps` or `num_frames` tells how many frames are taken, not both")
+
+
+def _check_count(count: int, frames: int) -> None:
+    if not 1 <= count <= frames:
+        raise ValueError(f"Of a video of {frames} frames, {count} are asked for")
+
+
+# PyTorch counts in eights.
+_LANES = 8
+
+
+def _stepped(start: float, end: float, step: float) -> list[int]:
+    """From a number up to another in steps, without fractions, as PyTorch computes it in single precision."""
+    places = np.arange(math.ceil((end - start) / step))
+    lanes = places % _LANES
+    begins = (start + (places - lanes) * step).astype(np.float32).astype(np.float64)
+    return [int(number) for number in (begins + lanes * step).astype(np.float32)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class VideoFamily(SampledFamily, PatchFamily):
+    """Videos as patches of several frames.
+
+    Attributes:
+        cap_pixels_per_frame: must be false.
+        max_video_tokens, max_image_size: accepted: they are read with that only, or not at all.
+    """
+
+    cap_pixels_per_frame: bool = False
+    max_video_tokens: int = 0
+    max_image_size: object = None
+    torchvision_only: bool = True
+    ignored: frozenset[str] = _INERT
+
+    names = (_PIXELS, _GRID)
+    concatenated = (_PIXELS,)
+    hidden = PatchFamily.hidden | {"sampling", "initial_shift", "max_duration"}
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        if self.cap_pixels_per_frame:
+            raise PresetError("`cap_pixels_per_frame`: no preset bounds a video's pixels by its frames")
+
+    def tokens_of(self, size: Sequence[int], model: Mapping[str, int]) -> int:
+        frames, height, width = checked_extents(size, ("frames", "height", "width"))
+        fit = Fit(height, width, height, width)
+        if self.do_resize:
+            bounds = SizeArguments(self._factor, self.size["shortest_edge"], self.size["longest_edge"], frames=frames)
+            fit = fitted(self.rule, height, width, bounds)
+        return -(-frames // self.temporal_patch_size) * (fit.height // self._factor) * (fit.width // self._factor)
+
+
+QWEN2_VL_VIDEO = VideoFamily(
+    size={"shortest_edge": 128 * 28 * 28, "longest_edge": 28 * 28 * 768}, sampling="qwen2-vl", **OPENAI
+)
+QWEN3_VL_VIDEO = VideoFamily(
+    rule="qwen3-vl-video",
+    size={"shortest_edge": 128 * 32 * 32, "longest_edge": 32 * 32 * 768},
+    patch_size=16,
+    do_sample_frames=True,
+    fps=2.0,
+    sampling="qwen3-vl",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Glm4vVideoFamily(VideoFamily):
+    """Videos of GLM-4V, which knows how long it follows `fps`."""
+
+    rule: str = "qwen3-vl-video"
+    size: Mapping[str, int] = field(
+        default_factory=lambda: {"shortest_edge": 112 * 112, "longest_edge": 28 * 28 * 2 * 30000}
+    )
+    image_mean: tuple[float, ...] = OPENAI["image_mean"]
+    image_std: tuple[float, ...] = OPENAI["image_std"]
+    do_sample_frames: bool = True
+    fps: float = 2.0
+    sampling: str = "glm4v"
+
+    hidden = PatchFamily.hidden | {"sampling", "initial_shift"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class FrameFamily(SampledFamily, FixedFamily):
+    """Videos whose frames are treated as images are."""
+
+    torchvision_only: bool = True
+    ignored: frozenset[str] = _INERT | NO_PAD
+
+    names = (_PIXELS,)
+    tells_by = ()
+    hidden = FixedFamily.hidden | {
+        "sampling",
+        "initial_shift",
+        "max_duration",
+        "temporal_patch_size",
+        "min_frames",
+        "max_frames",
+    }
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return self.names
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        self.check_floats()
+
+    def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
+        (frames,) = super().process(data, backend)
+        return (named(frames, _PIXELS, 4),)
+
+    def joined(self, images: Sequence[Features]) -> Values:
+        return Family.joined(self, images)
+
+    def tokens_of(self, size: Sequence[int], model: Mapping[str, int]) -> int:
+        raise PresetError("No preset of these videos tells how many tokens one becomes")
+
+
+@dataclass(frozen=True, kw_only=True)
+class InternVLVideoFamily(FrameFamily):
+    """Videos of InternVL, whose first frame may be a later one."""
+
+    size: Mapping[str, int] = field(default_factory=lambda: {"height": 384, "width": 384})
+    resample: int = 3
+    image_mean: tuple[float, ...] = OPENAI["image_mean"]
+    image_std: tuple[float, ...] = OPENAI["image_std"]
+    initial_shift: float = True
+    sampling: str = "internvl"
+
+    hidden = FrameFamily.hidden - {"initial_shift"}
