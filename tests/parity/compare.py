@@ -34,7 +34,7 @@ def main() -> int:
     parser.add_argument("--most", type=int, default=4000, help="pixels of a side")
     parser.add_argument("--pictures", type=int, default=200, help="for each preset")
     parser.add_argument("--photographs", type=Path, help="a folder: as many more are made of what is in it")
-    parser.add_argument("--only", default="", help="configurations whose name contains this")
+    parser.add_argument("--only", action="append", help="configurations of this name, or with more names behind it")
     parser.add_argument("--calls", type=int, default=1000, help="for each function of Pillow's")
     parser.add_argument("--samples", type=int, default=25, help="for each transform and kind of image")
     parser.add_argument("--seed", type=int, default=1)
@@ -58,7 +58,7 @@ def _compare(options: argparse.Namespace) -> int:
         elif library == "transforms":
             rows = _transformed(options.samples, options.seed)
         else:
-            rows = _processed(options.pictures, options.seed, options.photographs, options.only)
+            rows = _processed(options.pictures, options.seed, options.photographs, options.only or [""])
         for row in rows:
             print(f"  {row.what:36} {row.cases:6} cases {row.values:14,} values {row.different:4} cases different")
             found.append(row)
@@ -92,12 +92,12 @@ def _what(case: Case) -> str:
     return ", ".join(parts)
 
 
-def _processed(count: int, seed: int, folder: Path | None, only: str) -> Iterator[Comparison]:
+def _processed(count: int, seed: int, folder: Path | None, only: Sequence[str]) -> Iterator[Comparison]:
     """Presets against the processors that they stand for."""
     made = list(pictures(count, 900, seed, slender=True))
     given = list(photographs(folder, count, seed)) if folder else []
     for name, configuration in CONFIGURATIONS.items():
-        for backend in backends_of(name) if only in name else ():
+        for backend in backends_of(name) if name.startswith(tuple(only)) else ():
             yield _family(name, configuration, backend, [*given, *made])
 
 

@@ -351,6 +351,12 @@ CONFIGURATIONS: dict[str, Mapping[str, object]] = {
     },
     "owlvit": {"image_processor_type": "OwlViTImageProcessor"},
     "owlvit-small": {"image_processor_type": "OwlViTImageProcessor", "size": {"height": 37, "width": 31}},
+    "pp-chart2table-small": {
+        "image_processor_type": "PPChart2TableImageProcessor",
+        "size": {"height": 37, "width": 31},
+    },
+    "pp-doclayout": {"image_processor_type": "PPDocLayoutV3ImageProcessor"},
+    "pp-doclayout-small": {"image_processor_type": "PPDocLayoutV2ImageProcessor", "size": {"height": 37, "width": 31}},
     "perceiver": {"image_processor_type": "PerceiverImageProcessor"},
     "perceiver-small": {
         "image_processor_type": "PerceiverImageProcessor",

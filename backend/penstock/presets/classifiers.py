@@ -132,6 +132,11 @@ class PerceiverFamily(FixedFamily):
 
     forms = (_SQUARE,)
 
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        if backend == "pil" and self.do_center_crop:
+            raise PresetError("No preset of `pil` crops as Perceiver's class, which makes thin images black")
+
     def prepared(self, data: DataNode, backend: str) -> DataNode:
         images = data
         if self.do_center_crop:
@@ -141,7 +146,7 @@ class PerceiverFamily(FixedFamily):
                 data,
                 crop_h=extents[0],
                 crop_w=extents[1],
-                rounding="floor" if backend == "pil" else "truncate",
+                rounding="truncate",
                 out_of_bounds_policy="pad",
                 fill_values=[0],
             )

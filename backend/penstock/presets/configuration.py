@@ -19,7 +19,17 @@ from penstock.presets.classifiers import (
 from penstock.presets.dense import DptFamily, GlpnFamily, MaskFormerFamily, ViltFamily
 from penstock.presets.detection import SAM, DetectionFamily, LetterboxFamily
 from penstock.presets.family import Family, PresetError, settings_from
-from penstock.presets.fixed import CLIP, IMAGENET, NO_CROP, NO_PAD, OPENAI, DinoFamily, FixedFamily, GemmaFamily
+from penstock.presets.fixed import (
+    CLIP,
+    DOC_LAYOUT,
+    IMAGENET,
+    NO_CROP,
+    NO_PAD,
+    OPENAI,
+    DinoFamily,
+    FixedFamily,
+    GemmaFamily,
+)
 from penstock.presets.patches import (
     COSMOS3_EDGE,
     ERNIE45_VL,
@@ -141,6 +151,9 @@ _FAMILIES: dict[str, Family] = {
         torchvision_only=True,
     ),
     "Pixtral": PixtralFamily(),
+    "PPChart2Table": FixedFamily(size={"height": 1024, "width": 1024}, resample=3, **OPENAI),
+    "PPDocLayoutV2": DOC_LAYOUT,
+    "PPDocLayoutV3": DOC_LAYOUT,
     "Pvt": FixedFamily(size=_SIDES_224, resample=3, **IMAGENET),
     "Qwen2_5_VL": QWEN2_VL,
     "Qwen2VL": QWEN2_VL,

@@ -123,13 +123,15 @@ class FixedFamily(ImageFamily):
 
     def shortened(self, images: DataNode, backend: str, edge: int) -> DataNode:
         """Images whose shorter side is so long."""
-        return fn.resize(images, resize_shorter=edge, reference=backend, interpolation=self.filter_of(backend))
+        return fn.resize(images, resize_shorter=edge, **self._filtering(backend))
 
     def resized(self, images: DataNode, backend: str, size: DataNode | list[int]) -> DataNode:
-        if self.antialias:
-            return super().resized(images, backend, size)
-        name = self.filter_of(backend)
-        return fn.resize(images, size=size, reference=backend, interpolation=name, antialias=False)
+        return fn.resize(images, size=size, **self._filtering(backend))
+
+    def _filtering(self, backend: str) -> Values:
+        """The arguments of :func:`fn.resize` beside the size."""
+        own = {"reference": backend, "interpolation": self.filter_of(backend)}
+        return own if self.antialias else own | {"antialias": False}
 
     @property
     def rule(self) -> tuple[str, SizeArguments]:
@@ -196,6 +198,15 @@ CLIP = FixedFamily(
     crop_size={"height": 224, "width": 224},
     default_to_square=False,
     **OPENAI,
+)
+
+DOC_LAYOUT = FixedFamily(
+    size={"height": 800, "width": 800},
+    resample=3,
+    image_mean=(0.0, 0.0, 0.0),
+    image_std=(1.0, 1.0, 1.0),
+    antialias=False,
+    torchvision_only=True,
 )
 
 
