@@ -3,45 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
 
-class Features(dict[str, Any]):
+class Features(dict[str, object]):
     """What a model is given, by name; names are attributes as well."""
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         try:
             return self[name]
         except KeyError:
             raise AttributeError(f"There is no {name!r}, only {', '.join(self)}") from None
 
     @property
-    def data(self) -> dict[str, Any]:
+    def data(self) -> dict[str, object]:
         """All of it, as `BatchFeature` has it."""
         return dict(self)
 
-    def to(self, *args: Any, **kwargs: Any) -> Features:
+    def to(self, *args: object, **kwargs: object) -> Features:
         """The same with its tensors elsewhere or of another type; `args`: those of PyTorch's `Tensor.to`."""
-        moved = {name: _moved(value, args, kwargs) for name, value in self.items()}
-        return Features(moved)
+        return Features({name: _moved(value, args, kwargs) for name, value in self.items()})
 
 
-def _moved(value: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-    if not hasattr(value, "is_floating_point"):
+def _moved(value: object, args: tuple[object, ...], kwargs: Mapping[str, object]) -> object:
+    move, floats = getattr(value, "to", None), getattr(value, "is_floating_point", None)
+    if move is None or floats is None:
         return value
-    import torch
+    if not floats():
+        import torch
 
-    types = [each for each in (*args, kwargs.get("dtype")) if isinstance(each, torch.dtype)]
-    if types and not value.is_floating_point():
         # As `BatchFeature` does: indices stay integers.
-        args = tuple(each for each in args if each not in types)
+        args = tuple(each for each in args if not isinstance(each, torch.dtype))
         kwargs = {key: each for key, each in kwargs.items() if key != "dtype"}
-    return value.to(*args, **kwargs)
+    moved: object = move(*args, **kwargs)
+    return moved
 
 
-def collected(values: Mapping[str, Any], kind: str | None, bfloat16: str) -> Features:
+def collected(values: Mapping[str, object], kind: str | None, bfloat16: str) -> Features:
     """The values as arrays (`np`), tensors (`pt`), or as they are; those of one name as tensors of bfloat16.
 
     Raises:
@@ -51,11 +50,13 @@ def collected(values: Mapping[str, Any], kind: str | None, bfloat16: str) -> Fea
         raise ValueError(f"`return_tensors` is 'np', 'pt' or None. Got: {kind!r}")
     features = Features({name: _collected(name, value, kind) for name, value in values.items()})
     if kind == "pt" and bfloat16:
-        features[bfloat16] = features[bfloat16].bfloat16()
+        import torch
+
+        features[bfloat16] = _moved(features[bfloat16], (torch.bfloat16,), {})
     return features
 
 
-def _collected(name: str, value: Any, kind: str | None) -> Any:
+def _collected(name: str, value: object, kind: str | None) -> object:
     if kind is None or (
         isinstance(value, list) and isinstance(value[0], list) and not isinstance(value[0][0], np.ndarray)
     ):

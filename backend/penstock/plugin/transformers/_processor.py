@@ -7,7 +7,7 @@ import os
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -58,7 +58,7 @@ class Processor:
     ) -> None:
         self._configuration = {**configuration_of(configuration, self._input), **settings}
         self._backend, self._threads = backend, num_threads or len(os.sched_getaffinity(0))
-        self._class: Any = None
+        self._class: object = None
         self._running: OrderedDict[str, tuple[Family, Pipeline]] = OrderedDict()
         family = read_configuration(self._configuration)
         if family.kind != self._input:
@@ -88,16 +88,18 @@ class Processor:
         own = {key: value for key, value in settings.items() if key not in _PLACES}
         return cls(folder, backend=backend, num_threads=num_threads, **own)
 
-    def __getattr__(self, name: str) -> Any:
-        """A setting, or whatever else the class of transformers has, such as `post_process_object_detection`."""
+    def __getattr__(self, name: str) -> object:
+        """What the class of transformers has, such as `post_process_object_detection`; without transformers, a setting."""
         if name.startswith("_"):
             raise AttributeError(name)
-        family = self._followed({})[0]
-        if hasattr(family, name) and name in self._configuration:
-            return getattr(family, name)
-        return getattr(self._theirs(), name)
+        try:
+            return getattr(self._theirs(), name)
+        except AttributeError:
+            if name not in self._configuration:
+                raise
+            return getattr(self._followed({})[0], name)
 
-    def _theirs(self) -> Any:
+    def _theirs(self) -> object:
         """The class's own object, with the same settings.
 
         Raises:
@@ -147,12 +149,16 @@ class Processor:
         self, samples: Sequence[Sequence[np.ndarray]], kind: str | None, settings: Mapping[str, object]
     ) -> Features:
         """What the processor gives of lists of samples, in one call."""
-        family, pipeline = self._followed(settings)
-        flat = [sample for group in samples for sample in group]
-        own: list[dict[str, np.ndarray]] = []
-        for start in range(0, len(flat), _BATCH):
-            outputs = pipeline.run(**{self._input: flat[start : start + _BATCH]})
-            own += [dict(zip(family.outputs, map(np.array, values))) for values in zip(*outputs)]
-        results = iter(own)
+        family = self._followed(settings)[0]
+        results = iter(self._outputs([sample for group in samples for sample in group], settings))
         joined = family.joined_prompts([[next(results) for _ in group] for group in samples])
         return collected(joined, kind, PIXELS if family.bfloat16 else "")
+
+    def _outputs(self, samples: Sequence[np.ndarray], settings: Mapping[str, object]) -> list[dict[str, np.ndarray]]:
+        """What becomes of each sample."""
+        family, pipeline = self._followed(settings)
+        own: list[dict[str, np.ndarray]] = []
+        for start in range(0, len(samples), _BATCH):
+            outputs = pipeline.run(**{self._input: samples[start : start + _BATCH]})
+            own += [dict(zip(family.outputs, map(np.array, values))) for values in zip(*outputs)]
+        return own

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -127,10 +126,10 @@ class FeatureExtractor(Processor):
         totals = [max(len(sound), length or 0) for sound in sounds]
         filled = [_filled(sound, total, family.padding_value) for sound, total in zip(sounds, totals)]
         followed = {**settings, "return_attention_mask": False}
-        values = self._features([sounds if masks else filled], None, followed)[VALUES]
-        if masks and len(set(totals)) == 1:
-            values = np.stack([_filled(value, totals[0], family.padding_value) for value in values])
-        told: dict[str, Any] = {VALUES: values}
+        values = [outputs[VALUES] for outputs in self._outputs(sounds if masks else filled, followed)]
+        if masks:
+            values = [_filled(value, max(len(value), length or 0), family.padding_value) for value in values]
+        told: dict[str, object] = {VALUES: stacked(values)}
         if masks:
             told[MASK] = stacked([_mask(len(sound), total) for sound, total in zip(sounds, totals)])
         return collected(told, kind, "")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -81,7 +80,7 @@ def _several(videos: object) -> list[object]:
     return list(videos) if whole else [videos]
 
 
-def _told(metadata: object, count: int) -> list[Mapping[str, Any]] | None:
+def _told(metadata: object, count: int) -> list[Mapping[str, float]] | None:
     """What is told of each video, if anything is."""
     if metadata is None:
         return None
