@@ -440,7 +440,14 @@ class MllamaFamily(_TileFamily):
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
         tile, most = list(self.tile), self.max_image_tiles
         size, canvas = fn.fitted_size(data, rule="mllama", most=most, tile=tile)
-        tiles = fn.image_tiles(self.resized(data, backend, size), tile=tile, canvas=canvas, **self.normalizing(backend))
+        tiles = fn.image_tiles(
+            self.resized(data, backend, size),
+            tile=tile,
+            canvas=canvas,
+            length=most,
+            **self.normalizing(backend),
+            name=PIXELS,
+        )
         rows, columns = (canvas[axis] // types.Constant(tile[0], dtype=types.INT32) for axis in (0, 1))
         known = arrangements(most)
         keys = [one * (most + 1) + other for one, other in known]
@@ -454,8 +461,7 @@ class MllamaFamily(_TileFamily):
         count = fn.cast(rows * columns, dtype=types.INT64)
         places = types.Constant(list(range(most)), dtype=types.INT64, shape=[most])
         mask = fn.cast(places < count, dtype=types.INT64, name=self.names[2])
-        padded = fn.pad(tiles, axes=[0], shape=[most], name=PIXELS)
-        return padded, numbers, mask, fn.copy(count, name=self.names[3])
+        return tiles, numbers, mask, fn.copy(count, name=self.names[3])
 
     def tokens(self, height: int, width: int, model: Mapping[str, int]) -> int:
         raise PresetError("Llama 3.2 Vision has one token for an image, to which it attends across")

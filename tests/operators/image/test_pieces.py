@@ -156,6 +156,20 @@ def test_tiles_with_a_picture_of_the_whole() -> None:
     assert single.shape == (1, 3, 6, 5)
 
 
+def test_tiles_up_to_a_number() -> None:
+    image = np.random.default_rng(3).integers(0, 256, (10, 13, 3), np.uint8)
+
+    def tiled(images: Any, length: int) -> Any:
+        return fn.image_tiles(images, tile=[6, 5], length=length)
+
+    (plain,), (longer,) = (run(lambda x, n=length: tiled(x, n), image)[0] for length in (0, 9))
+    assert longer.shape == (9, 3, 6, 5)
+    np.testing.assert_array_equal(longer[:6], plain)
+    assert not longer[6:].any()
+    with pytest.raises(OperatorError, match="The image has 6 tiles: more than `length`, 5"):
+        run(lambda x: tiled(x, 5), image)
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [

@@ -77,6 +77,9 @@ class ImageTiles(Operator[None, _Layout]):
                 "Value of the canvas beside the image; by default, that of black pixels.",
                 example=0.0,
             ),
+            Argument(
+                "length", "int32", 0, "So many tiles are returned, the last ones of zeros; 0: as many as there are."
+            ),
             *NORMALIZING_ARGUMENTS,
             Argument("tile", "int32[]", None, "Height and width of a tile.", required=True, example=[8, 8]),
             Argument("whole_at", "string", "first", "Where to put the whole: `first` or `last`.", choices=_WHOLE),
@@ -87,6 +90,7 @@ class ImageTiles(Operator[None, _Layout]):
                 {"tile": [8, 8], "canvas": [24, 24], "centred": True, "mean": [0.5], "std": [0.25]}, (_tiled, _single)
             ),
             Example({"tile": [16, 16], "whole_at": "last", "alone": False}, (pictures,)),
+            Example({"tile": [8, 8], "length": 20}, (_tiled, _single)),
         ),
         shown=(on_photo(tile=[80, 80]),),
     )
@@ -126,7 +130,10 @@ class ImageTiles(Operator[None, _Layout]):
         if whole and sample.shapes[1] != (high, wide, channels):
             raise ValueError(f"The whole has the shape {sample.shapes[1]}, and a tile {(high, wide, channels)}")
         sample.plan = _Layout((canvas[0], canvas[1]), corner, columns, tiles, whole)
-        return tiles + whole, channels, high, wide
+        length = self.args["length"] or tiles + whole
+        if tiles + whole > length:
+            raise ValueError(f"The image has {tiles + whole} tiles: more than `length`, {length}")
+        return length, channels, high, wide
 
     def compute(self, sample: Sample[None, _Layout]) -> None:
         from penstock.operators.image._pieces_cpu import fill_tiles
@@ -138,6 +145,7 @@ class ImageTiles(Operator[None, _Layout]):
         if plan.whole:
             place = 0 if begin else plan.tiles
             fill_tiles(whole, table, factors, 0, 0, 1, blank, out[place : place + 1])
+        out[plan.tiles + plan.whole :] = 0
 
     def _blank(self, channels: int) -> np.ndarray:
         """The value of the canvas beside an image."""
@@ -154,12 +162,21 @@ class ImageTiles(Operator[None, _Layout]):
 
         samples = workspace.live
         images, *wholes = (locate_all(batch, samples) for batch in workspace.inputs)
-        targets, jobs = locate_all(workspace.outputs[0], samples), []
+        targets = locate_all(workspace.outputs[0], samples)
+        jobs: list[Tiles] = []
+        zeros: list[Tiles] = []
         for number, (sample, target) in enumerate(zip(samples, targets)):
             plan = sample.plan
             begin = self._first_tile(plan)
             jobs.append(Tiles(images[number], target.part(begin, plan.tiles), *plan.corner, plan.columns))
             if plan.whole:
                 jobs.append(Tiles(wholes[0][number], target.part(0 if begin else plan.tiles, 1)))
+            filled = plan.tiles + plan.whole
+            if filled < target.shape[0]:
+                # Of an image that begins below all of them, there is nothing on these.
+                rest = target.shape[0] - filled
+                zeros.append(Tiles(images[number], target.part(filled, rest), top=rest * target.shape[2]))
         most = max(target.shape[1] for target in targets)
         fill_tiles(jobs, self._table, self._blank(most))
+        if zeros:
+            fill_tiles(zeros, self._table, np.zeros(most, np.float32))
