@@ -30,3 +30,9 @@ def test_types_of_other_libraries(given: object, expected: DALIDataType) -> None
 def test_what_is_no_type(given: object) -> None:
     with pytest.raises(TypeError, match="could not be converted into any known DALIDataType"):
         to_dali_type(given)
+
+
+def test_no_choice_is_false() -> None:
+    for choices in (types.DALIDataType, types.DALIImageType, types.DALIInterpType):
+        assert all(choices)
+    assert types.ScalarConstant(types.ScalarConstant(3, types.FLOAT), types.UINT8).dtype == types.UINT8

@@ -41,6 +41,10 @@ class NamedEnum(IntEnum):
     def __repr__(self) -> str:
         return f"<{type(self).__name__}.{self.name}: {self.value}>"
 
+    def __bool__(self) -> bool:
+        # Unlike the number: the first one is a choice as well, so `dtype or FLOAT` keeps UINT8.
+        return True
+
     def __reduce_ex__(self, protocol: object) -> tuple[object, ...]:
         return type(self), (self.value,)
 
