@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from penstock import Pipeline, fn, ops, types
+from penstock import Pipeline, fn, ops, pipeline_def, types
 
 SETTINGS: dict[str, Any] = {"batch_size": 2, "num_threads": 1}
 
@@ -306,3 +306,11 @@ def test_sources_are_refused_in_dalis_words(options: dict[str, object], error: t
     with pytest.raises(error) as refused:
         fn.external_source(**options)
     assert str(refused.value).startswith(told)
+
+
+def test_debug_is_ignored_by_the_ordinary_decorator() -> None:
+    @pipeline_def(batch_size=2, num_threads=1)
+    def counted() -> Any:
+        return types.Constant(3, device="cpu")
+
+    assert counted(debug=True).run()[0].as_array().tolist() == [3, 3]

@@ -103,7 +103,7 @@ def split_keywords(
             own[name] = value
         elif name in CONSTRUCTOR:
             constructor[name] = value
-        else:
+        elif name != "debug":  # which `experimental.pipeline_def` takes, and this one ignores, as DALI does
             raise UnexpectedArgumentError(
                 f"`{name}` is neither an argument of the function `{function.__name__}` nor of Pipeline."
                 f"{did_you_mean(name, [*parameters, *CONSTRUCTOR])} "
