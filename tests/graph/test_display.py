@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from penstock import Pipeline, fn, pipeline_def, types
+from penstock import Pipeline, fn, pipeline_def, tfrecord, types
 from penstock.graph import Graph
 from penstock.graph.drawing import to_svg
 from penstock.passes import improve
@@ -33,9 +33,9 @@ def test_a_pipeline_shows_its_operators_inputs_and_outputs() -> None:
         "turned = fn.rotate(decoded, angle=angle)",
         "small = fn.resize(turned, size=[32, 32])",
         "cast = fn.cast(small, dtype=FLOAT)",
-        "__ArithmeticGenericOp_0 = math.fdiv(cast, 255)",
-        "__ArithmeticGenericOp_1 = math.sub(__ArithmeticGenericOp_0, angle)",
-        "return __ArithmeticGenericOp_1, files[1]",
+        "___ArithmeticGenericOp_0 = math.fdiv(cast, 255)",
+        "___ArithmeticGenericOp_1 = math.sub(___ArithmeticGenericOp_0, angle)",
+        "return ___ArithmeticGenericOp_1, files[1]",
     ]
 
 
@@ -149,7 +149,7 @@ def test_users_are_below_what_they_use() -> None:
     texts = {text.text or "": float(text.attrib["y"]) for text in svg.iter(f"{SVG}text")}
     assert texts["fn.readers.file"] < texts["fn.decoders.image"] < texts["fn.rotate"] < texts["fn.resize"]
     assert texts["fn.random.uniform"] < texts["fn.rotate"]
-    assert texts["math.sub"] < texts["__ArithmeticGenericOp_1"]
+    assert texts["math.sub"] < texts["___ArithmeticGenericOp_1"]
 
 
 def test_arguments_are_told_and_text_is_escaped() -> None:
@@ -173,3 +173,21 @@ def test_operators_can_be_marked_and_lead_somewhere() -> None:
 def test_notebooks_get_the_picture() -> None:
     assert "<svg" in training()._repr_html_()
     assert "Pipeline(batch_size=4" in training()._repr_html_()
+
+
+def test_nodes_tell_where_they_come_from() -> None:
+    with Pipeline(batch_size=1, num_threads=1):
+        cast = fn.cast(fn.external_source(name="x"), dtype=types.FLOAT)
+        assert str(cast + 1) == (
+            'DataNode(name="___ArithmeticGenericOp_1", device="cpu", source="<penstock.math.add ___ArithmeticGenericOp_1>", index="0")'
+        )
+        cast.layout, cast.ndim, cast.dtype = "HW", 2, types.FLOAT
+        assert str(cast).endswith("""index="0", ndim=2, dtype=DALIDataType.FLOAT, layout='HW')""")
+
+
+def test_the_reader_of_tfrecords_goes_by_its_public_name() -> None:
+    features = {"label": tfrecord.FixedLenFeature([1], tfrecord.int64, 0)}
+    with Pipeline(batch_size=1, num_threads=1):
+        read = fn.readers.tfrecord(path="a.tfrecord", index_path="a.idx", features=features)
+        assert read["label"].name == "__TFRecord_0"
+        assert (-read["label"]).name == "___ArithmeticGenericOp_1"

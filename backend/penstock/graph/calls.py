@@ -66,7 +66,9 @@ def call_operator(
     for number, one_set in enumerate(sets):
         one_set = [scope.enter_branch(node) for node in one_set]
         _check_input_devices(schema, device, one_set, display)
-        op_name = name or scope.next_name(schema.class_name)
+        # A private operator in a module, `readers._TFRecord`, runs for the public one and goes by its name.
+        class_name = schema.class_name.lstrip("_") if schema.module else schema.class_name
+        op_name = name or scope.next_name(class_name)
         if name and len(sets) > 1:
             op_name = f"{name}_{number}" if number else name
         op = OpNode(

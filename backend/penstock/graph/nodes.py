@@ -72,6 +72,9 @@ class OpNode:
             for index, name in enumerate(names)
         ]
 
+    def __repr__(self) -> str:
+        return f"<{self.display_name} {self.name}>"
+
     @property
     def preserved(self) -> bool:
         """Whether it stays even if no output depends on it."""
@@ -143,7 +146,9 @@ class DataNode(Expression):
         return node
 
     def __str__(self) -> str:
-        return f'DataNode(name="{self.name}", device="{self.device}")'
+        known = {"ndim": self.ndim, "dtype": self.dtype, "layout": self.layout and repr(self.layout)}
+        described = "".join(f", {word}={value}" for word, value in known.items() if value is not None)
+        return f'DataNode(name="{self.name}", device="{self.device}", source="{self.source}", index="{self.index}"{described})'
 
     __repr__ = __str__
 

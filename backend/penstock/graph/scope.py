@@ -44,7 +44,7 @@ class Scope:
 
     def next_name(self, class_name: str) -> str:
         """A name for an operator without one."""
-        return f"__{class_name.lstrip('_')}_{'detached_' if self.detached else ''}{next(self._counter)}"
+        return f"__{class_name}_{'detached_' if self.detached else ''}{next(self._counter)}"
 
     def enter_branch(self, node: DataNode) -> DataNode:
         """The node as seen inside the open branches."""
