@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -36,3 +38,11 @@ def test_no_choice_is_false() -> None:
     for choices in (types.DALIDataType, types.DALIImageType, types.DALIInterpType):
         assert all(choices)
     assert types.ScalarConstant(types.ScalarConstant(3, types.FLOAT), types.UINT8).dtype == types.UINT8
+
+
+@pytest.mark.parametrize("dtype", [np.float32, "uint8", types.DATA_TYPE, types.STRING, types.NO_TYPE, 99])
+def test_scalars_are_numbers(dtype: Any) -> None:
+    with pytest.raises(TypeError, match="ScalarConstant can only hold one of"):
+        types.ScalarConstant(1, dtype)
+    with pytest.raises(TypeError, match="ScalarConstant can only hold one of"):
+        types.Constant(1, dtype=dtype)

@@ -341,6 +341,8 @@ class ScalarConstant:
                 dtype = from_numpy_dtype(value.dtype)
             else:
                 dtype = BOOL if isinstance(value, bool) else INT32 if isinstance(value, int) else FLOAT
+        if dtype not in _DALI.values():
+            raise TypeError(f"DALI ScalarConstant can only hold one of: {[*_DALI.values()]} types, not {dtype!r}.")
         self.dtype: DALIDataType = DALIDataType(dtype)
         self.value: Any = self._converted(value)
         self.shape: list[int] = []
