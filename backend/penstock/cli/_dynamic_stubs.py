@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 
 from penstock.cli._stub_texts import annotation, definition, own_code, quoted
-from penstock.dynamic._ops import documentation, schema_of
+from penstock.dynamic._ops import documentation, schema_of  # private: not for users
 from penstock.schema.declaration import Schema
 from penstock.schema.documentation import shown_arguments
 from penstock.schema.documentation import signature as usual_signature

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from penstock import dynamic
 from penstock.compat.op_schema import OpSchema
-from penstock.dynamic._ops import schema_of
+from penstock.dynamic._ops import schema_of  # private: not for users
 
 __all__ = ["dynamic"]
 __path__: list[str] = []

@@ -13,7 +13,7 @@ from penstock.data_types import INTERP_LINEAR
 from penstock.kernels import pillow
 from penstock.kernels.resize_shapes import AxisPlan
 from penstock.operators.image._references import Reference, ReferencePlan  # private: resized as by the operator
-from penstock.operators.image._resample_plans import Window
+from penstock.operators.image._resample_plans import Window  # private: resized as by the operator
 from penstock.plugin.torchvision._typing import PilImage
 
 _CHANNELS = {"L": 1, "LA": 2, "RGB": 3, "RGBA": 4}
