@@ -126,7 +126,7 @@ def _read_scan(encoded: np.ndarray, header: ImageHeader, channels: int) -> Any:
     """The scan in the kernels' form, in this thread's memory; None if they do not support it."""
     from penstock.kernels.cpu.jpeg.entropy import MARGIN
     from penstock.kernels.cpu.jpeg.scan import Scan, copy_scan
-    from penstock.kernels.cpu.jpeg.segments import find_sampling, read_segments
+    from penstock.kernels.cpu.jpeg.segments import build_tables, find_sampling, read_segments
 
     segments = _segments()
     if not read_segments(encoded, segments):
@@ -142,6 +142,7 @@ def _read_scan(encoded: np.ndarray, header: ImageHeader, channels: int) -> Any:
     data = _scans.array((encoded.size - start + MARGIN,), np.dtype(np.uint8))
     if not copy_scan(encoded, start, data, ends):
         return None
+    build_tables(segments)
     return Scan(
         data,
         ends,

@@ -46,8 +46,8 @@ DROPPED = np.full_like(KEPT, _NOWHERE)
 # first value of that many bits (in 16) that is not such a code, and the position of its entry minus that value.
 _LOOKUP = 11
 _CODES = 1 << _LOOKUP
-_MAX_CODES = 256
-_LIMITS = _CODES + _MAX_CODES
+MAX_CODES = 256
+_LIMITS = _CODES + MAX_CODES
 _OFFSETS = _LIMITS + 18
 TABLE = _OFFSETS + 18
 """The size of a code table, in uint64."""
@@ -71,35 +71,43 @@ _single = njit(inline="always", **OPTIONS)(_entry)
 
 
 @inner
-def build_table(lengths: np.ndarray, symbols: np.ndarray, is_dc: bool, table: np.ndarray) -> bool:
-    """Fills a code table; returns whether the codes are those of a baseline image.
+def are_codes(lengths: np.ndarray, symbols: np.ndarray, is_dc: bool) -> bool:
+    """Whether these are codes of a baseline image.
 
     Args:
         lengths: the number of codes of 1 to 16 bits; uint8 of shape (16,).
         symbols: of the codes, in order; uint8.
         is_dc: symbols are value sizes; otherwise a number of zeros precedes the size.
-        table: uint64 of shape (TABLE,).
     """
+    code, known = 0, 0
+    for length in range(1, 17):
+        for _ in range(lengths[length - 1]):
+            if known >= min(symbols.size, MAX_CODES) or code >= 1 << length:
+                return False
+            zeros, size = symbols[known] >> 4, symbols[known] & 15
+            if is_dc:
+                if symbols[known] > _LONGEST_DC:
+                    return False
+            elif size > _LONGEST_AC or (size == 0 and zeros != 0 and zeros != 15):
+                return False
+            code += 1
+            known += 1
+        if code == 1 << length:
+            return False  # A code of all ones is invalid.
+        code <<= 1
+    return known == symbols.size
+
+
+@inner
+def build_table(lengths: np.ndarray, symbols: np.ndarray, is_dc: bool, table: np.ndarray) -> None:
+    """Fills a code table; the arguments are those of :func:`are_codes`, and ``table`` of shape (TABLE,), uint64."""
     table[:] = 0
     code, known = 0, 0
     for length in range(1, 17):
         table[_OFFSETS + length] = known - code
         for _ in range(lengths[length - 1]):
-            if known >= min(symbols.size, _MAX_CODES) or code >= 1 << length:
-                return False
             zeros, size = np.int64(symbols[known] >> 4), np.int64(symbols[known] & 15)
-            if is_dc:
-                if symbols[known] > _LONGEST_DC:
-                    return False
-                steps = 0
-            elif size == 0 and zeros != 15:
-                if zeros != 0:
-                    return False
-                steps = ENDED
-            else:
-                if size > _LONGEST_AC:
-                    return False
-                steps = zeros + 1
+            steps = 0 if is_dc else ENDED if symbols[known] == 0 else zeros + 1
             entry = _single(steps, length, size)
             table[_CODES + known] = entry
             if length <= _LOOKUP:
@@ -107,11 +115,8 @@ def build_table(lengths: np.ndarray, symbols: np.ndarray, is_dc: bool, table: np
                 table[code << spread : (code + 1) << spread] = entry
             code += 1
             known += 1
-        if code == 1 << length:
-            return False  # A code of all ones is invalid.
         table[_LIMITS + length] = code << (16 - length)
         code <<= 1
-    return known == symbols.size
 
 
 @inner
@@ -147,7 +152,7 @@ def _long_entry(table: types.CPointer, base: int, bits: np.uint64) -> np.uint64:
     if length == 17:
         return np.uint64(_INVALID)
     known = (first >> (16 - length)) + np.int64(at(table, start + _OFFSETS + length))
-    return at(table, start + _CODES + (np.int64(known) & (_MAX_CODES - 1)))
+    return at(table, start + _CODES + (np.int64(known) & (MAX_CODES - 1)))
 
 
 @njit(forceinline=True, **OPTIONS)

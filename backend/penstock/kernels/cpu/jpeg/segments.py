@@ -12,14 +12,14 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from penstock.kernels.cpu.jpeg.entropy import NATURAL_ORDER, TABLE, build_table, pair_codes
+from penstock.kernels.cpu.jpeg.entropy import MAX_CODES, NATURAL_ORDER, TABLE, are_codes, build_table, pair_codes
 from penstock.kernels.cpu.options import OPTIONS, kernel
 
 _PREFIX = 0xFF
 _FRAME, _FRAME_OF_ANY_TABLES, _TABLES, _QUANTIZERS, _INTERVAL, _SCAN = 0xC0, 0xC1, 0xC4, 0xDB, 0xDD, 0xDA
 _APP0, _APP14, _APP15, _COMMENT = 0xE0, 0xEE, 0xEF, 0xFE
 _TABLES_OF_A_CLASS, _AC = 4, 16
-_MAX_COMPONENTS, _LARGEST_FACTOR = 3, 4
+MAX_COMPONENTS, _LARGEST_FACTOR = 3, 4
 
 
 class Segments(NamedTuple):
@@ -30,9 +30,11 @@ class Segments(NamedTuple):
             ``COMPONENTS``, ``JFIF`` (whether it is one) and ``ADOBE`` (the transform in Adobe's marker, or -1).
         components: for each its number, its horizontal and vertical factor, and its quantizer.
         dc_tables, ac_tables: where each component's code tables begin in ``tables``.
+        codes: by class and number, as in the file: how many codes there are of 1 to 16 bits, and their symbols.
         factors: each component's quantizer, in rows.
         quantizers: by number.
-        tables: the code tables, by class and number.
+        tables: the code tables, by class and number, once :func:`build_tables` has made those that the scan needs.
+        built: the codes from which they were made.
         known: which quantizers and code tables the file has.
     """
 
@@ -42,24 +44,31 @@ class Segments(NamedTuple):
     ac_tables: np.ndarray
     factors: np.ndarray
     quantizers: np.ndarray
+    codes: np.ndarray
     tables: np.ndarray
+    built: np.ndarray
     known: np.ndarray
 
 
 HEIGHT, WIDTH, INTERVAL, START, COMPONENTS, JFIF, ADOBE = range(7)
-_NUMBER, _ACROSS, _DOWN, _QUANTIZER = range(4)
+_NUMBER, ACROSS, DOWN, _QUANTIZER = range(4)
+LENGTHS = 16
+CODES = LENGTHS + MAX_CODES
+"""The size of the codes of a table, in bytes; unused ones are 0."""
 
 
 def memory_for_segments() -> Segments:
     """Memory for reading segments."""
     return Segments(
         np.zeros(7, np.int64),
-        np.zeros((_MAX_COMPONENTS, 4), np.int64),
-        np.zeros(_MAX_COMPONENTS, np.int64),
-        np.zeros(_MAX_COMPONENTS, np.int64),
-        np.zeros(_MAX_COMPONENTS * 64, np.int16),
+        np.zeros((MAX_COMPONENTS, 4), np.int64),
+        np.zeros(MAX_COMPONENTS, np.int64),
+        np.zeros(MAX_COMPONENTS, np.int64),
+        np.zeros(MAX_COMPONENTS * 64, np.int16),
         np.zeros((_TABLES_OF_A_CLASS, 64), np.int16),
+        np.zeros((2 * _TABLES_OF_A_CLASS, CODES), np.uint8),
         np.zeros(2 * _TABLES_OF_A_CLASS * TABLE, np.uint64),
+        np.zeros((2 * _TABLES_OF_A_CLASS, CODES), np.uint8),
         np.zeros(3 * _TABLES_OF_A_CLASS, np.bool_),
     )
 
@@ -131,7 +140,7 @@ def _read_frame(body: np.ndarray, segments: Segments) -> bool:
     if body.size < 6 or numbers[COMPONENTS]:
         return False
     count = np.int64(body[5])
-    if body[0] != 8 or body.size != 6 + 3 * count or (count != 1 and count != _MAX_COMPONENTS):
+    if body[0] != 8 or body.size != 6 + 3 * count or (count != 1 and count != MAX_COMPONENTS):
         return False
     numbers[HEIGHT], numbers[WIDTH], numbers[COMPONENTS] = _two_bytes(body, 1), _two_bytes(body, 3), count
     for c in range(count):
@@ -139,7 +148,7 @@ def _read_frame(body: np.ndarray, segments: Segments) -> bool:
         if min(across, down) < 1 or max(across, down) > _LARGEST_FACTOR or body[8 + 3 * c] >= _TABLES_OF_A_CLASS:
             return False
         components[c, _NUMBER], components[c, _QUANTIZER] = body[6 + 3 * c], body[8 + 3 * c]
-        components[c, _ACROSS], components[c, _DOWN] = across, down
+        components[c, ACROSS], components[c, DOWN] = across, down
     return True
 
 
@@ -172,9 +181,11 @@ def _read_tables(body: np.ndarray, segments: Segments) -> bool:
             return False
         if kind >= _AC:
             number += _TABLES_OF_A_CLASS
-        table = segments.tables[number * TABLE : (number + 1) * TABLE]
-        if not build_table(lengths, body[start + 17 : end], kind < _AC, table):
+        if not are_codes(lengths, body[start + 17 : end], kind < _AC):
             return False
+        codes = segments.codes[number]
+        codes[:] = 0
+        codes[: end - start - 1] = body[start + 1 : end]
         segments.known[_TABLES_OF_A_CLASS + number] = True
         start = end
     return True
@@ -197,11 +208,26 @@ def _read_scan(body: np.ndarray, segments: Segments) -> bool:
             return False
         segments.dc_tables[c] = (dc - _TABLES_OF_A_CLASS) * TABLE
         segments.ac_tables[c] = (ac - _TABLES_OF_A_CLASS) * TABLE
-        if c == 0 or segments.ac_tables[c] != segments.ac_tables[c - 1]:
-            pair_codes(segments.tables[segments.ac_tables[c] : segments.ac_tables[c] + TABLE])
         for i in range(64):
             segments.factors[64 * c + i] = segments.quantizers[quantizer, i]
     return True
+
+
+@kernel
+def build_tables(segments: Segments) -> None:
+    """Makes the code tables that the scan needs, unless they were made before, from the same codes."""
+    for c in range(segments.numbers[COMPONENTS]):
+        for start in (segments.dc_tables[c], segments.ac_tables[c]):
+            number = start // TABLE
+            codes, built = segments.codes[number], segments.built[number]
+            if (codes == built).all():
+                continue
+            built[:] = codes
+            table, lengths = segments.tables[start : start + TABLE], codes[:LENGTHS]
+            is_dc = number < _TABLES_OF_A_CLASS
+            build_table(lengths, codes[LENGTHS : LENGTHS + lengths.sum()], is_dc, table)
+            if not is_dc:
+                pair_codes(table)
 
 
 # Chroma of two columns is not smoothed.
@@ -224,8 +250,8 @@ def find_sampling(segments: Segments, channels: int) -> tuple[int, int]:
             ycbcr = components[0, _NUMBER] == 1 and components[1, _NUMBER] == 2 and components[2, _NUMBER] == 3
         if not ycbcr:
             return 0, 0
-    across, down = components[0, _ACROSS], components[0, _DOWN]
-    chroma = max(components[1, _ACROSS], components[1, _DOWN], components[2, _ACROSS], components[2, _DOWN])
+    across, down = components[0, ACROSS], components[0, DOWN]
+    chroma = max(components[1, ACROSS], components[1, DOWN], components[2, ACROSS], components[2, DOWN])
     if chroma != 1 or across > 2 or down > across or numbers[WIDTH] < _NARROWEST:
         return 0, 0
     return across, down
