@@ -446,17 +446,19 @@ def copy_chunk(
     length: types.Literal,
     sought: types.Integer,
 ) -> Intrinsic:
-    """``target[place : place + length] = source[index : index + length]`` of uint8, and whether ``sought`` is among them."""
+    """``target[place : place + length] = source[index : index + length]`` of uint8, and how many of them precede ``sought``."""
 
     def generate(context: TargetContext, builder: IRBuilder, signature: Signature, args: Sequence[Value]) -> Value:
         values = _loaded(context, builder, source, args[0], args[1], length.literal_value)
         _store(builder, element_pointer(context, builder, target, args[2], args[3]), values)
         number = context.cast(builder, args[5], signature.args[5], types.uint8)
         found = builder.icmp_unsigned("==", values, spread_lanes(builder, number, values.type))
-        bits = builder.bitcast(found, ir.IntType(length.literal_value))
-        return builder.icmp_unsigned("!=", bits, ir.Constant(bits.type, 0))
+        bits = builder.zext(builder.bitcast(found, ir.IntType(length.literal_value)), _INT64)
+        # One more bit, which is found where no other is.
+        bits = builder.or_(bits, ir.Constant(_INT64, 1 << length.literal_value))
+        return builder.cttz(bits, ir.Constant(ir.IntType(1), 1))
 
-    return types.boolean(source, index, target, place, length, sought), generate
+    return types.int64(source, index, target, place, length, sought), generate
 
 
 @literal_intrinsic

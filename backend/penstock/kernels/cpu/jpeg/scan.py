@@ -29,7 +29,8 @@ def copy_scan(data: np.ndarray, start: int, scan: np.ndarray, ends: np.ndarray) 
     Args:
         data: the file; uint8.
         start: of the scan's data.
-        scan: receives the copy, followed by zeros; at least ``data.size - start + MARGIN`` elements.
+        scan: receives the copy, followed by ``MARGIN`` zeros, or as many as there is room for; at least
+            ``data.size - start`` elements.
         ends: receives the positions in ``scan`` where restart intervals end; the last one ends the scan.
 
     Returns:
@@ -37,34 +38,36 @@ def copy_scan(data: np.ndarray, start: int, scan: np.ndarray, ends: np.ndarray) 
     """
     here, there, interval = start, 0, 0
     while here + 1 < data.size:
-        # Chunks without a prefix are copied as vectors.
-        while here + _CHUNK < data.size and not copy_chunk(data, here, scan, there, _CHUNK, _PREFIX):
-            here += _CHUNK
-            there += _CHUNK
-        for _ in range(_CHUNK):
-            if here + 1 >= data.size:
+        if here + _CHUNK < data.size:
+            clear = copy_chunk(data, here, scan, there, _CHUNK, _PREFIX)
+            # Apart, so that the next chunk need not wait for where the prefix is.
+            if clear == _CHUNK:
+                here += _CHUNK
+                there += _CHUNK
+                continue
+            here += clear
+            there += clear
+        elif data[here] != _PREFIX:
+            scan[there] = data[here]
+            here += 1
+            there += 1
+            continue
+        marker = data[here + 1]
+        if marker == _STUFFING:
+            scan[there] = _PREFIX
+            there += 1
+        elif marker == _PREFIX:
+            here += 1
+            continue
+        else:
+            ends[interval] = there
+            interval += 1
+            if interval == ends.size:
+                scan[there : there + MARGIN] = 0
+                return marker == _END_OF_IMAGE
+            if marker != _RESTART + (interval - 1) % 8:
                 return False
-            if data[here] != _PREFIX:
-                scan[there] = data[here]
-                here += 1
-                there += 1
-                continue
-            marker = data[here + 1]
-            if marker == _STUFFING:
-                scan[there] = _PREFIX
-                there += 1
-            elif marker == _PREFIX:
-                here += 1
-                continue
-            else:
-                ends[interval] = there
-                interval += 1
-                if interval == ends.size:
-                    scan[there : there + MARGIN] = 0
-                    return marker == _END_OF_IMAGE
-                if marker != _RESTART + (interval - 1) % 8:
-                    return False
-            here += 2
+        here += 2
     return False
 
 
