@@ -119,3 +119,13 @@ static T atomicAdd(T *place, T value) {
     *place += value;
     return before;
 }
+
+template <typename T>
+static T atomicOr(T *place, T value) {
+    T before = *place;
+    *place |= value;
+    return before;
+}
+
+// Blocks run one after the other: what one wrote is there for the next.
+static void __threadfence() {}

@@ -34,6 +34,7 @@ INSTANCES = {
     "loudness": ["moving_power<float>", "moving_power<uint64>", "loud_region"],
     "histogram": ["count_values", "make_tables", "look_up"],
     "jpeg": ["quantize", "to_rgb"],
+    "jpeg_codes": ["read_codes"],
     "jpeg_pixels": ["transform_blocks", "convert_pixels"],
     "lab": ["to_lab", "from_lab"],
     "median": ["median_tiles<uint8, 3>", "median_tiles<float, 5>", "median_tiles<int16, 0>", "median<int32>"],

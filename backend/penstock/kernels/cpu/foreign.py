@@ -75,6 +75,16 @@ def byte_at(_context: TypingContext, _address: types.Integer) -> Intrinsic:
 
 
 @intrinsic
+def bytes_from(_context: TypingContext, _address: types.Integer) -> Intrinsic:
+    """A pointer to the bytes from an address on, of which ``numba.carray`` makes an array."""
+
+    def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
+        return builder.inttoptr(args[0], _BYTE.as_pointer())
+
+    return types.CPointer(types.uint8)(types.int64), generate
+
+
+@intrinsic
 def set_int(_context: TypingContext, _address: types.Integer, _value: types.Integer) -> Intrinsic:
     """Stores the lower 32 bits of a word at an address."""
 

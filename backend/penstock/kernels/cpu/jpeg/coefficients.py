@@ -29,7 +29,7 @@ SLACK = 64
 _LUMAS = 4
 # Where the numbers of a column of coefficients, without their signs, have no greater sum than this, the first pass of the
 # transform, whose factors are up to 1.39 of 2 bits more, stays within the 15 bits in which all decoders agree.
-_SAFE_SUM = 2900
+SAFE_SUM = 2900
 # As a number of 32 bits holds the sum of 64 such.
 _LARGE = np.int32(1 << 20)
 
@@ -86,9 +86,9 @@ def _is_safe(coefficients: np.ndarray, blocks: int, quantizers: np.ndarray) -> b
     for number in range(blocks):
         start, own = number * FULL, max(number % BLOCKS - _LUMAS + 1, 0) * FULL
         # Of all columns together, which is quicker, and mostly enough.
-        if _sum_of_sizes(values, start, factors, own, 1, FULL) > _SAFE_SUM:
+        if _sum_of_sizes(values, start, factors, own, 1, FULL) > SAFE_SUM:
             for column in range(8):
-                if _sum_of_sizes(values, start + column, factors, own + column, 8, 8) > _SAFE_SUM:
+                if _sum_of_sizes(values, start + column, factors, own + column, 8, 8) > SAFE_SUM:
                     return False
     return True
 

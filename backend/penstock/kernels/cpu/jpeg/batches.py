@@ -1,0 +1,236 @@
+"""Prepares a batch of baseline JPEGs for a GPU to decode: reads what precedes their scans, and gathers the scans' data.
+
+An image is given to the GPU as one part of pinned memory, each of these aligned:
+
+- the code tables as in the file, two for DC coefficients and two for AC (``CODE_TABLES`` of ``CODES`` bytes);
+- the quantizers of three components, uint16, in rows of 64;
+- its chain: ``LINK`` zeros, int32, for each of the thread blocks that decode it;
+- for each restart interval, and for the end of the last, the number of its first subsequence, and the position of its
+  first byte, both int32;
+- the data without stuffing and markers, and ``BEYOND`` bytes that a decoder may read after it.
+
+A subsequence is what one thread begins to decode (:mod:`penstock.kernels.cuda.jpeg_codes`).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import carray
+
+from penstock.kernels.cpu.foreign import bytes_from
+from penstock.kernels.cpu.jpeg.entropy import FULL, TABLE
+from penstock.kernels.cpu.jpeg.scan import copy_scan
+from penstock.kernels.cpu.jpeg.segments import (
+    ACROSS,
+    CODES,
+    COMPONENTS,
+    DOWN,
+    HEIGHT,
+    INTERVAL,
+    MAX_COMPONENTS,
+    START,
+    WIDTH,
+    Segments,
+    memory_for_segments,
+    read_segments,
+)
+from penstock.kernels.cpu.options import inner, kernel
+
+SUBSEQUENCE = 23 * 32
+"""The bits that one thread begins to decode: an odd number of words, which lie at different banks of a GPU's shared memory."""
+OWN = 240
+"""The subsequences of a thread block, besides those of the block before that it repeats."""
+
+MAX_BLOCKS = 10
+"""The most blocks in a unit."""
+CODE_TABLES = 4
+LINK = 12
+BEYOND = 256
+"""A block may begin with the last bit of the data, and has up to 216 bytes; three words more are read ahead."""
+
+QUANTIZERS_PLACE = CODE_TABLES * CODES
+CHAIN_PLACE = QUANTIZERS_PLACE + 2 * MAX_COMPONENTS * FULL
+_ALIGNMENT = 64
+_LARGEST = 1 << 27
+_UNUSED = -1
+
+
+class JpegScans(NamedTuple):
+    """A batch of JPEGs, a row for each; see :func:`read_scans`.
+
+    Attributes:
+        taken: whether it is an image of the kind that the GPU decodes; nothing else is defined for others.
+        numbers, components, factors: as in :class:`~penstock.kernels.cpu.jpeg.segments.Segments`.
+        blocks: how many there are of 64 coefficients.
+        intervals: how many restart intervals.
+        interval_blocks: blocks of a whole interval.
+        unit_blocks: blocks of a unit.
+        parts: of two bits each: the component of each of a unit's blocks.
+        choices: of two bits for each component: which DC table it uses, and which AC table.
+        codes: the code tables.
+        begins: where its part of the pinned memory begins; one more for the end of the last.
+        places: where, after that, the restart intervals begin, and the data.
+        subsequences: how many, after :func:`gather`.
+    """
+
+    taken: np.ndarray
+    numbers: np.ndarray
+    components: np.ndarray
+    factors: np.ndarray
+    blocks: np.ndarray
+    intervals: np.ndarray
+    interval_blocks: np.ndarray
+    unit_blocks: np.ndarray
+    parts: np.ndarray
+    choices: np.ndarray
+    codes: np.ndarray
+    begins: np.ndarray
+    places: np.ndarray
+    subsequences: np.ndarray
+
+    @property
+    def size(self) -> int:
+        """How many bytes of pinned memory are needed."""
+        return int(self.begins[-1])
+
+
+def read_scans(places: np.ndarray, sizes: np.ndarray) -> JpegScans:
+    """Reads what precedes the scans of files, and finds out which ones are taken.
+
+    Args:
+        places: the files' addresses; int64.
+        sizes: in bytes; int64.
+    """
+    count = len(places)
+    scans = JpegScans(
+        taken=np.zeros(count, np.bool_),
+        numbers=np.zeros((count, 7), np.int64),
+        components=np.zeros((count, MAX_COMPONENTS, 4), np.int64),
+        factors=np.zeros((count, MAX_COMPONENTS * FULL), np.int16),
+        blocks=np.zeros(count, np.int64),
+        intervals=np.zeros(count, np.int64),
+        interval_blocks=np.zeros(count, np.int64),
+        unit_blocks=np.zeros(count, np.int64),
+        parts=np.zeros(count, np.int64),
+        choices=np.zeros(count, np.int64),
+        codes=np.zeros((count, CODE_TABLES, CODES), np.uint8),
+        begins=np.zeros(count + 1, np.int64),
+        places=np.zeros((count, 2), np.int64),
+        subsequences=np.zeros(count, np.int64),
+    )
+    _read_scans(places, sizes, memory_for_segments(), scans)
+    return scans
+
+
+@kernel
+def _read_scans(places: np.ndarray, sizes: np.ndarray, segments: Segments, scans: JpegScans) -> None:
+    for index in range(len(places)):
+        size = 0
+        if 4 < sizes[index] < _LARGEST and read_segments(carray(bytes_from(places[index]), (sizes[index],)), segments):
+            size = _describe(segments, sizes[index], scans, index)
+        scans.taken[index] = size != 0
+        scans.begins[index + 1] = scans.begins[index] + size
+
+
+@inner
+def _describe(segments: Segments, size: int, scans: JpegScans, index: int) -> int:
+    """Describes a file; returns the size of its part of the pinned memory, or 0 if it is not taken."""
+    numbers, components = segments.numbers, segments.components
+    count = numbers[COMPONENTS]
+    across, down, unit_blocks, parts = 1, 1, 1, 0
+    if count > 1:
+        unit_blocks = 0
+        for c in range(count):
+            across, down = max(across, components[c, ACROSS]), max(down, components[c, DOWN])
+            for _ in range(components[c, ACROSS] * components[c, DOWN]):
+                parts |= c << 2 * unit_blocks
+                unit_blocks += 1
+    units = -(-numbers[WIDTH] // (8 * across)) * -(-numbers[HEIGHT] // (8 * down))
+    interval = numbers[INTERVAL] or units
+    if units == 0 or unit_blocks > MAX_BLOCKS or not _choose_tables(segments, scans, index):
+        return 0
+    intervals = -(-units // interval)
+    data = size - numbers[START]
+    if intervals > data or units * unit_blocks >= 1 << 31:
+        return 0
+    scans.numbers[index], scans.components[index], scans.factors[index] = numbers, components, segments.factors
+    scans.blocks[index], scans.intervals[index] = units * unit_blocks, intervals
+    scans.interval_blocks[index], scans.unit_blocks[index] = min(interval, units) * unit_blocks, unit_blocks
+    scans.parts[index] = parts
+    most = data * 8 // SUBSEQUENCE + intervals
+    begin = _aligned(CHAIN_PLACE + 4 * LINK * -(-most // OWN))
+    scans.places[index, 0] = begin
+    begin = _aligned(begin + 8 * (intervals + 1))
+    scans.places[index, 1] = begin
+    return _aligned(begin + data + BEYOND)
+
+
+@inner
+def _aligned(size: int) -> int:
+    return -(-size // _ALIGNMENT) * _ALIGNMENT
+
+
+@inner
+def _choose_tables(segments: Segments, scans: JpegScans, index: int) -> bool:
+    """Copies the code tables in use; returns whether there are few enough, and components that differ.
+
+    Where all components have the same, a decoder that begins anywhere does not find out which block of a unit it is at.
+    """
+    count, choices, codes = segments.numbers[COMPONENTS], 0, scans.codes[index]
+    kept = np.full(CODE_TABLES, _UNUSED)
+    half = CODE_TABLES // 2
+    for c in range(count):
+        for kind, start in ((0, segments.dc_tables[c]), (1, segments.ac_tables[c])):
+            number = start // TABLE
+            choice = 0
+            while choice < half and kept[kind * half + choice] != _UNUSED and kept[kind * half + choice] != number:
+                choice += 1
+            if choice == half:
+                return False
+            kept[kind * half + choice] = number
+            codes[kind * half + choice] = segments.codes[number]
+            choices |= choice << (2 * c + kind)
+    scans.choices[index] = choices
+    return count == 1 or choices != 0
+
+
+@kernel
+def gather(scans: JpegScans, places: np.ndarray, sizes: np.ndarray, pinned: np.ndarray, first: int, last: int) -> None:
+    """Fills the parts of some images; those that turn out to be damaged are no longer taken.
+
+    Different images may be gathered on different threads.
+
+    Args:
+        scans: of these files.
+        places, sizes: as for :func:`read_scans`.
+        pinned: uint8 of shape (``scans.size``,), aligned.
+        first, last: the range of images.
+    """
+    for index in range(first, last):
+        if scans.taken[index]:
+            data = carray(bytes_from(places[index]), (sizes[index],))
+            scans.taken[index] = _gather_image(scans, index, data, pinned)
+
+
+@inner
+def _gather_image(scans: JpegScans, index: int, data: np.ndarray, pinned: np.ndarray) -> bool:
+    part = pinned[scans.begins[index] : scans.begins[index + 1]]
+    intervals_place, data_place = scans.places[index]
+    intervals = scans.intervals[index]
+    ends = np.empty(intervals, np.int64)
+    if not copy_scan(data, scans.numbers[index, START], part[data_place:], ends):
+        return False
+    part[:QUANTIZERS_PLACE] = scans.codes[index].reshape(-1)
+    part[QUANTIZERS_PLACE:CHAIN_PLACE].view(np.uint16)[:] = scans.factors[index]
+    part[CHAIN_PLACE:intervals_place] = 0
+    rows = part[intervals_place : intervals_place + 8 * (intervals + 1)].view(np.int32)
+    subsequences, begin = 0, 0
+    for interval in range(intervals):
+        rows[2 * interval], rows[2 * interval + 1] = subsequences, begin
+        subsequences += -(-8 * (ends[interval] - begin) // SUBSEQUENCE)
+        begin = ends[interval]
+    rows[2 * intervals], rows[2 * intervals + 1] = subsequences, begin
+    scans.subsequences[index] = subsequences
+    return subsequences > 0

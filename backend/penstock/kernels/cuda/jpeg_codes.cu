@@ -1,0 +1,448 @@
+// From the Huffman codes of baseline JPEGs to coefficients: ITU-T T.81, annexes C (code tables) and F.2 (decoding).
+//
+// A thread block has neighbouring subsequences of one image, one for each thread. The first threads repeat the last
+// subsequences of the block before, so that what this block's own begin with is mostly right before that one is done. Their
+// data are in shared memory: threads read words here and there, and a warp waits for the slowest of its reads.
+
+const int FULL = 64;
+// A code table: for each value of the next LOOKUP bits an entry, 0 if there is no code so short. An entry has, from the lowest
+// bits on, the bits of the code and its value (5), those of the value (4), and how many coefficients to advance (7).
+const int LONGEST = 16, SIZE = 5, STEPS = 9;
+// Advances beyond any block, and beyond what a run of zeros may reach.
+const int ENDS_BLOCK = 127, FIRST_AFTER_RUNS = 80;
+// An entry for several codes of AC coefficients has the bits of all of them, and from here on how far they advance; it is
+// counted apart from an end of the block among them, which advances by 128.
+const int ALL_STEPS = 24, END = 128;
+// As an invalid code in the path of a thread that is not synchronized: it has to go on somewhere.
+const uint32 INVALID = uint32(ENDS_BLOCK) << STEPS | 1;
+
+__device__ inline uint32 entry_of(int symbol, int length, bool is_dc) {
+    int size = is_dc ? symbol : symbol & 15, steps = is_dc ? 0 : symbol == 0 ? ENDS_BLOCK : (symbol >> 4) + 1;
+    return uint32(steps << STEPS | size << SIZE | (length + size));
+}
+
+__device__ inline int length_of(uint32 entry) { return int(entry & 31) - int(entry >> SIZE & 15); }
+
+// The entry of the code that 16 bits begin with; 0 if there is none of at least `shortest` bits.
+__device__ inline uint32 searched(const CodeTable &table, int bits, int shortest, bool is_dc) {
+    int length = shortest;
+    for (int k = shortest; k <= LONGEST; k++) length += bits >= table.limits[k];
+    if (length > LONGEST) return 0;
+    return entry_of(table.symbols[(bits >> (LONGEST - length)) + table.offsets[length] & 255], length, is_dc);
+}
+
+// Fills a table from the numbers of codes of each length, and the symbols; by all threads.
+__device__ inline void fill_table(CodeTable &table, const uint8 *codes, bool is_dc) {
+    if (threadIdx.x < 256) table.symbols[threadIdx.x] = codes[LONGEST + threadIdx.x];
+    if (threadIdx.x == 0) {
+        int code = 0, known = 0;
+        for (int length = 1; length <= LONGEST; length++) {
+            table.offsets[length] = known - code;
+            code += codes[length - 1], known += codes[length - 1];
+            table.limits[length] = code << (LONGEST - length);
+            code *= 2;
+        }
+    }
+    __syncthreads();
+    for (int value = threadIdx.x; value < 1 << LOOKUP; value += THREADS) {
+        int bits = value << (LONGEST - LOOKUP);
+        bool is_short = bits < table.limits[LOOKUP];
+        table.entries[value] = uint16(is_short ? searched(table, bits, 1, is_dc) : 0);
+    }
+    int first = table.limits[LOOKUP], shift = 0;
+    while ((1 << LONGEST) - first > LONGER << shift) shift++;
+    if (threadIdx.x == 0) table.shift = shift;
+    for (int k = threadIdx.x; k < LONGER; k += THREADS) {
+        int bits = first + (k << shift);
+        uint32 entry = bits < 1 << LONGEST ? searched(table, bits, LOOKUP + 1, is_dc) : 0;
+        table.longer[k] = uint16(length_of(entry) <= LONGEST - shift ? entry : 0);
+    }
+}
+
+__device__ inline uint32 swapped(uint32 word) {
+    return word >> 24 | (word >> 8 & 0xFF00) | (word << 8 & 0xFF0000) | word << 24;
+}
+
+// Reads a string of bits: the current word and the next one.
+struct Reader {
+    const uint32 *words;
+    uint32 current, next;
+    int position, place;
+
+    __device__ Reader(const uint32 *data, int start) : words(data), position(start), place((start >> 5) + 2) {
+        current = words[place - 2], next = words[place - 1];
+    }
+    __device__ uint32 bits() const { return uint32((uint64(current) << 32 | next) << (position & 31) >> 32); }
+    // The word after the next one. It is read before it is known whether it will be needed, so that nothing waits for it.
+    __device__ uint32 ahead() const { return words[place]; }
+    // By fewer than 32.
+    __device__ void skip(int count, uint32 word) {
+        bool is_next = ((position & 31) + count) >> 5;
+        position += count;
+        current = is_next ? next : current;
+        next = is_next ? word : next;
+        place += is_next;
+    }
+};
+
+__device__ inline uint32 entry_at(const CodeTable &table, uint32 bits, bool is_dc) {
+    uint32 entry = table.entries[bits >> (32 - LOOKUP)];
+    if (entry) return entry;
+    int first = int(bits >> 16);
+    entry = table.longer[(first - table.limits[LOOKUP]) >> table.shift];
+    return entry ? entry : searched(table, first, LOOKUP + 1, is_dc);
+}
+
+// What is to be known of a block of a unit, in one number: its DC table, and from the bits named on its AC table, the number of the
+// block that follows, its own, and where among the sums of differences that of its component is.
+const int AC = 4, FOLLOWING = 8, PLACE = 12, SUM = 16;
+// Enough for a subsequence: each of its differences takes as many bits as it has, and a code.
+const int SUM_BITS = 21;
+
+// The value after a code: with a leading 0 it is negative, and greater by 2^size - 1.
+__device__ inline int value_of(uint32 entry, uint32 bits) {
+    int size = int(entry >> SIZE) & 15;
+    uint32 rest = bits << length_of(entry);
+    return int(rest >> 1 >> (31 - size)) + (int(rest) < 0 ? 0 : 1 - (1 << size));
+}
+
+// Where a path of blocks begins or ends: the position of its first bit beyond that of a subsequence, and which block of a unit.
+struct State {
+    int beyond, place;
+    __device__ bool operator!=(const State &other) const { return beyond != other.beyond || place != other.place; }
+};
+
+// What is added up along a path: blocks, and the differences of each component's DC coefficients.
+struct Sums {
+    int blocks, dc[MAX_COMPONENTS];
+    __device__ void add(const Sums &other) {
+        blocks += other.blocks;
+        for (int c = 0; c < MAX_COMPONENTS; c++) dc[c] += other.dc[c];
+    }
+};
+
+// A subsequence, from `begin` on: the blocks that begin before `end` are read by its thread.
+struct Subsequence {
+    int begin, end;
+    bool is_first;
+    // Of the restart interval: the numbers of its first block and of the first after it, and where its bytes end.
+    int first_block, last_block, last_byte;
+};
+
+__device__ inline Subsequence subsequence_at(const JpegScan &p, int number) {
+    const int *rows = reinterpret_cast<const int *>(p.intervals);
+    int low = 0, high = p.interval_count - 1;
+    while (low < high) {
+        int middle = (low + high + 1) / 2;
+        if (rows[2 * middle] <= number) low = middle; else high = middle - 1;
+    }
+    int inside = number - rows[2 * low], begin = 8 * rows[2 * low + 1], last_byte = rows[2 * low + 3];
+    Subsequence own;
+    own.begin = begin + inside * SUBSEQUENCE;
+    own.end = min(own.begin + SUBSEQUENCE, 8 * last_byte);
+    own.is_first = inside == 0;
+    own.first_block = low * p.interval_blocks;
+    own.last_block = min(own.first_block + p.interval_blocks, p.blocks);
+    own.last_byte = last_byte;
+    return own;
+}
+
+// What is known of the subsequences of a block until they are written.
+struct Work {
+    int begins[THREADS], stops[THREADS];
+    State starts[THREADS], ends[THREADS];
+    Sums sums[THREADS];
+    // Those that are to be followed.
+    int listed[THREADS];
+    int partial[5 * THREADS];
+    // For each code table, as for its own entries, but with as many AC codes as end within SEVERAL bits; the last one's value need
+    // not.
+    uint32 entries[CODE_TABLES][1 << SEVERAL];
+};
+
+__device__ inline void fill_entries(const CodeTable &table, bool is_dc, uint32 *entries) {
+    const int values = 1 << SEVERAL;
+    for (int value = threadIdx.x; value < values; value += THREADS) {
+        int bits = 0, steps = 0, size = 0;
+        while (bits < SEVERAL && steps < END) {
+            // A code that ends within the known bits does not depend on the zeros after them.
+            uint32 entry = entry_at(table, uint32(value << bits & values - 1) << (32 - SEVERAL), is_dc);
+            int more = int(entry >> STEPS);
+            bool is_end = more == ENDS_BLOCK;
+            if (!entry || bits + length_of(entry) > SEVERAL || (!is_end && steps + more >= FULL - 1)) break;
+            bits += entry & 31, steps += is_end ? END : more;
+            if (is_dc) {
+                size = int(entry >> SIZE) & 15;
+                break;
+            }
+        }
+        entries[value] = uint32(steps) << ALL_STEPS | uint32(size << SIZE | bits);
+    }
+}
+
+// Follows the blocks that begin in a subsequence, without keeping anything. In a path that is not the right one, what is
+// invalid ends a block.
+__device__ inline void follow(const Shared &shared, Work &work, int number) {
+    int begin = work.begins[number], stop = work.stops[number];
+    Reader reader(shared.words, begin + work.starts[number].beyond);
+    int kind = shared.kinds[work.starts[number].place], table = kind & 3, reached = 0, blocks = 0;
+    int64 differences = 0;
+    bool begins = true;
+    // Few branches: those that one thread takes hold up its whole warp.
+    while (!begins || reader.position < stop) {
+        uint32 bits = reader.bits(), ahead = reader.ahead();
+        int following = shared.kinds[kind >> FOLLOWING & 15];
+        uint32 entry = work.entries[table][bits >> (32 - SEVERAL)];
+        int steps = int(entry >> ALL_STEPS);
+        if (entry == 0 || (reached + steps) % END >= FULL - 1) {
+            // A longer code, or the last of a block is not the last of several.
+            entry = entry_at(shared.tables[table], bits, begins);
+            entry = entry ? entry : INVALID;
+            steps = int(entry >> STEPS);
+        }
+        int64 difference = int64(value_of(entry, bits)) << (kind >> SUM);
+        differences += begins ? difference : 0;
+        reader.skip(entry & 31, ahead);
+        reached += steps;
+        begins = reached >= FULL - 1;
+        table = (begins ? following : kind >> AC) & 3;
+        kind = begins ? following : kind;
+        reached = begins ? 0 : reached;
+        blocks += begins;
+    }
+    Sums sums = {blocks, {0, 0, 0}};
+    for (int c = 0; c < MAX_COMPONENTS; c++) {
+        sums.dc[c] = int(uint32(differences) << (32 - SUM_BITS)) >> (32 - SUM_BITS);
+        differences = (differences - sums.dc[c]) >> SUM_BITS;
+    }
+    work.ends[number] = {reader.position - begin - SUBSEQUENCE, kind >> PLACE & 15};
+    work.sums[number] = sums;
+}
+
+// Follows the subsequences that threads ask for, then those whose beginning is not where the one before ends, until there are
+// none. They are listed, so that few warps are busy. Returns the number of rounds.
+__device__ inline int synchronize(Shared &shared, Work &work, bool has_before, bool asks) {
+    int number = threadIdx.x;
+    for (int round = 0;; round++) {
+        if (asks) work.listed[atomicAdd(&shared.counts[round & 1], 1)] = number;
+        __syncthreads();
+        int count = shared.counts[round & 1];
+        if (number < count) follow(shared, work, work.listed[number]);
+        if (number == 0) shared.counts[round + 1 & 1] = 0;
+        __syncthreads();
+        if (count == 0) return round;
+        asks = has_before && work.ends[number - 1] != work.starts[number];
+        if (asks) work.starts[number] = work.ends[number - 1];
+    }
+}
+
+// Has the block's own first subsequence, which is that of this thread if it `is_first`, begin where the block before ends.
+__device__ inline int join(Shared &shared, Work &work, bool is_first, bool has_before, const State &end) {
+    bool asks = is_first && has_before && end != work.starts[threadIdx.x];
+    if (asks) work.starts[threadIdx.x] = end;
+    return synchronize(shared, work, has_before && !is_first, asks);
+}
+
+// Adds up what is before and in each subsequence, from the block's own first one or from where its restart interval begins.
+// `is_whole` tells which it is.
+__device__ inline Sums summed(Work &work, const Subsequence &own, bool is_own, bool &is_whole) {
+    Sums sums = work.sums[threadIdx.x];
+    is_whole = own.is_first;
+    if (is_whole) sums.blocks += own.first_block;
+    for (int step = 1; step < OWN; step *= 2) {
+        int *mine = work.partial + threadIdx.x, other = int(threadIdx.x) - step;
+        mine[0] = sums.blocks, mine[THREADS] = is_whole;
+        for (int c = 0; c < MAX_COMPONENTS; c++) mine[(2 + c) * THREADS] = sums.dc[c];
+        __syncthreads();
+        if (is_own && !is_whole && other >= OVERLAP) {
+            const int *from = work.partial + other;
+            Sums before = {from[0], {from[2 * THREADS], from[3 * THREADS], from[4 * THREADS]}};
+            sums.add(before);
+            is_whole = from[THREADS];
+        }
+        __syncthreads();
+    }
+    return sums;
+}
+
+// What a block of threads leaves to the next of its image: where its last subsequence ends, what is added up until there,
+// and how many rounds were late, as they had to wait for another block.
+struct Link {
+    State end;
+    Sums sums;
+    int late;
+};
+
+__device__ inline void wait_for(const volatile int *flag) {
+    while (!*flag) {
+    }
+    __threadfence();
+}
+
+__device__ inline Link given_by(const volatile int *link) {
+    wait_for(link);
+    return {{link[1], link[2]}, {link[3], {link[4], link[5], link[6]}}, link[7]};
+}
+
+__device__ inline void pass_on(volatile int *link, const State &end, const Sums &sums, int late) {
+    link[1] = end.beyond, link[2] = end.place, link[3] = sums.blocks;
+    for (int c = 0; c < MAX_COMPONENTS; c++) link[4 + c] = sums.dc[c];
+    link[7] = late;
+    __threadfence();
+    link[0] = 1;
+}
+
+// Before that, where the last subsequence ends as far as the block knows by itself. It is mostly right, and all blocks may go
+// on with that at the same time.
+__device__ inline State suggested_by(const volatile int *link) {
+    wait_for(link + 8);
+    return {link[9], link[10]};
+}
+
+__device__ inline void suggest(volatile int *link, const State &end) {
+    link[9] = end.beyond, link[10] = end.place;
+    __threadfence();
+    link[8] = 1;
+}
+
+// Whether 16 bits hold what is between the passes of the transform: as kernels/cpu/jpeg/coefficients.py tells.
+__device__ inline bool is_safe(const Pack<int16, 8> *rows, const uint16 *factors) {
+    for (int column = 0; column < 8; column++) {
+        int total = 0;
+        for (int row = 0; row < 8; row++)
+            total += abs(int(rows[row * THREADS].values[column])) * int(factors[8 * row + column]);
+        if (total > SAFE_SUM) return false;
+    }
+    return true;
+}
+
+// Writes the blocks that begin in a subsequence; `before` is what is added up until there, `origin` the position of the words
+// in shared memory. Returns what is wrong with the blocks, or -1 if the restart interval ends well here.
+__device__ inline int write(const Shared &shared, const JpegScan &p, const Subsequence &own, const State &start,
+                            Sums before, int origin, Pack<int16, 8> *rows) {
+    const uint16 *quantizers = reinterpret_cast<const uint16 *>(p.quantizers);
+    const Pack<int16, 8> zeros = {{0, 0, 0, 0, 0, 0, 0, 0}};
+    for (int row = 0; row < 8; row++) rows[row * THREADS] = zeros;
+    if (before.blocks >= own.last_block) return 0;
+    Reader reader(shared.words, own.begin - origin + start.beyond);
+    int16 *values = reinterpret_cast<int16 *>(rows);
+    int place = start.place, found = 0, stop = own.end - origin;
+    while (reader.position < stop && before.blocks < own.last_block) {
+        int kind = shared.kinds[place], part = (kind >> SUM) / SUM_BITS, dc = 0, reached = 0;
+        const uint32 *factors = shared.factors + part * FULL;
+        uint32 bits = reader.bits(), entry = entry_at(shared.tables[kind & 3], bits, true);
+        if (!entry) return DAMAGED;
+        int difference = value_of(entry, bits);
+        for (int c = 0; c < MAX_COMPONENTS; c++) {
+            before.dc[c] += c == part ? difference : 0;
+            dc = c == part ? before.dc[c] : dc;
+        }
+        values[0] = int16(dc);
+        int size = abs(int(int16(dc))) * int(factors[0] >> 16);
+        reader.skip(entry & 31, reader.ahead());
+        const CodeTable &table = shared.tables[kind >> AC & 3];
+        while (reached < FULL - 1) {
+            uint32 ahead = reader.ahead();
+            bits = reader.bits(), entry = entry_at(table, bits, false);
+            reached += entry >> STEPS;
+            if (!entry || (reached >= FULL && reached < FIRST_AFTER_RUNS)) return DAMAGED;
+            if (reached < FULL) {
+                int value = value_of(entry, bits);
+                uint32 factor = factors[reached];
+                values[factor & 0xFFFF] = int16(value);
+                size += abs(value) * int(factor >> 16);
+            }
+            reader.skip(entry & 31, ahead);
+        }
+        // Of all columns together, which is quicker, and mostly enough.
+        if (size > SAFE_SUM && !is_safe(rows, quantizers + part * FULL)) found |= UNSAFE;
+        Pack<int16, 8> *target = reinterpret_cast<Pack<int16, 8> *>(p.target) + int64(before.blocks) * 8;
+        for (int row = 0; row < 8; row++) {
+            target[row] = rows[row * THREADS];
+            rows[row * THREADS] = zeros;
+        }
+        before.blocks++;
+        place = kind >> FOLLOWING & 15;
+    }
+    if (found || before.blocks < own.last_block) return found;
+    return (reader.position + origin + 7) / 8 == own.last_byte ? -1 : DAMAGED;
+}
+
+// Fills what all threads share, for the data from `origin` to `stop`.
+__device__ inline void fill_shared(Shared &shared, const JpegScan &p, int origin, int stop, const uint8 *zigzag) {
+    const uint8 *codes = reinterpret_cast<const uint8 *>(p.codes);
+    const uint16 *quantizers = reinterpret_cast<const uint16 *>(p.quantizers);
+    const uint32 *words = reinterpret_cast<const uint32 *>(p.data) + origin / 32;
+    int count = (stop - origin + 31) / 32 + BEYOND / 4;
+    for (int k = threadIdx.x; k < count; k += THREADS) shared.words[k] = swapped(words[k]);
+    for (int k = 0; k < CODE_TABLES; k++) fill_table(shared.tables[k], codes + k * CODES, k < CODE_TABLES / 2);
+    if (threadIdx.x < MAX_COMPONENTS * FULL) {
+        int place = zigzag[threadIdx.x % FULL], row = place / 8;
+        uint32 factor = quantizers[threadIdx.x - threadIdx.x % FULL + place];
+        shared.factors[threadIdx.x] = factor << 16 | uint32(row * THREADS * 8 + place % 8);
+    }
+    if (threadIdx.x < p.unit_blocks) {
+        int part = p.parts >> 2 * threadIdx.x & 3, choices = p.choices >> 2 * part;
+        int following = threadIdx.x + 1 == p.unit_blocks ? 0 : threadIdx.x + 1;
+        int kind = (CODE_TABLES / 2 + (choices >> 1 & 1)) << AC | (choices & 1);
+        shared.kinds[threadIdx.x] = kind | following << FOLLOWING | threadIdx.x << PLACE | part * SUM_BITS << SUM;
+    }
+    if (threadIdx.x == 0) shared.counts[0] = 0;
+}
+
+// A thread block takes its turn when it begins, so that those it waits for have begun, and wait for none that comes later.
+__global__ void __launch_bounds__(THREADS, 3)
+read_codes(const int64 *__restrict__ first_blocks, const JpegScan *__restrict__ scans, int samples,
+           const uint8 *__restrict__ zigzag, int *status, int *turns) {
+    extern __shared__ __align__(16) uint8 memory[];
+    __shared__ int turn;
+    __shared__ Link given;
+    Shared &shared = *reinterpret_cast<Shared *>(memory);
+    Work &work = *reinterpret_cast<Work *>(shared.rows);
+    static_assert(sizeof(Work) <= sizeof(shared.rows), "what is known has to fit where blocks are written later");
+    if (threadIdx.x == 0) turn = atomicAdd(turns, 1);
+    __syncthreads();
+    int number = threadIdx.x, sample = sample_of(first_blocks, samples, turn);
+    const JpegScan p = scans[sample];
+    int block = turn - int(first_blocks[sample]), before = block * OWN - OVERLAP, index = before + number;
+    bool is_active = index >= 0 && index < p.subsequences, is_own = is_active && number >= OVERLAP, is_whole;
+    Subsequence own = subsequence_at(p, is_active ? index : 0);
+    int origin = subsequence_at(p, max(before, 0)).begin & ~31;
+    int stop = subsequence_at(p, min(before + THREADS, p.subsequences) - 1).end;
+    fill_shared(shared, p, origin, stop, zigzag);
+    __syncthreads();
+    for (int k = 0; k < CODE_TABLES; k++) fill_entries(shared.tables[k], k < CODE_TABLES / 2, work.entries[k]);
+    work.begins[number] = own.begin - origin, work.stops[number] = own.end - origin;
+    work.starts[number] = {0, 0};
+    __syncthreads();
+    bool has_before = is_active && number > 0 && !own.is_first;
+    synchronize(shared, work, has_before, is_active);
+    int *link = reinterpret_cast<int *>(p.chain) + block * LINK, late = 0;
+    bool is_first = number == OVERLAP, is_last = is_own && (number == THREADS - 1 || index == p.subsequences - 1);
+    if (is_last) suggest(link, work.ends[number]);
+    if (block > 0) {
+        if (is_first) given.end = suggested_by(link - LINK);
+        __syncthreads();
+        join(shared, work, is_first, has_before, given.end);
+    }
+    Sums total = summed(work, own, is_own, is_whole);
+    if (block > 0) {
+        if (is_first) given = given_by(link - LINK);
+        __syncthreads();
+        late = given.late;
+        int rounds = late < MOST_LATE ? join(shared, work, is_first, has_before, given.end) : 0;
+        if (rounds) total = summed(work, own, is_own, is_whole);
+        if (is_first && has_before && given.end != work.starts[number]) atomicOr(status + sample, LATE);
+        late += rounds;
+        if (!is_whole) total.add(given.sums);
+    }
+    if (is_last) pass_on(link, work.ends[number], total, late);
+    State start = work.starts[number];
+    for (int c = 0; c < MAX_COMPONENTS; c++) total.dc[c] -= work.sums[number].dc[c];
+    total.blocks -= work.sums[number].blocks;
+    __syncthreads();
+    if (!is_own) return;
+    int found = write(shared, p, own, start, total, origin, reinterpret_cast<Pack<int16, 8> *>(shared.rows) + number);
+    if (found > 0) atomicOr(status + sample, found);
+    if (found < 0) atomicAdd(status + sample, -1);
+}

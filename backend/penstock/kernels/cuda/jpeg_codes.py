@@ -1,0 +1,166 @@
+"""The Huffman codes of baseline JPEGs, read on the GPU: the coefficients of :mod:`penstock.kernels.cpu.jpeg`.
+
+A scan is one string of bits, in which a code tells where the next begins. Threads begin all over it nevertheless: Huffman
+codes synchronize by themselves, so that a decoder that began at a wrong bit soon reads the right codes (S. T. Klein and
+Y. Wiseman, "Parallel Huffman decoding with applications to JPEG files", 2003; A. Weissenberger and B. Schmidt, "Massively
+parallel Huffman decoding on GPUs", 2018, and "Accelerating JPEG decompression on GPUs", 2021). Each thread follows the blocks
+that begin in its subsequence of the bits, from a guess at first, then from where the thread before it ended, until none has
+another beginning than before. What comes out is then what one decoder would have read, bit by bit: the first begins right,
+and each of the others where the one before it ends. Sums of blocks and of differences of DC coefficients tell where each
+thread's coefficients go, and what the first of them are relative to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, NamedTuple
+
+import numpy as np
+
+from penstock.kernels.cpu.jpeg import batches
+from penstock.kernels.cpu.jpeg.batches import JpegScans
+from penstock.kernels.cpu.jpeg.coefficients import SAFE_SUM
+from penstock.kernels.cpu.jpeg.entropy import FULL, MAX_CODES, NATURAL_ORDER
+from penstock.kernels.cuda.launch import Located, launch, upload
+from penstock.kernels.cuda.sources import THREADS, KernelSource
+from penstock.kernels.cuda.structs import Int32, Pointer, Repeated, blank_records, layout_of
+
+
+class _JpegScan(NamedTuple):
+    """The descriptor of one image; see :mod:`penstock.kernels.cpu.jpeg.batches`.
+
+    Attributes:
+        codes, quantizers, chain, intervals, data: parts of what the host gathered.
+        target: receives the coefficients.
+        subsequences, interval_count, interval_blocks, blocks, unit_blocks, parts, choices: as in :class:`JpegScans`.
+    """
+
+    codes: Pointer
+    quantizers: Pointer
+    chain: Pointer
+    intervals: Pointer
+    data: Pointer
+    target: Pointer
+    subsequences: Int32
+    interval_count: Int32
+    interval_blocks: Int32
+    blocks: Int32
+    unit_blocks: Int32
+    parts: Int32
+    choices: Int32
+
+
+# Bits that are looked up for a code, and for several codes at once.
+_LOOKUP, _SEVERAL = 9, 10
+# Entries for longer codes.
+_LONGER = 256
+
+
+class _CodeTable(NamedTuple):
+    """A code table.
+
+    Attributes:
+        entries: for each value of the next bits, what they begin with; 0 if there is no code so short.
+        longer: for the values beyond those, without the lowest ``shift`` of 16 bits; 0 if those are needed, too.
+        limits: for each length the first value of 16 bits that is not such a code.
+        offsets: for each length the position of a code's symbol less the code.
+        symbols: of the codes, in order.
+        shift: for ``longer``.
+    """
+
+    entries: Annotated[Sequence[int], Repeated(np.uint16, 1 << _LOOKUP)]
+    longer: Annotated[Sequence[int], Repeated(np.uint16, _LONGER)]
+    limits: Annotated[Sequence[int], Repeated(np.int32, 18)]
+    offsets: Annotated[Sequence[int], Repeated(np.int32, 18)]
+    symbols: Annotated[Sequence[int], Repeated(np.uint8, MAX_CODES)]
+    shift: Int32
+
+
+class _Shared(NamedTuple):
+    """What the threads of a block share: with what the kernel declares itself, no more than 64 KiB, as the smallest GPUs have.
+
+    Attributes:
+        rows: where threads collect a block of 128 bytes each; before that, what they know of their subsequences.
+        tables: two for DC coefficients, two for AC.
+        factors: for each coefficient, of each component, its place among ``rows`` and, in the upper half, the quantizer.
+        kinds: what is to be known of each block of a unit.
+        counts: of subsequences that are to be followed, in this round and in the next.
+        words: the data.
+    """
+
+    rows: Annotated[Sequence[int], Repeated(np.uint64, THREADS * FULL * 2 // 8)]
+    tables: Annotated[Sequence[object], Repeated(_CodeTable, batches.CODE_TABLES)]
+    factors: Annotated[Sequence[int], Repeated(np.uint32, batches.MAX_COMPONENTS * FULL)]
+    kinds: Annotated[Sequence[int], Repeated(np.int32, batches.MAX_BLOCKS)]
+    counts: Annotated[Sequence[int], Repeated(np.int32, 2)]
+    words: Annotated[Sequence[int], Repeated(np.uint32, (THREADS * batches.SUBSEQUENCE + 8 * batches.BEYOND) // 32 + 2)]
+
+
+DAMAGED, UNSAFE, LATE, NOT_TAKEN = (1 << bit for bit in range(27, 31))
+"""What may be wrong with an image: in a way that decoders see, or about the pixels, of which they are not of one mind; that
+threads took too long to agree; or that it is not of the kind. Lower bits count restart intervals that did not end well."""
+# Rounds in which blocks had to begin again after they had waited for another: as slow as one thread that does all the work.
+_MOST_LATE = 500
+
+SOURCE = KernelSource(
+    __file__,
+    _JpegScan,
+    _Shared,
+    SUBSEQUENCE=batches.SUBSEQUENCE,
+    OVERLAP=THREADS - batches.OWN,
+    OWN=batches.OWN,
+    MAX_COMPONENTS=batches.MAX_COMPONENTS,
+    CODE_TABLES=batches.CODE_TABLES,
+    CODES=batches.CODES,
+    LINK=batches.LINK,
+    BEYOND=batches.BEYOND,
+    LOOKUP=_LOOKUP,
+    SEVERAL=_SEVERAL,
+    LONGER=_LONGER,
+    SAFE_SUM=SAFE_SUM,
+    MOST_LATE=_MOST_LATE,
+    DAMAGED=DAMAGED,
+    UNSAFE=UNSAFE,
+    LATE=LATE,
+)
+
+
+def read_codes(scans: JpegScans, data: Located, targets: np.ndarray) -> Located:
+    """Reads the coefficients of a batch, in one launch.
+
+    No thread block waits forever: it takes its number when it starts to run, and waits for those with lower numbers only. That
+    needs the zeros that :func:`~penstock.kernels.cpu.jpeg.batches.gather` puts in the chains, for each launch.
+
+    Args:
+        scans: the batch, gathered.
+        data: what was gathered, on the GPU.
+        targets: where the coefficients of each image go, at addresses that are multiples of 16; uint64. There, ``blocks`` times
+            64 of int16 are written: unit by unit, blocks in the order of the scan, each in rows.
+
+    Returns:
+        A number for each image: 0, or what is wrong with it; int32. The coefficients of an image about which something is wrong
+        are undefined.
+    """
+    rows = blank_records(_JpegScan, len(scans.taken))
+    begins = scans.begins[:-1].astype(np.uint64) + np.uint64(data.address)
+    rows["codes"] = begins
+    rows["quantizers"] = begins + np.uint64(batches.QUANTIZERS_PLACE)
+    rows["chain"] = begins + np.uint64(batches.CHAIN_PLACE)
+    rows["intervals"] = begins + scans.places[:, 0].astype(np.uint64)
+    rows["data"] = begins + scans.places[:, 1].astype(np.uint64)
+    rows["target"] = targets
+    rows["interval_count"] = scans.intervals
+    for name in ("subsequences", "interval_blocks", "blocks", "unit_blocks", "parts", "choices"):
+        rows[name] = getattr(scans, name)
+    status, turns = upload([np.where(scans.taken, scans.intervals, NOT_TAKEN).astype(np.int32), np.zeros(1, np.int32)])
+    counts = np.where(scans.taken, -(-scans.subsequences // batches.OWN), 0)
+    launch(
+        SOURCE.kernel("read_codes"),
+        rows,
+        counts,
+        NATURAL_ORDER,
+        status,
+        turns,
+        shared=layout_of(_Shared).dtype.itemsize,
+    )
+    return status
