@@ -22,7 +22,8 @@ from pipelines import PHOTOGRAPHS, a, photographs
 from turns import headline
 
 import penstock
-from penstock.kernels.codecs.image_codec_gpu import Begun
+from penstock.kernels.codecs.image_jobs import Part
+from penstock.kernels.codecs.jpeg_gpu import JpegBatch
 from penstock.kernels.codecs.nvimgcodec.decoder import BatchDecoder
 from penstock.pipeline.session import Session
 from penstock.runtime.executor import Executor
@@ -66,7 +67,8 @@ class Recorder:
         self._wrap(Executor, "complete", self._on_host(COMPLETES))
         self._wrap(Session, "take", self._on_host(RUNS))
         self._wrap(BatchDecoder, "decode_block", self._decode)
-        self._wrap(Begun, "join", self._join)
+        self._wrap(JpegBatch, "launch", self._launch)
+        self._wrap(Part, "join", self._join)
         self._wrap(FusedOperator, "run", self._resize)
         cupy.cuda.runtime.deviceSynchronize()
         self.base, self.began = cupy.cuda.get_current_stream().record(cupy.cuda.Event()), time.perf_counter()
@@ -92,12 +94,17 @@ class Recorder:
         self._decoding.append(span)
         return call()
 
-    def _join(self, call: Callable[[], Any], begun: Any) -> Any:
-        begun.batch.wait()
-        span = self._decoding.pop(0)
-        span.stop = begun.streams[0].record(cupy.cuda.Event())
-        self.spans.append(span)
+    def _launch(self, call: Callable[[], Any], batch: Any) -> Any:
+        if not batch.is_launched:
+            self._decoding.append(Span(DECODES, batch.stream.record(cupy.cuda.Event())))
         return call()
+
+    def _join(self, call: Callable[[], Any], part: Any) -> Any:
+        found = call()
+        span = self._decoding.pop(0)
+        span.stop = part.streams.decoding.record(cupy.cuda.Event())
+        self.spans.append(span)
+        return found
 
     def _resize(self, call: Callable[[], Any], *_given: Any) -> Any:
         stream = cupy.cuda.get_current_stream()

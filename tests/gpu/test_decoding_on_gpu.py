@@ -1,4 +1,4 @@
-"""Images that nvImageCodec decodes on the GPU, compared with those of the CPU."""
+"""Images that are decoded on the GPU, by our kernels and by nvImageCodec, beside those of the CPU."""
 
 from __future__ import annotations
 
@@ -48,17 +48,41 @@ def _run(define: Callable[[Any, str], Any], encoded: Sequence[np.ndarray], devic
 
 
 def _assert_close(define: Callable[[Any, str], Any], encoded: Sequence[np.ndarray], range_: float = 255) -> None:
-    # The GPU's inverse DCT and chroma upsampling round in their own way; a wrong place or colour is far off.
+    # What is not said to be smooth is not, and nvImageCodec rounds in its own way; a wrong place or colour is far off.
     for ours, theirs in zip(_run(define, encoded, "mixed"), _run(define, encoded, "cpu")):
         assert ours.shape == theirs.shape
         assert ours.dtype == theirs.dtype
         assert np.abs(ours.astype(np.float64) - theirs).mean() <= 0.01 * range_
 
 
+WAYS: dict[str, dict[str, Any]] = {
+    "by size": {},
+    "by our kernels": {"jpeg_fancy_upsampling": True},
+    "by the engine": {"hw_decoder_load": 1.0},
+}
+"""The arguments with which JPEGs are decoded one way or another."""
+
+
+@pytest.mark.parametrize("output_type", [types.RGB, types.BGR, types.GRAY, types.YCbCr])
+@pytest.mark.parametrize("dtype", [types.UINT8, types.FLOAT, types.UINT16])
+def test_jpegs_are_those_of_the_cpu(output_type: types.DALIImageType, dtype: types.DALIDataType) -> None:
+    def define(x: Any, device: str) -> Any:
+        return fn.decoders.image(x, device=device, output_type=output_type, dtype=dtype, jpeg_fancy_upsampling=True)
+
+    sizes = (1, 1), (7, 300), (33, 47), (480, 640), (1079, 1921)
+    settings: list[dict[str, object]] = [{}, {"subsampling": 1, "quality": 95}, {"subsampling": 0, "optimize": True}]
+    encoded = [_saved("JPEG", *size, **own) for size in sizes for own in settings]
+    encoded += [_turned(k) for k in range(1, 9)]
+    for ours, theirs in zip(_run(define, encoded, "mixed"), _run(define, encoded, "cpu"), strict=True):
+        # The matrix of YCbCr is multiplied in another order.
+        np.testing.assert_allclose(ours, theirs, atol=1 if output_type == types.YCbCr else 0)
+
+
 @pytest.mark.parametrize("output_type", [types.RGB, types.BGR, types.GRAY, types.YCbCr, types.ANY_DATA])
 def test_every_format(output_type: types.DALIImageType) -> None:
     encoded = [_saved(kind) for kind in ("JPEG", "PNG", "BMP", "TIFF", "WEBP", "PPM", "GIF")]
-    _assert_close(lambda x, device: fn.decoders.image(x, device=device, output_type=output_type), encoded)
+    for how in WAYS.values():
+        _assert_close(lambda x, device: fn.decoders.image(x, device=device, output_type=output_type, **how), encoded)  # noqa: B023
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))
@@ -74,6 +98,23 @@ def test_every_format(output_type: types.DALIImageType) -> None:
 )
 def test_orientation_and_windows(define: Callable[[Any, str], Any], orientation: int) -> None:
     _assert_close(define, [_turned(orientation), _saved("JPEG", 200, 100), _saved("PNG")])
+
+
+@pytest.mark.parametrize("settings", [{}, {"subsampling": 1}, {"subsampling": 0}], ids=["4:2:0", "4:2:2", "4:4:4"])
+def test_windows_are_those_of_the_cpu(settings: dict[str, object]) -> None:
+    encoded = [_saved("JPEG", 400 + 7 * k, 500 - 9 * k, **settings) for k in range(9)] + [_turned(k) for k in (3, 6, 8)]
+
+    def define(x: Any, device: str) -> Any:
+        how = {"device": device, "jpeg_fancy_upsampling": True}
+        return (
+            fn.decoders.image_crop(x, crop=(51, 77), crop_pos_x=0.31, crop_pos_y=0.77, **how),
+            fn.decoders.image_slice(x, start=[11, 20], end=[60, 91], axis_names="HW", **how),
+            fn.decoders.image_random_crop(x, seed=4, **how),
+        )
+
+    for ours, theirs in zip(_built(define, encoded, "mixed").run(), _built(define, encoded, "cpu").run(), strict=True):
+        for one, other in zip(ours.as_cpu(), theirs, strict=True):
+            np.testing.assert_array_equal(np.array(one), np.array(other))
 
 
 @pytest.mark.parametrize(("dtype", "range_"), [(types.FLOAT, 1.0), (types.UINT16, 65535), (types.INT8, 127)])
@@ -102,12 +143,14 @@ def photographs() -> list[np.ndarray]:
         {"quality": 95, "subsampling": 1},
         {"quality": 85, "progressive": True},
     ]
-    return [_saved("JPEG", 200 + 16 * k, 300 + 9 * k, **kinds[k % len(kinds)]) for k in range(24)]
+    sizes = ((200 + 16 * k, 300 + 9 * k) if k % 5 else (800 + k, 700) for k in range(24))
+    return [_saved("JPEG", *size, **kinds[k % len(kinds)]) for k, size in enumerate(sizes)]
 
 
-def test_an_image_is_the_same_whatever_it_is_batched_with() -> None:
+@pytest.mark.parametrize("how", WAYS.values(), ids=WAYS)
+def test_an_image_is_the_same_whatever_it_is_batched_with(how: dict[str, Any]) -> None:
     def decode(x: Any, device: str) -> Any:
-        return fn.decoders.image(x, device=device)
+        return fn.decoders.image(x, device=device, **how)
 
     encoded = photographs()
     alone = [_run(decode, [data], "mixed")[0] for data in encoded]
@@ -119,16 +162,19 @@ def test_an_image_is_the_same_whatever_it_is_batched_with() -> None:
             np.testing.assert_array_equal(image, alone[k])
 
 
-def test_batches_on_their_way_do_not_meet() -> None:
+@pytest.mark.parametrize("how", WAYS.values(), ids=WAYS)
+def test_batches_on_their_way_do_not_meet(how: dict[str, Any]) -> None:
     encoded = photographs()
 
     @pipeline_def(batch_size=5, num_threads=2, device_id=tested_gpu.device(), prefetch_queue_depth=3)
     def pipeline() -> Any:
         data = fn.external_source(lambda step: [encoded[(step + k) % len(encoded)] for k in range(5)])
-        return fn.decoders.image(data, device="mixed")
+        return fn.decoders.image(data, device="mixed", **how)
 
     running = pipeline()
-    images = [_run(lambda x, device: fn.decoders.image(x, device=device), [data], "mixed")[0] for data in encoded]
+    images = [
+        _run(lambda x, device: fn.decoders.image(x, device=device, **how), [data], "mixed")[0] for data in encoded
+    ]
     kept = [running.run()[0] for _ in range(30)]
     for step, batch in enumerate(kept):
         for k, image in enumerate(batch.as_cpu()):

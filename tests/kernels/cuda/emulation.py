@@ -187,7 +187,11 @@ class _Event:
 def _module() -> Any:
     cupy = types.ModuleType("cupy")
     runtime = types.SimpleNamespace(
-        getDeviceCount=lambda: 1, memGetInfo=lambda: (1 << 30, 1 << 30), CUDARuntimeError=RuntimeError
+        getDeviceCount=lambda: 1,
+        memGetInfo=lambda: (1 << 30, 1 << 30),
+        CUDARuntimeError=RuntimeError,
+        memcpyAsync=lambda target, source, size, _kind, _stream: ctypes.memmove(target, source, size),
+        memcpyDefault=4,
     )
     stream = _Stream()
     cuda = types.SimpleNamespace(

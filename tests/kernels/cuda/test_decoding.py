@@ -1,4 +1,4 @@
-"""Decoding for the GPU, with nvImageCodec's decoder for the CPU in place of the JPEG engine: all but the engine itself."""
+"""Decoding for the GPU: by our kernels, and with nvImageCodec's decoder for the CPU in place of the JPEG engine."""
 
 from __future__ import annotations
 
@@ -10,16 +10,20 @@ from typing import Any
 
 import numpy as np
 import pytest
+import simplejpeg
 from broken_batches import check_broken_batches
 from PIL import Image
 
 from penstock import fn, pipeline_def, types
-from penstock.kernels.codecs import image_codec_gpu
+from penstock.kernels.codecs import image_codec_gpu, image_jobs
 from penstock.kernels.codecs.decoding import Decoding
-from penstock.kernels.codecs.image_description import EncodedFiles
+from penstock.kernels.codecs.image_description import EncodedFiles, ImageHeader
+from penstock.kernels.codecs.image_header import read_header
 from penstock.kernels.codecs.limits import Limits
+from penstock.kernels.codecs.nvimgcodec import on_gpu
 from penstock.kernels.codecs.nvimgcodec.decoder import BatchDecoder
 from penstock.kernels.codecs.nvimgcodec.library import Backend, Share
+from penstock.runtime.workers import WorkerPool
 
 Define = Callable[[Any, str], Any]
 
@@ -38,8 +42,8 @@ def decoders(monkeypatch: pytest.MonkeyPatch) -> None:
         def decode(self, images: Sequence[Any], *_how: object) -> list[None]:
             return [None] * len(images)
 
-    monkeypatch.setattr(image_codec_gpu, "BatchDecoder", on_cpu)
-    monkeypatch.setattr(image_codec_gpu, "_ByPythonApi", NoPythonApi)
+    monkeypatch.setattr(on_gpu, "BatchDecoder", on_cpu)
+    monkeypatch.setattr(image_codec_gpu, "PythonApi", NoPythonApi)
 
 
 def saved(kind: str = "JPEG", height: int = 40, width: int = 56, **options: Any) -> np.ndarray:
@@ -69,25 +73,65 @@ def run(define: Define, encoded: Sequence[np.ndarray], device: str) -> list[np.n
     return [np.array(sample) for sample in pipeline().run()[0].as_cpu()]
 
 
-def whole(data: Any, device: str) -> Any:
-    return fn.decoders.image(data, device=device)
+start = WorkerPool(1).start
+SMOOTH: dict[str, Any] = {"jpeg_fancy_upsampling": True}
+BY_ENGINE = {"hw_decoder_load": 0.65}
+
+
+def whole(data: Any, device: str, **how: Any) -> Any:
+    return fn.decoders.image(data, device=device, **(how or SMOOTH))
 
 
 @pytest.mark.parametrize(
     "define",
     [
         whole,
-        lambda x, device: fn.decoders.image(x, device=device, adjust_orientation=False),
-        lambda x, device: fn.decoders.image(x, device=device, output_type=types.GRAY),
-        lambda x, device: fn.decoders.image_crop(x, device=device, crop=(20, 30), crop_pos_x=0.1),
-        lambda x, device: fn.decoders.image_random_crop(x, device=device, seed=4),
-        lambda x, device: fn.resize(fn.decoders.image(x, device=device), size=(12, 10)),
+        lambda x, device, **how: fn.decoders.image(x, device=device, adjust_orientation=False, **how),
+        lambda x, device, **how: fn.decoders.image(x, device=device, output_type=types.GRAY, **how),
+        lambda x, device, **how: fn.decoders.image(x, device=device, output_type=types.BGR, **how),
+        lambda x, device, **how: fn.decoders.image_crop(x, device=device, crop=(20, 30), crop_pos_x=0.1, **how),
+        lambda x, device, **how: fn.decoders.image_random_crop(x, device=device, seed=4, **how),
+        lambda x, device, **how: fn.resize(fn.decoders.image(x, device=device, **how), size=(12, 10)),
     ],
 )
-def test_images_are_those_of_the_cpu(define: Define) -> None:
+@pytest.mark.parametrize(("how", "nearly"), [(SMOOTH, 0), (BY_ENGINE, 1)], ids=["by our kernels", "by the engine"])
+def test_images_are_those_of_the_cpu(define: Callable[..., Any], how: dict[str, Any], nearly: int) -> None:
     encoded = [*photographs(4), *(turned(k) for k in range(1, 9)), saved("PNG"), saved(height=21, width=33)]
-    for ours, theirs in zip(run(define, encoded, "mixed"), run(define, encoded, "cpu")):
-        np.testing.assert_allclose(ours, theirs, atol=1)
+
+    def defined(data: Any, device: str) -> Any:
+        return define(data, device, **how)
+
+    for ours, theirs in zip(run(defined, encoded, "mixed"), run(defined, encoded, "cpu"), strict=True):
+        np.testing.assert_allclose(ours, theirs, atol=nearly)
+
+
+def test_chroma_is_repeated_unless_it_is_to_be_smooth(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(image_codec_gpu, "_LARGE", 0)
+    encoded = [saved(), saved(height=41, subsampling=1), saved(subsampling=0)]
+    for ours, data in zip(run(lambda x, device: fn.decoders.image(x, device=device), encoded, "mixed"), encoded):
+        theirs = simplejpeg.decode_jpeg(data.tobytes(), "RGB", fastdct=False, fastupsample=True)
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_who_decodes_an_image_depends_on_the_image_and_the_arguments_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(image_codec_gpu, "_LARGE", 41 * 56)
+    files = [saved(), saved(progressive=True), saved(height=41), saved(height=90, progressive=True), saved(height=50)]
+    shapes = [(height, 56, 3) for height in (40, 40, 41, 90, 50)]
+    jobs = image_jobs.Jobs(EncodedFiles(files), read_headers(files), None, shapes)
+    plain, everything = [[2, 4], [0, 1, 3]], [[0, 1, 2, 3, 4]]
+    for how, parts in (({}, plain), ({"given": True}, everything), (SMOOTH, [[0, 2, 4], [1, 3]])):
+        begun = decoder(**how).begin(jobs, start)
+        assert [list(part.taken) for part in begun.parts] == parts
+        assert [list(map(bool, part.join())) for part in begun.parts] == [[True] * len(part) for part in parts]
+    own = decoder(jpeg_fancy_upsampling=True)
+    for chosen, is_begun in (((2, 4), True), ((0, 2), False), ((0,), True), ((3,), False)):
+        assert (decoder().begin_jpegs(EncodedFiles([files[k] for k in chosen]), start) is not None) == is_begun
+    for chosen, is_begun in (((2, 4), True), ((0, 2), True), ((1,), False)):
+        assert (own.begin_jpegs(EncodedFiles([files[k] for k in chosen]), start) is not None) == is_begun
+
+
+def read_headers(files: Sequence[np.ndarray]) -> Sequence[ImageHeader]:
+    return [read_header(file) for file in files]
 
 
 @pytest.mark.parametrize("padding", [0, 1, 1000])
@@ -96,7 +140,7 @@ def test_zeros_after_an_image_are_ignored(padding: int) -> None:
     np.testing.assert_array_equal(run(whole, encoded, "mixed")[0], run(whole, [saved()], "cpu")[0])
 
 
-def decoder(**arguments: Any) -> image_codec_gpu.GpuImageDecoder:
+def decoder(given: bool = False, **arguments: Any) -> image_codec_gpu.GpuImageDecoder:
     @pipeline_def(batch_size=1, num_threads=1, device_id=0)
     def pipeline() -> Any:
         return fn.decoders.image(fn.external_source(lambda: [saved()]), device="mixed", **arguments)
@@ -104,23 +148,24 @@ def decoder(**arguments: Any) -> image_codec_gpu.GpuImageDecoder:
     running: Any = pipeline()
     running.build()
     (step,) = running.executor.plan.early
-    return image_codec_gpu.GpuImageDecoder(step.operator.args, given_load=False, num_threads=1)
+    return image_codec_gpu.GpuImageDecoder(step.operator.args, given_load=given, num_threads=1)
 
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("other", [turned(6), saved("PNG"), saved()[:-200], np.zeros(50, np.uint8), saved(height=400)])
-def test_ordinary_jpegs_are_begun_without_a_look_at_each(other: np.ndarray) -> None:
+@pytest.mark.parametrize("given", [False, True])
+def test_ordinary_jpegs_are_begun_without_a_look_at_each(other: np.ndarray, given: bool) -> None:
     few = Decoding(limits=Limits(pixels=100 * 100))
-    begun = decoder().begin_jpegs(EncodedFiles([saved(), saved(height=41, subsampling=0)]), few)
+    begun = decoder(given).begin_jpegs(EncodedFiles([saved(), saved(height=41, subsampling=0)]), start, few)
     assert begun is not None
-    assert begun.join() == [1, 1]
+    assert [list(part.join()) for part in begun.parts] == [[1, 1]]
     assert begun.jobs.shapes == [(40, 56, 3), (41, 56, 3)]
-    assert decoder().begin_jpegs(EncodedFiles([saved(), other]), few) is None
+    assert decoder(given).begin_jpegs(EncodedFiles([saved(), other]), start, few) is None
 
 
 @pytest.mark.parametrize("arguments", [{"dtype": types.FLOAT}, {"output_type": types.YCbCr}])
 def test_images_to_be_converted_are_looked_at(arguments: dict[str, Any]) -> None:
-    assert decoder(**arguments).begin_jpegs(EncodedFiles([saved()])) is None
+    assert decoder(**arguments).begin_jpegs(EncodedFiles([saved()]), start) is None
 
 
 def test_a_thousand_broken_batches_leave_nothing_behind() -> None:
@@ -157,7 +202,8 @@ def test_all_images_broken() -> None:
     assert sorted(running.executor.run_once(isolate=True).failures) == [0, 1]
 
 
-def test_an_image_without_room_fails_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("how", [SMOOTH, BY_ENGINE], ids=["by our kernels", "by the engine"])
+def test_an_image_without_room_fails_alone(how: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     cupy = sys.modules["cupy"]
     empty = cupy.empty
 
@@ -170,7 +216,7 @@ def test_an_image_without_room_fails_alone(monkeypatch: pytest.MonkeyPatch) -> N
 
     @pipeline_def(batch_size=len(encoded), num_threads=1, device_id=0, exec_async=False, exec_pipelined=False)
     def pipeline() -> Any:
-        return fn.decoders.image(fn.external_source(name="encoded"), device="mixed")
+        return whole(fn.external_source(name="encoded"), "mixed", **how)
 
     running: Any = pipeline()
     running.build()
@@ -203,18 +249,19 @@ class Source:
         return [saved(height=self.side + self.given, width=self.side)] * self.sizes[self.given - 1]
 
 
-def looping(source: Source, depth: int) -> Any:
+def looping(source: Source, depth: int, **how: Any) -> Any:
     @pipeline_def(batch_size=max(source.sizes), num_threads=1, device_id=0, prefetch_queue_depth=depth)
     def pipeline() -> Any:
-        return fn.decoders.image(fn.external_source(source), device="mixed")
+        return fn.decoders.image(fn.external_source(source), device="mixed", **how)
 
     return pipeline()
 
 
 @pytest.mark.parametrize("sizes", [[2] * 7, [2, 2, 2, 12, 12, 12, 12, 2, 2, 2], [12] * 5, [1], [3, 12]])
 @pytest.mark.parametrize("depth", [1, 2, 3])
-def test_every_batch_comes_once_and_in_order(sizes: list[int], depth: int) -> None:
-    running = looping(Source(sizes), depth)
+@pytest.mark.parametrize("how", [SMOOTH, BY_ENGINE], ids=["by our kernels", "by the engine"])
+def test_every_batch_comes_once_and_in_order(sizes: list[int], depth: int, how: dict[str, Any]) -> None:
+    running = looping(Source(sizes), depth, **how)
     for _ in range(2):
         found = [[shape[0] for shape in running.run()[0].shapes] for _ in sizes]
         assert found == [[11 + step] * size for step, size in enumerate(sizes)]
@@ -223,10 +270,11 @@ def test_every_batch_comes_once_and_in_order(sizes: list[int], depth: int) -> No
         running.reset()
 
 
-def test_few_images_and_small_ones_are_begun_one_batch_further_ahead() -> None:
+@pytest.mark.parametrize("how", [SMOOTH, BY_ENGINE], ids=["by our kernels", "by the engine"])
+def test_few_images_and_small_ones_are_begun_one_batch_further_ahead(how: dict[str, Any]) -> None:
     few, small, many, alone = Source([2] * 20, 730), Source([12] * 20), Source([9] * 20, 730), Source([2] * 20)
     for source, depth, ahead in ((few, 2, 2), (small, 2, 2), (many, 2, 1), (alone, 1, 0)):
-        running = looping(source, depth)
+        running = looping(source, depth, **how)
         for _ in range(6):
             running.run()
         assert source.given == 6 + ahead
@@ -234,7 +282,7 @@ def test_few_images_and_small_ones_are_begun_one_batch_further_ahead() -> None:
 
 def test_what_was_begun_ahead_is_made_up_for() -> None:
     source = Source([2] * 4 + [9] * 10, 730)
-    running = looping(source, 2)
+    running = looping(source, 2, **BY_ENGINE)
     for _ in range(10):
         running.run()
     assert source.given == 11
@@ -245,7 +293,7 @@ def test_what_is_decoded_is_completed_before_the_next_batch_is_begun(monkeypatch
     done: list[str] = []
 
     class Noting(image_codec_gpu.GpuImageDecoder):
-        def begin_jpegs(self, *arguments: Any) -> image_codec_gpu.Begun | None:
+        def begin_jpegs(self, *arguments: Any) -> image_jobs.Begun | None:
             done.append("begun")
             self.last = super().begin_jpegs(*arguments)
             return self.last
@@ -255,7 +303,7 @@ def test_what_is_decoded_is_completed_before_the_next_batch_is_begun(monkeypatch
             return super().finish(*arguments)
 
     monkeypatch.setattr(image_codec_gpu, "GpuImageDecoder", Noting)
-    running = looping(source, 2)
+    running = looping(source, 2, **BY_ENGINE)
     running.run()
     (decoder,) = (step.operator for step in running.executor.plan.early)
     while not decoder._gpu.last.is_ready:

@@ -9,11 +9,10 @@ from typing import Any
 import cv2
 import numpy as np
 import pytest
+from jpeg_coefficients import read_coefficients
 from jpeg_reading import Damaged, read_jpeg
 from PIL import Image, ImageFile
 
-from penstock.kernels.codecs.image_header import read_header
-from penstock.kernels.codecs.jpeg_baseline import coefficients_of, read_coefficients
 from penstock.kernels.cpu.jpeg.batches import OWN, JpegScans, gather, read_scans
 from penstock.kernels.cuda import jpeg_codes, sources
 from penstock.kernels.cuda.jpeg_codes import DAMAGED, LATE, NOT_TAKEN, UNSAFE, read_codes
@@ -77,15 +76,6 @@ def check(files: Sequence[np.ndarray]) -> None:
     np.testing.assert_array_equal(status, 0)
     for file, coefficients in zip(files, found, strict=True):
         np.testing.assert_array_equal(coefficients, read_jpeg(file)[0])
-
-
-def by_cpu(file: np.ndarray) -> np.ndarray | None:
-    """The coefficients of a file with halved chroma; None if the CPU does not take it."""
-    header = read_header(file)
-    coefficients = np.empty(coefficients_of(header.height, header.width), np.int16)
-    if read_coefficients(file, header, coefficients) is None:
-        return None
-    return coefficients[:-64].reshape(-1, 64)
 
 
 # -- files that are whole ----------------------------------------------------------------------------------------------
@@ -153,7 +143,7 @@ def test_files_of_many_blocks_of_threads() -> None:
     status, found = read(files)
     np.testing.assert_array_equal(status, 0)
     for file, coefficients in zip(files[:2], found):
-        np.testing.assert_array_equal(coefficients, by_cpu(file))
+        np.testing.assert_array_equal(coefficients, read_coefficients(file))
     np.testing.assert_array_equal(found[2], read_jpeg(files[2])[0])
 
 
@@ -163,7 +153,7 @@ def test_noise_whose_units_are_long() -> None:
     assert prepared([file])[0].subsequences[0] > 10 * OWN
     status, found = read([file])
     np.testing.assert_array_equal(status, 0)
-    np.testing.assert_array_equal(found[0], by_cpu(file))
+    np.testing.assert_array_equal(found[0], read_coefficients(file))
 
 
 def test_blocks_of_threads_that_wait_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,7 +162,7 @@ def test_blocks_of_threads_that_wait_for_others(monkeypatch: pytest.MonkeyPatch)
     assert prepared([file])[0].subsequences[0] > 2 * OWN
     status, found = read([file, other])
     np.testing.assert_array_equal(status, 0)
-    np.testing.assert_array_equal(found[0], by_cpu(file))
+    np.testing.assert_array_equal(found[0], read_coefficients(file))
     # That this is such a file: without time to wait, it is left.
     monkeypatch.setitem(jpeg_codes.SOURCE._constants, "MOST_LATE", 0)
     sources._kernel_on.cache_clear()
@@ -249,14 +239,14 @@ def test_pixels_that_decoders_differ_about_are_left() -> None:
     black_and_white = np.where(RNG.integers(0, 2, (48, 64, 1)) > 0, np.uint8(255), np.uint8(0)).repeat(3, 2)
     file = encoded(black_and_white, quality=100).copy()
     tables = [k for k in range(file.size - 1) if file[k] == 0xFF and file[k + 1] == 0xDB]
-    assert by_cpu(file) is not None
+    assert read_coefficients(file) is not None
     assert read([file])[0].tolist() == [0]
     for place in tables:
         length = int(file[place + 2]) << 8 | int(file[place + 3])
         for start in range(place + 4, place + 2 + length, 65):
             file[start + 1 : start + 65] = 40
     status, _ = read([file])
-    assert by_cpu(file) is None
+    assert read_coefficients(file) is None
     assert status[0] & UNSAFE
     assert not status[0] & DAMAGED
 
@@ -308,7 +298,7 @@ def fuzz(rng: np.random.Generator, count: int) -> tuple[int, int]:
     status, found = read(files)
     taken = 0
     for file, own, coefficients in zip(files, status, found, strict=True):
-        expected = by_cpu(file)
+        expected = read_coefficients(file)
         assert (expected is not None) == (own == 0)
         if expected is not None:
             np.testing.assert_array_equal(coefficients, expected)

@@ -1,129 +1,170 @@
-"""JPEGs of which the CPU reads the coefficients, and the GPU makes the pixels: those that Pillow gives."""
+"""Pixels that the GPU makes of the coefficients of JPEGs: those of libjpeg-turbo."""
 
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from typing import Any
 
 import cupy_like as xp
 import numpy as np
 import pytest
+import simplejpeg
+from jpeg_writing import blocks_of, grid_of, write_jpeg
 from PIL import Image
 
-from penstock import fn, pipeline_def, types
-from penstock.kernels.codecs.image_codec import decode_to_coefficients
-from penstock.kernels.codecs.image_header import read_header
-from penstock.kernels.codecs.jpeg_baseline import coefficients_of, compiling_at_once, read_coefficients
 from penstock.kernels.cuda import jpeg_pixels
-from penstock.kernels.cuda.launch import Located, locate
 
 RNG = np.random.default_rng(3)
+GREY, FULL = [(1, 1)], [(1, 1)] * 3
+HALVED, WIDE, TALL = ([(2, 2), *FULL[1:]], [(2, 1), *FULL[1:]], [(1, 2), *FULL[1:]])
+QUARTERED = [(4, 1), *FULL[1:]]
+UNUSUAL = [
+    [(4, 2), *FULL[1:]],
+    [(1, 4), *FULL[1:]],
+    [(3, 1), *FULL[1:]],
+    [(2, 2), (2, 1), (1, 2)],
+    [(2, 2), (1, 2), (1, 1)],
+    [(1, 4), (1, 2), (1, 1)],
+    [(1, 1), (2, 2), (1, 1)],
+    [(2, 1), (2, 1), (2, 1)],
+]
+ALL = [GREY, FULL, HALVED, WIDE, TALL, QUARTERED, *UNUSUAL]
+SIZES = [(1, 1), (1, 5), (2, 4), (7, 3), (16, 16), (33, 47), (50, 100), (17, 333), (95, 32)]
+Size = tuple[int, int]
 
 
-def encoded(pixels: np.ndarray, **settings: Any) -> np.ndarray:
-    held = io.BytesIO()
-    Image.fromarray(pixels).save(held, "JPEG", **settings)
-    return np.frombuffer(held.getvalue(), np.uint8)
+def coefficients(size: Size, factors: Sequence[Size]) -> tuple[np.ndarray, np.ndarray]:
+    """Coefficients of the kind that images have, with all of them here and there, and quantizers."""
+    down, across = grid_of(size, factors)
+    quantizers = RNG.integers(1, 12, (len(factors), 64))
+    shape = down * across, len(blocks_of(factors)), 64
+    values = np.where(RNG.random(shape) < RNG.random((*shape[:2], 1)) ** 3, RNG.integers(-9, 10, shape), 0)
+    values[:, :, 0] = RNG.integers(-70, 70, shape[:2])
+    return values.astype(np.int16), quantizers.astype(np.uint16)
 
 
-def noise(height: int, width: int) -> np.ndarray:
-    return RNG.integers(0, 256, (height, width, 3), np.uint8)
+class Images:
+    """Images of random coefficients.
 
+    Args:
+        factors: of all of them.
 
-def read(file: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-    """The coefficients and the quantizers."""
-    header = read_header(file)
-    coefficients = np.full(coefficients_of(header.height, header.width), -7, np.int16)
-    return coefficients, read_coefficients(file, header, coefficients)
+    Attributes:
+        made: coefficients and quantizers.
+        factors_of: each.
+        files: as JPEGs.
+    """
+
+    def __init__(self, sizes: Sequence[Size], factors: Sequence[Size]) -> None:
+        self.sizes, self.factors = sizes, factors
+        self.made = [coefficients(size, factors) for size in sizes]
+        self.factors_of = [factors] * len(sizes)
+        self.files = [write_jpeg(c, size, factors, q, int(RNG.integers(4))) for size, (c, q) in zip(sizes, self.made)]
+
+    def on_gpu(self, channels: int, windows: Any = None, **how: bool) -> list[np.ndarray]:
+        """As the GPU makes them, or the windows (top, left, height and width)."""
+        if windows is None:
+            windows = [(0, 0, *size) for size in self.sizes]
+        sources = [xp.put(c) for c, _ in self.made]
+        targets = [xp.empty((height, width, channels)) for _, _, height, width in windows]
+        count = len(self.sizes)
+        quantizers, factors = np.ones((count, 3, 64), np.uint16), np.zeros((count, 3, 2), np.int64)
+        for k, (_, own) in enumerate(self.made):
+            quantizers[k, : len(own)], factors[k, : len(own)] = own, self.factors_of[k]
+        coefficients, pixels = (
+            np.array([array.data.ptr for array in arrays], np.uint64) for arrays in (sources, targets)
+        )
+        given = jpeg_pixels.Coefficients(
+            coefficients, pixels, np.array(self.sizes), np.array(windows), factors, quantizers
+        )
+        planes = xp.empty((sum(c.size for c, _ in self.made),))
+        jpeg_pixels.make_pixels(given, planes.data.ptr, channels, **how)
+        return [target.get() for target in targets]
 
 
 def by_pillow(file: np.ndarray) -> np.ndarray:
     return np.asarray(Image.open(io.BytesIO(file.tobytes())).convert("RGB"))
 
 
-@pytest.mark.every_case
-@pytest.mark.parametrize("quality", [5, 60, 90, 100])
-def test_pixels_are_those_of_pillow(quality: int) -> None:
-    shapes = (64, 64), (33, 47), (16, 200), (1, 40), (95, 32), (2, 333)
-    images = [noise(*shape) for shape in shapes]
-    images += [np.where(image > 127, np.uint8(255), np.uint8(0)) for image in images]
-    files = [encoded(image, quality=quality, restart_marker_blocks=k % 4) for k, image in enumerate(images)]
-    jobs = []
-    for file, image in zip(files, images, strict=True):
-        coefficients, quantizers = read(file)
-        assert quantizers is not None
-        jobs.append(jpeg_pixels.Coefficients(locate(xp.put(coefficients)), locate(xp.empty(image.shape)), quantizers))
-    jpeg_pixels.make_pixels(jobs)
-    for job, file in zip(jobs, files, strict=True):
-        np.testing.assert_array_equal(job.target.array(), by_pillow(file))
+def with_repeated_samples(images: Images, k: int) -> np.ndarray:
+    """What is to be made of an image if nothing is smoothed: each component is decoded as a grey image."""
+    (height, width), (values, quantizers) = images.sizes[k], images.made[k]
+    down, across = grid_of(images.sizes[k], images.factors)
+    most_across, most_down = np.max(images.factors, 0)
+    planes, first = [], 0
+    for c, (own_across, own_down) in enumerate(images.factors):
+        blocks = values[:, first : first + own_across * own_down].reshape(down, across, own_down, own_across, 64)
+        first += own_across * own_down
+        size = down * own_down * 8, across * own_across * 8
+        grey = blocks.transpose(0, 2, 1, 3, 4).reshape(-1, 1, 64)
+        plane = by_pillow(write_jpeg(grey, size, GREY, quantizers[c : c + 1]))[..., 0]
+        planes.append(plane.repeat(most_down // own_down, 0).repeat(most_across // own_across, 1)[:height, :width])
+    y, cb, cr = (plane.astype(np.int64) for plane in planes)
+    r, b = cr - 128, cb - 128
+    half, fixed = 1 << 15, lambda number: round(number * (1 << 16))
+    red, blue = (y + (fixed(1.402) * r + half >> 16), y + (fixed(1.772) * b + half >> 16))
+    green = y + (-fixed(0.34414) * b - fixed(0.71414) * r + half >> 16)
+    return np.stack([red, green, blue], -1).clip(0, 255).astype(np.uint8)
+
+
+@pytest.mark.parametrize("factors", ALL, ids=str)
+def test_pixels_are_those_of_pillow(factors: list[Size]) -> None:
+    images = Images(SIZES, factors)
+    for ours, file in zip(images.on_gpu(3), images.files, strict=True):
+        np.testing.assert_array_equal(ours, by_pillow(file))
+
+
+@pytest.mark.parametrize("factors", ALL[1:], ids=str)
+def test_samples_are_repeated_where_they_are_not_smoothed(factors: list[Size]) -> None:
+    images = Images(SIZES, factors)
+    for k, ours in enumerate(images.on_gpu(3, smooth=False)):
+        np.testing.assert_array_equal(ours, with_repeated_samples(images, k))
+
+
+@pytest.mark.parametrize("factors", [GREY, FULL, HALVED, WIDE, TALL, QUARTERED], ids=str)
+@pytest.mark.parametrize("smooth", [True, False])
+def test_colours_are_those_of_libjpeg_turbo(factors: list[Size], smooth: bool) -> None:
+    images = Images(SIZES, factors)
+    for space, channels, reverse in (("RGB", 3, False), ("BGR", 3, True), ("GRAY", 1, False)):
+        found = images.on_gpu(channels, smooth=smooth, reverse=reverse)
+        for ours, file in zip(found, images.files, strict=True):
+            theirs = simplejpeg.decode_jpeg(file.tobytes(), space, fastdct=False, fastupsample=not smooth)
+            np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("factors", [GREY, FULL, HALVED, WIDE, TALL, QUARTERED, *UNUSUAL], ids=str)
+@pytest.mark.parametrize("smooth", [True, False])
+@pytest.mark.parametrize("channels", [3, 1])
+def test_windows_are_those_of_the_whole_image(factors: list[Size], smooth: bool, channels: int) -> None:
+    images = Images([(70, 130)] * 12, factors)
+    windows: list[Any] = [
+        (0, 0, 1, 1),
+        (69, 129, 1, 1),
+        (0, 17, 70, 5),
+        (31, 0, 3, 130),
+        (16, 16, 16, 16),
+        (32, 64, 38, 66),
+    ]
+    for _ in range(6):
+        top, left = RNG.integers(70), RNG.integers(130)
+        windows.append((top, left, RNG.integers(1, 71 - top), RNG.integers(1, 131 - left)))
+    whole = images.on_gpu(channels, smooth=smooth)
+    found = images.on_gpu(channels, windows, smooth=smooth)
+    for ours, image, (top, left, height, width) in zip(found, whole, windows, strict=True):
+        np.testing.assert_array_equal(ours, image[top : top + height, left : left + width])
+
+
+def test_images_of_all_kinds_together() -> None:
+    kinds = [Images(SIZES[k : k + 2], factors) for k, factors in enumerate([HALVED, GREY, TALL, FULL, WIDE])]
+    together = Images([], HALVED)
+    together.sizes = [size for images in kinds for size in images.sizes]
+    together.made = [made for images in kinds for made in images.made]
+    together.factors_of = [images.factors for images in kinds for _ in images.sizes]
+    expected = [by_pillow(file) for images in kinds for file in images.files]
+    for ours, theirs in zip(together.on_gpu(3), expected, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
 
 
 def test_no_image() -> None:
-    jpeg_pixels.make_pixels([])
-
-
-@pytest.mark.parametrize(
-    "settings", [{"subsampling": 0}, {"subsampling": 1}, {"progressive": True}], ids=["4:4:4", "4:2:2", "progressive"]
-)
-def test_other_kinds_are_left(settings: dict[str, Any]) -> None:
-    assert read(encoded(noise(48, 64), **settings))[1] is None
-
-
-def test_damaged_files_are_left() -> None:
-    file = encoded(noise(48, 64))
-    assert read(file)[1] is not None
-    assert read(file[: file.size // 2])[1] is None
-
-
-def test_pixels_that_decoders_differ_about_are_left() -> None:
-    """As where quantizers are larger than any encoder's: sums leave the bits that all decoders have."""
-    black_and_white = np.where(RNG.integers(0, 2, (48, 64, 1)) > 0, np.uint8(255), np.uint8(0)).repeat(3, 2)
-    file = encoded(black_and_white, quality=100).copy()
-    tables = [k for k in range(file.size - 1) if file[k] == 0xFF and file[k + 1] == 0xDB]
-    for place in tables:
-        length = int(file[place + 2]) << 8 | int(file[place + 3])
-        for start in range(place + 4, place + 2 + length, 65):
-            file[start + 1 : start + 65] = 40
-    assert read(file)[1] is None
-
-
-def test_small_files_and_turned_ones_are_left() -> None:
-    exif = Image.Exif()
-    exif[0x0112] = 6
-    small, large = encoded(noise(48, 64)), noise(200, 300)
-    with compiling_at_once():
-        for file, taken in ((small, False), (encoded(large), True), (encoded(large, exif=exif), False)):
-            header = read_header(file)
-            output = np.empty(coefficients_of(header.height, header.width), np.int16)
-            assert (decode_to_coefficients(file, header, output) is not None) == taken
-            assert decode_to_coefficients(file, header, output, adjust_orientation=False) is not None or file is small
-
-
-def test_in_a_pipeline(monkeypatch: pytest.MonkeyPatch) -> None:
-    exif = Image.Exif()
-    exif[0x0112] = 8
-    settings: list[dict[str, Any]] = [{}, {"subsampling": 0}, {"progressive": True}, {"exif": exif}, {}, {"quality": 3}]
-    files = [encoded(noise(200 + 3 * k, 301 - k), **own) for k, own in enumerate(settings)]
-    finished: list[Located] = []
-    make_pixels = jpeg_pixels.make_pixels
-
-    def counted(jobs: list[jpeg_pixels.Coefficients]) -> None:
-        finished.extend(job.target for job in jobs)
-        make_pixels(jobs)
-
-    monkeypatch.setattr(jpeg_pixels, "make_pixels", counted)
-
-    def decoded(device: str) -> list[np.ndarray]:
-        @pipeline_def(batch_size=len(files), num_threads=2, device_id=0, prefetch_queue_depth=1)
-        def pipeline() -> Any:
-            return fn.decoders.on_white(fn.external_source(name="images", dtype=types.UINT8, ndim=1), device=device)
-
-        running = pipeline()
-        (images,) = running.run(images=files)
-        running.close()
-        return [np.array(image) for image in images.as_cpu()]
-
-    with compiling_at_once():
-        for ours, theirs in zip(decoded("mixed"), decoded("cpu"), strict=True):
-            np.testing.assert_array_equal(ours, theirs)
-    assert len(finished) == 2
+    assert Images([], HALVED).on_gpu(3) == []

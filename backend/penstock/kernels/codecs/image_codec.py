@@ -20,7 +20,7 @@ from penstock.kernels.codecs.image_description import UPRIGHT, ImageHeader
 from penstock.kernels.codecs.image_errors import CorruptImageError, ImageError
 from penstock.kernels.codecs.image_header import reading_with_pillow
 from penstock.kernels.codecs.isolated_images import decode_isolated
-from penstock.kernels.codecs.jpeg_baseline import decode_region, is_worthwhile, read_coefficients
+from penstock.kernels.codecs.jpeg_baseline import decode_region, is_worthwhile
 from penstock.kernels.codecs.jpeg_regions import decodes_alone
 from penstock.kernels.codecs.libraries import decode_on_cpu, nvimgcodec, simplejpeg
 from penstock.kernels.colour import LUMA, TO_YCBCR, YCBCR_OFFSET
@@ -132,30 +132,6 @@ def decode_to_scratch(
         return None
     decoded, _ = _decode_stored(encoded, header, output_type, fast_idct, region)
     return decoded if decoded.dtype == np.uint8 else None
-
-
-def decode_to_coefficients(
-    encoded: np.ndarray, header: ImageHeader, output: np.ndarray, adjust_orientation: bool = True
-) -> np.ndarray | None:
-    """Reads what a GPU makes the pixels of an image from, which are those of :func:`decode`.
-
-    Args:
-        encoded, header, adjust_orientation: as for :func:`decode`, with RGB as the result.
-        output: receives coefficients: see :func:`~penstock.kernels.codecs.jpeg_baseline.read_coefficients`.
-
-    Returns:
-        The quantizers; None for images that are not such JPEGs, or not stored upright, or too small to gain from it, and for
-        those that are decoded in a worker process.
-    """
-    if (
-        header.isolated
-        or header.placed(adjust_orientation) != UPRIGHT
-        or _jpeg_space(header, DALIImageType.RGB) is None
-    ):
-        return None
-    if encoded.size < _LARGE_FILE or not is_worthwhile(whole=True, coefficients=True):
-        return None
-    return read_coefficients(_unwritable(encoded), header, output)
 
 
 def _unwritable(encoded: np.ndarray) -> np.ndarray:

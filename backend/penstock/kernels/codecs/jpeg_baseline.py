@@ -34,7 +34,6 @@ _WORTH_COMPILING = 1000
 _WORTH_COMPILING_FOR_WHOLE = 10_000
 _regions, _whole = itertools.count(1), itertools.count(1)
 _is_warming = False
-_COLOURS = 3
 
 
 @contextmanager
@@ -48,20 +47,17 @@ def compiling_at_once() -> Iterator[None]:
         _is_warming = False
 
 
-def is_worthwhile(whole: bool = False, coefficients: bool = False) -> bool:
+def is_worthwhile(whole: bool = False) -> bool:
     """Whether to decode the next image here: the kernels are compiled, or were wanted often enough.
 
     Until then the libraries decode, so that a pipeline's first batch does not wait for the compiler.
 
     Args:
         whole: the whole image is needed, not just a region, for which the libraries are slower.
-        coefficients: they are read for a GPU, which makes the pixels.
     """
-    from penstock.kernels.cpu.jpeg.coefficients import read_coefficients
     from penstock.kernels.cpu.jpeg.scan import decode_scan
 
-    wanted = read_coefficients if coefficients else decode_scan
-    if wanted.signatures or _is_cached(wanted) or _is_warming:
+    if decode_scan.signatures or _is_cached(decode_scan) or _is_warming:
         return True
     return next(_whole) > _WORTH_COMPILING_FOR_WHOLE if whole else next(_regions) > _WORTH_COMPILING
 
@@ -92,34 +88,6 @@ def decode_region(encoded: np.ndarray, header: ImageHeader, region: Region, outp
     scan = _read_scan(encoded, header, output.shape[2])
     top, left = region.anchor
     return scan is not None and bool(decode_scan(scan, _strips(header.width), top, left, output, reverse))
-
-
-def read_coefficients(encoded: np.ndarray, header: ImageHeader, output: np.ndarray) -> np.ndarray | None:
-    """Reads the coefficients of a JPEG whose chroma is halved in both directions.
-
-    Args:
-        encoded: as for :func:`decode_region`.
-        header: of the file.
-        output: receives them; int16 of shape (:func:`coefficients_of`,).
-
-    Returns:
-        The quantizers of each component, in rows of 64; None, with ``output`` undefined, if the file is of another kind, is
-        damaged, or is one of whose pixels decoders are not of one mind.
-    """
-    from penstock.kernels.cpu.jpeg.coefficients import read_coefficients as read
-
-    scan = _read_scan(encoded, header, _COLOURS)
-    if scan is None or (scan.across, scan.down) != (2, 2) or not read(scan, _strips(header.width), output):
-        return None
-    quantizers: np.ndarray = scan.quantizers[: _COLOURS * 64].copy()
-    return quantizers
-
-
-def coefficients_of(height: int, width: int) -> int:
-    """How many coefficients an image has whose chroma is halved in both directions, with what is needed after them."""
-    from penstock.kernels.cpu.jpeg.coefficients import BLOCKS, SLACK
-
-    return -(-height // 16) * -(-width // 16) * BLOCKS * 64 + SLACK
 
 
 def _read_scan(encoded: np.ndarray, header: ImageHeader, channels: int) -> Any:

@@ -19,9 +19,8 @@ import numpy as np
 
 from penstock.kernels.cpu.jpeg import batches
 from penstock.kernels.cpu.jpeg.batches import JpegScans
-from penstock.kernels.cpu.jpeg.coefficients import SAFE_SUM
 from penstock.kernels.cpu.jpeg.entropy import FULL, MAX_CODES, NATURAL_ORDER
-from penstock.kernels.cuda.launch import Located, launch, upload
+from penstock.kernels.cuda.launch import KernelLaunch, Located, launch_all, upload
 from penstock.kernels.cuda.sources import THREADS, KernelSource
 from penstock.kernels.cuda.structs import Int32, Pointer, Repeated, blank_records, layout_of
 
@@ -102,6 +101,10 @@ threads took too long to agree; or that it is not of the kind. Lower bits count 
 # Rounds in which blocks had to begin again after they had waited for another: as slow as one thread that does all the work.
 _MOST_LATE = 500
 
+# Where the numbers of a column of coefficients, without their signs, have no greater sum than this, the first pass of the
+# transform, whose factors are up to 1.39 of 2 bits more, stays within the 15 bits in which all decoders agree.
+SAFE_SUM = 2900
+
 SOURCE = KernelSource(
     __file__,
     _JpegScan,
@@ -125,42 +128,45 @@ SOURCE = KernelSource(
 )
 
 
-def read_codes(scans: JpegScans, data: Located, targets: np.ndarray) -> Located:
-    """Reads the coefficients of a batch, in one launch.
+def expected_intervals(scans: JpegScans) -> np.ndarray:
+    """What the kernel counts down for each image: how many restart intervals are to end well; int32."""
+    return np.where(scans.taken, scans.intervals, NOT_TAKEN).astype(np.int32)
+
+
+def reading(scans: JpegScans, data: Located, targets: np.ndarray, status: Located, turn: Located) -> KernelLaunch:
+    """What reads the coefficients of a batch.
 
     No thread block waits forever: it takes its number when it starts to run, and waits for those with lower numbers only. That
-    needs the zeros that :func:`~penstock.kernels.cpu.jpeg.batches.gather` puts in the chains, for each launch.
+    needs a ``turn`` of zero, and the zeros that :func:`~penstock.kernels.cpu.jpeg.batches.gather` puts in the chains, for each
+    launch.
 
     Args:
         scans: the batch, gathered.
         data: what was gathered, on the GPU.
         targets: where the coefficients of each image go, at addresses that are multiples of 16; uint64. There, ``blocks`` times
             64 of int16 are written: unit by unit, blocks in the order of the scan, each in rows.
-
-    Returns:
-        A number for each image: 0, or what is wrong with it; int32. The coefficients of an image about which something is wrong
-        are undefined.
+        status: holds :func:`expected_intervals`, and receives a number for each image: 0, or what is wrong with it. The
+            coefficients of an image about which something is wrong are undefined.
+        turn: one int32.
     """
     rows = blank_records(_JpegScan, len(scans.taken))
-    begins = scans.begins[:-1].astype(np.uint64) + np.uint64(data.address)
+    begins = scans.begins[:-1] + data.address
     rows["codes"] = begins
-    rows["quantizers"] = begins + np.uint64(batches.QUANTIZERS_PLACE)
-    rows["chain"] = begins + np.uint64(batches.CHAIN_PLACE)
-    rows["intervals"] = begins + scans.places[:, 0].astype(np.uint64)
-    rows["data"] = begins + scans.places[:, 1].astype(np.uint64)
+    rows["quantizers"] = begins + batches.QUANTIZERS_PLACE
+    rows["chain"] = begins + batches.CHAIN_PLACE
+    rows["intervals"] = begins + scans.places[:, 0]
+    rows["data"] = begins + scans.places[:, 1]
     rows["target"] = targets
     rows["interval_count"] = scans.intervals
     for name in ("subsequences", "interval_blocks", "blocks", "unit_blocks", "parts", "choices"):
         rows[name] = getattr(scans, name)
-    status, turns = upload([np.where(scans.taken, scans.intervals, NOT_TAKEN).astype(np.int32), np.zeros(1, np.int32)])
     counts = np.where(scans.taken, -(-scans.subsequences // batches.OWN), 0)
-    launch(
-        SOURCE.kernel("read_codes"),
-        rows,
-        counts,
-        NATURAL_ORDER,
-        status,
-        turns,
-        shared=layout_of(_Shared).dtype.itemsize,
-    )
+    extra = NATURAL_ORDER, status, turn
+    return KernelLaunch(SOURCE.kernel("read_codes"), rows, counts, extra, layout_of(_Shared).dtype.itemsize)
+
+
+def read_codes(scans: JpegScans, data: Located, targets: np.ndarray) -> Located:
+    """Reads the coefficients of a batch, as :func:`reading` says; returns the status of each image."""
+    status, turn = upload([expected_intervals(scans), np.zeros(1, np.int32)])
+    launch_all([reading(scans, data, targets, status, turn)])
     return status

@@ -4,15 +4,53 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from penstock.kernels.cpu.jpeg import colour, transform
-from penstock.kernels.cpu.jpeg.coefficients import BLOCKS
-from penstock.kernels.cuda.launch import Located, blocks_for, launch, packed, scratch
-from penstock.kernels.cuda.sources import KernelSource
-from penstock.kernels.cuda.structs import Int32, Pointer, records
+from penstock.kernels.cpu.jpeg import colour, segments, transform
+from penstock.kernels.cpu.jpeg.batches import JpegScans
+from penstock.kernels.cpu.options import kernel
+from penstock.kernels.cuda.launch import KernelLaunch, launch_all
+from penstock.kernels.cuda.sources import THREADS, KernelSource
+from penstock.kernels.cuda.structs import Int64, Pointer, Repeated, blank_records
+
+COMPONENTS = 3
+"""The most that an image has."""
+_SIDE = 8
+"""Of a block."""
+_GROUP = 8
+"""Pixels that a thread makes."""
+_SMOOTHED = 2
+"""How often a sample is repeated in a direction in which repetitions are smoothed."""
+_NARROWEST = 3
+"""Rows of fewer samples are not smoothed."""
+
+
+class _Part(NamedTuple):
+    """A component.
+
+    Attributes:
+        plane: where its samples begin in the planes, from row to row of which are ``stride``.
+        first: of its blocks in a unit, where there are ``across`` in a row, in ``down`` rows.
+        repeat_across, repeat_down: how many pixels have one sample.
+        smooth_across, smooth_down: they do not have just that.
+        left, top, right, bottom: which of the image's samples are in the plane.
+    """
+
+    plane: Int64
+    stride: Int64
+    first: Int64
+    across: Int64
+    down: Int64
+    repeat_across: Int64
+    repeat_down: Int64
+    smooth_across: Int64
+    smooth_down: Int64
+    left: Int64
+    top: Int64
+    right: Int64
+    bottom: Int64
 
 
 class _JpegImage(NamedTuple):
@@ -20,52 +58,198 @@ class _JpegImage(NamedTuple):
 
     Attributes:
         source: its coefficients.
-        planes: luma, then both chroma, of whole units.
-        target: (H, W, 3).
-        quantizers: offset of those of the three components.
+        planes: the samples of its components.
+        target: of shape (height, width, channels).
+        left, top, height, width: of the window that is made.
+        components: that it has.
+        quantizers: the number of its first component's.
+        unit_blocks: blocks of a unit, of which the first ``made`` are needed.
+        row_of_units: units of a row of the image.
+        unit_left, unit_top, units_across, units_down: the units that are needed.
     """
 
     source: Pointer
     planes: Pointer
     target: Pointer
-    height: Int32
-    width: Int32
-    units_across: Int32
-    units_down: Int32
-    quantizers: Int32
+    left: Int64
+    top: Int64
+    height: Int64
+    width: Int64
+    channels: Int64
+    components: Int64
+    quantizers: Int64
+    unit_blocks: Int64
+    made: Int64
+    row_of_units: Int64
+    unit_left: Int64
+    unit_top: Int64
+    units_across: Int64
+    units_down: Int64
+    parts: Annotated[tuple[_Part, ...], Repeated(_Part, COMPONENTS)]
 
 
-SOURCE = KernelSource(__file__, _JpegImage, BLOCKS=BLOCKS, **transform.CONSTANTS, **colour.CONSTANTS)
+SOURCE = KernelSource(__file__, _JpegImage, SIDE=_SIDE, GROUP=_GROUP, **transform.CONSTANTS, **colour.CONSTANTS)
+
+
+# Where fields are among the numbers of a descriptor.
+_AT = _JpegImage(*range(len(_JpegImage._fields)))
+_PARTS_AT = _JpegImage._fields.index("parts")
+_PART_AT = _Part(*range(len(_Part._fields)))
+_PART_FIELDS = len(_Part._fields)
 
 
 @dataclass(slots=True)
 class Coefficients:
-    """What is left to do of one image, whose chroma is halved in both directions.
+    """What is left to do of images, in columns, of which all but the addresses are int64.
 
     Attributes:
-        source: int16, as :func:`~penstock.kernels.cpu.jpeg.coefficients.read_coefficients` gives it.
-        target: uint8 of shape (H, W, 3).
-        quantizers: of each component, in rows of 64.
+        sources: addresses of their coefficients, int16: unit by unit as they are coded, in each unit the blocks of the
+            components, in blocks 64 in rows.
+        targets: addresses of their pixels, uint8.
+        sizes: heights and widths.
+        windows: top, left, height and width of what is made of each.
+        factors: how many blocks each component has in a unit across and down, of shape (images, COMPONENTS, 2); a grey image has
+            one, and zeros.
+        quantizers: of each component, in rows of 64: uint16 of shape (images, COMPONENTS, 64).
     """
 
-    source: Located
-    target: Located
+    sources: np.ndarray
+    targets: np.ndarray
+    sizes: np.ndarray
+    windows: np.ndarray
+    factors: np.ndarray
     quantizers: np.ndarray
 
 
-def make_pixels(jobs: Sequence[Coefficients]) -> None:
-    """Fills all targets, in two launches."""
-    if not jobs:
+@kernel
+def choose_images(scans: JpegScans, sizes: np.ndarray) -> None:
+    """Keeps those taken of which pixels can be made: grey ones, and YCbCr whose samples are those of whole numbers of pixels.
+
+    Args:
+        scans: with factors that are those of a unit afterwards, and zeros of components that are not there.
+        sizes: heights and widths that the images are expected to have.
+    """
+    for index in range(len(sizes)):
+        numbers, components = scans.numbers[index], scans.components[index]
+        if numbers[segments.COMPONENTS] == 1:
+            components[0, segments.ACROSS : segments.DOWN + 1] = 1
+            components[1:] = 0
+            known = True
+        elif numbers[segments.JFIF] or numbers[segments.ADOBE] >= 0:
+            known = numbers[segments.JFIF] > 0 or numbers[segments.ADOBE] == 1
+        else:
+            known = True
+            for c in range(COMPONENTS):
+                known &= components[c, segments.NUMBER] == c + 1
+        for axis in (segments.ACROSS, segments.DOWN):
+            most = max(components[0, axis], components[1, axis], components[2, axis])
+            for c in range(COMPONENTS):
+                known &= most % max(components[c, axis], 1) == 0
+        known &= numbers[segments.HEIGHT] == sizes[index, 0] and numbers[segments.WIDTH] == sizes[index, 1]
+        scans.taken[index] &= known
+
+
+def make_pixels(
+    images: Coefficients,
+    planes: int,
+    channels: int,
+    reverse: bool = False,
+    smooth: bool = True,
+    before: Sequence[KernelLaunch] = (),
+) -> None:
+    """Fills all targets, in two launches.
+
+    Args:
+        images: to make.
+        planes: an address, a multiple of 8, from which on there is room for the samples: a byte for each coefficient.
+        channels: of the targets; with one channel, only luma is made.
+        reverse: in BGR order.
+        smooth: chroma that is halved in a direction is smoothed there; otherwise samples are repeated.
+        before: what is to be launched before, together with these.
+    """
+    count = len(images.sources)
+    if not count:
         return
-    units = [(-(-job.target.shape[1] // 16), -(-job.target.shape[0] // 16)) for job in jobs]
-    sizes = [across * down for across, down in units]
-    planes = scratch([(size * BLOCKS * 64,) for size in sizes], np.uint8)
-    quantizers, places = packed([job.quantizers for job in jobs], np.uint16)
-    entries = []
-    for job, plane, (across, down), place in zip(jobs, planes, units, places):
-        height, width, _ = job.target.shape
-        addresses = job.source.address, plane.address, job.target.address
-        entries.append(_JpegImage(*addresses, height, width, across, down, place))
-    rows = records(_JpegImage, entries)
-    launch(SOURCE.kernel("transform_blocks"), rows, [blocks_for(size * BLOCKS) for size in sizes], quantizers)
-    launch(SOURCE.kernel("convert_pixels"), rows, [blocks_for(entry.height * entry.width) for entry in entries])
+    rows = blank_records(_JpegImage, count)
+    counts = np.zeros((2, count), np.int64)
+    numbers = rows.rows.view(np.int64).reshape(count, -1)
+    rows["source"], rows["target"] = images.sources, images.targets
+    _describe(images.sizes, images.windows, images.factors, planes, channels, smooth, numbers, counts)
+    quantizers = np.ascontiguousarray(images.quantizers, np.uint16)
+    launch_all(
+        [
+            *before,
+            KernelLaunch(SOURCE.kernel("transform_blocks"), rows, counts[0], (quantizers,)),
+            KernelLaunch(SOURCE.kernel("convert_pixels"), rows, counts[1], (np.int32(reverse),)),
+        ]
+    )
+
+
+@kernel
+def _describe(
+    sizes: np.ndarray,
+    windows: np.ndarray,
+    factors: np.ndarray,
+    planes: int,
+    channels: int,
+    smooth: bool,
+    numbers: np.ndarray,
+    counts: np.ndarray,
+) -> None:
+    """Fills in descriptors, and how many blocks of threads the kernels have for each image.
+
+    Args:
+        sizes, windows, factors: as in :class:`Coefficients`.
+        planes, channels, smooth: as for :func:`make_pixels`.
+        numbers: those of descriptors, a row for each.
+        counts: a row for each kernel.
+    """
+    # A smoothed sample has to do with the pixels beside its own.
+    margin = _SMOOTHED if smooth else 0
+    for index in range(len(sizes)):
+        own, (height, width), (top, left, rows, columns) = numbers[index], sizes[index], windows[index]
+        across, down, components, unit_blocks = 1, 1, 0, 0
+        for c in range(COMPONENTS):
+            across, down = max(across, factors[index, c, 0]), max(down, factors[index, c, 1])
+            components += factors[index, c, 0] > 0
+            unit_blocks += factors[index, c, 0] * factors[index, c, 1]
+        unit_left, unit_top = max(left - margin, 0) // (across * _SIDE), max(top - margin, 0) // (down * _SIDE)
+        units_across = -(-min(left + columns + margin, width) // (across * _SIDE)) - unit_left
+        units_down = -(-min(top + rows + margin, height) // (down * _SIDE)) - unit_top
+        wanted = components if channels > 1 else 1
+        own[_AT.planes] = planes
+        made = 0
+        for c in range(wanted):
+            part = own[_PARTS_AT + c * _PART_FIELDS :]
+            own_across, own_down = factors[index, c]
+            repeat_across, repeat_down = across // own_across, down // own_down
+            samples_across, samples_down = -(-width * own_across // across), -(-height * own_down // down)
+            # As libjpeg-turbo does: rows are smoothed together with columns, but not columns of narrow images.
+            smooth_across = smooth and repeat_across == _SMOOTHED and repeat_down <= _SMOOTHED
+            smooth_across &= samples_across >= _NARROWEST
+            smooth_down = smooth and repeat_down == _SMOOTHED and (repeat_across == 1 or smooth_across)
+            step_across, step_down = own_across * _SIDE, own_down * _SIDE
+            part[_PART_AT.plane] = made * units_across * units_down * _SIDE * _SIDE
+            part[_PART_AT.stride] = units_across * step_across
+            part[_PART_AT.first] = made
+            part[_PART_AT.across], part[_PART_AT.down] = own_across, own_down
+            part[_PART_AT.repeat_across], part[_PART_AT.repeat_down] = repeat_across, repeat_down
+            part[_PART_AT.smooth_across], part[_PART_AT.smooth_down] = smooth_across, smooth_down
+            part[_PART_AT.left], part[_PART_AT.top] = unit_left * step_across, unit_top * step_down
+            part[_PART_AT.right] = min((unit_left + units_across) * step_across, samples_across)
+            part[_PART_AT.bottom] = min((unit_top + units_down) * step_down, samples_down)
+            made += own_across * own_down
+        for c in range(wanted, COMPONENTS):
+            # Those that are not made begin behind all others.
+            own[_PARTS_AT + c * _PART_FIELDS + _PART_AT.first] = made
+        own[_AT.left], own[_AT.top], own[_AT.height], own[_AT.width] = left, top, rows, columns
+        own[_AT.channels], own[_AT.components] = channels, components
+        own[_AT.quantizers] = index * COMPONENTS
+        own[_AT.unit_blocks], own[_AT.made] = unit_blocks, made
+        own[_AT.row_of_units] = -(-width // (across * _SIDE))
+        own[_AT.unit_left], own[_AT.unit_top] = unit_left, unit_top
+        own[_AT.units_across], own[_AT.units_down] = units_across, units_down
+        planes += units_across * units_down * made * _SIDE * _SIDE
+        counts[0, index] = -(-units_across * units_down * made * _SIDE // THREADS)
+        groups = -(-(left + columns) // _GROUP) - left // _GROUP
+        counts[1, index] = -(-groups * rows // THREADS)

@@ -25,6 +25,7 @@ Shape = tuple[int, ...]
 
 _ALIGNMENT = 16
 _MIN_PINNED = 64 * 1024
+_SMALLEST_STEP = 256
 
 
 @dataclass(frozen=True)
@@ -199,6 +200,12 @@ def scratch(shapes: Sequence[Shape], dtype: DTypeLike, kept: bool = False) -> li
         located.append(Located(address, shape, kind, elements))
         address += math.prod(shape) * kind.itemsize
     return located
+
+
+def size_class(size: int) -> int:
+    """The next size with three significant bits: pools then find memory of earlier batches, which had other sizes."""
+    step = max(1 << max(size.bit_length() - 4, 0), _SMALLEST_STEP)
+    return -(-size // step) * step
 
 
 def upload(arrays: Sequence[np.ndarray]) -> list[Located]:

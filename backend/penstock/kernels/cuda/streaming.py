@@ -1,26 +1,25 @@
-"""Batches that the host makes sample by sample, copying each to the GPU while others are made."""
+"""Batches of which samples are made on the host, and copied to the GPU meanwhile."""
 
 from __future__ import annotations
 
 import itertools
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from penstock.data_types import DALIDataType, numpy_dtype
-from penstock.kernels.cuda.launch import Located, Shape, staging
+from penstock.kernels.cuda.launch import Pinned, Shape, staging
 from penstock.tensors import TensorListGPU
 from penstock.tensors.cuda import require_cupy
 from penstock.tensors.streams import borrowed_streams, follow
 
-# Of what replaces a sample.
+# Of samples in pinned memory.
 _ALIGNMENT = 256
 
 
 class Streaming:
-    """Copies the batches of one operator to CuPy's current device, on a stream of its own."""
+    """What copies the batches of one operator to CuPy's current device: a stream, on which nothing else waits for them."""
 
     def __init__(self) -> None:
         cuda = require_cupy("a batch on the GPU").cuda
@@ -30,66 +29,61 @@ class Streaming:
 
 
 class StreamedBatch:
-    """A batch whose samples are made in pinned memory, on any thread, and copied while others are made.
-
-    Instead of a sample, the host may make something from which the GPU makes it.
+    """A batch whose samples are made on the GPU, or in pinned memory, on any thread, and copied while others are made.
 
     Args:
         through: the operator's stream.
         shapes: of the samples.
         dtype: of the elements.
         layout: of the samples.
-        rooms: bytes for what may replace each sample.
+
+    Attributes:
+        addresses: of the samples on the GPU, uint64.
     """
 
-    def __init__(
-        self, through: Streaming, shapes: Sequence[Shape], dtype: DALIDataType, layout: str, rooms: Sequence[int] = ()
-    ) -> None:
+    def __init__(self, through: Streaming, shapes: Sequence[Shape], dtype: DALIDataType, layout: str) -> None:
         self._through, self._shapes, self._dtype, self._layout = through, shapes, dtype, layout
         self._kind = kind = numpy_dtype(dtype)
         self._sizes = [math.prod(shape) * kind.itemsize for shape in shapes]
-        self._ends = list(itertools.accumulate(self._sizes, initial=0))
-        spaces = [-(-max(pair) // _ALIGNMENT) * _ALIGNMENT for pair in zip(self._sizes, rooms or self._sizes)]
-        self._begins = list(itertools.accumulate(spaces, initial=0))
+        *self._begins, size = itertools.accumulate(self._sizes, initial=0)
         self._staging = staging()
-        self._pinned = self._staging.take(self._begins[-1])
-        self._host = self._pinned.bytes
+        self._pinned: list[Pinned] = []
+        self._hosts: dict[int, np.ndarray] = {}
         cupy = require_cupy()
         # The memory may be one that others still read, in the order of the current stream.
         follow(through.stream, cupy.cuda.get_current_stream(), through.event)
         with through.stream:
-            self._bytes = cupy.empty(self._ends[-1], np.uint8)
-            self._others = cupy.empty(self._begins[-1] if rooms else 0, np.uint8)
+            self._bytes = cupy.empty(size, np.uint8)
+        self.addresses = self._bytes.data.ptr + np.array(self._begins, np.uint64)
+
+    def make_on_host(self, indices: Sequence[int]) -> None:
+        """Takes pinned memory for samples that are to be made there."""
+        ends = list(itertools.accumulate(-(-self._sizes[index] // _ALIGNMENT) * _ALIGNMENT for index in indices))
+        if not ends:
+            return
+        pinned = self._staging.take(ends[-1])
+        self._pinned.append(pinned)
+        for index, begin in zip(indices, [0, *ends]):
+            own = pinned.bytes[begin : begin + self._sizes[index]]
+            self._hosts[index] = own.view(self._kind).reshape(self._shapes[index])
 
     def host(self, index: int) -> np.ndarray:
-        """Where a sample is to be made."""
-        begin = self._begins[index]
-        return self._host[begin : begin + self._sizes[index]].view(self._kind).reshape(self._shapes[index])
-
-    def room(self, index: int) -> np.ndarray:
-        """Where its replacement may be made."""
-        return self._host[self._begins[index] : self._begins[index + 1]]
+        """Where a sample is to be made, for which there is pinned memory."""
+        return self._hosts[index]
 
     def send(self, index: int) -> None:
-        """Copies a finished sample; on any thread."""
-        self._copy(self.host(index), self._bytes, self._ends[index])
-
-    def send_other(self, made: np.ndarray, index: int) -> Located:
-        """Copies what replaces the sample into a part of its room; on any thread."""
-        self._copy(made, self._others, self._begins[index])
-        address = self._others.data.ptr + self._begins[index]
-        return Located(address, made.shape, made.dtype, self._others)
-
-    def _copy(self, source: np.ndarray, target: Any, begin: int) -> None:
+        """Copies a sample that is made; on any thread."""
+        source, begin = self._hosts[index], self._begins[index]
         if not source.size:
             return
         with self._through.device:
-            place = target[begin : begin + source.nbytes].data
+            place = self._bytes[begin : begin + source.nbytes].data
             place.copy_from_host_async(source.ctypes.data, source.nbytes, self._through.stream)
 
     def finish(self) -> TensorListGPU:
-        """The batch, in the order of the current stream, once everything has been sent."""
-        self._staging.give_back(self._pinned, self._through.stream)
+        """The batch, in the order of the current stream, when all that is to be sent was sent."""
+        for pinned in self._pinned:
+            self._staging.give_back(pinned, self._through.stream)
         follow(require_cupy().cuda.get_current_stream(), self._through.stream, self._through.event)
         elements = self._bytes.view(self._kind)
         return TensorListGPU.of_elements(elements, self._shapes, self._layout, len(self._layout), self._dtype)

@@ -62,7 +62,8 @@ DECODER_ARGUMENTS = (
         "hw_decoder_load",
         "float",
         0.65,
-        "The share of a batch's JPEGs for the GPU's JPEG engine, from 0 to 1 (`mixed`); adapted to what is fastest.",
+        "The share of a batch's JPEGs for the GPU's JPEG engine, from 0 to 1 (`mixed`); below 1, adapted to what is fastest. "
+        "Unless it is given, our own kernels decode large JPEGs, and all if chroma is smooth; the engine decodes the others.",
     ),
     Argument(
         "hybrid_huffman_threshold",
@@ -71,7 +72,10 @@ DECODER_ARGUMENTS = (
         "JPEGs of more pixels are entropy-decoded on the GPU, smaller ones on the CPU (`mixed`).",
     ),
     Argument(
-        "jpeg_fancy_upsampling", "bool", False, "Smooth upsampling of JPEG's chroma on the GPU; the CPU always does it."
+        "jpeg_fancy_upsampling",
+        "bool",
+        False,
+        "Smooth upsampling of JPEG's chroma on the GPU, to the pixels of the CPU, which always does it.",
     ),
     Argument("memory_stats", "bool", False, deprecated=Deprecation("1.36", removed=True)),
     ON_ERROR,
@@ -376,12 +380,12 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
             self._gpu = GpuImageDecoder(self.args, self.given("hw_decoder_load"), workspace.num_threads)
         self.describe(workspace)
         if self.decodes_whole and not workspace.failures:
-            workspace.begun = self._gpu.begin_jpegs(workspace.state.files, workspace.decoding)
+            workspace.begun = self._gpu.begin_jpegs(workspace.state.files, workspace.start, workspace.decoding)
             if workspace.begun is not None:
                 workspace.samples = PlannedSamples(self, workspace)
                 return
         (shapes,) = self.infer_samples(workspace, 1)
-        from penstock.kernels.codecs.image_codec_gpu import Jobs
+        from penstock.kernels.codecs.image_jobs import Jobs
 
         jobs, indices = Jobs(), workspace.live_indices
         if indices:
@@ -394,7 +398,7 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
                 [shapes[index] for index in indices],
                 [infos[index] for index in indices] if infos and windows is None else (),
             )
-        workspace.begun = self._gpu.begin(jobs)
+        workspace.begun = self._gpu.begin(jobs, workspace.start)
 
     def is_ready(self, workspace: Workspace) -> bool:
         return bool(workspace.begun.is_ready)
@@ -403,13 +407,13 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
         if workspace.begun is None:
             self.begin(workspace)
         spec, begun = self._output, workspace.begun
+        from penstock.kernels.codecs.image_codec_gpu import as_array
+        from penstock.kernels.cuda.launch import Located, Places
+
         decoded = self._gpu.finish(begun, workspace.parallel, workspace.decoding)
-        if decoded is begun.places and len(decoded) == workspace.batch_size:
+        if isinstance(decoded, Places) and len(decoded) == workspace.batch_size:
             workspace.outputs = [TensorListGPU.of_located(decoded, spec.layout, spec.dtype, 3)]
             return
-        from penstock.kernels.codecs.image_codec_gpu import as_array
-        from penstock.kernels.cuda.launch import Located
-
         images: list[Any] = [None] * workspace.batch_size
         for index, image in zip(workspace.live_indices, decoded):
             if isinstance(image, Exception):

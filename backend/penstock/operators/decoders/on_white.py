@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -10,8 +10,7 @@ import numpy as np
 
 from penstock.data_types import RGB, UINT8, dtype_name
 from penstock.errors import PenstockError
-from penstock.kernels.codecs.image_codec import decode_to_coefficients
-from penstock.kernels.codecs.jpeg_baseline import coefficients_of
+from penstock.kernels.codecs.image_description import UPRIGHT, ImageHeader
 from penstock.kernels.codecs.transparency import asks_pillow, decode_on_white
 from penstock.kernels.windows import Region
 from penstock.operators.decoders._examples import encoded_images
@@ -29,9 +28,13 @@ from penstock.schema.example_data import Example, photo_files
 from penstock.schema.workspace import Started
 
 if TYPE_CHECKING:
-    from penstock.kernels.cuda.launch import Located
+    from penstock.kernels.codecs.jpeg_gpu import JpegBatch, JpegDecoder
     from penstock.kernels.cuda.streaming import StreamedBatch, Streaming
     from penstock.tensors import TensorListGPU
+    from penstock.tensors.streams import Stream
+
+
+_COLOURS = 3
 
 
 @register_operator
@@ -42,8 +45,8 @@ class OnWhite(ImageDecoder):
     operator follows, show such images as a browser does on a white page. CMYK, and colours of 16 bits, become RGB as Pillow
     converts them.
 
-    On the device ``mixed``, pixels are the same. The CPU decodes, and each image is copied to the GPU while others are decoded.
-    Of most JPEGs (baseline, 4:2:0, upright), it reads the coefficients, and the GPU makes the pixels.
+    On the device ``mixed``, pixels are the same. The GPU decodes most JPEGs (baseline, upright); the CPU decodes what is left, and
+    each image is copied to the GPU while others are decoded.
 
     >>> images = fn.decoders.on_white(files)  # doctest: +SKIP
     """
@@ -89,56 +92,60 @@ class OnWhite(ImageDecoder):
     # -- device "mixed" ----------------------------------------------------------------------------------------
 
     _through: Streaming | None = None
+    _jpegs: JpegDecoder | None = None
 
     @property
     def is_cheap_on_host(self) -> bool:
         return False
 
     def begin(self, workspace: Workspace[Encoded]) -> None:
+        from penstock.kernels.codecs.jpeg_gpu import JpegDecoder
         from penstock.kernels.cuda.streaming import StreamedBatch, Streaming
 
-        if self._through is None:
+        if self._through is None or self._jpegs is None:
             self._through = Streaming()
+            self._jpegs = JpegDecoder(_COLOURS, reverse=False, smooth=True, threads=workspace.num_threads)
         (spec,) = self.describe(workspace)
         (shapes,) = self.infer_samples(workspace, 1)
-        rooms = [2 * coefficients_of(*shape[:2]) for shape in shapes]
-        batch = StreamedBatch(self._through, shapes, spec.dtype, spec.layout, rooms)
-        samples, begun = list(workspace.samples), _Begun(batch)
+        batch = StreamedBatch(self._through, shapes, spec.dtype, spec.layout)
+        begun = workspace.begun = _Begun(batch, [*workspace.samples], self.decode_into)
+        self._begin_jpegs(workspace, begun, self._jpegs, self._through.stream)
+        begun.begin_others(workspace.start)
 
-        def task(index: int) -> None:
-            sample = samples[index]
-            if sample is None:
-                return
-            try:
-                coefficients = batch.room(index).view(np.int16)[: rooms[index] // 2]
-                quantizers = self._read_coefficients(sample, coefficients)
-                if quantizers is not None:
-                    begun.unfinished[index] = batch.send_other(coefficients, index), quantizers
-                    return
-                self.decode_into(sample, batch.host(index))
-                batch.send(index)
-            except Exception as error:
-                begun.errors[index] = error
+    def _begin_jpegs(self, workspace: Workspace[Encoded], begun: _Begun, decoder: JpegDecoder, stream: Stream) -> None:
+        """Begins to decode on the GPU what it takes, all of which is upright."""
+        if self.args["use_fast_idct"]:
+            return
+        headers = {sample.index: sample.plan.header for sample in begun.samples if sample is not None}
+        wanted = [index for index, header in headers.items() if self._may_be_decoded_there(header)]
+        files = workspace.state.files.take(wanted)
+        if not wanted:
+            return
+        sizes = np.array([headers[index][1:3] for index in wanted], np.int64)
+        scans = decoder.read(files, sizes, workspace.start)
+        rows = np.flatnonzero(scans.taken)
+        begun.taken = [wanted[row] for row in rows.tolist()]
+        if begun.taken:
+            windows = np.concatenate([np.zeros_like(sizes), sizes], 1)[rows]
+            targets = begun.batch.addresses[begun.taken]
+            begun.jpegs = decoder.begin(scans, files, windows, targets, stream, workspace.start)
 
-        begun.started = workspace.start(task, len(samples), [math.prod(shape) for shape in shapes])
-        workspace.begun = begun
-
-    def _read_coefficients(self, sample: Sample[Encoded, DecodePlan], output: np.ndarray) -> np.ndarray | None:
-        header = sample.plan.header
-        if asks_pillow(header) or self.args["use_fast_idct"]:
-            return None
-        return decode_to_coefficients(encoded_bytes(sample), header, output)
+    def _may_be_decoded_there(self, header: ImageHeader) -> bool:
+        return (
+            header.format == "jpeg"
+            and not asks_pillow(header)
+            and not header.isolated
+            and header.placed(self.args["adjust_orientation"]) == UPRIGHT
+        )
 
     def is_ready(self, workspace: Workspace) -> bool:
-        return bool(workspace.begun.started.is_done())
+        return bool(workspace.begun.is_done)
 
     def _run_on_gpu(self, workspace: Workspace[Encoded]) -> None:
         if workspace.begun is None:
             self.begin(workspace)
         begun: _Begun = workspace.begun
-        assert begun.started is not None
-        begun.started.wait()
-        workspace.outputs = [begun.finish()]
+        workspace.outputs = [begun.finish(workspace.parallel)]
         for index in sorted(begun.errors):
             workspace.fail(index, begun.errors[index])
 
@@ -149,25 +156,55 @@ class _Begun:
 
     Attributes:
         batch: where its images go.
-        unfinished: coefficients and quantizers of the images that the GPU finishes, by their positions.
+        samples: of the batch; None where there is nothing to decode.
+        decode: decodes the image of a sample on the CPU.
+        taken: the positions of the images that the GPU decodes.
+        jpegs: those.
         errors: of images that failed, by their positions.
-        started: the work on it.
+        started: the work on the others.
     """
 
     batch: StreamedBatch
-    unfinished: dict[int, tuple[Located, np.ndarray]] = field(default_factory=dict)
+    samples: Sequence[Sample[Encoded, DecodePlan] | None]
+    decode: Callable[[Sample[Encoded, DecodePlan], np.ndarray], None]
+    taken: Sequence[int] = ()
+    jpegs: JpegBatch | None = None
     errors: dict[int, Exception] = field(default_factory=dict)
     started: Started | None = None
 
-    def finish(self) -> TensorListGPU:
-        """The images, when all the work was done."""
-        from penstock.kernels.cuda.jpeg_pixels import Coefficients, make_pixels
-        from penstock.kernels.cuda.launch import Located
+    def begin_others(self, start: Callable[..., Started]) -> None:
+        """Begins to decode on the CPU what the GPU was not given."""
+        given = set(self.taken)
+        others = [index for index in range(len(self.samples)) if index not in given]
+        self.started = start(*self._work_on_cpu(others))
 
-        images = self.batch.finish()
-        places, jobs = images.pointers().tolist(), []
-        for index, (source, quantizers) in sorted(self.unfinished.items()):
-            target = Located(places[index], images.shapes[index], np.dtype(np.uint8), images.elements)
-            jobs.append(Coefficients(source, target, quantizers))
-        make_pixels(jobs)
-        return images
+    def _work_on_cpu(self, indices: Sequence[int]) -> tuple[Callable[[int], None], int, list[int]]:
+        """What decodes images on the CPU: a function of a number, how many numbers, and what each costs."""
+        self.batch.make_on_host(indices)
+
+        def task(place: int) -> None:
+            index = indices[place]
+            sample = self.samples[index]
+            if sample is None:
+                return
+            try:
+                self.decode(sample, self.batch.host(index))
+                self.batch.send(index)
+            except Exception as error:
+                self.errors[index] = error
+
+        return task, len(indices), [self.batch.host(index).size for index in indices]
+
+    @property
+    def is_done(self) -> bool:
+        """Whether :meth:`finish` would not wait."""
+        return self.started is not None and self.started.is_done() and (self.jpegs is None or self.jpegs.is_done)
+
+    def finish(self, parallel: Callable[..., None]) -> TensorListGPU:
+        """The images; those that the GPU was given and did not decode, the CPU decodes now."""
+        if self.started is not None:
+            self.started.wait()
+        if self.jpegs is not None:
+            decoded = self.jpegs.wait()
+            parallel(*self._work_on_cpu([index for index, is_one in zip(self.taken, decoded) if not is_one]))
+        return self.batch.finish()

@@ -14,6 +14,8 @@ A subsequence is what one thread begins to decode (:mod:`penstock.kernels.cuda.j
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -90,18 +92,35 @@ class JpegScans(NamedTuple):
     places: np.ndarray
     subsequences: np.ndarray
 
+    def take(self, rows: np.ndarray | slice) -> JpegScans:
+        """Some of the images; their data stay where they are."""
+        places = np.arange(len(self.taken))[rows]
+        begins = self.begins[np.append(places, len(self.taken))]
+        return JpegScans(*(begins if name == "begins" else column[rows] for name, column in self._asdict().items()))
+
     @property
     def size(self) -> int:
         """How many bytes of pinned memory are needed."""
         return int(self.begins[-1])
 
 
-def read_scans(places: np.ndarray, sizes: np.ndarray) -> JpegScans:
+def _in_order(task: Callable[[int], None], count: int) -> None:
+    for number in range(count):
+        task(number)
+
+
+# Files that are worth another thread.
+_WORTH_SHARING = 16
+_local = threading.local()
+
+
+def read_scans(places: np.ndarray, sizes: np.ndarray, parallel: Callable[..., None] = _in_order) -> JpegScans:
     """Reads what precedes the scans of files, and finds out which ones are taken.
 
     Args:
         places: the files' addresses; int64.
         sizes: in bytes; int64.
+        parallel: runs a function of a number, for each below a number, on several threads.
     """
     count = len(places)
     scans = JpegScans(
@@ -120,18 +139,30 @@ def read_scans(places: np.ndarray, sizes: np.ndarray) -> JpegScans:
         places=np.zeros((count, 2), np.int64),
         subsequences=np.zeros(count, np.int64),
     )
-    _read_scans(places, sizes, memory_for_segments(), scans)
+    shares = max(count // _WORTH_SHARING, 1)
+    bounds = [count * share // shares for share in range(shares + 1)]
+
+    def task(share: int) -> None:
+        if not hasattr(_local, "segments"):
+            _local.segments = memory_for_segments()
+        _read_scans(places, sizes, bounds[share], bounds[share + 1], _local.segments, scans)
+
+    parallel(task, shares)
+    np.cumsum(scans.begins, out=scans.begins)
     return scans
 
 
 @kernel
-def _read_scans(places: np.ndarray, sizes: np.ndarray, segments: Segments, scans: JpegScans) -> None:
-    for index in range(len(places)):
+def _read_scans(
+    places: np.ndarray, sizes: np.ndarray, first: int, last: int, segments: Segments, scans: JpegScans
+) -> None:
+    """Reads some of the files, and leaves the size of each one's part of the pinned memory where the next begins."""
+    for index in range(first, last):
         size = 0
         if 4 < sizes[index] < _LARGEST and read_segments(carray(bytes_from(places[index]), (sizes[index],)), segments):
             size = _describe(segments, sizes[index], scans, index)
         scans.taken[index] = size != 0
-        scans.begins[index + 1] = scans.begins[index] + size
+        scans.begins[index + 1] = size
 
 
 @inner

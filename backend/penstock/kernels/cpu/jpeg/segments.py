@@ -51,7 +51,7 @@ class Segments(NamedTuple):
 
 
 HEIGHT, WIDTH, INTERVAL, START, COMPONENTS, JFIF, ADOBE = range(7)
-_NUMBER, ACROSS, DOWN, _QUANTIZER = range(4)
+NUMBER, ACROSS, DOWN, _QUANTIZER = range(4)
 LENGTHS = 16
 CODES = LENGTHS + MAX_CODES
 """The size of the codes of a table, in bytes; unused ones are 0."""
@@ -147,7 +147,7 @@ def _read_frame(body: np.ndarray, segments: Segments) -> bool:
         across, down = np.int64(body[7 + 3 * c] >> 4), np.int64(body[7 + 3 * c] & 15)
         if min(across, down) < 1 or max(across, down) > _LARGEST_FACTOR or body[8 + 3 * c] >= _TABLES_OF_A_CLASS:
             return False
-        components[c, _NUMBER], components[c, _QUANTIZER] = body[6 + 3 * c], body[8 + 3 * c]
+        components[c, NUMBER], components[c, _QUANTIZER] = body[6 + 3 * c], body[8 + 3 * c]
         components[c, ACROSS], components[c, DOWN] = across, down
     return True
 
@@ -201,7 +201,7 @@ def _read_scan(body: np.ndarray, segments: Segments) -> bool:
         return False
     for c in range(count):
         dc, ac, quantizer = np.int64(body[2 + 2 * c] >> 4), np.int64(body[2 + 2 * c] & 15), components[c, _QUANTIZER]
-        if body[1 + 2 * c] != components[c, _NUMBER] or max(dc, ac) >= _TABLES_OF_A_CLASS:
+        if body[1 + 2 * c] != components[c, NUMBER] or max(dc, ac) >= _TABLES_OF_A_CLASS:
             return False
         dc, ac = _TABLES_OF_A_CLASS + dc, 2 * _TABLES_OF_A_CLASS + ac
         if not (known[quantizer] and known[dc] and known[ac]):
@@ -247,7 +247,7 @@ def find_sampling(segments: Segments, channels: int) -> tuple[int, int]:
     if not numbers[JFIF]:
         ycbcr = numbers[ADOBE] == 1
         if numbers[ADOBE] < 0:
-            ycbcr = components[0, _NUMBER] == 1 and components[1, _NUMBER] == 2 and components[2, _NUMBER] == 3
+            ycbcr = components[0, NUMBER] == 1 and components[1, NUMBER] == 2 and components[2, NUMBER] == 3
         if not ycbcr:
             return 0, 0
     across, down = components[0, ACROSS], components[0, DOWN]

@@ -1,10 +1,12 @@
-"""The coefficients of a baseline JPEG, for a GPU to make pixels of."""
+"""The coefficients of JPEGs with halved chroma, read by the CPU's kernels: as :mod:`jpeg_reading` does, but faster."""
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit, types
 
+from penstock.kernels.codecs import jpeg_baseline
+from penstock.kernels.codecs.image_header import read_header
 from penstock.kernels.cpu.jpeg.entropy import FULL, KEPT, decode_block
 from penstock.kernels.cpu.jpeg.scan import (
     BITS,
@@ -21,35 +23,37 @@ from penstock.kernels.cpu.jpeg.scan import (
 from penstock.kernels.cpu.options import OPTIONS, inner, kernel
 from penstock.kernels.cpu.simd import at, pointer
 from penstock.kernels.cpu.simd_integers import put
+from penstock.kernels.cuda.jpeg_codes import SAFE_SUM
 
-BLOCKS = 6
-"""Blocks of a unit whose chroma is halved in both directions: four of luma, then one of each chroma."""
-SLACK = 64
-"""Elements after the last block, which receive what is invalid."""
-_LUMAS = 4
-# Where the numbers of a column of coefficients, without their signs, have no greater sum than this, the first pass of the
-# transform, whose factors are up to 1.39 of 2 bits more, stays within the 15 bits in which all decoders agree.
-SAFE_SUM = 2900
+_BLOCKS, _LUMAS = 6, 4
+# Elements after the last block, which receive what is invalid.
+_SLACK = 64
 # As a number of 32 bits holds the sum of 64 such.
 _LARGE = np.int32(1 << 20)
 
 
-@kernel
-def read_coefficients(scan: Scan, memory: Memory, coefficients: np.ndarray) -> bool:
-    """Reads all coefficients; returns False for damaged data, and where decoders may differ about the pixels.
+def read_coefficients(file: np.ndarray) -> np.ndarray | None:
+    """Blocks of 64, unit by unit; None for damaged data, and where decoders may differ about the pixels."""
+    header = read_header(file)
+    scan = jpeg_baseline._read_scan(file, header, 3)
+    if scan is None or (scan.across, scan.down) != (2, 2):
+        return None
+    blocks = -(-header.height // 16) * -(-header.width // 16) * _BLOCKS
+    coefficients = np.empty(blocks * FULL + _SLACK, np.int16)
+    if not _read(scan, jpeg_baseline._strips(header.width), coefficients):
+        return None
+    return coefficients[:-_SLACK].reshape(-1, FULL)
 
-    Args:
-        scan: of an image whose chroma is halved in both directions.
-        memory: of any width.
-        coefficients: receives blocks of 64, row by row, unit by unit; int16 of shape (units * BLOCKS * 64 + SLACK,).
-    """
+
+@kernel
+def _read(scan: Scan, memory: Memory, coefficients: np.ndarray) -> bool:
     begin_reading(scan, memory)
     across, down = -(-scan.width // 16), -(-scan.height // 16)
-    per_row = across * BLOCKS * FULL
+    per_row = across * _BLOCKS * FULL
     for row in range(down):
-        own = coefficients[row * per_row : (row + 1) * per_row + SLACK]
+        own = coefficients[row * per_row : (row + 1) * per_row + _SLACK]
         own[:] = 0
-        if not _read_units(scan, memory, across, own) or not _is_safe(own, across * BLOCKS, scan.quantizers):
+        if not _read_units(scan, memory, across, own) or not _is_safe(own, across * _BLOCKS, scan.quantizers):
             return False
     return at_end(scan, memory)
 
@@ -64,10 +68,10 @@ def _read_units(scan: Scan, memory: Memory, count: int, coefficients: np.ndarray
             return False
         place, bits, left = at(reader, PLACE), at(reader, BITS), at(reader, COUNT)
         invalid = np.uint64(0)
-        for i in range(BLOCKS):
+        for i in range(_BLOCKS):
             c = max(i - _LUMAS + 1, 0)
             # What is invalid is put where the next block begins, before that is read.
-            start = np.uint64((unit * BLOCKS + i) * FULL)
+            start = np.uint64((unit * _BLOCKS + i) * FULL)
             dc, ac = np.uint64(at(dc_tables, c)), np.uint64(at(ac_tables, c))
             place, bits, left, value, reached = decode_block(
                 data, place, bits, left, tables, dc, ac, at(predicted, c), target, start, order
@@ -84,7 +88,7 @@ def _read_units(scan: Scan, memory: Memory, count: int, coefficients: np.ndarray
 def _is_safe(coefficients: np.ndarray, blocks: int, quantizers: np.ndarray) -> bool:
     values, factors = pointer(coefficients), pointer(quantizers)
     for number in range(blocks):
-        start, own = number * FULL, max(number % BLOCKS - _LUMAS + 1, 0) * FULL
+        start, own = number * FULL, max(number % _BLOCKS - _LUMAS + 1, 0) * FULL
         # Of all columns together, which is quicker, and mostly enough.
         if _sum_of_sizes(values, start, factors, own, 1, FULL) > SAFE_SUM:
             for column in range(8):

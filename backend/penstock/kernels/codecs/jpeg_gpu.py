@@ -1,0 +1,265 @@
+"""Decodes batches of baseline JPEGs on the GPU's own processors, to the pixels of libjpeg-turbo.
+
+Threads gather the coded data in pinned memory, from where they are copied at once; kernels read the codes and make the pixels, of
+some of the images at a time, so that the coefficients take little memory. What is damaged, and what decoders may differ about,
+comes back as not decoded.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from penstock.kernels.codecs.image_description import EncodedFiles
+from penstock.kernels.cuda.launch import Located, Pinned, Staging, size_class, staging
+from penstock.tensors.cuda import require_cupy
+from penstock.tensors.tensor import copy_device_to
+
+if TYPE_CHECKING:
+    from penstock.kernels.cpu.jpeg.batches import JpegScans
+    from penstock.tensors.streams import Stream
+
+# Bytes of a block.
+_COEFFICIENTS, _SAMPLES = 128, 64
+# Bytes of both that are in memory at a time: those of 32 photographs keep a large GPU busy.
+_AT_ONCE = 168 << 20
+_ALIGNMENT = 256
+# Bytes of files that are worth another thread.
+_WORTH_SHARING = 1 << 20
+
+
+class JpegDecoder:
+    """The decoder of one operator, on CuPy's current device.
+
+    Args:
+        channels: of the pixels; with one, they are luma.
+        reverse: in BGR order.
+        smooth: chroma is smoothed, as libjpeg-turbo does unless it is told otherwise.
+        threads: that may gather at a time.
+    """
+
+    def __init__(self, channels: int, reverse: bool, smooth: bool, threads: int) -> None:
+        self.device = require_cupy().cuda.Device()
+        self.channels, self.reverse, self.smooth, self.threads = channels, reverse, smooth, threads
+        self._last: weakref.ref[JpegBatch] | None = None
+
+    def read(self, files: EncodedFiles, sizes: np.ndarray, start: Callable[..., Work]) -> JpegScans:
+        """What is known of files before they are decoded, above all whether they are taken.
+
+        Args:
+            sizes: heights and widths as their headers say.
+            start: runs a function over indices on several threads, without waiting for it.
+        """
+        from penstock.kernels.cpu.jpeg.batches import read_scans
+        from penstock.kernels.cuda.jpeg_pixels import choose_images
+
+        scans = read_scans(files.places, files.sizes, lambda task, count: start(task, count).wait())
+        choose_images(scans, np.ascontiguousarray(sizes))
+        return scans
+
+    def begin(
+        self,
+        scans: JpegScans,
+        files: EncodedFiles,
+        windows: np.ndarray,
+        targets: np.ndarray,
+        stream: Stream,
+        start: Callable[..., Work],
+    ) -> JpegBatch:
+        """Begins to decode those of a batch that are taken.
+
+        Threads gather the data of a large batch, and its kernels are launched when the next one is begun, or when it is waited
+        for. So nobody waits for what is gathered, and the interpreter launches from one thread.
+
+        Args:
+            scans: of the files.
+            files: the batch.
+            windows: top, left, height and width of what is decoded of each image that is taken, as stored.
+            targets: the addresses of their pixels, whose memory is taken in the order of ``stream``.
+            stream: in whose order to decode.
+            start: runs a function over indices on several threads, without waiting for it.
+        """
+        before = None if self._last is None else self._last()
+        if before is not None:
+            before.launch()
+        if not scans.taken.all():
+            rows = np.flatnonzero(scans.taken)
+            scans, files = scans.take(rows), files.take(rows.tolist())
+        batch = JpegBatch(self, scans, files, windows, targets, stream, start)
+        self._last = weakref.ref(batch)
+        return batch
+
+
+class Work(Protocol):
+    """What other threads do."""
+
+    def is_done(self) -> bool:
+        """Whether there is nothing to wait for."""
+
+    def wait(self) -> None:
+        """Does what nobody has begun, and waits for the rest."""
+
+
+class JpegBatch:
+    """A batch on its way, of images that are taken; the arguments are those of :meth:`JpegDecoder.begin`.
+
+    Attributes:
+        stream: in whose order it is decoded.
+        is_launched: its kernels were launched.
+    """
+
+    def __init__(
+        self,
+        decoder: JpegDecoder,
+        scans: JpegScans,
+        files: EncodedFiles,
+        windows: np.ndarray,
+        targets: np.ndarray,
+        stream: Stream,
+        start: Callable[..., Work],
+    ) -> None:
+        from penstock.kernels.cuda.jpeg_codes import NOT_TAKEN
+
+        self._decoder, self._scans, self.stream = decoder, scans, stream
+        self._windows, self._targets = windows, targets
+        # In front of the data lie two numbers for each image: its state, and for its part which turn is the next.
+        count = len(files)
+        self._begin = -(-2 * _NUMBER * count // _ALIGNMENT) * _ALIGNMENT
+        held = staging()
+        self._pinned = held.take(self._begin + scans.size)
+        # Written when the GPU is done: the memory is another's only then.
+        self._gathering: list[Work] = []
+        self._return = weakref.finalize(self, _give_back, decoder.device, stream, held, self._pinned, self._gathering)
+        self._return.atexit = False
+        self._states, turns = self._pinned.bytes[: 2 * _NUMBER * count].view(np.int32).reshape(2, count)
+        self._states[:], turns[:] = NOT_TAKEN, 0
+        self._done = require_cupy().cuda.Event(disable_timing=True)
+        self.is_launched = False
+        self._error: Exception | None = None
+        self._gather(files, start)
+        if not self._gathering:
+            self.launch()
+
+    def _gather(self, files: EncodedFiles, start: Callable[..., Work]) -> None:
+        """Copies the coded data to pinned memory, several shares at a time; a single one is copied at once."""
+        from penstock.kernels.cpu.jpeg.batches import gather
+
+        ends = np.cumsum(files.sizes)
+        shares = int(np.clip(ends[-1] // _WORTH_SHARING, 1, self._decoder.threads))
+        bounds = [0, *np.searchsorted(ends, ends[-1] / shares * np.arange(1, shares)).tolist(), len(ends)]
+        # Not itself: nobody else may keep a batch that is dropped.
+        scans, data = self._scans, self._pinned.bytes[self._begin :]
+
+        def task(share: int) -> None:
+            gather(scans, files.places, files.sizes, data, bounds[share], bounds[share + 1])
+
+        if shares == 1:
+            task(0)
+        else:
+            self._gathering.append(start(task, shares))
+
+    def launch(self) -> None:
+        """Launches the kernels, unless that was done; an error is raised where the batch is waited for."""
+        if self.is_launched:
+            return
+        self.is_launched = True
+        try:
+            for work in self._gathering:
+                work.wait()
+            with self.stream:
+                self._launch(self._pinned)
+                self.stream.record(self._done)
+        except Exception as error:
+            self._error = error
+
+    def _launch(self, pinned: Pinned) -> None:
+        from penstock.kernels.cuda.jpeg_codes import expected_intervals
+
+        size = self._begin + self._scans.size
+        try:
+            memory = require_cupy().empty(size_class(size), np.uint8)
+        except MemoryError:
+            return
+        self._states[:] = expected_intervals(self._scans)
+        memory.data.copy_from_host_async(pinned.address, size, self.stream)
+        self._decode_parts(memory.data.ptr, 0, len(self._targets))
+        copy_device_to(memory[: self._states.nbytes], pinned.address, self.stream, non_blocking=True)
+
+    def _decode_parts(self, given: int, first: int, last: int) -> None:
+        """Decodes some of the images, as many together as there is memory for; those without any stay undecoded.
+
+        Args:
+            given: the address of what was copied.
+        """
+        ends = np.cumsum(self._scans.blocks[first:last] * (_COEFFICIENTS + _SAMPLES))
+        shares = -(-int(ends[-1]) // _AT_ONCE)
+        bounds = first + np.searchsorted(ends, ends[-1] / shares * np.arange(1, shares), "right")
+        parts = [*zip([first, *bounds.tolist()], [*bounds.tolist(), last])]
+        room = max(int(self._scans.blocks[begin:end].sum()) for begin, end in parts) * (_COEFFICIENTS + _SAMPLES)
+        try:
+            scratch = require_cupy().empty(size_class(room), np.uint8)
+        except MemoryError:
+            middle = (first + last) // 2
+            if middle > first:
+                self._decode_parts(given, first, middle)
+                self._decode_parts(given, middle, last)
+            return
+        for begin, end in parts:
+            if begin < end:
+                self._decode(given, begin, end, scratch.data.ptr)
+
+    def _decode(self, given: int, first: int, last: int, scratch: int) -> None:
+        """Decodes some of the images together; in ``scratch``, samples follow coefficients."""
+        from penstock.kernels.cpu.jpeg.segments import ACROSS, DOWN, HEIGHT, WIDTH
+        from penstock.kernels.cuda.jpeg_codes import reading
+        from penstock.kernels.cuda.jpeg_pixels import Coefficients, make_pixels
+
+        decoder, count, part = self._decoder, len(self._targets), slice(first, last)
+        scans = self._scans if last - first == count else self._scans.take(part)
+        ends = np.cumsum(scans.blocks * _COEFFICIENTS)
+        states, turn, data = (
+            Located(given + offset, (), _STATE) for offset in (_NUMBER * first, _NUMBER * (count + first), self._begin)
+        )
+        images = Coefficients(
+            scratch + ends - scans.blocks * _COEFFICIENTS,
+            self._targets[part],
+            np.ascontiguousarray(scans.numbers[:, HEIGHT : WIDTH + 1]),
+            self._windows[part],
+            np.ascontiguousarray(scans.components[:, :, ACROSS : DOWN + 1]),
+            scans.factors.reshape(last - first, -1, 64),
+        )
+        codes = reading(scans, data, images.sources, states, turn)
+        samples = scratch + int(ends[-1])
+        make_pixels(images, samples, decoder.channels, decoder.reverse, decoder.smooth, [codes])
+
+    @property
+    def is_done(self) -> bool:
+        """Whether :meth:`wait` would not wait."""
+        return self.is_launched and bool(self._done.done)
+
+    def wait(self) -> list[bool]:
+        """Waits for the batch; for each image that was taken, whether it is decoded."""
+        self.launch()
+        if self._error is not None:
+            raise self._error
+        self._done.synchronize()
+        decoded: list[bool] = (self._states == 0).tolist()
+        self._return()
+        return decoded
+
+
+_STATE = np.dtype(np.int32)
+_NUMBER = _STATE.itemsize
+
+
+def _give_back(
+    device: AbstractContextManager[object], stream: Stream, memory: Staging, pinned: Pinned, gathering: list[Work]
+) -> None:
+    # Memory that is still written to, for a batch that nobody wants, is left to the garbage collector.
+    if all(work.is_done() for work in gathering):
+        with device:
+            memory.give_back(pinned, stream)

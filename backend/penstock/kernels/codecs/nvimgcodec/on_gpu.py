@@ -1,0 +1,114 @@
+"""nvImageCodec's decoders on a GPU: on threads of their own, in turn, and by its Python API.
+
+Source: nvImageCodec's Python API, version 0.9 (``Decoder``, ``DecodeParams``, ``CodeStream.get_sub_code_stream``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from penstock.data_types import DALIImageType
+from penstock.kernels.codecs.image_codec import decode_parameters, nvimgcodec_region
+from penstock.kernels.codecs.libraries import nvimgcodec
+from penstock.kernels.codecs.nvimgcodec.decoder import BatchDecoder
+from penstock.kernels.codecs.nvimgcodec.library import Backend, Policy, Share
+from penstock.kernels.codecs.turns import TURNS, TurnTaking
+from penstock.kernels.windows import Region
+from penstock.tensors.streams import Event, Stream, borrowed_streams
+
+
+class Turns:
+    """nvImageCodec's decoders, each on a thread of its own, that take the batches in turn where these are small.
+
+    Unless the user wants a part of each batch decoded elsewhere, the JPEG engine has all that it takes: so the same image gives
+    the same pixels, whatever it is batched with.
+
+    Args:
+        load: the part of each batch that the engine is to have; None: all.
+
+    Attributes:
+        streams: on which each decodes: on one, it would wait for the other, and what is done with a batch for the next one's
+            decoding.
+    """
+
+    def __init__(self, cupy: ModuleType, num_threads: int, load: float | None, options: str) -> None:
+        rest = [Share(Backend.GPU_ONLY), Share(Backend.HYBRID)]
+        self._shares: tuple[list[Share], list[Share]] = rest, []
+        if load is None or load >= 1:
+            self._shares = [Share(Backend.ENGINE)], rest
+        elif load > 0:
+            # A fixed share would be one of the first batch's size, and hold for larger ones, too.
+            self._shares = [Share(Backend.ENGINE, load, Policy.ADAPTIVE), *rest], []
+        device = cupy.cuda.Device().id
+        self._settings = device, num_threads, options
+        self.streams = borrowed_streams(self, TURNS)
+        self._events: list[Event] = [cupy.cuda.Event(disable_timing=True) for _ in range(TURNS)]
+        self._decoders: list[BatchDecoder | None] = [None] * TURNS
+        self._turns = TurnTaking()
+
+    @property
+    def idle(self) -> int:
+        """As in :class:`TurnTaking`."""
+        return self._turns.idle
+
+    def next(self, count: int, pixels: int) -> tuple[BatchDecoder, Stream, Event]:
+        """The decoder for ``count`` images of so many pixels together, its stream, and its event."""
+        turn = self._turns.next(count, pixels)
+        decoder = self._decoders[turn]
+        if decoder is None:
+            device, threads, options = self._settings
+            decoder = self._decoders[turn] = BatchDecoder(device, threads, *self._shares, options)
+        return decoder, self.streams[turn], self._events[turn]
+
+
+class PythonApi:
+    """nvImageCodec's decoder for what the C API is not asked for, made when it is needed."""
+
+    def __init__(self, device: int, num_threads: int, options: str) -> None:
+        self._settings = device, num_threads, options
+        self._decoder: Any = None
+
+    def decode(
+        self, images: Sequence[tuple[np.ndarray, Region | None]], output_type: DALIImageType, stream: int
+    ) -> list[Any]:
+        """The library's images, as they are stored, of regions of encoded ones; None for those that it does not take."""
+        codec = nvimgcodec()
+        if codec is None or not images:
+            return [None] * len(images)
+        if self._decoder is None:
+            self._decoder = self._made(codec)
+        streams = [codec.CodeStream(encoded) for encoded, _ in images]
+        parts = [
+            stream if region is None else stream.get_sub_code_stream(region=nvimgcodec_region(region))
+            for stream, (_, region) in zip(streams, images)
+        ]
+        decoded: list[Any] = self._decoder.decode(parts, params=decode_parameters(output_type), cuda_stream=stream)
+        return decoded
+
+    def _made(self, codec: Any) -> Any:
+        device, num_threads, options = self._settings
+        kinds = (codec.BackendKind.HW_GPU_ONLY, codec.BackendKind.GPU_ONLY, codec.BackendKind.HYBRID_CPU_GPU)
+        backends = [codec.Backend(kind) for kind in kinds]
+        return codec.Decoder(device_id=device, max_num_cpu_threads=num_threads, backends=backends, options=options)
+
+
+def options_of(arguments: dict[str, Any]) -> str:
+    """The decoders' options, in the library's syntax, of the arguments of an operator."""
+    fancy = int(arguments["jpeg_fancy_upsampling"])
+    options = [
+        f":fancy_upsampling={fancy}",
+        f"nvjpeg_cuda_decoder:hybrid_huffman_threshold={arguments['hybrid_huffman_threshold']}",
+        f"nvjpeg_cuda_decoder:device_memory_padding={arguments['device_memory_padding']}",
+        f"nvjpeg_cuda_decoder:host_memory_padding={arguments['host_memory_padding']}",
+        f"nvjpeg2k_cuda_decoder:device_memory_padding={arguments['device_memory_padding_jpeg2k']}",
+        f"nvjpeg2k_cuda_decoder:host_memory_padding={arguments['host_memory_padding_jpeg2k']}",
+    ]
+    for side in ("height", "width"):
+        hint = arguments[f"preallocate_{side}_hint"]
+        if hint:
+            options.append(f"nvjpeg_hw_decoder:preallocate_{side}_hint={hint}")
+    return " ".join(options)

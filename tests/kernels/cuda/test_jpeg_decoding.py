@@ -1,0 +1,287 @@
+"""Batches of JPEGs decoded by the GPU's own processors: in parts, on several threads, with damage and without memory."""
+
+from __future__ import annotations
+
+import gc
+import io
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import cupy_like as xp
+import numpy as np
+import pytest
+import simplejpeg
+from jpeg_writing import blocks_of, grid_of, write_jpeg
+from PIL import Image
+
+from penstock import fn, pipeline_def, types
+from penstock.kernels.codecs import jpeg_gpu
+from penstock.kernels.codecs.image_description import EncodedFiles
+from penstock.kernels.codecs.jpeg_gpu import JpegDecoder
+from penstock.kernels.cuda import jpeg_pixels
+from penstock.kernels.cuda.launch import staging
+from penstock.runtime.workers import WorkerPool
+
+RNG = np.random.default_rng(5)
+ALONE = WorkerPool(1).start
+
+
+def noise(height: int, width: int) -> np.ndarray:
+    return RNG.integers(0, 256, (height, width, 3), np.uint8)
+
+
+def encoded(pixels: np.ndarray, **settings: Any) -> np.ndarray:
+    held = io.BytesIO()
+    Image.fromarray(pixels).save(held, "JPEG", **settings)
+    return np.frombuffer(held.getvalue(), np.uint8)
+
+
+def by_pillow(file: np.ndarray, mode: str = "RGB") -> np.ndarray:
+    return np.asarray(Image.open(io.BytesIO(file.tobytes())).convert(mode))
+
+
+def size_of(file: np.ndarray) -> tuple[int, int]:
+    width, height = Image.open(io.BytesIO(file.tobytes())).size
+    return height, width
+
+
+def decoder(channels: int = 3, reverse: bool = False, smooth: bool = True, threads: int = 1) -> JpegDecoder:
+    return JpegDecoder(channels, reverse, smooth, threads)
+
+
+class Decoded:
+    """A batch that is begun.
+
+    Attributes:
+        taken: whether each image is.
+    """
+
+    def __init__(
+        self,
+        files: Sequence[np.ndarray],
+        own: JpegDecoder,
+        windows: Any = None,
+        start: Callable[..., Any] = ALONE,
+    ) -> None:
+        given = EncodedFiles(files)
+        sizes = np.array([size_of(file) for file in files])
+        scans = own.read(given, sizes, start)
+        self.taken = scans.taken.tolist()
+        windows = np.concatenate([0 * sizes, sizes], 1) if windows is None else np.array(windows)
+        self.targets = [xp.empty((height, width, own.channels)) for _, _, height, width in windows.tolist()]
+        places = np.array([target.data.ptr for target in self.targets], np.uint64)
+        rows, stream = scans.taken.copy(), sys.modules["cupy"].cuda.Stream()
+        self.batch = own.begin(scans, given, windows[rows], places[rows], stream, start)
+
+    def images(self) -> list[np.ndarray | None]:
+        """Those that are decoded."""
+        states = iter(self.batch.wait())
+        decoded = [taken and next(states) for taken in self.taken]
+        assert self.batch.is_done
+        return [target.get() if one else None for target, one in zip(self.targets, decoded, strict=True)]
+
+
+FILES = [
+    encoded(noise(40, 60)),
+    encoded(noise(33, 47), subsampling=0, quality=95),
+    encoded(noise(64, 30), subsampling=1, restart_marker_blocks=2),
+    encoded(noise(1, 1)),
+    encoded(noise(50, 20)[..., 0]),
+    encoded(noise(90, 110), quality=30),
+]
+
+
+def test_pixels_are_those_of_libjpeg_turbo() -> None:
+    for ours, file in zip(Decoded(FILES, decoder()).images(), FILES, strict=True):
+        np.testing.assert_array_equal(ours, by_pillow(file))
+    for ours, file in zip(Decoded(FILES, decoder(3, True, False)).images(), FILES, strict=True):
+        theirs = simplejpeg.decode_jpeg(file.tobytes(), "BGR", fastdct=False, fastupsample=True)
+        np.testing.assert_array_equal(ours, theirs)
+    for ours, file in zip(Decoded(FILES, decoder(1)).images(), FILES, strict=True):
+        np.testing.assert_array_equal(ours, simplejpeg.decode_jpeg(file.tobytes(), "GRAY", fastdct=False))
+
+
+@pytest.mark.parametrize(
+    "factors", [[(1, 2), (1, 1), (1, 1)], [(4, 1), (1, 1), (1, 1)], [(2, 2), (2, 1), (1, 2)]], ids=str
+)
+def test_any_sampling(factors: list[tuple[int, int]]) -> None:
+    size = 45, 70
+    down, across = grid_of(size, factors)
+    shape = down * across, len(blocks_of(factors)), 64
+    coefficients = np.where(RNG.random(shape) < 0.2, RNG.integers(-9, 10, shape), 0).astype(np.int16)
+    file = write_jpeg(coefficients, size, factors, np.full((3, 64), 5), 3)
+    (ours,) = Decoded([file], decoder()).images()
+    np.testing.assert_array_equal(ours, by_pillow(file))
+
+
+def test_windows() -> None:
+    windows = [(3, 5, 20, 30), (0, 0, 33, 47), (63, 0, 1, 30), (0, 0, 1, 1), (17, 3, 30, 9), (40, 50, 50, 60)]
+    found = Decoded(FILES, decoder(), windows).images()
+    for ours, file, (top, left, height, width) in zip(found, FILES, windows, strict=True):
+        np.testing.assert_array_equal(ours, by_pillow(file)[top : top + height, left : left + width])
+
+
+def test_other_kinds_are_not_taken() -> None:
+    ycbcr = encoded(noise(40, 60))
+    fractions = write_jpeg(np.zeros((4, 14, 64), np.int16), (20, 40), [(3, 2), (2, 2), (2, 2)], np.ones((3, 64)))
+    files = [
+        ycbcr,
+        encoded(noise(40, 60), progressive=True),
+        encoded(noise(40, 60), keep_rgb=True),
+        ycbcr[: ycbcr.size // 3],
+        fractions,
+    ]
+    decoded = Decoded(files, decoder())
+    assert decoded.taken[0]
+    assert not any(decoded.taken[k] for k in (1, 2, 4))
+    ours, *others = decoded.images()
+    np.testing.assert_array_equal(ours, by_pillow(ycbcr))
+    assert others == [None] * 4
+
+
+def test_a_file_whose_header_says_something_else_is_not_taken() -> None:
+    own = decoder()
+    assert own.read(EncodedFiles(FILES[:1]), np.array([(40, 60)]), ALONE).taken.all()
+    assert not own.read(EncodedFiles(FILES[:1]), np.array([(60, 40)]), ALONE).taken.any()
+
+
+def test_damaged_images_are_left_alone() -> None:
+    noisy = encoded(noise(100, 120), quality=90)
+    damaged = noisy.copy()
+    damaged[-300:-100] = 0x55
+    ours, second, third = Decoded([noisy, damaged, FILES[0]], decoder()).images()
+    np.testing.assert_array_equal(ours, by_pillow(noisy))
+    assert second is None
+    np.testing.assert_array_equal(third, by_pillow(FILES[0]))
+
+
+def test_what_decoders_differ_about_is_left() -> None:
+    """As where quantizers are larger than any encoder's: sums leave the bits that all decoders have."""
+    black_and_white = np.where(RNG.integers(0, 2, (48, 64, 1)) > 0, np.uint8(255), np.uint8(0)).repeat(3, 2)
+    file = encoded(black_and_white, quality=100).copy()
+    for place in np.flatnonzero((file[:-1] == 0xFF) & (file[1:] == 0xDB)).tolist():
+        length = int(file[place + 2]) << 8 | int(file[place + 3])
+        for start in range(place + 4, place + 2 + length, 65):
+            file[start + 1 : start + 65] = 40
+    assert Decoded([file, FILES[0]], decoder()).images()[0] is None
+
+
+@pytest.mark.parametrize("at_once", [1, 20_000, 1 << 30])
+@pytest.mark.parametrize("threads", [1, 2, 7])
+def test_parts_and_threads(at_once: int, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jpeg_gpu, "_AT_ONCE", at_once)
+    monkeypatch.setattr(jpeg_gpu, "_WORTH_SHARING", 1000)
+    pool = WorkerPool(threads)
+    batches = [Decoded(FILES[k:] + FILES[:k], decoder(threads=threads), start=pool.start) for k in range(4)]
+    for k, batch in enumerate(batches):
+        for ours, file in zip(batch.images(), FILES[k:] + FILES[:k], strict=True):
+            np.testing.assert_array_equal(ours, by_pillow(file))
+    pool.close()
+
+
+def test_one_image_after_the_other_where_there_is_no_memory_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    cupy = sys.modules["cupy"]
+    empty = cupy.empty
+
+    def limited(shape: Any, dtype: Any = np.float64) -> Any:
+        if np.prod(shape) > 60_000:
+            raise MemoryError
+        return empty(shape, dtype)
+
+    files = [*FILES, encoded(np.zeros((160, 160, 3), np.uint8)), FILES[0]]
+    with monkeypatch.context() as context:
+        context.setattr(cupy, "empty", limited)
+        batch = Decoded(files, decoder())
+    *found, large, last = batch.images()
+    assert large is None
+    for ours, file in zip([*found, last], [*FILES, FILES[0]], strict=True):
+        np.testing.assert_array_equal(ours, by_pillow(file))
+
+
+def test_nothing_is_decoded_where_there_is_no_memory_for_the_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(_shape: Any, _dtype: Any = None) -> Any:
+        raise MemoryError
+
+    with monkeypatch.context() as context:
+        context.setattr(sys.modules["cupy"], "empty", none)
+        batch = Decoded(FILES, decoder())
+    assert batch.images() == [None] * len(FILES)
+
+
+def test_memory_of_batches_that_nobody_waits_for_is_given_back() -> None:
+    held = staging()
+    for _ in range(4):
+        Decoded(FILES, decoder())
+        gc.collect()
+    assert sum(map(len, held._free.values())) + len(held._busy) <= 3
+
+
+def test_kernels_are_launched_when_the_next_batch_is_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jpeg_gpu, "_WORTH_SHARING", 1000)
+    pool, own = WorkerPool(2), decoder(threads=2)
+    first = Decoded(FILES, own, start=pool.start)
+    assert not first.batch.is_done
+    second = Decoded(FILES[:3], own, start=pool.start)
+    assert first.batch.is_done
+    for batch in (second, first):
+        for ours, file in zip(batch.images(), FILES, strict=False):
+            np.testing.assert_array_equal(ours, by_pillow(file))
+    pool.close()
+
+
+def test_an_error_of_a_launch_is_that_of_its_own_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jpeg_gpu, "_WORTH_SHARING", 1000)
+    pool, own = WorkerPool(2), decoder(threads=2)
+    broken = Decoded(FILES, own, start=pool.start)
+
+    def fail(*_: object) -> None:
+        raise RuntimeError("no such kernel")
+
+    with monkeypatch.context() as context:
+        context.setattr(jpeg_pixels, "make_pixels", fail)
+        whole = Decoded(FILES, own, start=pool.start)
+    with pytest.raises(RuntimeError, match="no such kernel"):
+        broken.batch.wait()
+    for ours, file in zip(whole.images(), FILES, strict=True):
+        np.testing.assert_array_equal(ours, by_pillow(file))
+    pool.close()
+
+
+# -- images on white -----------------------------------------------------------------------------------------------------
+
+
+def test_images_on_white(monkeypatch: pytest.MonkeyPatch) -> None:
+    exif = Image.Exif()
+    exif[0x0112] = 8
+    damaged = encoded(noise(100, 120), quality=90).copy()
+    damaged[-300:-100] = 0x55
+    settings: list[dict[str, Any]] = [{}, {"subsampling": 0}, {"progressive": True}, {"exif": exif}, {}, {"quality": 3}]
+    files = [encoded(noise(200 + 3 * k, 301 - k), **own) for k, own in enumerate(settings)]
+    files += [damaged, encoded(noise(30, 20)[..., 1])]
+    made: list[int] = []
+    make_pixels = jpeg_pixels.make_pixels
+
+    def counted(images: jpeg_pixels.Coefficients, *how: Any) -> None:
+        made.append(len(images.sources))
+        make_pixels(images, *how)
+
+    monkeypatch.setattr(jpeg_pixels, "make_pixels", counted)
+
+    def decoded(device: str, **how: Any) -> list[np.ndarray]:
+        @pipeline_def(batch_size=len(files), num_threads=2, device_id=0, prefetch_queue_depth=1)
+        def pipeline() -> Any:
+            data = fn.external_source(name="images", dtype=types.UINT8, ndim=1)
+            return fn.decoders.on_white(data, device=device, **how)
+
+        running = pipeline()
+        (images,) = running.run(images=files)
+        running.close()
+        return [np.array(image) for image in images.as_cpu()]
+
+    for ours, theirs in zip(decoded("mixed"), decoded("cpu"), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    assert made == [6]
+    for ours, theirs in zip(decoded("mixed", use_fast_idct=True), decoded("cpu", use_fast_idct=True), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    assert made == [6]
