@@ -183,12 +183,26 @@ def rows(folder: Path, threads: int, gpu: bool) -> list[Pipeline]:
         chosen[0].others = {"Pillow": lambda: pillow(big, threads)}
         chosen[1].others = {"Pillow": lambda: pillow(small, threads)}
     decode: Work = lambda m, data: decoded(m, data, gpu)  # noqa: E731
-    chosen.append(Pipeline(f"decode alone; batch {count}", decode, big))
+    sizes = {f"batch {count}": big}
+    if gpu:
+        sizes |= {f"small images; batch {count}": small, "batch 1": big[:1], "small images; batch 1": small[:1]}
+    for name, batch in sizes.items():
+        others = by_engine(batch, threads) if gpu else None
+        chosen.append(Pipeline(f"decode alone; {name}", decode, batch, others=others))
     return chosen
 
 
+def by_engine(batch: list[np.ndarray], threads: int) -> dict[str, Callable[[], Run]]:
+    """Decoding by nothing but the GPU's JPEG engine, which our own kernels otherwise replace."""
+
+    def make() -> Run:
+        return prepared(MODULES["Penstock"], lambda m, data: decoded(m, data, True, 1.0), [batch], threads, gpu=True)
+
+    return {"Penstock, hw_decoder_load=1": make}
+
+
 def at_best_load(batch: list[np.ndarray], threads: int) -> dict[str, Callable[[], Run]]:
-    """Both with the part of each batch that DALI's JPEG engine does best with; its default is 0.65, ours the whole."""
+    """Both with the part of each batch that DALI's JPEG engine does best with; its default is 0.65."""
 
     def maker(module: Any) -> Callable[[], Run]:
         return lambda: prepared(module, a(True, BEST_LOAD), [batch], threads, gpu=True)
