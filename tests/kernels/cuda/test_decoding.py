@@ -107,13 +107,14 @@ def test_images_are_those_of_the_cpu(define: Callable[..., Any], how: dict[str, 
 
 def test_chroma_is_repeated_unless_it_is_to_be_smooth(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(image_codec_gpu, "_LARGE", 0)
+    monkeypatch.setattr(image_codec_gpu, "_MANY", 3)
     encoded = [saved(), saved(height=41, subsampling=1), saved(subsampling=0)]
     for ours, data in zip(run(lambda x, device: fn.decoders.image(x, device=device), encoded, "mixed"), encoded):
         theirs = simplejpeg.decode_jpeg(data.tobytes(), "RGB", fastdct=False, fastupsample=True)
         np.testing.assert_array_equal(ours, theirs)
 
 
-def test_who_decodes_an_image_depends_on_the_image_and_the_arguments_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_decodes_an_image_depends_on_the_image_and_the_pipeline_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(image_codec_gpu, "_LARGE", 41 * 56)
     files = [saved(), saved(progressive=True), saved(height=41), saved(height=90, progressive=True), saved(height=50)]
     shapes = [(height, 56, 3) for height in (40, 40, 41, 90, 50)]
@@ -123,6 +124,9 @@ def test_who_decodes_an_image_depends_on_the_image_and_the_arguments_alone(monke
         begun = decoder(**how).begin(jobs, start)
         assert [list(part.taken) for part in begun.parts] == parts
         assert [list(map(bool, part.join())) for part in begun.parts] == [[True] * len(part) for part in parts]
+    begun = decoder(max_batch_size=23).begin(jobs, start)
+    assert [list(part.taken) for part in begun.parts] == everything
+    assert [list(map(bool, part.join())) for part in begun.parts] == [[True] * 5]
     own = decoder(jpeg_fancy_upsampling=True)
     for chosen, is_begun in (((2, 4), True), ((0, 2), False), ((0,), True), ((3,), False)):
         assert (decoder().begin_jpegs(EncodedFiles([files[k] for k in chosen]), start) is not None) == is_begun
@@ -140,7 +144,7 @@ def test_zeros_after_an_image_are_ignored(padding: int) -> None:
     np.testing.assert_array_equal(run(whole, encoded, "mixed")[0], run(whole, [saved()], "cpu")[0])
 
 
-def decoder(given: bool = False, **arguments: Any) -> image_codec_gpu.GpuImageDecoder:
+def decoder(given: bool = False, max_batch_size: int = 24, **arguments: Any) -> image_codec_gpu.GpuImageDecoder:
     @pipeline_def(batch_size=1, num_threads=1, device_id=0)
     def pipeline() -> Any:
         return fn.decoders.image(fn.external_source(lambda: [saved()]), device="mixed", **arguments)
@@ -148,7 +152,7 @@ def decoder(given: bool = False, **arguments: Any) -> image_codec_gpu.GpuImageDe
     running: Any = pipeline()
     running.build()
     (step,) = running.executor.plan.early
-    return image_codec_gpu.GpuImageDecoder(step.operator.args, given_load=given, num_threads=1)
+    return image_codec_gpu.GpuImageDecoder(step.operator.args, given, num_threads=1, max_batch_size=max_batch_size)
 
 
 @pytest.mark.every_case

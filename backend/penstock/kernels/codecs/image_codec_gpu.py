@@ -60,34 +60,31 @@ _FORMATS = {
     DALIImageType.GRAY: GRAY,
     DALIImageType.YCbCr: RGB,
 }
-# Batches of so few images, or of images of so few pixels, leave the GPU's engine idle at times: so many decoders take turns.
-_FEW, _SMALL, _TURNS = 8, 1 << 19, 3
-# Batches that are on their way anyway: one is completed when the next is begun.
-_BEGUN = 2
 _ALIGNMENT = 256
-# Pixels from which on our kernels are faster than the engine, in batches of 24 and more.
-_LARGE = 1 << 19
+# Our kernels are faster than the engine from so many images of so many pixels on.
+_MANY, _LARGE = 24, 1 << 19
 _BYTE_DEPTH, _BYTES = 8, np.dtype(np.uint8)
 
 
 class GpuImageDecoder:
     """The decoder of one operator of a pipeline, on CuPy's current device.
 
-    Large JPEGs go to our own kernels, and others if chroma is to be smooth; the rest, what these do not take, and all if the user
-    has chosen a share for the engine, go to nvImageCodec. Of a batch, nothing but the image itself decides, so that it has the same
-    pixels whatever it is batched with.
+    Large JPEGs of pipelines with large batches go to our own kernels, and all if chroma is to be smooth; the rest, what these do not
+    take, and all if the user has chosen a share for the engine, go to nvImageCodec. Of a batch, nothing but the image itself
+    decides, so that it has the same pixels whatever it is batched with.
 
     Args:
         arguments: of the operator: ``output_type``, ``dtype``, ``adjust_orientation``, nvJPEG's settings, the cache's.
         given_load: the user has chosen ``hw_decoder_load``.
         num_threads: CPU threads that may work for it.
+        max_batch_size: of the pipeline.
 
     Attributes:
         takes_all: all images so far are decoded without Python, and no other is held up.
         idle_turns: decoders that had nothing to do while one batch like the last is decoded, and the next begun.
     """
 
-    def __init__(self, arguments: dict[str, Any], given_load: bool, num_threads: int) -> None:
+    def __init__(self, arguments: dict[str, Any], given_load: bool, num_threads: int, max_batch_size: int) -> None:
         self._cupy = require_cupy("decoding images on the device `mixed`")
         self._output_type: DALIImageType = arguments["output_type"]
         self._dtype = numpy_dtype(arguments["dtype"])
@@ -95,6 +92,7 @@ class GpuImageDecoder:
         self._fast_idct: bool = arguments["use_fast_idct"]
         self._upright_bytes = self._dtype == np.uint8 and self._output_type != DALIImageType.YCbCr
         self._cache = ImageCache.from_arguments(arguments)
+        self._has_large_batches = max_batch_size >= _MANY
         device, load = self._cupy.cuda.Device().id, arguments["hw_decoder_load"] if given_load else None
         options = options_of(arguments)
         self._turns = Turns(self._cupy, num_threads, load, options) if library() else None
@@ -139,7 +137,7 @@ class GpuImageDecoder:
         """Which images of these heights and widths, as stored, go to our kernels if these take them."""
         if self._own is None or self._turns is None or self._own.smooth:
             return np.full(len(sizes), self._own is not None)
-        return sizes[:, 0] * sizes[:, 1] >= _LARGE
+        return self._has_large_batches & (sizes[:, 0] * sizes[:, 1] >= _LARGE)
 
     def begin_jpegs(self, files: EncodedFiles, start: Callable[..., Work], decoding: Decoding = FREELY) -> Begun | None:
         """Begins to decode files that are all ordinary JPEGs, whole, and stored upright, without Python looking at each.

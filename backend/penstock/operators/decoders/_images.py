@@ -377,7 +377,8 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
         if self._gpu is None:
             from penstock.kernels.codecs.image_codec_gpu import GpuImageDecoder
 
-            self._gpu = GpuImageDecoder(self.args, self.given("hw_decoder_load"), workspace.num_threads)
+            given_load, threads = self.given("hw_decoder_load"), workspace.num_threads
+            self._gpu = GpuImageDecoder(self.args, given_load, threads, workspace.max_batch_size)
         self.describe(workspace)
         if self.decodes_whole and not workspace.failures:
             workspace.begun = self._gpu.begin_jpegs(workspace.state.files, workspace.start, workspace.decoding)
