@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from penstock import fn, pipeline_def, types
-from penstock.kernels.cuda import resample
 from penstock.operators.image.resize_normalize import ResizeNormalize
 
 SIZES = [(40, 60), (61, 33), (20, 20), (97, 15), (50, 64)]
@@ -76,17 +75,13 @@ NORMAL = {"mean": [120.0, 110.0, 100.0], "std": [60.0, 50.0, 40.0]}
         ({"size": (200, 3), "mode": "not_larger", "max_size": 25.0}, {"crop": (1, 1), **NORMAL}, False),
     ],
 )
-@pytest.mark.parametrize("many_rows", [1, 2048])
 def test_one_plan_gives_what_the_steps_give(
     planned: list[bool],
     monkeypatch: pytest.MonkeyPatch,
-    many_rows: int,
     resize: dict[str, Any],
     normalize: dict[str, Any],
     drawn: bool,
 ) -> None:
-    # With many rows, a block makes several.
-    monkeypatch.setattr(resample, "_MANY_ROWS", many_rows)
     # The third batch is of a kind that was seen before: its launches are recorded.
     batches = [images(SIZES), images(SIZES[::-1]), images(SIZES)]
     found = run(batches, resize, normalize, drawn)

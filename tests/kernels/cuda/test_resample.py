@@ -8,7 +8,6 @@ import cupy_like as xp
 import numpy as np
 import pytest
 
-from penstock.kernels.cuda import resample
 from penstock.kernels.cuda.launch import locate
 from penstock.kernels.cuda.resample import ImageResampling, resample_axes, resample_grouped
 from penstock.kernels.cuda.window import WindowCopy, copy_windows
@@ -78,36 +77,6 @@ def test_rows_of_any_width(shape: tuple[int, int, int], size: tuple[int, int]) -
     )
     resample_images([job])
     np.testing.assert_allclose(job.target, expected(source, job.vertical, job.horizontal), atol=2e-2)
-
-
-@pytest.mark.parametrize(
-    ("shape", "size"),
-    [
-        ((61, 50, 3), (13, 11)),
-        ((61, 50, 3), (3, 70)),
-        ((2, 44, 9001, 3), (14, 700)),  # rows in segments, in a stack of images
-        ((9, 40000, 3), (6, 3)),  # rows in chunks
-        ((61, 50, 1), (8, 5)),
-        ((61, 50, 7), (9, 5)),
-    ],
-)
-@pytest.mark.parametrize("dtype", [np.uint8, np.float32])
-@pytest.mark.every_case
-def test_blocks_that_make_several_rows_make_the_same(
-    shape: tuple[int, ...], size: tuple[int, int], dtype: type, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    source = pixels(*shape).astype(dtype)
-    if dtype == np.float32:
-        source[..., ::7, ::5, :] = np.nan
-    results = []
-    for many in (1, 1 << 20):
-        monkeypatch.setattr(resample, "_MANY_ROWS", many)
-        target = xp.empty((*shape[:-3], shape[-1] + 1, *size), np.float32)
-        tables = axis(shape[-3], size[0]), axis(shape[-2], size[1])
-        resample_images([ImageResampling(xp.put(source), target, *tables, planar=True, fill=5.0)])
-        results.append(target)
-    np.testing.assert_array_equal(*results)
-    assert np.isfinite(results[0]).any()
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.float32])

@@ -44,17 +44,6 @@ def _together(row: int, address: int, itemsize: int, most: int) -> int:
 
 
 @kernel
-def rows_and_room(lines: int, room: int, many_rows: int, most_rows: int) -> tuple[int, int]:
-    """Output rows that a block makes, and the floats of an input row that it keeps, for so many output rows in all.
-
-    With few rows, there are more blocks that make less each, to keep every multiprocessor busy.
-    """
-    if lines < many_rows:
-        return 1, room // 4
-    return min(max(lines // (2 * many_rows), 1), most_rows), room
-
-
-@kernel
 def plan_resampling(
     rows: np.ndarray,
     blocks: np.ndarray,
@@ -68,9 +57,8 @@ def plan_resampling(
     most: int,
     room: int,
     many_rows: int,
-    most_rows: int,
     few: int,
-) -> tuple[int, int, int, int]:
+) -> tuple[int, int, int]:
     """Fills the descriptors, and cuts rows into segments.
 
     Args:
@@ -82,18 +70,19 @@ def plan_resampling(
         channels_out: channels of the targets; 0: those of the sources.
         itemsize: of a source's elements.
         most: the most elements that are read at once.
-        room, many_rows, most_rows: as :func:`rows_and_room` takes them.
+        room: the most floats of an input row that a block keeps; a quarter of them with fewer output rows than
+            ``many_rows``.
         few: columns per block where a block refills its row.
 
     Returns:
-        The floats of a row and of sums that a block needs, the output rows that it makes, and the number of channels, 0 if
-        images differ in it.
+        The floats of a row and of sums that a block needs, and the number of channels, 0 if images differ in it.
     """
     count, rounding = len(rows), 2 * (most - 1)
     lines = 0
     for i in range(count):
         lines += shapes[i, 0] * down[min(i, len(down) - 1)].outputs
-    together, room = rows_and_room(lines, room, many_rows, most_rows)
+    if lines < many_rows:
+        room //= 4
     capacity, sums, common = 4, 0, shapes[0, 3]
     for i in range(count):
         row, vertical, horizontal = rows[i], down[min(i, len(down) - 1)], across[min(i, len(across) - 1)]
@@ -123,5 +112,5 @@ def plan_resampling(
         row.h_starts, row.h_weights, row.h_taps = horizontal.starts, horizontal.weights, horizontal.used
         row.segment, row.segments = segment, -(-horizontal.outputs // segment)
         row.together = _together(width * channels, np.int64(sources[i]), itemsize, most)
-        blocks[i] = planes * -(-np.int64(vertical.outputs) // together) * row.segments
-    return -(-capacity // most) * most, sums, together, common
+        blocks[i] = planes * vertical.outputs * row.segments
+    return -(-capacity // most) * most, sums, common

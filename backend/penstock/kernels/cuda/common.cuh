@@ -239,20 +239,6 @@ __device__ inline int sample_of(const int64 *first_blocks, int samples, int64 bl
     return low;
 }
 
-// The sample of this block, for which whole warps ask: they look at 32 samples at once.
-__device__ inline int sample_of_block(const int64 *first_blocks, int samples) {
-#ifdef __CUDACC__
-    int before = 0, lane = threadIdx.x % 32;
-    for (int first = 0; first < samples; first += 32) {
-        bool begun = first + lane < samples && first_blocks[first + lane] <= blockIdx.x;
-        before += __popc(__ballot_sync(0xFFFFFFFF, begun));
-    }
-    return before - 1;
-#else
-    return sample_of(first_blocks, samples, blockIdx.x);
-#endif
-}
-
 struct Place {
     int64 row, column;
 };

@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from penstock.kernels.cpu.resampling_plans import plan_resampling, rows_and_room
+from penstock.kernels.cpu.resampling_plans import plan_resampling
 from penstock.kernels.cuda.launch import (
     KernelLaunch,
     Located,
@@ -31,9 +31,8 @@ from penstock.kernels.resize_shapes import AxisPlans
 
 # Floats of an input row that a block keeps in shared memory: few enough for several blocks to share a multiprocessor.
 _ROW = 8192
-# With fewer output rows than this, rows are cut into more segments, to keep every multiprocessor busy; with several times as
-# many, a block makes some of them, one after the other, for what precedes the first row takes as long as a row.
-_MANY_ROWS, _MOST_ROWS = 2048, 4
+# With fewer rows than this, rows are cut into more segments, to keep every multiprocessor busy.
+_MANY_ROWS = 2048
 _FEW_COLUMNS = 16
 # Bytes are read in aligned groups of eight, other elements in groups of four.
 _MOST_TOGETHER = 8
@@ -174,9 +173,8 @@ def _resample(
     weights += [turned[id(job.horizontal.weights)] for job, _, _ in pairs]
     reals, real_places = packed([*weights, *normalizations], np.float32)
     places = list(zip(start_places, real_places))
-    planes = [math.prod(source.shape[:-3]) for _, source, _ in pairs]
-    lines = [count * len(job.vertical.starts) for count, (job, _, _) in zip(planes, pairs)]
-    rows, room = rows_and_room(sum(lines[kind] for kind in kinds), _ROW, _MANY_ROWS, _MOST_ROWS)
+    rows = [len(job.vertical.starts) * math.prod(source.shape[:-3]) for job, source, _ in pairs]
+    room = _ROW if sum(rows[kind] for kind in kinds) >= _MANY_ROWS else _ROW // 4
     entries, counts, capacity, sums = [], [], 4, 0
     for number, (job, source, target) in enumerate(pairs):
         segment, widest = _segments(job.horizontal, source.shape[-1], room)
@@ -186,7 +184,7 @@ def _resample(
             sums = max(sums, segment * source.shape[-1])
         job_places = (places[number], places[len(pairs) + number], real_places[2 * len(pairs) + number])
         entries.append(_entry(job, source, target, job_places, segment, segments))
-        counts.append(planes[number] * -(-len(job.vertical.starts) // rows) * segments)
+        counts.append(rows[number] * segments)
     capacity = -(-capacity // _MOST_TOGETHER) * _MOST_TOGETHER
     middle = "float" if between is None else cuda_type(between)
     numbers = {source.shape[-1] for _, source, _ in pairs}
@@ -205,7 +203,6 @@ def _resample(
         reals,
         mirrored,
         np.int32(capacity),
-        np.int32(rows),
         shared=4 * (capacity + sums),
     )
 
@@ -292,7 +289,7 @@ def resample_by_tables(
     starts, weights, filling = tables.filling(after.normalization)
     descriptors = blank_records(_Resample, len(sources.addresses))
     blocks = np.empty(len(descriptors), np.int64)
-    capacity, sums, rows, channels = plan_resampling(
+    capacity, sums, channels = plan_resampling(
         descriptors.rows,
         blocks,
         sources.addresses,
@@ -305,7 +302,6 @@ def resample_by_tables(
         _most_together(sources.dtype),
         _ROW,
         _MANY_ROWS,
-        _MOST_ROWS,
         _FEW_COLUMNS,
     )
     descriptors["planar"], descriptors["normalize"] = after.planar, after.scales
@@ -316,7 +312,7 @@ def resample_by_tables(
         SOURCE.kernel(f"resample<{', '.join(types)}, {channels if channels in _KNOWN_CHANNELS else 0}>"),
         descriptors,
         blocks,
-        (starts, weights, after.mirrored, np.int32(capacity), np.int32(rows)),
+        (starts, weights, after.mirrored, np.int32(capacity)),
         shared=4 * (capacity + sums),
     )
     launch_all([filling, resampling])
