@@ -268,7 +268,7 @@ def test_images_that_keep_their_sizes_fit_into_no_tensor() -> None:
         ({"image_processor_type": "CLIPImageProcesor"}, "Did you mean 'CLIPImageProcessor'"),
         ({"size": 224}, "names no class"),
         ({"image_processor_type": "ViTImageProcessor", "do_flip_channel_order": True}, "`do_flip_channel_order`"),
-        ({"image_processor_type": "ViTImageProcessor", "do_pad": True}, "`do_pad`"),
+        ({"image_processor_type": "Qwen2VLImageProcessor", "do_pad": True}, "`do_pad`"),
         ({"image_processor_type": "ViTImageProcessor", "resample": 5}, "the filter hamming"),
         ({"image_processor_type": "ViTImageProcessor", "size": {"longest_edge": 3}}, "`size` is a number, or has"),
         (
