@@ -378,7 +378,9 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
             from penstock.kernels.codecs.image_codec_gpu import GpuImageDecoder
 
             given_load, threads = self.given("hw_decoder_load"), workspace.num_threads
-            self._gpu = GpuImageDecoder(self.args, given_load, threads, workspace.max_batch_size)
+            # Of a served model, requests decide how many images come at a time.
+            most = 1 if workspace.isolate else workspace.max_batch_size
+            self._gpu = GpuImageDecoder(self.args, given_load, threads, most)
         self.describe(workspace)
         if self.decodes_whole and not workspace.failures:
             workspace.begun = self._gpu.begin_jpegs(workspace.state.files, workspace.start, workspace.decoding)
