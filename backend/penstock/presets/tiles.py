@@ -322,11 +322,12 @@ class SplitFamily(_TileFamily):
         )
         if not self.do_pad:
             return (tiles,)
-        channel = tiles[:, 0]
         if data.device == "gpu":
             # What the host fills would be copied, and is larger than the files: here the GPU makes it.
+            channel = tiles[:, 0]
             return tiles, fn.cast(channel == channel, dtype=types.INT64, name=_MASK)
-        return tiles, fn.ones_like(channel, dtype=types.INT64, name=_MASK)
+        shape = tiles.shape(dtype=types.INT32)
+        return tiles, fn.ones(shape=fn.cat(shape[:1], shape[2:]), dtype=types.INT64, name=_MASK)
 
     def fit(self, height: int, width: int) -> Fit:
         """The size that an image is given before it is cut."""

@@ -11,6 +11,7 @@ import pytest
 from penstock import fn, pipeline_def, types
 from penstock.schema import Workspace
 from penstock.schema.registry import load_package, operator_class
+from penstock.schema.workspace import run_in_order
 from penstock.tensors import TensorListCPU
 
 load_package("penstock.operators")
@@ -32,6 +33,24 @@ def test_permuting_copies_nothing() -> None:
     (permuted,) = run(make("PermuteBatch", indices=[2, 0, 1]), batch).outputs
     assert [sample[0, 0] for sample in permuted.samples] == [2, 0, 1]
     assert all(np.shares_memory(permuted.samples[i], batch.samples[j]) for i, j in enumerate([2, 0, 1]))
+
+
+def test_slices_are_views_if_contiguous_and_otherwise_copies_made_by_all_threads() -> None:
+    batch = TensorListCPU([np.arange(k * 300 * 3, dtype=np.int32).reshape(k, 300, 3) for k in (9, 20, 1)], "HWC")
+    tasks: list[int] = []
+
+    def parallel(task: Any, count: int, costs: Any = None) -> None:
+        tasks.append(count)
+        run_in_order(task, count, costs)
+
+    (rows,) = run(make("_TensorSubscript", hi_0=5), batch, parallel=parallel).outputs
+    assert all(np.shares_memory(row, whole) for row, whole in zip(rows.samples, batch.samples))
+    assert not tasks
+    (columns,) = run(make("_TensorSubscript", lo_1=2, step_1=-2, at_2=1), batch, parallel=parallel).outputs
+    for made, whole in zip(columns.samples, batch.samples):
+        np.testing.assert_array_equal(made, whole[:, 2::-2, 1])
+        assert made.flags.c_contiguous
+    assert (columns.layout(), tasks) == ("HW", [3])
 
 
 def test_a_failed_sample_fails_where_it_is_moved_to() -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from penstock.data_types import DALIDataType
 from penstock.schema import Alias, Argument, Input, Operator, Sample, Schema, Workspace, register_operator
 from penstock.schema.operator import Shape
-from penstock.tensors import TensorListGPU
+from penstock.tensors import TensorListCPU, TensorListGPU
 
 _MAX_SUBSCRIPTS = 32
 
@@ -84,8 +84,10 @@ class TensorSubscript(Operator):
             except Exception as error:
                 workspace.fail(index, error)
                 parts.append(data.reshape(-1)[:0].reshape(empty) if empty else data.reshape(-1)[:0])
-        if workspace.device == "gpu":
-            self._make_contiguous(parts, batch.dtype)
+        make_contiguous = _copied_on_gpu if workspace.device == "gpu" else _copied_on_cpu
+        spread = [index for index, part in enumerate(parts) if not part.flags.c_contiguous]
+        for index, copy in zip(spread, make_contiguous([parts[index] for index in spread], workspace)):
+            parts[index] = copy
         output = type(batch).of_samples(parts, layout, batch.dtype, len(kept))
         output.source_infos = batch.source_infos
         workspace.outputs = [output]
@@ -101,23 +103,8 @@ class TensorSubscript(Operator):
                 index.append(slice(None))
         # The ellipsis keeps a slice without dimensions an array.
         index.append(Ellipsis)
-        part = data[tuple(index)]
-        if not part.size or sample.workspace.device == "gpu":
-            return part
-        return np.ascontiguousarray(part).reshape(part.shape)
-
-    @staticmethod
-    def _make_contiguous(parts: list[Any], dtype: DALIDataType) -> None:
-        """Copies the slices on the GPU that are not contiguous, in one launch."""
-        from penstock.kernels.cuda.window import copy_views
-
-        spread = [index for index, part in enumerate(parts) if not part.flags.c_contiguous]
-        if not spread:
-            return
-        copies = TensorListGPU.allocate([parts[index].shape for index in spread], dtype).samples
-        copy_views([parts[index] for index in spread], copies)
-        for index, copy in zip(spread, copies):
-            parts[index] = copy
+        part: object = data[tuple(index)]
+        return part
 
     @staticmethod
     def _position(index: int, extent: int, axis: int) -> int:
@@ -140,3 +127,27 @@ class TensorSubscript(Operator):
         if computed.dtype.kind not in "iu":
             raise TypeError(f"An index must be an integer, got {computed.dtype}")
         return int(computed.reshape(-1)[0])
+
+
+def _copied_on_cpu(parts: Sequence[np.ndarray], workspace: Workspace) -> Sequence[np.ndarray]:
+    """Contiguous copies of slices, made by all threads."""
+    if not parts:
+        return []
+    copies = TensorListCPU.allocate(
+        [part.shape for part in parts], workspace.inputs[0].dtype, "", workspace.pool
+    ).samples
+    workspace.parallel(
+        lambda number: np.copyto(copies[number], parts[number]), len(parts), [part.size for part in parts]
+    )
+    return copies
+
+
+def _copied_on_gpu(parts: Sequence[Any], workspace: Workspace) -> Sequence[Any]:
+    """Contiguous copies of slices, made in one launch."""
+    from penstock.kernels.cuda.window import copy_views
+
+    if not parts:
+        return []
+    copies = TensorListGPU.allocate([part.shape for part in parts], workspace.inputs[0].dtype).samples
+    copy_views(parts, copies)
+    return copies
