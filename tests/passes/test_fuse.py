@@ -147,6 +147,26 @@ def test_decoding_is_fused_too(arguments: dict[str, Any]) -> None:
         assert np.array_equal(a.as_array(), b.as_array())
 
 
+@pytest.mark.parametrize(
+    "arguments", [{"alone": False}, {"length": 7}, {"whole_at": "last", "canvas": [64, 96], "centred": True}]
+)
+def test_tiles_are_cut_from_what_was_just_resized(arguments: dict[str, Any]) -> None:
+    @pipeline_def(batch_size=4, num_threads=2, prefetch_queue_depth=1)
+    def define() -> Any:
+        image = fn.external_source(lambda: IMAGES, layout="HWC")
+        whole = fn.resize(image, size=[32, 32], reference="pil", interpolation="bicubic")
+        image = fn.resize(image, resize_longer=60, reference="pil", interpolation="bicubic")
+        return fn.image_tiles(image, whole, tile=[32, 32], mean=[0.5, 0.4, 0.3], std=[0.2, 0.25, 0.3], **arguments)
+
+    one, other = define(), define(passes=[])
+    for _ in range(2):
+        a, b = one.run()[0], other.run()[0]
+        assert (a.layout(), a.dtype, a.shape()) == (b.layout(), b.dtype, b.shape())
+        assert all(np.array_equal(np.array(x), np.array(y)) for x, y in zip(a, b))
+    fused = [step.operator for step in one.executor.plan.operators if step.node.schema.name == "_fused__Image"]
+    assert [operator.take_counts() for operator in fused] == [{"fused": 8}]
+
+
 def photographs() -> list[np.ndarray]:
     """JPEGs of which a crop keeps a small part, some of which are decoded region by region."""
     encoded = []

@@ -7,9 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from penstock.data_types import FLOAT, UINT8, dtype_name
+from penstock.kernels.windows import Region
 from penstock.operators.image._normalizing import NORMALIZING_ARGUMENTS, checked_table, factors_of
-from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema import Argument, Input, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.example_data import Example, ExampleSamples, on_photo, pictures
+from penstock.schema.image_chain import ChainOperator, Pixels, Stage
+from penstock.schema.operator import Shape
 
 _WHOLE = ("first", "last")
 
@@ -33,6 +36,32 @@ class _Layout:
     whole: bool
 
 
+@dataclass(frozen=True)
+class _Tiling(Stage):
+    """Cuts an image that an earlier stage has just computed, and that is still in the cache.
+
+    Attributes:
+        operator: whose tiles they are.
+        shape: of the output.
+        shape_in: of the image.
+    """
+
+    operator: ImageTiles
+    shape: Shape
+    shape_in: Shape
+
+    is_whole = True
+
+    def covers(self, window: Region) -> Region:
+        return Region((0,) * len(self.shape), self.shape)
+
+    def reads(self, window: Region) -> Region:
+        return Region((0,) * len(self.shape_in), self.shape_in)
+
+    def compute(self, sample: Sample, source: Pixels, window: Region, target: np.ndarray) -> None:
+        self.operator.fill(sample, source.contiguous(self.reads(window)), target)
+
+
 def _tiled(layout: str = "") -> ExampleSamples:
     return pictures("HWC", H=(16, 8, 24), W=(24, 16, 8))
 
@@ -42,7 +71,7 @@ def _single(layout: str = "") -> ExampleSamples:
 
 
 @register_operator
-class ImageTiles(Operator[None, _Layout]):
+class ImageTiles(ChainOperator[None, _Layout]):
     """Computes ``(x / divisor - mean) / std`` of images of uint8, and cuts them into tiles.
 
     Returns float32 of shape (tiles, C, height, width). A second input, the whole image resized to a tile, becomes
@@ -130,22 +159,33 @@ class ImageTiles(Operator[None, _Layout]):
         if whole and sample.shapes[1] != (high, wide, channels):
             raise ValueError(f"The whole has the shape {sample.shapes[1]}, and a tile {(high, wide, channels)}")
         sample.plan = _Layout((canvas[0], canvas[1]), corner, columns, tiles, whole)
-        length = self.args["length"] or tiles + whole
-        if tiles + whole > length:
+        length = self.args["length"]
+        if length and tiles + whole > length:
             raise ValueError(f"The image has {tiles + whole} tiles: more than `length`, {length}")
-        return length, channels, high, wide
+        return self._shape(sample)
+
+    def _shape(self, sample: Sample[None, _Layout]) -> Shape:
+        """Of the output of a sample that is planned."""
+        plan = sample.plan
+        return self.args["length"] or plan.tiles + plan.whole, sample.shapes[0][2], *self.args["tile"]
 
     def compute(self, sample: Sample[None, _Layout]) -> None:
+        self.fill(sample, np.ascontiguousarray(sample.inputs[0]), sample.outputs[0])
+
+    def fill(self, sample: Sample[None, _Layout], image: np.ndarray, out: np.ndarray) -> None:
+        """Fills ``out`` with the tiles of an image, contiguous, which replaces the sample's."""
         from penstock.operators.image._pieces_cpu import fill_tiles
 
-        plan, out, table, factors = sample.plan, sample.outputs[0], self._table, self._factors
+        plan, table, factors = sample.plan, self._table, self._factors
         blank, begin = self._blank(out.shape[1]), self._first_tile(plan)
-        image, whole = (np.ascontiguousarray(given) for given in (sample.inputs[0], sample.inputs[-1]))
         fill_tiles(image, table, factors, *plan.corner, plan.columns, blank, out[begin : begin + plan.tiles])
         if plan.whole:
-            place = 0 if begin else plan.tiles
+            place, whole = 0 if begin else plan.tiles, np.ascontiguousarray(sample.inputs[1])
             fill_tiles(whole, table, factors, 0, 0, 1, blank, out[place : place + 1])
         out[plan.tiles + plan.whole :] = 0
+
+    def stage(self, sample: Sample[None, _Layout]) -> _Tiling:
+        return _Tiling(self, self._shape(sample), sample.shapes[0])
 
     def _blank(self, channels: int) -> np.ndarray:
         """The value of the canvas beside an image."""
