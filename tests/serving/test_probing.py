@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.kernels.cpu.jpeg.scan import decode_scan
+from penstock.kernels.cpu.jpeg.files import decode_file
 from penstock.serving.probing import probe
 from penstock.serving.warming import usual
 from penstock.types import FLOAT
@@ -11,4 +11,4 @@ from penstock.types import FLOAT
 def test_the_usual_pipeline_is_known_and_warm_after_a_probe() -> None:
     (output,) = probe(usual())
     assert (output.dtype, output.dims) == (FLOAT, (3, 224, 224))
-    assert decode_scan.signatures
+    assert decode_file.signatures

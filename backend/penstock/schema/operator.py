@@ -472,8 +472,15 @@ class Operator(Generic[State, Plan, Plans]):
 
     def compute_samples(self, workspace: Workspace, shapes: Sequence[Shape]) -> None:
         """Computes the samples on the pool's threads, the most expensive first."""
+        self.compute_some(workspace, range(workspace.batch_size), shapes)
 
-        def task(index: int) -> None:
+    def compute_some(
+        self, workspace: Workspace[State, Plan, Plans], indices: Sequence[int], shapes: Sequence[Shape]
+    ) -> None:
+        """Does so with the samples at these positions; ``shapes`` are those of all samples."""
+
+        def task(number: int) -> None:
+            index = indices[number]
             sample = workspace.samples[index]
             if sample is None:
                 return
@@ -482,7 +489,7 @@ class Operator(Generic[State, Plan, Plans]):
             except Exception as error:
                 workspace.fail(index, error)
 
-        workspace.parallel(task, workspace.batch_size, [math.prod(shape) for shape in shapes])
+        workspace.parallel(task, len(indices), [math.prod(shapes[index]) for index in indices])
 
     @property
     def is_cheap_on_host(self) -> bool:

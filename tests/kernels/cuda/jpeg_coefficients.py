@@ -8,6 +8,7 @@ from numba import njit, types
 from penstock.kernels.codecs import jpeg_baseline
 from penstock.kernels.codecs.image_header import read_header
 from penstock.kernels.cpu.jpeg.entropy import FULL, KEPT, decode_block
+from penstock.kernels.cpu.jpeg.files import read_scan
 from penstock.kernels.cpu.jpeg.scan import (
     BITS,
     COUNT,
@@ -35,12 +36,13 @@ _LARGE = np.int32(1 << 20)
 def read_coefficients(file: np.ndarray) -> np.ndarray | None:
     """Blocks of 64, unit by unit; None for damaged data, and where decoders may differ about the pixels."""
     header = read_header(file)
-    scan = jpeg_baseline._read_scan(file, header, 3)
-    if scan is None or (scan.across, scan.down) != (2, 2):
+    bench, place = jpeg_baseline._bench(file.size, header.width), file.__array_interface__["data"][0]
+    supported, scan = read_scan(place, file.size, header.height, header.width, 3, bench.segments, bench.data)
+    if not supported or (scan.across, scan.down) != (2, 2):
         return None
     blocks = -(-header.height // 16) * -(-header.width // 16) * _BLOCKS
     coefficients = np.empty(blocks * FULL + _SLACK, np.int16)
-    if not _read(scan, jpeg_baseline._strips(header.width), coefficients):
+    if not _read(scan, bench.memory, coefficients):
         return None
     return coefficients[:-_SLACK].reshape(-1, FULL)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import os
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -16,11 +17,11 @@ import numpy as np
 from penstock.data_types import DALIImageType
 from penstock.kernels.codecs.decoding import FREELY, Decoding
 from penstock.kernels.codecs.headers import png, tiff
-from penstock.kernels.codecs.image_description import UPRIGHT, ImageHeader
+from penstock.kernels.codecs.image_description import UPRIGHT, EncodedFiles, ImageHeader, JpegHeaders, output_channels
 from penstock.kernels.codecs.image_errors import CorruptImageError, ImageError
 from penstock.kernels.codecs.image_header import reading_with_pillow
 from penstock.kernels.codecs.isolated_images import decode_isolated
-from penstock.kernels.codecs.jpeg_baseline import decode_region, is_worthwhile
+from penstock.kernels.codecs.jpeg_baseline import decode_region, decode_together, is_worthwhile
 from penstock.kernels.codecs.jpeg_regions import decodes_alone
 from penstock.kernels.codecs.libraries import decode_on_cpu, nvimgcodec, simplejpeg
 from penstock.kernels.colour import LUMA, TO_YCBCR, YCBCR_OFFSET
@@ -134,6 +135,40 @@ def decode_to_scratch(
     return decoded if decoded.dtype == np.uint8 else None
 
 
+def decode_jpegs(
+    files: EncodedFiles,
+    headers: JpegHeaders,
+    regions: tuple[np.ndarray, np.ndarray] | None,
+    targets: np.ndarray,
+    output_type: DALIImageType,
+    adjust_orientation: bool,
+    parallel: Callable[[Callable[[int], None], int], None],
+    num_threads: int,
+) -> np.ndarray:
+    """Decodes many JPEGs at once, as :func:`decode` does one by one, to RGB, BGR or grey of uint8.
+
+    Args:
+        files: the files.
+        headers: of all files, none of which is to be decoded in a worker process.
+        regions: anchors and extents (H, W) of the parts to decode; None: whole images.
+        targets: addresses of the pixels.
+        output_type, adjust_orientation: as for :func:`decode`.
+        parallel, num_threads: as for :func:`~penstock.kernels.codecs.jpeg_baseline.decode_together`.
+
+    Returns:
+        Which files were decoded; the others need :func:`decode`.
+    """
+    sizes = headers.rows[:, :2]
+    parts = np.hstack((np.zeros_like(sizes), sizes) if regions is None else regions)
+    order = np.argsort(-files.sizes, kind="stable")
+    if adjust_orientation:
+        order = order[~headers.turned[order]]
+    if not order.size:
+        return np.zeros(len(files), np.bool_)
+    channels, reverse = output_channels(output_type, 0), output_type == DALIImageType.BGR
+    return decode_together(files, sizes, parts, order, targets, channels, reverse, _most_scans(), parallel, num_threads)
+
+
 def _unwritable(encoded: np.ndarray) -> np.ndarray:
     """A read-only view: numba would compile kernels again for writable arrays."""
     view = encoded.view()
@@ -151,12 +186,16 @@ def _check_scans(encoded: np.ndarray) -> None:
     """
     from penstock.kernels.cpu.jpeg.markers import count_markers
 
-    limit = int(os.environ.get("DALI_MAX_JPEG_SCANS", "256"))
+    limit = _most_scans()
     if count_markers(encoded, _SCAN) > limit:
         raise CorruptImageError(
             f"The number of scans ({limit + 1}) during progressive decoding exceeds the maximum of {limit}; "
             "the environment variable DALI_MAX_JPEG_SCANS sets another"
         )
+
+
+def _most_scans() -> int:
+    return int(os.environ.get("DALI_MAX_JPEG_SCANS", "256"))
 
 
 # -- JPEG directly into the output ---------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from penstock.kernels.codecs.image_description import ImageHeader
+from penstock.kernels.codecs.image_description import EncodedFiles, ImageHeader
 from penstock.kernels.thread_buffers import ThreadBuffers
 from penstock.kernels.windows import Region
 
@@ -47,19 +47,22 @@ def compiling_at_once() -> Iterator[None]:
         _is_warming = False
 
 
-def is_worthwhile(whole: bool = False) -> bool:
-    """Whether to decode the next image here: the kernels are compiled, or were wanted often enough.
+def is_worthwhile(whole: bool = False, together: int = 0) -> bool:
+    """Whether to decode the next images here: the kernels are compiled, or were wanted often enough.
 
     Until then the libraries decode, so that a pipeline's first batch does not wait for the compiler.
 
     Args:
         whole: the whole image is needed, not just a region, for which the libraries are slower.
+        together: how many images are decoded by one call; 0: a single one.
     """
-    from penstock.kernels.cpu.jpeg.scan import decode_scan
+    from penstock.kernels.cpu.jpeg.files import decode_file, decode_files
 
-    if decode_scan.signatures or _is_cached(decode_scan) or _is_warming:
+    wanted = decode_files if together else decode_file
+    if wanted.overloads or _is_cached(wanted) or _is_warming:
         return True
-    return next(_whole) > _WORTH_COMPILING_FOR_WHOLE if whole else next(_regions) > _WORTH_COMPILING
+    seen = max(next(_whole if whole else _regions) for _ in range(max(together, 1)))
+    return seen > (_WORTH_COMPILING_FOR_WHOLE if whole else _WORTH_COMPILING)
 
 
 @functools.cache
@@ -80,50 +83,59 @@ def decode_region(encoded: np.ndarray, header: ImageHeader, region: Region, outp
         output: filled; (H, W, 3) for RGB, (H, W, 1) for grey; uint8, contiguous.
         reverse: write BGR.
     """
-    from penstock.kernels.cpu.jpeg.colour import LANES
-    from penstock.kernels.cpu.jpeg.scan import decode_scan
+    from penstock.kernels.cpu.jpeg.files import decode_file
 
-    if output.shape[1] < LANES:
-        return False
-    scan = _read_scan(encoded, header, output.shape[2])
+    bench, place = _bench(encoded.size, header.width), encoded.__array_interface__["data"][0]
     top, left = region.anchor
-    return scan is not None and bool(decode_scan(scan, _strips(header.width), top, left, output, reverse))
+    return bool(decode_file(place, encoded.size, header.height, header.width, top, left, output, reverse, bench))
 
 
-def _read_scan(encoded: np.ndarray, header: ImageHeader, channels: int) -> Any:
-    """The scan in the kernels' form, in this thread's memory; None if they do not support it."""
-    from penstock.kernels.cpu.jpeg.entropy import MARGIN
-    from penstock.kernels.cpu.jpeg.scan import Scan, copy_scan
-    from penstock.kernels.cpu.jpeg.segments import build_tables, find_sampling, read_segments
+def decode_together(
+    files: EncodedFiles,
+    headers: np.ndarray,
+    regions: np.ndarray,
+    order: np.ndarray,
+    targets: np.ndarray,
+    channels: int,
+    reverse: bool,
+    most_scans: int,
+    parallel: Callable[[Callable[[int], None], int], None],
+    num_threads: int,
+) -> np.ndarray:
+    """Decodes regions of JPEGs on all threads, each of which takes the next file without asking Python.
 
-    segments = _segments()
-    if not read_segments(encoded, segments):
-        return None
-    height, width, interval, start, components, *_ = segments.numbers.tolist()
-    across, down = find_sampling(segments, channels)
-    if (height, width) != (header.height, header.width) or not across:
-        return None
-    units = -(-width // (8 * across)) * -(-height // (8 * down))
-    interval = interval or units
-    # There cannot be more intervals than bytes.
-    ends = np.zeros(min(-(-units // interval), encoded.size), np.int64)
-    data = _scans.array((encoded.size - start + MARGIN,), np.dtype(np.uint8))
-    if not copy_scan(encoded, start, data, ends):
-        return None
-    build_tables(segments)
-    return Scan(
-        data,
-        ends,
-        interval,
-        segments.tables,
-        segments.dc_tables[:components],
-        segments.ac_tables[:components],
-        segments.factors,
-        across,
-        down,
-        height,
-        width,
+    Args:
+        files: the files.
+        headers: height and width of each, as stored.
+        regions: anchor and extents of each, within the image.
+        order: those to decode, in the order to take them.
+        targets: addresses of the pixels of each; uint8 of shape (H, W, ``channels``).
+        channels: 3 for RGB, 1 for grey.
+        reverse: write BGR.
+        most_scans: files with more markers of scans are not decoded.
+        parallel: runs a task on all threads, which are ``num_threads``.
+
+    Returns:
+        Which files were decoded; the pixels of others are undefined.
+    """
+    from penstock.kernels.cpu.jpeg.files import Files, decode_files
+
+    decoded, taken = np.zeros(len(files), np.bool_), np.zeros(1, np.int64)
+    columns = Files(files.places, files.sizes, targets, headers, regions, order)
+    largest, widest = int(files.sizes[order].max()), int(headers[order, 1].max())
+    parallel(
+        lambda _: decode_files(columns, channels, reverse, most_scans, taken, decoded, _bench(largest, widest)),
+        min(num_threads, len(order)),
     )
+    return decoded
+
+
+def _bench(size: int, width: int) -> Any:
+    """What this thread decodes files with, of up to ``size`` bytes and ``width`` columns."""
+    from penstock.kernels.cpu.jpeg.entropy import MARGIN
+    from penstock.kernels.cpu.jpeg.files import Bench
+
+    return Bench(_segments(), _scans.array((size + MARGIN,), np.dtype(np.uint8)), _strips(width))
 
 
 def _segments() -> Any:

@@ -85,6 +85,17 @@ def bytes_from(_context: TypingContext, _address: types.Integer) -> Intrinsic:
 
 
 @intrinsic
+def counted(_context: TypingContext, count: types.Array) -> Intrinsic:
+    """The first element of an array of int64, which becomes greater by one; threads never get the same."""
+
+    def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
+        place = cgutils.create_struct_proxy(count)(context, builder, value=args[0]).data
+        return builder.atomic_rmw("add", place, ir.Constant(_INT64, 1), "monotonic")
+
+    return types.int64(count), generate
+
+
+@intrinsic
 def set_int(_context: TypingContext, _address: types.Integer, _value: types.Integer) -> Intrinsic:
     """Stores the lower 32 bits of a word at an address."""
 

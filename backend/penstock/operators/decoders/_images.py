@@ -13,7 +13,9 @@ import numpy as np
 
 from penstock.data_types import (
     ANY_DATA,
+    BGR,
     FLOAT,
+    GRAY,
     INT8,
     INT16,
     INT32,
@@ -26,15 +28,17 @@ from penstock.data_types import (
     numpy_dtype,
 )
 from penstock.errors import PenstockError
-from penstock.kernels.codecs.image_codec import decode, decode_to_scratch
+from penstock.kernels.codecs.image_codec import decode, decode_jpegs, decode_to_scratch
 from penstock.kernels.codecs.image_description import EncodedFiles, ImageHeader, JpegHeaders, output_channels
 from penstock.kernels.codecs.image_errors import CorruptImageError
 from penstock.kernels.codecs.image_header import read_header, read_jpeg_headers
+from penstock.kernels.codecs.jpeg_baseline import is_worthwhile
 from penstock.kernels.codecs.jpeg_regions import decodes_alone
 from penstock.kernels.windows import Region
 from penstock.operators.image._windows import Regions
 from penstock.schema import Argument, Deprecation, OutputSpec, PlanColumns, Sample, Samples, Workspace
 from penstock.schema.image_chain import PixelSource
+from penstock.schema.operator import Shape
 from penstock.schema.tolerance import ON_ERROR
 from penstock.schema.workspace import PlannedSamples
 from penstock.tensors import TensorListCPU, TensorListGPU
@@ -143,11 +147,13 @@ class Encoded:
 
     Attributes:
         headers: those that were read one by one, by the position of the sample.
+        together: whether their headers are read in one call, and so are the images where that is possible.
     """
 
     def __init__(self, batch: TensorListCPU) -> None:
         self._batch = batch
         self.headers: dict[int, ImageHeader] = {}
+        self.together = False
 
     @functools.cached_property
     def files(self) -> EncodedFiles:
@@ -222,6 +228,7 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
         return OutputSpec(self.args["dtype"], "HWC", 3)
 
     def infer_batch(self, samples: Samples[Encoded, DecodePlan, DecodePlans]) -> tuple[np.ndarray, DecodePlans]:
+        samples.state.together = self._decodes_together and is_worthwhile(self.decodes_whole, together=len(samples))
         headers = self._headers(samples)
         shapes = self._shapes_of(headers)
         windows = self.windows(samples, shapes[:, :2])
@@ -251,12 +258,9 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
             CorruptImageError: some were put aside.
         """
         workspace = samples.workspace
-        known: Sequence[ImageHeader | None] = [None] * len(samples)
-        if self.begins_early and workspace.decoding.limits.bytes is None:
-            # What is done on the way to a GPU's decoder holds that up.
-            known = read_jpeg_headers(samples.state.files.take(samples.indices), workspace.decoding)
-            if isinstance(known, JpegHeaders):
-                return known
+        known = self._known_headers(samples)
+        if isinstance(known, JpegHeaders):
+            return known
         headers = []
         for index, header in zip(samples.indices, known):
             try:
@@ -266,6 +270,21 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
         if len(headers) < len(samples):
             raise CorruptImageError("Some of the images have no header")
         return headers
+
+    def _known_headers(self, samples: Samples[Encoded, DecodePlan, DecodePlans]) -> Sequence[ImageHeader | None]:
+        """The headers of ordinary JPEGs within the limits, read in one call where that pays off; None for others."""
+        # What is done on the way to a GPU's decoder holds that up.
+        if self.begins_early or samples.state.together:
+            decoding = samples.workspace.decoding
+            known = read_jpeg_headers(samples.state.files.take(samples.indices), decoding)
+            most = decoding.limits.bytes
+            if most is None or (isinstance(known, JpegHeaders) and self._largest(known) <= most):
+                return known
+        return [None] * len(samples)
+
+    def _largest(self, headers: JpegHeaders) -> int:
+        """The bytes of the largest image."""
+        return int(self._shapes_of(headers).prod(axis=1).max()) * numpy_dtype(self.args["dtype"]).itemsize
 
     def _header(self, workspace: Workspace[Encoded], index: int) -> ImageHeader:
         """The header of an image whose size is not beyond the limits."""
@@ -287,6 +306,42 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
                 raise ValueError(
                     f"The cropping window [{_spans(window)}] is not valid for image dimensions [{height} x {width}]"
                 )
+
+    @property
+    def _decodes_together(self) -> bool:
+        """Whether kernels may decode many images in one call: they make just what the arguments ask for."""
+        return (
+            self.device == "cpu"
+            and type(self)._decode is ImageDecoder._decode
+            and self.output_type in (RGB, BGR, GRAY)
+            and self.args["dtype"] == UINT8
+            and not self.args["use_fast_idct"]
+        )
+
+    def compute_samples(self, workspace: Workspace[Encoded, DecodePlan, DecodePlans], shapes: Sequence[Shape]) -> None:
+        together = workspace.state.together and not workspace.failures
+        self.compute_some(workspace, self._decode_together(workspace) if together else range(len(shapes)), shapes)
+
+    def _decode_together(self, workspace: Workspace[Encoded, DecodePlan, DecodePlans]) -> Sequence[int]:
+        """Decodes ordinary JPEGs in one call; returns the positions of the other images."""
+        from penstock.kernels.cpu.array_objects import places_of_samples
+
+        headers, windows = workspace.plans.headers, workspace.plans.windows
+        targets = places_of_samples(workspace.outputs[0])
+        if not isinstance(headers, JpegHeaders) or headers.isolated or targets is None:
+            return range(workspace.batch_size)
+        decoded = decode_jpegs(
+            workspace.state.files,
+            headers,
+            None if windows is None else (windows.anchors, windows.extents),
+            targets,
+            self.output_type,
+            self.args["adjust_orientation"],
+            workspace.parallel,
+            workspace.num_threads,
+        )
+        others: list[int] = np.flatnonzero(~decoded).tolist()
+        return others
 
     def compute(self, sample: Sample[Encoded, DecodePlan]) -> None:
         self.decode_into(sample, sample.outputs[0])

@@ -1,0 +1,158 @@
+"""Decodes JPEG files: one, or those of a batch, of which threads take the next one in turn.
+
+What the kernels do not support, and what is damaged, is left to the libraries.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import carray
+
+from penstock.kernels.cpu.foreign import bytes_from, counted
+from penstock.kernels.cpu.jpeg.colour import LANES
+from penstock.kernels.cpu.jpeg.markers import count_markers
+from penstock.kernels.cpu.jpeg.scan import Memory, Scan, copy_scan, decode_scan
+from penstock.kernels.cpu.jpeg.segments import (
+    COMPONENTS,
+    HEIGHT,
+    INTERVAL,
+    START,
+    WIDTH,
+    Segments,
+    build_tables,
+    find_sampling,
+    read_segments,
+)
+from penstock.kernels.cpu.options import inner, kernel
+
+_START_OF_SCAN = np.uint8(0xDA)
+TOP, LEFT, ROWS, COLUMNS = range(4)
+"""The columns of a region."""
+
+
+class Bench(NamedTuple):
+    """What a thread decodes with, from file to file.
+
+    Attributes:
+        segments: of the last file.
+        data: of its scan; at least as many bytes as the largest file, and ``MARGIN``.
+        memory: for the widest image.
+    """
+
+    segments: Segments
+    data: np.ndarray
+    memory: Memory
+
+
+class Files(NamedTuple):
+    """The files of a batch, in columns, int64.
+
+    Attributes:
+        places, sizes: addresses of the files, and their bytes.
+        targets: addresses of the pixels.
+        headers: height and width, in rows.
+        regions: the parts to decode, in rows; see ``TOP``.
+        order: the files to decode, in the order to take them.
+    """
+
+    places: np.ndarray
+    sizes: np.ndarray
+    targets: np.ndarray
+    headers: np.ndarray
+    regions: np.ndarray
+    order: np.ndarray
+
+
+@kernel
+def read_scan(
+    place: int, size: int, height: int, width: int, channels: int, segments: Segments, data: np.ndarray
+) -> tuple[bool, Scan]:
+    """The scan of a file that is decoded to so many channels, and whether it is supported.
+
+    Args:
+        place, size: of the file.
+        height, width: that its header tells.
+        segments, data: of a :class:`Bench`; the scan refers to them.
+    """
+    encoded, numbers = carray(bytes_from(place), (size,)), segments.numbers
+    supported = read_segments(encoded, segments)
+    across, down = find_sampling(segments, channels) if supported else (0, 0)
+    supported = across > 0 and numbers[HEIGHT] == height and numbers[WIDTH] == width
+    units = -(-width // (8 * max(across, 1))) * -(-height // (8 * max(down, 1)))
+    interval = numbers[INTERVAL] if numbers[INTERVAL] else units
+    # There cannot be more intervals than bytes.
+    ends = np.zeros(min(-(-units // interval), size) if supported else 0, np.int64)
+    supported = supported and copy_scan(encoded, numbers[START], data, ends)
+    if supported:
+        build_tables(segments)
+    components = numbers[COMPONENTS]
+    return supported, Scan(
+        data,
+        ends,
+        interval,
+        segments.tables,
+        segments.dc_tables[:components],
+        segments.ac_tables[:components],
+        segments.factors,
+        across,
+        down,
+        height,
+        width,
+    )
+
+
+@kernel
+def decode_file(
+    place: int, size: int, height: int, width: int, top: int, left: int, output: np.ndarray, reverse: bool, bench: Bench
+) -> bool:
+    """Decodes a region of a file; returns False, with ``output`` undefined, if that is left to the libraries.
+
+    Args:
+        place, size, height, width: as for :func:`read_scan`.
+        top, left: of the region.
+        output: receives it; uint8 of shape (H, W, C), contiguous.
+        reverse: in BGR order.
+    """
+    if output.shape[1] < LANES:
+        return False
+    supported, scan = read_scan(place, size, height, width, output.shape[2], bench.segments, bench.data)
+    return supported and decode_scan(scan, bench.memory, top, left, output, reverse)
+
+
+@kernel
+def decode_files(
+    files: Files,
+    channels: int,
+    reverse: bool,
+    most_scans: int,
+    taken: np.ndarray,
+    decoded: np.ndarray,
+    bench: Bench,
+) -> None:
+    """Decodes files that no other thread has taken, until none is left.
+
+    Args:
+        files: all of them.
+        channels, reverse: of the output.
+        most_scans: files with more markers of scans are left to the libraries.
+        taken: how many files the threads have taken; int64 of shape (1,).
+        decoded: set for each file that was.
+        bench: of this thread.
+    """
+    turn = counted(taken)
+    while turn < files.order.size:
+        number = files.order[turn]
+        decoded[number] = _decode_numbered(files, number, channels, reverse, most_scans, bench)
+        turn = counted(taken)
+
+
+@inner
+def _decode_numbered(files: Files, number: int, channels: int, reverse: bool, most_scans: int, bench: Bench) -> bool:
+    place, size, region = files.places[number], files.sizes[number], files.regions[number]
+    if count_markers(carray(bytes_from(place), (size,)), _START_OF_SCAN) > most_scans:
+        return False
+    output = carray(bytes_from(files.targets[number]), (region[ROWS], region[COLUMNS], channels))
+    height, width = files.headers[number, 0], files.headers[number, 1]
+    return decode_file(place, size, height, width, region[TOP], region[LEFT], output, reverse, bench)
