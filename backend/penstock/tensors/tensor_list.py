@@ -146,6 +146,11 @@ class TensorListCPU(TensorList):
         return batch
 
     @property
+    def parts(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """The block and the samples' first bytes, as given to :meth:`of_parts`, until samples are asked for."""
+        return self._parts
+
+    @property
     def samples(self) -> list[Any]:
         samples = self._samples
         if samples is not None:

@@ -73,6 +73,19 @@ def places_of_bytes(arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarra
     return (places, sizes) if _fill_places(objects, places, sizes) else None
 
 
+def places_of_files(batch: TensorListCPU) -> tuple[np.ndarray, np.ndarray] | None:
+    """The addresses and sizes of a batch of files, as :func:`places_of_bytes` tells them. The batch must keep them."""
+    parts = batch.parts
+    if parts is None and batch.elements is None:
+        return places_of_bytes(batch.samples)
+    sizes = np.fromiter((size for (size,) in batch.shapes), np.int64, len(batch))
+    if parts is not None:
+        block, starts = parts
+        return block.ctypes.data + starts, sizes
+    places = places_of_samples(batch)
+    return None if places is None else (places, sizes)
+
+
 def places_of_samples(batch: TensorListCPU) -> np.ndarray | None:
     """The addresses of a batch's samples, int64; None if one of them is not contiguous. Something else must keep them."""
     if batch.elements is not None:

@@ -139,6 +139,19 @@ _WORTH_CUTTING = 0.8
 _SIZES = attrgetter("height", "width", "channels")
 
 
+class _Files(Sequence[np.ndarray]):
+    """The samples of a batch; not made before one is asked for."""
+
+    def __init__(self, batch: TensorListCPU) -> None:
+        self._batch = batch
+
+    def __len__(self) -> int:
+        return len(self._batch)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._batch.samples[index]
+
+
 class Encoded:
     """The encoded images of a batch.
 
@@ -158,13 +171,13 @@ class Encoded:
     @functools.cached_property
     def files(self) -> EncodedFiles:
         """The bytes of all samples."""
-        from penstock.kernels.cpu.array_objects import places_of_bytes
+        from penstock.kernels.cpu.array_objects import places_of_files
 
-        samples = self._batch.samples
-        placed = places_of_bytes(samples) if self._batch.dtype == UINT8 else None
+        batch = self._batch
+        placed = places_of_files(batch) if batch.dtype == UINT8 and batch.ndim() == 1 else None
         if placed is not None:
-            return EncodedFiles(samples, *placed)
-        return EncodedFiles([bytes_of(sample) for sample in samples])
+            return EncodedFiles(_Files(batch), *placed)
+        return EncodedFiles([bytes_of(sample) for sample in batch.samples])
 
 
 class DecodePlan(NamedTuple):
