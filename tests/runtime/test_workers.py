@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 
 import pytest
 
-from penstock.runtime.workers import WorkerPool
+from penstock.runtime.workers import Pace, WorkerPool
 from penstock.schema.workspace import Workspace
 
 
@@ -65,3 +66,76 @@ def test_without_a_pool_work_is_done_when_it_is_waited_for() -> None:
     started.wait()
     assert started.is_done()
     assert done == [0, 1]
+
+
+# -- tasks that are too short to be shared -----------------------------------------------------------------------------
+
+COUNT = 8
+COSTS = [10_000] * COUNT
+
+
+def short(_: int) -> None:
+    pass
+
+
+def long(_: int) -> None:
+    """Takes time without the GIL, as reading does."""
+    time.sleep(0.002)
+
+
+def run(pool: WorkerPool, pace: Pace, task: Callable[[int], None], batches: int = 1) -> set[str]:
+    """The threads that ran tasks; each task must run once."""
+    for _ in range(batches):
+        threads: dict[int, str] = {}
+
+        def noted(index: int, threads: dict[int, str] = threads) -> None:
+            assert index not in threads
+            threads[index] = threading.current_thread().name
+            task(index)
+
+        pool.parallel(noted, COUNT, COSTS, pace)
+        assert sorted(threads) == list(range(COUNT))
+    return set(threads.values())
+
+
+def test_short_tasks_are_not_shared(pool: WorkerPool) -> None:
+    assert run(pool, Pace(), short, 70) == {threading.current_thread().name}
+
+
+def test_long_tasks_are_shared_after_some_were_timed(pool: WorkerPool) -> None:
+    pace = Pace()
+    assert len(run(pool, pace, long)) > 1
+    assert len(run(pool, pace, long, 70)) > 1
+
+
+def test_tasks_that_were_short_are_timed_again(pool: WorkerPool) -> None:
+    pace = Pace()
+    run(pool, pace, short, 10)
+    assert len(run(pool, pace, long)) == 1
+    assert len(run(pool, pace, long, 70)) > 1
+
+
+def test_one_slow_batch_at_first_does_not_count(pool: WorkerPool) -> None:
+    """The first one may compile a kernel."""
+    pace = Pace()
+    run(pool, pace, long)
+    assert len(run(pool, pace, short, 3)) == 1
+
+
+def test_without_costs_tasks_are_shared_and_not_timed(pool: WorkerPool) -> None:
+    pace, begun = Pace(), threading.Barrier(3)
+    for _ in range(5):
+        pool.parallel(lambda _: begun.wait(10) and None, 3, None, pace)
+    assert pace.seconds == float("inf")
+
+
+def test_the_error_of_the_first_task_that_fails_is_raised(pool: WorkerPool) -> None:
+    def failing(index: int) -> None:
+        long(index)
+        if index in (2, 5):
+            raise ValueError(f"index {index}")
+
+    pace = Pace()
+    for _ in range(5):
+        with pytest.raises(ValueError, match="index 2"):
+            pool.parallel(failing, COUNT, COSTS, pace)

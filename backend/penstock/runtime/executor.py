@@ -314,7 +314,7 @@ class Executor:
                 del failure
 
     def _parallel(self, step: Step) -> Parallel:
-        parallel = self.workers.parallel
+        parallel = functools.partial(self.workers.parallel, pace=step.pace)
         return parallel if self.trace is None else self.trace.parallel(parallel, step.node.name)
 
     def _note_failures(self, step: Step, workspace: Workspace, batch: Batch) -> None:

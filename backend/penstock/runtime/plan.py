@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from penstock.errors import operator_error
 from penstock.graph import DataNode, Graph, OpNode
 from penstock.kernels.codecs.decoding import FREELY, Decoding
+from penstock.runtime.workers import Pace
 from penstock.schema import Operator, operator_class
 from penstock.schema.fused import FusedOperator
 from penstock.schema.input_operator import InputOperator
@@ -26,6 +27,7 @@ class Step:
         operator: what runs.
         inputs, arguments, outputs: slots.
         release: slots not needed after this step.
+        pace: how long its samples take.
     """
 
     node: OpNode
@@ -34,6 +36,7 @@ class Step:
     arguments: dict[str, int]
     outputs: list[int]
     release: list[int] = field(default_factory=list)
+    pace: Pace = field(default_factory=Pace)
 
 
 @dataclass

@@ -3,14 +3,43 @@
 from __future__ import annotations
 
 import itertools
+import math
 import os
 import queue
 import threading
 from collections.abc import Callable, Sequence
+from time import perf_counter
 from typing import Protocol
 
 # Below this many elements in total, waking a thread costs more than it saves.
 _WORTH_WAKING = 4096
+# Seconds: tasks that are shorter keep threads waiting for the GIL, which each takes between two tasks.
+_WORTH_SHARING = 15e-6
+# Batches whose first tasks are timed: the first ones, as kernels may be compiled in them, and then one in so many.
+_FIRST_TIMED, _TIMED_EVERY = 3, 64
+_TIMED_SECONDS = 200e-6
+
+
+class Pace:
+    """How long the tasks of an operator take.
+
+    Attributes:
+        seconds: for a unit of cost.
+    """
+
+    def __init__(self) -> None:
+        self.seconds = math.inf
+        self._batches = 0
+
+    def is_due(self) -> bool:
+        """Whether the first tasks of the next batch are to be timed."""
+        self._batches += 1
+        return self._batches <= _FIRST_TIMED or self._batches % _TIMED_EVERY == 0
+
+    def note(self, seconds: float, cost: int) -> None:
+        """Learns how long work of some cost took."""
+        new = seconds / max(cost, 1)
+        self.seconds = min(self.seconds, new) if self._batches <= _FIRST_TIMED else new
 
 
 class Parallel(Protocol):
@@ -68,6 +97,17 @@ def _nothing(_: int) -> None:
     """The task of a job that is done."""
 
 
+def _timed(task: Callable[[int], None], count: int, costs: Sequence[int], pace: Pace) -> int:
+    """Runs tasks for a while, and notes how long they took; returns how many."""
+    begin, taken, done = perf_counter(), 0.0, 0
+    while done < count and taken < _TIMED_SECONDS:
+        task(done)
+        done += 1
+        taken = perf_counter() - begin
+    pace.note(taken, sum(costs[:done]))
+    return done
+
+
 class WorkerPool:
     """Threads that share the samples of a batch; the calling thread works, too.
 
@@ -83,13 +123,45 @@ class WorkerPool:
         self._threads: list[threading.Thread] = []
         self._starting = threading.Lock()
 
-    def parallel(self, task: Callable[[int], None], count: int, costs: Sequence[int] | None = None) -> None:
-        """Runs ``task(index)`` for each index below ``count``, the most expensive first."""
-        if self.num_threads == 1 or count < 2 or (costs is not None and sum(costs) < _WORTH_WAKING):
-            for index in range(count):
-                task(index)
+    def parallel(
+        self,
+        task: Callable[[int], None],
+        count: int,
+        costs: Sequence[int] | None = None,
+        pace: Pace | None = None,
+    ) -> None:
+        """Runs ``task(index)`` for each index below ``count``, the most expensive first.
+
+        If it is known how long tasks with such costs take, threads share them only where that saves time.
+        """
+        if costs is None or pace is None or self.num_threads == 1 or count < 2:
+            self._run(task, 0, count, costs, math.inf)
             return
-        self.start(task, count, costs).wait()
+        done = 0
+        if pace.is_due():
+            done = _timed(task, count, costs, pace)
+        self._run(task, done, count, costs, pace.seconds)
+
+    def _run(
+        self, task: Callable[[int], None], first: int, count: int, costs: Sequence[int] | None, seconds: float
+    ) -> None:
+        """Runs tasks from the ``first`` on."""
+        if not self._is_shared(count - first, None if costs is None else costs[first:], seconds):
+            for index in range(first, count):
+                task(index)
+        elif first:
+            self.start(lambda number: task(first + number), count - first, costs[first:] if costs else None).wait()
+        else:
+            self.start(task, count, costs).wait()
+
+    def _is_shared(self, count: int, costs: Sequence[int] | None, seconds: float) -> bool:
+        """Whether threads share tasks that take ``seconds`` for a unit of cost."""
+        if self.num_threads == 1 or count < 2:
+            return False
+        if costs is None:
+            return True
+        total = sum(costs)
+        return total >= _WORTH_WAKING and seconds * total >= _WORTH_SHARING * count
 
     def start(self, task: Callable[[int], None], count: int, costs: Sequence[int] | None = None) -> _Job:
         """The same, on the other threads, until the job that is returned is waited for."""
