@@ -15,7 +15,7 @@ from broken_batches import check_broken_batches
 from PIL import Image
 
 from penstock import fn, pipeline_def, types
-from penstock.kernels.codecs import image_codec_gpu, image_jobs
+from penstock.kernels.codecs import image_codec_gpu, image_jobs, jpeg_gpu
 from penstock.kernels.codecs.decoding import Decoding
 from penstock.kernels.codecs.image_description import EncodedFiles, ImageHeader
 from penstock.kernels.codecs.image_header import read_header
@@ -132,6 +132,32 @@ def test_who_decodes_an_image_depends_on_the_image_and_the_pipeline_alone(monkey
         assert (decoder().begin_jpegs(EncodedFiles([files[k] for k in chosen]), start) is not None) == is_begun
     for chosen, is_begun in (((2, 4), True), ((0, 2), True), ((1,), False)):
         assert (own.begin_jpegs(EncodedFiles([files[k] for k in chosen]), start) is not None) == is_begun
+
+
+@pytest.mark.parametrize("served", [False, True])
+def test_images_of_served_models_are_left_to_the_engine(served: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(image_codec_gpu, "_LARGE", 0)
+    monkeypatch.setattr(image_codec_gpu, "_MANY", 3)
+    by_kernels = []
+    begin = jpeg_gpu.JpegDecoder.begin
+
+    def noted(self: Any, *arguments: Any) -> Any:
+        by_kernels.append(self)
+        return begin(self, *arguments)
+
+    monkeypatch.setattr(jpeg_gpu.JpegDecoder, "begin", noted)
+    encoded = [saved(), saved(height=41), saved(subsampling=0)]
+
+    @pipeline_def(batch_size=3, num_threads=1, device_id=0, exec_async=False, exec_pipelined=False)
+    def pipeline() -> Any:
+        return fn.decoders.image(fn.external_source(name="encoded"), device="mixed")
+
+    running: Any = pipeline()
+    running.build()
+    running.feed_input("encoded", encoded)
+    result = running.executor.run_once(isolate=served)
+    assert not result.failures
+    assert len(by_kernels) == (0 if served else 1)
 
 
 def read_headers(files: Sequence[np.ndarray]) -> Sequence[ImageHeader]:
