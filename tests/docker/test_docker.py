@@ -18,7 +18,7 @@ from click.testing import CliRunner
 
 from penstock.cli.setup import command as setup
 from penstock.serving.environment import describe
-from penstock.serving.model_hosts import ALLOCATORS
+from penstock.serving.model_hosts import DEFAULT_VARIABLES
 from penstock.serving.server import LocalServer
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -76,7 +76,7 @@ def test_commands_install_what_was_built() -> None:
 
 def test_memory_is_set_up_as_penstock_serve_does() -> None:
     (given,) = (text for name, text in instructions() if name == "ENV" and text.startswith("MALLOC_"))
-    assert dict(word.split("=") for word in given.split()) == ALLOCATORS["native"]
+    assert dict(word.split("=") for word in given.split()) == DEFAULT_VARIABLES["native"]
 
 
 @pytest.mark.exhaustive

@@ -24,12 +24,16 @@ MODEL_HOST_VARIABLE = "PENSTOCK_BACKEND"
 # By default, glibc's malloc keeps memory that many threads have freed, each in its own arena, and raises the size from
 # which memory returns to the system to that of the largest block seen. If models run inside the server, the tensors of
 # answers are allocated there, too: up to 4 MiB they come from retained memory, whose pages need not be cleared again.
-ALLOCATORS = {
+#
+# A server that was loading a model once stood still in numpy, which inverted a matrix of 3 x 3, as OpenBLAS waited for its own
+# threads. Operators have threads of their own, and need none of OpenBLAS's.
+DEFAULT_VARIABLES = {
     "stub": {"MALLOC_ARENA_MAX": "2", "MALLOC_MMAP_THRESHOLD_": str(128 << 10)},
     "native": {
         "MALLOC_ARENA_MAX": "2",
         "MALLOC_MMAP_THRESHOLD_": str(4 << 20),
         "MALLOC_TRIM_THRESHOLD_": str(16 << 20),
+        "OPENBLAS_NUM_THREADS": "1",
     },
 }
 
@@ -90,7 +94,7 @@ def _host(name: str, given: Environment | str | Path | None) -> ModelHost:
 
 def host_variables(name: str, environment: Environment) -> dict[str, str]:
     """The environment variables of a server that uses an environment's Python."""
-    variables = ALLOCATORS[name] | dict(os.environ)
+    variables = DEFAULT_VARIABLES[name] | dict(os.environ)
     for inherited in ("PYTHONHOME", "PYTHONPATH", "__PYVENV_LAUNCHER__", "PYENV_VERSION"):
         variables.pop(inherited, None)
     variables["PATH"] = os.pathsep.join([str(environment.programs), variables.get("PATH", os.defpath)])
