@@ -25,7 +25,6 @@ from penstock.presets.family import (
 )
 
 _CLIP_MEAN, _CLIP_STD = (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)
-HALVES = (0.5, 0.5, 0.5)
 
 
 class Normalization(TypedDict):

@@ -351,6 +351,14 @@ class SplitFamily(_TileFamily):
         }
 
 
+def _square(size: object) -> dict[str, int]:
+    """A `size` whose sides must be equal."""
+    own = size_of(size, True, "`size`", _SQUARE)
+    if own["height"] != own["width"]:
+        raise PresetError(f"`size` is square. Got: {own}")
+    return own
+
+
 @dataclass(frozen=True, kw_only=True)
 class LlamaFamily(_TileFamily):
     """Llama 4: tiles of a canvas in whose corner the image lies, and then the whole; in bfloat16, given as float32.
@@ -372,10 +380,7 @@ class LlamaFamily(_TileFamily):
 
     def converted(self, values: Values) -> Values:
         own = super().converted(values)
-        own["size"] = size_of(own["size"], True, "`size`", _SQUARE)
-        if own["size"]["height"] != own["size"]["width"]:
-            raise PresetError(f"`size` is square. Got: {own['size']}")
-        return own
+        return {**own, "size": _square(own["size"])}
 
     def check(self, backend: str) -> None:
         super().check(backend)
@@ -428,10 +433,7 @@ class MllamaFamily(_TileFamily):
 
     def converted(self, values: Values) -> Values:
         own = super().converted(values)
-        own["size"] = size_of(own["size"], True, "`size`", _SQUARE)
-        if own["size"]["height"] != own["size"]["width"]:
-            raise PresetError(f"`size` is square. Got: {own['size']}")
-        return own
+        return {**own, "size": _square(own["size"])}
 
     def check(self, backend: str) -> None:
         super().check(backend)
