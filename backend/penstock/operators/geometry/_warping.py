@@ -11,9 +11,34 @@ import numpy as np
 
 from penstock.data_types import FLOAT, INT16, INT32, INTERP_LINEAR, INTERP_NN, UINT8, dtype_name, numpy_dtype
 from penstock.kernels.windows import Region
-from penstock.schema import OutputSpec, PlanColumns, Sample, Samples, Workspace
+from penstock.schema import Argument, Deprecation, OutputSpec, PlanColumns, Sample, Samples, Workspace
 from penstock.schema.image_chain import ChainOperator, NotFusable, Pixels, Sampling
 from penstock.schema.operator import Shape
+
+DTYPE = Argument("dtype", "DALIDataType", None, "Type of the output; by default that of the input.")
+FILL_VALUE = Argument(
+    "fill_value",
+    "float",
+    None,
+    "Value of pixels outside the input; by default the nearest pixel of the border.",
+    example=7.0,
+)
+INTERP_TYPE = Argument("interp_type", "DALIInterpType", INTERP_LINEAR, "Filter for both enlarging and shrinking.")
+OUTPUT_DTYPE = Argument(
+    "output_dtype",
+    "DALIDataType",
+    None,
+    "Old name of `dtype`.",
+    deprecated=Deprecation("0.24", renamed_to="dtype"),
+)
+SIZE = Argument(
+    "size",
+    "float[]",
+    [],
+    "Output extents (height, width) or (depth, height, width).",
+    tensor=True,
+    example=[20.0, 30.0],
+)
 
 # NumPy's type codes that DALI accepts for a tensor argument `size`: integers of 16 bits and more, and float32.
 _SIZE_TYPES = np.typecodes["AllInteger"].replace("b", "").replace("B", "") + "f"

@@ -6,12 +6,19 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from penstock.data_types import INTERP_LINEAR
 from penstock.kernels.geometry import about_centres, rotated_canvases, rotations_2d, rotations_3d
-from penstock.operators.geometry._warping import WarpingOperator, WarpPlan, WarpPlans
+from penstock.operators.geometry._warping import (
+    DTYPE,
+    FILL_VALUE,
+    INTERP_TYPE,
+    OUTPUT_DTYPE,
+    SIZE,
+    WarpingOperator,
+    WarpPlan,
+    WarpPlans,
+)
 from penstock.schema import (
     Argument,
-    Deprecation,
     Equivalent,
     Input,
     Sample,
@@ -56,31 +63,12 @@ class Rotate(WarpingOperator):
                 matrix=True,
                 per_frame=True,
             ),
-            Argument("dtype", "DALIDataType", None, "Type of the output; by default that of the input."),
-            Argument(
-                "fill_value",
-                "float",
-                None,
-                "Value of pixels outside the input; by default the nearest pixel of the border.",
-                example=7.0,
-            ),
-            Argument("interp_type", "DALIInterpType", INTERP_LINEAR, "Filter for both enlarging and shrinking."),
+            DTYPE,
+            FILL_VALUE,
+            INTERP_TYPE,
             Argument("keep_size", "bool", False, "Keep the input's size."),
-            Argument(
-                "output_dtype",
-                "DALIDataType",
-                None,
-                "Old name of `dtype`.",
-                deprecated=Deprecation("0.24", renamed_to="dtype"),
-            ),
-            Argument(
-                "size",
-                "float[]",
-                [],
-                "Output extents (height, width) or (depth, height, width).",
-                tensor=True,
-                example=[20.0, 30.0],
-            ),
+            OUTPUT_DTYPE,
+            SIZE,
         ),
         sequences=True,
         volumetric=True,

@@ -7,12 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from penstock.data_types import FLOAT, INTERP_LINEAR, dtype_name
+from penstock.data_types import FLOAT, dtype_name
 from penstock.kernels.geometry import inverted
-from penstock.operators.geometry._warping import WarpingOperator, WarpPlan, WarpPlans
+from penstock.operators.geometry._warping import (
+    DTYPE,
+    FILL_VALUE,
+    INTERP_TYPE,
+    OUTPUT_DTYPE,
+    SIZE,
+    WarpingOperator,
+    WarpPlan,
+    WarpPlans,
+)
 from penstock.schema import (
     Argument,
-    Deprecation,
     Equivalent,
     Input,
     OutputSpec,
@@ -42,15 +50,9 @@ class WarpAffine(WarpingOperator):
         ),
         min_inputs=1,
         arguments=(
-            Argument("dtype", "DALIDataType", None, "Type of the output; by default that of the input."),
-            Argument(
-                "fill_value",
-                "float",
-                None,
-                "Value of pixels outside the input; by default the nearest pixel of the border.",
-                example=7.0,
-            ),
-            Argument("interp_type", "DALIInterpType", INTERP_LINEAR, "Filter for both enlarging and shrinking."),
+            DTYPE,
+            FILL_VALUE,
+            INTERP_TYPE,
             Argument(
                 "inverse_map", "bool", True, "The matrix maps output to input coordinates; False: input to output."
             ),
@@ -65,21 +67,8 @@ class WarpAffine(WarpingOperator):
                 example=[0.9, 0.2, 3.0, -0.1, 1.1, 2.0],
                 tensor_example=[[0.9, 0.2, 3.0], [-0.1, 1.1, 2.0]],
             ),
-            Argument(
-                "output_dtype",
-                "DALIDataType",
-                None,
-                "Old name of `dtype`.",
-                deprecated=Deprecation("0.24", renamed_to="dtype"),
-            ),
-            Argument(
-                "size",
-                "float[]",
-                [],
-                "Output extents (height, width) or (depth, height, width).",
-                tensor=True,
-                example=[20.0, 30.0],
-            ),
+            OUTPUT_DTYPE,
+            SIZE,
         ),
         sequences=True,
         volumetric=True,

@@ -20,6 +20,15 @@ INPUT = Input(
     doc="An affine matrix [M|t] of float, of shape (n, n + 1), to combine the transform with.",
     example=random_arrays((2, 3)),
 )
+CENTER = Argument(
+    "center",
+    "float[]",
+    None,
+    "The fixed point; default: the origin.",
+    tensor=True,
+    per_frame=True,
+    example=[3.0, 4.0],
+)
 REVERSE_ORDER = Argument("reverse_order", "bool", False, "Apply the operator's transform first, then the input's.")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.kernels.geometry import affine, rotation_2d, rotation_3d
-from penstock.operators.geometry.transforms._transform import INPUT, REVERSE_ORDER, TransformOperator, vector
+from penstock.operators.geometry.transforms._transform import CENTER, INPUT, REVERSE_ORDER, TransformOperator, vector
 from penstock.schema import Argument, Sample, Schema, register_operator
 from penstock.schema.example_data import Example
 
@@ -38,15 +38,7 @@ class Rotation(TransformOperator):
                 tensor=True,
                 per_frame=True,
             ),
-            Argument(
-                "center",
-                "float[]",
-                None,
-                "The fixed point; default: the origin.",
-                tensor=True,
-                per_frame=True,
-                example=[3.0, 4.0],
-            ),
+            CENTER,
             REVERSE_ORDER,
         ),
         sequences=True,

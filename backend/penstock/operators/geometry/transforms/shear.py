@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from penstock.kernels.geometry import affine
-from penstock.operators.geometry.transforms._transform import INPUT, REVERSE_ORDER, TransformOperator, vector
+from penstock.operators.geometry.transforms._transform import CENTER, INPUT, REVERSE_ORDER, TransformOperator, vector
 from penstock.schema import Argument, Sample, Schema, register_operator
 from penstock.schema.example_data import Example
 
@@ -32,15 +32,7 @@ class Shear(TransformOperator):
                 uniform=True,
                 per_frame=True,
             ),
-            Argument(
-                "center",
-                "float[]",
-                None,
-                "The fixed point; default: the origin.",
-                tensor=True,
-                per_frame=True,
-                example=[3.0, 4.0],
-            ),
+            CENTER,
             REVERSE_ORDER,
             Argument(
                 "shear",
