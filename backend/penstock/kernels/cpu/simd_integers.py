@@ -161,7 +161,7 @@ def widened(_context: TypingContext, values: IntVector) -> Intrinsic:
     vector = IntVector(values.lanes, 32)
 
     def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
-        groups = _groups(builder, *_parts_of(builder, args[0]), vector.part.count)
+        groups = _groups(builder, _joined(builder, args[0]), vector.part.count)
         return _of_parts(builder, [builder.sext(group, vector.part) for group in groups])
 
     return vector(values), generate
@@ -267,9 +267,9 @@ def pair_products(_context: TypingContext, first: IntVector, second: IntVector, 
                 products = zip((builder.sext(half, vector.part) for half in halves), numbers)
                 parts.append(builder.add(*(builder.mul(*each) for each in products)))
             return _of_parts(builder, parts)
-        for halves in zip(*(_groups(builder, values, _GROUP) for values in pair)):
+        for first_group, second_group in zip(*(_groups(builder, values, _GROUP) for values in pair)):
             for lanes in (_LOW, _HIGH):
-                parts.append(_multiplied(builder, _shuffled(builder, *halves, lanes), args[2]))
+                parts.append(_multiplied(builder, _shuffled(builder, first_group, second_group, lanes), args[2]))
         return _of_parts(builder, parts)
 
     return vector(first, first, types.int32), generate
@@ -320,6 +320,20 @@ def packed(_context: TypingContext, values: IntVector) -> Intrinsic:
         return _of_parts(builder, [_concatenated(builder, groups)])
 
     return vector(values), generate
+
+
+@literal_intrinsic
+def clear(_context: TypingContext, array: types.Array, index: types.Integer, count: types.Literal) -> Intrinsic:
+    """``array[index : index + count] = 0`` of a contiguous array of int16."""
+    kind = ir.VectorType(ir.IntType(16), _GROUP)
+
+    def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
+        for start in range(0, count.literal_value, _GROUP):
+            place = builder.add(args[1], ir.Constant(args[1].type, start))
+            _store(builder, element_pointer(context, builder, array, args[0], place), ir.Constant(kind, None))
+        return context.get_dummy_value()
+
+    return types.void(array, index, count), generate
 
 
 @literal_intrinsic
