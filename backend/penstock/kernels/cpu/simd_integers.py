@@ -31,10 +31,17 @@ from penstock.kernels.cpu.simd import element_of, element_pointer, interleaved, 
 _BYTE, _INT32, _INT64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 
 
+_GROUP = 16
+"""Lanes of int16 that AVX2 multiplies and packs at a time."""
+
+
 class IntVector(types.Type):
     """A vector of ``lanes`` copies of a 16-bit or 32-bit integer.
 
     Vectors and numbers support Python's arithmetic, shift and bitwise operators, but wrap around on overflow.
+
+    Those of 32 bits are kept in parts as large as AVX2's instructions take and give: of whole ones LLVM makes registers of 512
+    bits where there are any, which are joined and taken apart around each of those instructions.
     """
 
     def __init__(self, lanes: int, bits: int) -> None:
@@ -42,15 +49,38 @@ class IntVector(types.Type):
         super().__init__(name=f"int{bits}x{lanes}")
 
     @property
-    def registers(self) -> ir.VectorType:
+    def part(self) -> ir.VectorType:
         """The type of LLVM's vectors."""
-        return ir.VectorType(ir.IntType(self.bits), self.lanes)
+        return ir.VectorType(ir.IntType(self.bits), self.lanes // self.count)
+
+    @property
+    def count(self) -> int:
+        """How many parts there are."""
+        return max(self.lanes // (_GROUP // 2), 1) if self.bits == 32 else 1
+
+    @property
+    def parts(self) -> ir.ArrayType:
+        """The type of all parts."""
+        return ir.ArrayType(self.part, self.count)
 
 
 @register_model(IntVector)
 class _IntVectorModel(models.PrimitiveModel):
     def __init__(self, manager: DataModelManager, vector: IntVector) -> None:
-        super().__init__(manager, vector, vector.registers)
+        super().__init__(manager, vector, vector.parts)
+
+
+def _parts_of(builder: IRBuilder, vector: Value) -> list[Value]:
+    """The parts of an :class:`IntVector`."""
+    return [builder.extract_value(vector, i) for i in range(vector.type.count)]
+
+
+def _of_parts(builder: IRBuilder, parts: Sequence[Value]) -> Value:
+    """An :class:`IntVector` of these parts."""
+    vector = ir.Constant(ir.ArrayType(parts[0].type, len(parts)), ir.Undefined)
+    for i, part in enumerate(parts):
+        vector = builder.insert_value(vector, part, i)
+    return vector
 
 
 def _define_arithmetic(function: Callable[[object, object], object], instruction: str) -> None:
@@ -66,12 +96,14 @@ def _define_arithmetic(function: Callable[[object, object], object], instruction
         return result
 
     def compute(context: TargetContext, builder: IRBuilder, signature: Signature, args: Sequence[Value]) -> Value:
-        left, right = args
+        kind = signature.args[0]
         if isinstance(signature.args[1], types.Integer):
-            kind = signature.args[0]
-            number = context.cast(builder, right, signature.args[1], types.int32 if kind.bits == 32 else types.int16)
-            right = spread_lanes(builder, number, kind.registers)
-        return getattr(builder, instruction)(left, right)
+            number = context.cast(builder, args[1], signature.args[1], types.int32 if kind.bits == 32 else types.int16)
+            others = [spread_lanes(builder, number, kind.part)] * kind.count
+        else:
+            others = _parts_of(builder, args[1])
+        parts = zip(_parts_of(builder, args[0]), others)
+        return _of_parts(builder, [getattr(builder, instruction)(*pair) for pair in parts])
 
     for right in (IntVector, types.Integer):
         lower_builtin(function, IntVector, right)(compute)
@@ -93,14 +125,14 @@ for _function, _instruction in (
 def zeros(_context: TypingContext, lanes: types.Literal) -> Intrinsic:
     """A vector of zeros, int32."""
     vector = IntVector(lanes.literal_value, 32)
-    return vector(lanes), lambda _context, _builder, _signature, _args: ir.Constant(vector.registers, None)
+    return vector(lanes), lambda _context, _builder, _signature, _args: ir.Constant(vector.parts, None)
 
 
 @literal_intrinsic
 def zeros_short(_context: TypingContext, lanes: types.Literal) -> Intrinsic:
     """A vector of zeros, int16."""
     vector = IntVector(lanes.literal_value, 16)
-    return vector(lanes), lambda _context, _builder, _signature, _args: ir.Constant(vector.registers, None)
+    return vector(lanes), lambda _context, _builder, _signature, _args: ir.Constant(vector.parts, None)
 
 
 @literal_intrinsic
@@ -110,7 +142,7 @@ def load(_context: TypingContext, array: types.Array, index: types.Integer, lane
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         values = _loaded(context, builder, array, args[0], args[1], vector.lanes)
-        return values if element.bitwidth == 16 else builder.zext(values, vector.registers)
+        return _of_parts(builder, [values if element.bitwidth == 16 else builder.zext(values, vector.part)])
 
     return vector(array, index, lanes), generate
 
@@ -127,14 +159,23 @@ def _loaded(
 def widened(_context: TypingContext, values: IntVector) -> Intrinsic:
     """int16 as int32."""
     vector = IntVector(values.lanes, 32)
-    return vector(values), lambda _context, builder, _signature, args: builder.sext(args[0], vector.registers)
+
+    def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
+        groups = _groups(builder, _joined(builder, args[0]), vector.part.count)
+        return _of_parts(builder, [builder.sext(group, vector.part) for group in groups])
+
+    return vector(values), generate
 
 
 @intrinsic
 def narrowed(_context: TypingContext, values: IntVector) -> Intrinsic:
     """int32 cut to int16."""
     vector = IntVector(values.lanes, 16)
-    return vector(values), lambda _context, builder, _signature, args: builder.trunc(args[0], vector.registers)
+
+    def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
+        return _of_parts(builder, [builder.trunc(_joined(builder, args[0]), vector.part)])
+
+    return vector(values), generate
 
 
 @intrinsic
@@ -144,15 +185,15 @@ def high_product(_context: TypingContext, values: IntVector, factor: types.Integ
     def generate(context: TargetContext, builder: IRBuilder, signature: Signature, args: Sequence[Value]) -> Value:
         wide = ir.VectorType(_INT32, values.lanes)
         number = context.cast(builder, args[1], signature.args[1], types.int32)
-        product = builder.mul(builder.sext(args[0], wide), spread_lanes(builder, number, wide))
-        return builder.trunc(builder.ashr(product, ir.Constant(wide, [16] * values.lanes)), values.registers)
+        (short,) = _parts_of(builder, args[0])
+        product = builder.mul(builder.sext(short, wide), spread_lanes(builder, number, wide))
+        high = builder.ashr(product, ir.Constant(wide, [16] * values.lanes))
+        return _of_parts(builder, [builder.trunc(high, values.part)])
 
     return values(values, factor), generate
 
 
-_GROUP = 16
-"""Lanes of int16 that AVX2 multiplies and packs at a time."""
-# The lanes of two such vectors in turns, as its instructions take them: from the lower half of each half, or the upper.
+# The lanes of two vectors of a group in turns, as its instructions take them: from the lower half of each half, or the upper.
 _LOW = [x + k for start in (0, 8) for x in range(start, start + 4) for k in (0, _GROUP)]
 _HIGH = [lane + 4 for lane in _LOW]
 
@@ -180,8 +221,13 @@ def _concatenated(builder: IRBuilder, parts: list[Value]) -> Value:
     return parts[0]
 
 
+def _joined(builder: IRBuilder, vector: Value) -> Value:
+    """An :class:`IntVector` as one of LLVM's vectors."""
+    return _concatenated(builder, _parts_of(builder, vector))
+
+
 def _groups(builder: IRBuilder, values: Value, lanes: int) -> list[Value]:
-    """A vector in parts of so many lanes."""
+    """A vector in groups of so many lanes."""
     starts = range(0, values.type.count, lanes)
     return [_shuffled(builder, values, values, range(start, start + lanes)) for start in starts]
 
@@ -214,15 +260,17 @@ def pair_products(_context: TypingContext, first: IntVector, second: IntVector, 
     vector = IntVector(first.lanes, 32)
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
+        pair, parts = [part for vector in args[:2] for part in _parts_of(builder, vector)], []
         if not _has_avx2(context):
-            numbers = _two_factors(builder, args[2], vector.registers)
-            wide = [builder.sext(values, vector.registers) for values in args[:2]]
-            return builder.add(*(builder.mul(*pair) for pair in zip(wide, numbers)))
-        parts = []
-        for pair in zip(_groups(builder, args[0], _GROUP), _groups(builder, args[1], _GROUP)):
+            numbers = _two_factors(builder, args[2], vector.part)
+            for halves in zip(*(_groups(builder, values, vector.part.count) for values in pair)):
+                products = zip((builder.sext(half, vector.part) for half in halves), numbers)
+                parts.append(builder.add(*(builder.mul(*each) for each in products)))
+            return _of_parts(builder, parts)
+        for first_group, second_group in zip(*(_groups(builder, values, _GROUP) for values in pair)):
             for lanes in (_LOW, _HIGH):
-                parts.append(_multiplied(builder, _shuffled(builder, *pair, lanes), args[2]))
-        return _concatenated(builder, parts)
+                parts.append(_multiplied(builder, _shuffled(builder, first_group, second_group, lanes), args[2]))
+        return _of_parts(builder, parts)
 
     return vector(first, first, types.int32), generate
 
@@ -238,15 +286,19 @@ def adjacent_products(
     vector = IntVector(lanes.literal_value, 32)
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
-        values = _loaded(context, builder, array, args[0], args[1], 2 * vector.lanes)
-        if not _has_avx2(context):
-            parts = [_shuffled(builder, values, values, range(k, 2 * vector.lanes, 2)) for k in (0, 1)]
-            wide = [builder.zext(part, vector.registers) for part in parts]
-            return builder.add(
-                *(builder.mul(*pair) for pair in zip(wide, _two_factors(builder, args[2], wide[0].type)))
-            )
-        short = builder.zext(values, ir.VectorType(ir.IntType(16), 2 * vector.lanes))
-        return _concatenated(builder, [_multiplied(builder, part, args[2]) for part in _groups(builder, short, _GROUP)])
+        parts = []
+        for start in range(0, 2 * vector.lanes, _GROUP):
+            place = builder.add(args[1], ir.Constant(args[1].type, start))
+            values = _loaded(context, builder, array, args[0], place, _GROUP)
+            if _has_avx2(context):
+                short = builder.zext(values, ir.VectorType(ir.IntType(16), _GROUP))
+                parts.append(_multiplied(builder, short, args[2]))
+            else:
+                halves = [_shuffled(builder, values, values, range(k, _GROUP, 2)) for k in (0, 1)]
+                wide = [builder.zext(half, vector.part) for half in halves]
+                numbers = _two_factors(builder, args[2], vector.part)
+                parts.append(builder.add(*(builder.mul(*pair) for pair in zip(wide, numbers))))
+        return _of_parts(builder, parts)
 
     return vector(array, index, types.int32, lanes), generate
 
@@ -257,14 +309,31 @@ def packed(_context: TypingContext, values: IntVector) -> Intrinsic:
     vector = IntVector(values.lanes, 16)
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
-        if not _has_avx2(context):
-            return builder.trunc(_clamped(builder, args[0], -(1 << 15), (1 << 15) - 1), vector.registers)
-        halves = _groups(builder, args[0], _GROUP // 2)
-        kind = ir.VectorType(ir.IntType(16), _GROUP)
-        name = "llvm.x86.avx2.packssdw"
-        return _concatenated(builder, [_called(builder, name, kind, *pair) for pair in zip(halves[::2], halves[1::2])])
+        halves, kind = _parts_of(builder, args[0]), ir.VectorType(ir.IntType(16), _GROUP)
+        groups = []
+        for pair in zip(halves[::2], halves[1::2]):
+            if _has_avx2(context):
+                groups.append(_called(builder, "llvm.x86.avx2.packssdw", kind, *pair))
+            else:
+                limited = _clamped(builder, _concatenated(builder, list(pair)), -(1 << 15), (1 << 15) - 1)
+                groups.append(builder.trunc(limited, kind))
+        return _of_parts(builder, [_concatenated(builder, groups)])
 
     return vector(values), generate
+
+
+@literal_intrinsic
+def clear(_context: TypingContext, array: types.Array, index: types.Integer, count: types.Literal) -> Intrinsic:
+    """``array[index : index + count] = 0`` of a contiguous array of int16."""
+    kind = ir.VectorType(ir.IntType(16), _GROUP)
+
+    def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
+        for start in range(0, count.literal_value, _GROUP):
+            place = builder.add(args[1], ir.Constant(args[1].type, start))
+            _store(builder, element_pointer(context, builder, array, args[0], place), ir.Constant(kind, None))
+        return context.get_dummy_value()
+
+    return types.void(array, index, count), generate
 
 
 @literal_intrinsic
@@ -275,8 +344,8 @@ def load_two(
     vector = IntVector(2 * lanes.literal_value, 16)
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
-        parts = [_loaded(context, builder, array, args[0], place, lanes.literal_value) for place in args[1:3]]
-        return _concatenated(builder, parts)
+        halves = [_loaded(context, builder, array, args[0], place, lanes.literal_value) for place in args[1:3]]
+        return _of_parts(builder, [_concatenated(builder, halves)])
 
     return vector(array, first, second, lanes), generate
 
@@ -298,8 +367,9 @@ def transposed_pair(_context: TypingContext, rows: types.UniTuple) -> Intrinsic:
     """Transposes two matrices of 8 x 8 at once: eight vectors that hold a row of each, one after the other."""
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
-        vectors = [builder.extract_value(args[0], i) for i in range(8)]
-        return context.make_tuple(builder, rows, _rotated(builder, vectors, _LOW, _HIGH))
+        vectors = [builder.extract_value(args[0], (i, 0)) for i in range(8)]
+        turned = _rotated(builder, vectors, _LOW, _HIGH)
+        return context.make_tuple(builder, rows, [_of_parts(builder, [vector]) for vector in turned])
 
     return rows(rows), generate
 
@@ -359,7 +429,7 @@ def store_two(
         places = [element_pointer(context, builder, array, args[0], args[k]) for k in (1, 3)]
         strides = args[2], args[4]
         for i in range(0, rows.count, 2):
-            pair = [builder.extract_value(args[5], i + k) for k in (0, 1)]
+            pair = [builder.extract_value(args[5], (i + k, 0)) for k in (0, 1)]
             if _has_avx2(context):
                 kind = ir.VectorType(_BYTE, 2 * _GROUP)
                 saturated = _called(builder, "llvm.x86.avx2.packuswb", kind, *pair)
@@ -402,7 +472,7 @@ def store_rows(
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         pointer = element_pointer(context, builder, array, args[0], args[1])
         for i in range(rows.count):
-            _store(builder, pointer, _as_bytes(builder, builder.extract_value(args[3], i)))
+            _store(builder, pointer, _as_bytes(builder, _joined(builder, builder.extract_value(args[3], i))))
             pointer = builder.gep(pointer, [args[2]])
         return context.get_dummy_value()
 
@@ -417,7 +487,8 @@ def store_pixels(
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         pointer = element_pointer(context, builder, array, args[0], args[1])
-        planes = [_as_bytes(builder, builder.extract_value(args[2], c)) for c in range(channels.count)]
+        vectors = [builder.extract_value(args[2], c) for c in range(channels.count)]
+        planes = [_as_bytes(builder, _joined(builder, vector)) for vector in vectors]
         _store(builder, pointer, interleaved(builder, planes))
         return context.get_dummy_value()
 
@@ -430,7 +501,8 @@ def store_numbers(_context: TypingContext, array: types.Array, index: types.Inte
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         pointer = element_pointer(context, builder, array, args[0], args[1])
-        builder.store(args[2], builder.bitcast(pointer, args[2].type.as_pointer()), align=values.bits // 8)
+        vector = _joined(builder, args[2])
+        builder.store(vector, builder.bitcast(pointer, vector.type.as_pointer()), align=values.bits // 8)
         return context.get_dummy_value()
 
     return types.void(array, index, values), generate
@@ -496,8 +568,9 @@ def any_lane(_context: TypingContext, values: IntVector) -> Intrinsic:
     """The lanes joined by "or"."""
 
     def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
-        kind = args[0].type
-        return _called(builder, f"llvm.vector.reduce.or.v{kind.count}i{values.bits}", kind.element, args[0])
+        vector = _joined(builder, args[0])
+        kind = vector.type
+        return _called(builder, f"llvm.vector.reduce.or.v{kind.count}i{values.bits}", kind.element, vector)
 
     return (types.int32 if values.bits == 32 else types.int16)(values), generate
 

@@ -103,6 +103,7 @@ class Memory(NamedTuple):
     Attributes:
         reader: the state of the bit reader, and its position in the restart intervals.
         predicted: the DC coefficient of each component's last block.
+        layout: of the blocks of one unit; see :func:`_lay_out`.
         coefficients, reached: of the blocks of one unit, from :func:`decode_block`.
         planes: a strip, and room for a block at the end.
         sums, blue, red: a row of chroma, weighted and upsampled.
@@ -110,6 +111,7 @@ class Memory(NamedTuple):
 
     reader: np.ndarray
     predicted: np.ndarray
+    layout: np.ndarray
     coefficients: np.ndarray
     reached: np.ndarray
     planes: np.ndarray
@@ -120,6 +122,9 @@ class Memory(NamedTuple):
 
 PLACE, BITS, COUNT, _LEFT, _RESTARTS = range(5)
 """Elements of a reader."""
+_COMPONENT, _DC, _AC, _QUANTIZER, _BEGIN, _STEP, _STRIDE = range(7)
+_COLUMNS = 8
+"""Columns of a layout: as many as are a power of two."""
 _COMPONENTS = 3
 # Blocks are transformed in pairs, and a single one with a block of zeros after it.
 _MAX_BLOCKS = 6
@@ -133,7 +138,8 @@ def memory_for(width: int) -> Memory:
     return Memory(
         np.zeros(5, np.uint64),
         np.zeros(_COMPONENTS, np.int64),
-        np.zeros(_MAX_BLOCKS * BLOCK, np.int16),
+        np.zeros((_MAX_BLOCKS + 1, _COLUMNS), np.int64),
+        np.zeros((_MAX_BLOCKS + 1) * BLOCK, np.int16),
         np.zeros(_MAX_BLOCKS + 1, np.uint64),
         np.zeros(_ROWS_OF_STRIP * stride + _SPARE, np.uint8),
         np.zeros(stride, np.int16),
@@ -217,11 +223,12 @@ def decode_scan(scan: Scan, memory: Memory, top: int, left: int, output: np.ndar
     )
     begin_reading(scan, memory)
     memory.coefficients[:] = 0
+    blocks, used = _lay_out(scan, memory, strip, channels)
     planes, pixels = pointer(memory.planes), output.reshape(-1)
     places = _Places(planes, pointer(memory.sums), pointer(memory.blue), pointer(memory.red), pointer(pixels))
     converted = top
     for row in range(last_row + 1):
-        if not _decode_units(scan, memory, strip, channels, row >= first_row):
+        if not _decode_units(scan, memory, strip, blocks, used if row >= first_row else 0):
             return False
         if row < first_row:
             continue
@@ -299,46 +306,67 @@ def _known(reached: np.uint64) -> np.int64:
     return np.int64(reached) - ENDED + 1 if reached >= ENDED else np.int64(FULL)
 
 
-@njit(inline="always", **OPTIONS)
-def _place_of(strip: _Strip, across: int, column: int, block: int, lumas: int) -> tuple[int, int]:
-    """Where in the strip a block of a unit begins, and from row to row of it."""
-    number = column - strip.first
-    if block < lumas:
-        x, y = number * across + block % across, block // across
-        return (1 + 8 * y) * strip.stride + 8 * x, strip.stride
-    plane = strip.blue if block == lumas else strip.red
-    return plane + strip.chroma_stride + number * 8, strip.chroma_stride
+@inner
+def _lay_out(scan: Scan, memory: Memory, strip: _Strip, channels: int) -> tuple[int, int]:
+    """Describes the blocks of a unit, a row for each: its component, code tables and quantizer, where in the strip its
+    samples begin in the first unit, how far it is from unit to unit, and from row to row.
+
+    Returns:
+        How many blocks a unit has, and how many of them are needed. The samples of others go where nothing else is.
+    """
+    lumas, components, layout = strip.across * strip.down, scan.dc_tables.size, memory.layout
+    blocks = lumas + components - 1
+    used = lumas if channels == 1 else blocks
+    for i in range(blocks + 1):
+        c = min(max(i - lumas + 1, 0), components - 1)
+        layout[i, _COMPONENT], layout[i, _QUANTIZER] = c, c * FULL
+        layout[i, _DC], layout[i, _AC] = scan.dc_tables[c], scan.ac_tables[c]
+        if i >= used:
+            layout[i, _BEGIN], layout[i, _STEP], layout[i, _STRIDE] = memory.planes.size - _SPARE, 0, 8
+        elif i < lumas:
+            layout[i, _BEGIN] = (1 + 8 * (i // strip.across)) * strip.stride + 8 * (i % strip.across)
+            layout[i, _STEP], layout[i, _STRIDE] = 8 * strip.across, strip.stride
+        else:
+            layout[i, _BEGIN] = (strip.blue if c == 1 else strip.red) + strip.chroma_stride
+            layout[i, _STEP], layout[i, _STRIDE] = 8, strip.chroma_stride
+    return blocks, used
 
 
 @inner
-def _decode_units(scan: Scan, memory: Memory, strip: _Strip, channels: int, wanted_row: bool) -> bool:
+def _decode_units(scan: Scan, memory: Memory, strip: _Strip, blocks: int, used: int) -> bool:
     """Decodes a row of units, and computes the samples of the strip's units; returns False for damaged data.
 
     Args:
-        wanted_row: whether the strip needs any of them.
+        blocks: of a unit.
+        used: how many of them the strip needs.
     """
     reader, predicted, reached = pointer(memory.reader), pointer(memory.predicted), pointer(memory.reached)
     data, ends, tables = pointer(scan.data), pointer(scan.ends), pointer(scan.tables)
-    dc_tables, ac_tables = pointer(scan.dc_tables), pointer(scan.ac_tables)
     coefficients, quantizers, planes = pointer(memory.coefficients), pointer(scan.quantizers), pointer(memory.planes)
-    across, interval, nowhere = scan.across, scan.interval, memory.planes.size - _SPARE
-    lumas = across * scan.down
-    components = scan.dc_tables.size
-    blocks = lumas + components - 1
+    layout, interval, kept, dropped = pointer(memory.layout), scan.interval, pointer(KEPT), pointer(DROPPED)
+    first, last = strip.first, strip.last
     sizes = zeros_short(16)
-    used = lumas if channels == 1 else blocks
-    for column in range(-(-scan.width // (8 * across))):
+    for column in range(-(-scan.width // (8 * scan.across))):
         if not begin_unit(ends, interval, reader, predicted):
             return False
-        wanted = wanted_row and strip.first <= column <= strip.last
-        order = pointer(KEPT) if wanted else pointer(DROPPED)
+        wanted = used if first <= column <= last else 0
         place, bits, count = at(reader, PLACE), at(reader, BITS), at(reader, COUNT)
         invalid = np.uint64(0)
         for i in range(blocks):
-            c = max(i - lumas + 1, 0)
-            start, dc, ac = np.uint64(i * BLOCK), np.uint64(at(dc_tables, c)), np.uint64(at(ac_tables, c))
+            own = i * _COLUMNS
+            c, dc, ac = at(layout, own + _COMPONENT), at(layout, own + _DC), at(layout, own + _AC)
             place, bits, count, value, end = decode_block(
-                data, place, bits, count, tables, dc, ac, at(predicted, c), coefficients, start, order
+                data,
+                place,
+                bits,
+                count,
+                tables,
+                np.uint64(dc),
+                np.uint64(ac),
+                at(predicted, c),
+                coefficients,
+                np.uint64(i * BLOCK),
+                kept if i < wanted else dropped,
             )
             put(predicted, c, value)
             put(reached, i, end)
@@ -346,30 +374,23 @@ def _decode_units(scan: Scan, memory: Memory, strip: _Strip, channels: int, want
         put_reader(reader, place, bits, count)
         if invalid or is_beyond(ends, reader):
             return False
-        if not wanted:
-            continue
         put(reached, blocks, ENDED)
-        for i in range(0, used, 2):
-            place_of_block, stride = _place_of(strip, across, column, i, lumas)
-            other_place, other_stride = nowhere, 8
-            if i + 1 < used:
-                other_place, other_stride = _place_of(strip, across, column, i + 1, lumas)
+        for i in range(0, wanted, 2):
+            own, next_one = i * _COLUMNS, (i + 1) * _COLUMNS
             sizes = sizes | transform_blocks(
                 coefficients,
                 i * BLOCK,
                 (i + 1) * BLOCK,
                 quantizers,
-                max(i - lumas + 1, 0) * 64,
-                min(max(i - lumas + 2, 0), components - 1) * 64,
+                at(layout, own + _QUANTIZER),
+                at(layout, next_one + _QUANTIZER),
                 max(_known(at(reached, i)), _known(at(reached, i + 1))),
                 planes,
-                place_of_block,
-                stride,
-                other_place,
-                other_stride,
+                at(layout, own + _BEGIN) + (column - first) * at(layout, own + _STEP),
+                at(layout, own + _STRIDE),
+                at(layout, next_one + _BEGIN) + (column - first) * at(layout, next_one + _STEP),
+                at(layout, next_one + _STRIDE),
             )
-        for i in range(blocks * BLOCK):
-            put(coefficients, i, 0)
     return any_lane(sizes) >= 0
 
 

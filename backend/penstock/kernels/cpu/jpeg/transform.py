@@ -13,6 +13,7 @@ from numba import njit, types
 from penstock.kernels.cpu.code_generation import Vector
 from penstock.kernels.cpu.options import OPTIONS, inner
 from penstock.kernels.cpu.simd_integers import (
+    clear,
     load_two,
     packed,
     pair_of,
@@ -148,7 +149,7 @@ def transform_blocks(
     other_place: int,
     other_stride: int,
 ) -> Vector:
-    """Dequantizes and transforms two blocks into eight rows of eight pixels each.
+    """Dequantizes and transforms two blocks into eight rows of eight pixels each, and clears them.
 
     Args:
         blocks: a pointer to int16; the coefficients in rows, from ``start`` and ``other`` on.
@@ -164,6 +165,8 @@ def transform_blocks(
     c1 = _coefficients(blocks, start + 8, other + 8, quantizers, base + 8, other_base + 8)
     c2 = _coefficients(blocks, start + 16, other + 16, quantizers, base + 16, other_base + 16)
     c3 = _coefficients(blocks, start + 24, other + 24, quantizers, base + 24, other_base + 24)
+    clear(blocks, start, 32)
+    clear(blocks, other, 32)
     if known <= _IN_FOUR_ROWS:
         rows = _transformed_few((c0, c1, c2, c3), _FIRST, 0)
         columns = transposed_pair(rows)
@@ -174,6 +177,8 @@ def transform_blocks(
     c5 = _coefficients(blocks, start + 40, other + 40, quantizers, base + 40, other_base + 40)
     c6 = _coefficients(blocks, start + 48, other + 48, quantizers, base + 48, other_base + 48)
     c7 = _coefficients(blocks, start + 56, other + 56, quantizers, base + 56, other_base + 56)
+    clear(blocks, start + 32, 32)
+    clear(blocks, other + 32, 32)
     coefficients = (c0, c1, c2, c3, c4, c5, c6, c7)
     rows = _transformed(coefficients, _FIRST, 0)
     pixels = transposed_pair(_transformed(transposed_pair(rows), _SECOND, _MIDDLE))
