@@ -235,7 +235,7 @@ def load_channel(_context: TypingContext, array: types.Array, index: types.Integ
         for offset in (0, 6):
             place = builder.gep(begin, [ir.Constant(_INT32, offset)])
             halves.append(builder.load(builder.bitcast(place, half.as_pointer()), align=1))
-        both = _picked_of_two(builder, *halves, list(range(32)))
+        both = _picked_of_two(builder, halves[0], halves[1], list(range(32)))
         spread = _picked_of_two(builder, both, ir.Constant(both.type, None), lanes)
         return builder.sitofp(builder.bitcast(spread, ir.VectorType(_INT32, 8)), vector.stored)
 
