@@ -8,7 +8,7 @@ import pytest
 from penstock.kernels.cpu import audio, fft
 
 
-@pytest.mark.parametrize("size", [8, 16, 32, 64, 128, 512, 1024, 4096])
+@pytest.mark.parametrize("size", [8, 16, 32, 40, 64, 80, 128, 160, 200, 400, 512, 1000, 1024, 3200, 4096])
 @pytest.mark.parametrize("frames", [1, 16, 37])
 def test_power_spectra(size: int, frames: int) -> None:
     generator = np.random.default_rng(size)
@@ -22,6 +22,10 @@ def test_power_spectra(size: int, frames: int) -> None:
     np.testing.assert_allclose(spectra, expected, atol=1e-6 * expected.max())
 
 
+def test_sizes_that_are_transformed() -> None:
+    assert [size for size in range(-8, 200) if fft.is_transformed(size)] == [8, 16, 32, 40, 64, 80, 128, 160]
+
+
 def test_silence_beside_noise_stays_silent() -> None:
     signal = np.concatenate([np.zeros(512), np.random.default_rng(0).standard_normal(512)]).astype(np.float32)
     spectra = np.empty((257, 2), np.float32)
@@ -32,7 +36,7 @@ def test_silence_beside_noise_stays_silent() -> None:
 
 
 @pytest.mark.parametrize("frames", [1, 8, 20, 70])
-@pytest.mark.parametrize("size", [8, 16, 256])
+@pytest.mark.parametrize("size", [8, 16, 200, 256])
 def test_frequencies_or_times_come_first(size: int, frames: int) -> None:
     signal = np.random.default_rng(0).standard_normal(frames * 100 - 60).astype(np.float32)
     transform = fft.framed(np.ones(size, np.float32), 100, -size // 2, size, reflect=True, magnitude=True)

@@ -176,6 +176,7 @@ CONFIGURATIONS: dict[str, Mapping[str, object]] = {
         "size": {"shortest_edge": 37},
         "crop_size": {"height": 35, "width": 36},
     },
+    "chmv2-small": {"image_processor_type": "CHMv2ImageProcessor"},
     "cohere-compass-small": {
         "image_processor_type": "CohereCompassImageProcessor",
         "size": {"shortest_edge": 64, "longest_edge": 1600},
@@ -368,11 +369,20 @@ CONFIGURATIONS: dict[str, Mapping[str, object]] = {
         "size": {"max_height": 37, "max_width": 31},
         "pad_size": {"height": 37, "width": 31},
     },
+    "prompt-depth-anything-small": {
+        "image_processor_type": "PromptDepthAnythingImageProcessor",
+        "size": {"height": 40, "width": 52},
+        "keep_aspect_ratio": True,
+        "ensure_multiple_of": 14,
+    },
     "pvt-small": {"image_processor_type": "PvtImageProcessor", "size": {"height": 37, "width": 31}},
     "sam3": {"image_processor_type": "Sam3ImageProcessor"},
     "sam3-small": {"image_processor_type": "Sam3ImageProcessor", "size": {"height": 33, "width": 33}},
     "segformer": {"image_processor_type": "SegformerImageProcessor"},
     "segformer-small": {"image_processor_type": "SegformerImageProcessor", "size": {"height": 37, "width": 31}},
+    "seggpt-small": {"image_processor_type": "SegGptImageProcessor", "size": {"height": 37, "width": 31}},
+    "tipsv2-dpt-small": {"image_processor_type": "Tipsv2DptImageProcessor", "size": {"height": 37, "width": 31}},
+    "tipsv2-small": {"image_processor_type": "Tipsv2ImageProcessor", "size": {"height": 37, "width": 31}},
     "video-llama3": {"image_processor_type": "VideoLlama3ImageProcessor"},
     "video-llama3-small": {
         "image_processor_type": "VideoLlama3ImageProcessor",

@@ -88,6 +88,22 @@ def test_windows_that_begin_where_an_outer_weight_is_zero(library: str) -> None:
         np.testing.assert_array_equal(fused, plain)
 
 
+@pytest.mark.parametrize("size", [(60, 80), (60, 33), (91, 80), (60, 3)])
+def test_axes_that_stay_as_they_are(size: tuple[int, int]) -> None:
+    """As one pass changes nothing, it is left out; what is cropped afterwards is computed alone."""
+    whole = image()
+    expected = np.asarray(Image.fromarray(whole).resize(size[::-1], Image.Resampling.BICUBIC))
+
+    def resized() -> Any:
+        return fn.resize(source(whole, whole), size=list(size), reference="pil", interpolation="bicubic")
+
+    np.testing.assert_array_equal(run(resized)[0], expected)
+    window = {"crop_h": 51.0, "crop_w": 2.0, "crop_pos_x": 1.0, "crop_pos_y": 1.0, "rounding": "truncate"}
+    cut = run(lambda: fn.crop(resized(), **window))[0]
+    top, left = size[0] - 51, size[1] - 2
+    np.testing.assert_array_equal(cut, expected[top : top + 51, left : left + 2])
+
+
 @pytest.mark.parametrize(("library", "fused"), [("pil", True), ("torchvision", True), ("opencv", False)])
 def test_what_follows_is_fused_if_the_arithmetic_is_ours(library: str, fused: bool) -> None:
     def chain() -> Any:

@@ -29,6 +29,7 @@ from penstock.presets.fixed import (
     DinoFamily,
     FixedFamily,
     GemmaFamily,
+    TipsFamily,
 )
 from penstock.presets.patches import (
     COSMOS3_EDGE,
@@ -82,6 +83,16 @@ _FAMILIES: dict[str, Family] = {
         rescale_factor=0.0078,
         image_mean=(1.0, 1.0, 1.0),
         image_std=(1.0, 1.0, 1.0),
+    ),
+    "CHMv2": DptFamily(
+        image_mean=(0.42, 0.411, 0.296),
+        image_std=(0.213, 0.156, 0.143),
+        do_resize=False,
+        do_pad=True,
+        size_divisor=16,
+        ensure_multiple_of=16,
+        keep_aspect_ratio=True,
+        torchvision_only=True,
     ),
     "ChineseCLIP": CLIP,
     "CLIP": CLIP,
@@ -154,6 +165,7 @@ _FAMILIES: dict[str, Family] = {
     "PPChart2Table": FixedFamily(size={"height": 1024, "width": 1024}, resample=3, **OPENAI),
     "PPDocLayoutV2": DOC_LAYOUT,
     "PPDocLayoutV3": DOC_LAYOUT,
+    "PromptDepthAnything": DptFamily(ignored=NO_CROP | {"pad_size", "prompt_scale_to_meter"}),
     "Pvt": FixedFamily(size=_SIDES_224, resample=3, **IMAGENET),
     "Qwen2_5_VL": QWEN2_VL,
     "Qwen2VL": QWEN2_VL,
@@ -165,9 +177,12 @@ _FAMILIES: dict[str, Family] = {
     "Sam2": FixedFamily(size={"height": 1024, "width": 1024}, tells_sizes=True, torchvision_only=True, **IMAGENET),
     "Sam3": FixedFamily(size={"height": 1008, "width": 1008}, tells_sizes=True, torchvision_only=True),
     "Segformer": FixedFamily(size={"height": 512, "width": 512}, ignored=NO_CROP | NO_PAD, **IMAGENET),
+    "SegGpt": FixedFamily(size={"height": 448, "width": 448}, resample=3, ignored=NO_CROP | NO_PAD, **IMAGENET),
     "Siglip": FixedFamily(size=_SIDES_224, resample=3, default_to_square=False),
     "Siglip2": SigLIP2Family(),
     "SmolVLM": SplitFamily(size={"longest_edge": 4 * 364}, max_image_size={"longest_edge": 364}),
+    "Tipsv2": TipsFamily(),
+    "Tipsv2Dpt": TipsFamily(),
     "VideoLlama3": VIDEO_LLAMA3,
     "VideoLlavaVideo": FrameFamily(
         size=_EDGE_224, resample=3, do_center_crop=True, crop_size=_SIDES_224, default_to_square=False, **OPENAI

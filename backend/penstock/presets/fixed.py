@@ -268,6 +268,17 @@ class GemmaFamily(FixedFamily):
 
 
 @dataclass(frozen=True, kw_only=True)
+class TipsFamily(FixedFamily):
+    """TIPS v2, which has no mean of its own, and normalizes nothing."""
+
+    size: Mapping[str, int] = field(default_factory=lambda: {"height": 448, "width": 448})
+    do_normalize: bool = False
+    torchvision_only: bool = True
+
+    hidden = FixedFamily.hidden | {"do_normalize"}
+
+
+@dataclass(frozen=True, kw_only=True)
 class DinoFamily(FixedFamily):
     """DINOv3, which rescales first: it resizes images of float."""
 

@@ -1,14 +1,15 @@
 """Power spectra of many frames at once: a Fourier transform whose vectors hold the same element of 8 frames.
 
 This needs no shuffling of lanes, whatever the size of the transform, and for usual sizes all intermediate results stay
-in the L1 cache. For sizes that are powers of two.
+in the L1 cache. For sizes of no prime factors but 2 and 5, the 2 at least three times (:func:`is_transformed`).
 
-Source: Stockham's self-sorting transform, radix 4, of half the size: a real frame's even and odd elements become real
+Source: Stockham's self-sorting transform, of radix 4 mostly, of half the size: a real frame's even and odd elements become real
 and imaginary parts, and the two spectra are separated by their symmetry (Cooley, Lewis and Welch, 1970).
 """
 
 from __future__ import annotations
 
+import math
 from functools import cache
 from typing import NamedTuple
 
@@ -33,6 +34,8 @@ _LANES = 8
 _ROW = 2 * _LANES
 # Bits of the sizes that radix-4 steps alone cover.
 _POWERS_OF_4 = 0x5555555555555555
+# Cosines and sines of a fifth of a turn, and of two.
+_COS_1, _COS_2, _SIN_1, _SIN_2 = (np.float32(f(k * 0.4 * np.pi)) for f in (np.cos, np.sin) for k in (1, 2))
 # Frames whose spectra are buffered before they are stored.
 TILE = 32
 
@@ -45,9 +48,17 @@ def _roots_of_unity(powers: np.ndarray, count: int) -> np.ndarray:
 
 @cache
 def _radices(size: int) -> list[int]:
-    """The radices of a transform of ``size`` complex numbers, a power of two from 4 on; the last one is always 4."""
+    """The radices of a transform of ``size`` complex numbers, a multiple of 4; the last one is always 4."""
+    fives = 0
+    while size % 5 == 0:
+        size, fives = size // 5, fives + 1
     steps = size.bit_length() - 1
-    return [2] * (steps % 2) + [4] * (steps // 2)
+    return [2] * (steps % 2) + [5] * fives + [4] * (steps // 2)
+
+
+def is_transformed(nfft: int) -> bool:
+    """Whether there are kernels for transforms of so many elements."""
+    return nfft >= _LANES and nfft % _LANES == 0 and math.prod(_radices(nfft // 2)) == nfft // 2
 
 
 @cache
@@ -206,6 +217,48 @@ def _quarter(work: np.ndarray, stride: int, twiddles: np.ndarray, t: int) -> int
 
 
 @inner
+def _fifth(work: np.ndarray, stride: int, twiddles: np.ndarray, t: int) -> int:
+    """A step of radix 5, as :func:`_quarter`."""
+    fifth = stride // 5
+    for p in range(0, fifth, _ROW):
+        a = p
+        while a < work.size:
+            b, c, d, e = a + fifth, a + 2 * fifth, a + 3 * fifth, a + 4 * fifth
+            ar, ai = load(work, a, _LANES), load(work, a + _LANES, _LANES)
+            br, bi = load(work, b, _LANES), load(work, b + _LANES, _LANES)
+            cr, ci = load(work, c, _LANES), load(work, c + _LANES, _LANES)
+            dr, di = load(work, d, _LANES), load(work, d + _LANES, _LANES)
+            er, ei = load(work, e, _LANES), load(work, e + _LANES, _LANES)
+            pr, pi, mr, mi = br + er, bi + ei, br - er, bi - ei
+            sr, si, tr, ti = cr + dr, ci + di, cr - dr, ci - di
+            store(work, a, ar + pr + sr)
+            store(work, a + _LANES, ai + pi + si)
+            fr = add_product(add_product(ar, _COS_1, pr), _COS_2, sr)
+            fi = add_product(add_product(ai, _COS_1, pi), _COS_2, si)
+            gr = add_product(mr * _SIN_1, _SIN_2, tr)
+            gi = add_product(mi * _SIN_1, _SIN_2, ti)
+            _store_turned(work, b, fr + gi, fi - gr, twiddles, t)
+            _store_turned(work, e, fr - gi, fi + gr, twiddles, t + 6)
+            fr = add_product(add_product(ar, _COS_2, pr), _COS_1, sr)
+            fi = add_product(add_product(ai, _COS_2, pi), _COS_1, si)
+            gr = subtract_product(mr * _SIN_2, _SIN_1, tr)
+            gi = subtract_product(mi * _SIN_2, _SIN_1, ti)
+            _store_turned(work, c, fr + gi, fi - gr, twiddles, t + 2)
+            _store_turned(work, d, fr - gi, fi + gr, twiddles, t + 4)
+            a += stride
+        t += 8
+    return t
+
+
+@inner
+def _store_turned(work: np.ndarray, place: int, re: Vector, im: Vector, twiddles: np.ndarray, t: int) -> None:
+    """Stores complex numbers times a factor."""
+    wr, wi = at(twiddles, t), at(twiddles, t + 1)
+    store(work, place, subtract_product(re * wr, wi, im))
+    store(work, place + _LANES, add_product(re * wi, wr, im))
+
+
+@inner
 def _even_results(work: np.ndarray, a: int) -> _FourVectors:
     """Results 0 and 2 of the last radix-4 step for the four complex numbers starting at ``a``."""
     b, c, d = a + _ROW, a + 2 * _ROW, a + 3 * _ROW
@@ -309,10 +362,18 @@ def _spectra(
         _copy_frames(signal, length, step, first, count, reflect, window.size, frames)
         _gather(frames, 0, window.size, window, work)
     stride, t = work.size, 0
-    if places.size & _POWERS_OF_4 == 0:
+    # What is left for steps of radix 4.
+    left = places.size
+    while left % 5 == 0:
+        left //= 5
+    fives = places.size // left
+    if left & _POWERS_OF_4 == 0:
         _halve(work, twiddles)
         stride //= 2
         t = stride // _LANES
+    while fives > 1:
+        t = _fifth(work, stride, twiddles, t)
+        stride, fives = stride // 5, fives // 5
     while stride > 4 * _ROW:
         t = _quarter(work, stride, twiddles, t)
         stride //= 4
@@ -498,7 +559,7 @@ class Transform(NamedTuple):
 
 
 def framed(window: np.ndarray, step: int, start: int, nfft: int, *, reflect: bool, magnitude: bool) -> Transform:
-    """Transforms of ``nfft`` elements, a power of two from 8 on, of frames as long as the window.
+    """Transforms of ``nfft`` elements, for which there are kernels, of frames as long as the window.
 
     Args:
         window: float32.

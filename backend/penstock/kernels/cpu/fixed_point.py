@@ -248,7 +248,7 @@ def resample_image(
     target: np.ndarray,
     columns_first: bool = True,
 ) -> None:
-    """Resamples an image in two passes, each with a uint8 result.
+    """Resamples an image in two passes, each with a uint8 result; an axis that is only cut has none.
 
     Args:
         source: contiguous, of shape (H, W, C), of uint8.
@@ -258,7 +258,16 @@ def resample_image(
     """
     rows, channels = source.reshape(source.shape[0], -1), source.shape[2]
     lines = target.reshape(target.shape[0], -1)
-    if columns_first:
+    kept_rows, kept_columns = _kept(vertical), _kept(horizontal)
+    if kept_columns is not None:
+        kept = np.s_[kept_columns.start * channels : kept_columns.stop * channels]
+        if kept_rows is not None:
+            lines[...] = rows[kept_rows, kept]
+        else:
+            _resample_rows(np.ascontiguousarray(rows[:, kept]), vertical, lines)
+    elif kept_rows is not None:
+        _resample_columns(rows[kept_rows], channels, horizontal, lines)
+    elif columns_first:
         first = int(vertical.starts.min())
         read = rows[first : int(vertical.starts.max()) + vertical.weights.shape[1]]
         between = np.empty((len(read), lines.shape[1]), np.uint8)
@@ -268,6 +277,16 @@ def resample_image(
         between = np.empty((lines.shape[0], rows.shape[1]), np.uint8)
         _resample_rows(rows, vertical, between)
         _resample_columns(between, channels, horizontal, lines)
+
+
+def _kept(taps: ReferenceTaps) -> slice | None:
+    """Which positions of the input are the output's, where these are left as they are, in their order."""
+    starts, weights, bits = taps
+    first, count = int(starts[0]), len(starts)
+    if weights.shape[1] > 1 or int(starts[-1]) != first + count - 1:
+        return None
+    same = (weights == 1 << bits).all() and (starts == np.arange(first, first + count)).all()
+    return slice(first, first + count) if same else None
 
 
 def _resample_rows(rows: np.ndarray, taps: ReferenceTaps, lines: np.ndarray) -> None:

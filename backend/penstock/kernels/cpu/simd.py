@@ -220,6 +220,28 @@ def load_pixels(
     return result(array, index, lanes, channels, mirrored), generate
 
 
+@intrinsic
+def load_channel(_context: TypingContext, array: types.Array, index: types.Integer) -> Intrinsic:
+    """``array[index + 3 * k]`` for ``k < 8``, of a contiguous array of uint8, as floats; nothing beyond is read."""
+    vector = FloatVector(8)
+    half = ir.VectorType(ir.IntType(8), 16)
+    # Four bytes are at 0, 3, 6 and 9 of the first half, which begins at the index, and four at 6, 9, 12 and 15 of the second,
+    # which begins 6 later; each becomes a number of four bytes, the others of which are 0.
+    lanes = [lane for x in (0, 3, 6, 9, 22, 25, 28, 31) for lane in (x, 32, 32, 32)]
+
+    def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
+        begin = element_pointer(context, builder, array, args[0], args[1])
+        halves = []
+        for offset in (0, 6):
+            place = builder.gep(begin, [ir.Constant(_INT32, offset)])
+            halves.append(builder.load(builder.bitcast(place, half.as_pointer()), align=1))
+        both = _picked_of_two(builder, halves[0], halves[1], list(range(32)))
+        spread = _picked_of_two(builder, both, ir.Constant(both.type, None), lanes)
+        return builder.sitofp(builder.bitcast(spread, ir.VectorType(_INT32, 8)), vector.stored)
+
+    return vector(array, index), generate
+
+
 @literal_intrinsic
 def mix_pixels(
     _context: TypingContext,

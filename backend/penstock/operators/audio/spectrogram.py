@@ -126,11 +126,11 @@ class Spectrogram(Operator[None, "Transform | None"]):
 
     @cached_property
     def _transform(self) -> Transform | None:
-        """The parameters of the kernels for power-of-two sizes; None for other sizes."""
-        if self._nfft < 8 or self._nfft & (self._nfft - 1):
-            return None
+        """The parameters of the kernels, which are for some sizes; None for others."""
         from penstock.kernels.cpu import fft
 
+        if not fft.is_transformed(self._nfft):
+            return None
         reflect, magnitude = self.args["reflect_padding"], self.args["power"] == 1
         return fft.framed(self._window, self._step, self._start, self._nfft, reflect=reflect, magnitude=magnitude)
 

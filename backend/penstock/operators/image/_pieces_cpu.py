@@ -5,41 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.kernels.cpu.options import inner, kernel
-from penstock.kernels.cpu.simd import load, pointer, store
+from penstock.kernels.cpu.simd import load, load_channel, pointer, store
 from penstock.operators.image._rescale_normalize_cpu import LANES, compute_row
 
-# Floats that are copied at a time.
+# Pixels of a patch whose values are computed at a time; a narrower patch is looked up.
 _LANES = 8
-
-
-@inner
-def _look_up_row(
-    row: np.ndarray, table: np.ndarray, factors: np.ndarray, channels: int, channels_last: bool, line: np.ndarray
-) -> None:
-    """The values of a row of pixels, in the order of the pixels or one channel after the other."""
-    width = row.size // channels
-    if len(factors) and channels == 3 and not channels_last and width >= LANES:
-        compute_row(pointer(row), 0, width, pointer(factors.ravel()), pointer(line), 0, width)
-        return
-    for c in range(channels):
-        values, source = table[c if len(table) > 1 else 0], row[c::channels]
-        target = line[c::channels] if channels_last else line[c * width : (c + 1) * width]
-        for x in range(width):
-            target[x] = values[source[x]]
-
-
-@kernel
-def _copy(source: np.ndarray, start: int, target: np.ndarray, place: int, count: int) -> None:
-    if count < _LANES:
-        for k in range(count):
-            target[place + k] = source[start + k]
-        return
-    k = 0
-    while k < count:
-        # The last vector overlaps the previous one, so that all have the same size.
-        k = min(k, count - _LANES)
-        store(target, place + k, load(source, start + k, _LANES))
-        k += _LANES
+# Their values.
+_RUN = 3 * _LANES
 
 
 @kernel
@@ -53,7 +25,7 @@ def fill_patches(
     channels_last: bool,
     out: np.ndarray,
 ) -> None:
-    """Fills ``out`` with the patches of an image or of a video.
+    """Fills ``out`` with the patches of an image or of a video, from its begin to its end: memory takes that the fastest.
 
     Args:
         frames: uint8 of shape (T, H, W, C), contiguous.
@@ -66,31 +38,128 @@ def fill_patches(
         out: float32, 1-D.
     """
     count, height, width, channels = frames.shape
-    rows, columns = height // patch, width // patch
-    # A patch consists of parts, planes in general, and these of runs that follow each other in a row of the image.
-    parts, run = (1, patch * channels) if channels_last else (channels, patch)
-    area, stride = patch * run, width * channels
-    size = parts * temporal * area
-    # The values of one row of patches.
-    lines = np.empty(patch * stride, np.float32)
-    for frame in range(count):
-        first = frame % temporal
-        # An incomplete patch is filled with the last frame.
-        last = temporal if frame == count - 1 else first + 1
-        for row in range(rows):
-            for y in range(patch):
-                line = lines[y * stride : (y + 1) * stride]
-                _look_up_row(frames[frame, row * patch + y].ravel(), table, factors, channels, channels_last, line)
-            begin = (frame // temporal) * rows * columns + (row // merge) * merge * columns + (row % merge) * merge
-            for column in range(columns):
-                number = begin + (column // merge) * merge * merge + column % merge
-                for part in range(parts):
-                    source = part * width + column * run
-                    place = number * size + (part * temporal + first) * area
-                    for y in range(patch):
-                        _copy(lines, source + y * stride, out, place + y * run, run)
-                    for t in range(1, last - first):
-                        _copy(out, place, out, place + t * area, area)
+    square, stride = patch * merge, width * channels
+    # Bfloat16 is looked up: no model takes patches of it.
+    computed = len(factors) > 0 and factors[0, 3] == 0 and channels == 3 and patch >= _LANES
+    pixels, values = frames.reshape(-1), table.reshape(-1)
+    spread = _spread(factors) if computed else np.empty(0, np.float32)
+    # From a channel's values in the table to the next one's.
+    step = 256 if len(table) > 1 else 0
+    place, size = 0, patch * patch * channels * temporal
+    for time in range((count + temporal - 1) // temporal):
+        for square_row in range(height // square):
+            for square_column in range(width // square):
+                for number in range(merge * merge):
+                    top = square_row * square + number // merge * patch
+                    left = square_column * square + number % merge * patch
+                    # In a frame.
+                    begin = top * stride + left * channels
+                    if channels_last:
+                        begin += time * height * stride
+                        if computed:
+                            _compute_pixels(pixels, begin, stride, patch, spread, out, place)
+                        else:
+                            _look_up_pixels(pixels, begin, stride, patch, channels, values, step, out, place)
+                        place += size
+                        continue
+                    for channel in range(channels):
+                        for frame in range(time * temporal, (time + 1) * temporal):
+                            source = begin + min(frame, count - 1) * height * stride
+                            if computed:
+                                _compute_channel(pixels, source, stride, patch, factors, channel, out, place)
+                            else:
+                                own = values[channel * step : channel * step + 256]
+                                _look_up_channel(pixels, source + channel, stride, patch, channels, own, out, place)
+                            place += patch * patch
+
+
+@inner
+def _spread(factors: np.ndarray) -> np.ndarray:
+    """The factors of the values of ``_LANES`` pixels, in their order: three rows, of a, b and c."""
+    spread = np.empty(3 * _RUN, np.float32)
+    for k in range(3 * _RUN):
+        spread[k] = factors[k % 3, k // _RUN]
+    return spread
+
+
+@inner
+def _compute_pixels(
+    pixels: np.ndarray, source: int, stride: int, patch: int, spread: np.ndarray, out: np.ndarray, place: int
+) -> None:
+    """The values of a patch, pixel by pixel, by factors."""
+    for _ in range(patch):
+        x = 0
+        while x < patch:
+            # The last vectors overlap the previous ones.
+            x = min(x, patch - _LANES)
+            for k in range(0, _RUN, _LANES):
+                a, b, c = (load(spread, k, _LANES), load(spread, k + _RUN, _LANES), load(spread, k + 2 * _RUN, _LANES))
+                store(out, place + 3 * x + k, (load(pixels, source + 3 * x + k, _LANES) * a - b) / c)
+            x += _LANES
+        place += 3 * patch
+        source += stride
+
+
+@inner
+def _compute_channel(
+    pixels: np.ndarray,
+    source: int,
+    stride: int,
+    patch: int,
+    factors: np.ndarray,
+    channel: int,
+    out: np.ndarray,
+    place: int,
+) -> None:
+    """The values of one of a patch's three channels, by factors."""
+    a, b, c = factors[channel, 0], factors[channel, 1], factors[channel, 2]
+    for _ in range(patch):
+        x = 0
+        while x < patch:
+            x = min(x, patch - _LANES)
+            store(out, place + x, (load_channel(pixels, source + 3 * x + channel) * a - b) / c)
+            x += _LANES
+        place += patch
+        source += stride
+
+
+@inner
+def _look_up_pixels(
+    pixels: np.ndarray,
+    source: int,
+    stride: int,
+    patch: int,
+    channels: int,
+    values: np.ndarray,
+    step: int,
+    out: np.ndarray,
+    place: int,
+) -> None:
+    """The values of a patch, pixel by pixel, by the channels' tables, which begin ``step`` apart."""
+    for _ in range(patch):
+        for k in range(patch * channels):
+            out[place + k] = values[k % channels * step + pixels[source + k]]
+        place += patch * channels
+        source += stride
+
+
+@inner
+def _look_up_channel(
+    pixels: np.ndarray,
+    source: int,
+    stride: int,
+    patch: int,
+    channels: int,
+    values: np.ndarray,
+    out: np.ndarray,
+    place: int,
+) -> None:
+    """The values of one channel of a patch, by its table."""
+    for _ in range(patch):
+        for x in range(patch):
+            out[place + x] = values[pixels[source + x * channels]]
+        place += patch
+        source += stride
 
 
 @kernel
