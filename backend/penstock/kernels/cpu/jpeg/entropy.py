@@ -67,6 +67,7 @@ def _entry(steps: int, length: int, size: int) -> int:
 
 
 _INVALID = _entry(FULL, 17, 0)
+_HIGHEST = np.int64(-1 << 63)
 _single = njit(inline="always", **OPTIONS)(_entry)
 
 
@@ -175,8 +176,9 @@ def _next_entry(table: types.CPointer, base: int, bits: np.uint64) -> tuple[np.u
     # Shifts use the lowest bits only, so the bits of a code need not be masked.
     rest = bits << ((entry >> np.uint64(_LENGTH)) & np.uint64(63))
     # The value's bits; with a leading 0 they mean a negative one, greater by 2^size - 1.
-    value = np.int64((rest >> np.uint64(1)) >> (np.uint64(63) - size))
-    return entry, value + ((~np.int64(rest) >> 63) & (1 - (np.int64(1) << np.int64(size))))
+    # Its first bit, inverted, is the sign, and is repeated by the shift.
+    signed = (np.int64(rest) >> 1) ^ _HIGHEST
+    return entry, (signed >> (np.int64(63) - np.int64(size))) + np.int64(np.uint64(signed) >> np.uint64(63))
 
 
 @njit(forceinline=True, **OPTIONS)
