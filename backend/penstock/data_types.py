@@ -43,9 +43,6 @@ class _Closed(EnumMeta):
     def __len__(cls) -> int:
         raise TypeError(f"'{cls.__name__}' has no len(): its members are in `{cls.__name__}.__members__`")
 
-    def __bool__(cls) -> bool:
-        return True
-
     def __contains__(cls, value: object) -> bool:
         raise TypeError(f"'{cls.__name__}' is not iterable: its members are in `{cls.__name__}.__members__`")
 
@@ -98,7 +95,8 @@ class NamedEnum(IntEnum, metaclass=_Closed):
             return True
         if isinstance(other, (NamedEnum, float)) and type(other) is not type(self):
             return False
-        return int.__eq__(self, other)  # type: ignore[arg-type]  # NotImplemented, where it is no number
+        # NotImplemented, where it is no number.
+        return int.__eq__(self, other)
 
     def __ne__(self, other: object) -> bool:
         return not self == other

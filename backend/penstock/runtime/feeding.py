@@ -46,7 +46,7 @@ def to_batch(
         )
     if not len(batch):
         # Operators skip it: what it would have held is not known.
-        return type(batch)([])
+        return TensorListGPU([]) if isinstance(batch, TensorListGPU) else TensorListCPU([])
     return _copied(batch, pool) if copy else batch
 
 

@@ -199,8 +199,8 @@ class TensorListCPU(TensorList):
             raise ValueError("An array needs samples of one shape; those of this batch have an inhomogeneous shape")
         check_readable(self._dtype)
         # An empty batch is an empty sequence, of which numpy knows no type.
-        array = self.stacked() if len(self) else np.empty(0)
-        array = array if dtype is None else array.astype(dtype, copy=False)
+        array: np.ndarray[Any, Any] = self.stacked() if len(self) else np.empty(0)
+        array = array if dtype is None else np.asarray(array, dtype)  # type: ignore[call-overload]
         return array.copy() if copy else array
 
     def _as_gpu(self) -> TensorListGPU:
