@@ -36,7 +36,7 @@ def test_what_is_no_type(given: object) -> None:
 
 def test_no_choice_is_false() -> None:
     for choices in (types.DALIDataType, types.DALIImageType, types.DALIInterpType):
-        assert all(choices)
+        assert all(choices.__members__.values())
     assert types.ScalarConstant(types.ScalarConstant(3, types.FLOAT), types.UINT8).dtype == types.UINT8
 
 
@@ -46,3 +46,25 @@ def test_scalars_are_numbers(dtype: Any) -> None:
         types.ScalarConstant(1, dtype)
     with pytest.raises(TypeError, match="ScalarConstant can only hold one of"):
         types.Constant(1, dtype=dtype)
+
+
+@pytest.mark.parametrize("kind", [types.DALIDataType, types.DALIImageType, types.DALIInterpType])
+def test_enumerations_are_names_of_numbers(kind: Any) -> None:
+    first = kind(0)
+    for use in (list, len, lambda kind: kind["UINT8"], lambda kind: first in kind, lambda kind: kind(1.0)):
+        with pytest.raises(TypeError):
+            use(kind)
+    for use in (lambda one: one < one, lambda one: one + 1, lambda one: 1 | one, lambda one: -one, "{:d}".format):
+        with pytest.raises(TypeError):
+            use(first)
+    assert first == 0
+    assert first != 0.0
+    assert hash(first) == hash(0)
+    assert int(first) == 0
+    assert repr(kind(99)) == f"<{kind.__name__}.???: 99>"
+    assert kind(99) == kind(99) != first
+
+
+def test_members_of_two_enumerations_differ() -> None:
+    assert types.UINT8 != types.RGB
+    assert types.RGB != types.INTERP_NN

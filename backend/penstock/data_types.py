@@ -6,9 +6,11 @@ Enumeration values are those of DALI's wire format, so that saved pipelines can 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from enum import Enum, IntEnum
-from typing import Any
+from enum import Enum, EnumMeta, IntEnum
+from operator import index
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -32,8 +34,46 @@ __all__ = [
 ]
 
 
-class NamedEnum(IntEnum):
-    """An enumeration of the wire format."""
+class _Closed(EnumMeta):
+    """The type of enumerations that are no collections: DALI's are from C++, and know nothing but names and numbers."""
+
+    def __iter__(cls) -> Iterator[Any]:
+        raise TypeError(f"'{cls.__name__}' is not iterable: its members are in `{cls.__name__}.__members__`")
+
+    def __len__(cls) -> int:
+        raise TypeError(f"'{cls.__name__}' has no len(): its members are in `{cls.__name__}.__members__`")
+
+    def __contains__(cls, value: object) -> bool:
+        raise TypeError(f"'{cls.__name__}' is not iterable: its members are in `{cls.__name__}.__members__`")
+
+    def __getitem__(cls, name: str) -> NoReturn:
+        raise TypeError(f"'{cls.__name__}' is not subscriptable: its members are in `{cls.__name__}.__members__`")
+
+    def __call__(cls, value: Any) -> Any:  # type: ignore[override]  # enumerations are not made from Python's functional form
+        try:
+            return super().__call__(index(value))
+        except TypeError:
+            raise TypeError(f"{cls.__name__} is made of an int, got {value!r}") from None
+
+    def __dir__(cls) -> list[str]:
+        return [*cls.__members__, "name", "value"]
+
+
+def _refused(symbol: str) -> Callable[..., Any]:
+    """The method of an operator that numbers have and names do not."""
+
+    def refuse(self: object, *others: object) -> NoReturn:
+        kinds = " and ".join(f"'{type(operand).__name__}'" for operand in (self, *others))
+        raise TypeError(f"'{symbol}' is not supported for {kinds}")
+
+    return refuse
+
+
+class NamedEnum(IntEnum, metaclass=_Closed):
+    """An enumeration of the wire format: names of numbers, which cannot be computed with or ordered.
+
+    Its members equal their numbers. They are integers, so that arrays and compiled code take them.
+    """
 
     def __str__(self) -> str:
         return f"{type(self).__name__}.{self.name}"
@@ -41,12 +81,47 @@ class NamedEnum(IntEnum):
     def __repr__(self) -> str:
         return f"<{type(self).__name__}.{self.name}: {self.value}>"
 
+    def __format__(self, spec: str) -> str:
+        if spec:
+            raise TypeError(f"unsupported format string passed to {type(self).__name__}.__format__")
+        return str(self)
+
     def __bool__(self) -> bool:
         # Unlike the number: the first one is a choice as well, so `dtype or FLOAT` keeps UINT8.
         return True
 
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if isinstance(other, (NamedEnum, float)) and type(other) is not type(self):
+            return False
+        # NotImplemented, where it is no number.
+        return int.__eq__(self, other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = int.__hash__
+
     def __reduce_ex__(self, protocol: object) -> tuple[object, ...]:
         return type(self), (self.value,)
+
+    def __dir__(self) -> list[str]:
+        return dir(type(self))
+
+    @classmethod
+    def _missing_(cls, value: object) -> Any:
+        """A number without a name, such as a newer version of DALI may write."""
+        unnamed = int.__new__(cls, index(value))  # type: ignore[arg-type]
+        unnamed._name_, unnamed._value_ = "???", int(unnamed)
+        return unnamed
+
+    __lt__, __le__, __gt__, __ge__ = map(_refused, ("<", "<=", ">", ">="))
+    __add__, __sub__, __mul__, __truediv__ = map(_refused, "+-*/")
+    __radd__, __rsub__, __rmul__, __rtruediv__ = map(_refused, "+-*/")
+    __or__, __and__, __xor__ = map(_refused, "|&^")
+    __ror__, __rand__, __rxor__ = map(_refused, "|&^")
+    __neg__, __invert__, __abs__, __round__ = map(_refused, ("-", "~", "abs", "round"))
 
 
 class DALIDataType(NamedEnum):
@@ -179,7 +254,9 @@ _NUMPY: dict[DALIDataType, np.dtype] = {
     DATA_TYPE: np.dtype(np.int32),
     INTERP_TYPE: np.dtype(np.int32),
 }
-_DALI: dict[np.dtype, DALIDataType] = {_NUMPY[t]: t for t in DALIDataType if 0 <= t <= BOOL}
+NUMBER_TYPES = tuple(dtype for dtype in DALIDataType.__members__.values() if 0 <= dtype.value <= BOOL.value)
+"""The types whose elements are numbers."""
+_DALI: dict[np.dtype, DALIDataType] = {_NUMPY[t]: t for t in NUMBER_TYPES}
 _BY_NAME: dict[str, DALIDataType] = {dtype.name: own for dtype, own in _DALI.items()}
 ENUM_TYPES: dict[DALIDataType, type[NamedEnum]] = {
     IMAGE_TYPE: DALIImageType,
@@ -189,7 +266,7 @@ ENUM_TYPES: dict[DALIDataType, type[NamedEnum]] = {
 """The types whose elements are members of an enumeration."""
 
 _SHORT_NAMES = (
-    {t: _NUMPY[t].name for t in DALIDataType if 0 <= t <= BOOL}
+    {t: _NUMPY[t].name for t in NUMBER_TYPES}
     | {FLOAT: "float", FLOAT64: "double"}
     | {t: kind.__name__ for t, kind in ENUM_TYPES.items()}
 )
@@ -341,8 +418,8 @@ class ScalarConstant:
                 dtype = from_numpy_dtype(value.dtype)
             else:
                 dtype = BOOL if isinstance(value, bool) else INT32 if isinstance(value, int) else FLOAT
-        if dtype not in _DALI.values():
-            raise TypeError(f"DALI ScalarConstant can only hold one of: {[*_DALI.values()]} types, not {dtype!r}.")
+        if dtype not in NUMBER_TYPES:
+            raise TypeError(f"DALI ScalarConstant can only hold one of: {[*NUMBER_TYPES]} types, not {dtype!r}.")
         self.dtype: DALIDataType = DALIDataType(dtype)
         self.value: Any = self._converted(value)
         self.shape: list[int] = []

@@ -143,7 +143,7 @@ def test_feeding_by_name() -> None:
     pipe = pipeline_def(lambda: fn.external_source(name="x") + 1, debug=True, **SETTINGS)()
     pipe.feed_input("x", SAMPLES)
     np.testing.assert_array_equal(pipe.run()[0].as_array(), np.add(SAMPLES, 1))
-    np.testing.assert_array_equal(pipe.run(x=np.asarray(SAMPLES)[::-1])[0].as_array(), np.add(SAMPLES, 1)[::-1])
+    np.testing.assert_array_equal(pipe.run(x=np.array(SAMPLES[::-1]))[0].as_array(), np.add(SAMPLES, 1)[::-1])
     with pytest.raises(RuntimeError):
         pipe.run()
 

@@ -192,3 +192,20 @@ def test_broadcast() -> None:
     assert len(TensorListCPU.broadcast(np.arange(3), 0)) == 0
     with pytest.raises(ValueError, match=r"number of samples can't be negative. Got: -1"):
         TensorListCPU.broadcast(np.arange(3), -1)
+
+
+def test_an_empty_batch() -> None:
+    untyped = TensorListCPU([], "HW")
+    assert untyped.ndim() == 2
+    assert untyped.as_array().dtype == np.float32
+    assert untyped.as_array().shape == (0,)
+    for use in (untyped.as_tensor, lambda: untyped.as_reshaped_tensor([0]), lambda: untyped.reinterpret(types.UINT8)):
+        with pytest.raises(RuntimeError):
+            use()
+    typed = TensorListCPU(np.zeros((0, 0, 2), np.int32), "AB")
+    assert typed.as_array().shape == (0,)
+    assert typed.as_tensor().shape() == [0, 0]
+    assert typed.as_tensor().layout() == ""
+    assert TensorListCPU(typed).layout() == "AB"
+    with pytest.raises(RuntimeError, match="without dimensions"):
+        TensorListCPU(np.zeros(0, np.float32)).as_tensor()

@@ -133,7 +133,7 @@ class OpSchema:
         """The type of the argument; for lists, the list's type."""
         argument = self._argument(name)
         element = argument.type.removesuffix("[]")
-        return DALIDataType[(_LIST_TYPES if argument.is_list else _TYPES).get(element, "NO_TYPE")]
+        return DALIDataType.__members__[(_LIST_TYPES if argument.is_list else _TYPES).get(element, "NO_TYPE")]
 
     def IsDeprecatedArg(self, name: str) -> bool:
         """Whether the argument is deprecated."""

@@ -26,15 +26,22 @@ _FLOATING = (FLOAT, FLOAT16, FLOAT64)
 
 def is_constant(value: object) -> bool:
     """Whether a value can become an input: numbers, arrays, flat sequences of numbers, constants."""
-    if isinstance(value, (bool, int, float, np.number, np.ndarray, ScalarConstant)):
+    if isinstance(value, (bool, int, float, np.number, ScalarConstant)) or _is_array(value):
         return True
-    if isinstance(value, np.bool_):
-        return False
     if isinstance(value, (list, tuple)):
         if any(isinstance(item, Enum) for item in value):
             return enum_type(value) is not None
         return all(isinstance(item, (bool, int, float, np.number, np.bool_)) for item in value)
-    return hasattr(value, "__array_interface__") or (hasattr(value, "__dlpack__") and hasattr(value, "__array__"))
+    return False
+
+
+def _is_array(value: object) -> bool:
+    """Whether this is an array of numpy's own class or one of PyTorch."""
+    return type(value) is np.ndarray or _is_of_torch(value)
+
+
+def _is_of_torch(value: object) -> bool:
+    return type(value).__module__.partition(".")[0] == "torch"
 
 
 def constant_arguments(
@@ -50,16 +57,20 @@ def constant_arguments(
         nested = next((item for item in value if isinstance(item, (list, tuple))), None)
         if nested is not None:
             raise TypeError(f"Unexpected type: {type(nested)}. A constant is a number, a flat sequence or an array.")
+    elif isinstance(value, np.ndarray) and not _is_array(value) and value.size != 1:
+        raise ValueError(
+            f"Only an array of size 1 of the class {type(value).__name__} can be a constant: got {value!r}"
+        )
     if dtype is None:
         dtype = enum_type(value)
     array = np.asarray(value)
-    if array.dtype.kind not in "biuf":
+    is_known = isinstance(value, (bool, int, float, list, tuple, np.generic, np.ndarray)) or _is_of_torch(value)
+    if not is_known or array.dtype.kind not in "biuf":
         raise TypeError(
             f"Expected scalar value of type 'bool', 'int' or 'float', or an array of them, got {type(value)}."
         )
     if dtype is None:
-        of_torch = type(value).__module__.partition(".")[0] == "torch"
-        dtype = from_numpy_dtype(array.dtype) if of_torch else _default_dtype(array)
+        dtype = from_numpy_dtype(array.dtype) if _is_of_torch(value) else _default_dtype(array)
         if isinstance(value, np.ndarray):
             _check_range(array, dtype)
     if shape is None:

@@ -11,7 +11,8 @@ import numpy as np
 from penstock.data_types import from_numpy_dtype
 from penstock.tensors import HostPool, Tensor, TensorList, TensorListCPU, TensorListGPU
 from penstock.tensors.batch import check_samples
-from penstock.tensors.tensor import check_layout, device_view, host_view
+from penstock.tensors.dlpack import is_capsule
+from penstock.tensors.tensor import check_dense, check_layout, device_view, host_view
 
 _DTYPE, _NDIM = attrgetter("dtype"), attrgetter("ndim")
 
@@ -22,16 +23,17 @@ def to_batch(
     """Fed data as a batch.
 
     Args:
-        data: a tensor list; an array whose first dimension is the batch; or a sequence of samples (arrays, tensors,
-            numbers), whose shapes may differ.
+        data: a tensor list; an array whose first dimension is the batch; or a sequence of samples (arrays or tensors),
+            whose shapes may differ.
         layout: of a sample; None: the data's own.
         max_batch_size: the largest number of samples allowed.
         pool: allocates the copy.
         copy: copy the data, so that the caller may modify it afterwards.
 
     Raises:
-        RuntimeError: there are more than ``max_batch_size`` samples, they differ in type, rank or layout, or tensors do
-            not support their type.
+        RuntimeError: there are more than ``max_batch_size`` samples, they differ in type, rank or layout, tensors do not
+            support their type, they are strided, or they are not arrays at all.
+        IndexError: the data is one number.
     """
     try:
         batch = _as_tensor_list(data, layout)
@@ -42,9 +44,10 @@ def to_batch(
             f"The external source callback returned an unexpected batch size. Expected batch_size <= {max_batch_size}, "
             f"actual: {len(batch)}"
         )
-    if not copy or not len(batch):
-        return batch
-    return _copied(batch, pool)
+    if not len(batch):
+        # Operators skip it: what it would have held is not known.
+        return TensorListGPU([]) if isinstance(batch, TensorListGPU) else TensorListCPU([])
+    return _copied(batch, pool) if copy else batch
 
 
 def _as_tensor_list(data: object, layout: str | None) -> TensorList:
@@ -55,16 +58,17 @@ def _as_tensor_list(data: object, layout: str | None) -> TensorList:
     elif _is_on_gpu(data):
         batch = TensorListGPU(data)
     else:
-        array = host_view(data)
+        array = _array(data)
         if array.ndim == 0:
-            raise RuntimeError(
-                f"Don't know how to extract the shape out of {type(data)}: a batch has at least one dimension, that of its samples."
-            )
+            raise IndexError(f"A batch has at least one dimension, that of its samples: got {array!r}")
         from_numpy_dtype(array.dtype)
-        batch = TensorListCPU(np.ascontiguousarray(array))
-    if layout and len(batch):
+        batch = TensorListCPU(array)
+    if layout and not len(batch):
+        if not isinstance(data, (list, tuple)):
+            check_layout(layout, batch.ndim())
+    elif layout:
         try:
-            batch.set_layout(check_layout(layout, batch.ndim()))
+            batch.set_layout(layout)
         except ValueError:
             raise RuntimeError(f"The layout '{layout}' cannot describe {batch.ndim()}-dimensional data") from None
     return batch
@@ -73,17 +77,16 @@ def _as_tensor_list(data: object, layout: str | None) -> TensorList:
 def _batch_of(data: Sequence[object]) -> TensorList:
     kind = _common_kind(data)
     if kind is not None:
-        return kind.of_samples(data)
-    items = [_sample(item) for item in data]
-    layouts = [item.layout() if isinstance(item, Tensor) else "" for item in items]
+        return kind.of_samples([check_dense(array) for array in data])
+    layouts = [item.layout() if isinstance(item, Tensor) else "" for item in data]
     for index, own in enumerate(layouts):
         if own and own != layouts[0]:
             raise RuntimeError(
                 f"Sample must have the same layout as the target batch, or none: the batch has '{layouts[0]}', sample {index} "
                 f"'{own}'"
             )
-    on_gpu = bool(items) and _is_on_gpu(items[0])
-    samples = [device_view(item) if on_gpu else host_view(item) for item in items]
+    on_gpu = bool(data) and _is_on_gpu(data[0])
+    samples = [check_dense(device_view(item)) if on_gpu else _array(item) for item in data]
     try:
         check_samples(samples)
     except TypeError as error:
@@ -112,8 +115,14 @@ def _array_of_cupy() -> type | None:
     return None if cupy is None else cupy.ndarray
 
 
-def _sample(item: object) -> object:
-    return np.asarray(item) if isinstance(item, (int, float, bool, list, tuple)) else item
+def _array(data: object) -> np.ndarray:
+    """Fed data, a sample or a whole batch, as an array. Lists and numbers of Python have no type that tensors could take on."""
+    known = ("shape", "__array_interface__", "__dlpack__")
+    if not isinstance(data, np.ndarray) and not is_capsule(data) and not any(hasattr(data, name) for name in known):
+        raise RuntimeError(
+            f"Don't know how to extract the shape out of {type(data)}: samples are arrays or tensors, such as numpy.array(...)."
+        )
+    return check_dense(host_view(data))
 
 
 def _is_on_gpu(data: object) -> bool:

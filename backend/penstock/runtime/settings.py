@@ -18,19 +18,19 @@ from penstock.storage import ANYWHERE, Files
 class StreamPolicy(Enum):
     """How many CUDA streams the executor uses; accepted but without effect, as a pipeline has one stream."""
 
+    SINGLE = 16
+    PER_BACKEND = 32
+    PER_OPERATOR = 48
     UNSPECIFIED = 0
-    SINGLE = 1
-    PER_BACKEND = 2
-    PER_OPERATOR = 3
 
 
 class OperatorConcurrency(Enum):
     """Which operators may run at the same time; without effect, as samples run in parallel rather than operators."""
 
+    NONE = 2
+    BACKEND = 4
+    FULL = 6
     UNSPECIFIED = 0
-    NONE = 1
-    BACKEND = 2
-    FULL = 3
 
 
 @dataclass

@@ -45,6 +45,7 @@ def _to_string(value: object) -> str:
     return value.decode() if isinstance(value, bytes) else str(value)
 
 
+_NUMBERS = {kind: {member.value for member in kind.__members__.values()} for kind in ENUM_TYPES.values()}
 _ENUM_WORDS = {DALIDataType: "data type", DALIImageType: "image type", DALIInterpType: "interpolation type"}
 
 
@@ -54,7 +55,7 @@ def _to_enum(kind: Any) -> Callable[[object], object]:
             number = int(value)
         except TypeError:
             raise TypeError(f"Expected a {kind.__name__}, got {value!r} of type {type(value).__name__}") from None
-        if number in set(kind):
+        if number in _NUMBERS[kind]:
             return kind(number)
         if not 0 <= number < 2**31:
             raise TypeError(f"{number} is not a valid {kind.__name__}")

@@ -7,15 +7,15 @@ from collections.abc import Callable
 from penstock.data_types import DALIDataType
 from penstock.errors import SerializationError
 from penstock.graph import DataNode, Graph, OpNode
-from penstock.runtime.settings import PipelineSettings
+from penstock.runtime.settings import OperatorConcurrency, PipelineSettings, StreamPolicy
 from penstock.runtime.sources import Source
 from penstock.serialize import wire
 from penstock.serialize.rebuilding import Defined, Rebuilder, SavedOperator, ToDefine
 
 _UNDECLARED = -1
 _RUNTIME_ONLY = ("bytes_per_sample_hint",)
-# Positions of two 3-bit fields in the executor's flags.
-_CONCURRENCY, _STREAM_POLICY = 1, 4
+# Two fields of the executor's flags.
+_CONCURRENCY, _STREAM_POLICY = 0b000_111_0, 0b111_000_0
 _PIPELINED, _ASYNC, _SEPARATED, _DYNAMIC = 1, 2, 4, 8
 
 
@@ -56,8 +56,8 @@ def to_wire(graph: Graph, settings: PipelineSettings) -> bytes:
 def _executor_choices(settings: PipelineSettings) -> int:
     """The bits of concurrency, whose default is BACKEND, and of the stream policy."""
     concurrency, policy = settings.concurrency, settings.stream_policy
-    choices = 2 if concurrency is None else concurrency.value
-    return choices << _CONCURRENCY | (0 if policy is None else policy.value << _STREAM_POLICY)
+    choices = OperatorConcurrency.BACKEND if concurrency is None else concurrency
+    return choices.value | (0 if policy is None else policy.value)
 
 
 def _to_record(op: OpNode, logical_id: int) -> wire.OpDef:
@@ -107,8 +107,8 @@ def from_wire(data: bytes, kind: Callable[..., Defined], overrides: dict[str, ob
 def _settings(definition: wire.PipelineDef) -> dict[str, object]:
     flags = definition.executor_flags or 0
     return {
-        "stream_policy": _choice(flags, _STREAM_POLICY),
-        "concurrency": _choice(flags, _CONCURRENCY),
+        "stream_policy": _choice(flags, _STREAM_POLICY, StreamPolicy),
+        "concurrency": _choice(flags, _CONCURRENCY, OperatorConcurrency),
         "batch_size": definition.max_batch_size,
         "num_threads": None if definition.num_threads in (None, -1) else definition.num_threads,
         "device_id": definition.device_id if definition.device_id is not None and definition.device_id >= 0 else None,
@@ -118,9 +118,9 @@ def _settings(definition: wire.PipelineDef) -> dict[str, object]:
     }
 
 
-def _choice(flags: int, begin: int) -> int:
-    number = flags >> begin & 7
-    if number > 3:
+def _choice(flags: int, field: int, choices: type[OperatorConcurrency | StreamPolicy]) -> int:
+    number = flags & field
+    if number not in {choice.value for choice in choices}:
         raise SerializationError(f"The executor flags {flags:#x} are none that a pipeline has")
     return number
 

@@ -17,7 +17,7 @@ from penstock.serialize.rebuilding import Defined, Rebuilder, SavedOperator
 
 FORMAT = "penstock-pipeline"
 VERSION = 1
-_ENUMS = {kind.__name__: kind for kind in (DALIDataType, DALIImageType, DALIInterpType)}
+_ENUMS = {kind.__name__: kind.__members__ for kind in (DALIDataType, DALIImageType, DALIInterpType)}
 _SETTINGS = ("batch_size", "num_threads", "device_id", "seed", "prefetch_queue_depth", "exec_async", "exec_pipelined")
 # Saved only if set, as not every pipeline has it and earlier versions do not know it.
 _LIMITS = ("max_pixels", "max_bytes", "max_frames")
@@ -220,9 +220,7 @@ def _enum(kind: str, name: Any, where: str) -> Any:
     try:
         return _ENUMS[kind][name]
     except KeyError:
-        raise SerializationError(
-            f"{where}: {name!r} is no {kind}; use one of {', '.join(_ENUMS[kind].__members__)}"
-        ) from None
+        raise SerializationError(f"{where}: {name!r} is no {kind}; use one of {', '.join(_ENUMS[kind])}") from None
 
 
 def _from_entry(

@@ -261,11 +261,23 @@ class TensorList:
         return self.contiguous_elements().reshape((len(self), *shape))
 
     def as_tensor(self) -> Any:
-        """The batch as one tensor with a leading batch dimension; raises RuntimeError unless all shapes are equal."""
+        """The batch as one tensor with a leading batch dimension.
+
+        An empty one has no samples whose extents could be known: the tensor has as many dimensions as a sample.
+
+        Raises:
+            RuntimeError: shapes differ, or the batch is empty and its type or rank is unknown.
+        """
+        self._check_typed()
+        if not len(self):
+            if not self._ndim:
+                raise RuntimeError("An empty batch of samples without dimensions cannot be made a tensor")
+            return self.as_reshaped_tensor((0,) * self._ndim)
         return self._tensor_class.of_array(self.stacked(), "N" + self._layout if self._layout else "", "", self._dtype)
 
     def as_reshaped_tensor(self, shape: Sequence[int]) -> Any:
         """The batch's elements as one tensor of ``shape``; raises RuntimeError unless the volumes are equal."""
+        self._check_typed()
         elements = self.contiguous_elements()
         if min(shape, default=0) < 0 or math.prod(shape) != elements.size:
             raise RuntimeError(
@@ -276,6 +288,10 @@ class TensorList:
         return self._tensor_class.of_array(
             elements.reshape(tuple(shape)), layout if len(layout) == len(shape) else "", "", self._dtype
         )
+
+    def _check_typed(self) -> None:
+        if self._dtype == DALIDataType.NO_TYPE:
+            raise RuntimeError("A batch whose type is not known, as it is empty, cannot be seen as a tensor")
 
     def _make_copy(self) -> object:
         copy = type(self).of_samples(
@@ -303,8 +319,9 @@ class TensorList:
     def _printable(self, sample: object) -> Any:
         return sample
 
-    def _adopt(self, samples: Sequence[Any], layout: str | None) -> None:
-        """Replaces the contents by these arrays."""
+    def _adopt(self, samples: Sequence[Any], layout: str | None, ndim: int = 0) -> None:
+        """Replaces the contents by these arrays; ``ndim`` is that of a sample if there are none."""
+        self._ndim = ndim
         if samples:
             self._dtype, self._ndim = from_numpy_dtype(samples[0].dtype), samples[0].ndim
         self._samples = list(samples)

@@ -25,6 +25,11 @@ class Capsule:
         return self._device
 
 
+def is_capsule(value: object) -> bool:
+    """Whether this is a capsule, such as those of DLPack."""
+    return type(value).__name__ == "PyCapsule"
+
+
 def to_capsule(array: Any) -> Any:
     """A DLPack capsule of a numpy or CuPy array; a read-only array is copied."""
     if isinstance(array, np.ndarray) and not array.flags.writeable:
@@ -34,7 +39,7 @@ def to_capsule(array: Any) -> Any:
 
 def from_dlpack(value: object, on_gpu: bool) -> Any:
     """The array of a DLPack capsule, or of an object with ``__dlpack__``; raises TypeError for anything else."""
-    if type(value).__name__ == "PyCapsule":
+    if is_capsule(value):
         value = Capsule(value, (_CUDA, require_cupy().cuda.Device().id) if on_gpu else (_CPU, 0))
     if not hasattr(value, "__dlpack__"):
         raise TypeError(f"The function returns DLPack capsules or tensors, got a {type(value).__name__}")

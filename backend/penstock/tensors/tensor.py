@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from enum import IntEnum
 from typing import Any, TypeVar
 
 import numpy as np
 
-from penstock.data_types import ENUM_TYPES, DALIDataType, check_readable, dtype_name, from_numpy_dtype, numpy_dtype
+from penstock.data_types import (
+    ENUM_TYPES,
+    DALIDataType,
+    NamedEnum,
+    check_readable,
+    dtype_name,
+    from_numpy_dtype,
+    numpy_dtype,
+)
 from penstock.tensors.cuda import require_cupy, stream_at
-from penstock.tensors.dlpack import Capsule
+from penstock.tensors.dlpack import Capsule, is_capsule
 from penstock.tensors.formatting import tensor_text
 from penstock.tensors.pictures import sample_html
 
@@ -17,16 +24,24 @@ from penstock.tensors.pictures import sample_html
 NOT_GIVEN: object = type("NotGiven", (), {"__repr__": lambda self: "NOT_GIVEN"})()
 
 
-class DLDeviceType(IntEnum):
+class DLDeviceType(NamedEnum):
     """DLPack's name of a device."""
 
     kDLCPU = 1
     kDLCUDA = 2
     kDLCUDAHost = 3
+    kDLOpenCL = 4
+    kDLVulkan = 7
+    kDLMetal = 8
+    kDLVPI = 9
+    kDLROCM = 10
+    kDLROCMHost = 11
+    kDLExtDev = 12
     kDLCUDAManaged = 13
-
-    def __repr__(self) -> str:
-        return f"<DLDeviceType.{self.name}: {self.value}>"
+    kDLOneAPI = 14
+    kDLWebGPU = 15
+    kDLHexagon = 16
+    kDLMAIA = 17
 
 
 def check_layout(layout: str | None, ndim: int) -> str:
@@ -172,7 +187,7 @@ class Tensor:
 def reinterpreted_dtype(old: DALIDataType, new: DALIDataType) -> np.dtype:
     """The numpy type for viewing elements of type ``old`` as ``new``; raises RuntimeError if sizes differ."""
     target = numpy_dtype(new)
-    if old != DALIDataType.NO_TYPE and target.itemsize != numpy_dtype(old).itemsize:
+    if old == DALIDataType.NO_TYPE or target.itemsize != numpy_dtype(old).itemsize:
         raise RuntimeError(
             f"Cannot reinterpret {dtype_name(old)} as {dtype_name(new)}, which has a different element size"
         )
@@ -350,7 +365,7 @@ def host_view(data: object) -> np.ndarray:
         return data
     if isinstance(data, Tensor):
         return data._host_array()
-    if type(data).__name__ == "PyCapsule":
+    if is_capsule(data):
         return np.from_dlpack(Capsule(data))
     if hasattr(data, "__dlpack__") and not hasattr(data, "__array_interface__"):
         return np.from_dlpack(data)
@@ -369,6 +384,14 @@ def buffer_view(data: object) -> np.ndarray:
         from_numpy_dtype(array.dtype)
     except TypeError as error:
         raise RuntimeError(f"Cannot create a tensor of elements of unknown format: {error}") from None
+    return check_dense(array)
+
+
+_Array = TypeVar("_Array", bound=Any)
+
+
+def check_dense(array: _Array) -> _Array:
+    """An array of numpy or CuPy itself; raises RuntimeError if its elements are not packed in row-major order."""
     if not array.flags.c_contiguous:
         raise RuntimeError(
             f"Strided data is not supported: an array of shape {array.shape} has the strides {array.strides}; "
@@ -379,10 +402,11 @@ def buffer_view(data: object) -> np.ndarray:
 
 def _any_buffer_view(data: Any) -> np.ndarray:
     if isinstance(data, np.ndarray):
-        return data
+        # Without what a subclass adds: items of a matrix are matrices.
+        return data.view(np.ndarray)
     if isinstance(data, Tensor):
         return data._host_array()
-    if type(data).__name__ == "PyCapsule":
+    if is_capsule(data):
         return np.from_dlpack(Capsule(data))
     if hasattr(data, "__dlpack__"):
         return np.from_dlpack(data)

@@ -63,15 +63,15 @@ class TensorListCPU(TensorList):
             in_one_piece = next((flag for flag in (contiguous, is_pinned) if flag is not None), True)
             self._set_list(data, layout, in_one_piece)
         elif isinstance(data, TensorListCPU):
-            self._adopt(data.samples, layout or data.layout())
-            self.elements, self._dtype, self._ndim = data.elements, data._dtype, data._ndim
+            self._adopt(data.samples, layout or data.layout(), data._ndim)
+            self.elements, self._dtype = data.elements, data._dtype
             self._scattered = data._scattered
         else:
             self._set_array(buffer_view(data), layout)
 
     def _set_list(self, data: list[object], layout: str | None, contiguous: bool) -> None:
         if not data:
-            self._samples, self._layout = [], layout or ""
+            self._adopt([], layout, len(layout or ""))
             return
         arrays, own = arrays_of(data, buffer_view, "TensorCPU")
         self._adopt([array.copy() for array in arrays] if contiguous else arrays, layout or own)
@@ -81,9 +81,9 @@ class TensorListCPU(TensorList):
         if array.ndim == 0:
             raise RuntimeError("Cannot create a TensorList from a 0-dim array: its first dimension is the batch")
         self.elements = array.reshape(-1)
-        self._dtype, self._ndim = from_numpy_dtype(array.dtype), array.ndim - 1
+        self._dtype = from_numpy_dtype(array.dtype)
         # A slice rather than an index, so that samples without dimensions are arrays, too.
-        self._adopt([array[i : i + 1].reshape(array.shape[1:]) for i in range(len(array))], layout)
+        self._adopt([array[i : i + 1].reshape(array.shape[1:]) for i in range(len(array))], layout, array.ndim - 1)
 
     @classmethod
     def allocate(
@@ -185,19 +185,22 @@ class TensorListCPU(TensorList):
         return np.array(self.samples[index])
 
     def as_array(self) -> np.ndarray:
-        """A copy of the batch as one numpy array; raises RuntimeError unless all shapes are equal.
+        """A copy of the batch as one numpy array, of shape (0,) if it is empty; raises RuntimeError unless all shapes are equal.
 
         For an array that shares the batch's memory, see :meth:`as_tensor` and ``numpy.asarray``.
         """
         check_readable(self._dtype)
+        if not len(self):
+            return np.empty(0, np.float32 if self._dtype == DALIDataType.NO_TYPE else numpy_dtype(self._dtype))
         return self.stacked().copy()
 
     def __array__(self, dtype: object = None, copy: bool | None = None) -> np.ndarray:
         if not self.is_dense_tensor():
             raise ValueError("An array needs samples of one shape; those of this batch have an inhomogeneous shape")
         check_readable(self._dtype)
-        array = self.stacked()
-        array = array if dtype is None else array.astype(dtype, copy=False)
+        # An empty batch is an empty sequence, of which numpy knows no type.
+        array: np.ndarray[Any, Any] = self.stacked() if len(self) else np.empty(0)
+        array = array if dtype is None else np.asarray(array, dtype)  # type: ignore[call-overload]
         return array.copy() if copy else array
 
     def _as_gpu(self) -> TensorListGPU:
@@ -256,7 +259,7 @@ class TensorListGPU(TensorList):
         data = next((given for given in (tl, list_of_tensors) if given is not None), object)
         if isinstance(data, (list, tuple)):
             if not data:
-                self._samples, self._layout = [], layout or ""
+                self._adopt([], layout, len(layout or ""))
                 return
             arrays, own = arrays_of(data, _own_device_view, "TensorGPU")
             self._adopt(arrays, layout or own)
@@ -264,14 +267,14 @@ class TensorListGPU(TensorList):
                 self.contiguous_elements()
             self._scattered = not contiguous and len(arrays) > 1
         elif isinstance(data, TensorListGPU):
-            self._adopt(data.samples, layout or data.layout())
-            self.elements, self._dtype, self._ndim = data.elements, data._dtype, data._ndim
+            self._adopt(data.samples, layout or data.layout(), data._ndim)
+            self.elements, self._dtype = data.elements, data._dtype
         else:
             array = device_view(data)
             if array.flags.c_contiguous:
                 self.elements = array.reshape(-1)
-            self._dtype, self._ndim = from_numpy_dtype(array.dtype), array.ndim - 1
-            self._adopt([array[i] for i in range(len(array))], layout)
+            self._dtype = from_numpy_dtype(array.dtype)
+            self._adopt([array[i] for i in range(len(array))], layout, array.ndim - 1)
 
     _stream: Any = None
     # The samples' locations, until they are needed as arrays.

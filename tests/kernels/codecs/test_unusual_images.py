@@ -26,7 +26,7 @@ _DTYPES = {"UINT8": np.uint8, "UINT16": np.uint16, "FLOAT": np.float32}
 def _decoded(encoded: bytes | np.ndarray, output_type: str = "RGB", dtype: type = np.uint8) -> np.ndarray:
     encoded = np.frombuffer(encoded, np.uint8)
     header = read_header(encoded)
-    kind = types.DALIImageType[output_type]
+    kind = getattr(types, output_type)
     output = np.empty(header.shape(kind), dtype)
     decode(encoded, header, output, kind)
     return output

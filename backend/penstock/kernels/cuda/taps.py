@@ -65,10 +65,10 @@ SOURCE = KernelSource(
 def _filters() -> tuple[np.ndarray, np.ndarray]:
     """The tabulated values of all filters, concatenated; and, by filter number, their support, offset and count."""
     kinds = [("support", np.float64), ("values", np.int32), ("entries", np.int32)]
-    known = np.zeros(max(int(kind) for kind in DALIInterpType) + 1, np.dtype(kinds, align=True))
+    known = np.zeros(max(int(kind) for kind in DALIInterpType.__members__.values()) + 1, np.dtype(kinds, align=True))
     known["support"] = 1
     parts: list[np.ndarray] = []
-    for kind in DALIInterpType:
+    for kind in DALIInterpType.__members__.values():
         own = tabulated(kind) if kind in TABULATED else np.zeros(0)
         known[int(kind)] = SUPPORT.get(kind, 1.0), sum(part.size for part in parts), own.size
         parts.append(own)

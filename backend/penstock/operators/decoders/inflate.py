@@ -9,7 +9,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from penstock.data_types import BOOL, UINT8, dtype_name, numpy_dtype
+from penstock.data_types import NUMBER_TYPES, UINT8, dtype_name, numpy_dtype
 from penstock.operators.decoders._examples import lz4_blocks
 from penstock.schema import (
     Alias,
@@ -107,7 +107,7 @@ class Inflate(Operator[None, _Chunks]):
         if len(self.args["sequence_axis_name"]) != 1:
             name = self.args["sequence_axis_name"]
             raise ValueError(f'The `sequence_axis_name` must be a single character, got "{name}"')
-        if not 0 <= self.args["dtype"] <= BOOL:
+        if self.args["dtype"] not in NUMBER_TYPES:
             raise ValueError(
                 f"The inflate output type must have floating point or integral type, got {self.args['dtype']!r}"
             )

@@ -16,7 +16,7 @@ from penstock.kernels.resize_shapes import AxisPlan, AxisPlans
 from penstock.kernels.windows import Region
 from penstock.schema import PlanColumns
 
-_FILTERS = {int(kind): kind for kind in DALIInterpType}
+_FILTERS = {int(kind): kind for kind in DALIInterpType.__members__.values()}
 AnyTaps = Taps | ReferenceTaps
 
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import torch
 
-from penstock.data_types import BOOL, UINT8, DALIDataType, from_numpy_dtype, numpy_dtype
+from penstock.data_types import NUMBER_TYPES, DALIDataType, from_numpy_dtype, numpy_dtype
 from penstock.tensors import Tensor, TensorGPU, TensorList
 from penstock.tensors.cuda import require_cupy, stream_at
 
 to_torch_type: dict[DALIDataType, torch.dtype] = {
-    dtype: getattr(torch, numpy_dtype(dtype).name) for dtype in DALIDataType if UINT8 <= dtype <= BOOL
+    dtype: getattr(torch, numpy_dtype(dtype).name) for dtype in NUMBER_TYPES
 }
 
 
