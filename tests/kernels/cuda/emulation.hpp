@@ -31,6 +31,19 @@ static unsigned __vmaxu2(unsigned a, unsigned b) {
     return low | high << 16;
 }
 
+// Bytes of two words, chosen by the digits of a third; and the bits of a float.
+static unsigned __byte_perm(unsigned low, unsigned high, unsigned chosen) {
+    unsigned long long both = low | (unsigned long long)high << 32;
+    unsigned bytes = 0;
+    for (int i = 0; i < 4; i++) bytes |= unsigned(both >> 8 * (chosen >> 4 * i & 7) & 0xFF) << 8 * i;
+    return bytes;
+}
+static float __uint_as_float(unsigned bits) {
+    float value;
+    memcpy(&value, &bits, sizeof(value));
+    return value;
+}
+
 struct Dim3 {
     unsigned x, y, z;
 };

@@ -65,6 +65,8 @@ INSTANCES = {
     ],
     "rescale_normalize": ["look_up"],
     "resample": [
+        "resample_strips<uint8, float, 3>",
+        "resample_strips<float, uint8, 1>",
         "resample<uint8, float, uint8, 3>",
         "resample<uint8, uint8, float16, 0>",
         "resample<int16, int16, int8, 1>",

@@ -43,6 +43,92 @@ def _together(row: int, address: int, itemsize: int, most: int) -> int:
     return most
 
 
+@inner
+def _strip_columns(count: int, step: float, taps: int, size: int, channels: int, pitch: int, most: int) -> int:
+    """The most output columns of a block that keeps ``pitch`` elements of an input row."""
+    slack = taps + 2 + (size >> 20)
+    columns = np.int64(((pitch - 6) // channels - slack) / step) + 1
+    return min(count, columns, most)
+
+
+@kernel
+def plan_strips(
+    rows: np.ndarray,
+    blocks: np.ndarray,
+    sources: np.ndarray,
+    targets: np.ndarray,
+    shapes: np.ndarray,
+    down: np.ndarray,
+    across: np.ndarray,
+    channels_out: int,
+    pitch: int,
+    threads: int,
+    limits: tuple[int, int, int, int, int],
+) -> tuple[int, int, int, int]:
+    """Like :func:`plan_resampling` for bytes, for blocks that make strips of output rows.
+
+    Args:
+        pitch: the elements of an input row that a block keeps.
+        threads: of a block.
+        limits: the blocks that are to be made at least; the fewest and the most rows of a strip; the most rows of sums that
+            a block keeps; the fewest columns of a block.
+
+    Returns:
+        The rows of sums that are kept, the most rows of a strip, the most vertical taps, and the most weights of columns that
+        a block has; all are 0 if the images are to be resampled otherwise.
+    """
+    few_blocks, least_rows, most_rows, most_kept, few_columns = limits
+    count, channels = len(rows), shapes[0, 3]
+    none = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
+    lines = np.int64(0)
+    for i in range(count):
+        row, vertical, horizontal = rows[i], down[min(i, len(down) - 1)], across[min(i, len(across) - 1)]
+        width, taps = shapes[i, 2], np.int64(horizontal.used)
+        if shapes[i, 3] != channels or width * channels % 4 or np.int64(sources[i]) % 4:
+            return none
+        # Elsewhere more than two output rows have weights for an input row.
+        if (
+            vertical.step < 1.0
+            or vertical.direction < 0
+            or vertical.used > 2.0 * vertical.step + 3.0
+            or horizontal.step == 0.0
+        ):
+            return none
+        outputs = np.int64(horizontal.outputs)
+        columns = _strip_columns(outputs, abs(horizontal.step), taps, width, channels, pitch, threads)
+        if columns < min(few_columns, outputs):
+            return none
+        row.segments = -(-outputs // columns)
+        row.segment = -(-outputs // row.segments)
+        row.segments = -(-outputs // row.segment)
+        lines += shapes[i, 0] * np.int64(vertical.outputs) * row.segments
+    longest = min(lines // few_blocks, most_rows)
+    if longest < least_rows:
+        return none
+    kept, strip, most_taps, weights = np.int64(1), np.int64(1), np.int64(1), np.int64(1)
+    for i in range(count):
+        row, vertical, horizontal = rows[i], down[min(i, len(down) - 1)], across[min(i, len(across) - 1)]
+        planes, height, width = shapes[i, 0], shapes[i, 1], shapes[i, 2]
+        out_channels = channels_out if channels_out else channels
+        own_kept = min(most_kept, threads // row.segment)
+        own = max(min(longest, most_rows * 16 // vertical.used), 1)
+        row.strip = own - own % own_kept if own > own_kept else own
+        row.source, row.target = sources[i], targets[i]
+        row.source_plane = height * width * channels
+        row.target_plane = np.int64(vertical.outputs) * horizontal.outputs * out_channels
+        row.height, row.width, row.channels = height, width, channels
+        row.out_height, row.out_width, row.out_channels = vertical.outputs, horizontal.outputs, out_channels
+        row.v_starts, row.v_weights, row.v_taps = vertical.starts, vertical.weights, vertical.used
+        row.h_starts, row.h_weights, row.h_taps = horizontal.starts, horizontal.weights, horizontal.used
+        blocks[i] = planes * -(-np.int64(vertical.outputs) // np.int64(row.strip)) * row.segments
+        kept, strip = max(kept, own_kept), max(strip, np.int64(row.strip))
+        most_taps, weights = (
+            max(most_taps, np.int64(vertical.used)),
+            max(weights, np.int64(horizontal.used) * row.segment),
+        )
+    return kept, strip, most_taps, weights
+
+
 @kernel
 def plan_resampling(
     rows: np.ndarray,

@@ -1,7 +1,7 @@
 // Separable resampling, with what comes behind it: rounding, crop, mirror (both in the taps, or the mirror as a flag of
 // each image, which is no part of a recorded launch), normalization, layout.
 //
-// One block makes a segment of one output row: it sums vertical taps into a row of floats in shared memory, then
+// One block of `resample` makes a segment of one output row: it sums vertical taps into a row of floats in shared memory, then
 // horizontal taps from there. A segment that needs more input columns than shared memory holds goes over them in chunks.
 // Sums are made in the order of the taps whatever the segments and chunks, so those do not show in the result.
 
@@ -59,13 +59,51 @@ __device__ inline void sum_rows(const In *top, int64 stride, const float *weight
 
 __device__ inline int ceil_div(int a, int b) { return a <= 0 ? 0 : (a + b - 1) / b; }
 
-// `Between` is the type that values are rounded to before they are normalized: float for none.
+// A value rounded to `Between`, which is float where nothing is rounded.
+template <typename Between>
+struct Rounded {
+    static __device__ inline float of(float value) { return to_float(converted<Between>(value)); }
+};
+// The same for bytes, with less to do: NaN becomes 0, and what is half or more beyond a whole number, but nothing less,
+// comes to the next one with what is just below a half.
+template <>
+struct Rounded<uint8> {
+    static __device__ inline float of(float value) { return truncf(fminf(fmaxf(value, 0.0f), 255.0f) + 0.49999997f); }
+};
+
 template <typename Between, typename Out>
-__device__ inline void finish(const Resample &p, const float *mean, Out *target, int y, int x, int c, float value) {
-    value = to_float(converted<Between>(value));
-    if (p.normalize) value = (value - mean[c]) * mean[p.channels + c] + p.shift;
-    int64 place = p.planar ? (int64(c) * p.out_height + y) * p.out_width + x : (int64(y) * p.out_width + x) * p.out_channels + c;
-    target[place] = converted<Out>(value);
+__device__ inline void finish(const Resample &p, float mean, float factor, Out *target, float value) {
+    value = Rounded<Between>::of(value);
+    if (p.normalize) value = (value - mean) * factor + p.shift;
+    *target = converted<Out>(value);
+}
+
+// Where a pixel's first channel goes, and how far it is from there to the next one.
+__device__ inline int64 place_of_pixel(const Resample &p, int y, int x) {
+    int64 pixel = int64(y) * p.out_width + x;
+    return p.planar ? pixel : pixel * p.out_channels;
+}
+__device__ inline int64 channel_step(const Resample &p) { return p.planar ? int64(p.out_height) * p.out_width : 1; }
+
+// The mean of each channel, and then its factor.
+template <typename Between, int Channels, typename Out>
+__device__ inline void finish_pixel(const Resample &p, const float *normalization, Out *target, int y, int x, const float *values) {
+    target += place_of_pixel(p, y, x);
+    int64 step = channel_step(p);
+#pragma unroll
+    for (int c = 0; c < Channels; c++, target += step)
+        finish<Between>(p, normalization[c], normalization[Channels + c], target, values[c]);
+}
+
+// Channels that only the target has, of some of its rows and columns.
+template <typename Out>
+__device__ inline void fill_channels(const Resample &p, Out *target, int begin_y, int rows, int begin_x, int columns) {
+    int64 step = channel_step(p);
+    for (int i = threadIdx.x; i < rows * columns * (p.out_channels - p.channels); i += blockDim.x) {
+        int pixel = i % (rows * columns), c = p.channels + i / (rows * columns);
+        int y = begin_y + pixel / columns, x = begin_x + pixel % columns;
+        target[place_of_pixel(p, y, x) + c * step] = converted<Out>(p.fill);
+    }
 }
 
 // `Channels` is the number of channels of all images, or 0 where that is not known here.
@@ -122,7 +160,7 @@ __global__ void __launch_bounds__(256, 8) resample(const int64 *__restrict__ fir
                     float weight = h_weights[int64(k) * p.out_width + x];
                     for (int c = 0; c < Channels; c++) values[c] = fmaf(weight, taps[k * C + c], values[c]);
                 }
-                for (int c = 0; c < Channels; c++) finish<Between>(p, mean, target, y, first_x + step_x * x, c, values[c]);
+                finish_pixel<Between, Channels>(p, mean, target, y, first_x + step_x * x, values);
             }
             continue;
         }
@@ -135,15 +173,219 @@ __global__ void __launch_bounds__(256, 8) resample(const int64 *__restrict__ fir
             float value = chunk == begin ? 0.0f : sums[i];
             const float *taps = row + start * C + c - chunk;
             for (; k < stop; k++) value = fmaf(h_weights[int64(k) * p.out_width + x], taps[k * C], value);
-            if (last) finish<Between>(p, mean, target, y, first_x + step_x * x, c, value);
-            else sums[i] = value;
+            if (!last) {
+                sums[i] = value;
+                continue;
+            }
+            Out *place = target + place_of_pixel(p, y, first_x + step_x * x) + c * channel_step(p);
+            finish<Between>(p, mean[c], mean[C + c], place, value);
         }
     }
-    for (int i = threadIdx.x; i < columns * (p.out_channels - C); i += blockDim.x) {
-        int x = begin_x + i % columns, c = C + i / columns;
-        int64 place = p.planar ? (int64(c) * p.out_height + y) * p.out_width + x : (int64(y) * p.out_width + x) * p.out_channels + c;
-        target[place] = converted<Out>(p.fill);
+    fill_channels(p, target, y, 1, begin_x, columns);
+}
+
+// -- strips of bytes --------------------------------------------------------------------------------------------------
+
+// A byte, in a word by itself, is a number of 2^-149 as a float is read: no byte needs to be converted. With weights of rows
+// that are 2^120 times as large, sums are 2^-29 of what they would be, to the bit; weights of columns make up for that.
+const float ROW_SCALE = 0x1p120f, COLUMN_SCALE = 0x1p29f;
+
+// Such small numbers count as 0 for other operations, as CuPy has kernels compiled.
+#ifdef __CUDACC__
+__device__ inline float fma_of_byte(float weight, float byte, float sum) {
+    asm("fma.rn.f32 %0, %1, %2, %0;" : "+f"(sum) : "f"(weight), "f"(byte));
+    return sum;
+}
+#else
+inline float fma_of_byte(float weight, float byte, float sum) { return fmaf(weight, byte, sum); }
+#endif
+
+__device__ inline float byte_of(uint32 word, int i) { return __uint_as_float(__byte_perm(word, 0, 0x4440 + i)); }
+
+// What a row of the source is multiplied with: for the even and for the odd output row that it belongs to.
+struct alignas(8) RowWeights { float even, odd; };
+
+// Neighbouring rows of the source that are read at a time. The last ones of an output row complete it; when there are
+// enough complete rows, or no more, these are to be finished.
+struct alignas(8) Chunk {
+    int row, what;
+    static const int COMPLETES = 1 << 8, IS_ODD = 1 << 9, FINISHES = 1 << 10;
+    __device__ inline int count() const { return what & (COMPLETES - 1); }
+};
+
+// Like `resample`, for bytes whose rows can be read four at a time, and where at most two output rows have weights for a row
+// of the source (others are made as well, but not faster).
+//
+// A block makes a segment of a strip of output rows. It goes down the source, reads each row once, and adds it to the
+// sums of two output rows, which its threads keep: each those of some groups of four bytes, which lie far apart so that
+// neighbouring threads read and write neighbouring groups. Complete rows of sums are put into shared memory; when there are
+// enough for all threads, horizontal taps are summed from there.
+template <typename Between, typename Out, int Channels>
+__global__ void __launch_bounds__(THREADS, STRIP_BLOCKS) resample_strips(
+    const int64 *__restrict__ first_blocks, const Resample *__restrict__ plans, int samples, const int32 *__restrict__ starts,
+    const float *__restrict__ tables, const int32 *__restrict__ mirrored, int kept, int most_rows, int most_taps) {
+    const int C = Channels, GROUPS = STRIP_GROUPS, APART = 4 * THREADS, PITCH = GROUPS * APART, READS = READ_ROWS;
+    extern __shared__ __align__(16) float sums[];   // `kept` rows
+    // What is needed now and then, and what all threads share.
+    Resample &p = *reinterpret_cast<Resample *>(sums + kept * PITCH);
+    RowWeights *row_weights = reinterpret_cast<RowWeights *>(&p + 1);
+    Chunk *chunks = reinterpret_cast<Chunk *>(row_weights + most_rows * most_taps);
+    int *firsts = reinterpret_cast<int *>(chunks + most_rows * ((most_taps + READS - 1) / READS) + 1);
+    int *lasts = firsts + most_rows, *begins = lasts + most_rows, *places = begins + most_rows;
+    float *normalization = reinterpret_cast<float *>(places + most_rows), *column_weights = normalization + 2 * Channels;
+
+    int sample = sample_of(first_blocks, samples, blockIdx.x);
+    if (threadIdx.x == 0) p = plans[sample];
+    __syncthreads();
+    uint32 block = uint32(blockIdx.x - first_blocks[sample]);
+    uint32 strip = block / p.segments, strips = (p.out_height + p.strip - 1) / p.strip;
+    int begin_x = int(block - strip * p.segments) * p.segment, columns = min(p.segment, p.out_width - begin_x);
+    uint32 plane = strip / strips;
+    int begin_y = int(strip - plane * strips) * p.strip;
+    const int32 *h_starts = starts + p.h_starts + begin_x;
+    {
+        // The rows of the source from `firsts` to `lasts` that each output row has weights for.
+        const int rows = min(p.strip, p.out_height - begin_y), v_taps = p.v_taps;
+        const int32 *v_starts = starts + p.v_starts + begin_y;
+        const float *v_weights = tables + p.v_weights + int64(begin_y) * v_taps;
+        for (int y = threadIdx.x; y < rows; y += THREADS) {
+            const float *own = v_weights + y * v_taps;
+            int first = 0, last = v_taps - 1;
+            while (last > 0 && own[last] == 0.0f) last--;
+            while (first < last && own[first] == 0.0f) first++;
+            firsts[y] = v_starts[y] + first;
+            lasts[y] = v_starts[y] + last;
+        }
+        for (int i = threadIdx.x; i < p.h_taps * columns; i += THREADS) {
+            int k = i / columns, x = i - k * columns;
+            column_weights[i] = COLUMN_SCALE * tables[p.h_weights + int64(k) * p.out_width + begin_x + x];
+        }
+        if (p.normalize && threadIdx.x < 2 * Channels) normalization[threadIdx.x] = tables[p.normalization + threadIdx.x];
+        __syncthreads();
+        // Where the rows of one are all behind those of the one before the last, each row of the source is read once.
+        bool once = true;
+        for (int y = 1; y < rows; y++)
+            once = once && firsts[y] >= firsts[y - 1] && lasts[y] > lasts[y - 1] && (y < 2 || firsts[y] > lasts[y - 2]);
+        if (threadIdx.x < rows) {
+            const int own = threadIdx.x, together = min(kept, THREADS / columns);
+            Chunk *chunk = chunks;
+            for (int y = 0, place = 0; y <= own; y++) {
+                int first = once && y ? max(firsts[y], lasts[y - 1] + 1) : firsts[y], count = lasts[y] - first + 1;
+                if (y < own) {
+                    place += count;
+                    chunk += (count + READS - 1) / READS;
+                    continue;
+                }
+                begins[y] = first;
+                places[y] = place;
+                for (; count > READS; first += READS, count -= READS) *chunk++ = {first, READS};
+                int finishes = (y + 1) % together == 0 || y + 1 == rows ? Chunk::FINISHES : 0;
+                *chunk++ = {first, count | Chunk::COMPLETES | (y % 2 ? Chunk::IS_ODD : 0) | finishes};
+                if (y + 1 == rows) *chunk = {first, 0};
+            }
+        }
+        __syncthreads();
+        for (int i = threadIdx.x; i < rows * v_taps; i += THREADS) {
+            int y = i / v_taps, k = i - y * v_taps, row = begins[y] + k;
+            if (row > lasts[y]) continue;
+            const float *from = v_weights + y * v_taps + row;
+            float own = ROW_SCALE * from[-v_starts[y]], other = 0.0f;
+            if (once && y + 1 < rows && row >= firsts[y + 1]) other = ROW_SCALE * from[v_taps - v_starts[y + 1]];
+            row_weights[places[y] + k] = {y % 2 ? other : own, y % 2 ? own : other};
+        }
+        __syncthreads();
     }
+
+    int begin = min(h_starts[0], h_starts[columns - 1]) * C & ~3;
+    int end = (max(h_starts[0], h_starts[columns - 1]) + p.h_taps) * C;
+    const int stride = p.width * C;
+    const uint8 *column = reinterpret_cast<const uint8 *>(p.source) + plane * p.source_plane + begin + 4 * threadIdx.x;
+    const int own_groups = max(0, (end - begin - 4 * int(threadIdx.x) + APART - 1) / APART);
+    float *const own_sums = sums + 4 * threadIdx.x;
+
+    // A thread makes one pixel of each group of complete rows.
+    const int own_row = threadIdx.x / columns, x = threadIdx.x - own_row * columns;
+    const float *const taps = sums + own_row * PITCH + h_starts[x] * C - begin;
+    const float *const own_weights = column_weights + x;
+    const int out_x = mirrored && mirrored[sample] ? p.out_width - 1 - begin_x - x : begin_x + x;
+    Out *const target = reinterpret_cast<Out *>(p.target) + plane * p.target_plane;
+
+    float even[GROUPS][4], odd[GROUPS][4];
+#pragma unroll
+    for (int g = 0; g < GROUPS; g++)
+        for (int i = 0; i < 4; i++) even[g][i] = odd[g][i] = 0.0f;
+    uint32 words[READS][GROUPS];
+    auto read = [&](uint32 *row, const uint8 *from) {
+#pragma unroll
+        for (int g = 0; g < GROUPS; g++)
+            if (g < own_groups) row[g] = *reinterpret_cast<const uint32 *>(from + g * APART);
+    };
+    Chunk chunk = *chunks;
+#pragma unroll
+    for (int k = 0; k < READS; k++) {
+        for (int g = 0; g < GROUPS; g++) words[k][g] = 0;
+        if (k < chunk.count()) read(words[k], column + int64(chunk.row + k) * stride);
+    }
+    int filled = 0, out_y = begin_y + own_row;
+    auto put = [&](float (&complete)[GROUPS][4]) {
+#pragma unroll
+        for (int g = 0; g < GROUPS; g++) {
+            float *own = complete[g];
+            *reinterpret_cast<Pack<float, 4> *>(own_sums + filled * PITCH + g * APART) = {own[0], own[1], own[2], own[3]};
+            for (int i = 0; i < 4; i++) own[i] = 0.0f;
+        }
+    };
+    const RowWeights *weights = row_weights;
+    while (chunk.count()) {
+        const Chunk following = *++chunks;
+        const int count = chunk.count(), next_count = following.count();
+        const uint8 *from = column + int64(following.row) * stride;
+        // What is read meanwhile takes the place of what is added.
+#pragma unroll
+        for (int k = 0; k < READS; k++) {
+            if (k < count) {
+                RowWeights weight = weights[k];
+#pragma unroll
+                for (int g = 0; g < GROUPS; g++) {
+#pragma unroll
+                    for (int i = 0; i < 4; i++) {
+                        float byte = byte_of(words[k][g], i);
+                        even[g][i] = fma_of_byte(weight.even, byte, even[g][i]);
+                        odd[g][i] = fma_of_byte(weight.odd, byte, odd[g][i]);
+                    }
+                }
+            }
+            if (k < next_count) read(words[k], from);
+            from += stride;
+        }
+        weights += count;
+        if (chunk.what & Chunk::COMPLETES) {
+            if (chunk.what & Chunk::IS_ODD) put(odd);
+            else put(even);
+            filled++;
+        }
+        if (chunk.what & Chunk::FINISHES) {
+            __syncthreads();
+            if (own_row < filled) {
+                float values[Channels];
+#pragma unroll
+                for (int c = 0; c < Channels; c++) values[c] = 0.0f;
+                const int h_taps = p.h_taps;
+#pragma unroll 6
+                for (int k = 0; k < h_taps; k++) {
+                    float weight = own_weights[k * columns];
+#pragma unroll
+                    for (int c = 0; c < Channels; c++) values[c] = fmaf(weight, taps[k * C + c], values[c]);
+                }
+                finish_pixel<Between, Channels>(p, normalization, target, out_y, out_x, values);
+            }
+            __syncthreads();
+            out_y += filled;
+            filled = 0;
+        }
+        chunk = following;
+    }
+    fill_channels(p, target, begin_y, out_y - begin_y - own_row, begin_x, columns);
 }
 
 template <typename In, typename Out>

@@ -9,8 +9,9 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from penstock.kernels.cpu.resampling_plans import plan_resampling
+from penstock.kernels.cpu.resampling_plans import plan_resampling, plan_strips
 from penstock.kernels.cuda.launch import (
+    Extra,
     KernelLaunch,
     Located,
     OnGpu,
@@ -23,8 +24,8 @@ from penstock.kernels.cuda.launch import (
     locate,
     packed,
 )
-from penstock.kernels.cuda.sources import KernelSource
-from penstock.kernels.cuda.structs import Float, Int32, Int64, Pointer, blank_records, cuda_type, records
+from penstock.kernels.cuda.sources import THREADS, KernelSource
+from penstock.kernels.cuda.structs import Float, Int32, Int64, Pointer, blank_records, cuda_type, layout_of, records
 from penstock.kernels.cuda.taps import FilterTables
 from penstock.kernels.filters import Taps
 from penstock.kernels.resize_shapes import AxisPlans
@@ -37,6 +38,15 @@ _FEW_COLUMNS = 16
 # Bytes are read in aligned groups of eight, other elements in groups of four.
 _MOST_TOGETHER = 8
 _ROUNDING = 2 * (_MOST_TOGETHER - 1)
+# Strips of output rows: a thread reads so many groups of four bytes of each row, and so many rows before it adds them.
+_STRIP_GROUPS, _READ_ROWS = 3, 5
+# Blocks that share a multiprocessor, whose registers are divided among them.
+_STRIP_BLOCKS = 4
+# The blocks that are to be made at least (with fewer, multiprocessors are idle), the fewest rows of a strip that are worth
+# it, the most, the most rows of sums that a block keeps, and the fewest columns of a block.
+_STRIP_LIMITS = (512, 8, 28, 3, 16)
+# Bytes of shared memory that every supported GPU offers a block.
+_MOST_SHARED = 64 * 1024
 # Numbers of channels that have kernels of their own.
 _KNOWN_CHANNELS = (1, 3)
 
@@ -52,6 +62,7 @@ class _Resample(NamedTuple):
         v_starts, v_weights, v_taps: offsets of the vertical tables, and taps for each output position.
         h_starts, h_weights, h_taps: the same for the horizontal ones.
         segment, segments: output columns per block, and blocks per row.
+        strip: output rows per block, where it makes more than one.
         planar: CHW output.
         together: elements that can be read at once: 1, 4 or 8.
         normalize: subtract and scale.
@@ -76,6 +87,7 @@ class _Resample(NamedTuple):
     h_taps: Int32
     segment: Int32
     segments: Int32
+    strip: Int32
     planar: Int32
     together: Int32
     normalize: Int32
@@ -98,7 +110,9 @@ class _Axis(NamedTuple):
     taps: Int32
 
 
-SOURCE = KernelSource(__file__, _Resample, _Axis)
+SOURCE = KernelSource(
+    __file__, _Resample, _Axis, STRIP_GROUPS=_STRIP_GROUPS, READ_ROWS=_READ_ROWS, STRIP_BLOCKS=_STRIP_BLOCKS
+)
 
 
 @dataclass(slots=True)
@@ -286,36 +300,46 @@ def resample_by_tables(
     sources: ImageStacks, targets: np.ndarray, dtype: np.dtype, tables: FilterTables, after: Normalized
 ) -> None:
     """The rest of :func:`resample_planned`: ``tables`` are planned, with room for ``after.normalization``."""
-    starts, weights, filling = tables.filling(after.normalization)
+    starts, weights_of_taps, filling = tables.filling(after.normalization)
     descriptors = blank_records(_Resample, len(sources.addresses))
     blocks = np.empty(len(descriptors), np.int64)
-    capacity, sums, channels = plan_resampling(
-        descriptors.rows,
-        blocks,
-        sources.addresses,
-        targets,
-        sources.shapes,
-        tables.down,
-        tables.across,
-        after.channels or 0,
-        sources.dtype.itemsize,
-        _most_together(sources.dtype),
-        _ROW,
-        _MANY_ROWS,
-        _FEW_COLUMNS,
-    )
+    place = sources.addresses, targets, sources.shapes, tables.down, tables.across, after.channels or 0
+    types = [cuda_type(sources.dtype), "float" if after.between is None else cuda_type(after.between), cuda_type(dtype)]
+    channels = int(sources.shapes[0, 3])
+    kept = rows = taps = weights = 0
+    if sources.dtype == np.uint8 and channels in _KNOWN_CHANNELS:
+        kept, rows, taps, weights = plan_strips(
+            descriptors.rows, blocks, *place, 4 * _STRIP_GROUPS * THREADS, THREADS, _STRIP_LIMITS
+        )
+    shared = _strip_memory(kept, rows, taps, weights)
+    if kept and shared <= _MOST_SHARED:
+        name = f"resample_strips<{', '.join(types[1:])}, {channels}>"
+        extra: tuple[Extra, ...] = (np.int32(kept), np.int32(rows), np.int32(taps))
+    else:
+        capacity, sums, channels = plan_resampling(
+            descriptors.rows,
+            blocks,
+            *place,
+            sources.dtype.itemsize,
+            _most_together(sources.dtype),
+            _ROW,
+            _MANY_ROWS,
+            _FEW_COLUMNS,
+        )
+        name = f"resample<{', '.join(types)}, {channels if channels in _KNOWN_CHANNELS else 0}>"
+        shared, extra = 4 * (capacity + sums), (np.int32(capacity),)
     descriptors["planar"], descriptors["normalize"] = after.planar, after.scales
     descriptors["shift"], descriptors["fill"] = after.shift, after.fill
-    middle = "float" if after.between is None else cuda_type(after.between)
-    types = (cuda_type(sources.dtype), middle, cuda_type(dtype))
-    resampling = KernelLaunch(
-        SOURCE.kernel(f"resample<{', '.join(types)}, {channels if channels in _KNOWN_CHANNELS else 0}>"),
-        descriptors,
-        blocks,
-        (starts, weights, after.mirrored, np.int32(capacity)),
-        shared=4 * (capacity + sums),
-    )
+    arguments = (starts, weights_of_taps, after.mirrored, *extra)
+    resampling = KernelLaunch(SOURCE.kernel(name), descriptors, blocks, arguments, shared=shared)
     launch_all([filling, resampling])
+
+
+def _strip_memory(kept: int, rows: int, taps: int, weights: int) -> int:
+    """Bytes of shared memory of `resample_strips`."""
+    chunks = rows * -(-taps // _READ_ROWS) + 1
+    tables = 8 * (rows * taps + chunks) + 4 * (4 * rows + 2 * max(_KNOWN_CHANNELS) + weights)
+    return 16 * kept * _STRIP_GROUPS * THREADS + layout_of(_Resample).dtype.itemsize + tables
 
 
 def _most_together(dtype: np.dtype) -> int:
@@ -386,6 +410,7 @@ def _entry(
         job.horizontal.weights.shape[1],
         segment,
         segments,
+        1,
         job.planar,
         1,
         job.mean is not None,
