@@ -12,7 +12,8 @@ from penstock.tensors.cuda import device_count
 collect_ignore_glob = [] if device_count() else ["test_*.py"]
 if device_count() < 2:
     collect_ignore_glob.append("test_*two_gpus.py")
-sys.path[:0] = [str(Path(__file__).parents[1] / folder) for folder in ("golden", "kernels/cuda")]
+# This folder's own, too, as the server's tests share their models.
+sys.path[:0] = [str(Path(__file__).parents[1] / folder) for folder in ("golden", "kernels/cuda", "gpu")]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
