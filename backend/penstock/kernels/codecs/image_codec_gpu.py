@@ -30,7 +30,7 @@ from penstock.kernels.codecs.image_description import (
     ImageHeader,
     JpegHeaders,
 )
-from penstock.kernels.codecs.image_jobs import Begun, Job, Jobs, Part, Streams, Submitted
+from penstock.kernels.codecs.image_jobs import Begun, Following, Job, Jobs, Part, Streams, Submitted, followed
 from penstock.kernels.codecs.jpeg_gpu import JpegDecoder, Work
 from penstock.kernels.codecs.libraries import nvimgcodec
 from penstock.kernels.codecs.nvimgcodec.decoder import (
@@ -139,11 +139,20 @@ class GpuImageDecoder:
             return np.full(len(sizes), self._own is not None)
         return self._has_large_batches & (sizes[:, 0] * sizes[:, 1] >= _LARGE)
 
-    def begin_jpegs(self, files: EncodedFiles, start: Callable[..., Work], decoding: Decoding = FREELY) -> Begun | None:
+    def begin_jpegs(
+        self,
+        files: EncodedFiles,
+        start: Callable[..., Work],
+        decoding: Decoding = FREELY,
+        following_for: Callable[[np.ndarray], Following | None] | None = None,
+    ) -> Begun | None:
         """Begins to decode files that are all ordinary JPEGs, whole, and stored upright, without Python looking at each.
 
         None if one of them is of another kind, or decoded elsewhere, or if something about the decoder needs a look at each:
         :meth:`begin` then takes them.
+
+        Args:
+            following_for: gives what is done with images of these shapes (H, W, C), in rows; asked where they take much memory.
         """
         limits, pixels = decoding.limits, _FORMATS.get(self._output_type)
         if pixels is None or not self._upright_bytes or self._cache.capacity or not len(files):
@@ -157,18 +166,24 @@ class GpuImageDecoder:
         if not room:
             return None
         table, wanted = table_of(block, count), self._wants(found[:, :2])
-        shapes = list(map(tuple, table[:, loop.HEIGHT : loop.CHANNELS + 1].tolist()))
+        sides = table[:, loop.HEIGHT : loop.CHANNELS + 1]
+        shapes = list(map(tuple, sides.tolist()))
+        jobs = Jobs(files, JpegHeaders(found, False), None, shapes)
         if self._own is not None and wanted.all():
             scans = self._own.read(files, found[:, :2], start)
             if not scans.taken.all():
                 return None
+            following = following_for(sides) if following_for is not None and self._own.divides(room) else None
             streams = self._own_turn(count, total)
+            windows = np.concatenate([np.zeros_like(found[:, :2]), found[:, :2]], 1)
+            if following is not None:
+                batch: Submitted = self._own.begin(scans, files, windows, following, streams.decoding, start)
+                return followed(jobs, Part(batch, range(count), (), True, streams), following)
             memory = self._memory(room, streams)
             if memory is None:
                 return None
             outputs = (table[:, loop.OUTPUT] + memory.data.ptr).astype(np.uint64)
-            windows = np.concatenate([np.zeros_like(found[:, :2]), found[:, :2]], 1)
-            batch: Submitted = self._own.begin(scans, files, windows, outputs, streams.decoding, start)
+            batch = self._own.begin(scans, files, windows, outputs, streams.decoding, start)
         elif self._turns is not None and not wanted.any():
             decoder, streams = self._engine_turn(self._turns, count, total)
             memory = self._memory(room, streams)
@@ -179,7 +194,6 @@ class GpuImageDecoder:
         else:
             return None
         places = Places(outputs, shapes, _BYTES, memory)
-        jobs = Jobs(files, JpegHeaders(found, False), None, shapes)
         return Begun(jobs, [None] * count, [Part(batch, range(count), places, True, streams)])
 
     def _own_turn(self, count: int, pixels: int) -> Streams:
@@ -236,6 +250,23 @@ class GpuImageDecoder:
                 results[index] = as_array(results[index]).copy()
                 self._cache.offer(jobs.names[index], results[index])
         return results
+
+    def finish_followed(
+        self, begun: Begun, parallel: Callable[..., None], decoding: Decoding = FREELY
+    ) -> dict[int, Any]:
+        """Waits for images that something followed, and decodes on the CPU those that were not decoded.
+
+        The arguments are those of :meth:`finish`.
+
+        Returns:
+            A CuPy array of each of these images, or the exception that it raised, by the number of the job.
+        """
+        (part,) = begun.parts
+        decoded = part.join()
+        begun.is_joined()
+        results: list[Any] = [state or None for state in decoded]
+        self._decode_on_cpu(begun.jobs, results, parallel, decoding)
+        return {index: results[index] for index, state in enumerate(decoded) if not state}
 
     # -- without Python ----------------------------------------------------------------------------------------------
 

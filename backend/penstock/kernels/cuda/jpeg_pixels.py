@@ -156,6 +156,7 @@ def make_pixels(
     reverse: bool = False,
     smooth: bool = True,
     before: Sequence[KernelLaunch] = (),
+    after: Sequence[KernelLaunch] = (),
 ) -> None:
     """Fills all targets, in two launches.
 
@@ -165,7 +166,7 @@ def make_pixels(
         channels: of the targets; with one channel, only luma is made.
         reverse: in BGR order.
         smooth: chroma that is halved in a direction is smoothed there; otherwise samples are repeated.
-        before: what is to be launched before, together with these.
+        before, after: what is to be launched before and after, together with these.
     """
     count = len(images.sources)
     if not count:
@@ -181,6 +182,7 @@ def make_pixels(
             *before,
             KernelLaunch(SOURCE.kernel("transform_blocks"), rows, counts[0], (quantizers,)),
             KernelLaunch(SOURCE.kernel("convert_pixels"), rows, counts[1], (np.int32(reverse),)),
+            *after,
         ]
     )
 

@@ -24,7 +24,7 @@ from penstock.kernels.cuda.launch import (
     packed,
 )
 from penstock.kernels.cuda.sources import KernelSource
-from penstock.kernels.cuda.structs import Float, Int32, Int64, Pointer, blank_records, cuda_type, records
+from penstock.kernels.cuda.structs import Float, Int32, Int64, Pointer, Records, blank_records, cuda_type, records
 from penstock.kernels.cuda.taps import FilterTables
 from penstock.kernels.filters import Taps
 from penstock.kernels.resize_shapes import AxisPlans
@@ -286,6 +286,37 @@ def resample_by_tables(
     sources: ImageStacks, targets: np.ndarray, dtype: np.dtype, tables: FilterTables, after: Normalized
 ) -> None:
     """The rest of :func:`resample_planned`: ``tables`` are planned, with room for ``after.normalization``."""
+    planned = plan_by_tables(sources, targets, dtype, tables, after)
+    launch_all([planned.filling, planned.resampling])
+
+
+class PlannedResampling(NamedTuple):
+    """Stacks of images that are to be resampled.
+
+    Attributes:
+        filling: computes the tables.
+        resampling: all stacks, afterwards.
+    """
+
+    filling: KernelLaunch
+    resampling: KernelLaunch
+
+    def part(self, first: int, last: int, addresses: np.ndarray) -> KernelLaunch:
+        """What resamples some of the stacks, from other addresses, which are multiples of 16."""
+        whole = self.resampling
+        descriptors = Records(_Resample, whole.descriptors.rows[first:last].copy())
+        descriptors["source"] = addresses
+        starts, weights, mirrored, capacity = whole.extra
+        if isinstance(mirrored, RunValue):
+            mirrored = mirrored.value[first:last]
+        extra = starts, weights, mirrored, capacity
+        return KernelLaunch(whole.function, descriptors, whole.counts[first:last], extra, whole.shared)
+
+
+def plan_by_tables(
+    sources: ImageStacks, targets: np.ndarray, dtype: np.dtype, tables: FilterTables, after: Normalized
+) -> PlannedResampling:
+    """What :func:`resample_by_tables` launches."""
     starts, weights, filling = tables.filling(after.normalization)
     descriptors = blank_records(_Resample, len(sources.addresses))
     blocks = np.empty(len(descriptors), np.int64)
@@ -315,7 +346,7 @@ def resample_by_tables(
         (starts, weights, after.mirrored, np.int32(capacity)),
         shared=4 * (capacity + sums),
     )
-    launch_all([filling, resampling])
+    return PlannedResampling(filling, resampling)
 
 
 def _most_together(dtype: np.dtype) -> int:
