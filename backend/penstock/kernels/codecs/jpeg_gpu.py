@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Protocol
 
@@ -17,7 +17,7 @@ import numpy as np
 
 from penstock.kernels.codecs.image_description import EncodedFiles
 from penstock.kernels.codecs.image_jobs import Following
-from penstock.kernels.cuda.launch import KernelLaunch, Located, Pinned, Staging, size_class, staging
+from penstock.kernels.cuda.launch import KernelLaunch, Located, Pinned, Staging, launch_all, size_class, staging
 from penstock.tensors.cuda import require_cupy
 from penstock.tensors.tensor import copy_device_to
 
@@ -216,8 +216,7 @@ class JpegBatch:
                 self._decode_parts(given, first, middle)
                 self._decode_parts(given, middle, last)
             return
-        for begin, end in parts:
-            self._decode(given, begin, end, scratch.data.ptr)
+        launch_all([one for part in parts for one in self._launches(given, *part, scratch.data.ptr)])
 
     def _together(self, first: int, last: int) -> list[tuple[int, int]]:
         """Those of some of the images whose pixels are in memory together."""
@@ -240,11 +239,11 @@ class JpegBatch:
     def _samples(self, first: int, last: int) -> int:
         return _aligned(int(self._scans.blocks[first:last].sum()) * _SAMPLES)
 
-    def _decode(self, given: int, first: int, last: int, scratch: int) -> None:
-        """Decodes some of the images together; in ``scratch``, samples follow coefficients, and pixels those."""
+    def _launches(self, given: int, first: int, last: int, scratch: int) -> Iterator[KernelLaunch]:
+        """What decodes some of the images together; in ``scratch``, samples follow coefficients, and pixels those."""
         from penstock.kernels.cpu.jpeg.segments import ACROSS, DOWN, HEIGHT, WIDTH
         from penstock.kernels.cuda.jpeg_codes import reading
-        from penstock.kernels.cuda.jpeg_pixels import Coefficients, make_pixels
+        from penstock.kernels.cuda.jpeg_pixels import Coefficients, making_pixels
 
         decoder, count = self._decoder, len(self._windows)
         scans = self._scans if last - first == count else self._scans.take(slice(first, last))
@@ -253,11 +252,11 @@ class JpegBatch:
         states, turn, data = (
             Located(given + offset, (), _STATE) for offset in (_NUMBER * first, _NUMBER * (count + first), self._begin)
         )
-        before = [reading(scans, data, sources, states, turn)]
+        yield reading(scans, data, sources, states, turn)
         samples = scratch + self._coefficients(first, last)
         for begin, end in self._together(first, last):
             own = slice(begin - first, end - first)
-            targets, after = self._targets_of(begin, end, samples + self._samples(begin, end))
+            targets, following = self._targets_of(begin, end, samples + self._samples(begin, end))
             images = Coefficients(
                 sources[own],
                 targets,
@@ -266,8 +265,8 @@ class JpegBatch:
                 np.ascontiguousarray(scans.components[own, :, ACROSS : DOWN + 1]),
                 scans.factors[own].reshape(end - begin, -1, 64),
             )
-            make_pixels(images, samples, decoder.channels, decoder.reverse, decoder.smooth, before, after)
-            before = []
+            yield from making_pixels(images, samples, decoder.channels, decoder.reverse, decoder.smooth)
+            yield from following
 
     def _targets_of(self, first: int, last: int, pixels: int) -> tuple[np.ndarray, Sequence[KernelLaunch]]:
         """Where some of the images go, which is ``pixels`` unless they have places of their own, and what follows."""
