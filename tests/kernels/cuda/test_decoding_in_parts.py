@@ -15,6 +15,9 @@ from broken_batches import good, saved
 from penstock import fn, pipeline_def, types
 from penstock.kernels.codecs import image_codec_gpu, jpeg_gpu
 from penstock.kernels.codecs.image_errors import CorruptImageError
+from penstock.kernels.codecs.nvimgcodec import on_gpu
+from penstock.kernels.codecs.nvimgcodec.decoder import BatchDecoder
+from penstock.kernels.codecs.nvimgcodec.library import Backend, Share
 from penstock.operators.decoders.decode_in_parts import DecodeInParts
 
 RNG = np.random.default_rng(11)
@@ -119,6 +122,42 @@ def test_results_are_those_of_images_that_are_all_kept(define: Define, followed:
     found = run(define, batches)
     assert followed == [True] * len(batches)
     assert_equal(found, run(define, batches, []))
+
+
+@pytest.mark.parametrize("library", [True, False])
+def test_images_of_other_decoders_are_resized_when_these_are_done(
+    library: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Small images go to nvImageCodec, and so do those that our kernels do not take."""
+
+    def on_cpu(_device: int, threads: int, *_shares: object) -> BatchDecoder:
+        return BatchDecoder(None, threads, [Share(Backend.CPU_ONLY)])
+
+    monkeypatch.undo()
+    monkeypatch.setattr(on_gpu, "BatchDecoder", on_cpu)
+    monkeypatch.setattr(image_codec_gpu, "PythonApi", NoPythonApi)
+    monkeypatch.setattr(image_codec_gpu, "_LARGE", 43 * 63)
+    monkeypatch.setattr(jpeg_gpu, "_AT_ONCE", 60_000)
+    monkeypatch.setattr(jpeg_gpu, "_PIXELS_AT_ONCE", 8_000)
+    if not library:
+        monkeypatch.setattr(image_codec_gpu, "library", lambda: None)
+    images = [*photographs(), saved(height=80, width=90, progressive=True)]
+    mirrored: Define = lambda data: a(  # noqa: E731
+        data, normalize=NORMAL | {"mirror": fn.random.coin_flip(seed=5)}, jpeg_fancy_upsampling=False
+    )
+    told: list[tuple[int, int]] = []
+    original = image_codec_gpu.GpuImageDecoder.finish_followed
+
+    def noted(self: Any, begun: Any, *how: Any) -> Any:
+        late = original(self, begun, *how)
+        told.append((len(begun.jobs), len(late)))
+        return late
+
+    monkeypatch.setattr(image_codec_gpu.GpuImageDecoder, "finish_followed", noted)
+    assert_equal(
+        run(mirrored, [images, images[::-1], images[2:5]]), run(mirrored, [images, images[::-1], images[2:5]], [])
+    )
+    assert told == ([(8, 3), (8, 3), (3, 0)] if library else [(8, 1), (8, 1), (3, 0)])
 
 
 def test_parts_of_any_size(monkeypatch: pytest.MonkeyPatch, followed: list[bool]) -> None:

@@ -81,13 +81,25 @@ class Submitted(Protocol):
 class Following(Protocol):
     """What is done with images while they are decoded, after which their pixels are not needed any more."""
 
-    def launches(self, first: int, last: int, addresses: np.ndarray) -> Sequence[KernelLaunch]:
+    def launches(self, rows: np.ndarray, addresses: np.ndarray) -> Sequence[KernelLaunch]:
         """What is launched for some of the images, when their pixels are there; in the order of the calls.
 
         Args:
-            first, last: the range of the images.
-            addresses: of their pixels, uint64.
+            rows: the numbers of the images.
+            addresses: of their pixels, multiples of 16; uint64.
         """
+
+
+class Followed(NamedTuple):
+    """Images whose pixels are in memory for a while only.
+
+    Attributes:
+        following: what is done with them meanwhile.
+        rows: the numbers by which it knows them.
+    """
+
+    following: Following
+    rows: np.ndarray
 
 
 class Streams(NamedTuple):
@@ -130,7 +142,7 @@ class Begun:
         jobs: what is decoded.
         results: what is there already, as :meth:`GpuImageDecoder.finish` gives it.
         parts: what is being decoded.
-        following: what is done with the pixels of a batch that is a single part, in place of keeping them.
+        following: what is done with the pixels of the first part, in place of keeping them, and of the others afterwards.
     """
 
     jobs: Jobs
@@ -151,7 +163,7 @@ class Begun:
 
 
 def followed(jobs: Jobs, part: Part, following: Following) -> Begun:
-    """A batch that is a single part, whose images something follows."""
+    """A batch whose images something follows; ``part``: those that are in memory for a while only."""
     begun = Begun(jobs, [None] * len(jobs), [part], following)
     # What follows has memory of the stream in whose order images are used; it is written to even if nobody waits for it.
     begun._rejoins = weakref.finalize(begun, _rejoin, part.streams, following)

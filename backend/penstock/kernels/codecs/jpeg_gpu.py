@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from penstock.kernels.codecs.image_description import EncodedFiles
-from penstock.kernels.codecs.image_jobs import Following
+from penstock.kernels.codecs.image_jobs import Followed
 from penstock.kernels.cuda.launch import KernelLaunch, Located, Pinned, Staging, launch_all, size_class, staging
 from penstock.tensors.cuda import require_cupy
 from penstock.tensors.tensor import copy_device_to
@@ -75,7 +75,7 @@ class JpegDecoder:
         scans: JpegScans,
         files: EncodedFiles,
         windows: np.ndarray,
-        targets: np.ndarray | Following,
+        targets: np.ndarray | Followed,
         stream: Stream,
         start: Callable[..., Work],
     ) -> JpegBatch:
@@ -128,7 +128,7 @@ class JpegBatch:
         scans: JpegScans,
         files: EncodedFiles,
         windows: np.ndarray,
-        targets: np.ndarray | Following,
+        targets: np.ndarray | Followed,
         stream: Stream,
         start: Callable[..., Work],
     ) -> None:
@@ -274,7 +274,7 @@ class JpegBatch:
             return self._targets[first:last], ()
         sizes = self._pixels[first:last]
         targets = (pixels + np.cumsum(sizes) - sizes).astype(np.uint64)
-        return targets, self._targets.launches(first, last, targets)
+        return targets, self._targets.following.launches(self._targets.rows[first:last], targets)
 
     @property
     def is_done(self) -> bool:

@@ -24,7 +24,7 @@ from penstock.kernels.cuda.launch import (
     packed,
 )
 from penstock.kernels.cuda.sources import KernelSource
-from penstock.kernels.cuda.structs import Float, Int32, Int64, Pointer, Records, blank_records, cuda_type, records
+from penstock.kernels.cuda.structs import Float, Int32, Int64, Pointer, blank_records, cuda_type, records
 from penstock.kernels.cuda.taps import FilterTables
 from penstock.kernels.filters import Taps
 from penstock.kernels.resize_shapes import AxisPlans
@@ -301,16 +301,21 @@ class PlannedResampling(NamedTuple):
     filling: KernelLaunch
     resampling: KernelLaunch
 
-    def part(self, first: int, last: int, addresses: np.ndarray) -> KernelLaunch:
-        """What resamples some of the stacks, from other addresses, which are multiples of 16."""
+    def part(self, rows: np.ndarray, addresses: np.ndarray) -> KernelLaunch:
+        """What resamples some of the stacks, from other addresses, which are multiples of 16; ``rows``: their numbers."""
         whole = self.resampling
-        descriptors = Records(_Resample, whole.descriptors.rows[first:last].copy())
+        descriptors = whole.descriptors.take(rows)
         descriptors["source"] = addresses
         starts, weights, mirrored, capacity = whole.extra
         if isinstance(mirrored, RunValue):
-            mirrored = mirrored.value[first:last]
-        extra = starts, weights, mirrored, capacity
-        return KernelLaunch(whole.function, descriptors, whole.counts[first:last], extra, whole.shared)
+            mirrored = np.asarray(mirrored.value)[rows]
+        return KernelLaunch(
+            whole.function,
+            descriptors,
+            np.asarray(whole.counts)[rows],
+            (starts, weights, mirrored, capacity),
+            whole.shared,
+        )
 
 
 def plan_by_tables(

@@ -444,7 +444,12 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
         # Until images come that nvImageCodec's own thread does not take.
         return self.begins_early and (self._gpu is None or self._gpu.takes_all)
 
-    def begin(self, workspace: Workspace, follow: Callable[[TensorListGPU], Following | None] | None = None) -> None:
+    def begin(self, workspace: Workspace) -> None:
+        self.begin_followed(workspace)
+
+    def begin_followed(
+        self, workspace: Workspace, follow: Callable[[TensorListGPU], Following | None] | None = None
+    ) -> None:
         """Like the first half of :meth:`run_batch`, but nothing is allocated ahead: each image stays where it is decoded.
 
         Args:
@@ -494,7 +499,7 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
         """Completes a batch whose images something follows; None if it is :meth:`run` that does.
 
         Returns:
-            CuPy arrays of the images that were decoded too late for that, by their positions; others may have failed.
+            The images that it is still to follow, as CuPy arrays or where they lie, by their positions; others may have failed.
         """
         if workspace.begun.following is None:
             return None

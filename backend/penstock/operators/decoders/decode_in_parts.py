@@ -25,8 +25,8 @@ class _InParts(Protocol):
 
     outputs: TensorListGPU
 
-    def launches(self, first: int, last: int, addresses: np.ndarray) -> Sequence[KernelLaunch]:
-        """What computes some of the results, in the order of the calls: those of images with these addresses."""
+    def launches(self, rows: np.ndarray, addresses: np.ndarray) -> Sequence[KernelLaunch]:
+        """What computes the results of some images, by their numbers, in the order of the calls."""
 
 
 class _Decoder(Protocol):
@@ -35,11 +35,11 @@ class _Decoder(Protocol):
     is_cheap_on_host: bool
     batches_ahead: int
 
-    def begin(self, workspace: Workspace, follow: Callable[[TensorListGPU], _InParts | None]) -> None:
+    def begin_followed(self, workspace: Workspace, follow: Callable[[TensorListGPU], _InParts | None]) -> None:
         """Begins to decode; ``follow``: gives what is done with images, in place of keeping them."""
 
     def finish_followed(self, workspace: Workspace) -> dict[int, Any] | None:
-        """Waits for images that something follows; arrays of those that it did not get."""
+        """Waits for images that something follows; those that it did not get, by their positions."""
 
     def is_ready(self, workspace: Workspace) -> bool:
         """Whether nothing has to be waited for."""
@@ -125,7 +125,7 @@ class DecodeInParts(FusedOperator):
             return begun.following
 
         with self.blaming(0):
-            self._decoder.begin(first, follow)
+            self._decoder.begin_followed(first, follow)
         workspace.begun, workspace.failures = begun, first.failures
 
     def is_ready(self, workspace: Workspace) -> bool:
@@ -158,10 +158,11 @@ class DecodeInParts(FusedOperator):
 
     def _complete(self, workspace: Workspace, first: Workspace, following: _InParts, late: dict[int, Any]) -> None:
         """Resizes what was decoded later than the others, and leaves out what failed."""
-        from penstock.kernels.cuda.launch import launch_all
+        from penstock.kernels.cuda.launch import addresses_of, launch_all, locate
 
-        for index, image in late.items():
-            launch_all(following.launches(index, index + 1, np.array([image.data.ptr], np.uint64)))
+        if late:
+            places = addresses_of([locate(image) for image in late.values()])
+            launch_all(following.launches(np.array([*late]), places))
         outputs = following.outputs
         self.counts[AT_ONCE] += len(outputs) - len(first.failures)
         workspace.failures = first.failures

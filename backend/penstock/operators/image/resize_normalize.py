@@ -76,14 +76,14 @@ class ResizedInParts:
         self._planned = planned
         self._is_filled = False
 
-    def launches(self, first: int, last: int, addresses: np.ndarray) -> Sequence[KernelLaunch]:
+    def launches(self, rows: np.ndarray, addresses: np.ndarray) -> Sequence[KernelLaunch]:
         """What computes some of the results, to be launched in the order of the calls.
 
         Args:
-            first, last: the range of the images.
+            rows: the numbers of the images.
             addresses: of their pixels, multiples of 16; uint64.
         """
-        part = self._planned.part(first, last, addresses)
+        part = self._planned.part(rows, addresses)
         if self._is_filled:
             return [part]
         self._is_filled = True
@@ -117,13 +117,17 @@ class ResizeNormalize(FusedOperator):
         self._rules: dict[tuple[DALIDataType, int], _Rules | None] = {}
 
     def run_values(self, workspace: Workspace) -> dict[str, np.generic | np.ndarray]:
+        return {_MIRROR: self._mirrored(workspace)}
+
+    def _mirrored(self, workspace: Workspace) -> np.ndarray:
+        """The drawn flags."""
         count = workspace.batch_size
         flags = Samples(
             self.operators[1],
             Workspace(arguments={"mirror": workspace.arguments[_MIRROR]}, batch_size=count),
             range(count),
         )
-        return {_MIRROR: _flags(flags.scalars("mirror") != 0)}
+        return _flags(flags.scalars("mirror") != 0)
 
     def run_planned(self, workspace: Workspace) -> bool:
         known = self._plan(workspace)
@@ -172,7 +176,7 @@ class ResizeNormalize(FusedOperator):
         if rules is None:
             return None
         try:
-            mirrored = self.run_values(workspace).get(_MIRROR) if self._drawn else None
+            mirrored = self._mirrored(workspace) if self._drawn else None
         except Exception:
             return None
         planned = _planned(batch.shape_array(), rules)
