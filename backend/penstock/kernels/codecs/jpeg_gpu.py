@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 _COEFFICIENTS, _SAMPLES = 128, 64
 # Bytes of both that are in memory at a time: those of 32 photographs keep a large GPU busy.
 _AT_ONCE = 168 << 20
-# Bytes of pixels that are in memory at a time, where something follows that takes them: they stay in the GPU's cache.
-_PIXELS_AT_ONCE = 32 << 20
+# Bytes of pixels that are in memory at a time, where something follows that takes them: those of 20 photographs.
+_PIXELS_AT_ONCE = 64 << 20
 _ALIGNMENT = 256
 # Bytes of files that are worth another thread.
 _WORTH_SHARING = 1 << 20
