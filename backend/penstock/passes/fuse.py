@@ -85,13 +85,27 @@ def _listed_chain(names: Sequence[Sequence[str]], last: OpNode, uses: Counter[st
     chain: list[OpNode] = []
     op: OpNode | None = last
     for allowed in reversed(names):
-        if op is None or op.schema.name not in allowed or op.device != last.device or not _can_be_left_out(op):
+        if op is None or op.schema.name not in allowed or not _can_be_left_out(op):
+            return []
+        if op.device != last.device and not (op.device == "mixed" and last.device == "gpu" and _knows_arguments(chain)):
             return []
         if chain and not _feeds_only(op, chain[0], uses):
             return []
         chain.insert(0, op)
         op = op.inputs[0].source if len(op.inputs) == 1 else None
     return chain
+
+
+def _knows_arguments(chain: Sequence[OpNode]) -> bool:
+    """Whether the arguments of operators are there as soon as the CPU is done."""
+    left = [node for op in chain for node in op.argument_inputs.values()]
+    while left:
+        node = left.pop()
+        if node.source is not None:
+            if node.source.device != "cpu":
+                return False
+            left += node.source.all_inputs()
+    return True
 
 
 def _can_be_left_out(op: OpNode) -> bool:
@@ -162,17 +176,18 @@ def _change(chain: Sequence[OpNode], fused: OpNode) -> Change:
 
 def _fused(rule: Schema, chain: Sequence[OpNode]) -> OpNode | None:
     """The operator that replaces ``chain``; None if it, or one of the chain, rejects its arguments."""
-    steps: list[OpNode] = []
+    kind = cast(type[FusedOperator], operator_class(rule.name))
+    nodes: list[OpNode] = []
     operators: list[Operator] = []
     arguments: dict[str, DataNode] = {}
     for number, op in enumerate(chain):
-        own = _operators(op)
+        own = _operators(op, kind.nests)
         if not own:
             return None
-        arguments |= _arguments(op, len(steps), with_inputs=number > 0)
-        steps += op.steps or (op,)
+        arguments |= _arguments(op, len(nodes), number > 0, kind.nests)
+        nodes += (op,) if kind.nests else op.steps or (op,)
         operators += own
-    if not cast(type[FusedOperator], operator_class(rule.name)).takes(operators):
+    if not kind.takes(operators):
         return None
     last = chain[-1]
     return OpNode(
@@ -185,14 +200,14 @@ def _fused(rule: Schema, chain: Sequence[OpNode]) -> OpNode | None:
         last.display_name,
         last.named,
         sites=last.sites,
-        payload=(tuple(steps), tuple(operators)),
-        steps=tuple(steps),
+        payload=(tuple(nodes), tuple(operators)),
+        steps=tuple(step for op in chain for step in op.steps or (op,)),
     )
 
 
-def _arguments(op: OpNode, position: int, with_inputs: bool) -> dict[str, DataNode]:
-    """The arguments that a fused operator takes for one of its operators, or for several already fused."""
-    if op.steps:
+def _arguments(op: OpNode, position: int, with_inputs: bool, nests: bool) -> dict[str, DataNode]:
+    """The arguments that a fused operator takes for one of its operators, or for several already fused, unless it nests."""
+    if op.steps and not nests:
         return {
             fused_argument(position + place, name): node
             for (place, name), node in ((split_argument(full), node) for full, node in op.argument_inputs.items())
@@ -203,12 +218,12 @@ def _arguments(op: OpNode, position: int, with_inputs: bool) -> dict[str, DataNo
     return {fused_argument(position, name): node for name, node in given.items()}
 
 
-def _operators(op: OpNode) -> tuple[Operator, ...]:
-    """The operators that a node stands for; none if it rejects its arguments.
+def _operators(op: OpNode, nests: bool = False) -> tuple[Operator, ...]:
+    """The operators that a node stands for, or with ``nests`` the one that it is; none if it rejects its arguments.
 
     It will reject them when the plan is made, too, and is reported there with its source line.
     """
-    if op.steps:
+    if op.steps and not nests:
         return tuple(op.payload[1])
     try:
         operator = operator_class(op.schema.name)(op.arguments, op.device, op.argument_inputs, -1, op.schema)

@@ -7,8 +7,9 @@ never change.
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Protocol
 
@@ -101,7 +102,10 @@ class FusedOperator(Operator):
 
     Attributes:
         counts: the number of samples computed at once (``AT_ONCE``), and step by step, by reason.
+        nests: operators that are fused already stay so when they become its steps.
     """
+
+    nests = False
 
     def bind(self, payload: Any) -> None:
         """Receives the nodes of the steps, and their operators."""
@@ -162,7 +166,8 @@ class FusedOperator(Operator):
     # -- shared by all -----------------------------------------------------------------------------------------------
 
     def parts(self) -> Iterable[tuple[str, Operator]]:
-        return [(node.name, operator) for node, operator in zip(self.nodes, self.operators)]
+        pairs = zip(self.nodes, self.operators)
+        return [part for node, operator in pairs for part in list(operator.parts()) or [(node.name, operator)]]
 
     def reset(self) -> None:
         for operator in self.operators:
@@ -175,7 +180,7 @@ class FusedOperator(Operator):
         if workspace.device != "cpu" and not workspace.failures and self.run_planned(workspace):
             self.counts[AT_ONCE] += workspace.batch_size
             return
-        steps = [self._step(workspace, position) for position in range(len(self.operators))]
+        steps = [self.step(workspace, position) for position in range(len(self.operators))]
         steps[0].inputs = list(workspace.inputs)
         try:
             self._run_at_once(workspace, steps)
@@ -295,21 +300,28 @@ class FusedOperator(Operator):
     def _run_in_turn(self, workspace: Workspace) -> None:
         inputs, failures = list(workspace.inputs), dict(workspace.failures)
         for position, operator in enumerate(self.operators):
-            step = self._step(workspace, position)
+            step = self.step(workspace, position)
             step.inputs = [*inputs, *step.further]
             step.failures = failures
             try:
-                operator.run(step)
-            except SampleFailure:
-                raise
-            except Exception as error:
-                raise _blamed_on(self.nodes[position], error, None) from error
+                with self.blaming(position):
+                    operator.run(step)
             finally:
                 step.samples = []
             inputs, failures = list(step.outputs), step.failures
         workspace.outputs, workspace.failures = inputs, failures
 
-    def _step(self, workspace: Workspace, position: int) -> _Step:
+    @contextlib.contextmanager
+    def blaming(self, position: int) -> Iterator[None]:
+        """Has errors that concern no sample name the step at this position."""
+        try:
+            yield
+        except SampleFailure:
+            raise
+        except Exception as error:
+            raise _blamed_on(self.nodes[position], error, None) from error
+
+    def step(self, workspace: Workspace, position: int) -> _Step:
         """The workspace as one of the operators sees it, without its inputs yet."""
         prefix = fused_argument(position, "")
         step = _Step(**{name: getattr(workspace, name) for name in _OF_WORKSPACE})
@@ -334,7 +346,7 @@ def _volume(shape: Shape) -> int:
     return volume
 
 
-def without_data(spec: OutputSpec, shapes: Sequence[Shape], device: str) -> object:
+def without_data(spec: OutputSpec, shapes: Sequence[Shape], device: str) -> Any:
     """A batch with types and shapes but no data, for inference before the previous operator has run."""
     kind = TensorListCPU if device == "cpu" else TensorListGPU
     batch = kind.of_samples([], spec.layout, spec.dtype, spec.ndim)

@@ -239,7 +239,7 @@ def test_an_error_of_a_launch_is_that_of_its_own_batch(monkeypatch: pytest.Monke
         raise RuntimeError("no such kernel")
 
     with monkeypatch.context() as context:
-        context.setattr(jpeg_pixels, "make_pixels", fail)
+        context.setattr(jpeg_pixels, "making_pixels", fail)
         whole = Decoded(FILES, own, start=pool.start)
     with pytest.raises(RuntimeError, match="no such kernel"):
         broken.batch.wait()
@@ -260,13 +260,13 @@ def test_images_on_white(monkeypatch: pytest.MonkeyPatch) -> None:
     files = [encoded(noise(200 + 3 * k, 301 - k), **own) for k, own in enumerate(settings)]
     files += [damaged, encoded(noise(30, 20)[..., 1])]
     made: list[int] = []
-    make_pixels = jpeg_pixels.make_pixels
+    making_pixels = jpeg_pixels.making_pixels
 
-    def counted(images: jpeg_pixels.Coefficients, *how: Any) -> None:
+    def counted(images: jpeg_pixels.Coefficients, *how: Any) -> Any:
         made.append(len(images.sources))
-        make_pixels(images, *how)
+        return making_pixels(images, *how)
 
-    monkeypatch.setattr(jpeg_pixels, "make_pixels", counted)
+    monkeypatch.setattr(jpeg_pixels, "making_pixels", counted)
 
     def decoded(device: str, **how: Any) -> list[np.ndarray]:
         @pipeline_def(batch_size=len(files), num_threads=2, device_id=0, prefetch_queue_depth=1)

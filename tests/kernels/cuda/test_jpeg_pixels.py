@@ -14,6 +14,7 @@ from jpeg_writing import blocks_of, grid_of, write_jpeg
 from PIL import Image
 
 from penstock.kernels.cuda import jpeg_pixels
+from penstock.kernels.cuda.launch import launch_all
 
 RNG = np.random.default_rng(3)
 GREY, FULL = [(1, 1)], [(1, 1)] * 3
@@ -79,7 +80,7 @@ class Images:
             coefficients, pixels, np.array(self.sizes), np.array(windows), factors, quantizers
         )
         planes = xp.empty((sum(c.size for c, _ in self.made),))
-        jpeg_pixels.make_pixels(given, planes.data.ptr, channels, **how)
+        launch_all(jpeg_pixels.making_pixels(given, planes.data.ptr, channels, **how))
         return [target.get() for target in targets]
 
 

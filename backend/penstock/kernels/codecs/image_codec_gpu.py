@@ -30,7 +30,7 @@ from penstock.kernels.codecs.image_description import (
     ImageHeader,
     JpegHeaders,
 )
-from penstock.kernels.codecs.image_jobs import Begun, Job, Jobs, Part, Streams, Submitted
+from penstock.kernels.codecs.image_jobs import Begun, Followed, Following, Job, Jobs, Part, Streams, Submitted, followed
 from penstock.kernels.codecs.jpeg_gpu import JpegDecoder, Work
 from penstock.kernels.codecs.libraries import nvimgcodec
 from penstock.kernels.codecs.nvimgcodec.decoder import (
@@ -63,6 +63,8 @@ _FORMATS = {
 _ALIGNMENT = 256
 # Our kernels are faster than the engine from so many images of so many pixels on.
 _MANY, _LARGE = 24, 1 << 19
+# Stands for an image whose pixels are not needed any more.
+_FOLLOWED = object()
 _BYTE_DEPTH, _BYTES = 8, np.dtype(np.uint8)
 
 
@@ -139,11 +141,20 @@ class GpuImageDecoder:
             return np.full(len(sizes), self._own is not None)
         return self._has_large_batches & (sizes[:, 0] * sizes[:, 1] >= _LARGE)
 
-    def begin_jpegs(self, files: EncodedFiles, start: Callable[..., Work], decoding: Decoding = FREELY) -> Begun | None:
+    def begin_jpegs(
+        self,
+        files: EncodedFiles,
+        start: Callable[..., Work],
+        decoding: Decoding = FREELY,
+        following_for: Callable[[np.ndarray], Following | None] | None = None,
+    ) -> Begun | None:
         """Begins to decode files that are all ordinary JPEGs, whole, and stored upright, without Python looking at each.
 
         None if one of them is of another kind, or decoded elsewhere, or if something about the decoder needs a look at each:
         :meth:`begin` then takes them.
+
+        Args:
+            following_for: gives what is done with images of these shapes (H, W, C), in rows; asked where they take much memory.
         """
         limits, pixels = decoding.limits, _FORMATS.get(self._output_type)
         if pixels is None or not self._upright_bytes or self._cache.capacity or not len(files):
@@ -157,17 +168,23 @@ class GpuImageDecoder:
         if not room:
             return None
         table, wanted = table_of(block, count), self._wants(found[:, :2])
-        shapes = list(map(tuple, table[:, loop.HEIGHT : loop.CHANNELS + 1].tolist()))
+        sides = table[:, loop.HEIGHT : loop.CHANNELS + 1]
+        shapes = list(map(tuple, sides.tolist()))
+        jobs = Jobs(files, JpegHeaders(found, False), None, shapes)
+        if following_for is not None:
+            begun = self._begin_followed(jobs, wanted, sides, start, following_for)
+            if begun is not None:
+                return begun
         if self._own is not None and wanted.all():
             scans = self._own.read(files, found[:, :2], start)
             if not scans.taken.all():
                 return None
             streams = self._own_turn(count, total)
+            windows = np.concatenate([np.zeros_like(found[:, :2]), found[:, :2]], 1)
             memory = self._memory(room, streams)
             if memory is None:
                 return None
             outputs = (table[:, loop.OUTPUT] + memory.data.ptr).astype(np.uint64)
-            windows = np.concatenate([np.zeros_like(found[:, :2]), found[:, :2]], 1)
             batch: Submitted = self._own.begin(scans, files, windows, outputs, streams.decoding, start)
         elif self._turns is not None and not wanted.any():
             decoder, streams = self._engine_turn(self._turns, count, total)
@@ -179,8 +196,44 @@ class GpuImageDecoder:
         else:
             return None
         places = Places(outputs, shapes, _BYTES, memory)
-        jobs = Jobs(files, JpegHeaders(found, False), None, shapes)
         return Begun(jobs, [None] * count, [Part(batch, range(count), places, True, streams)])
+
+    def _begin_followed(
+        self,
+        jobs: Jobs,
+        wanted: np.ndarray,
+        shapes: np.ndarray,
+        start: Callable[..., Work],
+        following_for: Callable[[np.ndarray], Following | None],
+    ) -> Begun | None:
+        """Begins to decode ordinary JPEGs whose pixels are followed; None if that is not possible, or saves little memory.
+
+        The pixels of those that our kernels take are in memory for a while only; the others are followed when they are decoded.
+
+        Args:
+            wanted: the images that go to our kernels if these take them.
+            shapes: of all images (H, W, C), in rows.
+        """
+        rows, sizes = np.flatnonzero(wanted), shapes[wanted]
+        if self._own is None or not self._own.divides(int(sizes.prod(1).sum())):
+            return None
+        files = jobs.files if wanted.all() else jobs.files.take(rows.tolist())
+        scans = self._own.read(files, sizes[:, :2], start)
+        if not self._own.divides(int(sizes[scans.taken].prod(1).sum())):
+            return None
+        following = following_for(shapes)
+        if following is None:
+            return None
+        taken = rows[scans.taken]
+        windows = np.zeros((len(taken), 4), np.int64)
+        windows[:, 2:] = shapes[taken, :2]
+        streams = self._own_turn(len(taken), int(windows[:, 2:].prod(1).sum()))
+        batch = self._own.begin(scans, files, windows, Followed(following, taken), streams.decoding, start)
+        begun = followed(jobs, Part(batch, taken.tolist(), (), True, streams), following)
+        others = np.setdiff1d(np.arange(len(jobs)), taken).tolist()
+        if others and self._turns is not None:
+            self._begin_part(begun, others, start)
+        return begun
 
     def _own_turn(self, count: int, pixels: int) -> Streams:
         """The streams for our kernels to decode ``count`` images of so many pixels together."""
@@ -225,9 +278,7 @@ class GpuImageDecoder:
             states = part.join()
             if part.as_decoded and len(states) == len(results) and all(states) and not self._cache.capacity:
                 return part.places
-            for index, place, state in zip(part.taken, part.places, states):
-                if state:
-                    results[index] = self._finished(jobs.headers[index], jobs.shapes[index], place, _BYTE_DEPTH)
+            self._take(part, states, begun)
         self._decode_others(begun)
         self._decode_on_cpu(jobs, results, parallel, decoding)
         for index in missing if self._cache.capacity else ():
@@ -236,6 +287,33 @@ class GpuImageDecoder:
                 results[index] = as_array(results[index]).copy()
                 self._cache.offer(jobs.names[index], results[index])
         return results
+
+    def _take(self, part: Part, states: Sequence[int], begun: Begun) -> None:
+        """Takes the images of a part that are decoded."""
+        jobs = begun.jobs
+        for index, place, state in zip(part.taken, part.places, states):
+            if state:
+                begun.results[index] = self._finished(jobs.headers[index], jobs.shapes[index], place, _BYTE_DEPTH)
+
+    def finish_followed(
+        self, begun: Begun, parallel: Callable[..., None], decoding: Decoding = FREELY
+    ) -> dict[int, Any]:
+        """Like :meth:`finish`, for images that something follows.
+
+        Returns:
+            For each job whose image is still to be followed, by its number, where it lies, or an array, or the exception that it
+            raised.
+        """
+        followed, *parts = begun.parts
+        jobs, results = begun.jobs, begun.results
+        for index, state in zip(followed.taken, followed.join()):
+            results[index] = _FOLLOWED if state else None
+        begun.is_joined()
+        for part in parts:
+            self._take(part, part.join(), begun)
+        self._decode_others(begun)
+        self._decode_on_cpu(jobs, results, parallel, decoding)
+        return {index: result for index, result in enumerate(results) if result is not _FOLLOWED}
 
     # -- without Python ----------------------------------------------------------------------------------------------
 

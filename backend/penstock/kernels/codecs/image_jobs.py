@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
@@ -9,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from penstock.kernels.codecs.image_description import EncodedFiles, ImageHeader
-from penstock.kernels.cuda.launch import Located
+from penstock.kernels.cuda.launch import KernelLaunch, Located
 from penstock.kernels.windows import Region
 from penstock.tensors.streams import Event, Stream, follow
 
@@ -77,6 +78,30 @@ class Submitted(Protocol):
         """Waits until later work on the stream sees the pixels; for each image, whether it is decoded."""
 
 
+class Following(Protocol):
+    """What is done with images while they are decoded, after which their pixels are not needed any more."""
+
+    def launches(self, rows: np.ndarray, addresses: np.ndarray) -> Sequence[KernelLaunch]:
+        """What is launched for some of the images, when their pixels are there; in the order of the calls.
+
+        Args:
+            rows: the numbers of the images.
+            addresses: of their pixels, multiples of 16; uint64.
+        """
+
+
+class Followed(NamedTuple):
+    """Images whose pixels are in memory for a while only.
+
+    Attributes:
+        following: what is done with them meanwhile.
+        rows: the numbers by which it knows them.
+    """
+
+    following: Following
+    rows: np.ndarray
+
+
 class Streams(NamedTuple):
     """In whose order images are decoded, in whose they are used, and an event for these to wait for each other."""
 
@@ -117,13 +142,34 @@ class Begun:
         jobs: what is decoded.
         results: what is there already, as :meth:`GpuImageDecoder.finish` gives it.
         parts: what is being decoded.
+        following: what is done with the pixels of the first part, in place of keeping them, and of the others afterwards.
     """
 
     jobs: Jobs
     results: list[Any]
     parts: list[Part] = field(default_factory=list)
+    following: Following | None = None
+    _rejoins: weakref.finalize[[Streams, Following], Begun] | None = None
+
+    def is_joined(self) -> None:
+        """Notes that images are used in the order of the work that follows them."""
+        if self._rejoins is not None:
+            self._rejoins.detach()
 
     @property
     def is_ready(self) -> bool:
         """Whether the host need not wait for the images."""
         return all(part.batch.is_done for part in self.parts)
+
+
+def followed(jobs: Jobs, part: Part, following: Following) -> Begun:
+    """A batch whose images something follows; ``part``: those that are in memory for a while only."""
+    begun = Begun(jobs, [None] * len(jobs), [part], following)
+    # What follows has memory of the stream in whose order images are used; it is written to even if nobody waits for it.
+    begun._rejoins = weakref.finalize(begun, _rejoin, part.streams, following)
+    begun._rejoins.atexit = False
+    return begun
+
+
+def _rejoin(streams: Streams, _following: Following) -> None:
+    follow(streams.using, streams.decoding, streams.event)

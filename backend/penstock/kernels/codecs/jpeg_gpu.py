@@ -7,15 +7,17 @@ comes back as not decoded.
 
 from __future__ import annotations
 
+import itertools
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from penstock.kernels.codecs.image_description import EncodedFiles
-from penstock.kernels.cuda.launch import Located, Pinned, Staging, size_class, staging
+from penstock.kernels.codecs.image_jobs import Followed
+from penstock.kernels.cuda.launch import KernelLaunch, Located, Pinned, Staging, launch_all, size_class, staging
 from penstock.tensors.cuda import require_cupy
 from penstock.tensors.tensor import copy_device_to
 
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 _COEFFICIENTS, _SAMPLES = 128, 64
 # Bytes of both that are in memory at a time: those of 32 photographs keep a large GPU busy.
 _AT_ONCE = 168 << 20
+# Bytes of pixels that are in memory at a time, where something follows that takes them: those of 20 photographs.
+_PIXELS_AT_ONCE = 64 << 20
 _ALIGNMENT = 256
 # Bytes of files that are worth another thread.
 _WORTH_SHARING = 1 << 20
@@ -61,12 +65,17 @@ class JpegDecoder:
         choose_images(scans, np.ascontiguousarray(sizes))
         return scans
 
+    @staticmethod
+    def divides(pixels: int) -> bool:
+        """Whether of images of so many bytes only some are in memory at a time, if something follows that takes them."""
+        return pixels > _PIXELS_AT_ONCE
+
     def begin(
         self,
         scans: JpegScans,
         files: EncodedFiles,
         windows: np.ndarray,
-        targets: np.ndarray,
+        targets: np.ndarray | Followed,
         stream: Stream,
         start: Callable[..., Work],
     ) -> JpegBatch:
@@ -79,7 +88,8 @@ class JpegDecoder:
             scans: of the files.
             files: the batch.
             windows: top, left, height and width of what is decoded of each image that is taken, as stored.
-            targets: the addresses of their pixels, whose memory is taken in the order of ``stream``.
+            targets: the addresses of their pixels, whose memory is taken in the order of ``stream``; or what is done with them,
+                of all images, while they are in memory that is soon others'.
             stream: in whose order to decode.
             start: runs a function over indices on several threads, without waiting for it.
         """
@@ -118,7 +128,7 @@ class JpegBatch:
         scans: JpegScans,
         files: EncodedFiles,
         windows: np.ndarray,
-        targets: np.ndarray,
+        targets: np.ndarray | Followed,
         stream: Stream,
         start: Callable[..., Work],
     ) -> None:
@@ -126,9 +136,11 @@ class JpegBatch:
 
         self._decoder, self._scans, self.stream = decoder, scans, stream
         self._windows, self._targets = windows, targets
+        # Bytes of the images.
+        self._pixels = -(-windows[:, 2] * windows[:, 3] * decoder.channels // _ALIGNMENT) * _ALIGNMENT
         # In front of the data lie two numbers for each image: its state, and for its part which turn is the next.
         count = len(files)
-        self._begin = -(-2 * _NUMBER * count // _ALIGNMENT) * _ALIGNMENT
+        self._begin = _aligned(2 * _NUMBER * count)
         held = staging()
         self._pinned = held.take(self._begin + scans.size)
         # Written when the GPU is done: the memory is another's only then.
@@ -186,7 +198,7 @@ class JpegBatch:
             return
         self._states[:] = expected_intervals(self._scans)
         memory.data.copy_from_host_async(pinned.address, size, self.stream)
-        self._decode_parts(memory.data.ptr, 0, len(self._targets))
+        self._decode_parts(memory.data.ptr, 0, len(self._windows))
         copy_device_to(memory[: self._states.nbytes], pinned.address, self.stream, non_blocking=True)
 
     def _decode_parts(self, given: int, first: int, last: int) -> None:
@@ -195,46 +207,74 @@ class JpegBatch:
         Args:
             given: the address of what was copied.
         """
-        ends = np.cumsum(self._scans.blocks[first:last] * (_COEFFICIENTS + _SAMPLES))
-        shares = -(-int(ends[-1]) // _AT_ONCE)
-        bounds = first + np.searchsorted(ends, ends[-1] / shares * np.arange(1, shares), "right")
-        parts = [*zip([first, *bounds.tolist()], [*bounds.tolist(), last])]
-        room = max(int(self._scans.blocks[begin:end].sum()) for begin, end in parts) * (_COEFFICIENTS + _SAMPLES)
+        parts = _cut(self._scans.blocks * (_COEFFICIENTS + _SAMPLES), first, last, _AT_ONCE)
         try:
-            scratch = require_cupy().empty(size_class(room), np.uint8)
+            scratch = require_cupy().empty(size_class(max(self._room(*part) for part in parts)), np.uint8)
         except MemoryError:
             middle = (first + last) // 2
             if middle > first:
                 self._decode_parts(given, first, middle)
                 self._decode_parts(given, middle, last)
             return
-        for begin, end in parts:
-            if begin < end:
-                self._decode(given, begin, end, scratch.data.ptr)
+        launch_all([one for part in parts for one in self._launches(given, *part, scratch.data.ptr)])
 
-    def _decode(self, given: int, first: int, last: int, scratch: int) -> None:
-        """Decodes some of the images together; in ``scratch``, samples follow coefficients."""
+    def _together(self, first: int, last: int) -> list[tuple[int, int]]:
+        """Those of some of the images whose pixels are in memory together."""
+        if isinstance(self._targets, np.ndarray):
+            return [(first, last)]
+        return _cut(self._pixels, first, last, _PIXELS_AT_ONCE)
+
+    def _room(self, first: int, last: int) -> int:
+        """Bytes for coefficients of some of the images, and for what is in memory of their samples and pixels."""
+        followed = not isinstance(self._targets, np.ndarray)
+        behind = (
+            self._samples(begin, end) + (int(self._pixels[begin:end].sum()) if followed else 0)
+            for begin, end in self._together(first, last)
+        )
+        return self._coefficients(first, last) + max(behind)
+
+    def _coefficients(self, first: int, last: int) -> int:
+        return _aligned(int(self._scans.blocks[first:last].sum()) * _COEFFICIENTS)
+
+    def _samples(self, first: int, last: int) -> int:
+        return _aligned(int(self._scans.blocks[first:last].sum()) * _SAMPLES)
+
+    def _launches(self, given: int, first: int, last: int, scratch: int) -> Iterator[KernelLaunch]:
+        """What decodes some of the images together; in ``scratch``, samples follow coefficients, and pixels those."""
         from penstock.kernels.cpu.jpeg.segments import ACROSS, DOWN, HEIGHT, WIDTH
         from penstock.kernels.cuda.jpeg_codes import reading
-        from penstock.kernels.cuda.jpeg_pixels import Coefficients, make_pixels
+        from penstock.kernels.cuda.jpeg_pixels import Coefficients, making_pixels
 
-        decoder, count, part = self._decoder, len(self._targets), slice(first, last)
-        scans = self._scans if last - first == count else self._scans.take(part)
-        ends = np.cumsum(scans.blocks * _COEFFICIENTS)
+        decoder, count = self._decoder, len(self._windows)
+        scans = self._scans if last - first == count else self._scans.take(slice(first, last))
+        sizes = scans.blocks * _COEFFICIENTS
+        sources = scratch + np.cumsum(sizes) - sizes
         states, turn, data = (
             Located(given + offset, (), _STATE) for offset in (_NUMBER * first, _NUMBER * (count + first), self._begin)
         )
-        images = Coefficients(
-            scratch + ends - scans.blocks * _COEFFICIENTS,
-            self._targets[part],
-            np.ascontiguousarray(scans.numbers[:, HEIGHT : WIDTH + 1]),
-            self._windows[part],
-            np.ascontiguousarray(scans.components[:, :, ACROSS : DOWN + 1]),
-            scans.factors.reshape(last - first, -1, 64),
-        )
-        codes = reading(scans, data, images.sources, states, turn)
-        samples = scratch + int(ends[-1])
-        make_pixels(images, samples, decoder.channels, decoder.reverse, decoder.smooth, [codes])
+        yield reading(scans, data, sources, states, turn)
+        samples = scratch + self._coefficients(first, last)
+        for begin, end in self._together(first, last):
+            own = slice(begin - first, end - first)
+            targets, following = self._targets_of(begin, end, samples + self._samples(begin, end))
+            images = Coefficients(
+                sources[own],
+                targets,
+                np.ascontiguousarray(scans.numbers[own, HEIGHT : WIDTH + 1]),
+                self._windows[begin:end],
+                np.ascontiguousarray(scans.components[own, :, ACROSS : DOWN + 1]),
+                scans.factors[own].reshape(end - begin, -1, 64),
+            )
+            yield from making_pixels(images, samples, decoder.channels, decoder.reverse, decoder.smooth)
+            yield from following
+
+    def _targets_of(self, first: int, last: int, pixels: int) -> tuple[np.ndarray, Sequence[KernelLaunch]]:
+        """Where some of the images go, which is ``pixels`` unless they have places of their own, and what follows."""
+        if isinstance(self._targets, np.ndarray):
+            return self._targets[first:last], ()
+        sizes = self._pixels[first:last]
+        targets = (pixels + np.cumsum(sizes) - sizes).astype(np.uint64)
+        return targets, self._targets.following.launches(self._targets.rows[first:last], targets)
 
     @property
     def is_done(self) -> bool:
@@ -250,6 +290,19 @@ class JpegBatch:
         decoded: list[bool] = (self._states == 0).tolist()
         self._return()
         return decoded
+
+
+def _cut(sizes: np.ndarray, first: int, last: int, most: int) -> list[tuple[int, int]]:
+    """Ranges of things of these sizes, from ``first`` to ``last``: equal shares of about ``most`` at most."""
+    ends = np.cumsum(sizes[first:last])
+    shares = -(-int(ends[-1]) // most)
+    bounds = first + np.searchsorted(ends, ends[-1] / shares * np.arange(1, shares), "right")
+    edges = [first, *bounds.tolist(), last]
+    return [(begin, end) for begin, end in itertools.pairwise(edges) if begin < end]
+
+
+def _aligned(size: int) -> int:
+    return -(-size // _ALIGNMENT) * _ALIGNMENT
 
 
 _STATE = np.dtype(np.int32)

@@ -11,7 +11,7 @@ import numpy as np
 from penstock.kernels.cpu.jpeg import colour, segments, transform
 from penstock.kernels.cpu.jpeg.batches import JpegScans
 from penstock.kernels.cpu.options import kernel
-from penstock.kernels.cuda.launch import KernelLaunch, launch_all
+from penstock.kernels.cuda.launch import KernelLaunch
 from penstock.kernels.cuda.sources import THREADS, KernelSource
 from penstock.kernels.cuda.structs import Int64, Pointer, Repeated, blank_records
 
@@ -149,15 +149,10 @@ def choose_images(scans: JpegScans, sizes: np.ndarray) -> None:
         scans.taken[index] &= known
 
 
-def make_pixels(
-    images: Coefficients,
-    planes: int,
-    channels: int,
-    reverse: bool = False,
-    smooth: bool = True,
-    before: Sequence[KernelLaunch] = (),
-) -> None:
-    """Fills all targets, in two launches.
+def making_pixels(
+    images: Coefficients, planes: int, channels: int, reverse: bool = False, smooth: bool = True
+) -> Sequence[KernelLaunch]:
+    """What fills all targets.
 
     Args:
         images: to make.
@@ -165,23 +160,19 @@ def make_pixels(
         channels: of the targets; with one channel, only luma is made.
         reverse: in BGR order.
         smooth: chroma that is halved in a direction is smoothed there; otherwise samples are repeated.
-        before: what is to be launched before, together with these.
     """
     count = len(images.sources)
     if not count:
-        return
+        return ()
     rows = blank_records(_JpegImage, count)
     counts = np.zeros((2, count), np.int64)
     numbers = rows.rows.view(np.int64).reshape(count, -1)
     rows["source"], rows["target"] = images.sources, images.targets
     _describe(images.sizes, images.windows, images.factors, planes, channels, smooth, numbers, counts)
     quantizers = np.ascontiguousarray(images.quantizers, np.uint16)
-    launch_all(
-        [
-            *before,
-            KernelLaunch(SOURCE.kernel("transform_blocks"), rows, counts[0], (quantizers,)),
-            KernelLaunch(SOURCE.kernel("convert_pixels"), rows, counts[1], (np.int32(reverse),)),
-        ]
+    return (
+        KernelLaunch(SOURCE.kernel("transform_blocks"), rows, counts[0], (quantizers,)),
+        KernelLaunch(SOURCE.kernel("convert_pixels"), rows, counts[1], (np.int32(reverse),)),
     )
 
 
@@ -200,7 +191,7 @@ def _describe(
 
     Args:
         sizes, windows, factors: as in :class:`Coefficients`.
-        planes, channels, smooth: as for :func:`make_pixels`.
+        planes, channels, smooth: as for :func:`making_pixels`.
         numbers: those of descriptors, a row for each.
         counts: a row for each kernel.
     """

@@ -300,6 +300,42 @@ def resample_by_tables(
     sources: ImageStacks, targets: np.ndarray, dtype: np.dtype, tables: FilterTables, after: Normalized
 ) -> None:
     """The rest of :func:`resample_planned`: ``tables`` are planned, with room for ``after.normalization``."""
+    planned = plan_by_tables(sources, targets, dtype, tables, after)
+    launch_all([planned.filling, planned.resampling])
+
+
+class PlannedResampling(NamedTuple):
+    """Stacks of images that are to be resampled.
+
+    Attributes:
+        filling: computes the tables.
+        resampling: all stacks, afterwards.
+    """
+
+    filling: KernelLaunch
+    resampling: KernelLaunch
+
+    def part(self, rows: np.ndarray, addresses: np.ndarray) -> KernelLaunch:
+        """What resamples some of the stacks, from other addresses, which are multiples of 16; ``rows``: their numbers."""
+        whole = self.resampling
+        descriptors = whole.descriptors.take(rows)
+        descriptors["source"] = addresses
+        starts, weights, mirrored, *others = whole.extra
+        if isinstance(mirrored, RunValue):
+            mirrored = np.asarray(mirrored.value)[rows]
+        return KernelLaunch(
+            whole.function,
+            descriptors,
+            np.asarray(whole.counts)[rows],
+            (starts, weights, mirrored, *others),
+            whole.shared,
+        )
+
+
+def plan_by_tables(
+    sources: ImageStacks, targets: np.ndarray, dtype: np.dtype, tables: FilterTables, after: Normalized
+) -> PlannedResampling:
+    """What :func:`resample_by_tables` launches."""
     starts, weights_of_taps, filling = tables.filling(after.normalization)
     descriptors = blank_records(_Resample, len(sources.addresses))
     blocks = np.empty(len(descriptors), np.int64)
@@ -332,7 +368,7 @@ def resample_by_tables(
     descriptors["shift"], descriptors["fill"] = after.shift, after.fill
     arguments = (starts, weights_of_taps, after.mirrored, *extra)
     resampling = KernelLaunch(SOURCE.kernel(name), descriptors, blocks, arguments, shared=shared)
-    launch_all([filling, resampling])
+    return PlannedResampling(filling, resampling)
 
 
 def _strip_memory(kept: int, rows: int, taps: int, weights: int) -> int:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -37,11 +37,15 @@ from penstock.kernels.codecs.jpeg_regions import decodes_alone
 from penstock.kernels.windows import Region
 from penstock.operators.image._windows import Regions
 from penstock.schema import Argument, Deprecation, OutputSpec, PlanColumns, Sample, Samples, Workspace
+from penstock.schema.fused import without_data
 from penstock.schema.image_chain import PixelSource
 from penstock.schema.operator import Shape
 from penstock.schema.tolerance import ON_ERROR
 from penstock.schema.workspace import PlannedSamples
 from penstock.tensors import TensorListCPU, TensorListGPU
+
+if TYPE_CHECKING:
+    from penstock.kernels.codecs.image_jobs import Following
 
 _OUTPUT_TYPES = (UINT8, INT8, UINT16, INT16, UINT32, INT32, FLOAT)
 
@@ -441,7 +445,17 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
         return self.begins_early and (self._gpu is None or self._gpu.takes_all)
 
     def begin(self, workspace: Workspace) -> None:
-        """Like the first half of :meth:`run_batch`, but nothing is allocated ahead: each image stays where it is decoded."""
+        self.begin_followed(workspace)
+
+    def begin_followed(
+        self, workspace: Workspace, follow: Callable[[TensorListGPU], Following | None] | None = None
+    ) -> None:
+        """Like the first half of :meth:`run_batch`, but nothing is allocated ahead: each image stays where it is decoded.
+
+        Args:
+            follow: what is done with images while they are decoded, in place of keeping them, for a batch with their types and
+                shapes, and without data; asked where that pays. :meth:`finish_followed` then completes the batch.
+        """
         if self._gpu is None:
             from penstock.kernels.codecs.image_codec_gpu import GpuImageDecoder
 
@@ -451,7 +465,14 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
             self._gpu = GpuImageDecoder(self.args, given_load, threads, most)
         self.describe(workspace)
         if self.decodes_whole and not workspace.failures:
-            workspace.begun = self._gpu.begin_jpegs(workspace.state.files, workspace.start, workspace.decoding)
+
+            def following_for(shapes: np.ndarray) -> Following | None:
+                images = without_data(self._output, list(map(tuple, shapes.tolist())), workspace.device)
+                return None if follow is None else follow(images)
+
+            workspace.begun = self._gpu.begin_jpegs(
+                workspace.state.files, workspace.start, workspace.decoding, follow and following_for
+            )
             if workspace.begun is not None:
                 workspace.samples = PlannedSamples(self, workspace)
                 return
@@ -473,6 +494,20 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
 
     def is_ready(self, workspace: Workspace) -> bool:
         return bool(workspace.begun.is_ready)
+
+    def finish_followed(self, workspace: Workspace) -> dict[int, Any] | None:
+        """Completes a batch whose images something follows; None if it is :meth:`run` that does.
+
+        Returns:
+            The images that it is still to follow, as CuPy arrays or where they lie, by their positions; others may have failed.
+        """
+        if workspace.begun.following is None:
+            return None
+        late = self._gpu.finish_followed(workspace.begun, workspace.parallel, workspace.decoding)
+        for index, image in late.items():
+            if isinstance(image, Exception):
+                workspace.fail(index, image)
+        return {index: image for index, image in late.items() if not isinstance(image, Exception)}
 
     def _run_on_gpu(self, workspace: Workspace) -> None:
         if workspace.begun is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
 import numpy as np
 
@@ -19,9 +19,10 @@ from penstock.schema.fused import FusedOperator, fused_argument, without_data
 from penstock.schema.image_chain import NotFusable
 
 if TYPE_CHECKING:
-    from penstock.kernels.cuda.launch import Located, RunValue
-    from penstock.kernels.cuda.resample import ImageResampling, Normalized
+    from penstock.kernels.cuda.launch import KernelLaunch, Located, RunValue
+    from penstock.kernels.cuda.resample import ImageResampling, Normalized, PlannedResampling
     from penstock.kernels.cuda.taps import FilterTables
+    from penstock.tensors import TensorListGPU
 
 _MIRROR = fused_argument(1, "mirror")
 
@@ -62,6 +63,33 @@ class _Rules(NamedTuple):
     planar: bool
 
 
+class ResizedInParts:
+    """A batch that is resized and stored while its images come, each in memory that is soon another's.
+
+    Args:
+        outputs: receive the results.
+        planned: the work.
+    """
+
+    def __init__(self, outputs: TensorListGPU, planned: PlannedResampling) -> None:
+        self.outputs = outputs
+        self._planned = planned
+        self._is_filled = False
+
+    def launches(self, rows: np.ndarray, addresses: np.ndarray) -> Sequence[KernelLaunch]:
+        """What computes some of the results, to be launched in the order of the calls.
+
+        Args:
+            rows: the numbers of the images.
+            addresses: of their pixels, multiples of 16; uint64.
+        """
+        part = self._planned.part(rows, addresses)
+        if self._is_filled:
+            return [part]
+        self._is_filled = True
+        return [self._planned.filling, part]
+
+
 _First = Workspace[Spatial, ResamplePlan, ResamplePlans]
 _Second = Workspace[StoredAs, CmnPlan, CmnPlans]
 
@@ -89,47 +117,28 @@ class ResizeNormalize(FusedOperator):
         self._rules: dict[tuple[DALIDataType, int], _Rules | None] = {}
 
     def run_values(self, workspace: Workspace) -> dict[str, np.generic | np.ndarray]:
+        return {_MIRROR: self._mirrored(workspace)}
+
+    def _mirrored(self, workspace: Workspace) -> np.ndarray:
+        """The drawn flags."""
         count = workspace.batch_size
         flags = Samples(
             self.operators[1],
             Workspace(arguments={"mirror": workspace.arguments[_MIRROR]}, batch_size=count),
             range(count),
         )
-        return {_MIRROR: _flags(flags.scalars("mirror") != 0)}
+        return _flags(flags.scalars("mirror") != 0)
 
     def run_planned(self, workspace: Workspace) -> bool:
-        batch = workspace.inputs[0]
-        if not len(batch) or batch.layout() != "HWC" or any(own.layout() for own in workspace.arguments.values()):
+        known = self._plan(workspace)
+        if known is None:
             return False
-        channels = batch.shapes[0][2]
-        kind = batch.dtype, channels
-        if kind not in self._rules:
-            self._rules[kind] = self._rules_of(workspace, channels)
-        rules = self._rules[kind]
-        if rules is None:
-            return False
-        try:
-            drawn = self.run_values(workspace) if self._drawn else {}
-        except Exception:
-            return False
-        planned = _planned(batch.shape_array(), rules)
-        return planned is not None and self._run_by(workspace, rules, planned, drawn.get(_MIRROR))
-
-    def _run_by(self, workspace: Workspace, rules: _Rules, planned: _Planned, mirrored: Any) -> bool:
-        from penstock.kernels.cuda.launch import RunValue
-        from penstock.kernels.cuda.resample import resample_by_tables
-
-        values = rules.store.values
-        flags = None if mirrored is None else RunValue(_MIRROR, mirrored)
-        if mirrored is not None and len(mirrored) != workspace.batch_size:
-            return False
-        after = _normalized(rules.planar, values, rules.between, flags)
-        heights, widths = planned.cropped.T.tolist()
-        channels = [values.channels] * len(heights)
-        sides = zip(channels, heights, widths) if rules.planar else zip(heights, widths, channels)
-        workspace.outputs = [workspace.allocate(list(sides), rules.spec, 0)]
+        rules, planned, after = known
+        workspace.outputs = [self._outputs(workspace, rules, planned)]
 
         def compute_batch(whole: Workspace) -> None:
+            from penstock.kernels.cuda.resample import resample_by_tables
+
             sources, targets = whole.inputs[0], whole.outputs[0]
             stacks = stacks_of(sources, planned.stacks)
             resample_by_tables(stacks, targets.pointers(), numpy_dtype(targets.dtype), planned.tables, after)
@@ -137,9 +146,59 @@ class ResizeNormalize(FusedOperator):
         self.launch(workspace, compute_batch)
         return True
 
+    def follow(self, workspace: Workspace) -> ResizedInParts | None:
+        """Prepares for a batch whose images are to come in parts; None if it is to be computed by :meth:`run`.
+
+        Args:
+            workspace: its input has the images' types and shapes, and no data.
+        """
+        known = self._plan(workspace)
+        if known is None:
+            return None
+        from penstock.kernels.cuda.resample import ImageStacks, plan_by_tables
+
+        rules, planned, after = known
+        source, outputs = numpy_dtype(workspace.inputs[0].dtype), self._outputs(workspace, rules, planned)
+        stacks = ImageStacks(np.zeros(len(planned.stacks), np.uint64), planned.stacks, source)
+        target = numpy_dtype(outputs.dtype)
+        return ResizedInParts(outputs, plan_by_tables(stacks, outputs.pointers(), target, planned.tables, after))
+
+    def _plan(self, workspace: Workspace) -> tuple[_Rules, _Planned, Normalized] | None:
+        """The rules, the plan and what follows the resizing, for a batch whose images are all treated alike."""
+        batch = workspace.inputs[0]
+        if not len(batch) or batch.layout() != "HWC" or any(own.layout() for own in workspace.arguments.values()):
+            return None
+        channels = batch.shapes[0][2]
+        kind = batch.dtype, channels
+        if kind not in self._rules:
+            self._rules[kind] = self._rules_of(workspace, channels)
+        rules = self._rules[kind]
+        if rules is None:
+            return None
+        try:
+            mirrored = self._mirrored(workspace) if self._drawn else None
+        except Exception:
+            return None
+        planned = _planned(batch.shape_array(), rules)
+        if planned is None or (mirrored is not None and len(mirrored) != workspace.batch_size):
+            return None
+        from penstock.kernels.cuda.launch import RunValue
+
+        flags = None if mirrored is None else RunValue(_MIRROR, mirrored)
+        return rules, planned, _normalized(rules.planar, rules.store.values, rules.between, flags)
+
+    @staticmethod
+    def _outputs(workspace: Workspace, rules: _Rules, planned: _Planned) -> TensorListGPU:
+        """Memory for the results."""
+        heights, widths = planned.cropped.T.tolist()
+        channels = [rules.store.values.channels] * len(heights)
+        sides = zip(channels, heights, widths) if rules.planar else zip(heights, widths, channels)
+        outputs: TensorListGPU = workspace.allocate(list(sides), rules.spec, 0)
+        return outputs
+
     def _rules_of(self, workspace: Workspace, channels: int) -> _Rules | None:
         """The rules for images of the batch's type; None if they differ from batch to batch, or if steps refuse the type."""
-        first, second = (self._step(workspace, position) for position in range(2))
+        first, second = (self.step(workspace, position) for position in range(2))
         first.inputs, second.arguments = list(workspace.inputs), {}
         try:
             size = self._resize.constant_rules(Samples(self.operators[0], first, ()))

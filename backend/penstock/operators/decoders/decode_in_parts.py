@@ -1,0 +1,178 @@
+"""Decoding on the GPU, with what follows: the images of a large batch are in memory some at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+import numpy as np
+
+from penstock.schema import OutputSpec, Schema, Workspace, register_operator
+from penstock.schema.fused import AT_ONCE, FusedOperator
+from penstock.tensors import TensorListGPU
+
+if TYPE_CHECKING:
+    from penstock.kernels.cuda.launch import KernelLaunch
+
+
+class _InParts(Protocol):
+    """A batch that is computed while images come, each in memory that is soon another's.
+
+    Attributes:
+        outputs: receive the results.
+    """
+
+    outputs: TensorListGPU
+
+    def launches(self, rows: np.ndarray, addresses: np.ndarray) -> Sequence[KernelLaunch]:
+        """What computes the results of some images, by their numbers, in the order of the calls."""
+
+
+class _Decoder(Protocol):
+    """The part of the first step that is used here."""
+
+    is_cheap_on_host: bool
+    batches_ahead: int
+
+    def begin_followed(self, workspace: Workspace, follow: Callable[[TensorListGPU], _InParts | None]) -> None:
+        """Begins to decode; ``follow``: gives what is done with images, in place of keeping them."""
+
+    def finish_followed(self, workspace: Workspace) -> dict[int, Any] | None:
+        """Waits for images that something follows; those that it did not get, by their positions."""
+
+    def is_ready(self, workspace: Workspace) -> bool:
+        """Whether nothing has to be waited for."""
+
+    def run(self, workspace: Workspace) -> None:
+        """Completes a batch that nothing follows."""
+
+
+class _Follower(Protocol):
+    """The part of the second step that is used here."""
+
+    def follow(self, workspace: Workspace) -> _InParts | None:
+        """Prepares for images that are to come in parts."""
+
+    def run(self, workspace: Workspace) -> None:
+        """Computes images that are there."""
+
+    def take_counts(self) -> dict[str, int]:
+        """How many samples were computed at once, and how many step by step."""
+
+
+@dataclass
+class _Begun:
+    """A batch that is begun.
+
+    Attributes:
+        first, second: the steps' workspaces.
+        following: what is done with the images; None: they are kept.
+    """
+
+    first: Workspace
+    second: Workspace
+    following: _InParts | None = None
+
+
+@register_operator
+class DecodeInParts(FusedOperator):
+    """Resizes some images of a batch in the GPU's memory before others are decoded to the same place.
+
+    Where that is not possible, or would save little, the batch is decoded, and then resized.
+    """
+
+    schema = Schema(
+        name="_fused__DecodeInParts",
+        devices=("gpu",),
+        fuses=(("decoders__Image",), ("_fused__ResizeNormalize",)),
+        hidden=True,
+    )
+    nests = True
+
+    @property
+    def _decoder(self) -> _Decoder:
+        return cast(_Decoder, self.operators[0])
+
+    @property
+    def _follower(self) -> _Follower:
+        return cast(_Follower, self.operators[1])
+
+    @property
+    def begins_early(self) -> bool:
+        return self.operators[0].begins_early
+
+    @property
+    def batches_ahead(self) -> int:
+        return self._decoder.batches_ahead
+
+    @property
+    def is_cheap_on_host(self) -> bool:
+        return all(operator.is_cheap_on_host for operator in self.operators)
+
+    def begin(self, workspace: Workspace) -> None:
+        first, second = (self.step(workspace, position) for position in range(2))
+        first.inputs = list(workspace.inputs)
+        begun = _Begun(first, second)
+
+        def follow(images: TensorListGPU) -> _InParts | None:
+            second.inputs = [images]
+            try:
+                begun.following = self._follower.follow(second)
+            except MemoryError:
+                # Step by step, results are needed only once other batches' are not.
+                begun.following = None
+            return begun.following
+
+        with self.blaming(0):
+            self._decoder.begin_followed(first, follow)
+        workspace.begun, workspace.failures = begun, first.failures
+
+    def is_ready(self, workspace: Workspace) -> bool:
+        return self._decoder.is_ready(workspace.begun.first)
+
+    def run(self, workspace: Workspace) -> None:
+        if workspace.begun is None:
+            self.begin(workspace)
+        begun: _Begun = workspace.begun
+        try:
+            with self.blaming(0):
+                late = self._decoder.finish_followed(begun.first)
+            if late is None or begun.following is None:
+                self._run_apart(workspace, begun)
+            else:
+                self._complete(workspace, begun.first, begun.following, late)
+        finally:
+            begun.first.samples = begun.second.samples = []
+
+    def _run_apart(self, workspace: Workspace, begun: _Begun) -> None:
+        """Resizes images once all are decoded."""
+        first, second = begun.first, begun.second
+        with self.blaming(0):
+            self._decoder.run(first)
+        second.inputs, second.failures = first.outputs, first.failures
+        with self.blaming(1):
+            self._follower.run(second)
+        self.counts.update(self._follower.take_counts())
+        workspace.outputs, workspace.failures = second.outputs, second.failures
+
+    def _complete(self, workspace: Workspace, first: Workspace, following: _InParts, late: dict[int, Any]) -> None:
+        """Resizes what was decoded later than the others, and leaves out what failed."""
+        from penstock.kernels.cuda.launch import addresses_of, launch_all, locate
+
+        if late:
+            places = addresses_of([locate(image) for image in late.values()])
+            launch_all(following.launches(np.array([*late]), places))
+        outputs = following.outputs
+        self.counts[AT_ONCE] += len(outputs) - len(first.failures)
+        workspace.failures = first.failures
+        if first.failures:
+            shapes = [() if index in first.failures else shape for index, shape in enumerate(outputs.shapes)]
+            shapes = [shape or (0,) * outputs.ndim() for shape in shapes]
+            spec = OutputSpec(outputs.dtype, outputs.layout(), outputs.ndim())
+            kept: TensorListGPU = workspace.allocate(shapes, spec, 0)
+            for target, source in zip(kept.samples, outputs.samples):
+                if target.size:
+                    target[...] = source
+            outputs = kept
+        workspace.outputs = [outputs]

@@ -1,0 +1,345 @@
+"""Images that are resized in the GPU's memory before others are decoded to the same place, compared with those that are all kept."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+import simplejpeg
+from broken_batches import good, saved
+
+from penstock import fn, pipeline_def, types
+from penstock.kernels.codecs import image_codec_gpu, jpeg_gpu
+from penstock.kernels.codecs.image_errors import CorruptImageError
+from penstock.kernels.codecs.nvimgcodec import on_gpu
+from penstock.kernels.codecs.nvimgcodec.decoder import BatchDecoder
+from penstock.kernels.codecs.nvimgcodec.library import Backend, Share
+from penstock.operators.decoders.decode_in_parts import DecodeInParts
+
+RNG = np.random.default_rng(11)
+RESIZE: dict[str, Any] = {"resize_shorter": 20.0}
+NORMAL: dict[str, Any] = {"crop": (16, 12), "mean": [120.0, 110.0, 100.0], "std": [60.0, 50.0, 40.0]}
+SMOOTH: dict[str, Any] = {"jpeg_fancy_upsampling": True}
+
+
+class NoPythonApi:
+    """Takes nothing, so that other formats are decoded on the CPU."""
+
+    def __init__(self, *_settings: object) -> None:
+        pass
+
+    def decode(self, images: Sequence[Any], *_how: object) -> list[None]:
+        return [None] * len(images)
+
+
+@pytest.fixture(autouse=True)
+def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is decoded together are some of the small images here, and their pixels are in memory one or two at a time."""
+    monkeypatch.setattr(jpeg_gpu, "_AT_ONCE", 60_000)
+    monkeypatch.setattr(jpeg_gpu, "_PIXELS_AT_ONCE", 8_000)
+    monkeypatch.setattr(image_codec_gpu, "library", lambda: None)
+    monkeypatch.setattr(image_codec_gpu, "PythonApi", NoPythonApi)
+
+
+@pytest.fixture
+def followed(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """For each batch that was completed whether its images were resized while they were decoded."""
+    told: list[bool] = []
+    original = DecodeInParts.run
+
+    def noted(self: DecodeInParts, workspace: Any) -> None:
+        original(self, workspace)
+        told.append(workspace.begun.following is not None)
+
+    monkeypatch.setattr(DecodeInParts, "run", noted)
+    return told
+
+
+def photographs(count: int = 7) -> list[np.ndarray]:
+    samplings = [0, 1, 2]
+    return [saved(height=33 + 5 * k, width=71 - 4 * k, subsampling=samplings[k % 3]) for k in range(count)]
+
+
+@pytest.fixture
+def strict(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The CPU's decoders, which fill in what is missing in a file, refuse images."""
+
+    def refuse(*_: object) -> None:
+        raise CorruptImageError("some codes are missing")
+
+    monkeypatch.setattr(image_codec_gpu, "decode", refuse)
+
+
+Define = Callable[[Any], Any]
+
+
+def a(images: Any, resize: dict[str, Any] = RESIZE, normalize: dict[str, Any] = NORMAL, **decode: Any) -> Any:
+    decoded = fn.decoders.image(images, device="mixed", **SMOOTH | decode)
+    return fn.crop_mirror_normalize(fn.resize(decoded, **resize), **normalize)
+
+
+def made(define: Define, batches: Sequence[list[np.ndarray]], passes: list[str] | None = None, **settings: Any) -> Any:
+    waiting = iter(batches)
+
+    @pipeline_def(**{"batch_size": 24, "num_threads": 2, "device_id": 0, "prefetch_queue_depth": 2} | settings)
+    def pipeline() -> Any:
+        return define(fn.external_source(lambda: next(waiting), batch=True))
+
+    return pipeline(passes=passes) if passes is not None else pipeline()
+
+
+def run(define: Define, batches: Sequence[list[np.ndarray]], passes: list[str] | None = None) -> list[list[np.ndarray]]:
+    pipe = made(define, batches, passes)
+    return [[np.array(sample) for sample in pipe.run()[0].as_cpu()] for _ in batches]
+
+
+def assert_equal(ours: list[list[np.ndarray]], theirs: list[list[np.ndarray]]) -> None:
+    for batch, other in zip(ours, theirs, strict=True):
+        for sample, expected in zip(batch, other, strict=True):
+            np.testing.assert_array_equal(sample, expected)
+
+
+@pytest.mark.parametrize(
+    "define",
+    [
+        a,
+        lambda images: a(images, normalize=NORMAL | {"mirror": fn.random.coin_flip(seed=5)}),
+        lambda images: a(images, normalize=NORMAL | {"mirror": 1, "output_layout": "HWC", "dtype": types.FLOAT16}),
+        lambda images: a(images, {"size": (9, 14), "interp_type": types.INTERP_CUBIC}, {"pad_output": True}),
+        lambda images: a(images, {"size": (9, 14), "roi_start": (5, 2), "roi_end": (30, 40)}, {}),
+        lambda images: a(images, normalize={"mean": [9.0]}, output_type=types.GRAY),
+        lambda images: a(images, output_type=types.BGR),
+        lambda images: a(images, jpeg_fancy_upsampling=False),
+    ],
+)
+def test_results_are_those_of_images_that_are_all_kept(define: Define, followed: list[bool]) -> None:
+    images = photographs()
+    batches = [images, images[::-1], images[:4], [images[2]] * 5]
+    found = run(define, batches)
+    assert followed == [True] * len(batches)
+    assert_equal(found, run(define, batches, []))
+
+
+@pytest.mark.parametrize("library", [True, False])
+def test_images_of_other_decoders_are_resized_when_these_are_done(
+    library: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Small images go to nvImageCodec, and so do those that our kernels do not take."""
+
+    def on_cpu(_device: int, threads: int, *_shares: object) -> BatchDecoder:
+        return BatchDecoder(None, threads, [Share(Backend.CPU_ONLY)])
+
+    monkeypatch.undo()
+    monkeypatch.setattr(on_gpu, "BatchDecoder", on_cpu)
+    monkeypatch.setattr(image_codec_gpu, "PythonApi", NoPythonApi)
+    monkeypatch.setattr(image_codec_gpu, "_LARGE", 43 * 63)
+    monkeypatch.setattr(jpeg_gpu, "_AT_ONCE", 60_000)
+    monkeypatch.setattr(jpeg_gpu, "_PIXELS_AT_ONCE", 8_000)
+    if not library:
+        monkeypatch.setattr(image_codec_gpu, "library", lambda: None)
+    images = [*photographs(), saved(height=80, width=90, progressive=True)]
+    mirrored: Define = lambda data: a(  # noqa: E731
+        data, normalize=NORMAL | {"mirror": fn.random.coin_flip(seed=5)}, jpeg_fancy_upsampling=False
+    )
+    told: list[tuple[int, int]] = []
+    original = image_codec_gpu.GpuImageDecoder.finish_followed
+
+    def noted(self: Any, begun: Any, *how: Any) -> Any:
+        late = original(self, begun, *how)
+        told.append((len(begun.jobs), len(late)))
+        return late
+
+    monkeypatch.setattr(image_codec_gpu.GpuImageDecoder, "finish_followed", noted)
+    assert_equal(
+        run(mirrored, [images, images[::-1], images[2:5]]), run(mirrored, [images, images[::-1], images[2:5]], [])
+    )
+    assert told == ([(8, 3), (8, 3), (3, 0)] if library else [(8, 1), (8, 1), (3, 0)])
+
+
+def test_parts_of_any_size(monkeypatch: pytest.MonkeyPatch, followed: list[bool]) -> None:
+    images = photographs()
+    expected = run(a, [images], [])
+    for at_once, pixels in ((1, 1), (60_000, 1), (1 << 30, 30_000), (30_000, 1 << 14)):
+        monkeypatch.setattr(jpeg_gpu, "_AT_ONCE", at_once)
+        monkeypatch.setattr(jpeg_gpu, "_PIXELS_AT_ONCE", pixels)
+        assert_equal(run(a, [images]), expected)
+    assert all(followed)
+
+
+def damaged(file: np.ndarray) -> np.ndarray:
+    """A file without some of the codes, as shows when they are read."""
+    return np.concatenate([file[: -len(file) // 8], file[-2:]])
+
+
+def unsafe() -> np.ndarray:
+    """A file that our kernels leave to the CPU, as decoders may differ about its pixels."""
+    black_and_white = np.where(RNG.integers(0, 2, (48, 64, 1)) > 0, np.uint8(255), np.uint8(0)).repeat(3, 2)
+    file = np.frombuffer(simplejpeg.encode_jpeg(black_and_white, 100), np.uint8).copy()
+    for place in np.flatnonzero((file[:-1] == 0xFF) & (file[1:] == 0xDB)).tolist():
+        length = int(file[place + 2]) << 8 | int(file[place + 3])
+        for begin in range(place + 4, place + 2 + length, 65):
+            file[begin + 1 : begin + 65] = 40
+    return file
+
+
+def isolated(
+    define: Define, batches: Sequence[list[np.ndarray]], passes: list[str] | None = None
+) -> tuple[list[tuple[dict[int, str], list[np.ndarray | None]]], Any]:
+    """For each batch the errors of samples, and the others' results; and the pipeline."""
+    pipe = made(
+        lambda _: define(fn.external_source(name="encoded")), [], passes, exec_async=False, exec_pipelined=False
+    )
+    pipe.build()
+    found = []
+    for batch in batches:
+        pipe.feed_input("encoded", batch)
+        result = pipe.executor.run_once(isolate=True)
+        errors = {place: str(error) for place, error in result.failures.items()}
+        samples = [np.array(sample) for sample in result.outputs[0].as_cpu()]
+        found.append((errors, [None if place in errors else sample for place, sample in enumerate(samples)]))
+    return found, pipe
+
+
+def test_images_that_are_left_to_the_cpu_are_resized_afterwards(followed: list[bool]) -> None:
+    images = photographs()
+    batches = [
+        [*images[:3], unsafe(), *images[3:]],
+        [unsafe()] * 3,
+        [unsafe(), *images],
+    ]
+    drawn: Define = lambda data: a(data, normalize=NORMAL | {"mirror": fn.random.coin_flip(seed=5)})  # noqa: E731
+    assert_equal(run(drawn, batches), run(drawn, batches, []))
+    assert followed == [True] * len(batches)
+
+
+@pytest.mark.usefixtures("strict")
+def test_an_image_that_fails_fails_alone(followed: list[bool]) -> None:
+    images = photographs()
+    batches = [[*images[:2], damaged(images[3]), *images[2:]], images, [damaged(file) for file in images], images[::-1]]
+    (ours, _), (theirs, _) = (isolated(a, batches, passes) for passes in (None, []))
+    assert followed == [True] * len(batches)
+    assert [sorted(errors) for errors, _ in ours] == [[2], [], [*range(len(images))], []]
+    assert [errors for errors, _ in ours] == [errors for errors, _ in theirs]
+    for (_, samples), (_, others) in zip(ours, theirs, strict=True):
+        for sample, other in zip(samples, others, strict=True):
+            np.testing.assert_array_equal(sample, other)
+
+
+@pytest.mark.usefixtures("strict")
+def test_an_error_names_the_decoder_and_the_image(followed: list[bool]) -> None:
+    images = photographs()
+    pipe = made(a, [[*images[:2], damaged(images[3])], images])
+    with pytest.raises(RuntimeError, match=r"(?s)decoders\.image.*sample #2"):
+        pipe.run()
+    assert not followed
+
+
+@pytest.mark.usefixtures("strict")
+def test_images_that_fail_are_left_out_where_that_is_asked_for(followed: list[bool]) -> None:
+    images = photographs()
+    batches = [[*images[:2], damaged(images[3]), *images[2:]], images]
+    skipping: Define = lambda data: a(data, on_error="skip")  # noqa: E731
+    found = run(skipping, batches)
+    assert followed == [True] * 2
+    assert_equal(found, run(a, [images, images], []))
+
+
+@pytest.mark.parametrize("room", [0, 20_000, 60_000])
+def test_without_memory_for_all(room: int, monkeypatch: pytest.MonkeyPatch, followed: list[bool]) -> None:
+    images = photographs()
+    expected = run(a, [images], [])
+    cupy = sys.modules["cupy"]
+    empty = cupy.empty
+
+    def limited(shape: Any, dtype: Any = np.float64) -> Any:
+        # Of what takes so much, the results, which are of floats, get memory.
+        if np.dtype(dtype) == np.uint8 and np.prod(shape) > room + 4096:
+            raise MemoryError
+        return empty(shape, dtype)
+
+    monkeypatch.setattr(cupy, "empty", limited)
+    assert_equal(run(a, [images]), expected)
+    assert followed == [True]
+
+
+def test_batches_without_memory_for_their_results_are_begun_without_them(
+    monkeypatch: pytest.MonkeyPatch, followed: list[bool]
+) -> None:
+    images = photographs()
+    expected = run(a, [images], [])
+    failed: list[bool] = []
+    original = DecodeInParts._follower.fget
+    assert original is not None
+
+    class Follower:
+        """Has no memory for the first batch."""
+
+        def __init__(self, own: Any) -> None:
+            self._own = own
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._own, name)
+
+        def follow(self, workspace: Any) -> Any:
+            failed.append(True)
+            raise MemoryError
+
+    monkeypatch.setattr(DecodeInParts, "_follower", property(lambda self: Follower(original(self))))
+    assert_equal(run(a, [images]), expected)
+    assert failed
+    assert followed == [False]
+
+
+@pytest.mark.parametrize(
+    "batch",
+    [good(), [saved(height=40, width=50)], [*photographs(), saved("PNG")]],
+    ids=["of all kinds", "that is small", "with a PNG"],
+)
+def test_other_batches_are_decoded_before_they_are_resized(batch: list[np.ndarray], followed: list[bool]) -> None:
+    assert_equal(run(a, [batch, batch]), run(a, [batch, batch], []))
+    assert followed == [False, False]
+
+
+def test_what_is_used_elsewhere_is_kept(followed: list[bool]) -> None:
+    def both(images: Any) -> Any:
+        decoded = fn.decoders.image(images, device="mixed", **SMOOTH)
+        return fn.crop_mirror_normalize(fn.resize(decoded, **RESIZE), **NORMAL), decoded
+
+    run(both, [photographs()])
+    assert not followed
+
+
+def test_arguments_that_come_from_the_gpu_do_not_hold_up_decoding(followed: list[bool]) -> None:
+    def shaped(images: Any) -> Any:
+        other = fn.decoders.image(images, device="mixed", **SMOOTH)
+        mirror = fn.cast(other.shape(dtype=types.INT32)[0] > 45, dtype=types.INT32)
+        return a(images, normalize=NORMAL | {"mirror": mirror})
+
+    images = photographs()
+    assert_equal(run(shaped, [images]), run(shaped, [images], []))
+    assert not followed
+
+
+def test_a_batch_that_nobody_waits_for_keeps_its_memory_until_it_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    joined: list[bool] = []
+    monkeypatch.setattr("penstock.kernels.codecs.image_jobs.follow", lambda *_: joined.append(True))
+    images = photographs()
+    pipe = made(a, [images] * 5, prefetch_queue_depth=2)
+    pipe.run()
+    before = len(joined)
+    del pipe
+    gc.collect()
+    assert len(joined) > before
+
+
+@pytest.mark.usefixtures("strict")
+def test_results_are_counted(followed: list[bool]) -> None:
+    images = photographs()
+    _, pipe = isolated(a, [images, [*images, damaged(images[0])], images[:1]])
+    (counts,) = pipe.executor.plan.fusion_statistics().values()
+    assert followed == [True, True, False]
+    assert counts == {"fused": 2 * len(images) + 1}
