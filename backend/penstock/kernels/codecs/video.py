@@ -211,7 +211,9 @@ class Video:
         # Not at exit, where a thread may still be decoding.
         weakref.finalize(self, data.close).atexit = False
         # No protocols: a playlist, or a session description, would make FFmpeg open other files and sockets.
-        return self._av.open(data, options=options | {"protocol_whitelist": ""}, metadata_errors="replace")
+        # Text in another encoding than UTF-8 is no error, as which PyAV took it before version 19.
+        lenient = {} if int(self._av.__version__.partition(".")[0]) >= 19 else {"metadata_errors": "replace"}
+        return self._av.open(data, options=options | {"protocol_whitelist": ""}, **lenient)
 
     def use_engine(self, device: int) -> None:
         """Decodes with a GPU's video engine from now on, if there is one that knows the format.
