@@ -134,7 +134,9 @@ def check_broken_batches(device_id: int, gpu_memory: Callable[[], int], batches:
         images = result.outputs[0].as_cpu()
         for place, name in enumerate(names):
             if isinstance(name, int):
-                np.testing.assert_array_equal(np.array(images[place]), alone[name])
+                np.testing.assert_array_equal(
+                    np.array(images[place]), alone[name], f"image {name} of batch {step}: {names}"
+                )
         if step >= _AT_FIRST and step % _WINDOW == 0:
             gc.collect()
             kept.append((resident_bytes(), gpu_memory()))
