@@ -113,7 +113,7 @@ class NamedEnum(IntEnum, metaclass=_Closed):
     def _missing_(cls, value: object) -> Any:
         """A number without a name, such as a newer version of DALI may write."""
         unnamed = int.__new__(cls, index(value))  # type: ignore[arg-type]
-        unnamed._name_, unnamed._value_ = "???", int(unnamed)
+        unnamed._name_, unnamed._value_ = "???", int(unnamed)  # private: documented, for members made by hand
         return unnamed
 
     __lt__, __le__, __gt__, __ge__ = map(_refused, ("<", "<=", ">", ">="))

@@ -63,7 +63,7 @@ class TensorListCPU(TensorList):
             in_one_piece = next((flag for flag in (contiguous, is_pinned) if flag is not None), True)
             self._set_list(data, layout, in_one_piece)
         elif isinstance(data, TensorListCPU):
-            self._adopt(data.samples, layout or data.layout(), data._ndim)
+            self._adopt(data.samples, layout or data.layout(), data.ndim())
             self.elements, self._dtype = data.elements, data._dtype
             self._scattered = data._scattered
         else:
@@ -267,7 +267,7 @@ class TensorListGPU(TensorList):
                 self.contiguous_elements()
             self._scattered = not contiguous and len(arrays) > 1
         elif isinstance(data, TensorListGPU):
-            self._adopt(data.samples, layout or data.layout(), data._ndim)
+            self._adopt(data.samples, layout or data.layout(), data.ndim())
             self.elements, self._dtype = data.elements, data._dtype
         else:
             array = device_view(data)
