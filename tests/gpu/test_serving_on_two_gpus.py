@@ -41,7 +41,7 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     write_model(repository, "place", config("[ 0, 1 ]", 2), HEADER + PLACE)
     write_model(repository, "grown", config("[ 0 ]"), HEADER + GROWN)
     write_model(repository, "ranged", config("[ 1 ]"), HEADER + RANGED)
-    write_model(repository, "chain", CHAIN_CONFIG)
+    write_model(repository, "chain", CHAIN_CONFIG.replace("max_batch_size: 64", "max_batch_size: 8"))
     shutil.copytree(ROOT / "model_repository" / "imagenet_preprocess", repository / "imagenet_preprocess")
     with (repository / "imagenet_preprocess" / "config.pbtxt").open("a") as file:
         file.write("\ninstance_group [ { kind: KIND_GPU gpus: [ 0, 1 ] } ]\n")
