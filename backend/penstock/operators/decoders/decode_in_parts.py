@@ -124,8 +124,12 @@ class DecodeInParts(FusedOperator):
                 begun.following = None
             return begun.following
 
-        with self.blaming(0):
-            self._decoder.begin_followed(first, follow)
+        try:
+            with self.blaming(0):
+                self._decoder.begin_followed(first, follow)
+        except BaseException:
+            first.samples = []  # Samples and workspace refer to each other.
+            raise
         workspace.begun, workspace.failures = begun, first.failures
 
     def is_ready(self, workspace: Workspace) -> bool:
