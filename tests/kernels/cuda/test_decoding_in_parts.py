@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -343,3 +344,24 @@ def test_results_are_counted(followed: list[bool]) -> None:
     (counts,) = pipe.executor.plan.fusion_statistics().values()
     assert followed == [True, True, False]
     assert counts == {"fused": 2 * len(images) + 1}
+
+
+def test_results_go_on_from_a_checkpoint(followed: list[bool], tmp_path: Path) -> None:
+    for number, file in enumerate(photographs()):
+        (tmp_path / f"{number}.jpg").write_bytes(file.tobytes())
+
+    @pipeline_def(batch_size=3, num_threads=2, device_id=0, seed=3, enable_checkpointing=True)
+    def pipeline() -> Any:
+        encoded, _ = fn.readers.file(files=sorted(map(str, tmp_path.glob("*.jpg"))), name="files", random_shuffle=True)
+        return a(encoded, normalize=NORMAL | {"mirror": fn.random.coin_flip()})
+
+    def results(pipe: Any, count: int) -> list[list[np.ndarray]]:
+        return [[np.array(sample) for sample in pipe.run()[0].as_cpu()] for _ in range(count)]
+
+    pipe, apart = pipeline(), pipeline(passes=[])
+    assert_equal(results(pipe, 2), results(apart, 2))
+    state = pipe.checkpoint()
+    expected = results(pipe, 3)
+    assert_equal(results(pipeline(checkpoint=state), 3), expected)
+    assert_equal(expected, results(apart, 3))
+    assert any(followed)
