@@ -44,6 +44,19 @@ def _together(row: int, address: int, itemsize: int, most: int) -> int:
 
 
 @inner
+def _describe(row: np.record, shape: np.ndarray, vertical: np.record, horizontal: np.record, channels_out: int) -> None:
+    """Fills in what a descriptor says of its images' shapes and tables."""
+    height, width, channels = shape[1], shape[2], shape[3]
+    out_channels = channels_out if channels_out else channels
+    row.source_plane = height * width * channels
+    row.target_plane = np.int64(vertical.outputs) * horizontal.outputs * out_channels
+    row.height, row.width, row.channels = height, width, channels
+    row.out_height, row.out_width, row.out_channels = vertical.outputs, horizontal.outputs, out_channels
+    row.v_starts, row.v_weights, row.v_taps = vertical.starts, vertical.weights, vertical.used
+    row.h_starts, row.h_weights, row.h_taps = horizontal.starts, horizontal.weights, horizontal.used
+
+
+@inner
 def _strip_columns(count: int, step: float, taps: int, size: int, channels: int, pitch: int, most: int) -> int:
     """The most output columns of a block that keeps ``pitch`` elements of an input row."""
     slack = taps + 2 + (size >> 20)
@@ -108,19 +121,12 @@ def plan_strips(
     kept, strip, most_taps, weights = np.int64(1), np.int64(1), np.int64(1), np.int64(1)
     for i in range(count):
         row, vertical, horizontal = rows[i], down[min(i, len(down) - 1)], across[min(i, len(across) - 1)]
-        planes, height, width = shapes[i, 0], shapes[i, 1], shapes[i, 2]
-        out_channels = channels_out if channels_out else channels
         own_kept = min(most_kept, threads // row.segment)
         own = max(min(longest, most_rows * 16 // vertical.used), 1)
         row.strip = own - own % own_kept if own > own_kept else own
         row.source, row.target = sources[i], targets[i]
-        row.source_plane = height * width * channels
-        row.target_plane = np.int64(vertical.outputs) * horizontal.outputs * out_channels
-        row.height, row.width, row.channels = height, width, channels
-        row.out_height, row.out_width, row.out_channels = vertical.outputs, horizontal.outputs, out_channels
-        row.v_starts, row.v_weights, row.v_taps = vertical.starts, vertical.weights, vertical.used
-        row.h_starts, row.h_weights, row.h_taps = horizontal.starts, horizontal.weights, horizontal.used
-        blocks[i] = planes * -(-np.int64(vertical.outputs) // np.int64(row.strip)) * row.segments
+        _describe(row, shapes[i], vertical, horizontal, channels_out)
+        blocks[i] = shapes[i, 0] * -(-np.int64(vertical.outputs) // np.int64(row.strip)) * row.segments
         kept, strip = max(kept, own_kept), max(strip, np.int64(row.strip))
         most_taps, weights = (
             max(most_taps, np.int64(vertical.used)),
@@ -172,8 +178,7 @@ def plan_resampling(
     capacity, sums, common = 4, 0, shapes[0, 3]
     for i in range(count):
         row, vertical, horizontal = rows[i], down[min(i, len(down) - 1)], across[min(i, len(across) - 1)]
-        planes, height, width, channels = shapes[i, 0], shapes[i, 1], shapes[i, 2], shapes[i, 3]
-        out_channels = channels_out if channels_out else channels
+        planes, width, channels = shapes[i, 0], shapes[i, 2], shapes[i, 3]
         segment, widest = _segment(
             np.int64(horizontal.outputs),
             abs(horizontal.step),
@@ -190,12 +195,7 @@ def plan_resampling(
         if channels != common:
             common = 0
         row.source, row.target = sources[i], targets[i]
-        row.source_plane = height * width * channels
-        row.target_plane = np.int64(vertical.outputs) * horizontal.outputs * out_channels
-        row.height, row.width, row.channels = height, width, channels
-        row.out_height, row.out_width, row.out_channels = vertical.outputs, horizontal.outputs, out_channels
-        row.v_starts, row.v_weights, row.v_taps = vertical.starts, vertical.weights, vertical.used
-        row.h_starts, row.h_weights, row.h_taps = horizontal.starts, horizontal.weights, horizontal.used
+        _describe(row, shapes[i], vertical, horizontal, channels_out)
         row.segment, row.segments = segment, -(-horizontal.outputs // segment)
         row.together = _together(width * channels, np.int64(sources[i]), itemsize, most)
         blocks[i] = planes * vertical.outputs * row.segments
