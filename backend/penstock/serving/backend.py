@@ -44,18 +44,19 @@ class TritonPythonModel:
         _check_stub(_pb_utils())
         log_to_server(_log)
         on_gpu = args["model_instance_kind"] == "GPU"
+        self._device_id = int(args["model_instance_device_id"]) if on_gpu else None
         self._instance = ModelInstance(
             json.loads(args["model_config"]),
             Path(args["model_repository"]) / args["model_version"],
             args["model_instance_name"],
-            int(args["model_instance_device_id"]) if on_gpu else None,
+            self._device_id,
             _SeriesOfStub(),
         )
 
     @guarded
     def execute(self, requests: list[object]) -> list[Any] | None:
         """Answers each request; for a decoupled model, through the requests' own senders."""
-        asked = [_StubRequest(request) for request in requests]
+        asked = [_StubRequest(request, self._device_id) for request in requests]
         self._instance.execute(asked)
         return None if self._instance.decoupled else [request.response for request in asked]
 
@@ -65,11 +66,15 @@ class TritonPythonModel:
 
 
 class _StubRequest:
-    """A request from the stub, in the form that models take."""
+    """A request from the stub, in the form that models take.
 
-    def __init__(self, request: Any) -> None:
+    Args:
+        device_id: the model's GPU; None: it runs on the CPU.
+    """
+
+    def __init__(self, request: Any, device_id: int | None) -> None:
         self.response: object = None
-        self._request = request
+        self._request, self._device_id = request, device_id
 
     @property
     def id(self) -> str:
@@ -87,11 +92,7 @@ class _StubRequest:
         tensor = _pb_utils().get_input_tensor_by_name(self._request, name)
         if tensor is None:
             return None
-        if tensor.is_cpu():
-            return tensor.as_numpy()
-        from penstock.tensors.cuda import require_cupy
-
-        return require_cupy("inputs on the GPU").from_dlpack(tensor.to_dlpack())
+        return tensor.as_numpy() if tensor.is_cpu() else _brought(tensor, self._device_id)
 
     def reserve(self, name: str, shape: Sequence[int], dtype: np.dtype) -> None:
         """Nothing: the stub copies what it is given."""
@@ -109,6 +110,29 @@ class _StubRequest:
                 sender.send(_response(answer))
         finally:
             sender.send(flags=_pb_utils().TRITONSERVER_RESPONSE_COMPLETE_FINAL)
+
+
+def _brought(tensor: Any, device_id: int | None) -> Any:
+    """A tensor on a GPU as an array on the model's own, or on the host.
+
+    The stub opens memory on the GPU where it lies, which is another one's if the model before ran there: a kernel may not
+    read that.
+    """
+    from penstock.tensors.cuda import require_cupy
+
+    cupy = require_cupy("inputs on the GPU")
+    array = cupy.from_dlpack(tensor.to_dlpack())
+    if device_id is None:
+        with array.device:
+            return array.get()
+    if array.device.id == device_id:
+        return array
+    with cupy.cuda.Device(device_id):
+        copied = cupy.empty(array.shape, array.dtype)
+        cupy.cuda.runtime.memcpyPeer(copied.data.ptr, device_id, array.data.ptr, array.device.id, array.nbytes)
+        # Pipelines have their own streams, which don't wait for this one.
+        cupy.cuda.get_current_stream().synchronize()
+    return copied
 
 
 def _response(answer: Answer) -> Any:
