@@ -48,6 +48,41 @@ def test_torch_tensors_are_never_overwritten_while_they_are_used() -> None:
         assert [float(value) for value in sums] == [2.0 * i for i in range(40)]
 
 
+def test_batches_are_prepared_while_torch_computes() -> None:
+    torch = pytest.importorskip("torch")
+    from penstock.plugin.pytorch import DALIGenericIterator
+
+    pipe = numbered(10)
+    iterator = DALIGenericIterator(pipe, ["x", "host"])
+    with torch.cuda.device(device()):
+        first = next(iterator)[0]["x"]
+        torch.cuda._sleep(1 << 30)  # half a second
+        computed = torch.cuda.current_stream().record_event()
+        mean = first.mean()
+        del first
+        second = next(iterator)[0]["x"]
+        pipe.output_stream().synchronize()
+        assert not computed.query()
+        assert float(mean) == 0
+        assert float(second.mean()) == 2
+
+
+def test_memory_that_torch_is_late_to_read_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch = pytest.importorskip("torch")
+    from penstock.plugin.pytorch import DALIGenericIterator, tensors
+
+    monkeypatch.setattr(tensors, "_MOST_BYTES", 3 << 20)
+    iterator = DALIGenericIterator(numbered(40), ["x", "host"])
+    with torch.cuda.device(device()):
+        torch.cuda._sleep(1 << 28)
+        means = []
+        for batch in iterator:
+            means.append(batch[0]["x"].mean())
+            assert iterator._lender.bytes <= 3 << 20
+            del batch
+        assert [float(mean) for mean in means] == [2.0 * i for i in range(40)]
+
+
 @pytest.mark.filterwarnings("ignore:Please set `reader_name`")
 def test_torch_partial_batches_and_copies() -> None:
     torch = pytest.importorskip("torch")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -11,11 +12,15 @@ from penstock.data_types import PipelineAPIType
 from penstock.pipeline import Pipeline
 from penstock.plugin.epochs import LastBatchPolicy
 from penstock.plugin.named_outputs import DataAndLabels, NamedOutputsIterator
-from penstock.plugin.pytorch.tensors import from_device, from_host
+from penstock.plugin.pytorch.tensors import Lender, from_host, lend
 from penstock.tensors import TensorList
 
 
 class _TorchIterator(NamedOutputsIterator):
+    @cached_property
+    def _lender(self) -> Lender:
+        return Lender()
+
     def _share_outputs(self, pipe: Pipeline) -> tuple[TensorList, ...]:
         # PyTorch's current stream waits for the batch; the calling thread does not.
         stream = None if pipe.device_id is None else torch.cuda.current_stream(pipe.device_id)
@@ -23,17 +28,16 @@ class _TorchIterator(NamedOutputsIterator):
             return pipe.share_outputs(stream)
 
     def _data(self, pipe: Pipeline, name: str, batch: Any) -> object:
-        return _tensor(pipe, batch.as_tensor())
+        return self._tensor(pipe, batch.as_tensor())
 
     def _first(self, count: int, data: Any) -> object:
         is_sparse = isinstance(data, torch.Tensor) and data.is_sparse
         return data.narrow_copy(0, 0, count) if is_sparse else data[:count]
 
-
-def _tensor(pipe: Pipeline, tensor: Any) -> torch.Tensor:
-    if tensor.device_type == "cpu":
-        return from_host(tensor.array)
-    return from_device(tensor.array, pipe.output_stream())
+    def _tensor(self, pipe: Pipeline, tensor: Any) -> torch.Tensor:
+        if tensor.device_type == "cpu":
+            return from_host(tensor.array)
+        return lend(tensor.array, pipe.output_stream(), self._lender)
 
 
 class DALIGenericIterator(_TorchIterator):
@@ -105,7 +109,7 @@ class DALIRaggedIterator(_TorchIterator):
         kind = self._output_types[name]
         if kind == self.DENSE_TAG:
             return super()._data(pipe, name, batch)
-        samples = [_tensor(pipe, sample) for sample in batch]
+        samples = [self._tensor(pipe, sample) for sample in batch]
         return samples if kind == self.SPARSE_LIST_TAG else _sparse(samples)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+import threading
+from collections import deque
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
@@ -10,25 +12,78 @@ from penstock.data_types import NUMBER_TYPES, DALIDataType, from_numpy_dtype, nu
 from penstock.tensors import Tensor, TensorGPU, TensorList
 from penstock.tensors.cuda import require_cupy, stream_at
 
+if TYPE_CHECKING:
+    from penstock.tensors.streams import Stream
+
+# Memory that is kept for PyTorch's queued work, before a pipeline waits for that.
+_MOST_BYTES = 256 << 20
+
 to_torch_type: dict[DALIDataType, torch.dtype] = {
     dtype: getattr(torch, numpy_dtype(dtype).name) for dtype in NUMBER_TYPES
 }
 
 
-class _Lease:
-    """Holds an array of a pipeline while PyTorch uses its memory.
+class Lender:
+    """Lends memory of pipelines to PyTorch, and takes it back once PyTorch's work on it is done.
 
-    A pipeline computes its batches on its own stream, and reuses memory as soon as nothing refers to it. PyTorch's
-    queued work on it must finish first, so the pipeline's stream waits for PyTorch's.
+    PyTorch queues work, and may let go of a batch long before it reads it. The pipeline's stream could wait for that work before it
+    uses the memory again; but then the next batches would not be prepared while PyTorch computes, and PyTorch would have to wait
+    for them. So the memory is kept until the work is done, and the stream waits only if too much is kept.
+
+    Attributes:
+        bytes: that are kept.
     """
 
-    def __init__(self, array: Any, producer: Any, consumer: Any) -> None:
-        self._array = array
-        self._producer = producer
-        self._consumer = consumer
+    def __init__(self) -> None:
+        # Reentrant: the garbage collector may give tensors back at any time.
+        self._lock = threading.RLock()
+        self._kept: deque[_Kept] = deque()
+        self.bytes = 0
+
+    def take_back(self) -> None:
+        """Lets go of the memory that is not read any more."""
+        with self._lock:
+            while self._kept and (self.bytes > _MOST_BYTES or self._kept[0].read.query()):
+                self._let_go()
+
+    def keep(self, array: Any, producer: Stream, consumer: torch.cuda.Stream) -> None:
+        """Keeps an array until the work is done that PyTorch's stream was told so far.
+
+        Args:
+            producer: the stream on which its memory will be used again.
+        """
+        with self._lock:
+            self._kept.append(_Kept(array, consumer.record_event(), producer))
+            self.bytes += array.nbytes
+        self.take_back()
+
+    def _let_go(self) -> None:
+        kept = self._kept.popleft()
+        self.bytes -= kept.array.nbytes
+        if not kept.read.query():
+            torch.cuda.ExternalStream(kept.producer.ptr, kept.array.device.id).wait_event(kept.read)
 
     def __del__(self) -> None:
-        torch.cuda.ExternalStream(self._producer.ptr, self._array.device.id).wait_stream(self._consumer)
+        while self._kept:
+            self._let_go()
+
+
+class _Kept(NamedTuple):
+    """An array whose last use is ahead of an event on PyTorch's stream, and the stream that uses its memory afterwards."""
+
+    array: Any
+    read: torch.cuda.Event
+    producer: Stream
+
+
+class _Lease:
+    """Owns an array of a pipeline while there are tensors of PyTorch that share its memory."""
+
+    def __init__(self, lender: Lender, array: Any, producer: Stream, consumer: torch.cuda.Stream) -> None:
+        self._lender, self._array, self._producer, self._consumer = lender, array, producer, consumer
+
+    def __del__(self) -> None:
+        self._lender.keep(self._array, self._producer, self._consumer)
 
 
 def from_host(array: Any) -> torch.Tensor:
@@ -36,24 +91,30 @@ def from_host(array: Any) -> torch.Tensor:
     return torch.from_numpy(array if array.flags.writeable else array.copy())
 
 
-def from_device(array: Any, producer: Any = None) -> torch.Tensor:
-    """A tensor that shares the memory of a CuPy array with valid contents on PyTorch's current stream.
+def lend(array: Any, producer: Stream, lender: Lender) -> torch.Tensor:
+    """A tensor that shares the memory of a pipeline's array with valid contents on PyTorch's current stream.
 
     Args:
-        array: C-contiguous.
-        producer: the CuPy stream on which its memory will be reused.
+        array: of CuPy, C-contiguous.
+        producer: the stream on which its memory will be used again.
+        lender: takes the memory back.
     """
     cupy = require_cupy()
-    if producer is None or not array.size:
-        with array.device:
-            return torch.from_dlpack(array)
+    lender.take_back()
+    if not array.size:
+        return _from_device(array)
     consumer = torch.cuda.current_stream(array.device.id)
-    lease = _Lease(array, producer, consumer)
+    lease = _Lease(lender, array, producer, consumer)
     memory = cupy.cuda.UnownedMemory(array.data.ptr, array.nbytes, lease, array.device.id)
     view = cupy.ndarray(array.shape, array.dtype, cupy.cuda.MemoryPointer(memory, 0))
     # Each device has its own current stream: otherwise that of the wrong device would be used.
     with array.device, stream_at(consumer.cuda_stream, array.device.id):
         return torch.from_dlpack(view)
+
+
+def _from_device(array: Any) -> torch.Tensor:
+    with array.device:
+        return torch.from_dlpack(array)
 
 
 def to_torch_tensor(dali_tensor: Tensor, copy: bool = False) -> torch.Tensor:
@@ -69,7 +130,7 @@ def to_torch_tensor(dali_tensor: Tensor, copy: bool = False) -> torch.Tensor:
     if isinstance(dali_tensor, TensorList):
         dali_tensor = dali_tensor.as_tensor()
     array = dali_tensor.array
-    tensor = from_device(array) if isinstance(dali_tensor, TensorGPU) else from_host(array)
+    tensor = _from_device(array) if isinstance(dali_tensor, TensorGPU) else from_host(array)
     return tensor.clone() if copy else tensor
 
 
