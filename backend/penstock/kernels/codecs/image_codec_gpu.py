@@ -185,7 +185,8 @@ class GpuImageDecoder:
             if memory is None:
                 return None
             outputs = (table[:, loop.OUTPUT] + memory.data.ptr).astype(np.uint64)
-            batch: Submitted = self._own.begin(scans, files, windows, outputs, streams.decoding, start)
+            batch: Submitted = self._own.begin(scans, files, windows, outputs, streams.decoding, memory)
+            joined = None
         elif self._turns is not None and not wanted.any():
             decoder, streams = self._engine_turn(self._turns, count, total)
             memory = self._memory(room, streams)
@@ -193,10 +194,11 @@ class GpuImageDecoder:
                 return None
             batch = decoder.decode_block(block, count, memory.data.ptr, pixels, streams.decoding.ptr, (files, memory))
             outputs = table[:, loop.OUTPUT].astype(np.uint64)
+            joined = streams
         else:
             return None
         places = Places(outputs, shapes, _BYTES, memory)
-        return Begun(jobs, [None] * count, [Part(batch, range(count), places, True, streams)])
+        return Begun(jobs, [None] * count, [Part(batch, range(count), places, True, joined)])
 
     def _begin_followed(
         self,
@@ -228,8 +230,9 @@ class GpuImageDecoder:
         windows = np.zeros((len(taken), 4), np.int64)
         windows[:, 2:] = shapes[taken, :2]
         streams = self._own_turn(len(taken), int(windows[:, 2:].prod(1).sum()))
-        batch = self._own.begin(scans, files, windows, Followed(following, taken), streams.decoding, start)
-        begun = followed(jobs, Part(batch, taken.tolist(), (), True, streams), following)
+        batch = self._own.begin(scans, files, windows, Followed(following, taken), streams.decoding)
+        part = Part(batch, taken.tolist(), (), True, None)
+        begun = followed(jobs, part, following, streams, batch.work.wait)
         others = np.setdiff1d(np.arange(len(jobs)), taken).tolist()
         if others and self._turns is not None:
             self._begin_part(begun, others, start)
@@ -239,6 +242,8 @@ class GpuImageDecoder:
         """The streams for our kernels to decode ``count`` images of so many pixels together."""
         turn = self._own_turns.next(count, pixels)
         self.idle_turns = self._own_turns.idle
+        assert self._own is not None
+        self._own.settle(self._own_streams[turn])
         return self._streams(self._own_streams[turn], self._event)
 
     def _engine_turn(self, turns: Turns, count: int, pixels: int) -> tuple[BatchDecoder, Streams]:
@@ -377,7 +382,7 @@ class GpuImageDecoder:
         files = jobs.files.take(taken)
         if scans is not None and own is not None:
             windows = np.concatenate([regions[:, :2], extents], 1)
-            batch: Submitted = own.begin(scans, files, windows, outputs.astype(np.uint64), streams.decoding, start)
+            batch: Submitted = own.begin(scans, files, windows, outputs.astype(np.uint64), streams.decoding, memory)
         else:
             assert decoder is not None
             batch = decoder.decode(EncodedImages(files, sizes, regions, outputs), pixels, streams.decoding.ptr, memory)
@@ -385,7 +390,8 @@ class GpuImageDecoder:
         if not upright:
             shapes = [(height, width, pixels.channels) for height, width in extents.tolist()]
         places = Places(outputs.astype(np.uint64), shapes, _BYTES, memory)
-        begun.parts.append(Part(batch, taken, places, self._upright_bytes and upright, streams))
+        joined = streams if decoder is not None else None
+        begun.parts.append(Part(batch, taken, places, self._upright_bytes and upright, joined))
 
     def _stored_sizes(self, jobs: Jobs, taken: Sequence[int]) -> np.ndarray:
         """Heights and widths as stored."""

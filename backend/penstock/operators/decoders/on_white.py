@@ -128,7 +128,7 @@ class OnWhite(ImageDecoder):
         if begun.taken:
             windows = np.concatenate([np.zeros_like(sizes), sizes], 1)[rows]
             targets = begun.batch.addresses[begun.taken]
-            begun.jpegs = decoder.begin(scans, files, windows, targets, stream, workspace.start)
+            begun.jpegs = decoder.begin(scans, files, windows, targets, stream, begun.batch)
 
     def _may_be_decoded_there(self, header: ImageHeader) -> bool:
         return (
