@@ -9,6 +9,21 @@ import numpy as np
 from penstock.kernels.background import BackgroundThreads, Job, Semaphore, address_of
 
 
+def in_order(task: int, argument: int, shares: int) -> None:
+    """Has a C function of an address and of a number called for each number, on this thread."""
+    share(task, argument, shares, None)
+
+
+def share(task: int, argument: int, shares: int, threads: BackgroundThreads | None) -> None:
+    """Has a C function of an address and of a number called for each number, on this thread and others, and waits for them."""
+    from penstock.kernels.cpu.shares import CALL_WORDS
+
+    work = SharedWork(task, argument, shares, None, threads)
+    work.follow(np.zeros((0, CALL_WORDS), np.int64))
+    work.help()
+    work.wait()
+
+
 class SharedWork:
     """Shares of work, and calls that follow; all in compiled code.
 
@@ -38,7 +53,7 @@ class SharedWork:
             compiled.take_shares(self._address)
         else:
             # Threads that come late find nothing to do, but need the words until then.
-            job = Job(compiled.share_work.address, self._address, self, min(shares, len(threads)))
+            job = Job(compiled.share_work.address or 0, self._address, self, min(shares, len(threads)))
             threads.submit(job)
 
     def follow(self, calls: np.ndarray, keep: object = None) -> None:
@@ -53,10 +68,14 @@ class SharedWork:
         self._words[compiled.CALLS], self._words[compiled.COUNT] = calls.ctypes.data, len(calls)
         if not compiled.end_one(self._address):
             return
-        if self._threads is None:
+        if self._threads is None or not len(calls):
             compiled.conclude(self._address)
         else:
-            self._threads.submit(Job(compiled.conclude_work.address, self._address, self))
+            self._threads.submit(Job(compiled.conclude_work.address or 0, self._address, self))
+
+    def help(self) -> None:
+        """Takes shares on this thread, too, as long as there are any."""
+        self._compiled.take_shares(self._address)
 
     @property
     def is_done(self) -> bool:

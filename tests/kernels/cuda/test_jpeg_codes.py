@@ -51,7 +51,9 @@ def encoded(pixels: np.ndarray, **settings: Any) -> np.ndarray:
     return np.frombuffer(held.getvalue(), np.uint8)
 
 
-def gathered(scans: JpegScans, places: np.ndarray, sizes: np.ndarray, order: Sequence[int]) -> tuple[np.ndarray, ...]:
+def gathered(
+    scans: JpegScans, places: np.ndarray, sizes: np.ndarray, order: Sequence[int]
+) -> tuple[np.ndarray, np.ndarray]:
     """The pinned memory of files, some of which are gathered after others; and their numbers of restart intervals."""
     pinned, states = np.full(scans.size + 64, 0xAB, np.uint8), np.full(len(places), NOT_TAKEN, np.int32)
     pinned = pinned[-pinned.ctypes.data % 64 :][: scans.size]
@@ -72,7 +74,8 @@ def prepared(files: Sequence[np.ndarray]) -> tuple[JpegScans, np.ndarray, np.nda
     places = np.array([file.ctypes.data for file in files], np.int64)
     sizes = np.array([file.size for file in files], np.int64)
     scans = read_scans(places, sizes)
-    return scans, *gathered(scans, places, sizes, range(len(files)))
+    pinned, states = gathered(scans, places, sizes, range(len(files)))
+    return scans, pinned, states
 
 
 def read(files: Sequence[np.ndarray]) -> tuple[np.ndarray, list[np.ndarray]]:

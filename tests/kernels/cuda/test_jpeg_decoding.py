@@ -7,7 +7,7 @@ import io
 import sys
 import time
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import cupy_like as xp
@@ -24,10 +24,8 @@ from penstock.kernels.codecs.jpeg_gpu import JpegDecoder
 from penstock.kernels.cuda import jpeg_pixels
 from penstock.kernels.cuda.launch import staging
 from penstock.kernels.shared_work import SharedWork
-from penstock.runtime.workers import WorkerPool
 
 RNG = np.random.default_rng(5)
-ALONE = WorkerPool(1).start
 
 
 def noise(height: int, width: int) -> np.ndarray:
@@ -65,12 +63,11 @@ class Decoded:
         files: Sequence[np.ndarray],
         own: JpegDecoder,
         windows: Any = None,
-        start: Callable[..., Any] = ALONE,
         stream: Any = None,
     ) -> None:
         given = EncodedFiles(files)
         sizes = np.array([size_of(file) for file in files])
-        scans = own.read(given, sizes, start)
+        scans = own.read(given, sizes)
         self.taken = scans.taken.tolist()
         windows = np.concatenate([0 * sizes, sizes], 1) if windows is None else np.array(windows)
         self.targets = [xp.empty((height, width, own.channels)) for _, _, height, width in windows.tolist()]
@@ -146,8 +143,8 @@ def test_other_kinds_are_not_taken() -> None:
 
 def test_a_file_whose_header_says_something_else_is_not_taken() -> None:
     own = decoder()
-    assert own.read(EncodedFiles(FILES[:1]), np.array([(40, 60)]), ALONE).taken.all()
-    assert not own.read(EncodedFiles(FILES[:1]), np.array([(60, 40)]), ALONE).taken.any()
+    assert own.read(EncodedFiles(FILES[:1]), np.array([(40, 60)])).taken.all()
+    assert not own.read(EncodedFiles(FILES[:1]), np.array([(60, 40)])).taken.any()
 
 
 def test_damaged_images_are_left_alone() -> None:
@@ -176,12 +173,10 @@ def test_what_decoders_differ_about_is_left() -> None:
 def test_parts_and_threads(at_once: int, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jpeg_gpu, "_AT_ONCE", at_once)
     monkeypatch.setattr(jpeg_gpu, "_WORTH_SHARING", 1000)
-    pool = WorkerPool(threads)
-    batches = [Decoded(FILES[k:] + FILES[:k], decoder(threads=threads), start=pool.start) for k in range(4)]
+    batches = [Decoded(FILES[k:] + FILES[:k], decoder(threads=threads)) for k in range(4)]
     for k, batch in enumerate(batches):
         for ours, file in zip(batch.images(), FILES[k:] + FILES[:k], strict=True):
             np.testing.assert_array_equal(ours, by_pillow(file))
-    pool.close()
 
 
 def test_one_image_after_the_other_where_there_is_no_memory_for_all(monkeypatch: pytest.MonkeyPatch) -> None:

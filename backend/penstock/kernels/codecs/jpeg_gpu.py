@@ -10,9 +10,9 @@ from __future__ import annotations
 import functools
 import itertools
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from penstock.kernels.codecs.image_jobs import Followed
 from penstock.kernels.cuda.driver import driver_error
 from penstock.kernels.cuda.launch import KernelLaunch, Located, Pinned, Staging, size_class, staging
 from penstock.kernels.cuda.launch_list import LaunchList, no_calls
-from penstock.kernels.shared_work import SharedWork
+from penstock.kernels.shared_work import SharedWork, share
 from penstock.tensors.cuda import require_cupy
 
 if TYPE_CHECKING:
@@ -62,19 +62,21 @@ class JpegDecoder:
         weakref.finalize(self, crew.close).atexit = False
         return crew
 
-    def read(self, files: EncodedFiles, sizes: np.ndarray, start: Callable[..., Work]) -> JpegScans:
+    def read(self, files: EncodedFiles, sizes: np.ndarray) -> JpegScans:
         """What is known of files before they are decoded, above all whether they are taken.
 
         Args:
             sizes: heights and widths as their headers say.
-            start: runs a function over indices on several threads, without waiting for it.
         """
         from penstock.kernels.cpu.jpeg.batches import read_scans
         from penstock.kernels.cuda.jpeg_pixels import choose_images
 
-        scans = read_scans(files.places, files.sizes, lambda task, count: start(task, count).wait())
+        scans = read_scans(files.places, files.sizes, self._share)
         choose_images(scans, np.ascontiguousarray(sizes))
         return scans
+
+    def _share(self, task: int, argument: int, shares: int) -> None:
+        share(task, argument, shares, None if shares == 1 or self.threads == 1 else self.crew)
 
     @staticmethod
     def divides(pixels: int) -> bool:
@@ -120,16 +122,6 @@ class JpegDecoder:
         before = None if last is None else last()
         if before is not None:
             before.work.wait()
-
-
-class Work(Protocol):
-    """What other threads do."""
-
-    def is_done(self) -> bool:
-        """Whether there is nothing to wait for."""
-
-    def wait(self) -> None:
-        """Does what nobody has begun, and waits for the rest."""
 
 
 class JpegBatch:
@@ -191,7 +183,7 @@ class JpegBatch:
         places = pinned.address + self._begin, pinned.address
         words, kept = gathering(self._scans, files.places, files.sizes, *places, bounds)
         threads = None if shares == 1 else self._decoder.crew
-        return SharedWork(gather_share.address, words.ctypes.data, shares, (words, kept, files, pinned), threads)
+        return SharedWork(gather_share.address or 0, words.ctypes.data, shares, (words, kept, files, pinned), threads)
 
     def _launch(self, launches: LaunchList, pinned: Pinned) -> None:
         """Lists what decodes the images; those for which there is no memory stay undecoded."""

@@ -14,7 +14,6 @@ A subsequence is what one thread begins to decode (:mod:`penstock.kernels.cuda.j
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -39,6 +38,7 @@ from penstock.kernels.cpu.jpeg.segments import (
     read_segments,
 )
 from penstock.kernels.cpu.options import inner, kernel
+from penstock.kernels.shared_work import in_order
 
 SUBSEQUENCE = 23 * 32
 """The bits that one thread begins to decode: an odd number of words, which lie at different banks of a GPU's shared memory."""
@@ -104,50 +104,58 @@ class JpegScans(NamedTuple):
         return int(self.begins[-1])
 
 
-def _in_order(task: Callable[[int], None], count: int) -> None:
-    for number in range(count):
-        task(number)
-
-
 # Files that are worth another thread.
 _WORTH_SHARING = 16
-_local = threading.local()
+# Words of each image, in the order in which they lie in memory; what has no whole number of words comes last.
+_NUMBERS, _COMPONENTS, _PLACES, _SINGLE = 7, MAX_COMPONENTS * 4, 2, 8
+_WORDS = _NUMBERS + _COMPONENTS + _PLACES + _SINGLE
 
 
-def read_scans(places: np.ndarray, sizes: np.ndarray, parallel: Callable[..., None] = _in_order) -> JpegScans:
+@kernel
+def _columns(memory: np.ndarray, count: int) -> JpegScans:
+    """The columns of images in memory of as many words as :func:`_words_for` says."""
+    ends = count * np.cumsum(np.array([_NUMBERS, _COMPONENTS, _PLACES, 1, 1, 1, 1, 1, 1, 1]))
+    bytes_left = memory[ends[-1] + count + 1 :].view(np.uint8)
+    factors, codes = 2 * MAX_COMPONENTS * FULL * count, CODE_TABLES * CODES * count
+    return JpegScans(
+        bytes_left[factors + codes : factors + codes + count].view(np.bool_),
+        memory[: ends[0]].reshape(count, _NUMBERS),
+        memory[ends[0] : ends[1]].reshape(count, MAX_COMPONENTS, 4),
+        bytes_left[:factors].view(np.int16).reshape(count, MAX_COMPONENTS * FULL),
+        memory[ends[2] : ends[3]],
+        memory[ends[3] : ends[4]],
+        memory[ends[4] : ends[5]],
+        memory[ends[5] : ends[6]],
+        memory[ends[6] : ends[7]],
+        memory[ends[7] : ends[8]],
+        bytes_left[factors : factors + codes].reshape(count, CODE_TABLES, CODES),
+        memory[ends[9] : ends[9] + count + 1],
+        memory[ends[1] : ends[2]].reshape(count, _PLACES),
+        memory[ends[8] : ends[9]],
+    )
+
+
+def _words_for(count: int) -> int:
+    rest = 2 * MAX_COMPONENTS * FULL + CODE_TABLES * CODES + 1
+    return _WORDS * count + 1 + -(-rest * count // 8)
+
+
+def read_scans(places: np.ndarray, sizes: np.ndarray, share: Callable[[int, int, int], object] = in_order) -> JpegScans:
     """Reads what precedes the scans of files, and finds out which ones are taken.
 
     Args:
         places: the files' addresses; int64.
         sizes: in bytes; int64.
-        parallel: runs a function of a number, for each below a number, on several threads.
+        share: has threads call a C function of an address and of a number, for each below a number, and waits for them; given are
+            the address of the function, the other address, and the number.
     """
     count = len(places)
-    scans = JpegScans(
-        taken=np.zeros(count, np.bool_),
-        numbers=np.zeros((count, 7), np.int64),
-        components=np.zeros((count, MAX_COMPONENTS, 4), np.int64),
-        factors=np.zeros((count, MAX_COMPONENTS * FULL), np.int16),
-        blocks=np.zeros(count, np.int64),
-        intervals=np.zeros(count, np.int64),
-        interval_blocks=np.zeros(count, np.int64),
-        unit_blocks=np.zeros(count, np.int64),
-        parts=np.zeros(count, np.int64),
-        choices=np.zeros(count, np.int64),
-        codes=np.zeros((count, CODE_TABLES, CODES), np.uint8),
-        begins=np.zeros(count + 1, np.int64),
-        places=np.zeros((count, 2), np.int64),
-        subsequences=np.zeros(count, np.int64),
-    )
+    places, sizes = np.ascontiguousarray(places), np.ascontiguousarray(sizes)
+    memory = np.zeros(_words_for(count), np.int64)
     shares = max(count // _WORTH_SHARING, 1)
-    bounds = [count * share // shares for share in range(shares + 1)]
-
-    def task(share: int) -> None:
-        if not hasattr(_local, "segments"):
-            _local.segments = memory_for_segments()
-        _read_scans(places, sizes, bounds[share], bounds[share + 1], _local.segments, scans)
-
-    parallel(task, shares)
+    words = np.array([memory.ctypes.data, len(memory), count, places.ctypes.data, sizes.ctypes.data, shares], np.int64)
+    share(read_share.address or 0, words.ctypes.data, shares)
+    scans: JpegScans = _columns(memory, count)
     np.cumsum(scans.begins, out=scans.begins)
     return scans
 
@@ -163,6 +171,9 @@ def _read_scans(
             size = _describe(segments, sizes[index], scans, index)
         scans.taken[index] = size != 0
         scans.begins[index + 1] = size
+
+
+_MEMORY, _MEMORY_WORDS, _COUNT, _FILES, _SIZES, _SHARES = range(6)
 
 
 @inner
@@ -320,4 +331,16 @@ def gather_share(gathering: int, share: int) -> int:
     first, last = word_at(gathering + 8 * (share + 1)), word_at(gathering + 8 * (share + 2))
     for index in range(first, last):
         _gather_image(carray(words_from(word_at(gathering) + 8 * _GATHERING_COLUMNS * index), (_GATHERING_COLUMNS,)))
+    return 0
+
+
+@cfunc(types.int32(types.int64, types.int64), cache=True)
+def read_share(reading: int, share: int) -> int:
+    """Reads a share of the files; returns 0."""
+    count, shares = word_at(reading + 8 * _COUNT), word_at(reading + 8 * _SHARES)
+    memory = carray(words_from(word_at(reading + 8 * _MEMORY)), (word_at(reading + 8 * _MEMORY_WORDS),))
+    places = carray(words_from(word_at(reading + 8 * _FILES)), (count,))
+    sizes = carray(words_from(word_at(reading + 8 * _SIZES)), (count,))
+    first, last = count * share // shares, count * (share + 1) // shares
+    _read_scans(places, sizes, first, last, memory_for_segments(), _columns(memory, count))
     return 0
