@@ -23,8 +23,8 @@ from turns import headline
 
 import penstock
 from penstock.kernels.codecs.image_jobs import Part
-from penstock.kernels.cuda.launch_list import LaunchList
 from penstock.kernels.codecs.nvimgcodec.decoder import BatchDecoder
+from penstock.kernels.cuda.launch_list import LaunchList
 from penstock.pipeline.session import Session
 from penstock.runtime.executor import Executor
 from penstock.schema.fused import FusedOperator

@@ -75,13 +75,16 @@ class LaunchList:
 
         values = np.array(self._words, np.uint64)
         addresses = values.ctypes.data + _WORD * np.arange(len(values))
-        rows = np.zeros((len(self._calls), CALL_WORDS), np.int64)
-        for row, own in enumerate(self._calls):
-            rows[row, : len(own)] = own
-        launches = rows[:, 0] == self._driver.launch
-        rows[launches, 1 + _ARGUMENTS] = addresses.ctypes.data + _WORD * rows[launches, 1 + _ARGUMENTS]
+        first = addresses.ctypes.data
+        words: list[int] = []
+        for own in self._calls:
+            words += own
+            if own[0] == self._driver.launch:
+                words[1 + _ARGUMENTS - CALL_WORDS] = first + _WORD * own[1 + _ARGUMENTS]
+            else:
+                words += [0] * (CALL_WORDS - len(own))
         self.kept += values, addresses
-        return rows
+        return np.array(words, np.int64).reshape(-1, CALL_WORDS)
 
 
 def no_calls() -> np.ndarray:
