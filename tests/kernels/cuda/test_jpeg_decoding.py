@@ -15,15 +15,19 @@ import numpy as np
 import pytest
 import simplejpeg
 from jpeg_writing import blocks_of, grid_of, write_jpeg
+from numba import cfunc
+from numba import types as numbers
 from PIL import Image
 
 from penstock import fn, pipeline_def, types
+from penstock.kernels.background import Job
 from penstock.kernels.codecs import jpeg_gpu
 from penstock.kernels.codecs.image_description import EncodedFiles
 from penstock.kernels.codecs.jpeg_gpu import JpegDecoder
+from penstock.kernels.cpu.foreign import counted_at, word_at
 from penstock.kernels.cuda import jpeg_pixels
 from penstock.kernels.cuda.launch import staging
-from penstock.kernels.shared_work import SharedWork
+from penstock.kernels.shared_work import share
 
 RNG = np.random.default_rng(5)
 
@@ -216,6 +220,14 @@ def test_memory_of_batches_that_nobody_waits_for_is_given_back() -> None:
     assert sum(map(len, held._free.values())) + len(held._busy) <= 3
 
 
+@cfunc(numbers.int32(numbers.int64))
+def spin(place: Any) -> Any:
+    """Runs until somebody writes to the place."""
+    while word_at(place) == 0:
+        counted_at(place + 8)
+    return 0
+
+
 @pytest.fixture
 def shared(monkeypatch: pytest.MonkeyPatch) -> JpegDecoder:
     """A decoder whose threads gather and launch even small batches."""
@@ -253,20 +265,18 @@ def test_memory_is_kept_until_all_is_launched(shared: JpegDecoder, monkeypatch: 
         taken.append(weakref.ref(array))
         return array
 
+    # Threads that are busy do not launch anything yet.
+    place = np.zeros(2, np.int64)
+    shared.crew.submit(Job(spin.address, place.ctypes.data, place, len(shared.crew)))
+    monkeypatch.setattr(jpeg_gpu, "share", lambda *given: share(*given[:3], None))
     monkeypatch.setattr(cupy, "empty", noted)
-    counts: list[int] = []
-    follow = SharedWork.follow
-
-    def counted(self: SharedWork, *given: Any) -> None:
-        follow(self, *given)
-        counts.append(sum(one() is not None for one in taken))
-
-    monkeypatch.setattr(SharedWork, "follow", counted)
     batch = Decoded(FILES, shared)
-    batch.batch.work.wait()
+    assert not batch.batch.is_done
     # The data, the descriptors, and what is in between; the targets are the test's own.
-    assert counts == [3]
-    assert not any(one() for one in taken)
+    assert [one() is not None for one in taken] == [True] * 3
+    place[0] = 1
+    batch.batch.work.wait()
+    assert not any(one() is not None for one in taken)
     assert all(image is not None for image in batch.images())
 
 
