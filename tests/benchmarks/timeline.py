@@ -23,8 +23,8 @@ from turns import headline
 
 import penstock
 from penstock.kernels.codecs.image_jobs import Part
-from penstock.kernels.codecs.jpeg_gpu import JpegBatch
 from penstock.kernels.codecs.nvimgcodec.decoder import BatchDecoder
+from penstock.kernels.cuda.launch_list import LaunchList
 from penstock.pipeline.session import Session
 from penstock.runtime.executor import Executor
 from penstock.schema.fused import FusedOperator
@@ -67,7 +67,7 @@ class Recorder:
         self._wrap(Executor, "complete", self._on_host(COMPLETES))
         self._wrap(Session, "take", self._on_host(RUNS))
         self._wrap(BatchDecoder, "decode_block", self._decode)
-        self._wrap(JpegBatch, "launch", self._launch)
+        self._wrap(LaunchList, "launch_all", self._launch)
         self._wrap(Part, "join", self._join)
         self._wrap(FusedOperator, "run", self._resize)
         cupy.cuda.runtime.deviceSynchronize()
@@ -94,15 +94,19 @@ class Recorder:
         self._decoding.append(span)
         return call()
 
-    def _launch(self, call: Callable[[], Any], batch: Any) -> Any:
-        if not batch.is_launched:
-            self._decoding.append(Span(DECODES, batch.stream.record(cupy.cuda.Event())))
+    def _launch(self, call: Callable[[], Any], launches: LaunchList, *_given: Any) -> Any:
+        span = Span(DECODES, cupy.cuda.Event())
+        self._decoding.append(span)
+        # In the list, as it is worked off later.
+        launches.record(span.start)
         return call()
 
     def _join(self, call: Callable[[], Any], part: Any) -> Any:
         found = call()
         span = self._decoding.pop(0)
-        span.stop = part.streams.decoding.record(cupy.cuda.Event())
+        # What our own kernels decode is done; nvImageCodec may have told its stream more.
+        stream = part.streams.decoding if part.streams else cupy.cuda.get_current_stream()
+        span.stop = stream.record(cupy.cuda.Event())
         self.spans.append(span)
         return found
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,6 +14,11 @@ import tested_gpu
 from PIL import Image
 
 from penstock import fn, pipeline_def, types
+from penstock.kernels.codecs import jpeg_gpu
+from penstock.kernels.codecs.image_description import EncodedFiles
+from penstock.kernels.cuda.driver import driver_error
+from penstock.kernels.cuda.launch_list import LaunchList
+from penstock.kernels.shared_work import SharedWork
 
 
 def _saved(kind: str, height: int = 120, width: int = 160, **options: object) -> np.ndarray:
@@ -179,6 +185,44 @@ def test_batches_on_their_way_do_not_meet(how: dict[str, Any]) -> None:
     for step, batch in enumerate(kept):
         for k, image in enumerate(batch.as_cpu()):
             np.testing.assert_array_equal(np.array(image), images[(step + k) % len(encoded)])
+
+
+def test_a_batch_is_decoded_while_python_computes(monkeypatch: pytest.MonkeyPatch) -> None:
+    cupy = pytest.importorskip("cupy")
+    monkeypatch.setattr(jpeg_gpu, "_WORTH_SHARING", 10_000)
+    encoded = [_saved("JPEG", 300 + 9 * k, 500 - 7 * k, quality=95, subsampling=k % 3) for k in range(40)]
+    sizes = np.array([(300 + 9 * k, 500 - 7 * k) for k in range(40)])
+    expected = _run(lambda x, device: fn.decoders.image(x, device=device), encoded, "cpu")
+    with cupy.cuda.Device(tested_gpu.device()):
+        files, stream = EncodedFiles(encoded), cupy.cuda.Stream(non_blocking=True)
+        decoder = jpeg_gpu.JpegDecoder(3, False, True, 4)
+        for _ in range(100):
+            scans = decoder.read(files, sizes)
+            assert scans.taken.all()
+            targets = [cupy.zeros((height, width, 3), np.uint8) for height, width in sizes.tolist()]
+            cupy.cuda.get_current_stream().synchronize()
+            places = np.array([target.data.ptr for target in targets], np.uint64)
+            batch = decoder.begin(scans, files, np.concatenate([0 * sizes, sizes], 1), places, stream, targets)
+            deadline = time.monotonic() + 60
+            while not batch.is_done and time.monotonic() < deadline:
+                pass
+            # Nobody has waited for it.
+            assert batch.is_done
+            assert all(batch.wait())
+            for target, image in zip(targets, expected, strict=True):
+                np.testing.assert_array_equal(target.get(), image)
+
+
+def test_a_launch_that_the_driver_refuses_is_told() -> None:
+    cupy = pytest.importorskip("cupy")
+    with cupy.cuda.Device(tested_gpu.device()):
+        launches = LaunchList(cupy.cuda.Stream(non_blocking=True))
+        launches.copy_to_device(8, 16, 1 << 20)
+        work = SharedWork(0, 0, 0, None)
+        work.follow(launches.calls(), launches.kept)
+        with pytest.raises(cupy.cuda.driver.CUDADriverError, match="INVALID_VALUE"):
+            raise driver_error(work.wait())
+        cupy.cuda.get_current_stream().synchronize()
 
 
 def _bad() -> list[np.ndarray]:

@@ -17,6 +17,10 @@ from PIL import Image
 from penstock import fn, pipeline_def
 from penstock.errors import DeviceLostError
 
+from penstock.kernels.codecs import jpeg_gpu
+
+# Threads launch even small batches.
+jpeg_gpu._WORTH_SHARING = 1000
 device, what = int(sys.argv[1]), sys.argv[2]
 
 def encoded(number):
@@ -31,7 +35,7 @@ def numbers(step):
 
 @pipeline_def(batch_size=12, num_threads=2, device_id=device, prefetch_queue_depth=2)
 def pipeline():
-    images = fn.decoders.image(fn.external_source(numbers), device="mixed")
+    images = fn.decoders.image(fn.external_source(numbers), device="mixed", jpeg_fancy_upsampling=len(sys.argv) > 3)
     return fn.crop_mirror_normalize(fn.resize(images, size=(40, 50)), mirror=fn.random.coin_flip())
 
 def lose():
@@ -59,9 +63,9 @@ print("done", flush=True)
 """
 
 
-def outcome(what: str) -> subprocess.CompletedProcess[str]:
+def outcome(what: str, *more: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-c", PROGRAM, str(tested_gpu.device()), what],
+        [sys.executable, "-c", PROGRAM, str(tested_gpu.device()), what, *more],
         capture_output=True,
         text=True,
         timeout=120,
@@ -69,9 +73,10 @@ def outcome(what: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.parametrize("more", [[], ["smooth"]], ids=["by the engine", "by our kernels"])
 @pytest.mark.parametrize("what", ["between", "source"])
-def test_a_lost_device_is_told_and_nothing_hangs(what: str) -> None:
-    lost = outcome(what)
+def test_a_lost_device_is_told_and_nothing_hangs(what: str, more: list[str]) -> None:
+    lost = outcome(what, *more)
     assert "done" in lost.stdout, lost.stderr
     # In a new process, the same device works.
     assert outcome("nothing").stdout.split() == ["done"]

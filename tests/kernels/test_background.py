@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numba import cfunc, types
 
-from penstock.kernels.background import BackgroundThread, Job, Semaphore
+from penstock.kernels.background import BackgroundThreads, Job, Semaphore
 from penstock.kernels.cpu.foreign import set_int, set_word, word_at
 
 
@@ -33,12 +33,12 @@ def spin(place: Any) -> Any:
 
 @pytest.fixture
 def thread() -> Any:
-    thread = BackgroundThread("penstock-test")
+    thread = BackgroundThreads("penstock-test")
     yield thread
     thread.close()
 
 
-def test_jobs_run_in_order_however_many(thread: BackgroundThread) -> None:
+def test_jobs_run_in_order_however_many(thread: BackgroundThreads) -> None:
     counter = np.zeros(1, np.int64)
     places = np.zeros((300, 2), np.int64)
     places[:, 0] = counter.ctypes.data
@@ -51,7 +51,7 @@ def test_jobs_run_in_order_however_many(thread: BackgroundThread) -> None:
     assert places[:, 1].tolist() == list(range(1, 301))
 
 
-def test_a_job_runs_while_python_computes_and_waiting_gives_the_gil_up(thread: BackgroundThread) -> None:
+def test_a_job_runs_while_python_computes_and_waiting_gives_the_gil_up(thread: BackgroundThreads) -> None:
     place = np.zeros(2, np.int64)
     job = Job(spin.address, place.ctypes.data, place)
     thread.submit(job)
@@ -69,7 +69,7 @@ def test_a_job_runs_while_python_computes_and_waiting_gives_the_gil_up(thread: B
     assert job.is_done
 
 
-def test_what_a_job_needs_lives_as_long_as_the_job(thread: BackgroundThread) -> None:
+def test_what_a_job_needs_lives_as_long_as_the_job(thread: BackgroundThreads) -> None:
     blocker, place = np.zeros(2, np.int64), np.zeros(2, np.int64)
     thread.submit(Job(spin.address, blocker.ctypes.data, blocker))
     counter = np.zeros(1, np.int64)
@@ -94,7 +94,7 @@ def test_semaphores_count() -> None:
 def test_closing_waits_for_the_jobs_and_can_be_done_twice() -> None:
     counter, place = np.zeros(1, np.int64), np.zeros(2, np.int64)
     place[0] = counter.ctypes.data
-    thread = BackgroundThread("penstock-test")
+    thread = BackgroundThreads("penstock-test")
     for _ in range(20):
         thread.submit(Job(note.address, place.ctypes.data))
     thread.close()

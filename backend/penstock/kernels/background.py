@@ -1,6 +1,6 @@
-"""Work that continues without Python: a thread that runs compiled functions in order and never takes the GIL.
+"""Work that continues without Python: threads that run compiled functions and never take the GIL.
 
-Codecs and devices use it so that the next batch is decoded while Python is busy, however long that takes.
+Codecs and devices use them so that the next batch is decoded while Python is busy, however long that takes.
 """
 
 from __future__ import annotations
@@ -12,12 +12,10 @@ import functools
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable
 
 import numpy as np
 
-# A job consists of a function's address, its argument, and the semaphore to post when it is done.
-_MAX_JOBS, _WORDS = 64, 3
+_MAX_JOBS = 64
 # At least the size of the C library's type on any platform.
 _SEMAPHORE_BYTES = 64
 
@@ -28,7 +26,8 @@ def _library() -> ctypes.CDLL:
 
 
 @functools.cache
-def _address_of(name: str) -> int:
+def address_of(name: str) -> int:
+    """The address of a function of the C library."""
     return ctypes.cast(getattr(_library(), name), ctypes.c_void_p).value or 0
 
 
@@ -63,63 +62,71 @@ class Semaphore:
 
 
 class Job:
-    """A call of a compiled function on a :class:`BackgroundThread`.
+    """Calls of a compiled function on :class:`BackgroundThreads`.
 
     Args:
         function: address of a C function that takes an address.
         argument: that address.
         keep: object to keep alive until the function is done.
+        times: how many threads are to call it.
     """
 
-    def __init__(self, function: int, argument: int, keep: object = None) -> None:
-        self.function, self.argument = function, argument
+    def __init__(self, function: int, argument: int, keep: object = None, times: int = 1) -> None:
+        self.function, self.argument, self.times = function, argument, times
         self._keep = keep
         self._done = Semaphore()
-        self._is_done = False
+        self._left = times
 
     @property
     def done_address(self) -> int:
-        """Address of the semaphore that is posted when the job is done."""
+        """Address of the semaphore that is posted after each call."""
         return self._done.address
 
     @property
     def is_done(self) -> bool:
         """Whether it is done."""
-        if not self._is_done and self._done.try_wait():
-            self._end()
-        return self._is_done
+        while self._left and self._done.try_wait():
+            self._end_one()
+        return not self._left
 
     def wait(self) -> None:
         """Waits until the job is done, without holding the GIL."""
-        if not self._is_done:
+        while self._left:
             self._done.wait()
-            self._end()
+            self._end_one()
 
-    def _end(self) -> None:
-        self._is_done = True
-        # A finished job need not keep its data alive.
-        self._keep = None
+    def _end_one(self) -> None:
+        self._left -= 1
+        if not self._left:
+            # A finished job need not keep its data alive.
+            self._keep = None
 
 
-class BackgroundThread:
-    """A thread that runs jobs in order without ever taking the GIL.
+class BackgroundThreads:
+    """Threads that run jobs without ever taking the GIL; a single one runs them in order.
 
     Args:
-        name: of the thread.
-        prepare: called on the thread before the first job.
+        name: of the threads.
+        count: how many.
     """
 
-    def __init__(self, name: str, prepare: Callable[[], None] | None = None) -> None:
-        self._jobs = np.zeros((_MAX_JOBS, _WORDS), np.int64)
+    def __init__(self, name: str, count: int = 1) -> None:
+        from penstock.kernels.cpu.service import JOB_WORDS
+
+        self._jobs = np.zeros((_MAX_JOBS, JOB_WORDS), np.int64)
         self._turn = 0
         self._adding = threading.Lock()
-        self._waiting, self._room = Semaphore(), Semaphore(_MAX_JOBS)
+        self._waiting, self._room, turning = Semaphore(), Semaphore(_MAX_JOBS), Semaphore(1)
         # Running jobs are kept alive here, as their owners may drop them early.
         self._running: deque[Job] = deque()
-        ring = self._jobs, self._waiting, self._room
-        self._thread = threading.Thread(target=_serve, args=(*ring, prepare), name=name, daemon=True)
-        self._thread.start()
+        ring = self._jobs, np.zeros(1, np.int64), self._waiting, self._room, turning
+        self._threads = [threading.Thread(target=_serve, args=ring, name=name, daemon=True) for _ in range(count)]
+        for thread in self._threads:
+            thread.start()
         _threads.add(self)
+
+    def __len__(self) -> int:
+        return len(self._threads)
 
     def submit(self, job: Job) -> None:
         """Queues a job; blocks while the queue is full."""
@@ -127,32 +134,33 @@ class BackgroundThread:
             while self._running and self._running[0].is_done:
                 self._running.popleft()
             self._running.append(job)
-            self._add(job.function, job.argument, job.done_address)
+            self._add(job.function, job.argument, job.done_address, job.times)
 
-    def _add(self, function: int, argument: int, done: int) -> None:
+    def _add(self, function: int, argument: int, done: int, times: int) -> None:
         self._room.wait()
-        self._jobs[self._turn] = function, argument, done
+        self._jobs[self._turn] = function, argument, done, times
         self._turn = (self._turn + 1) % _MAX_JOBS
-        self._waiting.post()
+        for _ in range(times):
+            self._waiting.post()
 
     def close(self) -> None:
-        """Finishes the queued jobs, and ends the thread."""
+        """Finishes the queued jobs, and ends the threads."""
         with self._adding:
-            if self._thread.is_alive():
-                self._add(0, 0, 0)
-                self._thread.join()
+            if any(thread.is_alive() for thread in self._threads):
+                self._add(0, 0, 0, len(self._threads))
+                for thread in self._threads:
+                    thread.join()
             self._running.clear()
 
 
-def _serve(jobs: np.ndarray, waiting: Semaphore, room: Semaphore, prepare: Callable[[], None] | None) -> None:
+def _serve(jobs: np.ndarray, turn: np.ndarray, waiting: Semaphore, room: Semaphore, turning: Semaphore) -> None:
     from penstock.kernels.cpu.service import serve
 
-    if prepare is not None:
-        prepare()
-    serve(jobs, waiting.address, room.address, _address_of("sem_wait"), _address_of("sem_post"))
+    semaphores = waiting.address, room.address, turning.address
+    serve(jobs, turn, *semaphores, address_of("sem_wait"), address_of("sem_post"))
 
 
-_threads: weakref.WeakSet[BackgroundThread] = weakref.WeakSet()
+_threads: weakref.WeakSet[BackgroundThreads] = weakref.WeakSet()
 
 
 @atexit.register

@@ -13,6 +13,10 @@ class Event(Protocol):
     """CuPy's event."""
 
     @property
+    def ptr(self) -> int:
+        """CUDA's handle."""
+
+    @property
     def done(self) -> bool:
         """Whether all work before it is done."""
 

@@ -15,10 +15,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import traceback
 import types
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -93,20 +94,31 @@ def empty(shape: Any, dtype: Any = np.float64) -> DeviceArray:
 
 
 class _Kernel:
-    """A compiled kernel, called as CuPy's."""
+    """A compiled kernel, called as CuPy's, or launched by the number `ptr`."""
+
+    known: ClassVar[dict[int, _Kernel]] = {}
 
     def __init__(self, run: Any) -> None:
         self._run = run
         self.max_dynamic_shared_size_bytes = 48 * 1024
+        self.ptr = len(self.known) + 1
+        self.known[self.ptr] = self
+
+    @property
+    def kernel(self) -> _Kernel:
+        return self
 
     def __call__(
         self, grid: Sequence[int], block: Sequence[int], arguments: Sequence[Any], shared_mem: int = 0
     ) -> None:
-        if shared_mem > self.max_dynamic_shared_size_bytes:
-            raise ValueError(f"{shared_mem} bytes of shared memory were not asked for")
         values = [np.array(a.ctypes.data if isinstance(a, np.ndarray) and a.ndim else a) for a in arguments]
         pointers = (ctypes.c_void_p * len(values))(*(value.ctypes.data for value in values))
-        self._run(grid[0], block[0], pointers)
+        self.launch(grid[0], block[0], pointers, shared_mem)
+
+    def launch(self, grid: int, block: int, pointers: Any, shared_mem: int) -> None:
+        if shared_mem > self.max_dynamic_shared_size_bytes:
+            raise ValueError(f"{shared_mem} bytes of shared memory were not asked for")
+        self._run(grid, block, pointers)
 
 
 class RawModule:
@@ -145,8 +157,61 @@ class RawModule:
         return _Kernel(run)
 
 
+def _driver_function(function: Callable[..., None]) -> Any:
+    """A function of the driver, as C calls it: with eleven words, of which it has the first ones."""
+    count = function.__code__.co_argcount
+
+    def call(*words: int) -> int:
+        try:
+            function(*words[:count])
+        except Exception:
+            traceback.print_exc()
+            return _INVALID
+        return 0
+
+    return ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_uint64] * 11)(call)
+
+
+_INVALID = 1
+
+
+def _launch(
+    kernel: int, grid: int, _y: int, _z: int, block: int, _v: int, _w: int, shared: int, _stream: int, arguments: int
+) -> None:
+    _Kernel.known[kernel].launch(grid, block, ctypes.c_void_p(arguments), shared)
+
+
+def _copy(target: int, source: int, size: int, _stream: int) -> None:
+    ctypes.memmove(target, source, size)
+
+
+def _nothing() -> None:
+    pass
+
+
+# The driver's functions that compiled code calls, which does not know that they are not the driver's. They need the
+# interpreter's lock, as kernels do.
+_DRIVER = types.SimpleNamespace(
+    cuCtxSetCurrent=_driver_function(_nothing),
+    cuDeviceGet=lambda _device, _number: 0,
+    cuDevicePrimaryCtxRetain=lambda _context, _device: 0,
+    cuEventRecord=_driver_function(_nothing),
+    cuLaunchKernel=_driver_function(_launch),
+    cuMemcpyDtoHAsync_v2=_driver_function(_copy),
+    cuMemcpyHtoDAsync_v2=_driver_function(_copy),
+)
+
+
+class CUDADriverError(RuntimeError):
+    """What CuPy raises for an error of the driver."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(f"the driver's error {status}")
+        self.status = status
+
+
 class _Stream:
-    ptr = 0
+    ptr = device_id = 0
     null: _Stream
 
     def __init__(self, non_blocking: bool = False) -> None:
@@ -173,6 +238,7 @@ _Stream.null = _Stream()
 
 class _Event:
     done = True
+    ptr = 0
 
     def __init__(self, block: bool = False, disable_timing: bool = False) -> None:
         pass
@@ -202,6 +268,7 @@ def _module() -> Any:
         Stream=_Stream,
         UnownedMemory=_UnownedMemory,
         alloc_pinned_memory=lambda size: bytearray(size),
+        driver=types.SimpleNamespace(CUDADriverError=CUDADriverError),
         get_current_stream=lambda: stream,
         runtime=runtime,
     )
@@ -222,7 +289,7 @@ def _module() -> Any:
 @contextlib.contextmanager
 def emulated_gpu(folder: Path) -> Iterator[None]:
     """While it lasts, Penstock finds CuPy and a GPU; compiled kernels are kept in ``folder``."""
-    from penstock.kernels.cuda import launch, sources
+    from penstock.kernels.cuda import driver, launch, sources
     from penstock.runtime import prefetching
     from penstock.tensors import cuda
 
@@ -230,10 +297,12 @@ def emulated_gpu(folder: Path) -> Iterator[None]:
         cuda._device_count.cache_clear()
         sources._kernel_on.cache_clear()
         launch._staging_for.cache_clear()
+        for known in (driver._library, driver.driver, driver.context_of):
+            known.cache_clear()
 
     RawModule.folder = folder
-    before = sys.modules.get("cupy")
-    sys.modules["cupy"] = _module()
+    before, load_library = sys.modules.get("cupy"), driver.load_library
+    sys.modules["cupy"], driver.load_library = _module(), lambda: _DRIVER
     forget()
     try:
         yield
@@ -244,4 +313,5 @@ def emulated_gpu(folder: Path) -> Iterator[None]:
             del sys.modules["cupy"]
         else:
             sys.modules["cupy"] = before
+        driver.load_library = load_library
         forget()

@@ -23,7 +23,6 @@ from penstock.kernels.codecs.limits import Limits
 from penstock.kernels.codecs.nvimgcodec import on_gpu
 from penstock.kernels.codecs.nvimgcodec.decoder import BatchDecoder
 from penstock.kernels.codecs.nvimgcodec.library import Backend, Share
-from penstock.runtime.workers import WorkerPool
 
 Define = Callable[[Any, str], Any]
 
@@ -73,7 +72,6 @@ def run(define: Define, encoded: Sequence[np.ndarray], device: str) -> list[np.n
     return [np.array(sample) for sample in pipeline().run()[0].as_cpu()]
 
 
-start = WorkerPool(1).start
 SMOOTH: dict[str, Any] = {"jpeg_fancy_upsampling": True}
 BY_ENGINE = {"hw_decoder_load": 0.65}
 
@@ -121,17 +119,17 @@ def test_who_decodes_an_image_depends_on_the_image_and_the_pipeline_alone(monkey
     jobs = image_jobs.Jobs(EncodedFiles(files), read_headers(files), None, shapes)
     plain, everything = [[2, 4], [0, 1, 3]], [[0, 1, 2, 3, 4]]
     for how, parts in (({}, plain), ({"given": True}, everything), (SMOOTH, [[0, 2, 4], [1, 3]])):
-        begun = decoder(**how).begin(jobs, start)
+        begun = decoder(**how).begin(jobs)
         assert [list(part.taken) for part in begun.parts] == parts
         assert [list(map(bool, part.join())) for part in begun.parts] == [[True] * len(part) for part in parts]
-    begun = decoder(max_batch_size=23).begin(jobs, start)
+    begun = decoder(max_batch_size=23).begin(jobs)
     assert [list(part.taken) for part in begun.parts] == everything
     assert [list(map(bool, part.join())) for part in begun.parts] == [[True] * 5]
     own = decoder(jpeg_fancy_upsampling=True)
     for chosen, is_begun in (((2, 4), True), ((0, 2), False), ((0,), True), ((3,), False)):
-        assert (decoder().begin_jpegs(EncodedFiles([files[k] for k in chosen]), start) is not None) == is_begun
+        assert (decoder().begin_jpegs(EncodedFiles([files[k] for k in chosen])) is not None) == is_begun
     for chosen, is_begun in (((2, 4), True), ((0, 2), True), ((1,), False)):
-        assert (own.begin_jpegs(EncodedFiles([files[k] for k in chosen]), start) is not None) == is_begun
+        assert (own.begin_jpegs(EncodedFiles([files[k] for k in chosen])) is not None) == is_begun
 
 
 @pytest.mark.parametrize("served", [False, True])
@@ -186,16 +184,16 @@ def decoder(given: bool = False, max_batch_size: int = 24, **arguments: Any) -> 
 @pytest.mark.parametrize("given", [False, True])
 def test_ordinary_jpegs_are_begun_without_a_look_at_each(other: np.ndarray, given: bool) -> None:
     few = Decoding(limits=Limits(pixels=100 * 100))
-    begun = decoder(given).begin_jpegs(EncodedFiles([saved(), saved(height=41, subsampling=0)]), start, few)
+    begun = decoder(given).begin_jpegs(EncodedFiles([saved(), saved(height=41, subsampling=0)]), few)
     assert begun is not None
     assert [list(part.join()) for part in begun.parts] == [[1, 1]]
     assert begun.jobs.shapes == [(40, 56, 3), (41, 56, 3)]
-    assert decoder(given).begin_jpegs(EncodedFiles([saved(), other]), start, few) is None
+    assert decoder(given).begin_jpegs(EncodedFiles([saved(), other]), few) is None
 
 
 @pytest.mark.parametrize("arguments", [{"dtype": types.FLOAT}, {"output_type": types.YCbCr}])
 def test_images_to_be_converted_are_looked_at(arguments: dict[str, Any]) -> None:
-    assert decoder(**arguments).begin_jpegs(EncodedFiles([saved()]), start) is None
+    assert decoder(**arguments).begin_jpegs(EncodedFiles([saved()])) is None
 
 
 def test_a_thousand_broken_batches_leave_nothing_behind() -> None:

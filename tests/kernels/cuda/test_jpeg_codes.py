@@ -13,7 +13,7 @@ from jpeg_coefficients import read_coefficients
 from jpeg_reading import Damaged, read_jpeg
 from PIL import Image, ImageFile
 
-from penstock.kernels.cpu.jpeg.batches import OWN, JpegScans, gather, read_scans
+from penstock.kernels.cpu.jpeg.batches import OWN, JpegScans, gather_share, gathering, read_scans
 from penstock.kernels.cuda import jpeg_codes, sources
 from penstock.kernels.cuda.jpeg_codes import DAMAGED, LATE, NOT_TAKEN, UNSAFE, read_codes
 from penstock.kernels.cuda.launch import scratch
@@ -51,22 +51,40 @@ def encoded(pixels: np.ndarray, **settings: Any) -> np.ndarray:
     return np.frombuffer(held.getvalue(), np.uint8)
 
 
-def prepared(files: Sequence[np.ndarray]) -> tuple[JpegScans, np.ndarray]:
+def gathered(
+    scans: JpegScans, places: np.ndarray, sizes: np.ndarray, order: Sequence[int]
+) -> tuple[np.ndarray, np.ndarray]:
+    """The pinned memory of files, some of which are gathered after others; and their numbers of restart intervals."""
+    pinned, states = np.full(scans.size + 64, 0xAB, np.uint8), np.full(len(places), NOT_TAKEN, np.int32)
+    pinned = pinned[-pinned.ctypes.data % 64 :][: scans.size]
+    rows = np.flatnonzero(scans.taken)
+    expected = states[rows]
+    words, kept = gathering(
+        scans.take(rows), places[rows], sizes[rows], pinned.ctypes.data, expected.ctypes.data, range(len(rows) + 1)
+    )
+    for index in order:
+        if index < len(rows):
+            gather_share.ctypes(words.ctypes.data, index)
+    assert kept
+    states[rows] = expected
+    return pinned, states
+
+
+def prepared(files: Sequence[np.ndarray]) -> tuple[JpegScans, np.ndarray, np.ndarray]:
     places = np.array([file.ctypes.data for file in files], np.int64)
     sizes = np.array([file.size for file in files], np.int64)
     scans = read_scans(places, sizes)
-    pinned = np.full(scans.size, 0xAB, np.uint8)
-    gather(scans, places, sizes, pinned, 0, len(files))
-    return scans, pinned
+    pinned, states = gathered(scans, places, sizes, range(len(files)))
+    return scans, pinned, states
 
 
 def read(files: Sequence[np.ndarray]) -> tuple[np.ndarray, list[np.ndarray]]:
     """What the GPU finds wrong with files, and their coefficients."""
-    scans, pinned = prepared(files)
+    scans, pinned, expected = prepared(files)
     (data,) = scratch([(pinned.size,)], np.uint8)
     data.array()[:] = pinned
     targets = scratch([(blocks, 64) for blocks in scans.blocks.tolist()], np.int16)
-    status = read_codes(scans, data, np.array([target.address for target in targets], np.uint64))
+    status = read_codes(scans, data, np.array([target.address for target in targets], np.uint64), expected)
     return status.array().get(), [target.array().get() for target in targets]
 
 
@@ -212,13 +230,11 @@ def test_stuffing_anywhere() -> None:
 def test_images_are_gathered_one_by_one() -> None:
     files = [encoded(picture(50 + k, 60), restart_marker_blocks=k) for k in range(4)]
     places, sizes = (np.array(column, np.int64) for column in zip(*((f.ctypes.data, f.size) for f in files)))
-    whole, pinned = prepared(files)
-    scans = read_scans(places, sizes)
-    again = np.full(scans.size, 0xAB, np.uint8)
-    for index in (2, 0, 3, 1):
-        gather(scans, places, sizes, again, index, index + 1)
+    scans, pinned, expected = prepared(files)
+    again, counts = gathered(scans, places, sizes, (2, 0, 3, 1))
     np.testing.assert_array_equal(pinned, again)
-    np.testing.assert_array_equal(whole.subsequences, scans.subsequences)
+    np.testing.assert_array_equal(expected, counts)
+    np.testing.assert_array_equal(counts, scans.intervals)
 
 
 def test_shared_memory_is_no_more_than_small_gpus_have() -> None:

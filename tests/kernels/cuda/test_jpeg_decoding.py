@@ -5,7 +5,9 @@ from __future__ import annotations
 import gc
 import io
 import sys
-from collections.abc import Callable, Sequence
+import time
+import weakref
+from collections.abc import Sequence
 from typing import Any
 
 import cupy_like as xp
@@ -13,18 +15,21 @@ import numpy as np
 import pytest
 import simplejpeg
 from jpeg_writing import blocks_of, grid_of, write_jpeg
+from numba import cfunc
+from numba import types as numbers
 from PIL import Image
 
 from penstock import fn, pipeline_def, types
+from penstock.kernels.background import Job
 from penstock.kernels.codecs import jpeg_gpu
 from penstock.kernels.codecs.image_description import EncodedFiles
 from penstock.kernels.codecs.jpeg_gpu import JpegDecoder
+from penstock.kernels.cpu.foreign import counted_at, word_at
 from penstock.kernels.cuda import jpeg_pixels
 from penstock.kernels.cuda.launch import staging
-from penstock.runtime.workers import WorkerPool
+from penstock.kernels.shared_work import share
 
 RNG = np.random.default_rng(5)
-ALONE = WorkerPool(1).start
 
 
 def noise(height: int, width: int) -> np.ndarray:
@@ -62,17 +67,17 @@ class Decoded:
         files: Sequence[np.ndarray],
         own: JpegDecoder,
         windows: Any = None,
-        start: Callable[..., Any] = ALONE,
+        stream: Any = None,
     ) -> None:
         given = EncodedFiles(files)
         sizes = np.array([size_of(file) for file in files])
-        scans = own.read(given, sizes, start)
+        scans = own.read(given, sizes)
         self.taken = scans.taken.tolist()
         windows = np.concatenate([0 * sizes, sizes], 1) if windows is None else np.array(windows)
         self.targets = [xp.empty((height, width, own.channels)) for _, _, height, width in windows.tolist()]
         places = np.array([target.data.ptr for target in self.targets], np.uint64)
-        rows, stream = scans.taken.copy(), sys.modules["cupy"].cuda.Stream()
-        self.batch = own.begin(scans, given, windows[rows], places[rows], stream, start)
+        rows, stream = scans.taken.copy(), stream or sys.modules["cupy"].cuda.Stream()
+        self.batch = own.begin(scans, given, windows[rows], places[rows], stream, self.targets)
 
     def images(self) -> list[np.ndarray | None]:
         """Those that are decoded."""
@@ -142,8 +147,8 @@ def test_other_kinds_are_not_taken() -> None:
 
 def test_a_file_whose_header_says_something_else_is_not_taken() -> None:
     own = decoder()
-    assert own.read(EncodedFiles(FILES[:1]), np.array([(40, 60)]), ALONE).taken.all()
-    assert not own.read(EncodedFiles(FILES[:1]), np.array([(60, 40)]), ALONE).taken.any()
+    assert own.read(EncodedFiles(FILES[:1]), np.array([(40, 60)])).taken.all()
+    assert not own.read(EncodedFiles(FILES[:1]), np.array([(60, 40)])).taken.any()
 
 
 def test_damaged_images_are_left_alone() -> None:
@@ -172,12 +177,10 @@ def test_what_decoders_differ_about_is_left() -> None:
 def test_parts_and_threads(at_once: int, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jpeg_gpu, "_AT_ONCE", at_once)
     monkeypatch.setattr(jpeg_gpu, "_WORTH_SHARING", 1000)
-    pool = WorkerPool(threads)
-    batches = [Decoded(FILES[k:] + FILES[:k], decoder(threads=threads), start=pool.start) for k in range(4)]
+    batches = [Decoded(FILES[k:] + FILES[:k], decoder(threads=threads)) for k in range(4)]
     for k, batch in enumerate(batches):
         for ours, file in zip(batch.images(), FILES[k:] + FILES[:k], strict=True):
             np.testing.assert_array_equal(ours, by_pillow(file))
-    pool.close()
 
 
 def test_one_image_after_the_other_where_there_is_no_memory_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -217,35 +220,115 @@ def test_memory_of_batches_that_nobody_waits_for_is_given_back() -> None:
     assert sum(map(len, held._free.values())) + len(held._busy) <= 3
 
 
-def test_kernels_are_launched_when_the_next_batch_is_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+@cfunc(numbers.int32(numbers.int64))
+def spin(place: Any) -> Any:
+    """Runs until somebody writes to the place."""
+    while word_at(place) == 0:
+        counted_at(place + 8)
+    return 0
+
+
+@pytest.fixture
+def shared(monkeypatch: pytest.MonkeyPatch) -> JpegDecoder:
+    """A decoder whose threads gather and launch even small batches."""
     monkeypatch.setattr(jpeg_gpu, "_WORTH_SHARING", 1000)
-    pool, own = WorkerPool(2), decoder(threads=2)
-    first = Decoded(FILES, own, start=pool.start)
-    assert not first.batch.is_done
-    second = Decoded(FILES[:3], own, start=pool.start)
-    assert first.batch.is_done
+    return decoder(threads=3)
+
+
+def test_a_batch_is_decoded_while_python_computes(shared: JpegDecoder) -> None:
+    batch = Decoded(FILES, shared)
+    deadline = time.monotonic() + 60
+    while not batch.batch.is_done and time.monotonic() < deadline:
+        pass
+    assert batch.batch.is_done
+    for ours, file in zip(batch.images(), FILES, strict=True):
+        np.testing.assert_array_equal(ours, by_pillow(file))
+
+
+def test_a_batch_is_launched_before_the_next_is_begun(shared: JpegDecoder) -> None:
+    stream = sys.modules["cupy"].cuda.Stream()
+    first = Decoded(FILES, shared, stream=stream)
+    second = Decoded(FILES[:3], shared, stream=stream)
+    assert first.batch.work.is_done
     for batch in (second, first):
         for ours, file in zip(batch.images(), FILES, strict=False):
             np.testing.assert_array_equal(ours, by_pillow(file))
-    pool.close()
 
 
-def test_an_error_of_a_launch_is_that_of_its_own_batch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jpeg_gpu, "_WORTH_SHARING", 1000)
-    pool, own = WorkerPool(2), decoder(threads=2)
-    broken = Decoded(FILES, own, start=pool.start)
+def test_memory_is_kept_until_all_is_launched(shared: JpegDecoder, monkeypatch: pytest.MonkeyPatch) -> None:
+    cupy = sys.modules["cupy"]
+    taken: list[weakref.ref[object]] = []
+    empty = cupy.empty
 
+    def noted(shape: Any, dtype: Any = np.float64) -> Any:
+        array = empty(shape, dtype)
+        taken.append(weakref.ref(array))
+        return array
+
+    # Threads that are busy do not launch anything yet.
+    place = np.zeros(2, np.int64)
+    shared.crew.submit(Job(spin.address, place.ctypes.data, place, len(shared.crew)))
+    monkeypatch.setattr(jpeg_gpu, "share", lambda *given: share(*given[:3], None))
+    monkeypatch.setattr(cupy, "empty", noted)
+    batch = Decoded(FILES, shared)
+    assert not batch.batch.is_done
+    # The data, the descriptors, and what is in between; the targets are the test's own.
+    assert [one() is not None for one in taken] == [True] * 3
+    place[0] = 1
+    batch.batch.work.wait()
+    assert not any(one() is not None for one in taken)
+    assert all(image is not None for image in batch.images())
+
+
+def test_an_error_is_that_of_its_own_batch(shared: JpegDecoder) -> None:
     def fail(*_: object) -> None:
         raise RuntimeError("no such kernel")
 
-    with monkeypatch.context() as context:
+    batches = [Decoded(FILES, shared)]
+    with pytest.MonkeyPatch.context() as context:
         context.setattr(jpeg_pixels, "making_pixels", fail)
-        whole = Decoded(FILES, own, start=pool.start)
-    with pytest.raises(RuntimeError, match="no such kernel"):
+        with pytest.raises(RuntimeError, match="no such kernel"):
+            Decoded(FILES, shared)
+    batches.append(Decoded(FILES, shared))
+    for batch in batches:
+        for ours, file in zip(batch.images(), FILES, strict=True):
+            np.testing.assert_array_equal(ours, by_pillow(file))
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_a_launch_that_fails_is_told_where_its_batch_is_waited_for(
+    threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jpeg_gpu, "_WORTH_SHARING", 1000)
+    own, cupy = decoder(threads=threads), sys.modules["cupy"]
+    before = Decoded(FILES, own)
+    before.batch.work.wait()
+    with pytest.MonkeyPatch.context() as context:
+        kernel = jpeg_pixels.SOURCE.kernel("transform_blocks")
+        # More than the kernel was told.
+        context.setattr(kernel, "max_dynamic_shared_size_bytes", -1)
+        broken = Decoded(FILES, own)
+        broken.batch.work.wait()
+    after = Decoded(FILES, own)
+    with pytest.raises(cupy.cuda.driver.CUDADriverError, match="error 1"):
         broken.batch.wait()
-    for ours, file in zip(whole.images(), FILES, strict=True):
-        np.testing.assert_array_equal(ours, by_pillow(file))
-    pool.close()
+    for batch in (before, after):
+        for ours, file in zip(batch.images(), FILES, strict=True):
+            np.testing.assert_array_equal(ours, by_pillow(file))
+
+
+def test_threads_end_with_their_decoder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jpeg_gpu, "_WORTH_SHARING", 1000)
+    own = decoder(threads=3)
+    batch = Decoded(FILES, own)
+    threads, work = own.crew._threads, batch.batch.work
+    assert len(threads) == 2
+    assert all(thread.is_alive() for thread in threads)
+    # Nobody waits for this batch, which is launched nevertheless.
+    del batch, own
+    gc.collect()
+    assert work.is_done
+    assert not any(thread.is_alive() for thread in threads)
 
 
 # -- images on white -----------------------------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ from penstock.kernels.codecs.image_description import (
     JpegHeaders,
 )
 from penstock.kernels.codecs.image_jobs import Begun, Followed, Following, Job, Jobs, Part, Streams, Submitted, followed
-from penstock.kernels.codecs.jpeg_gpu import JpegDecoder, Work
+from penstock.kernels.codecs.jpeg_gpu import JpegDecoder
 from penstock.kernels.codecs.libraries import nvimgcodec
 from penstock.kernels.codecs.nvimgcodec.decoder import (
     BGR,
@@ -112,27 +112,23 @@ class GpuImageDecoder:
         """What stands for an image that failed."""
         return self._cupy.empty((0, 0, 0), numpy_dtype(dtype))
 
-    def begin(self, jobs: Jobs, start: Callable[..., Work]) -> Begun:
-        """Begins to decode images, in the order of CuPy's current stream.
-
-        Args:
-            start: runs a function over indices on the pipeline's threads, without waiting for it.
-        """
+    def begin(self, jobs: Jobs) -> Begun:
+        """Begins to decode images, in the order of CuPy's current stream."""
         begun = Begun(jobs, [self._cache.find(name) for name in jobs.names] or [None] * len(jobs))
         missing = [index for index, result in enumerate(begun.results) if result is None]
         taken = self._decoded_early(jobs, missing)
         self.takes_all = self.takes_all and len(taken) == len(missing)
         own, taken = _divided(taken, self._wants(self._stored_sizes(jobs, taken)))
         if self._own is not None and own:
-            scans = self._own.read(jobs.files.take(own), self._stored_sizes(jobs, own), start)
+            scans = self._own.read(jobs.files.take(own), self._stored_sizes(jobs, own))
             read, left = _divided(own, scans.taken)
             if left and read:
-                scans = self._own.read(jobs.files.take(read), self._stored_sizes(jobs, read), start)
+                scans = self._own.read(jobs.files.take(read), self._stored_sizes(jobs, read))
             if read:
-                self._begin_part(begun, read, start, scans)
+                self._begin_part(begun, read, scans)
             taken = sorted([*taken, *left])
         if self._turns is not None and taken:
-            self._begin_part(begun, taken, start)
+            self._begin_part(begun, taken)
         return begun
 
     def _wants(self, sizes: np.ndarray) -> np.ndarray:
@@ -144,7 +140,6 @@ class GpuImageDecoder:
     def begin_jpegs(
         self,
         files: EncodedFiles,
-        start: Callable[..., Work],
         decoding: Decoding = FREELY,
         following_for: Callable[[np.ndarray], Following | None] | None = None,
     ) -> Begun | None:
@@ -172,11 +167,11 @@ class GpuImageDecoder:
         shapes = list(map(tuple, sides.tolist()))
         jobs = Jobs(files, JpegHeaders(found, False), None, shapes)
         if following_for is not None:
-            begun = self._begin_followed(jobs, wanted, sides, start, following_for)
+            begun = self._begin_followed(jobs, wanted, sides, following_for)
             if begun is not None:
                 return begun
         if self._own is not None and wanted.all():
-            scans = self._own.read(files, found[:, :2], start)
+            scans = self._own.read(files, found[:, :2])
             if not scans.taken.all():
                 return None
             streams = self._own_turn(count, total)
@@ -185,7 +180,8 @@ class GpuImageDecoder:
             if memory is None:
                 return None
             outputs = (table[:, loop.OUTPUT] + memory.data.ptr).astype(np.uint64)
-            batch: Submitted = self._own.begin(scans, files, windows, outputs, streams.decoding, start)
+            batch: Submitted = self._own.begin(scans, files, windows, outputs, streams.decoding, memory)
+            joined = None
         elif self._turns is not None and not wanted.any():
             decoder, streams = self._engine_turn(self._turns, count, total)
             memory = self._memory(room, streams)
@@ -193,17 +189,17 @@ class GpuImageDecoder:
                 return None
             batch = decoder.decode_block(block, count, memory.data.ptr, pixels, streams.decoding.ptr, (files, memory))
             outputs = table[:, loop.OUTPUT].astype(np.uint64)
+            joined = streams
         else:
             return None
         places = Places(outputs, shapes, _BYTES, memory)
-        return Begun(jobs, [None] * count, [Part(batch, range(count), places, True, streams)])
+        return Begun(jobs, [None] * count, [Part(batch, range(count), places, True, joined)])
 
     def _begin_followed(
         self,
         jobs: Jobs,
         wanted: np.ndarray,
         shapes: np.ndarray,
-        start: Callable[..., Work],
         following_for: Callable[[np.ndarray], Following | None],
     ) -> Begun | None:
         """Begins to decode ordinary JPEGs whose pixels are followed; None if that is not possible, or saves little memory.
@@ -218,7 +214,7 @@ class GpuImageDecoder:
         if self._own is None or not self._own.divides(int(sizes.prod(1).sum())):
             return None
         files = jobs.files if wanted.all() else jobs.files.take(rows.tolist())
-        scans = self._own.read(files, sizes[:, :2], start)
+        scans = self._own.read(files, sizes[:, :2])
         if not self._own.divides(int(sizes[scans.taken].prod(1).sum())):
             return None
         following = following_for(shapes)
@@ -228,17 +224,20 @@ class GpuImageDecoder:
         windows = np.zeros((len(taken), 4), np.int64)
         windows[:, 2:] = shapes[taken, :2]
         streams = self._own_turn(len(taken), int(windows[:, 2:].prod(1).sum()))
-        batch = self._own.begin(scans, files, windows, Followed(following, taken), streams.decoding, start)
-        begun = followed(jobs, Part(batch, taken.tolist(), (), True, streams), following)
+        batch = self._own.begin(scans, files, windows, Followed(following, taken), streams.decoding)
+        part = Part(batch, taken.tolist(), (), True, None)
+        begun = followed(jobs, part, following, streams, batch.work.wait)
         others = np.setdiff1d(np.arange(len(jobs)), taken).tolist()
         if others and self._turns is not None:
-            self._begin_part(begun, others, start)
+            self._begin_part(begun, others)
         return begun
 
     def _own_turn(self, count: int, pixels: int) -> Streams:
         """The streams for our kernels to decode ``count`` images of so many pixels together."""
         turn = self._own_turns.next(count, pixels)
         self.idle_turns = self._own_turns.idle
+        assert self._own is not None
+        self._own.settle(self._own_streams[turn])
         return self._streams(self._own_streams[turn], self._event)
 
     def _engine_turn(self, turns: Turns, count: int, pixels: int) -> tuple[BatchDecoder, Streams]:
@@ -344,7 +343,6 @@ class GpuImageDecoder:
         self,
         begun: Begun,
         taken: Sequence[int],
-        start: Callable[..., Work],
         scans: JpegScans | None = None,
     ) -> None:
         """Begins to decode some of the images: with ``scans`` by our kernels, without by nvImageCodec."""
@@ -373,11 +371,11 @@ class GpuImageDecoder:
             if not taken:
                 return
             if scans is not None and own is not None:
-                scans = own.read(jobs.files.take(taken), sizes, start)
+                scans = own.read(jobs.files.take(taken), sizes)
         files = jobs.files.take(taken)
         if scans is not None and own is not None:
             windows = np.concatenate([regions[:, :2], extents], 1)
-            batch: Submitted = own.begin(scans, files, windows, outputs.astype(np.uint64), streams.decoding, start)
+            batch: Submitted = own.begin(scans, files, windows, outputs.astype(np.uint64), streams.decoding, memory)
         else:
             assert decoder is not None
             batch = decoder.decode(EncodedImages(files, sizes, regions, outputs), pixels, streams.decoding.ptr, memory)
@@ -385,7 +383,8 @@ class GpuImageDecoder:
         if not upright:
             shapes = [(height, width, pixels.channels) for height, width in extents.tolist()]
         places = Places(outputs.astype(np.uint64), shapes, _BYTES, memory)
-        begun.parts.append(Part(batch, taken, places, self._upright_bytes and upright, streams))
+        joined = streams if decoder is not None else None
+        begun.parts.append(Part(batch, taken, places, self._upright_bytes and upright, joined))
 
     def _stored_sizes(self, jobs: Jobs, taken: Sequence[int]) -> np.ndarray:
         """Heights and widths as stored."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
@@ -75,7 +75,7 @@ class Submitted(Protocol):
         """Whether :meth:`wait` would not wait."""
 
     def wait(self) -> Sequence[int]:
-        """Waits until later work on the stream sees the pixels; for each image, whether it is decoded."""
+        """Waits until the pixels are there, or until later work on the stream sees them; for each image, whether it is decoded."""
 
 
 class Following(Protocol):
@@ -119,18 +119,20 @@ class Part:
         taken: the jobs of these.
         places: where each of them will lie.
         as_decoded: they need neither be turned nor converted.
+        streams: what uses the images has to follow what decodes them; None: they are there when the host has waited.
     """
 
     batch: Submitted
     taken: Sequence[int]
     places: Sequence[Located]
     as_decoded: bool
-    streams: Streams
+    streams: Streams | None
 
     def join(self) -> Sequence[int]:
         """Waits for the images, as far as the host has to; for each, whether it is decoded."""
         states = self.batch.wait()
-        follow(self.streams.using, self.streams.decoding, self.streams.event)
+        if self.streams is not None:
+            follow(self.streams.using, self.streams.decoding, self.streams.event)
         return states
 
 
@@ -149,7 +151,7 @@ class Begun:
     results: list[Any]
     parts: list[Part] = field(default_factory=list)
     following: Following | None = None
-    _rejoins: weakref.finalize[[Streams, Following], Begun] | None = None
+    _rejoins: weakref.finalize[[Streams, Following, Callable[[], object]], Begun] | None = None
 
     def is_joined(self) -> None:
         """Notes that images are used in the order of the work that follows them."""
@@ -162,14 +164,21 @@ class Begun:
         return all(part.batch.is_done for part in self.parts)
 
 
-def followed(jobs: Jobs, part: Part, following: Following) -> Begun:
-    """A batch whose images something follows; ``part``: those that are in memory for a while only."""
+def followed(jobs: Jobs, part: Part, following: Following, streams: Streams, settle: Callable[[], object]) -> Begun:
+    """A batch whose images something follows.
+
+    Args:
+        part: the images that are in memory for a while only.
+        streams: of the part.
+        settle: waits until all is launched.
+    """
     begun = Begun(jobs, [None] * len(jobs), [part], following)
     # What follows has memory of the stream in whose order images are used; it is written to even if nobody waits for it.
-    begun._rejoins = weakref.finalize(begun, _rejoin, part.streams, following)
+    begun._rejoins = weakref.finalize(begun, _rejoin, streams, following, settle)
     begun._rejoins.atexit = False
     return begun
 
 
-def _rejoin(streams: Streams, _following: Following) -> None:
+def _rejoin(streams: Streams, _following: Following, settle: Callable[[], object]) -> None:
+    settle()
     follow(streams.using, streams.decoding, streams.event)

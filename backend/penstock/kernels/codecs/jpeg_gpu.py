@@ -7,19 +7,23 @@ comes back as not decoded.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from penstock.kernels.background import BackgroundThreads
 from penstock.kernels.codecs.image_description import EncodedFiles
 from penstock.kernels.codecs.image_jobs import Followed
-from penstock.kernels.cuda.launch import KernelLaunch, Located, Pinned, Staging, launch_all, size_class, staging
+from penstock.kernels.cuda.driver import driver_error
+from penstock.kernels.cuda.launch import KernelLaunch, Located, Pinned, Staging, size_class, staging
+from penstock.kernels.cuda.launch_list import LaunchList, no_calls
+from penstock.kernels.shared_work import SharedWork, share
 from penstock.tensors.cuda import require_cupy
-from penstock.tensors.tensor import copy_device_to
 
 if TYPE_CHECKING:
     from penstock.kernels.cpu.jpeg.batches import JpegScans
@@ -49,21 +53,30 @@ class JpegDecoder:
     def __init__(self, channels: int, reverse: bool, smooth: bool, threads: int) -> None:
         self.device = require_cupy().cuda.Device()
         self.channels, self.reverse, self.smooth, self.threads = channels, reverse, smooth, threads
-        self._last: weakref.ref[JpegBatch] | None = None
+        self._last: dict[int, weakref.ref[JpegBatch]] = {}
 
-    def read(self, files: EncodedFiles, sizes: np.ndarray, start: Callable[..., Work]) -> JpegScans:
+    @functools.cached_property
+    def crew(self) -> BackgroundThreads:
+        """Threads that gather and launch, however busy Python is."""
+        crew = BackgroundThreads("penstock-jpegs", max(self.threads - 1, 1))
+        weakref.finalize(self, crew.close).atexit = False
+        return crew
+
+    def read(self, files: EncodedFiles, sizes: np.ndarray) -> JpegScans:
         """What is known of files before they are decoded, above all whether they are taken.
 
         Args:
             sizes: heights and widths as their headers say.
-            start: runs a function over indices on several threads, without waiting for it.
         """
         from penstock.kernels.cpu.jpeg.batches import read_scans
         from penstock.kernels.cuda.jpeg_pixels import choose_images
 
-        scans = read_scans(files.places, files.sizes, lambda task, count: start(task, count).wait())
+        scans = read_scans(files.places, files.sizes, self._share)
         choose_images(scans, np.ascontiguousarray(sizes))
         return scans
+
+    def _share(self, task: int, argument: int, shares: int) -> None:
+        share(task, argument, shares, None if shares == 1 or self.threads == 1 else self.crew)
 
     @staticmethod
     def divides(pixels: int) -> bool:
@@ -77,12 +90,11 @@ class JpegDecoder:
         windows: np.ndarray,
         targets: np.ndarray | Followed,
         stream: Stream,
-        start: Callable[..., Work],
+        keep: object = None,
     ) -> JpegBatch:
         """Begins to decode those of a batch that are taken.
 
-        Threads gather the data of a large batch, and its kernels are launched when the next one is begun, or when it is waited
-        for. So nobody waits for what is gathered, and the interpreter launches from one thread.
+        Threads gather the data of a large batch and launch its kernels, without Python; what a small one needs is done at once.
 
         Args:
             scans: of the files.
@@ -91,35 +103,32 @@ class JpegDecoder:
             targets: the addresses of their pixels, whose memory is taken in the order of ``stream``; or what is done with them,
                 of all images, while they are in memory that is soon others'.
             stream: in whose order to decode.
-            start: runs a function over indices on several threads, without waiting for it.
+            keep: object to keep alive until all kernels are launched: the owner of the targets.
         """
-        before = None if self._last is None else self._last()
-        if before is not None:
-            before.launch()
         if not scans.taken.all():
             rows = np.flatnonzero(scans.taken)
             scans, files = scans.take(rows), files.take(rows.tolist())
-        batch = JpegBatch(self, scans, files, windows, targets, stream, start)
-        self._last = weakref.ref(batch)
+        self.settle(stream)
+        batch = JpegBatch(self, scans, files, windows, targets, stream, keep)
+        self._last[stream.ptr] = weakref.ref(batch)
         return batch
 
+    def settle(self, stream: Stream) -> None:
+        """Waits until all kernels of the batch that was last begun in the order of a stream are launched.
 
-class Work(Protocol):
-    """What other threads do."""
-
-    def is_done(self) -> bool:
-        """Whether there is nothing to wait for."""
-
-    def wait(self) -> None:
-        """Does what nobody has begun, and waits for the rest."""
+        So the next one is launched after it, and may have its memory.
+        """
+        last = self._last.get(stream.ptr)
+        before = None if last is None else last()
+        if before is not None:
+            before.work.wait()
 
 
 class JpegBatch:
     """A batch on its way, of images that are taken; the arguments are those of :meth:`JpegDecoder.begin`.
 
     Attributes:
-        stream: in whose order it is decoded.
-        is_launched: its kernels were launched.
+        work: what threads do until all kernels are launched.
     """
 
     def __init__(
@@ -130,93 +139,83 @@ class JpegBatch:
         windows: np.ndarray,
         targets: np.ndarray | Followed,
         stream: Stream,
-        start: Callable[..., Work],
+        keep: object,
     ) -> None:
         from penstock.kernels.cuda.jpeg_codes import NOT_TAKEN
 
-        self._decoder, self._scans, self.stream = decoder, scans, stream
-        self._windows, self._targets = windows, targets
+        self._decoder, self._scans, self._windows, self._targets = decoder, scans, windows, targets
         # Bytes of the images.
         self._pixels = -(-windows[:, 2] * windows[:, 3] * decoder.channels // _ALIGNMENT) * _ALIGNMENT
         # In front of the data lie two numbers for each image: its state, and for its part which turn is the next.
         count = len(files)
         self._begin = _aligned(2 * _NUMBER * count)
-        held = staging()
-        self._pinned = held.take(self._begin + scans.size)
-        # Written when the GPU is done: the memory is another's only then.
-        self._gathering: list[Work] = []
-        self._return = weakref.finalize(self, _give_back, decoder.device, stream, held, self._pinned, self._gathering)
-        self._return.atexit = False
-        self._states, turns = self._pinned.bytes[: 2 * _NUMBER * count].view(np.int32).reshape(2, count)
+        self._staging = staging()
+        pinned = self._staging.take(self._begin + scans.size)
+        self._states, turns = pinned.bytes[: 2 * _NUMBER * count].view(np.int32).reshape(2, count)
         self._states[:], turns[:] = NOT_TAKEN, 0
         self._done = require_cupy().cuda.Event(disable_timing=True)
-        self.is_launched = False
-        self._error: Exception | None = None
-        self._gather(files, start)
-        if not self._gathering:
-            self.launch()
+        launches = LaunchList(stream)
+        launches.kept += targets, keep
+        launches.pinned.append(pinned)
+        self._pinned = launches.pinned
+        self.work = self._gathering(files, pinned)
+        # Pinned memory is another's only when the GPU is done.
+        self._return = weakref.finalize(
+            self, _give_back, decoder.device, stream, self._staging, self._pinned, self.work
+        )
+        self._return.atexit = False
+        calls = no_calls()
+        try:
+            with stream:
+                self._launch(launches, pinned)
+            launches.record(self._done)
+            calls = launches.calls()
+        finally:
+            self.work.follow(calls, launches.kept)
 
-    def _gather(self, files: EncodedFiles, start: Callable[..., Work]) -> None:
+    def _gathering(self, files: EncodedFiles, pinned: Pinned) -> SharedWork:
         """Copies the coded data to pinned memory, several shares at a time; a single one is copied at once."""
-        from penstock.kernels.cpu.jpeg.batches import gather
+        from penstock.kernels.cpu.jpeg.batches import gather_share, gathering
 
         ends = np.cumsum(files.sizes)
         shares = int(np.clip(ends[-1] // _WORTH_SHARING, 1, self._decoder.threads))
         bounds = [0, *np.searchsorted(ends, ends[-1] / shares * np.arange(1, shares)).tolist(), len(ends)]
-        # Not itself: nobody else may keep a batch that is dropped.
-        scans, data = self._scans, self._pinned.bytes[self._begin :]
+        places = pinned.address + self._begin, pinned.address
+        words, kept = gathering(self._scans, files.places, files.sizes, *places, bounds)
+        threads = None if shares == 1 else self._decoder.crew
+        return SharedWork(gather_share.address or 0, words.ctypes.data, shares, (words, kept, files, pinned), threads)
 
-        def task(share: int) -> None:
-            gather(scans, files.places, files.sizes, data, bounds[share], bounds[share + 1])
-
-        if shares == 1:
-            task(0)
-        else:
-            self._gathering.append(start(task, shares))
-
-    def launch(self) -> None:
-        """Launches the kernels, unless that was done; an error is raised where the batch is waited for."""
-        if self.is_launched:
-            return
-        self.is_launched = True
-        try:
-            for work in self._gathering:
-                work.wait()
-            with self.stream:
-                self._launch(self._pinned)
-                self.stream.record(self._done)
-        except Exception as error:
-            self._error = error
-
-    def _launch(self, pinned: Pinned) -> None:
-        from penstock.kernels.cuda.jpeg_codes import expected_intervals
-
+    def _launch(self, launches: LaunchList, pinned: Pinned) -> None:
+        """Lists what decodes the images; those for which there is no memory stay undecoded."""
         size = self._begin + self._scans.size
+        cupy = require_cupy()
         try:
-            memory = require_cupy().empty(size_class(size), np.uint8)
+            memory = cupy.empty(size_class(size), np.uint8)
         except MemoryError:
             return
-        self._states[:] = expected_intervals(self._scans)
-        memory.data.copy_from_host_async(pinned.address, size, self.stream)
-        self._decode_parts(memory.data.ptr, 0, len(self._windows))
-        copy_device_to(memory[: self._states.nbytes], pinned.address, self.stream, non_blocking=True)
-
-    def _decode_parts(self, given: int, first: int, last: int) -> None:
-        """Decodes some of the images, as many together as there is memory for; those without any stay undecoded.
-
-        Args:
-            given: the address of what was copied.
-        """
-        parts = _cut(self._scans.blocks * (_COEFFICIENTS + _SAMPLES), first, last, _AT_ONCE)
-        try:
-            scratch = require_cupy().empty(size_class(max(self._room(*part) for part in parts)), np.uint8)
-        except MemoryError:
-            middle = (first + last) // 2
-            if middle > first:
-                self._decode_parts(given, first, middle)
-                self._decode_parts(given, middle, last)
+        parts = _cut(self._scans.blocks * (_COEFFICIENTS + _SAMPLES), 0, len(self._windows), _AT_ONCE)
+        while parts:
+            room = max(self._room(*part) for part in parts)
+            try:
+                scratch = cupy.empty(size_class(room), np.uint8)
+                break
+            except MemoryError:
+                parts = [smaller for part in parts for smaller in self._halved(part, room)]
+        if not parts:
             return
-        launch_all([one for part in parts for one in self._launches(given, *part, scratch.data.ptr)])
+        launches.kept += memory, scratch
+        given = memory.data.ptr
+        launches.copy_to_device(given, pinned.address, size)
+        launches.launch_all([one for part in parts for one in self._launches(given, *part, scratch.data.ptr)])
+        launches.copy_to_host(pinned.address, given, self._states.nbytes)
+
+    def _halved(self, part: tuple[int, int], room: int) -> Sequence[tuple[int, int]]:
+        """What of a range of images may do with less than ``room`` bytes of memory: all of them, two halves, or none."""
+        if self._room(*part) < room:
+            return [part]
+        first, last = part
+        middle = (first + last) // 2
+        return [(first, middle), (middle, last)] if middle > first else []
 
     def _together(self, first: int, last: int) -> list[tuple[int, int]]:
         """Those of some of the images whose pixels are in memory together."""
@@ -279,16 +278,18 @@ class JpegBatch:
     @property
     def is_done(self) -> bool:
         """Whether :meth:`wait` would not wait."""
-        return self.is_launched and bool(self._done.done)
+        return self.work.is_done and bool(self._done.done)
 
     def wait(self) -> list[bool]:
-        """Waits for the batch; for each image that was taken, whether it is decoded."""
-        self.launch()
-        if self._error is not None:
-            raise self._error
+        """Waits until the pixels are there; for each image that was taken, whether it is decoded."""
+        status = self.work.wait()
+        if status:
+            raise driver_error(status)
         self._done.synchronize()
         decoded: list[bool] = (self._states == 0).tolist()
-        self._return()
+        if self._return.detach() is not None:
+            for pinned in self._pinned:
+                self._staging.give_back(pinned, None)
         return decoded
 
 
@@ -310,9 +311,10 @@ _NUMBER = _STATE.itemsize
 
 
 def _give_back(
-    device: AbstractContextManager[object], stream: Stream, memory: Staging, pinned: Pinned, gathering: list[Work]
+    device: AbstractContextManager[object], stream: Stream, memory: Staging, pinned: Sequence[Pinned], work: SharedWork
 ) -> None:
-    # Memory that is still written to, for a batch that nobody wants, is left to the garbage collector.
-    if all(work.is_done() for work in gathering):
-        with device:
-            memory.give_back(pinned, stream)
+    """Leaves the memory of a batch that nobody waited for to others."""
+    work.wait()
+    with device:
+        for one in pinned:
+            memory.give_back(one, stream)

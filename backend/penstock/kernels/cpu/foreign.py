@@ -85,6 +85,16 @@ def bytes_from(_context: TypingContext, _address: types.Integer) -> Intrinsic:
 
 
 @intrinsic
+def words_from(_context: TypingContext, _address: types.Integer) -> Intrinsic:
+    """Like :func:`bytes_from`, of words of 64 bits."""
+
+    def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
+        return builder.inttoptr(args[0], _INT64.as_pointer())
+
+    return types.CPointer(types.int64)(types.int64), generate
+
+
+@intrinsic
 def counted(_context: TypingContext, count: types.Array) -> Intrinsic:
     """The first element of an array of int64, which becomes greater by one; threads never get the same."""
 
@@ -93,6 +103,20 @@ def counted(_context: TypingContext, count: types.Array) -> Intrinsic:
         return builder.atomic_rmw("add", place, ir.Constant(_INT64, 1), "monotonic")
 
     return types.int64(count), generate
+
+
+@intrinsic
+def counted_at(_context: TypingContext, _address: types.Integer) -> Intrinsic:
+    """The word at an address, which becomes greater by one; threads never get the same.
+
+    A thread sees what those wrote that counted before it.
+    """
+
+    def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
+        place = builder.inttoptr(args[0], _INT64.as_pointer())
+        return builder.atomic_rmw("add", place, ir.Constant(_INT64, 1), "acq_rel")
+
+    return types.int64(types.int64), generate
 
 
 @intrinsic

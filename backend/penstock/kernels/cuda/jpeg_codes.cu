@@ -404,11 +404,14 @@ read_codes(const int64 *__restrict__ first_blocks, const JpegScan *__restrict__ 
     __syncthreads();
     int number = threadIdx.x, sample = sample_of(first_blocks, samples, turn);
     const JpegScan p = scans[sample];
+    // The host knows only what they are at most, before it has gathered the data.
+    int subsequences = reinterpret_cast<const int *>(p.intervals)[2 * p.interval_count];
     int block = turn - int(first_blocks[sample]), before = block * OWN - OVERLAP, index = before + number;
-    bool is_active = index >= 0 && index < p.subsequences, is_own = is_active && number >= OVERLAP, is_whole;
+    if (block * OWN >= subsequences) return;
+    bool is_active = index >= 0 && index < subsequences, is_own = is_active && number >= OVERLAP, is_whole;
     Subsequence own = subsequence_at(p, is_active ? index : 0);
     int origin = subsequence_at(p, max(before, 0)).begin & ~31;
-    int stop = subsequence_at(p, min(before + THREADS, p.subsequences) - 1).end;
+    int stop = subsequence_at(p, min(before + THREADS, subsequences) - 1).end;
     fill_shared(shared, p, origin, stop, zigzag);
     __syncthreads();
     for (int k = 0; k < CODE_TABLES; k++) fill_entries(shared.tables[k], k < CODE_TABLES / 2, work.entries[k]);
@@ -418,7 +421,7 @@ read_codes(const int64 *__restrict__ first_blocks, const JpegScan *__restrict__ 
     bool has_before = is_active && number > 0 && !own.is_first;
     synchronize(shared, work, has_before, is_active);
     int *link = reinterpret_cast<int *>(p.chain) + block * LINK, late = 0;
-    bool is_first = number == OVERLAP, is_last = is_own && (number == THREADS - 1 || index == p.subsequences - 1);
+    bool is_first = number == OVERLAP, is_last = is_own && (number == THREADS - 1 || index == subsequences - 1);
     if (is_last) suggest(link, work.ends[number]);
     if (block > 0) {
         if (is_first) given.end = suggested_by(link - LINK);

@@ -31,7 +31,7 @@ class _JpegScan(NamedTuple):
     Attributes:
         codes, quantizers, chain, intervals, data: parts of what the host gathered.
         target: receives the coefficients.
-        subsequences, interval_count, interval_blocks, blocks, unit_blocks, parts, choices: as in :class:`JpegScans`.
+        interval_count, interval_blocks, blocks, unit_blocks, parts, choices: as in :class:`JpegScans`.
     """
 
     codes: Pointer
@@ -40,7 +40,6 @@ class _JpegScan(NamedTuple):
     intervals: Pointer
     data: Pointer
     target: Pointer
-    subsequences: Int32
     interval_count: Int32
     interval_blocks: Int32
     blocks: Int32
@@ -128,25 +127,20 @@ SOURCE = KernelSource(
 )
 
 
-def expected_intervals(scans: JpegScans) -> np.ndarray:
-    """What the kernel counts down for each image: how many restart intervals are to end well; int32."""
-    return np.where(scans.taken, scans.intervals, NOT_TAKEN).astype(np.int32)
-
-
 def reading(scans: JpegScans, data: Located, targets: np.ndarray, status: Located, turn: Located) -> KernelLaunch:
     """What reads the coefficients of a batch.
 
     No thread block waits forever: it takes its number when it starts to run, and waits for those with lower numbers only. That
-    needs a ``turn`` of zero, and the zeros that :func:`~penstock.kernels.cpu.jpeg.batches.gather` puts in the chains, for each
+    needs a ``turn`` of zero, and the zeros that :func:`~penstock.kernels.cpu.jpeg.batches.gather_share` puts in the chains, for each
     launch.
 
     Args:
-        scans: the batch, gathered.
-        data: what was gathered, on the GPU.
+        scans: the batch.
+        data: what is gathered until this is launched, on the GPU.
         targets: where the coefficients of each image go, at addresses that are multiples of 16; uint64. There, ``blocks`` times
             64 of int16 are written: unit by unit, blocks in the order of the scan, each in rows.
-        status: holds :func:`expected_intervals`, and receives a number for each image: 0, or what is wrong with it. The
-            coefficients of an image about which something is wrong are undefined.
+        status: holds the numbers of restart intervals, or NOT_TAKEN for damaged images, and receives a number for each image: 0, or
+            what is wrong with it. The coefficients of an image about which something is wrong are undefined.
         turn: one int32.
     """
     rows = blank_records(_JpegScan, len(scans.taken))
@@ -158,15 +152,15 @@ def reading(scans: JpegScans, data: Located, targets: np.ndarray, status: Locate
     rows["data"] = begins + scans.places[:, 1]
     rows["target"] = targets
     rows["interval_count"] = scans.intervals
-    for name in ("subsequences", "interval_blocks", "blocks", "unit_blocks", "parts", "choices"):
+    for name in ("interval_blocks", "blocks", "unit_blocks", "parts", "choices"):
         rows[name] = getattr(scans, name)
     counts = np.where(scans.taken, -(-scans.subsequences // batches.OWN), 0)
     extra = NATURAL_ORDER, status, turn
     return KernelLaunch(SOURCE.kernel("read_codes"), rows, counts, extra, layout_of(_Shared).dtype.itemsize)
 
 
-def read_codes(scans: JpegScans, data: Located, targets: np.ndarray) -> Located:
-    """Reads the coefficients of a batch, as :func:`reading` says; returns the status of each image."""
-    status, turn = upload([expected_intervals(scans), np.zeros(1, np.int32)])
+def read_codes(scans: JpegScans, data: Located, targets: np.ndarray, expected: np.ndarray) -> Located:
+    """Reads the coefficients of a batch, as :func:`reading` says; returns the status of each image, which were ``expected``."""
+    status, turn = upload([expected, np.zeros(1, np.int32)])
     launch_all([reading(scans, data, targets, status, turn)])
     return status

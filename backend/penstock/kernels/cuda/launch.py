@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import math
 import threading
 from collections import deque
@@ -252,13 +253,7 @@ class Staging:
     def upload(self, parts: Sequence[np.ndarray]) -> tuple[object, list[int]]:
         """Uploads arrays in one transfer on the current stream; returns the device buffer and each array's address."""
         cupy = require_cupy("a descriptor")
-        offsets, size = [], 0
-        for part in parts:
-            offsets.append(size)
-            size += -(-part.nbytes // _ALIGNMENT) * _ALIGNMENT
-        pinned = self.take(size)
-        for part, offset in zip(parts, offsets):
-            pinned.bytes[offset : offset + part.nbytes] = part.reshape(-1).view(np.uint8)
+        pinned, offsets, size = self.fill(parts)
         stream = cupy.cuda.get_current_stream()
         buffer = cupy.empty(size, np.uint8)
         buffer.data.copy_from_host_async(pinned.address, size, stream)
@@ -266,8 +261,23 @@ class Staging:
         base = buffer.data.ptr
         return buffer, [base + offset for offset in offsets]
 
-    def give_back(self, pinned: Pinned, stream: Stream) -> None:
-        """Leaves memory to others, as soon as the copies are done that ``stream`` was told so far."""
+    def fill(self, parts: Sequence[np.ndarray]) -> tuple[Pinned, list[int], int]:
+        """Memory with arrays in it, where each of them is, and the bytes that they take together."""
+        offsets, size = [], 0
+        for part in parts:
+            offsets.append(size)
+            size += -(-part.nbytes // _ALIGNMENT) * _ALIGNMENT
+        pinned = self.take(size)
+        for part, offset in zip(parts, offsets):
+            pinned.bytes[offset : offset + part.nbytes] = part.reshape(-1).view(np.uint8)
+        return pinned, offsets, size
+
+    def give_back(self, pinned: Pinned, stream: Stream | None) -> None:
+        """Leaves memory to others, as soon as the copies are done that ``stream`` was told so far; None: at once."""
+        if stream is None:
+            with self._lock:
+                self._free.setdefault(len(pinned.bytes), []).append(pinned)
+            return
         stream.record(pinned.copied)
         with self._lock:
             self._busy.append(pinned)
@@ -427,35 +437,64 @@ def launch(
 def launch_all(launches: Sequence[KernelLaunch]) -> None:
     """Launches kernels in order, with the host data of all of them in one upload."""
     recorder = _recording()
+    if recorder:
+        for one, starts, grid in _with_blocks(launches):
+            recorder.launch(one.function, starts, one.descriptors, one.extra, one.shared, grid, one.once)
+        return
+    uploads, prepared = prepare(launches)
+    if not prepared:
+        return
+    buffer, addresses = staging().upload(uploads)
+    pointers = list(map(np.uint64, addresses))
+    for own in prepared:
+        arguments = tuple(pointers[value] if isinstance(value, int) else value for value in own.arguments)
+        own.function((own.grid,), (THREADS,), arguments, shared_mem=own.shared)
+    # Returned to CuPy's pool, which reuses it on the same stream only, hence after the kernels.
+    del buffer
+
+
+class PreparedLaunch(NamedTuple):
+    """A launch whose host data are to be uploaded with those of others.
+
+    Attributes:
+        function, shared: as in :class:`KernelLaunch`.
+        grid: the number of blocks.
+        arguments: scalars, and for an array its number among what is uploaded.
+    """
+
+    function: Kernel
+    grid: int
+    arguments: Sequence[np.generic | int]
+    shared: int
+
+
+def prepare(launches: Sequence[KernelLaunch]) -> tuple[list[np.ndarray], list[PreparedLaunch]]:
+    """The arrays to upload for all launches, and those that launch anything."""
     uploads: list[np.ndarray] = []
-    ready: list[tuple[KernelLaunch, int, list[Any]]] = []
+    prepared: list[PreparedLaunch] = []
+    for one, starts, grid in _with_blocks(launches):
+        given = [value.value if isinstance(value, RunValue) else value for value in one.extra]
+        place = len(uploads)
+        uploads += [starts, one.descriptors.rows, *(_rows(value) for value in given if _is_uploaded(value))]
+        numbers = itertools.count(place)
+        arguments: list[np.generic | int] = [next(numbers), next(numbers), np.int32(len(one.descriptors))]
+        arguments += [next(numbers) if _is_uploaded(value) else _argument(value) for value in given]
+        prepared.append(PreparedLaunch(one.function, grid, arguments, one.shared))
+    return uploads, prepared
+
+
+def _with_blocks(launches: Sequence[KernelLaunch]) -> Iterator[tuple[KernelLaunch, np.ndarray, int]]:
+    """The launches that have any blocks, each sample's first one, and how many there are."""
     for one in launches:
         counts = np.asarray(one.counts, np.int64)
         ends = np.cumsum(counts)
         total = int(ends[-1]) if len(ends) else 0
         if not total:
             continue
-        starts, grid = ends - counts, total if one.blocks is None else one.blocks
         if one.shared > 48 * 1024:
             # Never lowered: recorded launches of the same kernel may need more.
             one.function.max_dynamic_shared_size_bytes = max(one.shared, one.function.max_dynamic_shared_size_bytes)
-        if recorder:
-            recorder.launch(one.function, starts, one.descriptors, one.extra, one.shared, grid, one.once)
-            continue
-        given = [value.value if isinstance(value, RunValue) else value for value in one.extra]
-        uploads += [starts, one.descriptors.rows, *(_rows(value) for value in given if _is_uploaded(value))]
-        ready.append((one, grid, given))
-    if not ready:
-        return
-    buffer, addresses = staging().upload(uploads)
-    pointers = map(np.uint64, addresses)
-    for one, grid, given in ready:
-        first, descriptors = next(pointers), next(pointers)
-        rest = [next(pointers) if _is_uploaded(value) else _argument(value) for value in given]
-        arguments = (first, descriptors, np.int32(len(one.descriptors)), *rest)
-        one.function((grid,), (THREADS,), arguments, shared_mem=one.shared)
-    # Returned to CuPy's pool, which reuses it on the same stream only, hence after the kernels.
-    del buffer
+        yield one, ends - counts, total if one.blocks is None else one.blocks
 
 
 def _is_uploaded(value: object) -> bool:

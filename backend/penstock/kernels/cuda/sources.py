@@ -22,10 +22,22 @@ THREADS = 256
 _COMMON: dict[str, int] = {"THREADS": THREADS, **{f"BORDER_{name.upper()}": i for i, name in enumerate(BORDERS)}}
 
 
+class Function(Protocol):
+    """The driver's function of a kernel."""
+
+    @property
+    def ptr(self) -> int:
+        """Its handle."""
+
+
 class Kernel(Protocol):
     """A CuPy kernel for one device."""
 
     max_dynamic_shared_size_bytes: int
+
+    @property
+    def kernel(self) -> Function:
+        """What is launched."""
 
     def __call__(
         self, grid: tuple[int, ...], block: tuple[int, ...], args: tuple[object, ...], *, shared_mem: int = ...

@@ -81,9 +81,10 @@ class StreamedBatch:
             place.copy_from_host_async(source.ctypes.data, source.nbytes, self._through.stream)
 
     def finish(self) -> TensorListGPU:
-        """The batch, in the order of the current stream, when all that is to be sent was sent."""
+        """The batch, in the order of the current stream, when all that is to be sent was sent, and what is made on the GPU is there."""
         for pinned in self._pinned:
             self._staging.give_back(pinned, self._through.stream)
-        follow(require_cupy().cuda.get_current_stream(), self._through.stream, self._through.event)
+        if self._pinned:
+            follow(require_cupy().cuda.get_current_stream(), self._through.stream, self._through.event)
         elements = self._bytes.view(self._kind)
         return TensorListGPU.of_elements(elements, self._shapes, self._layout, len(self._layout), self._dtype)

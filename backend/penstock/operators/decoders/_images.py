@@ -470,9 +470,7 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
                 images = without_data(self._output, list(map(tuple, shapes.tolist())), workspace.device)
                 return None if follow is None else follow(images)
 
-            workspace.begun = self._gpu.begin_jpegs(
-                workspace.state.files, workspace.start, workspace.decoding, follow and following_for
-            )
+            workspace.begun = self._gpu.begin_jpegs(workspace.state.files, workspace.decoding, follow and following_for)
             if workspace.begun is not None:
                 workspace.samples = PlannedSamples(self, workspace)
                 return
@@ -490,7 +488,7 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
                 [shapes[index] for index in indices],
                 [infos[index] for index in indices] if infos and windows is None else (),
             )
-        workspace.begun = self._gpu.begin(jobs, workspace.start)
+        workspace.begun = self._gpu.begin(jobs)
 
     def is_ready(self, workspace: Workspace) -> bool:
         return bool(workspace.begun.is_ready)

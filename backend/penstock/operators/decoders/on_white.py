@@ -122,13 +122,13 @@ class OnWhite(ImageDecoder):
         if not wanted:
             return
         sizes = np.array([headers[index][1:3] for index in wanted], np.int64)
-        scans = decoder.read(files, sizes, workspace.start)
+        scans = decoder.read(files, sizes)
         rows = np.flatnonzero(scans.taken)
         begun.taken = [wanted[row] for row in rows.tolist()]
         if begun.taken:
             windows = np.concatenate([np.zeros_like(sizes), sizes], 1)[rows]
             targets = begun.batch.addresses[begun.taken]
-            begun.jpegs = decoder.begin(scans, files, windows, targets, stream, workspace.start)
+            begun.jpegs = decoder.begin(scans, files, windows, targets, stream, begun.batch)
 
     def _may_be_decoded_there(self, header: ImageHeader) -> bool:
         return (

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from penstock.kernels.background import BackgroundThread, Job
+from penstock.kernels.background import BackgroundThreads, Job
 from penstock.kernels.codecs.image_description import EncodedFiles
 from penstock.kernels.codecs.nvimgcodec.library import (
     FUNCTIONS,
@@ -222,7 +222,7 @@ class BatchDecoder:
             if not second:
                 raise
             self._first, self._shares_of_second = self._make(second), ()
-        self._thread = BackgroundThread("penstock-decoder")
+        self._thread = BackgroundThreads("penstock-decoder")
         self._last: Job | None = None
         # One for each kind of batch, as batches are decoded one at a time.
         self._templates: dict[tuple[PixelFormat, int], tuple[Templates, np.ndarray]] = {}
@@ -279,7 +279,7 @@ class BatchDecoder:
         return True
 
 
-def _close(thread: BackgroundThread, instance: Instance) -> None:
+def _close(thread: BackgroundThreads, instance: Instance) -> None:
     thread.close()
     instance.close()
 

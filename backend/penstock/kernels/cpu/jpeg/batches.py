@@ -6,7 +6,7 @@ An image is given to the GPU as one part of pinned memory, each of these aligned
 - the quantizers of three components, uint16, in rows of 64;
 - its chain: ``LINK`` zeros, int32, for each of the thread blocks that decode it;
 - for each restart interval, and for the end of the last, the number of its first subsequence, and the position of its
-  first byte, both int32;
+  first byte, both int32; an image that turns out to be damaged has no subsequences;
 - the data without stuffing and markers, and ``BEYOND`` bytes that a decoder may read after it.
 
 A subsequence is what one thread begins to decode (:mod:`penstock.kernels.cuda.jpeg_codes`).
@@ -14,14 +14,13 @@ A subsequence is what one thread begins to decode (:mod:`penstock.kernels.cuda.j
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numba import carray
+from numba import carray, cfunc, types
 
-from penstock.kernels.cpu.foreign import bytes_from
+from penstock.kernels.cpu.foreign import bytes_from, copy_bytes, set_int, word_at, words_from
 from penstock.kernels.cpu.jpeg.entropy import FULL, TABLE
 from penstock.kernels.cpu.jpeg.scan import copy_scan
 from penstock.kernels.cpu.jpeg.segments import (
@@ -39,6 +38,7 @@ from penstock.kernels.cpu.jpeg.segments import (
     read_segments,
 )
 from penstock.kernels.cpu.options import inner, kernel
+from penstock.kernels.shared_work import in_order
 
 SUBSEQUENCE = 23 * 32
 """The bits that one thread begins to decode: an odd number of words, which lie at different banks of a GPU's shared memory."""
@@ -74,7 +74,7 @@ class JpegScans(NamedTuple):
         codes: the code tables.
         begins: where its part of the pinned memory begins; one more for the end of the last.
         places: where, after that, the restart intervals begin, and the data.
-        subsequences: how many, after :func:`gather`.
+        subsequences: how many at most.
     """
 
     taken: np.ndarray
@@ -104,50 +104,58 @@ class JpegScans(NamedTuple):
         return int(self.begins[-1])
 
 
-def _in_order(task: Callable[[int], None], count: int) -> None:
-    for number in range(count):
-        task(number)
-
-
 # Files that are worth another thread.
 _WORTH_SHARING = 16
-_local = threading.local()
+# Words of each image, in the order in which they lie in memory; what has no whole number of words comes last.
+_NUMBERS, _COMPONENTS, _PLACES, _SINGLE = 7, MAX_COMPONENTS * 4, 2, 8
+_WORDS = _NUMBERS + _COMPONENTS + _PLACES + _SINGLE
 
 
-def read_scans(places: np.ndarray, sizes: np.ndarray, parallel: Callable[..., None] = _in_order) -> JpegScans:
+@kernel
+def _columns(memory: np.ndarray, count: int) -> JpegScans:
+    """The columns of images in memory of as many words as :func:`_words_for` says."""
+    ends = count * np.cumsum(np.array([_NUMBERS, _COMPONENTS, _PLACES, 1, 1, 1, 1, 1, 1, 1]))
+    bytes_left = memory[ends[-1] + count + 1 :].view(np.uint8)
+    factors, codes = 2 * MAX_COMPONENTS * FULL * count, CODE_TABLES * CODES * count
+    return JpegScans(
+        bytes_left[factors + codes : factors + codes + count].view(np.bool_),
+        memory[: ends[0]].reshape(count, _NUMBERS),
+        memory[ends[0] : ends[1]].reshape(count, MAX_COMPONENTS, 4),
+        bytes_left[:factors].view(np.int16).reshape(count, MAX_COMPONENTS * FULL),
+        memory[ends[2] : ends[3]],
+        memory[ends[3] : ends[4]],
+        memory[ends[4] : ends[5]],
+        memory[ends[5] : ends[6]],
+        memory[ends[6] : ends[7]],
+        memory[ends[7] : ends[8]],
+        bytes_left[factors : factors + codes].reshape(count, CODE_TABLES, CODES),
+        memory[ends[9] : ends[9] + count + 1],
+        memory[ends[1] : ends[2]].reshape(count, _PLACES),
+        memory[ends[8] : ends[9]],
+    )
+
+
+def _words_for(count: int) -> int:
+    rest = 2 * MAX_COMPONENTS * FULL + CODE_TABLES * CODES + 1
+    return _WORDS * count + 1 + -(-rest * count // 8)
+
+
+def read_scans(places: np.ndarray, sizes: np.ndarray, share: Callable[[int, int, int], object] = in_order) -> JpegScans:
     """Reads what precedes the scans of files, and finds out which ones are taken.
 
     Args:
         places: the files' addresses; int64.
         sizes: in bytes; int64.
-        parallel: runs a function of a number, for each below a number, on several threads.
+        share: has threads call a C function of an address and of a number, for each below a number, and waits for them; given are
+            the address of the function, the other address, and the number.
     """
     count = len(places)
-    scans = JpegScans(
-        taken=np.zeros(count, np.bool_),
-        numbers=np.zeros((count, 7), np.int64),
-        components=np.zeros((count, MAX_COMPONENTS, 4), np.int64),
-        factors=np.zeros((count, MAX_COMPONENTS * FULL), np.int16),
-        blocks=np.zeros(count, np.int64),
-        intervals=np.zeros(count, np.int64),
-        interval_blocks=np.zeros(count, np.int64),
-        unit_blocks=np.zeros(count, np.int64),
-        parts=np.zeros(count, np.int64),
-        choices=np.zeros(count, np.int64),
-        codes=np.zeros((count, CODE_TABLES, CODES), np.uint8),
-        begins=np.zeros(count + 1, np.int64),
-        places=np.zeros((count, 2), np.int64),
-        subsequences=np.zeros(count, np.int64),
-    )
+    places, sizes = np.ascontiguousarray(places), np.ascontiguousarray(sizes)
+    memory = np.zeros(_words_for(count), np.int64)
     shares = max(count // _WORTH_SHARING, 1)
-    bounds = [count * share // shares for share in range(shares + 1)]
-
-    def task(share: int) -> None:
-        if not hasattr(_local, "segments"):
-            _local.segments = memory_for_segments()
-        _read_scans(places, sizes, bounds[share], bounds[share + 1], _local.segments, scans)
-
-    parallel(task, shares)
+    words = np.array([memory.ctypes.data, len(memory), count, places.ctypes.data, sizes.ctypes.data, shares], np.int64)
+    share(read_share.address or 0, words.ctypes.data, shares)
+    scans: JpegScans = _columns(memory, count)
     np.cumsum(scans.begins, out=scans.begins)
     return scans
 
@@ -163,6 +171,9 @@ def _read_scans(
             size = _describe(segments, sizes[index], scans, index)
         scans.taken[index] = size != 0
         scans.begins[index + 1] = size
+
+
+_MEMORY, _MEMORY_WORDS, _COUNT, _FILES, _SIZES, _SHARES = range(6)
 
 
 @inner
@@ -190,8 +201,8 @@ def _describe(segments: Segments, size: int, scans: JpegScans, index: int) -> in
     scans.blocks[index], scans.intervals[index] = units * unit_blocks, intervals
     scans.interval_blocks[index], scans.unit_blocks[index] = min(interval, units) * unit_blocks, unit_blocks
     scans.parts[index] = parts
-    most = data * 8 // SUBSEQUENCE + intervals
-    begin = _aligned(CHAIN_PLACE + 4 * LINK * -(-most // OWN))
+    scans.subsequences[index] = data * 8 // SUBSEQUENCE + intervals
+    begin = _aligned(CHAIN_PLACE + 4 * LINK * -(-scans.subsequences[index] // OWN))
     scans.places[index, 0] = begin
     begin = _aligned(begin + 8 * (intervals + 1))
     scans.places[index, 1] = begin
@@ -227,41 +238,109 @@ def _choose_tables(segments: Segments, scans: JpegScans, index: int) -> bool:
     return count == 1 or choices != 0
 
 
-@kernel
-def gather(scans: JpegScans, places: np.ndarray, sizes: np.ndarray, pinned: np.ndarray, first: int, last: int) -> None:
-    """Fills the parts of some images; those that turn out to be damaged are no longer taken.
+# What is to be known to gather an image: where its file is, how many bytes that has, and where the scan's data begin in it; where
+# its part of the pinned memory is, and, after that, its restart intervals and its data; where the part ends; how many intervals; and
+# the addresses of its code tables, of its quantizers, and of its state.
+_FILE, _BYTES, _SCAN, _PART, _ROWS, _DATA, _END, _INTERVALS, _CODES, _FACTORS, _STATE, _GATHERING_COLUMNS = range(12)
 
-    Different images may be gathered on different threads.
+
+def gathering(
+    scans: JpegScans, places: np.ndarray, sizes: np.ndarray, pinned: int, states: int, bounds: Sequence[int]
+) -> tuple[np.ndarray, object]:
+    """The argument of :func:`gather_share`, an array of words, and what it needs.
 
     Args:
-        scans: of these files.
+        scans: of these files, all of which are taken.
         places, sizes: as for :func:`read_scans`.
-        pinned: uint8 of shape (``scans.size``,), aligned.
-        first, last: the range of images.
+        pinned: the address of ``scans.size`` bytes, aligned.
+        states: the address of a number for each image, int32, which becomes that of its restart intervals, unless it turns out to be
+            damaged.
+        bounds: where the images of each share begin, and where those of the last one end.
     """
-    for index in range(first, last):
-        if scans.taken[index]:
-            data = carray(bytes_from(places[index]), (sizes[index],))
-            scans.taken[index] = _gather_image(scans, index, data, pinned)
+    rows = np.empty((len(places), _GATHERING_COLUMNS), np.int64)
+    codes, factors = np.ascontiguousarray(scans.codes), np.ascontiguousarray(scans.factors)
+    _describe_gathering(
+        scans.numbers,
+        scans.begins,
+        scans.places,
+        scans.intervals,
+        places,
+        sizes,
+        pinned,
+        codes.ctypes.data,
+        factors.ctypes.data,
+        states,
+        rows,
+    )
+    return np.array([rows.ctypes.data, *bounds], np.int64), (rows, codes, factors)
 
 
-@inner
-def _gather_image(scans: JpegScans, index: int, data: np.ndarray, pinned: np.ndarray) -> bool:
-    part = pinned[scans.begins[index] : scans.begins[index + 1]]
-    intervals_place, data_place = scans.places[index]
-    intervals = scans.intervals[index]
+@kernel
+def _describe_gathering(
+    numbers: np.ndarray,
+    begins: np.ndarray,
+    parts: np.ndarray,
+    intervals: np.ndarray,
+    places: np.ndarray,
+    sizes: np.ndarray,
+    pinned: int,
+    codes: int,
+    factors: int,
+    states: int,
+    rows: np.ndarray,
+) -> None:
+    for index in range(len(rows)):
+        row = rows[index]
+        row[_FILE], row[_BYTES], row[_SCAN] = places[index], sizes[index], numbers[index, START]
+        row[_PART], row[_END] = pinned + begins[index], begins[index + 1] - begins[index]
+        row[_ROWS], row[_DATA] = parts[index, 0], parts[index, 1]
+        row[_INTERVALS] = intervals[index]
+        row[_CODES], row[_FACTORS] = (
+            codes + index * QUANTIZERS_PLACE,
+            factors + index * (CHAIN_PLACE - QUANTIZERS_PLACE),
+        )
+        row[_STATE] = states + 4 * index
+
+
+@kernel
+def _gather_image(row: np.ndarray) -> None:
+    intervals = row[_INTERVALS]
+    part = carray(bytes_from(row[_PART]), (row[_END],))
+    rows = part[row[_ROWS] : row[_ROWS] + 8 * (intervals + 1)].view(np.int32)
     ends = np.empty(intervals, np.int64)
-    if not copy_scan(data, scans.numbers[index, START], part[data_place:], ends):
-        return False
-    part[:QUANTIZERS_PLACE] = scans.codes[index].reshape(-1)
-    part[QUANTIZERS_PLACE:CHAIN_PLACE].view(np.uint16)[:] = scans.factors[index]
-    part[CHAIN_PLACE:intervals_place] = 0
-    rows = part[intervals_place : intervals_place + 8 * (intervals + 1)].view(np.int32)
+    # Of a damaged image, nothing is read.
+    rows[2 * intervals] = 0
+    if not copy_scan(carray(bytes_from(row[_FILE]), (row[_BYTES],)), row[_SCAN], part[row[_DATA] :], ends):
+        return
+    copy_bytes(row[_PART], row[_CODES], QUANTIZERS_PLACE)
+    copy_bytes(row[_PART] + QUANTIZERS_PLACE, row[_FACTORS], CHAIN_PLACE - QUANTIZERS_PLACE)
+    part[CHAIN_PLACE : row[_ROWS]] = 0
     subsequences, begin = 0, 0
     for interval in range(intervals):
         rows[2 * interval], rows[2 * interval + 1] = subsequences, begin
         subsequences += -(-8 * (ends[interval] - begin) // SUBSEQUENCE)
         begin = ends[interval]
     rows[2 * intervals], rows[2 * intervals + 1] = subsequences, begin
-    scans.subsequences[index] = subsequences
-    return subsequences > 0
+    if subsequences > 0:
+        set_int(row[_STATE], intervals)
+
+
+@cfunc(types.int32(types.int64, types.int64), cache=True)
+def gather_share(gathering: int, share: int) -> int:
+    """Fills the parts of a share of the images, and their states; returns 0."""
+    first, last = word_at(gathering + 8 * (share + 1)), word_at(gathering + 8 * (share + 2))
+    for index in range(first, last):
+        _gather_image(carray(words_from(word_at(gathering) + 8 * _GATHERING_COLUMNS * index), (_GATHERING_COLUMNS,)))
+    return 0
+
+
+@cfunc(types.int32(types.int64, types.int64), cache=True)
+def read_share(reading: int, share: int) -> int:
+    """Reads a share of the files; returns 0."""
+    count, shares = word_at(reading + 8 * _COUNT), word_at(reading + 8 * _SHARES)
+    memory = carray(words_from(word_at(reading + 8 * _MEMORY)), (word_at(reading + 8 * _MEMORY_WORDS),))
+    places = carray(words_from(word_at(reading + 8 * _FILES)), (count,))
+    sizes = carray(words_from(word_at(reading + 8 * _SIZES)), (count,))
+    first, last = count * share // shares, count * (share + 1) // shares
+    _read_scans(places, sizes, first, last, memory_for_segments(), _columns(memory, count))
+    return 0

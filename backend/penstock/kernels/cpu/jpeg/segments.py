@@ -57,6 +57,7 @@ CODES = LENGTHS + MAX_CODES
 """The size of the codes of a table, in bytes; unused ones are 0."""
 
 
+@kernel
 def memory_for_segments() -> Segments:
     """Memory for reading segments."""
     return Segments(

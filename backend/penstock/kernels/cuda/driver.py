@@ -1,0 +1,66 @@
+"""CUDA's driver as compiled code calls it: by the addresses of its functions."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from typing import Any, NamedTuple
+
+from penstock.tensors.cuda import require_cupy
+
+
+class Driver(NamedTuple):
+    """The addresses of functions, which return 0, or the number of an error."""
+
+    set_context: int
+    launch: int
+    copy_to_device: int
+    copy_to_host: int
+    record: int
+
+
+# In the order of the fields. They stay as they are: later versions of a function have another name.
+_NAMES = (
+    "cuCtxSetCurrent",
+    "cuLaunchKernel",
+    "cuMemcpyHtoDAsync_v2",
+    "cuMemcpyDtoHAsync_v2",
+    "cuEventRecord",
+)
+
+
+def load_library() -> Any:
+    """The driver's library."""
+    return ctypes.CDLL("libcuda.so.1")
+
+
+@functools.cache
+def _library() -> Any:
+    return load_library()
+
+
+@functools.cache
+def driver() -> Driver:
+    """The addresses of the driver's functions."""
+    library = _library()
+    return Driver(*(ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0 for name in _NAMES))
+
+
+@functools.cache
+def context_of(device_id: int) -> int:
+    """The handle of the context that CUDA's runtime, and so CuPy, uses on a device; it lives as long as the process."""
+    device, context = ctypes.c_int(), ctypes.c_void_p()
+    library = _library()
+    for status in (
+        library.cuDeviceGet(ctypes.byref(device), ctypes.c_int(device_id)),
+        library.cuDevicePrimaryCtxRetain(ctypes.byref(context), device),
+    ):
+        if status:
+            raise driver_error(status)
+    return context.value or 0
+
+
+def driver_error(status: int) -> Exception:
+    """The error that CuPy raises where the driver returns this number."""
+    error: Exception = require_cupy().cuda.driver.CUDADriverError(status)
+    return error

@@ -1,0 +1,99 @@
+"""Work for threads without Python: shares that they take, and calls of C functions when all shares are done."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+
+from penstock.kernels.background import BackgroundThreads, Job, Semaphore, address_of
+
+
+def in_order(task: int, argument: int, shares: int) -> None:
+    """Has a C function of an address and of a number called for each number, on this thread."""
+    share(task, argument, shares, None)
+
+
+def share(task: int, argument: int, shares: int, threads: BackgroundThreads | None) -> None:
+    """Has a C function of an address and of a number called for each number, on this thread and others, and waits for them."""
+    from penstock.kernels.cpu.shares import CALL_WORDS
+
+    work = SharedWork(task, argument, shares, None, threads)
+    work.follow(np.zeros((0, CALL_WORDS), np.int64))
+    work.help()
+    work.wait()
+
+
+class SharedWork:
+    """Shares of work, and calls that follow; all in compiled code.
+
+    The calls may be made up while threads are at work already: whoever comes last, be it a thread with its share or Python with
+    the calls, has them made.
+
+    Args:
+        task: address of a C function of an address and of the number of a share.
+        argument: that address.
+        shares: how many.
+        keep: object to keep alive until all is done.
+        threads: take the shares and make the calls; None: the thread that asks for them does.
+    """
+
+    def __init__(
+        self, task: int, argument: int, shares: int, keep: object, threads: BackgroundThreads | None = None
+    ) -> None:
+        from penstock.kernels.cpu import shares as compiled
+
+        self._compiled, self._threads = compiled, threads
+        self._kept = [keep]
+        self._done, self._is_done, self._process = Semaphore(), False, os.getpid()
+        ending = self._done.address, address_of("sem_post")
+        self._words = np.array([0, 0, shares, shares + 1, task, argument, 0, 0, 0, *ending], np.int64)
+        self._address: int = self._words.ctypes.data
+        if threads is None:
+            compiled.take_shares(self._address)
+        else:
+            # Threads that come late find nothing to do, but need the words until then.
+            job = Job(compiled.share_work.address or 0, self._address, self, min(shares, len(threads)))
+            threads.submit(job)
+
+    def follow(self, calls: np.ndarray, keep: object = None) -> None:
+        """Has calls made when all shares are done; to be called once, whatever happens.
+
+        Args:
+            calls: rows of CALL_WORDS words; int64.
+            keep: object to keep alive until then.
+        """
+        compiled = self._compiled
+        self._kept += calls, keep
+        self._words[compiled.CALLS], self._words[compiled.COUNT] = calls.ctypes.data, len(calls)
+        if not compiled.end_one(self._address):
+            return
+        if self._threads is None or not len(calls):
+            compiled.conclude(self._address)
+        else:
+            self._threads.submit(Job(compiled.conclude_work.address or 0, self._address, self))
+
+    def help(self) -> None:
+        """Takes shares on this thread, too, as long as there are any."""
+        self._compiled.take_shares(self._address)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all shares are done and all calls made."""
+        if not self._is_done and self._done.try_wait():
+            self._end()
+        return self._is_done
+
+    def wait(self) -> int:
+        """Waits for the calls, without holding the GIL; returns 0, or what the one that failed returned."""
+        # The threads of the process that this one was forked from are not here.
+        if not self._is_done and os.getpid() == self._process:
+            self._done.wait()
+            self._end()
+        return int(self._words[self._compiled.STATUS])
+
+    def _end(self) -> None:
+        # For others that wait.
+        self._done.post()
+        self._is_done = True
+        self._kept.clear()
