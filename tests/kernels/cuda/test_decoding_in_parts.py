@@ -41,7 +41,7 @@ class NoPythonApi:
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is decoded together are some of the small images here, and their pixels are in memory one or two at a time."""
     monkeypatch.setattr(jpeg_gpu, "_AT_ONCE", 60_000)
-    monkeypatch.setattr(jpeg_gpu, "_PIXELS_AT_ONCE", 8_000)
+    monkeypatch.setattr(jpeg_gpu, "_WORTH_FOLLOWING", 8_000)
     monkeypatch.setattr(image_codec_gpu, "library", lambda: None)
     monkeypatch.setattr(image_codec_gpu, "PythonApi", NoPythonApi)
 
@@ -139,7 +139,7 @@ def test_images_of_other_decoders_are_resized_when_these_are_done(
     monkeypatch.setattr(image_codec_gpu, "PythonApi", NoPythonApi)
     monkeypatch.setattr(image_codec_gpu, "_LARGE", 43 * 63)
     monkeypatch.setattr(jpeg_gpu, "_AT_ONCE", 60_000)
-    monkeypatch.setattr(jpeg_gpu, "_PIXELS_AT_ONCE", 8_000)
+    monkeypatch.setattr(jpeg_gpu, "_WORTH_FOLLOWING", 8_000)
     if not library:
         monkeypatch.setattr(image_codec_gpu, "library", lambda: None)
     images = [*photographs(), saved(height=80, width=90, progressive=True)]
@@ -166,7 +166,7 @@ def test_parts_of_any_size(monkeypatch: pytest.MonkeyPatch, followed: list[bool]
     expected = run(a, [images], [])
     for at_once, pixels in ((1, 1), (60_000, 1), (1 << 30, 30_000), (30_000, 1 << 14)):
         monkeypatch.setattr(jpeg_gpu, "_AT_ONCE", at_once)
-        monkeypatch.setattr(jpeg_gpu, "_PIXELS_AT_ONCE", pixels)
+        monkeypatch.setattr(jpeg_gpu, "_WORTH_FOLLOWING", pixels)
         assert_equal(run(a, [images]), expected)
     assert all(followed)
 

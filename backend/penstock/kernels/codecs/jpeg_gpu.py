@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 _COEFFICIENTS, _SAMPLES = 128, 64
 # Bytes of both that are in memory at a time: those of 32 photographs keep a large GPU busy.
 _AT_ONCE = 168 << 20
-# Bytes of pixels that are in memory at a time, where something follows that takes them: those of 20 photographs.
-_PIXELS_AT_ONCE = 64 << 20
+# Bytes of pixels that are worth being in memory some at a time, where something follows that takes them.
+_WORTH_FOLLOWING = 64 << 20
 _ALIGNMENT = 256
 # Bytes of files that are worth another thread.
 _WORTH_SHARING = 1 << 20
@@ -68,7 +68,7 @@ class JpegDecoder:
     @staticmethod
     def divides(pixels: int) -> bool:
         """Whether of images of so many bytes only some are in memory at a time, if something follows that takes them."""
-        return pixels > _PIXELS_AT_ONCE
+        return pixels > _WORTH_FOLLOWING
 
     def begin(
         self,
@@ -136,8 +136,11 @@ class JpegBatch:
 
         self._decoder, self._scans, self.stream = decoder, scans, stream
         self._windows, self._targets = windows, targets
-        # Bytes of the images.
-        self._pixels = -(-windows[:, 2] * windows[:, 3] * decoder.channels // _ALIGNMENT) * _ALIGNMENT
+        # Bytes of coefficients. Once samples are made of them, pixels that are soon not needed any more take their place.
+        self._places = scans.blocks * _COEFFICIENTS
+        if not isinstance(targets, np.ndarray):
+            pixels = windows[:, 2] * windows[:, 3] * decoder.channels
+            self._places = np.maximum(self._places, -(-pixels // _ALIGNMENT) * _ALIGNMENT)
         # In front of the data lie two numbers for each image: its state, and for its part which turn is the next.
         count = len(files)
         self._begin = _aligned(2 * _NUMBER * count)
@@ -207,9 +210,11 @@ class JpegBatch:
         Args:
             given: the address of what was copied.
         """
-        parts = _cut(self._scans.blocks * (_COEFFICIENTS + _SAMPLES), first, last, _AT_ONCE)
+        rooms = self._places + self._scans.blocks * _SAMPLES
+        parts = _cut(rooms, first, last, _AT_ONCE)
+        largest = max(int(rooms[begin:end].sum()) for begin, end in parts)
         try:
-            scratch = require_cupy().empty(size_class(max(self._room(*part) for part in parts)), np.uint8)
+            scratch = require_cupy().empty(_scratch_size(largest), np.uint8)
         except MemoryError:
             middle = (first + last) // 2
             if middle > first:
@@ -218,63 +223,32 @@ class JpegBatch:
             return
         launch_all([one for part in parts for one in self._launches(given, *part, scratch.data.ptr)])
 
-    def _together(self, first: int, last: int) -> list[tuple[int, int]]:
-        """Those of some of the images whose pixels are in memory together."""
-        if isinstance(self._targets, np.ndarray):
-            return [(first, last)]
-        return _cut(self._pixels, first, last, _PIXELS_AT_ONCE)
-
-    def _room(self, first: int, last: int) -> int:
-        """Bytes for coefficients of some of the images, and for what is in memory of their samples and pixels."""
-        followed = not isinstance(self._targets, np.ndarray)
-        behind = (
-            self._samples(begin, end) + (int(self._pixels[begin:end].sum()) if followed else 0)
-            for begin, end in self._together(first, last)
-        )
-        return self._coefficients(first, last) + max(behind)
-
-    def _coefficients(self, first: int, last: int) -> int:
-        return _aligned(int(self._scans.blocks[first:last].sum()) * _COEFFICIENTS)
-
-    def _samples(self, first: int, last: int) -> int:
-        return _aligned(int(self._scans.blocks[first:last].sum()) * _SAMPLES)
-
     def _launches(self, given: int, first: int, last: int, scratch: int) -> Iterator[KernelLaunch]:
-        """What decodes some of the images together; in ``scratch``, samples follow coefficients, and pixels those."""
+        """What decodes some of the images together; in ``scratch``, samples follow coefficients."""
         from penstock.kernels.cpu.jpeg.segments import ACROSS, DOWN, HEIGHT, WIDTH
         from penstock.kernels.cuda.jpeg_codes import reading
         from penstock.kernels.cuda.jpeg_pixels import Coefficients, making_pixels
 
         decoder, count = self._decoder, len(self._windows)
         scans = self._scans if last - first == count else self._scans.take(slice(first, last))
-        sizes = scans.blocks * _COEFFICIENTS
-        sources = scratch + np.cumsum(sizes) - sizes
+        ends = scratch + np.cumsum(self._places[first:last])
+        sources = ends - self._places[first:last]
         states, turn, data = (
             Located(given + offset, (), _STATE) for offset in (_NUMBER * first, _NUMBER * (count + first), self._begin)
         )
         yield reading(scans, data, sources, states, turn)
-        samples = scratch + self._coefficients(first, last)
-        for begin, end in self._together(first, last):
-            own = slice(begin - first, end - first)
-            targets, following = self._targets_of(begin, end, samples + self._samples(begin, end))
-            images = Coefficients(
-                sources[own],
-                targets,
-                np.ascontiguousarray(scans.numbers[own, HEIGHT : WIDTH + 1]),
-                self._windows[begin:end],
-                np.ascontiguousarray(scans.components[own, :, ACROSS : DOWN + 1]),
-                scans.factors[own].reshape(end - begin, -1, 64),
-            )
-            yield from making_pixels(images, samples, decoder.channels, decoder.reverse, decoder.smooth)
-            yield from following
-
-    def _targets_of(self, first: int, last: int, pixels: int) -> tuple[np.ndarray, Sequence[KernelLaunch]]:
-        """Where some of the images go, which is ``pixels`` unless they have places of their own, and what follows."""
-        if isinstance(self._targets, np.ndarray):
-            return self._targets[first:last], ()
-        sizes = self._pixels[first:last]
-        targets = (pixels + np.cumsum(sizes) - sizes).astype(np.uint64)
-        return targets, self._targets.following.launches(self._targets.rows[first:last], targets)
+        targets = self._targets
+        images = Coefficients(
+            sources,
+            targets[first:last] if isinstance(targets, np.ndarray) else sources.astype(np.uint64),
+            np.ascontiguousarray(scans.numbers[:, HEIGHT : WIDTH + 1]),
+            self._windows[first:last],
+            np.ascontiguousarray(scans.components[:, :, ACROSS : DOWN + 1]),
+            scans.factors.reshape(last - first, -1, 64),
+        )
+        yield from making_pixels(images, int(ends[-1]), decoder.channels, decoder.reverse, decoder.smooth)
+        if not isinstance(targets, np.ndarray):
+            yield from targets.following.launches(targets.rows[first:last], images.targets)
 
     @property
     def is_done(self) -> bool:
@@ -293,12 +267,21 @@ class JpegBatch:
 
 
 def _cut(sizes: np.ndarray, first: int, last: int, most: int) -> list[tuple[int, int]]:
-    """Ranges of things of these sizes, from ``first`` to ``last``: equal shares of about ``most`` at most."""
+    """Ranges of things of these sizes, from ``first`` to ``last``: about equal shares, of ``most`` at most.
+
+    Shares may be larger if a single thing takes more than half of that.
+    """
     ends = np.cumsum(sizes[first:last])
-    shares = -(-int(ends[-1]) // most)
+    # A share goes beyond its bound by less than the largest thing.
+    shares = -(-int(ends[-1]) // max(most - int(sizes[first:last].max()), most // 2, 1)) if ends[-1] > most else 1
     bounds = first + np.searchsorted(ends, ends[-1] / shares * np.arange(1, shares), "right")
     edges = [first, *bounds.tolist(), last]
     return [(begin, end) for begin, end in itertools.pairwise(edges) if begin < end]
+
+
+def _scratch_size(size: int) -> int:
+    """What is taken for so many bytes: for large batches always the same, as pools keep what other sizes had."""
+    return _AT_ONCE if _AT_ONCE // 2 < size <= _AT_ONCE else size_class(size)
 
 
 def _aligned(size: int) -> int:
