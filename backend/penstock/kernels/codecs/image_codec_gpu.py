@@ -232,7 +232,10 @@ class GpuImageDecoder:
         begun = followed(jobs, Part(batch, taken.tolist(), (), True, streams), following)
         others = np.setdiff1d(np.arange(len(jobs)), taken).tolist()
         if others and self._turns is not None:
-            self._begin_part(begun, others, start)
+            self._begin_part(begun, others, start, batch_of=(len(jobs), int(shapes[:, :2].prod(1).sum())))
+        if not batch.is_launched:
+            # So that the next one is launched before this one is waited for. Until then, it takes little memory of the GPU.
+            self.idle_turns = max(self.idle_turns, 1)
         return begun
 
     def _own_turn(self, count: int, pixels: int) -> Streams:
@@ -346,8 +349,13 @@ class GpuImageDecoder:
         taken: Sequence[int],
         start: Callable[..., Work],
         scans: JpegScans | None = None,
+        batch_of: tuple[int, int] | None = None,
     ) -> None:
-        """Begins to decode some of the images: with ``scans`` by our kernels, without by nvImageCodec."""
+        """Begins to decode some of the images: with ``scans`` by our kernels, without by nvImageCodec.
+
+        Args:
+            batch_of: how many images keep the GPU busy meanwhile, of how many pixels; None: these.
+        """
         pixels, jobs = _FORMATS[self._output_type], begun.jobs
         headers, sizes = jobs.headers, self._stored_sizes(jobs, taken)
         if isinstance(headers, JpegHeaders):
@@ -364,7 +372,7 @@ class GpuImageDecoder:
             streams = self._own_turn(len(taken), pixels_read)
         else:
             assert self._turns is not None
-            decoder, streams = self._engine_turn(self._turns, len(taken), pixels_read)
+            decoder, streams = self._engine_turn(self._turns, *(batch_of or (len(taken), pixels_read)))
         memory, outputs = self._room(begun, taken, room, streams)
         if not outputs.all():
             kept = np.flatnonzero(outputs)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Protocol
 
@@ -138,7 +138,7 @@ class JpegBatch:
         self._windows, self._targets = windows, targets
         # Bytes of coefficients. Once samples are made of them, pixels that are soon not needed any more take their place.
         self._places = scans.blocks * _COEFFICIENTS
-        if not isinstance(targets, np.ndarray):
+        if isinstance(targets, Followed):
             pixels = windows[:, 2] * windows[:, 3] * decoder.channels
             self._places = np.maximum(self._places, -(-pixels // _ALIGNMENT) * _ALIGNMENT)
         # In front of the data lie two numbers for each image: its state, and for its part which turn is the next.
@@ -178,27 +178,31 @@ class JpegBatch:
             self._gathering.append(start(task, shares))
 
     def launch(self) -> None:
-        """Launches the kernels, unless that was done; an error is raised where the batch is waited for."""
+        """Launches the kernels, unless that was done; an error is raised where the batch is waited for.
+
+        Without memory, they are launched there, when those before it may have given theirs back.
+        """
         if self.is_launched:
             return
-        self.is_launched = True
         try:
             for work in self._gathering:
                 work.wait()
+            if isinstance(self._targets, Followed):
+                self._targets.following.take_memory(self.stream)
             with self.stream:
                 self._launch(self._pinned)
                 self.stream.record(self._done)
+        except MemoryError:
+            return
         except Exception as error:
             self._error = error
+        self.is_launched = True
 
     def _launch(self, pinned: Pinned) -> None:
         from penstock.kernels.cuda.jpeg_codes import expected_intervals
 
         size = self._begin + self._scans.size
-        try:
-            memory = require_cupy().empty(size_class(size), np.uint8)
-        except MemoryError:
-            return
+        memory = require_cupy().empty(size_class(size), np.uint8)
         self._states[:] = expected_intervals(self._scans)
         memory.data.copy_from_host_async(pinned.address, size, self.stream)
         self._decode_parts(memory.data.ptr, 0, len(self._windows))
@@ -215,13 +219,15 @@ class JpegBatch:
         largest = max(int(rooms[begin:end].sum()) for begin, end in parts)
         try:
             scratch = require_cupy().empty(_scratch_size(largest), np.uint8)
+            launches = [one for part in parts for one in self._launches(given, *part, scratch.data.ptr)]
+            if isinstance(self._targets, Followed):
+                launches.insert(0, self._targets.following.preparing())
+            launch_all(launches)
         except MemoryError:
             middle = (first + last) // 2
             if middle > first:
                 self._decode_parts(given, first, middle)
                 self._decode_parts(given, middle, last)
-            return
-        launch_all([one for part in parts for one in self._launches(given, *part, scratch.data.ptr)])
 
     def _launches(self, given: int, first: int, last: int, scratch: int) -> Iterator[KernelLaunch]:
         """What decodes some of the images together; in ``scratch``, samples follow coefficients."""
@@ -240,14 +246,14 @@ class JpegBatch:
         targets = self._targets
         images = Coefficients(
             sources,
-            targets[first:last] if isinstance(targets, np.ndarray) else sources.astype(np.uint64),
+            sources.astype(np.uint64) if isinstance(targets, Followed) else targets[first:last],
             np.ascontiguousarray(scans.numbers[:, HEIGHT : WIDTH + 1]),
             self._windows[first:last],
             np.ascontiguousarray(scans.components[:, :, ACROSS : DOWN + 1]),
             scans.factors.reshape(last - first, -1, 64),
         )
         yield from making_pixels(images, int(ends[-1]), decoder.channels, decoder.reverse, decoder.smooth)
-        if not isinstance(targets, np.ndarray):
+        if isinstance(targets, Followed):
             yield from targets.following.launches(targets.rows[first:last], images.targets)
 
     @property

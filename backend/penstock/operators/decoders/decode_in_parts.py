@@ -11,22 +11,30 @@ import numpy as np
 from penstock.schema import OutputSpec, Schema, Workspace, register_operator
 from penstock.schema.fused import AT_ONCE, FusedOperator
 from penstock.tensors import TensorListGPU
+from penstock.tensors.cuda import require_cupy
 
 if TYPE_CHECKING:
     from penstock.kernels.cuda.launch import KernelLaunch
+    from penstock.tensors.streams import Stream
 
 
 class _InParts(Protocol):
     """A batch that is computed while images come, each in memory that is soon another's.
 
     Attributes:
-        outputs: receive the results.
+        outputs: receive the results; None until there is memory for them.
     """
 
-    outputs: TensorListGPU
+    outputs: TensorListGPU | None
+
+    def take_memory(self, stream: Stream) -> None:
+        """Takes the memory that is written to, unless that was done, for launches on a stream."""
+
+    def preparing(self) -> KernelLaunch:
+        """What is launched before the others, each time that some are."""
 
     def launches(self, rows: np.ndarray, addresses: np.ndarray) -> Sequence[KernelLaunch]:
-        """What computes the results of some images, by their numbers, in the order of the calls."""
+        """What computes the results of some images, by their numbers."""
 
 
 class _Decoder(Protocol):
@@ -117,11 +125,7 @@ class DecodeInParts(FusedOperator):
 
         def follow(images: TensorListGPU) -> _InParts | None:
             second.inputs = [images]
-            try:
-                begun.following = self._follower.follow(second)
-            except MemoryError:
-                # Step by step, results are needed only once other batches' are not.
-                begun.following = None
+            begun.following = self._follower.follow(second)
             return begun.following
 
         try:
@@ -164,10 +168,12 @@ class DecodeInParts(FusedOperator):
         """Resizes what was decoded later than the others, and leaves out what failed."""
         from penstock.kernels.cuda.launch import addresses_of, launch_all, locate
 
+        following.take_memory(require_cupy().cuda.get_current_stream())
+        outputs = following.outputs
+        assert outputs is not None
         if late:
             places = addresses_of([locate(image) for image in late.values()])
-            launch_all(following.launches(np.array([*late]), places))
-        outputs = following.outputs
+            launch_all([following.preparing(), *following.launches(np.array([*late]), places)])
         self.counts[AT_ONCE] += len(outputs) - len(first.failures)
         workspace.failures = first.failures
         if first.failures:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
@@ -17,12 +17,15 @@ from penstock.operators.image._stores import ChannelValues, CmnPlan, CmnPlans, C
 from penstock.schema import Operator, OutputSpec, Sample, Samples, Schema, Workspace, register_operator
 from penstock.schema.fused import FusedOperator, fused_argument, without_data
 from penstock.schema.image_chain import NotFusable
+from penstock.tensors.cuda import require_cupy
+from penstock.tensors.streams import follow
 
 if TYPE_CHECKING:
     from penstock.kernels.cuda.launch import KernelLaunch, Located, RunValue
     from penstock.kernels.cuda.resample import ImageResampling, Normalized, PlannedResampling
     from penstock.kernels.cuda.taps import FilterTables
     from penstock.tensors import TensorListGPU
+    from penstock.tensors.streams import Stream
 
 _MIRROR = fused_argument(1, "mirror")
 
@@ -67,27 +70,42 @@ class ResizedInParts:
     """A batch that is resized and stored while its images come, each in memory that is soon another's.
 
     Args:
-        outputs: receive the results.
-        planned: the work.
+        make: takes memory for the results, and gives them and the work.
+
+    Attributes:
+        outputs: receive the results, as soon as there is memory for them.
     """
 
-    def __init__(self, outputs: TensorListGPU, planned: PlannedResampling) -> None:
-        self.outputs = outputs
-        self._planned = planned
-        self._is_filled = False
+    def __init__(self, make: Callable[[], tuple[TensorListGPU, PlannedResampling]]) -> None:
+        self._make = make
+        self._stream: Stream = require_cupy().cuda.get_current_stream()
+        self.outputs: TensorListGPU | None = None
+        self._planned: PlannedResampling | None = None
+
+    def take_memory(self, stream: Stream) -> None:
+        """Takes the memory that is written to, unless that was done, for launches on a stream.
+
+        It is taken in the order of the stream that was current at first, which the other one follows.
+        """
+        if self._planned is None:
+            with self._stream:
+                self.outputs, self._planned = self._make()
+            follow(stream, self._stream, require_cupy().cuda.Event(disable_timing=True))
+
+    def preparing(self) -> KernelLaunch:
+        """What is launched before the others, each time that some are; after :meth:`take_memory`."""
+        assert self._planned is not None
+        return self._planned.filling
 
     def launches(self, rows: np.ndarray, addresses: np.ndarray) -> Sequence[KernelLaunch]:
-        """What computes some of the results, to be launched in the order of the calls.
+        """What computes some of the results.
 
         Args:
             rows: the numbers of the images.
             addresses: of their pixels, multiples of 16; uint64.
         """
-        part = self._planned.part(rows, addresses)
-        if self._is_filled:
-            return [part]
-        self._is_filled = True
-        return [self._planned.filling, part]
+        assert self._planned is not None
+        return [self._planned.part(rows, addresses)]
 
 
 _First = Workspace[Spatial, ResamplePlan, ResamplePlans]
@@ -158,10 +176,16 @@ class ResizeNormalize(FusedOperator):
         from penstock.kernels.cuda.resample import ImageStacks, plan_by_tables
 
         rules, planned, after = known
-        source, outputs = numpy_dtype(workspace.inputs[0].dtype), self._outputs(workspace, rules, planned)
-        stacks = ImageStacks(np.zeros(len(planned.stacks), np.uint64), planned.stacks, source)
-        target = numpy_dtype(outputs.dtype)
-        return ResizedInParts(outputs, plan_by_tables(stacks, outputs.pointers(), target, planned.tables, after))
+        stacks = ImageStacks(
+            np.zeros(len(planned.stacks), np.uint64), planned.stacks, numpy_dtype(workspace.inputs[0].dtype)
+        )
+
+        def make() -> tuple[TensorListGPU, PlannedResampling]:
+            outputs = self._outputs(workspace, rules, planned)
+            target = numpy_dtype(outputs.dtype)
+            return outputs, plan_by_tables(stacks, outputs.pointers(), target, planned.tables, after)
+
+        return ResizedInParts(make)
 
     def _plan(self, workspace: Workspace) -> tuple[_Rules, _Planned, Normalized] | None:
         """The rules, the plan and what follows the resizing, for a batch whose images are all treated alike."""
