@@ -119,7 +119,7 @@ class JpegBatch:
 
     Attributes:
         stream: in whose order it is decoded.
-        is_launched: its kernels were launched.
+        is_launched: its kernels were launched, or are not going to be.
     """
 
     def __init__(
@@ -264,6 +264,7 @@ class JpegBatch:
     def wait(self) -> list[bool]:
         """Waits for the batch; for each image that was taken, whether it is decoded."""
         self.launch()
+        self.is_launched = True
         if self._error is not None:
             raise self._error
         self._done.synchronize()
