@@ -40,8 +40,9 @@ class NoPythonApi:
 
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is decoded together are some of the small images here, and their pixels are in memory one or two at a time."""
-    monkeypatch.setattr(jpeg_gpu, "_AT_ONCE", 60_000)
+    """What is decoded together are some of the small images here, and their samples are in memory one or two at a time."""
+    monkeypatch.setattr(jpeg_gpu, "_AT_ONCE", 40_000)
+    monkeypatch.setattr(jpeg_gpu, "_SAMPLES_AT_ONCE", 15_000)
     monkeypatch.setattr(jpeg_gpu, "_WORTH_FOLLOWING", 8_000)
     monkeypatch.setattr(image_codec_gpu, "library", lambda: None)
     monkeypatch.setattr(image_codec_gpu, "PythonApi", NoPythonApi)
@@ -139,7 +140,8 @@ def test_images_of_other_decoders_are_resized_when_these_are_done(
     monkeypatch.setattr(on_gpu, "BatchDecoder", on_cpu)
     monkeypatch.setattr(image_codec_gpu, "PythonApi", NoPythonApi)
     monkeypatch.setattr(image_codec_gpu, "_LARGE", 43 * 63)
-    monkeypatch.setattr(jpeg_gpu, "_AT_ONCE", 60_000)
+    monkeypatch.setattr(jpeg_gpu, "_AT_ONCE", 40_000)
+    monkeypatch.setattr(jpeg_gpu, "_SAMPLES_AT_ONCE", 15_000)
     monkeypatch.setattr(jpeg_gpu, "_WORTH_FOLLOWING", 8_000)
     if not library:
         monkeypatch.setattr(image_codec_gpu, "library", lambda: None)
@@ -165,9 +167,9 @@ def test_images_of_other_decoders_are_resized_when_these_are_done(
 def test_parts_of_any_size(monkeypatch: pytest.MonkeyPatch, followed: list[bool]) -> None:
     images = photographs()
     expected = run(a, [images], [])
-    for at_once, pixels in ((1, 1), (60_000, 1), (1 << 30, 30_000), (30_000, 1 << 14)):
+    for at_once, samples in ((1, 1), (40_000, 1), (1 << 30, 20_000), (20_000, 1 << 30)):
         monkeypatch.setattr(jpeg_gpu, "_AT_ONCE", at_once)
-        monkeypatch.setattr(jpeg_gpu, "_WORTH_FOLLOWING", pixels)
+        monkeypatch.setattr(jpeg_gpu, "_SAMPLES_AT_ONCE", samples)
         assert_equal(run(a, [images]), expected)
     assert all(followed)
 

@@ -171,6 +171,7 @@ def test_what_decoders_differ_about_is_left() -> None:
 @pytest.mark.parametrize("threads", [1, 2, 7])
 def test_parts_and_threads(at_once: int, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jpeg_gpu, "_AT_ONCE", at_once)
+    monkeypatch.setattr(jpeg_gpu, "_SAMPLES_AT_ONCE", at_once // 3)
     monkeypatch.setattr(jpeg_gpu, "_WORTH_SHARING", 1000)
     pool = WorkerPool(threads)
     batches = [Decoded(FILES[k:] + FILES[:k], decoder(threads=threads), start=pool.start) for k in range(4)]

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 # Bytes of a block.
 _COEFFICIENTS, _SAMPLES = 128, 64
-# Bytes of both that are in memory at a time: those of 32 photographs keep a large GPU busy.
-_AT_ONCE = 168 << 20
+# Bytes of each that are in memory at a time: coefficients of 32 photographs keep a large GPU busy, and samples of 16.
+_AT_ONCE, _SAMPLES_AT_ONCE = 104 << 20, 28 << 20
 # Bytes of pixels that are worth being in memory some at a time, where something follows that takes them.
 _WORTH_FOLLOWING = 64 << 20
 _ALIGNMENT = 256
@@ -214,11 +214,9 @@ class JpegBatch:
         Args:
             given: the address of what was copied.
         """
-        rooms = self._places + self._scans.blocks * _SAMPLES
-        parts = _cut(rooms, first, last, _AT_ONCE)
-        largest = max(int(rooms[begin:end].sum()) for begin, end in parts)
+        parts = _cut(self._places, first, last, _AT_ONCE)
         try:
-            scratch = require_cupy().empty(_scratch_size(largest), np.uint8)
+            scratch = require_cupy().empty(_scratch_size(max(self._room(*part) for part in parts)), np.uint8)
             launches = [one for part in parts for one in self._launches(given, *part, scratch.data.ptr)]
             if isinstance(self._targets, Followed):
                 launches.insert(0, self._targets.following.preparing())
@@ -228,6 +226,15 @@ class JpegBatch:
             if middle > first:
                 self._decode_parts(given, first, middle)
                 self._decode_parts(given, middle, last)
+
+    def _together(self, first: int, last: int) -> list[tuple[int, int]]:
+        """Those of some of the images whose samples are in memory together."""
+        return _cut(self._scans.blocks * _SAMPLES, first, last, _SAMPLES_AT_ONCE)
+
+    def _room(self, first: int, last: int) -> int:
+        """Bytes for coefficients of some of the images, and for what is in memory of their samples."""
+        samples = max(int(self._scans.blocks[begin:end].sum()) for begin, end in self._together(first, last))
+        return int(self._places[first:last].sum()) + samples * _SAMPLES
 
     def _launches(self, given: int, first: int, last: int, scratch: int) -> Iterator[KernelLaunch]:
         """What decodes some of the images together; in ``scratch``, samples follow coefficients."""
@@ -243,18 +250,20 @@ class JpegBatch:
             Located(given + offset, (), _STATE) for offset in (_NUMBER * first, _NUMBER * (count + first), self._begin)
         )
         yield reading(scans, data, sources, states, turn)
-        targets = self._targets
-        images = Coefficients(
-            sources,
-            sources.astype(np.uint64) if isinstance(targets, Followed) else targets[first:last],
-            np.ascontiguousarray(scans.numbers[:, HEIGHT : WIDTH + 1]),
-            self._windows[first:last],
-            np.ascontiguousarray(scans.components[:, :, ACROSS : DOWN + 1]),
-            scans.factors.reshape(last - first, -1, 64),
-        )
-        yield from making_pixels(images, int(ends[-1]), decoder.channels, decoder.reverse, decoder.smooth)
-        if isinstance(targets, Followed):
-            yield from targets.following.launches(targets.rows[first:last], images.targets)
+        targets = sources.astype(np.uint64) if isinstance(self._targets, Followed) else self._targets[first:last]
+        for begin, end in self._together(first, last):
+            own = slice(begin - first, end - first)
+            images = Coefficients(
+                sources[own],
+                targets[own],
+                np.ascontiguousarray(scans.numbers[own, HEIGHT : WIDTH + 1]),
+                self._windows[begin:end],
+                np.ascontiguousarray(scans.components[own, :, ACROSS : DOWN + 1]),
+                scans.factors[own].reshape(end - begin, -1, 64),
+            )
+            yield from making_pixels(images, int(ends[-1]), decoder.channels, decoder.reverse, decoder.smooth)
+        if isinstance(self._targets, Followed):
+            yield from self._targets.following.launches(self._targets.rows[first:last], targets)
 
     @property
     def is_done(self) -> bool:
@@ -288,7 +297,8 @@ def _cut(sizes: np.ndarray, first: int, last: int, most: int) -> list[tuple[int,
 
 def _scratch_size(size: int) -> int:
     """What is taken for so many bytes: for large batches always the same, as pools keep what other sizes had."""
-    return _AT_ONCE if _AT_ONCE // 2 < size <= _AT_ONCE else size_class(size)
+    most = _AT_ONCE + _SAMPLES_AT_ONCE
+    return most if most // 2 < size <= most else size_class(size)
 
 
 def _aligned(size: int) -> int:
