@@ -92,6 +92,7 @@ class GpuImageDecoder:
         self._dtype = numpy_dtype(arguments["dtype"])
         self._adjust: bool = arguments["adjust_orientation"]
         self._fast_idct: bool = arguments["use_fast_idct"]
+        self._smooth: bool = arguments["jpeg_fancy_upsampling"]
         self._upright_bytes = self._dtype == np.uint8 and self._output_type != DALIImageType.YCbCr
         self._cache = ImageCache.from_arguments(arguments)
         self._has_large_batches = max_batch_size >= _MANY
@@ -102,7 +103,7 @@ class GpuImageDecoder:
         self._own: JpegDecoder | None = None
         pixels = _FORMATS.get(self._output_type)
         if pixels is not None and not (given_load and self._turns):
-            self._own = JpegDecoder(pixels.channels, pixels is BGR, arguments["jpeg_fancy_upsampling"], num_threads)
+            self._own = JpegDecoder(pixels.channels, pixels is BGR, self._smooth, num_threads)
         self._own_streams = borrowed_streams(self, TURNS if self._own else 0)
         self.idle_turns = 0
         self._own_turns, self._event = TurnTaking(), self._cupy.cuda.Event(disable_timing=True)
@@ -503,7 +504,7 @@ class GpuImageDecoder:
             host = np.empty(job.shape, self._dtype)
             try:
                 kind, adjust, fast = self._output_type, self._adjust, self._fast_idct
-                decode(job.encoded, job.header, host, kind, adjust, fast, job.region, decoding)
+                decode(job.encoded, job.header, host, kind, adjust, fast, job.region, decoding, self._smooth)
                 hosts[position] = host
             except Exception as error:
                 hosts[position] = error
