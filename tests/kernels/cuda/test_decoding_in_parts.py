@@ -20,6 +20,7 @@ from penstock.kernels.codecs.nvimgcodec import on_gpu
 from penstock.kernels.codecs.nvimgcodec.decoder import BatchDecoder
 from penstock.kernels.codecs.nvimgcodec.library import Backend, Share
 from penstock.operators.decoders.decode_in_parts import DecodeInParts
+from penstock.operators.image.resize_normalize import ResizeNormalize
 
 RNG = np.random.default_rng(11)
 RESIZE: dict[str, Any] = {"resize_shorter": 20.0}
@@ -39,9 +40,10 @@ class NoPythonApi:
 
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is decoded together are some of the small images here, and their pixels are in memory one or two at a time."""
-    monkeypatch.setattr(jpeg_gpu, "_AT_ONCE", 60_000)
-    monkeypatch.setattr(jpeg_gpu, "_PIXELS_AT_ONCE", 8_000)
+    """What is decoded together are some of the small images here, and their samples are in memory one or two at a time."""
+    monkeypatch.setattr(jpeg_gpu, "_AT_ONCE", 40_000)
+    monkeypatch.setattr(jpeg_gpu, "_SAMPLES_AT_ONCE", 15_000)
+    monkeypatch.setattr(jpeg_gpu, "_WORTH_FOLLOWING", 8_000)
     monkeypatch.setattr(image_codec_gpu, "library", lambda: None)
     monkeypatch.setattr(image_codec_gpu, "PythonApi", NoPythonApi)
 
@@ -129,7 +131,7 @@ def test_results_are_those_of_images_that_are_all_kept(define: Define, followed:
 def test_images_of_other_decoders_are_resized_when_these_are_done(
     library: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Small images go to nvImageCodec, and so do those that our kernels do not take."""
+    """Those that our kernels do not take go to nvImageCodec."""
 
     def on_cpu(_device: int, threads: int, *_shares: object) -> BatchDecoder:
         return BatchDecoder(None, threads, [Share(Backend.CPU_ONLY)])
@@ -137,9 +139,10 @@ def test_images_of_other_decoders_are_resized_when_these_are_done(
     monkeypatch.undo()
     monkeypatch.setattr(on_gpu, "BatchDecoder", on_cpu)
     monkeypatch.setattr(image_codec_gpu, "PythonApi", NoPythonApi)
-    monkeypatch.setattr(image_codec_gpu, "_LARGE", 43 * 63)
-    monkeypatch.setattr(jpeg_gpu, "_AT_ONCE", 60_000)
-    monkeypatch.setattr(jpeg_gpu, "_PIXELS_AT_ONCE", 8_000)
+    monkeypatch.setattr(image_codec_gpu, "_MANY", 3)
+    monkeypatch.setattr(jpeg_gpu, "_AT_ONCE", 40_000)
+    monkeypatch.setattr(jpeg_gpu, "_SAMPLES_AT_ONCE", 15_000)
+    monkeypatch.setattr(jpeg_gpu, "_WORTH_FOLLOWING", 8_000)
     if not library:
         monkeypatch.setattr(image_codec_gpu, "library", lambda: None)
     images = [*photographs(), saved(height=80, width=90, progressive=True)]
@@ -158,15 +161,15 @@ def test_images_of_other_decoders_are_resized_when_these_are_done(
     assert_equal(
         run(mirrored, [images, images[::-1], images[2:5]]), run(mirrored, [images, images[::-1], images[2:5]], [])
     )
-    assert told == ([(8, 3), (8, 3), (3, 0)] if library else [(8, 1), (8, 1), (3, 0)])
+    assert told == [(8, 1), (8, 1), (3, 0)]
 
 
 def test_parts_of_any_size(monkeypatch: pytest.MonkeyPatch, followed: list[bool]) -> None:
     images = photographs()
     expected = run(a, [images], [])
-    for at_once, pixels in ((1, 1), (60_000, 1), (1 << 30, 30_000), (30_000, 1 << 14)):
+    for at_once, samples in ((1, 1), (40_000, 1), (1 << 30, 20_000), (20_000, 1 << 30)):
         monkeypatch.setattr(jpeg_gpu, "_AT_ONCE", at_once)
-        monkeypatch.setattr(jpeg_gpu, "_PIXELS_AT_ONCE", pixels)
+        monkeypatch.setattr(jpeg_gpu, "_SAMPLES_AT_ONCE", samples)
         assert_equal(run(a, [images]), expected)
     assert all(followed)
 
@@ -267,32 +270,29 @@ def test_without_memory_for_all(room: int, monkeypatch: pytest.MonkeyPatch, foll
     assert followed == [True]
 
 
-def test_batches_without_memory_for_their_results_are_begun_without_them(
-    monkeypatch: pytest.MonkeyPatch, followed: list[bool]
+@pytest.mark.parametrize("failures", [1, 2, 3])
+def test_results_get_memory_as_late_as_they_can(
+    failures: int, monkeypatch: pytest.MonkeyPatch, followed: list[bool]
 ) -> None:
+    """When the batch is launched, when it is waited for, and when it is completed."""
     images = photographs()
     expected = run(a, [images], [])
-    failed: list[bool] = []
-    original = DecodeInParts._follower.fget
-    assert original is not None
+    original, told = ResizeNormalize._outputs, [0]
 
-    class Follower:
-        """Has no memory for the first batch."""
+    def outputs(*how: Any) -> Any:
+        told[0] += 1
+        if told[0] <= failures:
+            raise MemoryError("no room for the results")
+        return original(*how)
 
-        def __init__(self, own: Any) -> None:
-            self._own = own
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(self._own, name)
-
-        def follow(self, workspace: Any) -> Any:
-            failed.append(True)
-            raise MemoryError
-
-    monkeypatch.setattr(DecodeInParts, "_follower", property(lambda self: Follower(original(self))))
-    assert_equal(run(a, [images]), expected)
-    assert failed
-    assert followed == [False]
+    monkeypatch.setattr(ResizeNormalize, "_outputs", staticmethod(outputs))
+    if failures < 3:
+        assert_equal(run(a, [images]), expected)
+        assert followed == [True]
+    else:
+        with pytest.raises(MemoryError, match=r"(?s)no room for the results"):
+            run(a, [images])
+    assert told == [failures + (failures < 3)]
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,7 @@ def decode(
     fast_idct: bool = False,
     region: Region | None = None,
     decoding: Decoding = FREELY,
+    smooth: bool = True,
 ) -> None:
     """Decodes an image, or a region of it, into ``output``.
 
@@ -57,15 +58,18 @@ def decode(
         fast_idct: a faster, less accurate inverse DCT for JPEG.
         region: in rows and columns of the upright image; None: the whole.
         decoding: where to decode; as for reading the header.
+        smooth: chroma of JPEGs is smoothed where it is halved; otherwise samples are repeated.
 
     Raises:
         CorruptImageError: the data is truncated or damaged.
         DecoderDiedError: the worker process that decoded the image died.
     """
     if header.isolated and decoding.pool is not None:
-        decode_isolated(decoding.pool, encoded, header, output, output_type, adjust_orientation, fast_idct, region)
+        decode_isolated(
+            decoding.pool, encoded, header, output, output_type, adjust_orientation, fast_idct, region, smooth
+        )
     else:
-        decode_in_process(encoded, header, output, output_type, adjust_orientation, fast_idct, region)
+        decode_in_process(encoded, header, output, output_type, adjust_orientation, fast_idct, region, smooth)
 
 
 def decode_in_process(
@@ -76,6 +80,7 @@ def decode_in_process(
     adjust_orientation: bool,
     fast_idct: bool,
     region: Region | None,
+    smooth: bool,
 ) -> None:
     """Like :func:`decode`, but always in this process."""
     encoded = _unwritable(encoded)
@@ -93,11 +98,11 @@ def decode_in_process(
         upright = orientation == UPRIGHT and output.flags.c_contiguous
         size = (header.height, header.width) if stored is None else stored.extents
         pixels = output if upright else np.empty((*size, output.shape[2]), np.uint8)
-        if _decode_jpeg(encoded, header, space, pixels, fast_idct, stored):
+        if _decode_jpeg(encoded, header, space, pixels, fast_idct, stored, smooth):
             if not upright:
                 _copy_pixels(orientation.upright(pixels), output)
             return
-    pixels, maximum = _decode_stored(encoded, header, output_type, fast_idct, stored)
+    pixels, maximum = _decode_stored(encoded, header, output_type, fast_idct, stored, smooth)
     if output_type == DALIImageType.YCbCr:
         pixels, maximum = _ycbcr(pixels, maximum, output.dtype)
     converted = _converted(pixels, maximum, output.dtype)
@@ -211,9 +216,17 @@ def _jpeg_space(header: ImageHeader, output_type: DALIImageType) -> str | None:
 
 
 def _decode_jpeg(
-    encoded: np.ndarray, header: ImageHeader, space: str, output: np.ndarray, fast_idct: bool, region: Region | None
+    encoded: np.ndarray,
+    header: ImageHeader,
+    space: str,
+    output: np.ndarray,
+    fast_idct: bool,
+    region: Region | None,
+    smooth: bool = True,
 ) -> bool:
     """Decodes a JPEG, or a region of it, into a contiguous array; returns False if another decoder is needed."""
+    if not smooth:
+        return _decode_repeated(encoded, header, space, output, fast_idct, region)
     if region is not None:
         return not fast_idct and is_worthwhile() and decode_region(encoded, header, region, output, space == "BGR")
     if not fast_idct and encoded.size >= _LARGE_FILE and is_worthwhile(whole=True):
@@ -227,11 +240,26 @@ def _decode_jpeg(
 _LARGE_FILE = 1 << 15
 
 
-def _decode_with_simplejpeg(encoded: np.ndarray, space: str, output: np.ndarray, fast_idct: bool) -> bool:
+def _decode_repeated(
+    encoded: np.ndarray, header: ImageHeader, space: str, output: np.ndarray, fast_idct: bool, region: Region | None
+) -> bool:
+    """As :func:`_decode_jpeg`, with chroma that is repeated."""
+    if region is None:
+        return _decode_with_simplejpeg(encoded, space, output, fast_idct, smooth=False)
+    whole = np.empty((header.height, header.width, output.shape[2]), np.uint8)
+    if not _decode_with_simplejpeg(encoded, space, whole, fast_idct, smooth=False):
+        return False
+    output[...] = whole[region.overlap(whole.shape)[0]]
+    return True
+
+
+def _decode_with_simplejpeg(
+    encoded: np.ndarray, space: str, output: np.ndarray, fast_idct: bool, smooth: bool = True
+) -> bool:
     if simplejpeg() is None:
         return False
     try:
-        simplejpeg().decode_jpeg(encoded, space, fastdct=fast_idct, buffer=output)
+        simplejpeg().decode_jpeg(encoded, space, fastdct=fast_idct, fastupsample=not smooth, buffer=output)
     except ValueError:
         # It rejects data with the slightest damage; nvImageCodec draws the line where DALI does.
         return False
@@ -242,14 +270,19 @@ def _decode_with_simplejpeg(encoded: np.ndarray, space: str, output: np.ndarray,
 
 
 def _decode_stored(
-    encoded: np.ndarray, header: ImageHeader, output_type: DALIImageType, fast_idct: bool, region: Region | None
+    encoded: np.ndarray,
+    header: ImageHeader,
+    output_type: DALIImageType,
+    fast_idct: bool,
+    region: Region | None,
+    smooth: bool = True,
 ) -> tuple[np.ndarray, float]:
     """The pixels (H, W, C) as stored (not rotated), and the value of full intensity.
 
     YCbCr is returned as RGB.
     """
     if gray_via_rgb(header, output_type):
-        pixels, maximum = _decode_stored(encoded, header, DALIImageType.RGB, fast_idct, region)
+        pixels, maximum = _decode_stored(encoded, header, DALIImageType.RGB, fast_idct, region, smooth)
         gray = pixels @ LUMA.astype(np.float32)
         return gray.astype(pixels.dtype)[..., np.newaxis], maximum
     if header.format == "tiff" and header.channels == 2 and output_type in _COLOURS:
@@ -277,7 +310,7 @@ def _decode_stored(
         raise _decode_error(encoded, header) from None
     if region is not None:
         stream = stream.get_sub_code_stream(region=nvimgcodec_region(region))
-    decoded = decode_on_cpu(stream, decode_parameters(output_type), fast_idct)
+    decoded = decode_on_cpu(stream, decode_parameters(output_type), fast_idct, smooth)
     if decoded is None:
         raise _decode_error(encoded, header)
     return decoded, maximum

@@ -61,8 +61,8 @@ _FORMATS = {
     DALIImageType.YCbCr: RGB,
 }
 _ALIGNMENT = 256
-# Our kernels are faster than the engine from so many images of so many pixels on.
-_MANY, _LARGE = 24, 1 << 19
+# Our kernels are faster than the engine from so many images on.
+_MANY = 8
 # Stands for an image whose pixels are not needed any more.
 _FOLLOWED = object()
 _BYTE_DEPTH, _BYTES = 8, np.dtype(np.uint8)
@@ -71,9 +71,9 @@ _BYTE_DEPTH, _BYTES = 8, np.dtype(np.uint8)
 class GpuImageDecoder:
     """The decoder of one operator of a pipeline, on CuPy's current device.
 
-    Large JPEGs of pipelines with large batches go to our own kernels, and all if chroma is to be smooth; the rest, what these do not
-    take, and all if the user has chosen a share for the engine, go to nvImageCodec. Of a batch, nothing but the image itself
-    decides, so that it has the same pixels whatever it is batched with.
+    JPEGs of pipelines with large batches go to our own kernels, and all if chroma is to be smooth; the rest, what these do not take,
+    and all if the user has chosen a share for the engine, go to nvImageCodec. Of a batch, nothing but the image itself decides, so
+    that it has the same pixels whatever it is batched with.
 
     Args:
         arguments: of the operator: ``output_type``, ``dtype``, ``adjust_orientation``, nvJPEG's settings, the cache's.
@@ -92,17 +92,18 @@ class GpuImageDecoder:
         self._dtype = numpy_dtype(arguments["dtype"])
         self._adjust: bool = arguments["adjust_orientation"]
         self._fast_idct: bool = arguments["use_fast_idct"]
+        self._smooth: bool = arguments["jpeg_fancy_upsampling"]
         self._upright_bytes = self._dtype == np.uint8 and self._output_type != DALIImageType.YCbCr
         self._cache = ImageCache.from_arguments(arguments)
-        self._has_large_batches = max_batch_size >= _MANY
         device, load = self._cupy.cuda.Device().id, arguments["hw_decoder_load"] if given_load else None
         options = options_of(arguments)
         self._turns = Turns(self._cupy, num_threads, load, options) if library() else None
         self._others = PythonApi(device, num_threads, options)
         self._own: JpegDecoder | None = None
         pixels = _FORMATS.get(self._output_type)
-        if pixels is not None and not (given_load and self._turns):
-            self._own = JpegDecoder(pixels.channels, pixels is BGR, arguments["jpeg_fancy_upsampling"], num_threads)
+        wants_own = self._turns is None or (not given_load and (self._smooth or max_batch_size >= _MANY))
+        if pixels is not None and wants_own:
+            self._own = JpegDecoder(pixels.channels, pixels is BGR, self._smooth, num_threads)
         self._own_streams = borrowed_streams(self, TURNS if self._own else 0)
         self.idle_turns = 0
         self._own_turns, self._event = TurnTaking(), self._cupy.cuda.Event(disable_timing=True)
@@ -118,24 +119,16 @@ class GpuImageDecoder:
         missing = [index for index, result in enumerate(begun.results) if result is None]
         taken = self._decoded_early(jobs, missing)
         self.takes_all = self.takes_all and len(taken) == len(missing)
-        own, taken = _divided(taken, self._wants(self._stored_sizes(jobs, taken)))
-        if self._own is not None and own:
-            scans = self._own.read(jobs.files.take(own), self._stored_sizes(jobs, own))
-            read, left = _divided(own, scans.taken)
-            if left and read:
+        if self._own is not None and taken:
+            scans = self._own.read(jobs.files.take(taken), self._stored_sizes(jobs, taken))
+            read, taken = _divided(taken, scans.taken)
+            if taken and read:
                 scans = self._own.read(jobs.files.take(read), self._stored_sizes(jobs, read))
             if read:
                 self._begin_part(begun, read, scans)
-            taken = sorted([*taken, *left])
         if self._turns is not None and taken:
             self._begin_part(begun, taken)
         return begun
-
-    def _wants(self, sizes: np.ndarray) -> np.ndarray:
-        """Which images of these heights and widths, as stored, go to our kernels if these take them."""
-        if self._own is None or self._turns is None or self._own.smooth:
-            return np.full(len(sizes), self._own is not None)
-        return self._has_large_batches & (sizes[:, 0] * sizes[:, 1] >= _LARGE)
 
     def begin_jpegs(
         self,
@@ -162,15 +155,15 @@ class GpuImageDecoder:
         room, total = loop.prepare_jpegs(files.places, files.sizes, pixels.channels, limits.pixels or 0, block, found)
         if not room:
             return None
-        table, wanted = table_of(block, count), self._wants(found[:, :2])
+        table = table_of(block, count)
         sides = table[:, loop.HEIGHT : loop.CHANNELS + 1]
         shapes = list(map(tuple, sides.tolist()))
         jobs = Jobs(files, JpegHeaders(found, False), None, shapes)
         if following_for is not None:
-            begun = self._begin_followed(jobs, wanted, sides, following_for)
+            begun = self._begin_followed(jobs, sides, following_for)
             if begun is not None:
                 return begun
-        if self._own is not None and wanted.all():
+        if self._own is not None:
             scans = self._own.read(files, found[:, :2])
             if not scans.taken.all():
                 return None
@@ -182,7 +175,7 @@ class GpuImageDecoder:
             outputs = (table[:, loop.OUTPUT] + memory.data.ptr).astype(np.uint64)
             batch: Submitted = self._own.begin(scans, files, windows, outputs, streams.decoding, memory)
             joined = None
-        elif self._turns is not None and not wanted.any():
+        elif self._turns is not None:
             decoder, streams = self._engine_turn(self._turns, count, total)
             memory = self._memory(room, streams)
             if memory is None:
@@ -198,7 +191,6 @@ class GpuImageDecoder:
     def _begin_followed(
         self,
         jobs: Jobs,
-        wanted: np.ndarray,
         shapes: np.ndarray,
         following_for: Callable[[np.ndarray], Following | None],
     ) -> Begun | None:
@@ -207,20 +199,19 @@ class GpuImageDecoder:
         The pixels of those that our kernels take are in memory for a while only; the others are followed when they are decoded.
 
         Args:
-            wanted: the images that go to our kernels if these take them.
             shapes: of all images (H, W, C), in rows.
         """
-        rows, sizes = np.flatnonzero(wanted), shapes[wanted]
-        if self._own is None or not self._own.divides(int(sizes.prod(1).sum())):
+        sizes = shapes.prod(1)
+        if self._own is None or not self._own.divides(int(sizes.sum())):
             return None
-        files = jobs.files if wanted.all() else jobs.files.take(rows.tolist())
-        scans = self._own.read(files, sizes[:, :2])
-        if not self._own.divides(int(sizes[scans.taken].prod(1).sum())):
+        files = jobs.files
+        scans = self._own.read(files, shapes[:, :2])
+        if not self._own.divides(int(sizes[scans.taken].sum())):
             return None
         following = following_for(shapes)
         if following is None:
             return None
-        taken = rows[scans.taken]
+        taken = np.flatnonzero(scans.taken)
         windows = np.zeros((len(taken), 4), np.int64)
         windows[:, 2:] = shapes[taken, :2]
         streams = self._own_turn(len(taken), int(windows[:, 2:].prod(1).sum()))
@@ -494,7 +485,7 @@ class GpuImageDecoder:
             host = np.empty(job.shape, self._dtype)
             try:
                 kind, adjust, fast = self._output_type, self._adjust, self._fast_idct
-                decode(job.encoded, job.header, host, kind, adjust, fast, job.region, decoding)
+                decode(job.encoded, job.header, host, kind, adjust, fast, job.region, decoding, self._smooth)
                 hosts[position] = host
             except Exception as error:
                 hosts[position] = error

@@ -81,8 +81,11 @@ class Submitted(Protocol):
 class Following(Protocol):
     """What is done with images while they are decoded, after which their pixels are not needed any more."""
 
+    def preparing(self) -> KernelLaunch:
+        """What is launched before the others, each time that some are."""
+
     def launches(self, rows: np.ndarray, addresses: np.ndarray) -> Sequence[KernelLaunch]:
-        """What is launched for some of the images, when their pixels are there; in the order of the calls.
+        """What is launched for some of the images, when their pixels are there.
 
         Args:
             rows: the numbers of the images.

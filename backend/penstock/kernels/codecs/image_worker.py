@@ -23,9 +23,10 @@ def decode_in_worker(
     output_type: int,
     adjust_orientation: bool,
     fast_idct: bool,
+    smooth: bool,
     region: list[list[int]] | None,
 ) -> None:
     """Runs :func:`~penstock.kernels.codecs.isolated_images.decode_isolated` in the worker."""
     window = None if region is None else Region(tuple(region[0]), tuple(region[1]))
     kind = DALIImageType(output_type)
-    decode_in_process(data, header_of(header), output, kind, adjust_orientation, fast_idct, window)
+    decode_in_process(data, header_of(header), output, kind, adjust_orientation, fast_idct, window, smooth)

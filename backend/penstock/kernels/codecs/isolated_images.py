@@ -28,6 +28,7 @@ def decode_isolated(
     adjust_orientation: bool,
     fast_idct: bool,
     region: Region | None,
+    smooth: bool,
 ) -> None:
     """:func:`~penstock.kernels.codecs.image_codec.decode` in a worker."""
     arguments = {
@@ -35,6 +36,7 @@ def decode_isolated(
         "output_type": int(output_type),
         "adjust_orientation": adjust_orientation,
         "fast_idct": fast_idct,
+        "smooth": smooth,
         "region": None if region is None else [list(map(int, region.anchor)), list(map(int, region.extents))],
     }
     pool.run("decode_image", header.format.upper(), encoded, arguments, output)

@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
 # Bytes of a block.
 _COEFFICIENTS, _SAMPLES = 128, 64
-# Bytes of both that are in memory at a time: those of 32 photographs keep a large GPU busy.
-_AT_ONCE = 168 << 20
-# Bytes of pixels that are in memory at a time, where something follows that takes them: those of 20 photographs.
-_PIXELS_AT_ONCE = 64 << 20
+# Bytes of each that are in memory at a time: coefficients of 32 photographs keep a large GPU busy, and samples of 16.
+_AT_ONCE, _SAMPLES_AT_ONCE = 104 << 20, 28 << 20
+# Bytes of pixels that are worth being in memory some at a time, where something follows that takes them.
+_WORTH_FOLLOWING = 64 << 20
 _ALIGNMENT = 256
 # Bytes of files that are worth another thread.
 _WORTH_SHARING = 1 << 20
@@ -81,7 +81,7 @@ class JpegDecoder:
     @staticmethod
     def divides(pixels: int) -> bool:
         """Whether of images of so many bytes only some are in memory at a time, if something follows that takes them."""
-        return pixels > _PIXELS_AT_ONCE
+        return pixels > _WORTH_FOLLOWING
 
     def begin(
         self,
@@ -144,8 +144,11 @@ class JpegBatch:
         from penstock.kernels.cuda.jpeg_codes import NOT_TAKEN
 
         self._decoder, self._scans, self._windows, self._targets = decoder, scans, windows, targets
-        # Bytes of the images.
-        self._pixels = -(-windows[:, 2] * windows[:, 3] * decoder.channels // _ALIGNMENT) * _ALIGNMENT
+        # Bytes of coefficients. Once samples are made of them, pixels that are soon not needed any more take their place.
+        self._places = scans.blocks * _COEFFICIENTS
+        if isinstance(targets, Followed):
+            pixels = windows[:, 2] * windows[:, 3] * decoder.channels
+            self._places = np.maximum(self._places, -(-pixels // _ALIGNMENT) * _ALIGNMENT)
         # In front of the data lie two numbers for each image: its state, and for its part which turn is the next.
         count = len(files)
         self._begin = _aligned(2 * _NUMBER * count)
@@ -193,11 +196,11 @@ class JpegBatch:
             memory = cupy.empty(size_class(size), np.uint8)
         except MemoryError:
             return
-        parts = _cut(self._scans.blocks * (_COEFFICIENTS + _SAMPLES), 0, len(self._windows), _AT_ONCE)
+        parts = _cut(self._places, 0, len(self._windows), _AT_ONCE)
         while parts:
             room = max(self._room(*part) for part in parts)
             try:
-                scratch = cupy.empty(size_class(room), np.uint8)
+                scratch = cupy.empty(_scratch_size(room), np.uint8)
                 break
             except MemoryError:
                 parts = [smaller for part in parts for smaller in self._halved(part, room)]
@@ -206,7 +209,13 @@ class JpegBatch:
         launches.kept += memory, scratch
         given = memory.data.ptr
         launches.copy_to_device(given, pinned.address, size)
-        launches.launch_all([one for part in parts for one in self._launches(given, *part, scratch.data.ptr)])
+        kernels = [one for part in parts for one in self._launches(given, *part, scratch.data.ptr)]
+        if isinstance(self._targets, Followed):
+            kernels.insert(0, self._targets.following.preparing())
+        try:
+            launches.launch_all(kernels)
+        except MemoryError:
+            return
         launches.copy_to_host(pinned.address, given, self._states.nbytes)
 
     def _halved(self, part: tuple[int, int], room: int) -> Sequence[tuple[int, int]]:
@@ -218,62 +227,42 @@ class JpegBatch:
         return [(first, middle), (middle, last)] if middle > first else []
 
     def _together(self, first: int, last: int) -> list[tuple[int, int]]:
-        """Those of some of the images whose pixels are in memory together."""
-        if isinstance(self._targets, np.ndarray):
-            return [(first, last)]
-        return _cut(self._pixels, first, last, _PIXELS_AT_ONCE)
+        """Those of some of the images whose samples are in memory together."""
+        return _cut(self._scans.blocks * _SAMPLES, first, last, _SAMPLES_AT_ONCE)
 
     def _room(self, first: int, last: int) -> int:
-        """Bytes for coefficients of some of the images, and for what is in memory of their samples and pixels."""
-        followed = not isinstance(self._targets, np.ndarray)
-        behind = (
-            self._samples(begin, end) + (int(self._pixels[begin:end].sum()) if followed else 0)
-            for begin, end in self._together(first, last)
-        )
-        return self._coefficients(first, last) + max(behind)
-
-    def _coefficients(self, first: int, last: int) -> int:
-        return _aligned(int(self._scans.blocks[first:last].sum()) * _COEFFICIENTS)
-
-    def _samples(self, first: int, last: int) -> int:
-        return _aligned(int(self._scans.blocks[first:last].sum()) * _SAMPLES)
+        """Bytes for coefficients of some of the images, and for what is in memory of their samples."""
+        samples = max(int(self._scans.blocks[begin:end].sum()) for begin, end in self._together(first, last))
+        return int(self._places[first:last].sum()) + samples * _SAMPLES
 
     def _launches(self, given: int, first: int, last: int, scratch: int) -> Iterator[KernelLaunch]:
-        """What decodes some of the images together; in ``scratch``, samples follow coefficients, and pixels those."""
+        """What decodes some of the images together; in ``scratch``, samples follow coefficients."""
         from penstock.kernels.cpu.jpeg.segments import ACROSS, DOWN, HEIGHT, WIDTH
         from penstock.kernels.cuda.jpeg_codes import reading
         from penstock.kernels.cuda.jpeg_pixels import Coefficients, making_pixels
 
         decoder, count = self._decoder, len(self._windows)
         scans = self._scans if last - first == count else self._scans.take(slice(first, last))
-        sizes = scans.blocks * _COEFFICIENTS
-        sources = scratch + np.cumsum(sizes) - sizes
+        ends = scratch + np.cumsum(self._places[first:last])
+        sources = ends - self._places[first:last]
         states, turn, data = (
             Located(given + offset, (), _STATE) for offset in (_NUMBER * first, _NUMBER * (count + first), self._begin)
         )
         yield reading(scans, data, sources, states, turn)
-        samples = scratch + self._coefficients(first, last)
+        targets = sources.astype(np.uint64) if isinstance(self._targets, Followed) else self._targets[first:last]
         for begin, end in self._together(first, last):
             own = slice(begin - first, end - first)
-            targets, following = self._targets_of(begin, end, samples + self._samples(begin, end))
             images = Coefficients(
                 sources[own],
-                targets,
+                targets[own],
                 np.ascontiguousarray(scans.numbers[own, HEIGHT : WIDTH + 1]),
                 self._windows[begin:end],
                 np.ascontiguousarray(scans.components[own, :, ACROSS : DOWN + 1]),
                 scans.factors[own].reshape(end - begin, -1, 64),
             )
-            yield from making_pixels(images, samples, decoder.channels, decoder.reverse, decoder.smooth)
-            yield from following
-
-    def _targets_of(self, first: int, last: int, pixels: int) -> tuple[np.ndarray, Sequence[KernelLaunch]]:
-        """Where some of the images go, which is ``pixels`` unless they have places of their own, and what follows."""
-        if isinstance(self._targets, np.ndarray):
-            return self._targets[first:last], ()
-        sizes = self._pixels[first:last]
-        targets = (pixels + np.cumsum(sizes) - sizes).astype(np.uint64)
-        return targets, self._targets.following.launches(self._targets.rows[first:last], targets)
+            yield from making_pixels(images, int(ends[-1]), decoder.channels, decoder.reverse, decoder.smooth)
+        if isinstance(self._targets, Followed):
+            yield from self._targets.following.launches(self._targets.rows[first:last], targets)
 
     @property
     def is_done(self) -> bool:
@@ -294,12 +283,22 @@ class JpegBatch:
 
 
 def _cut(sizes: np.ndarray, first: int, last: int, most: int) -> list[tuple[int, int]]:
-    """Ranges of things of these sizes, from ``first`` to ``last``: equal shares of about ``most`` at most."""
+    """Ranges of things of these sizes, from ``first`` to ``last``: about equal shares, of ``most`` at most.
+
+    Shares may be larger if a single thing takes more than half of that.
+    """
     ends = np.cumsum(sizes[first:last])
-    shares = -(-int(ends[-1]) // most)
+    # A share goes beyond its bound by less than the largest thing.
+    shares = -(-int(ends[-1]) // max(most - int(sizes[first:last].max()), most // 2, 1)) if ends[-1] > most else 1
     bounds = first + np.searchsorted(ends, ends[-1] / shares * np.arange(1, shares), "right")
     edges = [first, *bounds.tolist(), last]
     return [(begin, end) for begin, end in itertools.pairwise(edges) if begin < end]
+
+
+def _scratch_size(size: int) -> int:
+    """What is taken for so many bytes: for large batches always the same, as pools keep what other sizes had."""
+    most = _AT_ONCE + _SAMPLES_AT_ONCE
+    return most if most // 2 < size <= most else size_class(size)
 
 
 def _aligned(size: int) -> int:

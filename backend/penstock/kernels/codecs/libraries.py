@@ -98,29 +98,34 @@ def add_heif_to_pillow() -> None:
     register_heif_opener(thumbnails=False)
 
 
-def decode_on_cpu(stream: object, parameters: object, fast_idct: bool) -> np.ndarray | None:
-    """The pixels of nvImageCodec's stream, in memory that this thread reuses; None if decoding fails."""
+def decode_on_cpu(stream: object, parameters: object, fast_idct: bool, smooth: bool) -> np.ndarray | None:
+    """The pixels of nvImageCodec's stream, in memory that this thread reuses; None if decoding fails.
+
+    Args:
+        fast_idct, smooth: as for :func:`~penstock.kernels.codecs.image_codec.decode`.
+    """
     # Taken out while it is written: after a failure its state is unknown.
     held = _local.__dict__.pop("image", None)
-    image = _cpu_decoder(fast_idct).decode(stream, image=held, params=parameters)
+    image = _cpu_decoder(fast_idct, smooth).decode(stream, image=held, params=parameters)
     if image is None:
         return None
     _local.image = image
     return np.asarray(image)
 
 
-def _cpu_decoder(fast_idct: bool) -> Any:
+def _cpu_decoder(fast_idct: bool, smooth: bool) -> Any:
     """This thread's nvImageCodec decoder on the CPU.
 
     One decoder per thread, as its own batch mode does not use the cores of the pipeline's workers.
     """
     decoders = _local.__dict__.setdefault("decoders", {})
-    if fast_idct not in decoders:
+    if (fast_idct, smooth) not in decoders:
         codec = nvimgcodec()
-        decoders[fast_idct] = codec.Decoder(
+        decoders[fast_idct, smooth] = codec.Decoder(
             device_id=codec.NVIMGCODEC_DEVICE_CPU_ONLY,
             max_num_cpu_threads=1,
             backends=[codec.Backend(codec.BackendKind.CPU_ONLY)],
-            options="libjpeg_turbo_decoder:fast_idct=1" if fast_idct else "",
+            options=f"libjpeg_turbo_decoder:fast_idct={int(fast_idct)} "
+            f"libjpeg_turbo_decoder:fancy_upsampling={int(smooth)}",
         )
-    return decoders[fast_idct]
+    return decoders[fast_idct, smooth]

@@ -25,8 +25,11 @@ class _InParts(Protocol):
 
     outputs: TensorListGPU
 
+    def preparing(self) -> KernelLaunch:
+        """What is launched before the others, each time that some are."""
+
     def launches(self, rows: np.ndarray, addresses: np.ndarray) -> Sequence[KernelLaunch]:
-        """What computes the results of some images, by their numbers, in the order of the calls."""
+        """What computes the results of some images, by their numbers."""
 
 
 class _Decoder(Protocol):
@@ -166,7 +169,7 @@ class DecodeInParts(FusedOperator):
 
         if late:
             places = addresses_of([locate(image) for image in late.values()])
-            launch_all(following.launches(np.array([*late]), places))
+            launch_all([following.preparing(), *following.launches(np.array([*late]), places)])
         outputs = following.outputs
         self.counts[AT_ONCE] += len(outputs) - len(first.failures)
         workspace.failures = first.failures

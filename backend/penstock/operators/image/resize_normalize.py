@@ -74,20 +74,19 @@ class ResizedInParts:
     def __init__(self, outputs: TensorListGPU, planned: PlannedResampling) -> None:
         self.outputs = outputs
         self._planned = planned
-        self._is_filled = False
+
+    def preparing(self) -> KernelLaunch:
+        """What is launched before the others, each time that some are."""
+        return self._planned.filling
 
     def launches(self, rows: np.ndarray, addresses: np.ndarray) -> Sequence[KernelLaunch]:
-        """What computes some of the results, to be launched in the order of the calls.
+        """What computes some of the results.
 
         Args:
             rows: the numbers of the images.
             addresses: of their pixels, multiples of 16; uint64.
         """
-        part = self._planned.part(rows, addresses)
-        if self._is_filled:
-            return [part]
-        self._is_filled = True
-        return [self._planned.filling, part]
+        return [self._planned.part(rows, addresses)]
 
 
 _First = Workspace[Spatial, ResamplePlan, ResamplePlans]

@@ -1,0 +1,102 @@
+"""A JPEG has the same pixels whoever decodes it: where there is no memory on the GPU, or its engine fails, the CPU does."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from broken_batches import saved
+from short_memory import Decode, answers, check_same, cropped, normalized, whole
+
+from penstock import types
+from penstock.kernels.codecs import image_codec_gpu
+from penstock.kernels.codecs.nvimgcodec import on_gpu
+from penstock.kernels.codecs.nvimgcodec.decoder import BatchDecoder, Decoded
+from penstock.kernels.codecs.nvimgcodec.library import Backend, Share
+
+RNG = np.random.default_rng(17)
+ROUNDS = 12
+
+
+def photographs() -> list[np.ndarray]:
+    """Of all samplings that halve chroma, in sizes of which some are odd."""
+    sizes = [(40, 56), (33, 71), (8, 9), (65, 32), (17, 18), (48, 48), (51, 3)]
+    return [saved(height=height, width=width, subsampling=k % 3) for k, (height, width) in enumerate(sizes)]
+
+
+@pytest.fixture
+def on_the_cpu(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many images the CPU decoded in place of the GPU."""
+    told: list[int] = []
+    original = image_codec_gpu.decode
+
+    def noted(*how: Any) -> None:
+        told.append(1)
+        original(*how)
+
+    monkeypatch.setattr(image_codec_gpu, "decode", noted)
+    return told
+
+
+@pytest.mark.parametrize("smooth", [True, False])
+@pytest.mark.parametrize(
+    ("decode", "options"),
+    [
+        (whole, {}),
+        (whole, {"output_type": types.BGR}),
+        (whole, {"output_type": types.GRAY}),
+        (cropped, {}),
+        (normalized, {}),
+    ],
+)
+def test_memory_that_is_not_there_at_times(
+    decode: Decode, options: dict[str, Any], smooth: bool, monkeypatch: pytest.MonkeyPatch, on_the_cpu: list[int]
+) -> None:
+    monkeypatch.setattr(image_codec_gpu, "library", lambda: None)
+    images = photographs()
+    batches = [images[k % 7 :] + images[: k % 7] for k in range(ROUNDS)]
+    expected = answers(decode, batches, 24, jpeg_fancy_upsampling=smooth, **options)
+    assert not on_the_cpu
+    cupy = sys.modules["cupy"]
+    empty = cupy.empty
+
+    def short(shape: Any, dtype: Any = np.float64) -> Any:
+        if RNG.random() < 0.3:
+            raise MemoryError
+        return empty(shape, dtype)
+
+    monkeypatch.setattr(cupy, "empty", short)
+    assert check_same(answers(decode, batches, 24, jpeg_fancy_upsampling=smooth, **options), expected)
+    assert on_the_cpu
+
+
+@pytest.mark.parametrize("smooth", [True, False])
+def test_an_engine_that_fails_at_times(smooth: bool, monkeypatch: pytest.MonkeyPatch, on_the_cpu: list[int]) -> None:
+    """nvImageCodec's decoder on the CPU stands in for that of the engine."""
+
+    def on_cpu(_device: int, threads: int, _first: object, _second: object, options: str) -> BatchDecoder:
+        return BatchDecoder(None, threads, [Share(Backend.CPU_ONLY)], options=options)
+
+    monkeypatch.setattr(on_gpu, "BatchDecoder", on_cpu)
+    batches = [photographs()] * ROUNDS
+    options: dict[str, Any] = {"jpeg_fancy_upsampling": smooth, "hw_decoder_load": 1.0}
+    expected = answers(whole, batches, 8, **options)
+    assert not on_the_cpu
+    original = Decoded.wait
+    monkeypatch.setattr(Decoded, "wait", lambda self: [state * int(RNG.random() < 0.5) for state in original(self)])
+
+    class NoPythonApi:
+        """Takes nothing."""
+
+        def __init__(self, *_settings: object) -> None:
+            pass
+
+        def decode(self, images: Sequence[Any], *_how: object) -> list[None]:
+            return [None] * len(images)
+
+    monkeypatch.setattr(image_codec_gpu, "PythonApi", NoPythonApi)
+    assert check_same(answers(whole, batches, 8, **options), expected) == ROUNDS
+    assert on_the_cpu
