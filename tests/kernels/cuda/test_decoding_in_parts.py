@@ -20,7 +20,6 @@ from penstock.kernels.codecs.nvimgcodec import on_gpu
 from penstock.kernels.codecs.nvimgcodec.decoder import BatchDecoder
 from penstock.kernels.codecs.nvimgcodec.library import Backend, Share
 from penstock.operators.decoders.decode_in_parts import DecodeInParts
-from penstock.operators.image.resize_normalize import ResizeNormalize
 
 RNG = np.random.default_rng(11)
 RESIZE: dict[str, Any] = {"resize_shorter": 20.0}
@@ -270,29 +269,32 @@ def test_without_memory_for_all(room: int, monkeypatch: pytest.MonkeyPatch, foll
     assert followed == [True]
 
 
-@pytest.mark.parametrize("failures", [1, 2, 3])
-def test_results_get_memory_as_late_as_they_can(
-    failures: int, monkeypatch: pytest.MonkeyPatch, followed: list[bool]
+def test_batches_without_memory_for_their_results_are_begun_without_them(
+    monkeypatch: pytest.MonkeyPatch, followed: list[bool]
 ) -> None:
-    """When the batch is launched, when it is waited for, and when it is completed."""
     images = photographs()
     expected = run(a, [images], [])
-    original, told = ResizeNormalize._outputs, [0]
+    failed: list[bool] = []
+    original = DecodeInParts._follower.fget
+    assert original is not None
 
-    def outputs(*how: Any) -> Any:
-        told[0] += 1
-        if told[0] <= failures:
-            raise MemoryError("no room for the results")
-        return original(*how)
+    class Follower:
+        """Has no memory for the first batch."""
 
-    monkeypatch.setattr(ResizeNormalize, "_outputs", staticmethod(outputs))
-    if failures < 3:
-        assert_equal(run(a, [images]), expected)
-        assert followed == [True]
-    else:
-        with pytest.raises(MemoryError, match=r"(?s)no room for the results"):
-            run(a, [images])
-    assert told == [failures + (failures < 3)]
+        def __init__(self, own: Any) -> None:
+            self._own = own
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._own, name)
+
+        def follow(self, workspace: Any) -> Any:
+            failed.append(True)
+            raise MemoryError
+
+    monkeypatch.setattr(DecodeInParts, "_follower", property(lambda self: Follower(original(self))))
+    assert_equal(run(a, [images]), expected)
+    assert failed
+    assert followed == [False]
 
 
 @pytest.mark.parametrize(
