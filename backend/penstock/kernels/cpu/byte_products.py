@@ -110,7 +110,9 @@ def transpose_quads(
         for y in range(4):
             halves = [_shuffled(builder, rows[y + k], rows[y + k + 4], range(32)) for k in (0, 8)]
             four = _shuffled(builder, *halves, range(64))
-            vectors.append(_shuffled(builder, four, four, [start + lane for start in range(0, 64, 16) for lane in order]))
+            vectors.append(
+                _shuffled(builder, four, four, [start + lane for start in range(0, 64, 16) for lane in order])
+            )
         low = [_woven(builder, *vectors[k : k + 2], _WORDS, False) for k in (0, 2)]
         high = [_woven(builder, *vectors[k : k + 2], _WORDS, True) for k in (0, 2)]
         longs = ir.VectorType(_INT64, 8)
@@ -256,7 +258,13 @@ def sum_lines(
         whole = builder.lshr(args[5], two)
         with cgutils.for_range(builder, whole) as loop:
             begin = builder.mul(builder.mul(loop.index, four), args[2])
-            add(loop.index, [builder.gep(source, [builder.add(begin, builder.mul(args[2], ir.Constant(_INT64, k)))]) for k in range(4)])
+            add(
+                loop.index,
+                [
+                    builder.gep(source, [builder.add(begin, builder.mul(args[2], ir.Constant(_INT64, k)))])
+                    for k in range(4)
+                ],
+            )
         rest = builder.and_(args[5], three)
         with builder.if_then(builder.icmp_unsigned(">", rest, ir.Constant(_INT64, 0))):
             # Rows that are not there have weights of 0, whatever is read in their place.

@@ -35,8 +35,8 @@ from penstock.kernels.cpu.simd_integers import (
 )
 from penstock.kernels.reference_filters import ReferenceTaps
 
-# Rows and columns that are transposed at a time; smaller images are padded to this size.
-_BLOCK = 16
+BLOCK = 16
+"""Rows and columns that are transposed at a time; smaller images are padded to this size."""
 # Bytes of a row that are summed at a time, four rows at once.
 _LINE = 64
 
@@ -185,9 +185,7 @@ def _transpose_pixels(
 
 
 @njit(inline="always", **OPTIONS)
-def _transpose_four(
-    flat: np.ndarray, place: int, stride: int, columns: np.ndarray, end: int, by_four: bool
-) -> None:
+def _transpose_four(flat: np.ndarray, place: int, stride: int, columns: np.ndarray, end: int, by_four: bool) -> None:
     if by_four:
         transpose_quads(flat, place, stride, columns, end)
     else:
@@ -289,9 +287,7 @@ def _split_weights(weights: np.ndarray, places: np.ndarray) -> np.ndarray:
 
 
 @kernel
-def _sum_rows_by_four(
-    rows: np.ndarray, starts: np.ndarray, weights: np.ndarray, bits: int, lines: np.ndarray
-) -> None:
+def _sum_rows_by_four(rows: np.ndarray, starts: np.ndarray, weights: np.ndarray, bits: int, lines: np.ndarray) -> None:
     """As :func:`_sum_rows`, four rows at a time."""
     flat, stride, target = rows.ravel(), rows.shape[1], lines.ravel()
     if stride < _LINE or not _are_two_bytes(weights):
@@ -357,7 +353,7 @@ def resample_image(
     """
     rows, channels = source.reshape(source.shape[0], -1), source.shape[2]
     lines = target.reshape(target.shape[0], -1)
-    kept_rows, kept_columns = _kept(vertical), _kept(horizontal)
+    kept_rows, kept_columns = kept_positions(vertical), kept_positions(horizontal)
     if kept_columns is not None:
         kept = np.s_[kept_columns.start * channels : kept_columns.stop * channels]
         if kept_rows is not None:
@@ -378,7 +374,7 @@ def resample_image(
         _resample_columns(between, channels, horizontal, lines)
 
 
-def _kept(taps: ReferenceTaps) -> slice | None:
+def kept_positions(taps: ReferenceTaps) -> slice | None:
     """Which positions of the input are the output's, where these are left as they are, in their order."""
     starts, weights, bits = taps
     first, count = int(starts[0]), len(starts)
@@ -390,7 +386,7 @@ def _kept(taps: ReferenceTaps) -> slice | None:
 
 def _resample_rows(rows: np.ndarray, taps: ReferenceTaps, lines: np.ndarray) -> None:
     width = lines.shape[1]
-    if width < _BLOCK:
+    if width < BLOCK:
         wider = _padded(lines, 0)
         sum_rows(_padded(rows, 0), *taps, wider)
         lines[...] = wider[:, :width]
@@ -400,9 +396,9 @@ def _resample_rows(rows: np.ndarray, taps: ReferenceTaps, lines: np.ndarray) -> 
 
 def _resample_columns(rows: np.ndarray, channels: int, taps: ReferenceTaps, lines: np.ndarray) -> None:
     height, width = lines.shape
-    if min(height, width, rows.shape[1]) < _BLOCK:
-        larger = _padded(lines, _BLOCK)
-        sum_columns(_padded(rows, _BLOCK), channels, *taps, larger)
+    if min(height, width, rows.shape[1]) < BLOCK:
+        larger = _padded(lines, BLOCK)
+        sum_columns(_padded(rows, BLOCK), channels, *taps, larger)
         lines[...] = larger[:height, :width]
     else:
         sum_columns(rows, channels, *taps, lines)
@@ -411,6 +407,6 @@ def _resample_columns(rows: np.ndarray, channels: int, taps: ReferenceTaps, line
 def _padded(rows: np.ndarray, least: int) -> np.ndarray:
     """The rows, padded to the given number of rows and to the width of a block."""
     height, width = rows.shape
-    padded = np.zeros((max(height, least), max(width, _BLOCK)), np.uint8)
+    padded = np.zeros((max(height, least), max(width, BLOCK)), np.uint8)
     padded[:height, :width] = rows
     return padded

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.kernels.cpu.options import inner, kernel
-from penstock.kernels.cpu.simd import load, load_channel, pointer, store
-from penstock.operators.image._rescale_normalize_cpu import LANES, compute_row
+from penstock.kernels.cpu.simd import fence, load, load_channel, pointer, store
+from penstock.operators.image._rescale_normalize_cpu import LANES, compute_row, is_written_past_cache
 
 # Pixels of a patch whose values are computed at a time; a narrower patch is looked up.
 _LANES = 8
@@ -188,15 +188,17 @@ def fill_tiles(
     count, _, high, wide = out.shape
     several, computed = len(table) > 1, len(factors) > 0 and channels == 3
     pixels, numbers, flat = pointer(image.ravel()), pointer(factors.ravel()), pointer(out.ravel())
+    aligned = is_written_past_cache(out, wide, high * wide)
     for number in range(count):
         row, column = number // columns * high - top, number % columns * wide - left
         begin, end = min(max(-column, 0), wide), max(min(width - column, wide), 0)
+        past_cache = aligned and begin % LANES == 0 and end % LANES == 0
         for y in range(high):
             inside = row + y >= 0 and row + y < height and end > begin
             if inside and computed and end - begin >= LANES:
                 start = ((row + y) * width + column + begin) * 3
                 place = (number * 3 * high + y) * wide + begin
-                compute_row(pixels, start, end - begin, numbers, flat, place, high * wide)
+                compute_row(pixels, start, end - begin, numbers, flat, place, high * wide, past_cache)
                 if end - begin == wide:
                     continue
             for c in range(channels):
@@ -212,3 +214,4 @@ def fill_tiles(
                 source = image[row + y, column + begin : column + end, c]
                 for x in range(end - begin):
                     part[x] = values[source[x]]
+    fence()

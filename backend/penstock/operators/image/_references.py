@@ -165,6 +165,15 @@ class ReferencePlan(ResamplePlan):
     def tables(self) -> tuple[AnyTaps, ...]:
         return tuple(self._table(axis) for axis in range(len(self.axes)))
 
+    @property
+    def byte_tables(self) -> tuple[ReferenceTaps, ReferenceTaps] | None:
+        if self.filter.startswith("nearest") or self.channels != 3 or not self.columns_first or not self.tables:
+            return None
+        vertical, horizontal = self.tables
+        assert isinstance(vertical, ReferenceTaps)
+        assert isinstance(horizontal, ReferenceTaps)
+        return vertical, horizontal
+
     def _table(self, axis: int) -> ReferenceTaps:
         plan, window = self.axes[axis], self.windows[axis]
         if self.reference.library == "pil":

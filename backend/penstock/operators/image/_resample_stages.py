@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 
+from penstock.kernels.filters import Taps
+from penstock.kernels.reference_filters import ReferenceTaps
+from penstock.kernels.thread_buffers import ThreadBuffers
 from penstock.kernels.windows import Region
 from penstock.operators.image._resample_plans import AnyTaps, ResamplePlan, Window, span_of
 from penstock.operators.image._resampling import resample_and_normalize, resample_planes
 from penstock.operators.image._stores import NormalizingStore
+from penstock.operators.image.rescale_normalize import LookupStore
 from penstock.schema import Sample
 from penstock.schema.image_chain import Pixels, Placement, Sampling, Stage, Store
 from penstock.schema.operator import Shape
+
+SomeTaps = TypeVar("SomeTaps", Taps, ReferenceTaps)
 
 
 @dataclass(frozen=True)
@@ -73,7 +80,9 @@ class Resampling(Sampling):
         ]
         return replace(self, plan=self.plan.cropped(windows))
 
-    def stored_by(self, store: Store) -> ResampledStore | None:
+    def stored_by(self, store: Store) -> Stage | None:
+        if isinstance(store, LookupStore):
+            return self._looked_up_by(store)
         if (
             not self.plan.normalizes
             or not isinstance(store, NormalizingStore)
@@ -87,6 +96,17 @@ class Resampling(Sampling):
             for part, mirrored in zip(inside[self.first :], (False, store.plan.mirror))
         ]
         return ResampledStore(self.plan.cropped(windows), self, store, (place[self.first], place[self.first + 1]))
+
+    def _looked_up_by(self, store: LookupStore) -> ResampledPlanes | None:
+        from penstock.kernels.cpu.fixed_point import BLOCK, kept_positions
+
+        tables = self.plan.byte_tables
+        if tables is None or len(self.shape) != 3 or not store.is_computed:
+            return None
+        (rows, columns), (_, width) = self.plan.part_read.extents, self.plan.extents
+        if min(rows, columns, width) < BLOCK or any(kept_positions(table) is not None for table in tables):
+            return None
+        return ResampledPlanes(self, store, *tables)
 
     def compute(self, sample: Sample, source: Pixels, window: Region, target: np.ndarray) -> None:
         read = self.reads(window)
@@ -161,5 +181,49 @@ class ResampledStore(Stage):
         resample_and_normalize(pixels, target, self.plan, self.resampling.dtype, normalization, origin)
 
 
-def _shifted(table: AnyTaps, by: int) -> AnyTaps:
+@dataclass(frozen=True)
+class ResampledPlanes(Stage):
+    """Images of bytes, resampled by integers, and stored as the planes of their values, which factors give, in one pass.
+
+    Attributes:
+        resampling, store: the stages that it combines.
+        vertical, horizontal: the filters.
+    """
+
+    resampling: Resampling
+    store: LookupStore
+    vertical: ReferenceTaps
+    horizontal: ReferenceTaps
+
+    is_whole = True
+
+    @property
+    def shape(self) -> Shape:  # type: ignore[override]
+        return self.store.shape
+
+    def covers(self, window: Region) -> Region:
+        return Region((0,) * len(self.shape), self.shape)
+
+    def reads(self, window: Region) -> Region:
+        return self._read
+
+    @functools.cached_property
+    def _read(self) -> Region:
+        part = self.resampling.plan.part_read
+        return Region((*part.anchor, 0), (*part.extents, self.resampling.shape_in[2]))
+
+    def compute(self, sample: Sample, source: Pixels, window: Region, target: np.ndarray) -> None:
+        from penstock.operators.image._rescale_normalize_cpu import resample_to_planes
+
+        pixels, (top, left) = rows_at(source, self._read, 0)
+        vertical, horizontal = _shifted(self.vertical, -top), _shifted(self.horizontal, -left)
+        between = _lines.array((self._read.extents[0], 3 * self.shape[2]), np.dtype(np.uint8))
+        resample_to_planes(pixels, *vertical, *horizontal, self.store.factors, between, target)
+
+
+_lines = ThreadBuffers()
+"""Rows between the two passes."""
+
+
+def _shifted(table: SomeTaps, by: int) -> SomeTaps:
     return table._replace(starts=table.starts + np.int32(by)) if by else table

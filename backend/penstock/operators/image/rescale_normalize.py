@@ -45,6 +45,11 @@ class LookupStore(Store):
 
     writes_views = True
 
+    @property
+    def is_computed(self) -> bool:
+        """Whether planes of the values of images of three channels are computed by factors."""
+        return len(self.factors) > 0 and self.permutation == _LAYOUTS["CHW"]
+
     def covers(self, window: Region) -> Region:
         place = self.permutation.index(2)
         anchor, extents = list(window.anchor), list(window.extents)
