@@ -83,12 +83,11 @@ class Resampling(Sampling):
     def stored_by(self, store: Store) -> Stage | None:
         if isinstance(store, LookupStore):
             return self._looked_up_by(store)
-        if (
-            not self.plan.normalizes
-            or not isinstance(store, NormalizingStore)
-            or not store.is_of_images
-            or self.first != len(self.shape) - 3
-        ):
+        return self.normalized_by(store) if isinstance(store, NormalizingStore) else None
+
+    def normalized_by(self, store: NormalizingStore) -> ResampledStore | None:
+        """A stage that resizes and normalizes in one pass; None if there is none."""
+        if not self.plan.normalizes or not store.is_of_images or self.first != len(self.shape) - 3:
             return None
         inside, place = store.place_of_image()
         windows = [

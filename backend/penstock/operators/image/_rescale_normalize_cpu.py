@@ -39,6 +39,12 @@ def _short(values: Vector) -> Vector:
 
 
 @inner
+def is_beyond_cache(target: np.ndarray) -> bool:
+    """Whether an output, float32, is so large that it is written past the cache, where whole lines of that are."""
+    return 4 * target.size >= _BEYOND_CACHE
+
+
+@inner
 def is_written_past_cache(target: np.ndarray, width: int, stride: int) -> bool:
     """Whether rows go to memory past the cache: they are whole lines of it, of a large output.
 
@@ -48,11 +54,12 @@ def is_written_past_cache(target: np.ndarray, width: int, stride: int) -> bool:
         stride: values from one channel's to the next one's.
     """
     is_aligned = np.int64(target.ctypes.data) % _LINE == 0 and width % LANES == 0 and stride % LANES == 0
-    return is_aligned and 4 * target.size >= _BEYOND_CACHE
+    return is_aligned and is_beyond_cache(target)
 
 
 @njit(inline="always", **OPTIONS)
-def _store(target: types.CPointer, place: int, values: Vector, past_cache: bool) -> None:
+def store_values(target: np.ndarray | types.CPointer, place: int, values: Vector, past_cache: bool) -> None:
+    """``target[place : place + LANES] = values``, or past the cache: see :func:`is_written_past_cache`."""
     if past_cache:
         store_past_cache(target, place, values)
     else:
@@ -86,17 +93,17 @@ def compute_row(
         # As below.
         x = min(x, width - LANES)
         red, green, blue = load_pixels(pixels, start + 3 * x, LANES, 3, False)
-        _store(target, place + x, _short(_short(_short(red * a) - b) / c), past_cache)
-        _store(target, place + stride + x, _short(_short(_short(green * d) - e) / f), past_cache)
-        _store(target, place + 2 * stride + x, _short(_short(_short(blue * g) - h) / i), past_cache)
+        store_values(target, place + x, _short(_short(_short(red * a) - b) / c), past_cache)
+        store_values(target, place + stride + x, _short(_short(_short(green * d) - e) / f), past_cache)
+        store_values(target, place + 2 * stride + x, _short(_short(_short(blue * g) - h) / i), past_cache)
         x += LANES
     while x < width:
         # The last vector overlaps the previous one.
         x = min(x, width - LANES)
         red, green, blue = load_pixels(pixels, start + 3 * x, LANES, 3, False)
-        _store(target, place + x, (red * a - b) / c, past_cache)
-        _store(target, place + stride + x, (green * d - e) / f, past_cache)
-        _store(target, place + 2 * stride + x, (blue * g - h) / i, past_cache)
+        store_values(target, place + x, (red * a - b) / c, past_cache)
+        store_values(target, place + stride + x, (green * d - e) / f, past_cache)
+        store_values(target, place + 2 * stride + x, (blue * g - h) / i, past_cache)
         x += LANES
 
 
