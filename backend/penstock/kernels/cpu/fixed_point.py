@@ -34,6 +34,7 @@ from penstock.kernels.cpu.simd_integers import (
     zeros,
 )
 from penstock.kernels.reference_filters import ReferenceTaps
+from penstock.kernels.thread_buffers import ThreadBuffers
 
 BLOCK = 16
 """Rows and columns that are transposed at a time; smaller images are padded to this size."""
@@ -336,6 +337,32 @@ sum_columns = _sum_columns_by_four if are_supported() else _sum_columns
 """The horizontal pass, likewise: rows (H, W * C) -> lines (H, w * C), H and both widths at least ``BLOCK``."""
 
 
+@kernel
+def _resample_both(
+    rows: np.ndarray,
+    channels: int,
+    row_starts: np.ndarray,
+    row_weights: np.ndarray,
+    row_bits: int,
+    starts: np.ndarray,
+    weights: np.ndarray,
+    bits: int,
+    between: np.ndarray,
+    lines: np.ndarray,
+) -> None:
+    """Both passes, the horizontal one first.
+
+    Args:
+        between: what the first pass makes of the rows that are read.
+    """
+    first = row_starts.min()
+    sum_columns(rows[first : first + between.shape[0]], channels, starts, weights, bits, between)
+    sum_rows(between, row_starts - np.int32(first), row_weights, row_bits, lines)
+
+
+_between = ThreadBuffers()
+
+
 def resample_image(
     source: np.ndarray,
     vertical: ReferenceTaps,
@@ -364,9 +391,12 @@ def resample_image(
         _resample_columns(rows[kept_rows], channels, horizontal, lines)
     elif columns_first:
         first = int(vertical.starts.min())
-        read = rows[first : int(vertical.starts.max()) + vertical.weights.shape[1]]
-        between = np.empty((len(read), lines.shape[1]), np.uint8)
-        _resample_columns(read, channels, horizontal, between)
+        count = int(vertical.starts.max()) + vertical.weights.shape[1] - first
+        between = _between.array((count, lines.shape[1]), lines.dtype)
+        if min(count, lines.shape[1], rows.shape[1]) >= BLOCK:
+            _resample_both(rows, channels, *vertical, *horizontal, between, lines)
+            return
+        _resample_columns(rows[first : first + count], channels, horizontal, between)
         _resample_rows(between, vertical._replace(starts=vertical.starts - np.int32(first)), lines)
     else:
         between = np.empty((lines.shape[0], rows.shape[1]), np.uint8)
@@ -377,8 +407,10 @@ def resample_image(
 def kept_positions(taps: ReferenceTaps) -> slice | None:
     """Which positions of the input are the output's, where these are left as they are, in their order."""
     starts, weights, bits = taps
+    if weights.shape[1] > 1:
+        return None
     first, count = int(starts[0]), len(starts)
-    if weights.shape[1] > 1 or int(starts[-1]) != first + count - 1:
+    if int(starts[-1]) != first + count - 1:
         return None
     same = (weights == 1 << bits).all() and (starts == np.arange(first, first + count)).all()
     return slice(first, first + count) if same else None
