@@ -108,16 +108,17 @@ def transpose_quads(
             begin = builder.gep(begin, [args[2]])
         vectors = []
         for y in range(4):
-            halves = [_shuffled(builder, rows[y + k], rows[y + k + 4], range(32)) for k in (0, 8)]
-            four = _shuffled(builder, *halves, range(64))
+            upper, lower = (_shuffled(builder, rows[y + k], rows[y + k + 4], range(32)) for k in (0, 8))
+            four = _shuffled(builder, upper, lower, range(64))
             vectors.append(
                 _shuffled(builder, four, four, [start + lane for start in range(0, 64, 16) for lane in order])
             )
-        low = [_woven(builder, *vectors[k : k + 2], _WORDS, False) for k in (0, 2)]
-        high = [_woven(builder, *vectors[k : k + 2], _WORDS, True) for k in (0, 2)]
+        low, high = (
+            [_woven(builder, vectors[k], vectors[k + 1], _WORDS, upper) for k in (0, 2)] for upper in (False, True)
+        )
         longs = ir.VectorType(_INT64, 8)
         for pair, upper in ((low, False), (low, True), (high, False)):
-            _store(builder, end, _woven(builder, *pair, longs, upper))
+            _store(builder, end, _woven(builder, pair[0], pair[1], longs, upper))
             end = builder.gep(end, [ir.Constant(_INT64, 64)])
         return context.get_dummy_value()
 
@@ -244,16 +245,16 @@ def sum_lines(
         factors = element_pointer(context, builder, weights, args[3], args[4])
         result = element_pointer(context, builder, target, args[7], args[8])
         shift = context.cast(builder, args[6], signature.args[6], types.int32)
-        one, two, three, four = (ir.Constant(_INT64, k) for k in range(1, 5))
+        unit, two, three, four = (ir.Constant(_INT64, k) for k in range(1, 5))
         sums = _Sums(builder, 4, _half(builder, shift))
 
         def add(number: Value, places: Sequence[Value]) -> None:
             values = [_loaded(builder, each, _BYTES) for each in places]
             pair = _weights_at(builder, factors, builder.mul(number, two))
             for upper in (False, True):
-                halves = [_woven(builder, *values[k : k + 2], _BYTES, upper) for k in (0, 2)]
+                one, other = (_woven(builder, values[k], values[k + 1], _BYTES, upper) for k in (0, 2))
                 for k, high in enumerate((False, True)):
-                    sums.add(2 * upper + k, _woven(builder, *halves, _SHORTS, high), pair)
+                    sums.add(2 * upper + k, _woven(builder, one, other, _SHORTS, high), pair)
 
         whole = builder.lshr(args[5], two)
         with cgutils.for_range(builder, whole) as loop:
@@ -269,7 +270,7 @@ def sum_lines(
         with builder.if_then(builder.icmp_unsigned(">", rest, ir.Constant(_INT64, 0))):
             # Rows that are not there have weights of 0, whatever is read in their place.
             begin = builder.mul(builder.mul(whole, four), args[2])
-            last = builder.sub(rest, one)
+            last = builder.sub(rest, unit)
             places = []
             for k in range(4):
                 number = ir.Constant(_INT64, k)

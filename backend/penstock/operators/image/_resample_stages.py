@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass, replace
-from typing import TypeVar
 
 import numpy as np
 
-from penstock.kernels.filters import Taps
 from penstock.kernels.reference_filters import ReferenceTaps
 from penstock.kernels.thread_buffers import ThreadBuffers
 from penstock.kernels.windows import Region
@@ -19,8 +17,6 @@ from penstock.operators.image.rescale_normalize import LookupStore
 from penstock.schema import Sample
 from penstock.schema.image_chain import Pixels, Placement, Sampling, Stage, Store
 from penstock.schema.operator import Shape
-
-SomeTaps = TypeVar("SomeTaps", Taps, ReferenceTaps)
 
 
 @dataclass(frozen=True)
@@ -224,5 +220,5 @@ _lines = ThreadBuffers()
 """Rows between the two passes."""
 
 
-def _shifted(table: SomeTaps, by: int) -> SomeTaps:
+def _shifted(table: AnyTaps, by: int) -> AnyTaps:
     return table._replace(starts=table.starts + np.int32(by)) if by else table
