@@ -211,7 +211,10 @@ class ResampledPlanes(Stage):
         from penstock.operators.image._rescale_normalize_cpu import resample_to_planes
 
         pixels, (top, left) = rows_at(source, self._read, 0)
-        vertical, horizontal = _shifted(self.vertical, -top), _shifted(self.horizontal, -left)
+        vertical, horizontal = (
+            table._replace(starts=table.starts - np.int32(start)) if start else table
+            for table, start in ((self.vertical, top), (self.horizontal, left))
+        )
         between = _lines.array((self._read.extents[0], 3 * self.shape[2]), np.dtype(np.uint8))
         resample_to_planes(pixels, *vertical, *horizontal, self.store.factors, between, target)
 

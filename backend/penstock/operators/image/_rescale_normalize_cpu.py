@@ -120,7 +120,7 @@ def compute_planes(image: np.ndarray, factors: np.ndarray, target: np.ndarray, s
 
 
 # Rows that are resized before their values are computed, while they are in a cache.
-_ROWS = 16
+_ROWS = 32
 
 
 @kernel
