@@ -22,7 +22,8 @@ def test_what_lies_outside_is_filled(dimensions: int, channels: str, dtype: type
         shape, anchor, extents = (
             tuple(rng.integers(low, high, dimensions).tolist()) for low, high in ((1, 7), (-8, 8), (1, 9))
         )
-        region, source = Region(anchor, extents), rng.integers(0, 100, shape).astype(dtype)
+        region = Region(anchor, extents)
+        source: np.ndarray = rng.integers(0, 100, shape).astype(dtype)
         fill = [float(value) for value in rng.integers(0, 120, 1 if axis is None else extents[axis])]
         spread = [-1 if each == axis else 1 for each in range(dimensions)]
         expected = np.broadcast_to(np.array(fill, dtype).reshape(spread), extents).copy()
@@ -30,7 +31,7 @@ def test_what_lies_outside_is_filled(dimensions: int, channels: str, dtype: type
         expected[place] = source[inside]
         # Within a larger array, so that rows do not follow each other.
         for beside in (0, 1):
-            around = np.full([extent + 2 * beside for extent in extents], 77, dtype)
+            around: np.ndarray = np.full([extent + 2 * beside for extent in extents], 77, dtype)
             target = around[tuple(slice(beside, beside + extent) for extent in extents)]
             copy_region(source, region, fill, axis, target)
             np.testing.assert_array_equal(target, expected)
