@@ -12,9 +12,9 @@ import pytest
 from penstock import fn, pipeline_def
 from penstock.errors import OperatorError
 from penstock.kernels.fitted_sizes import RULES, SizeArguments, fitted
+from penstock.operators.image._lookup_store import look_up
 from penstock.operators.image._normalizing import REFERENCES, factors_of, table_of
 from penstock.operators.image._pieces_cpu import fill_patches
-from penstock.operators.image.rescale_normalize import look_up
 
 RNG = np.random.default_rng(11)
 MEAN, STD = [0.4, 0.5, 0.6], [0.2, 0.25, 0.5]

@@ -10,10 +10,10 @@ import numpy as np
 from penstock.kernels.reference_filters import ReferenceTaps
 from penstock.kernels.thread_buffers import ThreadBuffers
 from penstock.kernels.windows import Region
+from penstock.operators.image._lookup_store import LookupStore
 from penstock.operators.image._resample_plans import AnyTaps, ResamplePlan, Window, span_of
 from penstock.operators.image._resampling import resample_and_normalize, resample_planes
 from penstock.operators.image._stores import NormalizingStore
-from penstock.operators.image.rescale_normalize import LookupStore
 from penstock.schema import Sample
 from penstock.schema.image_chain import Pixels, Placement, Sampling, Stage, Store
 from penstock.schema.operator import Shape
