@@ -39,6 +39,10 @@ def normalized(image: Any, **arguments: Any) -> Any:
     return fn.crop_mirror_normalize(image, mean=MEAN, std=STD, mirror=fn.random.coin_flip(), **arguments)
 
 
+def rescaled(image: Any) -> Any:
+    return fn.rescale_normalize(image, mean=[0.5, 0.4, 0.3], std=[0.2, 0.25, 0.3])
+
+
 def matrix() -> Any:
     return fn.transforms.rotation(angle=uniform(-30.0, 30.0), center=[90.0, 90.0])
 
@@ -98,10 +102,26 @@ CHAINS: dict[str, Callable[[Any], Any]] = {
     "resize, transpose, cast": lambda x: fn.cast(
         fn.transpose(fn.resize(x, size=[320, 300]), perm=[2, 0, 1]), dtype=types.FLOAT
     ),
+    "resize, crop, rescale_normalize": lambda x: rescaled(
+        fn.crop(fn.resize(x, resize_shorter=150, reference="torchvision", interpolation="bicubic"), crop=(144, 112))
+    ),
     "resize, cast, arithmetic": lambda x: fn.cast(fn.resize(x, size=[320, 300]), dtype=types.FLOAT) * (1 / 255) - 0.5,
 }
 # Others, to compose what no one has listed.
 FURTHER: dict[str, Callable[[Any], Any]] = {
+    "resize to planes": lambda x: rescaled(fn.resize(x, size=[800, 640], reference="torchvision")),
+    "resize to narrow planes": lambda x: rescaled(fn.resize(x, size=[90, 21], reference="pil")),
+    "resize to planes of another order": lambda x: fn.rescale_normalize(
+        fn.resize(x, size=[90, 95], reference="pil"), output_layout="HWC"
+    ),
+    "resize to planes, rows first": lambda x: rescaled(fn.resize(x, size=[20, 400], reference="pil")),
+    "resize to the size of some": lambda x: fn.crop(
+        fn.resize(x, size=[350, 260], reference="torchvision", interpolation="bicubic"),
+        crop=(370, 256),
+        out_of_bounds_policy="pad",
+        fill_values=[1.0, 2.0, 3.0],
+    ),
+    "resize to the size of some, to planes": lambda x: rescaled(fn.resize(x, size=[350, 260], reference="torchvision")),
     "two resizes": lambda x: fn.flip(fn.resize(fn.crop(fn.resize(x, size=[300, 310]), crop=(200, 250)), size=[90, 95])),
     "maps before geometry": lambda x: fn.resize(fn.cast(x, dtype=types.FLOAT) / 3, size=[80, 90]),
     "crop of a pad": lambda x: fn.crop(boxed_with_pad(x), crop=(120, 190), crop_pos_y=1.0),

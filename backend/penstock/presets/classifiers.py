@@ -218,7 +218,11 @@ class JanusFamily(FixedFamily):
         return self.resized(images, backend, target)
 
     def finished(self, images: DataNode, backend: str) -> DataNode:
-        return self.normalized(squared(images, self.image_mean) if self.do_pad else images, backend)
+        if not self.do_pad:
+            return self.normalized(images, backend)
+        # So long is the longer side of what was resized.
+        side = max(self.size["height"], self.min_size) if self.do_resize else None
+        return self.normalized(squared(images, self.image_mean, side), backend)
 
     def joined(self, images: Sequence[Features]) -> Values:
         return Family.joined(self, images)
@@ -229,12 +233,14 @@ class JanusFamily(FixedFamily):
         return (max(rows, columns),) * 2 if self.do_pad else (rows, columns)
 
 
-def squared(images: DataNode, means: Sequence[float]) -> DataNode:
-    """Images in the middle of a square of a colour."""
-    side = fn.cast(fn.reductions.max(images.shape()[:2]), dtype=types.FLOAT)
+def squared(images: DataNode, means: Sequence[float], side: int | None = None) -> DataNode:
+    """Images in the middle of a square of a colour: of a known side, or of the longer side of each."""
+    length: DataNode | float = float(side or 0)
+    if side is None:
+        length = fn.cast(fn.reductions.max(images.shape()[:2]), dtype=types.FLOAT)
     colour = [float(int(mean * _WHITE)) for mean in means]
     return fn.crop(
-        images, crop_h=side, crop_w=side, rounding="truncate", out_of_bounds_policy="pad", fill_values=colour
+        images, crop_h=length, crop_w=length, rounding="truncate", out_of_bounds_policy="pad", fill_values=colour
     )
 
 

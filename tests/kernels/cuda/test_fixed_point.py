@@ -10,9 +10,9 @@ from penstock.kernels.cpu.fixed_point import resample_image
 from penstock.kernels.cpu.translucency import premultiplied, unmultiply
 from penstock.kernels.cuda.fixed_point import BytesResampling, resample_bytes
 from penstock.kernels.reference_filters import ReferenceAxis, ReferenceTaps, pil_taps, torch_taps
+from penstock.operators.image._lookup_store import look_up as look_up_on_cpu
 from penstock.operators.image._normalizing import table_of
 from penstock.operators.image._rescale_normalize_cuda import look_up
-from penstock.operators.image.rescale_normalize import look_up as look_up_on_cpu
 
 RNG = np.random.default_rng(5)
 SHAPES = [((40, 61, 3), (17, 29)), ((9, 7, 3), (31, 80)), ((70, 3, 3), (2, 40)), ((1, 1, 3), (5, 6))]

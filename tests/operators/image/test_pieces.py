@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,9 @@ import pytest
 from penstock import fn, pipeline_def
 from penstock.errors import OperatorError
 from penstock.kernels.fitted_sizes import RULES, SizeArguments, fitted
+from penstock.operators.image._lookup_store import look_up
 from penstock.operators.image._normalizing import REFERENCES, factors_of, table_of
-from penstock.operators.image.rescale_normalize import look_up
+from penstock.operators.image._pieces_cpu import fill_patches
 
 RNG = np.random.default_rng(11)
 MEAN, STD = [0.4, 0.5, 0.6], [0.2, 0.25, 0.5]
@@ -86,6 +88,44 @@ def test_patches_of_images(patch: int, merge: int, temporal: int) -> None:
             for cut in [normal(image)[y * patch : (y + 1) * patch, x * patch : (x + 1) * patch]]
         ]
         np.testing.assert_array_equal(values, np.stack(expected))
+
+
+@pytest.mark.parametrize(("patch", "channels_last", "temporal"), [(1, False, 1), (14, False, 2), (16, True, 1)])
+@pytest.mark.parametrize("offset", [0, 1, 15])
+def test_large_outputs_have_their_patches_anywhere_in_memory(
+    patch: int, channels_last: bool, temporal: int, offset: int
+) -> None:
+    image = np.random.default_rng(patch).integers(0, 256, (1, 448, 560, 3), np.uint8)
+    settings: dict[str, Any] = {"divisor": 255.0, "mean": MEAN, "reference": "torchvision", "std": STD}
+    values = table_of(settings["reference"], settings["divisor"], settings["mean"], settings["std"])
+    out = np.full(image.size * temporal + 64, 9, np.float32)
+    begin = -out.ctypes.data // 4 % 16 + offset
+    end = begin + image.size * temporal
+    fill_patches(image, values, factors_of(values, **settings), patch, 1, temporal, channels_last, out[begin:end])
+    cut = normal(image[0]).reshape(448 // patch, patch, 560 // patch, patch, 3).transpose(0, 2, 1, 3, 4)
+    if not channels_last:
+        cut = np.repeat(cut.transpose(0, 1, 4, 2, 3)[:, :, :, None], temporal, axis=3)
+    np.testing.assert_array_equal(out[begin:end], cut.ravel())
+    assert (np.delete(out, np.s_[begin:end]) == 9).all()
+
+
+@pytest.mark.parametrize("width", [512, 520])
+def test_large_planes_and_tiles_are_those_of_the_table(width: int) -> None:
+    image = RNG.integers(0, 256, (480, width, 3), np.uint8)
+    settings: dict[str, Any] = {"mean": MEAN, "std": STD}
+    ((planes,),) = run(lambda x: fn.rescale_normalize(x, **settings), image)
+    np.testing.assert_array_equal(planes, normal(image).transpose(2, 0, 1))
+    # Tiles that the image fills, and canvases that it does not, with a border that is a vector wide or is none.
+    ((tiles,),) = run(lambda x: fn.image_tiles(x, tile=[240, width // 2], **settings), image)
+    halves = normal(image).reshape(2, 240, 2, width // 2, 3).transpose(0, 2, 4, 1, 3).reshape(tiles.shape)
+    np.testing.assert_array_equal(tiles, halves)
+    for beside in (32, 36):
+        canvas = [480, width + beside]
+        placed: dict[str, Any] = {"tile": canvas, "canvas": canvas, "centred": True, "fill_value": 7.0, **settings}
+        ((tiles,),) = run(partial(fn.image_tiles, **placed), image)
+        expected = np.full((1, 3, *canvas), 7, np.float32)
+        expected[0, :, :, beside // 2 : beside // 2 + width] = normal(image).transpose(2, 0, 1)
+        np.testing.assert_array_equal(tiles, expected)
 
 
 @pytest.mark.parametrize("frames", [1, 2, 5])

@@ -2,7 +2,7 @@
 
 The vertical pass sums whole rows as vectors. The horizontal pass transposes blocks of rows, so that a vector holds one
 value from each of several rows, sums, and transposes the result back. Weights of 16 bits, as PyTorch's, are multiplied two
-at a time; Pillow's have more.
+at a time, or four where the machine has instructions for that; Pillow's have more.
 """
 
 from __future__ import annotations
@@ -10,6 +10,16 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from penstock.kernels.cpu.byte_products import (
+    LEAST_WEIGHT,
+    MOST_WEIGHT,
+    are_supported,
+    high_byte,
+    low_byte,
+    sum_lines,
+    sum_quads,
+    transpose_quads,
+)
 from penstock.kernels.cpu.options import OPTIONS, inner, kernel
 from penstock.kernels.cpu.simd import at
 from penstock.kernels.cpu.simd_integers import (
@@ -24,9 +34,12 @@ from penstock.kernels.cpu.simd_integers import (
     zeros,
 )
 from penstock.kernels.reference_filters import ReferenceTaps
+from penstock.kernels.thread_buffers import ThreadBuffers
 
-# Rows and columns that are transposed at a time; smaller images are padded to this size.
-_BLOCK = 16
+BLOCK = 16
+"""Rows and columns that are transposed at a time; smaller images are padded to this size."""
+# Bytes of a row that are summed at a time, four rows at once.
+_LINE = 64
 
 
 @njit(inline="always", **OPTIONS)
@@ -155,19 +168,29 @@ def _pair_weights(starts: np.ndarray, weights: np.ndarray, places: np.ndarray, p
 
 
 @inner
-def _transpose_pixels(flat: np.ndarray, place: int, stride: int, count: int, columns: np.ndarray) -> None:
-    """Transposes ``count`` pixels of three channels in each of a block of rows, by ``transpose_pixels``."""
+def _transpose_pixels(
+    flat: np.ndarray, place: int, stride: int, count: int, columns: np.ndarray, by_four: bool
+) -> None:
+    """Transposes ``count`` pixels of three channels in each of a block of rows, by ``transpose_pixels`` or ``transpose_quads``."""
     # Four bytes more are read than the pixels have, which the last row may lack.
     whole = max(count - 2, 0) // 4 * 4
     for x in range(0, whole, 4):
-        transpose_pixels(flat, place + 3 * x, stride, columns, x * 48)
+        _transpose_four(flat, place + 3 * x, stride, columns, x * 48, by_four)
     ends = np.empty(16 * 16, np.uint8)
     for x in range(whole, count, 4):
         some = 3 * min(count - x, 4)
         for y in range(16):
             begin = place + y * stride + 3 * x
             ends[16 * y : 16 * y + some] = flat[begin : begin + some]
-        transpose_pixels(ends, 0, 16, columns, x * 48)
+        _transpose_four(ends, 0, 16, columns, x * 48, by_four)
+
+
+@njit(inline="always", **OPTIONS)
+def _transpose_four(flat: np.ndarray, place: int, stride: int, columns: np.ndarray, end: int, by_four: bool) -> None:
+    if by_four:
+        transpose_quads(flat, place, stride, columns, end)
+    else:
+        transpose_pixels(flat, place, stride, columns, end)
 
 
 @kernel
@@ -235,10 +258,109 @@ def _sum_columns_of_pixels(
     y = 0
     while y < height:
         y = min(y, height - 16)
-        _transpose_pixels(flat, y * stride + 3 * first, stride, count, columns)
+        _transpose_pixels(flat, y * stride + 3 * first, stride, count, columns, False)
         _sum_pixels(columns, places, pairs, bits, transposed)
         _transpose_back(transposed, ends, y * width, width, width)
         y += 16
+
+
+@inner
+def _are_two_bytes(weights: np.ndarray) -> bool:
+    return weights.min() >= LEAST_WEIGHT and weights.max() <= MOST_WEIGHT
+
+
+@inner
+def _split_weights(weights: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """The bytes of weights, four in a number: of each four the high ones, then the low ones; contiguous.
+
+    Args:
+        weights: of shape (outputs, taps).
+        places: of the first weight of each output in its first four.
+    """
+    count, taps = weights.shape
+    split = np.zeros((count, (taps + places.max() + 3) // 4, 2), np.int32)
+    for x in range(count):
+        for k in range(taps):
+            place, shift = (places[x] + k) // 4, np.int32((places[x] + k) % 4 * 8)
+            split[x, place, 0] |= high_byte(weights[x, k]) << shift
+            split[x, place, 1] |= low_byte(weights[x, k]) << shift
+    return split
+
+
+@kernel
+def _sum_rows_by_four(rows: np.ndarray, starts: np.ndarray, weights: np.ndarray, bits: int, lines: np.ndarray) -> None:
+    """As :func:`_sum_rows`, four rows at a time."""
+    flat, stride, target = rows.ravel(), rows.shape[1], lines.ravel()
+    if stride < _LINE or not _are_two_bytes(weights):
+        _sum_rows(rows, starts, weights, bits, lines)
+        return
+    split = _split_weights(weights, np.zeros(starts.size, np.int32))
+    taps, own, numbers = weights.shape[1], split[0].size, split.ravel()
+    for y in range(starts.size):
+        x = 0
+        while x < stride:
+            # The last vector overlaps the previous one.
+            x = min(x, stride - _LINE)
+            sum_lines(flat, starts[y] * stride + x, stride, numbers, y * own, taps, bits, target, y * stride + x)
+            x += _LINE
+
+
+@kernel
+def _sum_columns_by_four(
+    rows: np.ndarray, channels: int, starts: np.ndarray, weights: np.ndarray, bits: int, lines: np.ndarray
+) -> None:
+    """As :func:`_sum_columns`, four columns at a time."""
+    if channels != 3 or not _are_two_bytes(weights):
+        _sum_columns(rows, channels, starts, weights, bits, lines)
+        return
+    flat, stride, ends, width = rows.ravel(), rows.shape[1], lines.ravel(), lines.shape[1]
+    first = starts.min()
+    count = starts.max() + weights.shape[1] - first
+    split = _split_weights(weights, (starts - first) % 4)
+    fours, numbers = split.shape[1], split.ravel()
+    # The last pixels' group may end beyond them, with weights of zero.
+    columns, transposed = np.zeros((count // 4 + 2) * 192, np.uint8), np.empty(width * 16, np.uint8)
+    y = 0
+    while y < rows.shape[0]:
+        y = min(y, rows.shape[0] - 16)
+        _transpose_pixels(flat, y * stride + 3 * first, stride, count, columns, True)
+        for x in range(starts.size):
+            place = (starts[x] - first) // 4 * 192
+            sum_quads(columns, place, numbers, x * fours * 2, fours, bits, transposed, x * 48)
+        _transpose_back(transposed, ends, y * width, width, width)
+        y += 16
+
+
+sum_rows = _sum_rows_by_four if are_supported() else _sum_rows
+"""The vertical pass, as this machine does it best: rows (H, n) -> lines (h, n), n at least ``BLOCK``."""
+sum_columns = _sum_columns_by_four if are_supported() else _sum_columns
+"""The horizontal pass, likewise: rows (H, W * C) -> lines (H, w * C), H and both widths at least ``BLOCK``."""
+
+
+@kernel
+def _resample_both(
+    rows: np.ndarray,
+    channels: int,
+    row_starts: np.ndarray,
+    row_weights: np.ndarray,
+    row_bits: int,
+    starts: np.ndarray,
+    weights: np.ndarray,
+    bits: int,
+    between: np.ndarray,
+    lines: np.ndarray,
+) -> None:
+    """Both passes, the horizontal one first.
+
+    Args:
+        between: what the first pass makes of the rows that are read.
+    """
+    first = row_starts.min()
+    sum_columns(rows[first : first + between.shape[0]], channels, starts, weights, bits, between)
+    sum_rows(between, row_starts - np.int32(first), row_weights, row_bits, lines)
+
+
+_between = ThreadBuffers()
 
 
 def resample_image(
@@ -258,7 +380,7 @@ def resample_image(
     """
     rows, channels = source.reshape(source.shape[0], -1), source.shape[2]
     lines = target.reshape(target.shape[0], -1)
-    kept_rows, kept_columns = _kept(vertical), _kept(horizontal)
+    kept_rows, kept_columns = kept_positions(vertical), kept_positions(horizontal)
     if kept_columns is not None:
         kept = np.s_[kept_columns.start * channels : kept_columns.stop * channels]
         if kept_rows is not None:
@@ -269,9 +391,12 @@ def resample_image(
         _resample_columns(rows[kept_rows], channels, horizontal, lines)
     elif columns_first:
         first = int(vertical.starts.min())
-        read = rows[first : int(vertical.starts.max()) + vertical.weights.shape[1]]
-        between = np.empty((len(read), lines.shape[1]), np.uint8)
-        _resample_columns(read, channels, horizontal, between)
+        count = int(vertical.starts.max()) + vertical.weights.shape[1] - first
+        between = _between.array((count, lines.shape[1]), lines.dtype)
+        if min(count, lines.shape[1], rows.shape[1]) >= BLOCK:
+            _resample_both(rows, channels, *vertical, *horizontal, between, lines)
+            return
+        _resample_columns(rows[first : first + count], channels, horizontal, between)
         _resample_rows(between, vertical._replace(starts=vertical.starts - np.int32(first)), lines)
     else:
         between = np.empty((lines.shape[0], rows.shape[1]), np.uint8)
@@ -279,11 +404,13 @@ def resample_image(
         _resample_columns(between, channels, horizontal, lines)
 
 
-def _kept(taps: ReferenceTaps) -> slice | None:
+def kept_positions(taps: ReferenceTaps) -> slice | None:
     """Which positions of the input are the output's, where these are left as they are, in their order."""
     starts, weights, bits = taps
+    if weights.shape[1] > 1:
+        return None
     first, count = int(starts[0]), len(starts)
-    if weights.shape[1] > 1 or int(starts[-1]) != first + count - 1:
+    if int(starts[-1]) != first + count - 1:
         return None
     same = (weights == 1 << bits).all() and (starts == np.arange(first, first + count)).all()
     return slice(first, first + count) if same else None
@@ -291,27 +418,27 @@ def _kept(taps: ReferenceTaps) -> slice | None:
 
 def _resample_rows(rows: np.ndarray, taps: ReferenceTaps, lines: np.ndarray) -> None:
     width = lines.shape[1]
-    if width < _BLOCK:
+    if width < BLOCK:
         wider = _padded(lines, 0)
-        _sum_rows(_padded(rows, 0), *taps, wider)
+        sum_rows(_padded(rows, 0), *taps, wider)
         lines[...] = wider[:, :width]
     else:
-        _sum_rows(rows, *taps, lines)
+        sum_rows(rows, *taps, lines)
 
 
 def _resample_columns(rows: np.ndarray, channels: int, taps: ReferenceTaps, lines: np.ndarray) -> None:
     height, width = lines.shape
-    if min(height, width, rows.shape[1]) < _BLOCK:
-        larger = _padded(lines, _BLOCK)
-        _sum_columns(_padded(rows, _BLOCK), channels, *taps, larger)
+    if min(height, width, rows.shape[1]) < BLOCK:
+        larger = _padded(lines, BLOCK)
+        sum_columns(_padded(rows, BLOCK), channels, *taps, larger)
         lines[...] = larger[:height, :width]
     else:
-        _sum_columns(rows, channels, *taps, lines)
+        sum_columns(rows, channels, *taps, lines)
 
 
 def _padded(rows: np.ndarray, least: int) -> np.ndarray:
     """The rows, padded to the given number of rows and to the width of a block."""
     height, width = rows.shape
-    padded = np.zeros((max(height, least), max(width, _BLOCK)), np.uint8)
+    padded = np.zeros((max(height, least), max(width, BLOCK)), np.uint8)
     padded[:height, :width] = rows
     return padded

@@ -540,6 +540,35 @@ def store(_context: TypingContext, array: types.Array, index: types.Integer, val
 
 
 @intrinsic
+def store_past_cache(
+    _context: TypingContext, array: types.Array, index: types.Integer, values: FloatVector
+) -> Intrinsic:
+    """``array[index : index + lanes] = values`` of a contiguous array of float32, written to memory without being kept in a
+    cache: for what is larger than caches. Its place is a multiple of the vector's size; :func:`fence` comes last."""
+
+    def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
+        pointer = element_pointer(context, builder, array, args[0], args[1])
+        kind = args[2].type
+        stored = builder.store(args[2], builder.bitcast(pointer, kind.as_pointer()), align=kind.count * 4)
+        stored.set_metadata("nontemporal", builder.module.add_metadata([ir.Constant(_INT32, 1)]))
+        return context.get_dummy_value()
+
+    return types.void(array, index, values), generate
+
+
+@intrinsic
+def fence(_context: TypingContext) -> Intrinsic:
+    """Has other threads see what :func:`store_past_cache` wrote before anything that is written from here on."""
+
+    def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, _args: Sequence[Value]) -> Value:
+        kind = ir.FunctionType(ir.VoidType(), [])
+        builder.call(cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.sse.sfence"), [])
+        return context.get_dummy_value()
+
+    return types.void(), generate
+
+
+@intrinsic
 def total(_context: TypingContext, values: FloatVector) -> Intrinsic:
     """The sum of the lanes, a power of two of them: halves are added until one lane is left."""
 

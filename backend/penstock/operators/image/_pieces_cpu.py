@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
+from numba import njit, types
 
-from penstock.kernels.cpu.options import inner, kernel
-from penstock.kernels.cpu.simd import load, load_channel, pointer, store
-from penstock.operators.image._rescale_normalize_cpu import LANES, compute_row
+from penstock.kernels.cpu.options import OPTIONS, inner, kernel
+from penstock.kernels.cpu.simd import fence, load, load_channel, pointer, store
+from penstock.operators.image._rescale_normalize_cpu import (
+    LANES,
+    compute_row,
+    is_beyond_cache,
+    is_written_past_cache,
+    store_values,
+)
 
 # Pixels of a patch whose values are computed at a time; a narrower patch is looked up.
 _LANES = 8
@@ -45,32 +52,65 @@ def fill_patches(
     spread = _spread(factors) if computed else np.empty(0, np.float32)
     # From a channel's values in the table to the next one's.
     step = 256 if len(table) > 1 else 0
-    place, size = 0, patch * patch * channels * temporal
+    size, past_cache = patch * patch * (channels if channels_last else 1), is_beyond_cache(out)
+    # A patch, or a channel of it, and before that what is not written yet: less than a line of the cache.
+    held, left, done = np.empty(size + 2 * LANES, np.float32), 0, 0
+    values_held, values_out, address = pointer(held), pointer(out), np.int64(out.ctypes.data) // 4
     for time in range((count + temporal - 1) // temporal):
         for square_row in range(height // square):
             for square_column in range(width // square):
                 for number in range(merge * merge):
                     top = square_row * square + number // merge * patch
-                    left = square_column * square + number % merge * patch
+                    column = square_column * square + number % merge * patch
                     # In a frame.
-                    begin = top * stride + left * channels
-                    if channels_last:
-                        begin += time * height * stride
-                        if computed:
-                            _compute_pixels(pixels, begin, stride, patch, spread, out, place)
+                    begin = top * stride + column * channels
+                    for part in range(1 if channels_last else channels * temporal):
+                        channel, frame = part // temporal, min(time * temporal + part % temporal, count - 1)
+                        source = begin + frame * height * stride
+                        if channels_last and computed:
+                            _compute_pixels(pixels, source, stride, patch, spread, held, left)
+                        elif channels_last:
+                            _look_up_pixels(pixels, source, stride, patch, channels, values, step, held, left)
+                        elif computed:
+                            _compute_channel(pixels, source, stride, patch, factors, channel, held, left)
                         else:
-                            _look_up_pixels(pixels, begin, stride, patch, channels, values, step, out, place)
-                        place += size
-                        continue
-                    for channel in range(channels):
-                        for frame in range(time * temporal, (time + 1) * temporal):
-                            source = begin + min(frame, count - 1) * height * stride
-                            if computed:
-                                _compute_channel(pixels, source, stride, patch, factors, channel, out, place)
-                            else:
-                                own = values[channel * step : channel * step + 256]
-                                _look_up_channel(pixels, source + channel, stride, patch, channels, own, out, place)
-                            place += patch * patch
+                            own = values[channel * step : channel * step + 256]
+                            _look_up_channel(pixels, source + channel, stride, patch, channels, own, held, left)
+                        offset = (address + done) % LANES
+                        written = _write_lines(values_held, left + size, values_out, done, offset, past_cache)
+                        left += size - written
+                        done += written
+    for k in range(left):
+        out[done + k] = held[k]
+    fence()
+
+
+@njit(inline="always", **OPTIONS)
+def _write_lines(
+    held: types.CPointer, count: int, out: types.CPointer, done: int, offset: int, past_cache: bool
+) -> int:
+    """Writes values in lines of the cache, and moves what is left, less than a line, to the begin of those that are held.
+
+    Args:
+        held: so many values of float32 as ``count`` tells, and room for a line behind them.
+        out: receives them from ``done`` on.
+        offset: how many values before that a line begins.
+
+    Returns:
+        How many it wrote.
+    """
+    if count < LANES:
+        return 0
+    written = 0
+    if past_cache and offset:
+        # The first ones: as far as a line ends, and a few more, which come again.
+        store(out, done, load(held, 0, LANES))
+        written = LANES - offset
+    while written + LANES <= count:
+        store_values(out, done + written, load(held, written, LANES), past_cache)
+        written += LANES
+    store(held, 0, load(held, written, LANES))
+    return written
 
 
 @inner
@@ -188,15 +228,17 @@ def fill_tiles(
     count, _, high, wide = out.shape
     several, computed = len(table) > 1, len(factors) > 0 and channels == 3
     pixels, numbers, flat = pointer(image.ravel()), pointer(factors.ravel()), pointer(out.ravel())
+    aligned = is_written_past_cache(out, wide, high * wide)
     for number in range(count):
         row, column = number // columns * high - top, number % columns * wide - left
         begin, end = min(max(-column, 0), wide), max(min(width - column, wide), 0)
+        past_cache = aligned and begin % LANES == 0 and end % LANES == 0
         for y in range(high):
             inside = row + y >= 0 and row + y < height and end > begin
             if inside and computed and end - begin >= LANES:
                 start = ((row + y) * width + column + begin) * 3
                 place = (number * 3 * high + y) * wide + begin
-                compute_row(pixels, start, end - begin, numbers, flat, place, high * wide)
+                compute_row(pixels, start, end - begin, numbers, flat, place, high * wide, past_cache)
                 if end - begin == wide:
                     continue
             for c in range(channels):
@@ -212,3 +254,4 @@ def fill_tiles(
                 source = image[row + y, column + begin : column + end, c]
                 for x in range(end - begin):
                     part[x] = values[source[x]]
+    fence()

@@ -22,12 +22,13 @@ from penstock.data_types import (
     dtype_name,
 )
 from penstock.kernels.reference_filters import TORCH_SMALL, ReferenceAxis, ReferenceTaps, pil_taps, torch_taps
+from penstock.kernels.windows import Region
 from penstock.operators.image._resample_plans import AnyTaps, ResamplePlan, ResamplePlans, Spatial, Window
-from penstock.operators.image._resample_stages import Resampling
 from penstock.operators.image._resampling import image_stack
 from penstock.operators.image._resizing import ResizingOperator
+from penstock.operators.image._windows import region_copy
 from penstock.schema import Argument, OutputSpec, Sample, Samples, Workspace
-from penstock.schema.image_chain import NotFusable
+from penstock.schema.image_chain import NotFusable, Stage
 from penstock.schema.operator import Operator
 
 if TYPE_CHECKING:
@@ -164,6 +165,28 @@ class ReferencePlan(ResamplePlan):
     @functools.cached_property
     def tables(self) -> tuple[AnyTaps, ...]:
         return tuple(self._table(axis) for axis in range(len(self.axes)))
+
+    @property
+    def byte_tables(self) -> tuple[ReferenceTaps, ReferenceTaps] | None:
+        if self.filter.startswith("nearest") or self.channels != 3 or not self.columns_first or not self.tables:
+            return None
+        vertical, horizontal = self.tables
+        assert isinstance(vertical, ReferenceTaps)
+        assert isinstance(horizontal, ReferenceTaps)
+        return vertical, horizontal
+
+    @property
+    def part_kept(self) -> Region | None:
+        """The part of the image, along its two axes, that the result is, if nothing is resampled."""
+        from penstock.kernels.cpu.fixed_point import kept_positions
+
+        if not self.tables or self.has_alpha(self.channels):
+            return None
+        kept = [kept_positions(table) for table in self.tables if isinstance(table, ReferenceTaps)]
+        parts = [part for part in kept if part is not None]
+        if len(parts) < len(self.axes):
+            return None
+        return Region(tuple(part.start for part in parts), tuple(part.stop - part.start for part in parts))
 
     def _table(self, axis: int) -> ReferenceTaps:
         plan, window = self.axes[axis], self.windows[axis]
@@ -366,10 +389,17 @@ class ReferenceResizing(ResizingOperator):
             reference is None or (reference.library != "opencv" and not reference.reducing_gap)
         )
 
-    def stage(self, sample: Sample[Spatial, ResamplePlan]) -> Resampling:
-        if isinstance(sample.plan, FloatPlan):
+    def stage(self, sample: Sample[Spatial, ResamplePlan]) -> Stage:
+        plan = sample.plan
+        if isinstance(plan, FloatPlan):
             raise NotFusable("images of float, resized as by torchvision")
-        return super().stage(sample)
+        part = plan.part_kept if isinstance(plan, ReferencePlan) else None
+        if part is None:
+            return super().stage(sample)
+        (first, _), shape = sample.workspace.state, sample.shapes[0]
+        behind = first + len(plan.axes)
+        anchor = (*(0,) * first, *part.anchor, *(0,) * len(shape[behind:]))
+        return region_copy(Region(anchor, (*shape[:first], *part.extents, *shape[behind:])), shape, (), None)
 
     def describe(self, workspace: Workspace[Spatial]) -> list[OutputSpec]:
         specs = super().describe(workspace)

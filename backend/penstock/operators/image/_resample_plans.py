@@ -101,6 +101,11 @@ class ResamplePlan:
         """The filters of all axes, for the positions in the windows."""
         return tuple(self.taps_of(axis) for axis in range(len(self.axes)))
 
+    @property
+    def byte_tables(self) -> tuple[ReferenceTaps, ReferenceTaps] | None:
+        """The vertical and the horizontal filter, if images of three channels are resampled by integers, columns first."""
+        return None
+
     @functools.cached_property
     def part_read(self) -> Region:
         """The part of the input, along the spatial axes, that the windows depend on."""

@@ -7,7 +7,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from penstock.kernels.reference_filters import ReferenceTaps
+from penstock.kernels.thread_buffers import ThreadBuffers
 from penstock.kernels.windows import Region
+from penstock.operators.image._lookup_store import LookupStore
 from penstock.operators.image._resample_plans import AnyTaps, ResamplePlan, Window, span_of
 from penstock.operators.image._resampling import resample_and_normalize, resample_planes
 from penstock.operators.image._stores import NormalizingStore
@@ -73,13 +76,14 @@ class Resampling(Sampling):
         ]
         return replace(self, plan=self.plan.cropped(windows))
 
-    def stored_by(self, store: Store) -> ResampledStore | None:
-        if (
-            not self.plan.normalizes
-            or not isinstance(store, NormalizingStore)
-            or not store.is_of_images
-            or self.first != len(self.shape) - 3
-        ):
+    def stored_by(self, store: Store) -> Stage | None:
+        if isinstance(store, LookupStore):
+            return self._looked_up_by(store)
+        return self.normalized_by(store) if isinstance(store, NormalizingStore) else None
+
+    def normalized_by(self, store: NormalizingStore) -> ResampledStore | None:
+        """A stage that resizes and normalizes in one pass; None if there is none."""
+        if not self.plan.normalizes or not store.is_of_images or self.first != len(self.shape) - 3:
             return None
         inside, place = store.place_of_image()
         windows = [
@@ -87,6 +91,17 @@ class Resampling(Sampling):
             for part, mirrored in zip(inside[self.first :], (False, store.plan.mirror))
         ]
         return ResampledStore(self.plan.cropped(windows), self, store, (place[self.first], place[self.first + 1]))
+
+    def _looked_up_by(self, store: LookupStore) -> ResampledPlanes | None:
+        from penstock.kernels.cpu.fixed_point import BLOCK, kept_positions
+
+        tables = self.plan.byte_tables
+        if tables is None or len(self.shape) != 3 or not store.is_computed:
+            return None
+        (rows, columns), (_, width) = self.plan.part_read.extents, self.plan.extents
+        if min(rows, columns, width) < BLOCK or any(kept_positions(table) is not None for table in tables):
+            return None
+        return ResampledPlanes(self, store, *tables)
 
     def compute(self, sample: Sample, source: Pixels, window: Region, target: np.ndarray) -> None:
         read = self.reads(window)
@@ -159,6 +174,53 @@ class ResampledStore(Stage):
             (place[0].start, place[1].start),
         )
         resample_and_normalize(pixels, target, self.plan, self.resampling.dtype, normalization, origin)
+
+
+@dataclass(frozen=True)
+class ResampledPlanes(Stage):
+    """Images of bytes, resampled by integers, and stored as the planes of their values, which factors give, in one pass.
+
+    Attributes:
+        resampling, store: the stages that it combines.
+        vertical, horizontal: the filters.
+    """
+
+    resampling: Resampling
+    store: LookupStore
+    vertical: ReferenceTaps
+    horizontal: ReferenceTaps
+
+    is_whole = True
+
+    @property
+    def shape(self) -> Shape:  # type: ignore[override]
+        return self.store.shape
+
+    def covers(self, window: Region) -> Region:
+        return Region((0,) * len(self.shape), self.shape)
+
+    def reads(self, window: Region) -> Region:
+        return self._read
+
+    @functools.cached_property
+    def _read(self) -> Region:
+        part = self.resampling.plan.part_read
+        return Region((*part.anchor, 0), (*part.extents, self.resampling.shape_in[2]))
+
+    def compute(self, sample: Sample, source: Pixels, window: Region, target: np.ndarray) -> None:
+        from penstock.operators.image._rescale_normalize_cpu import resample_to_planes
+
+        pixels, (top, left) = rows_at(source, self._read, 0)
+        vertical, horizontal = (
+            table._replace(starts=table.starts - np.int32(start)) if start else table
+            for table, start in ((self.vertical, top), (self.horizontal, left))
+        )
+        between = _lines.array((self._read.extents[0], 3 * self.shape[2]), np.dtype(np.uint8))
+        resample_to_planes(pixels, *vertical, *horizontal, self.store.factors, between, target)
+
+
+_lines = ThreadBuffers()
+"""Rows between the two passes."""
 
 
 def _shifted(table: AnyTaps, by: int) -> AnyTaps:

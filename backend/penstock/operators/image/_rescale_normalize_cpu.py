@@ -6,12 +6,17 @@ import numpy as np
 from numba import njit, types
 
 from penstock.kernels.cpu.code_generation import Vector
+from penstock.kernels.cpu.fixed_point import sum_columns, sum_rows
 from penstock.kernels.cpu.options import OPTIONS, inner, kernel
-from penstock.kernels.cpu.simd import at, load_pixels, pointer, store
+from penstock.kernels.cpu.simd import at, fence, load_pixels, pointer, store, store_past_cache
 from penstock.operators.image._normalizing import SPLIT
 
 LANES = 16
 """Pixels whose values are computed at a time; no row is narrower."""
+_LINE = 4 * LANES
+"""Bytes of their values: a line of a cache."""
+_BEYOND_CACHE = 1 << 21
+"""Bytes of an output that does not stay in a core's cache, so that nothing is gained by writing it there first."""
 
 
 @kernel
@@ -34,6 +39,34 @@ def _short(values: Vector) -> Vector:
 
 
 @inner
+def is_beyond_cache(target: np.ndarray) -> bool:
+    """Whether an output, float32, is so large that it is written past the cache, where whole lines of that are."""
+    return 4 * target.size >= _BEYOND_CACHE
+
+
+@inner
+def is_written_past_cache(target: np.ndarray, width: int, stride: int) -> bool:
+    """Whether rows go to memory past the cache: they are whole lines of it, of a large output.
+
+    Args:
+        target: the output, float32.
+        width: of each row.
+        stride: values from one channel's to the next one's.
+    """
+    is_aligned = np.int64(target.ctypes.data) % _LINE == 0 and width % LANES == 0 and stride % LANES == 0
+    return is_aligned and is_beyond_cache(target)
+
+
+@njit(inline="always", **OPTIONS)
+def store_values(target: np.ndarray | types.CPointer, place: int, values: Vector, past_cache: bool) -> None:
+    """``target[place : place + LANES] = values``, or past the cache: see :func:`is_written_past_cache`."""
+    if past_cache:
+        store_past_cache(target, place, values)
+    else:
+        store(target, place, values)
+
+
+@inner
 def compute_row(
     pixels: types.CPointer,
     start: int,
@@ -42,6 +75,7 @@ def compute_row(
     target: types.CPointer,
     place: int,
     stride: int,
+    past_cache: bool,
 ) -> None:
     """The values of a row of at least ``LANES`` pixels of three channels, by factors, one channel after the other.
 
@@ -49,6 +83,7 @@ def compute_row(
         pixels: a pointer to uint8, after which the row begins at ``start``.
         factors: a pointer to float32: of each channel, a, b and c of ``(value * a - b) / c``, and whether each step is rounded to bfloat16.
         target: a pointer to float32, after which the channels' rows begin at ``place``, ``place + stride`` and so on.
+        past_cache: see :func:`is_written_past_cache`; the caller ends with :func:`fence`.
     """
     a, b, c, short = at(factors, 0), at(factors, 1), at(factors, 2), at(factors, 3)
     d, e, f = at(factors, 4), at(factors, 5), at(factors, 6)
@@ -58,25 +93,71 @@ def compute_row(
         # As below.
         x = min(x, width - LANES)
         red, green, blue = load_pixels(pixels, start + 3 * x, LANES, 3, False)
-        store(target, place + x, _short(_short(_short(red * a) - b) / c))
-        store(target, place + stride + x, _short(_short(_short(green * d) - e) / f))
-        store(target, place + 2 * stride + x, _short(_short(_short(blue * g) - h) / i))
+        store_values(target, place + x, _short(_short(_short(red * a) - b) / c), past_cache)
+        store_values(target, place + stride + x, _short(_short(_short(green * d) - e) / f), past_cache)
+        store_values(target, place + 2 * stride + x, _short(_short(_short(blue * g) - h) / i), past_cache)
         x += LANES
     while x < width:
         # The last vector overlaps the previous one.
         x = min(x, width - LANES)
         red, green, blue = load_pixels(pixels, start + 3 * x, LANES, 3, False)
-        store(target, place + x, (red * a - b) / c)
-        store(target, place + stride + x, (green * d - e) / f)
-        store(target, place + 2 * stride + x, (blue * g - h) / i)
+        store_values(target, place + x, (red * a - b) / c, past_cache)
+        store_values(target, place + stride + x, (green * d - e) / f, past_cache)
+        store_values(target, place + 2 * stride + x, (blue * g - h) / i, past_cache)
         x += LANES
 
 
 @kernel
 def compute_planes(image: np.ndarray, factors: np.ndarray, target: np.ndarray, stride: int) -> None:
     """The values of an image (H, W, 3), contiguous and at least ``LANES`` wide, by factors: three planes of H * W, which
-    begin ``stride`` apart in ``target``, contiguous."""
+    begin ``stride`` apart in ``target``, contiguous.
+
+    They stay in the cache: where images have not been resized, that comes next (DINOv3).
+    """
     height, width, _ = image.shape
     pixels, numbers, values = pointer(image.ravel()), pointer(factors.ravel()), pointer(target)
     for y in range(height):
-        compute_row(pixels, 3 * y * width, width, numbers, values, y * width, stride)
+        compute_row(pixels, 3 * y * width, width, numbers, values, y * width, stride, False)
+
+
+# Rows that are resized before their values are computed, while they are in a cache.
+_ROWS = 32
+
+
+@kernel
+def resample_to_planes(
+    image: np.ndarray,
+    row_starts: np.ndarray,
+    row_weights: np.ndarray,
+    row_bits: int,
+    starts: np.ndarray,
+    weights: np.ndarray,
+    bits: int,
+    factors: np.ndarray,
+    between: np.ndarray,
+    target: np.ndarray,
+) -> None:
+    """Resizes an image (H, W, 3) as ``resample_image`` of ``kernels/cpu/fixed_point.py`` does, columns first, and stores the
+    values of what results by factors.
+
+    Args:
+        image: uint8, contiguous; it has at least a block of rows that are read.
+        row_starts, row_weights, row_bits: the vertical filter.
+        starts, weights, bits: the horizontal filter, of at least ``LANES`` columns.
+        factors: as for :func:`compute_row`.
+        between: uint8 of shape (rows that are read, 3 * w), contiguous: overwritten.
+        target: float32 of shape (3, h, w), contiguous.
+    """
+    height, width = row_starts.size, starts.size
+    rows, first = image.reshape(image.shape[0], 3 * image.shape[1]), row_starts.min()
+    sum_columns(rows[first : first + between.shape[0]], 3, starts, weights, bits, between)
+    lines, own = np.empty((_ROWS, 3 * width), np.uint8), row_starts - np.int32(first)
+    pixels, numbers, values = pointer(lines.ravel()), pointer(factors.ravel()), pointer(target.ravel())
+    past_cache = is_written_past_cache(target, width, height * width)
+    for begin in range(0, height, _ROWS):
+        end = min(begin + _ROWS, height)
+        sum_rows(between, own[begin:end], row_weights[begin:end], row_bits, lines[: end - begin])
+        for y in range(begin, end):
+            start = 3 * (y - begin) * width
+            compute_row(pixels, start, width, numbers, values, y * width, height * width, past_cache)
+    fence()

@@ -13,7 +13,7 @@ from penstock.operators.image._resample_plans import ResamplePlan, ResamplePlans
 from penstock.operators.image._resample_stages import Resampling
 from penstock.operators.image._resampling import resample, resample_batch
 from penstock.schema import OutputSpec, Sample, Samples, Workspace
-from penstock.schema.image_chain import ChainOperator, NotFusable
+from penstock.schema.image_chain import ChainOperator, NotFusable, Stage
 
 _SIZE_ARGUMENT_GROUPS = (("size",), ("resize_x", "resize_y", "resize_z"), ("resize_shorter",), ("resize_longer",))
 _SIZE_NAMES = frozenset(name for names in _SIZE_ARGUMENT_GROUPS for name in names)
@@ -206,7 +206,7 @@ class ResizingOperator(ChainOperator[Spatial, ResamplePlan, ResamplePlans]):
 
     step_by_step = ("volumes",)
 
-    def stage(self, sample: Sample[Spatial, ResamplePlan]) -> Resampling:
+    def stage(self, sample: Sample[Spatial, ResamplePlan]) -> Stage:
         first, count = sample.workspace.state
         if count != 2:
             raise NotFusable("volumes")

@@ -260,7 +260,7 @@ def copy_region(
     inside, place = region.overlap(source.shape)
     part = source[inside]
     if part.shape != target.shape and target.size:
-        _fill(target, fill, channel_axis)
+        _fill_around(target, place, fill, channel_axis)
     if not part.size:
         return
     target[place] = part if part.dtype == target.dtype else _converted(part, target.dtype)
@@ -289,13 +289,15 @@ class Window(Placement):
         region = self.source_region(window)
         inside, place = region.overlap(self.shape_in)
         extents = tuple(s.stop - s.start for s in inside)
+        if any(self.mirrored):
+            place = self._turned(place, window)
         if extents != target.shape:
-            _fill(target, self._fill_of(window), self.channel_axis)
+            _fill_around(target, place, self._fill_of(window), self.channel_axis)
         if not all(extents):
             return
         part = source.part(Region(tuple(s.start for s in inside), extents))
         if any(self.mirrored):
-            _copy_mirrored(part, self.mirrored, target[self._turned(place, window)])
+            _copy_mirrored(part, self.mirrored, target[place])
         else:
             target[place] = part if part.dtype == target.dtype else _converted(part, target.dtype)
 
@@ -377,11 +379,31 @@ def copy_regions(workspace: Workspace, fill: Sequence[float] | None, channel_axi
     copy_grouped(sources, targets, [sample.plan for sample in samples], copy_of)
 
 
+def _fill_around(
+    target: np.ndarray, place: tuple[slice, ...], values: Sequence[float], channel_axis: int | None
+) -> None:
+    """Fills what lies beside a part of ``target``, which may be empty."""
+    # Where a part is empty, it may lie anywhere; and there is a value for each channel.
+    cuts_channels = channel_axis is not None and place[channel_axis] != slice(0, target.shape[channel_axis])
+    if cuts_channels or any(part.start >= part.stop for part in place):
+        _fill(target, values, channel_axis)
+        return
+    within = [slice(None)] * target.ndim
+    for axis, part in enumerate(place):
+        for beside in (slice(0, part.start), slice(part.stop, target.shape[axis])):
+            if beside.start < beside.stop:
+                within[axis] = beside
+                _fill(target[tuple(within)], values, channel_axis)
+        within[axis] = part
+
+
 def _fill(target: np.ndarray, values: Sequence[float], channel_axis: int | None) -> None:
     channels = None if channel_axis is None else target.shape[channel_axis]
     fill: Any = cut_off(fill_per_channel(values, channels), target.dtype)
     if len(fill) > 1 and channel_axis is not None:
-        if channel_axis == target.ndim - 1 and target.flags.c_contiguous:
+        *_, between_pixels, between_channels = (0, *target.strides)
+        whole_rows = between_channels == target.itemsize and between_pixels == len(fill) * target.itemsize
+        if channel_axis == target.ndim - 1 and target.ndim > 1 and whole_rows:
             # Copying whole rows is much faster than copying pixels.
             fill, target = np.tile(fill, target.shape[-2]), target.reshape(*target.shape[:-2], -1)
         else:

@@ -319,8 +319,8 @@ def _axes_in_order(links: Sequence[_Link], ndim: int) -> list[int]:
 
 def _part_at_a_time(links: Sequence[_Link], windows: Sequence[Region]) -> float:
     """The size of a strip, as a fraction of the whole; 1 or more: everything at once."""
-    between = zip(links[:-1], windows)
-    most = max((math.prod(window.extents) * link.dtype.itemsize for link, window in between), default=0)
+    made = [(link, window) for link, window in zip(links[:-1], windows) if not _is_view(link.stage)]
+    most = max((math.prod(window.extents) * link.dtype.itemsize for link, window in made), default=0)
     return _STRIP / most if most else 1.0
 
 

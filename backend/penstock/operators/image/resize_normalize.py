@@ -261,7 +261,7 @@ class ResizeNormalize(FusedOperator):
             store = self._normalize.stage(pair[1])
             if mirrored is not None:
                 store = replace(store, plan=replace(store.plan, mirror=False))
-            stored = self._resize.stage(pair[0]).stored_by(store)
+            stored = self._resize.stage(pair[0]).normalized_by(store)
             assert stored is not None
             plan, normalization = stored.plan, stored.store.plan
             return ImageResampling(

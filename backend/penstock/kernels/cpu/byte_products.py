@@ -1,0 +1,289 @@
+"""Sums of products of bytes with weights of 16 bits, four at a time: by AVX-512's instructions for neural networks (VNNI).
+
+These multiply bytes with signed bytes, so that a weight is two of them, of which the higher one counts 256 times.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.core import cgutils
+from numba.core.registry import cpu_target
+
+from penstock.kernels.cpu.code_generation import (
+    Intrinsic,
+    IRBuilder,
+    Signature,
+    TargetContext,
+    TypingContext,
+    Value,
+    intrinsic,
+)
+from penstock.kernels.cpu.options import OPTIONS
+from penstock.kernels.cpu.simd import element_pointer, spread_lanes
+
+_BYTE, _INT32, _INT64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
+_LANES = 16
+_BYTES, _SHORTS, _WORDS = (ir.VectorType(ir.IntType(512 // count), count) for count in (64, 32, _LANES))
+_NEEDED = ("avx512bw", "avx512vnni")
+
+
+@functools.cache
+def are_supported() -> bool:
+    """Whether kernels are compiled for a machine that has the instructions."""
+    _, _, features = cpu_target.target_context.codegen().magic_tuple()
+    return set(features.split(",")).issuperset(f"+{name}" for name in _NEEDED)
+
+
+@njit(inline="always", **OPTIONS)
+def high_byte(weight: int) -> np.int32:
+    """The part of a weight that counts 256 times, as an unsigned byte."""
+    return np.int32(((np.int64(weight) + 128) >> 8) & 0xFF)
+
+
+@njit(inline="always", **OPTIONS)
+def low_byte(weight: int) -> np.int32:
+    """The rest of a weight, as an unsigned byte."""
+    return np.int32(np.int64(weight) & 0xFF)
+
+
+LEAST_WEIGHT, MOST_WEIGHT = -(1 << 15) - 128, (1 << 15) - 129
+"""The bounds of weights that are two bytes."""
+
+
+def _shuffled(builder: IRBuilder, first: Value, second: Value, lanes: Sequence[int]) -> Value:
+    return builder.shuffle_vector(first, second, ir.Constant(ir.VectorType(_INT32, len(lanes)), list(lanes)))
+
+
+def _called(builder: IRBuilder, name: str, result: ir.Type, *args: Value) -> Value:
+    kind = ir.FunctionType(result, [arg.type for arg in args])
+    return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), args)
+
+
+def _loaded(builder: IRBuilder, place: Value, kind: ir.Type) -> Value:
+    return builder.load(builder.bitcast(place, kind.as_pointer()), align=1)
+
+
+def _store(builder: IRBuilder, place: Value, values: Value) -> None:
+    builder.store(values, builder.bitcast(place, values.type.as_pointer()), align=1)
+
+
+def _woven(builder: IRBuilder, first: Value, second: Value, kind: ir.VectorType, high: bool) -> Value:
+    """The lower or upper half of each 128 bits of two vectors of ``kind``, lane by lane in turns."""
+    part = kind.count // 4
+    half = part // 2
+    lanes = [
+        start + x + which * kind.count
+        for start in range(half if high else 0, kind.count, part)
+        for x in range(half)
+        for which in (0, 1)
+    ]
+    return _shuffled(builder, builder.bitcast(first, kind), builder.bitcast(second, kind), lanes)
+
+
+@intrinsic
+def transpose_quads(
+    _context: TypingContext,
+    source: types.Array,
+    index: types.Integer,
+    stride: types.Integer,
+    target: types.Array,
+    place: types.Integer,
+) -> Intrinsic:
+    """Transposes four pixels of three bytes in each of 16 rows, of contiguous arrays of uint8.
+
+    ``target[place + (c * 16 + y) * 4 + x] = source[index + y * stride + x * 3 + c]``. Four bytes after the pixels are read, too.
+    """
+    order = [x * 3 + c for c in range(3) for x in range(4)] + [12, 13, 14, 15]
+
+    def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
+        begin, end = (element_pointer(context, builder, *pair) for pair in ((source, *args[:2]), (target, *args[3:5])))
+        rows = []
+        for _ in range(16):
+            rows.append(_loaded(builder, begin, ir.VectorType(_BYTE, 16)))
+            begin = builder.gep(begin, [args[2]])
+        vectors = []
+        for y in range(4):
+            upper, lower = (_shuffled(builder, rows[y + k], rows[y + k + 4], range(32)) for k in (0, 8))
+            four = _shuffled(builder, upper, lower, range(64))
+            vectors.append(
+                _shuffled(builder, four, four, [start + lane for start in range(0, 64, 16) for lane in order])
+            )
+        low, high = (
+            [_woven(builder, vectors[k], vectors[k + 1], _WORDS, upper) for k in (0, 2)] for upper in (False, True)
+        )
+        longs = ir.VectorType(_INT64, 8)
+        for pair, upper in ((low, False), (low, True), (high, False)):
+            _store(builder, end, _woven(builder, pair[0], pair[1], longs, upper))
+            end = builder.gep(end, [ir.Constant(_INT64, 64)])
+        return context.get_dummy_value()
+
+    return types.void(source, index, stride, target, place), generate
+
+
+class _Sums:
+    """Sums of 16 lanes each, in a loop.
+
+    Args:
+        start: their first value.
+    """
+
+    def __init__(self, builder: IRBuilder, count: int, start: Value) -> None:
+        self._builder = builder
+        zero = ir.Constant(_WORDS, None)
+        self._parts = [
+            [cgutils.alloca_once_value(builder, value) for value in (zero, spread_lanes(builder, start, _WORDS))]
+            for _ in range(count)
+        ]
+
+    def add(self, number: int, values: Value, weights: Sequence[Value]) -> None:
+        """Adds the products of four bytes in each lane with as many weights, given as their high and their low bytes."""
+        builder = self._builder
+        for part, factor in zip(self._parts[number], weights):
+            product = _called(
+                builder,
+                "llvm.x86.avx512.vpdpbusd.512",
+                _WORDS,
+                builder.load(part),
+                builder.bitcast(values, _WORDS),
+                factor,
+            )
+            builder.store(product, part)
+
+    def shifted(self, bits: Value) -> list[Value]:
+        """The sums without their fractional bits."""
+        builder, sums = self._builder, []
+        eight, shift = (spread_lanes(builder, value, _WORDS) for value in (ir.Constant(_INT32, 8), bits))
+        for high, low in ([builder.load(part) for part in parts] for parts in self._parts):
+            sums.append(builder.ashr(builder.add(builder.shl(high, eight), low), shift))
+        return sums
+
+
+def _weights_at(builder: IRBuilder, weights: Value, index: Value) -> list[Value]:
+    """The weights of four bytes: their high and low bytes, in all lanes."""
+    places = [builder.gep(weights, [builder.add(index, ir.Constant(_INT64, k))]) for k in (0, 1)]
+    return [spread_lanes(builder, builder.load(place), _WORDS) for place in places]
+
+
+def _half(builder: IRBuilder, bits: Value) -> Value:
+    """Half of 1 << bits, and nothing for no bits."""
+    return builder.lshr(builder.shl(ir.Constant(_INT32, 1), bits), ir.Constant(_INT32, 1))
+
+
+@intrinsic
+def sum_quads(
+    _context: TypingContext,
+    columns: types.Array,
+    place: types.Integer,
+    weights: types.Array,
+    index: types.Integer,
+    count: types.Integer,
+    bits: types.Integer,
+    target: types.Array,
+    end: types.Integer,
+) -> Intrinsic:
+    """A pixel of three channels in each of 16 rows, as a weighted sum of pixels that :func:`transpose_quads` left.
+
+    Args:
+        columns: ``count`` groups of four pixels from ``place`` on.
+        weights: int32; of each group two from ``index`` on: the high and low bytes of four weights.
+        bits: fractional bits of the weights.
+        target: uint8; receives (C, 16) from ``end`` on.
+    """
+
+    def generate(context: TargetContext, builder: IRBuilder, signature: Signature, args: Sequence[Value]) -> Value:
+        source = element_pointer(context, builder, columns, args[0], args[1])
+        factors = element_pointer(context, builder, weights, args[2], args[3])
+        result = element_pointer(context, builder, target, args[6], args[7])
+        shift = context.cast(builder, args[5], signature.args[5], types.int32)
+        sums = _Sums(builder, 3, _half(builder, shift))
+        with cgutils.for_range(builder, args[4]) as loop:
+            pair = _weights_at(builder, factors, builder.mul(loop.index, ir.Constant(_INT64, 2)))
+            first = builder.gep(source, [builder.mul(loop.index, ir.Constant(_INT64, 192))])
+            for c in range(3):
+                values = _loaded(builder, builder.gep(first, [ir.Constant(_INT64, 64 * c)]), _BYTES)
+                sums.add(c, values, pair)
+        for c, total in enumerate(sums.shifted(shift)):
+            limits = (ir.Constant(_WORDS, [limit] * _LANES) for limit in (0, 255))
+            for limit, sign in zip(limits, "><"):
+                total = builder.select(builder.icmp_signed(sign, total, limit), total, limit)
+            pixels = builder.trunc(total, ir.VectorType(_BYTE, _LANES))
+            _store(builder, builder.gep(result, [ir.Constant(_INT64, 16 * c)]), pixels)
+        return context.get_dummy_value()
+
+    return types.void(columns, place, weights, index, types.int64, bits, target, end), generate
+
+
+@intrinsic
+def sum_lines(
+    _context: TypingContext,
+    rows: types.Array,
+    place: types.Integer,
+    stride: types.Integer,
+    weights: types.Array,
+    index: types.Integer,
+    taps: types.Integer,
+    bits: types.Integer,
+    target: types.Array,
+    end: types.Integer,
+) -> Intrinsic:
+    """64 adjacent bytes as weighted sums of as many in each of ``taps`` rows, which are at ``place`` and ``stride`` apart.
+
+    Args:
+        weights: int32; of each four rows two from ``index`` on: the high and low bytes of four weights. Those of rows beyond
+            the last one are 0.
+        bits: fractional bits of the weights.
+        target: uint8; receives the bytes from ``end`` on.
+    """
+
+    def generate(context: TargetContext, builder: IRBuilder, signature: Signature, args: Sequence[Value]) -> Value:
+        source = element_pointer(context, builder, rows, args[0], args[1])
+        factors = element_pointer(context, builder, weights, args[3], args[4])
+        result = element_pointer(context, builder, target, args[7], args[8])
+        shift = context.cast(builder, args[6], signature.args[6], types.int32)
+        unit, two, three, four = (ir.Constant(_INT64, k) for k in range(1, 5))
+        sums = _Sums(builder, 4, _half(builder, shift))
+
+        def add(number: Value, places: Sequence[Value]) -> None:
+            values = [_loaded(builder, each, _BYTES) for each in places]
+            pair = _weights_at(builder, factors, builder.mul(number, two))
+            for upper in (False, True):
+                one, other = (_woven(builder, values[k], values[k + 1], _BYTES, upper) for k in (0, 2))
+                for k, high in enumerate((False, True)):
+                    sums.add(2 * upper + k, _woven(builder, one, other, _SHORTS, high), pair)
+
+        whole = builder.lshr(args[5], two)
+        with cgutils.for_range(builder, whole) as loop:
+            begin = builder.mul(builder.mul(loop.index, four), args[2])
+            add(
+                loop.index,
+                [
+                    builder.gep(source, [builder.add(begin, builder.mul(args[2], ir.Constant(_INT64, k)))])
+                    for k in range(4)
+                ],
+            )
+        rest = builder.and_(args[5], three)
+        with builder.if_then(builder.icmp_unsigned(">", rest, ir.Constant(_INT64, 0))):
+            # Rows that are not there have weights of 0, whatever is read in their place.
+            begin = builder.mul(builder.mul(whole, four), args[2])
+            last = builder.sub(rest, unit)
+            places = []
+            for k in range(4):
+                number = ir.Constant(_INT64, k)
+                number = builder.select(builder.icmp_unsigned("<", number, last), number, last)
+                places.append(builder.gep(source, [builder.add(begin, builder.mul(args[2], number))]))
+            add(whole, places)
+        first, second, third, fourth = sums.shifted(shift)
+        shorts = [
+            _called(builder, "llvm.x86.avx512.packssdw.512", _SHORTS, *pair)
+            for pair in ((first, second), (third, fourth))
+        ]
+        _store(builder, result, _called(builder, "llvm.x86.avx512.packuswb.512", _BYTES, *shorts))
+        return context.get_dummy_value()
+
+    kind = types.void(rows, place, types.int64, weights, index, types.int64, bits, target, end)
+    return kind, generate

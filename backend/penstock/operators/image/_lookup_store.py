@@ -1,0 +1,70 @@
+"""`rescale_normalize` as the store that ends a chain, and the values of pixels by tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from penstock.kernels.windows import Region
+from penstock.schema import Sample
+from penstock.schema.image_chain import Pixels, Store
+from penstock.schema.operator import Shape
+
+PLANES = (2, 0, 1)
+"""HWC as CHW."""
+
+
+@dataclass(frozen=True)
+class LookupStore(Store):
+    """Images of uint8 stored in another order, by a table of each channel's values.
+
+    Attributes:
+        table: float32 of shape (C, 256).
+        factors: by which the same values are computed, if there are any.
+        permutation: of HWC.
+        shape: of the output.
+    """
+
+    table: np.ndarray
+    factors: np.ndarray
+    permutation: tuple[int, ...]
+    shape: Shape
+
+    writes_views = True
+
+    @property
+    def is_computed(self) -> bool:
+        """Whether planes of the values of images of three channels are computed by factors."""
+        return len(self.factors) > 0 and self.permutation == PLANES
+
+    def covers(self, window: Region) -> Region:
+        place = self.permutation.index(2)
+        anchor, extents = list(window.anchor), list(window.extents)
+        anchor[place], extents[place] = 0, self.shape[place]
+        return Region(tuple(anchor), tuple(extents))
+
+    def reads(self, window: Region) -> Region:
+        order = [self.permutation.index(axis) for axis in range(3)]
+        return Region(tuple(window.anchor[k] for k in order), tuple(window.extents[k] for k in order))
+
+    def compute(self, sample: Sample, source: Pixels, window: Region, target: np.ndarray) -> None:
+        look_up(source.part(self.reads(window)), self.table, target, self.permutation, self.factors)
+
+
+def look_up(
+    image: np.ndarray, table: np.ndarray, target: np.ndarray, permutation: tuple[int, ...], factors: np.ndarray
+) -> None:
+    """Fills ``target`` with the values of an image (H, W, C); ``factors`` are those of the table, if there are any."""
+    from penstock.operators.image._rescale_normalize_cpu import LANES, compute_planes, look_up_pixels
+
+    planes = len(factors) and image.shape[2] == 3 and permutation[0] == 2 and image.shape[1] >= LANES
+    if planes and image.flags.c_contiguous and target[0].flags.c_contiguous:
+        # A strip of planes is not contiguous, but what lies from its begin to its end is.
+        stride = target.strides[0] // target.itemsize
+        span = 2 * stride + target[0].size
+        compute_planes(image, factors, as_strided(target, (span,), target.strides[2:]), stride)
+        return
+    order = [permutation.index(axis) for axis in range(3)]
+    look_up_pixels(image, table, target.transpose(order))
