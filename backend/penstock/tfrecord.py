@@ -65,7 +65,7 @@ def _feature(dtype: int, shape: list[int] | None, default: object, partial_shape
 
 @written_out("fn.readers.tfrecord")
 def tfrecord(
-    *,
+    *inputs: Any,
     path: str | Sequence[str],
     index_path: str | Sequence[str],
     features: dict[str, Feature],
@@ -89,7 +89,7 @@ def tfrecord(
                 "define the features to extract."
             )
     own = {"path": path, "index_path": index_path, "feature_names": list(features), "features": list(features.values())}
-    nodes = call_operator("readers___TFRecord", (), own | arguments, device, name, "penstock.fn.readers.tfrecord")
+    nodes = call_operator("readers___TFRecord", inputs, own | arguments, device, name, "penstock.fn.readers.tfrecord")
     return dict(zip(features, nodes if isinstance(nodes, list) else [nodes]))
 
 
@@ -113,9 +113,9 @@ class TFRecord:
     schema_name = "readers__TFRecord"
 
     def __init__(
-        self, path: str | Sequence[str], index_path: str | Sequence[str], features: dict[str, Feature], **arguments: Any
+        self, path: str | Sequence[str], index_path: str | Sequence[str], features: dict[str, Feature], **kwargs: Any
     ) -> None:
-        self._arguments = {"path": path, "index_path": index_path, "features": features} | arguments
+        self._arguments = {"path": path, "index_path": index_path, "features": features} | kwargs
 
     @property
     def device(self) -> str:
@@ -127,9 +127,9 @@ class TFRecord:
         """Whether it stays even if no output depends on it."""
         return bool(self._arguments.get("preserve"))
 
-    def __call__(self, **arguments: Any) -> dict[str, Any]:
+    def __call__(self, *inputs: Any, **kwargs: Any) -> dict[str, Any]:
         """A node for each feature, by name."""
-        return tfrecord(**(self._arguments | arguments))
+        return tfrecord(*inputs, **(self._arguments | kwargs))
 
 
 @written_out("ops.TFRecordReader")
@@ -137,7 +137,7 @@ class TFRecordReader(TFRecord):
     """Old name of :class:`TFRecord`."""
 
     def __init__(
-        self, path: str | Sequence[str], index_path: str | Sequence[str], features: dict[str, Feature], **arguments: Any
+        self, path: str | Sequence[str], index_path: str | Sequence[str], features: dict[str, Feature], **kwargs: Any
     ) -> None:
         _warn_of_old_name("ops.TFRecordReader")
-        super().__init__(path, index_path, features, **arguments)
+        super().__init__(path, index_path, features, **kwargs)

@@ -11,7 +11,6 @@ from penstock.kernels.boxes import gathered_rows
 from penstock.operators.random._box_cropping import BoxCroppingOperator, BoxWindow, BoxWindows
 from penstock.schema import (
     Argument,
-    Deprecation,
     Equivalent,
     Input,
     OutputSpec,
@@ -84,9 +83,7 @@ class RandomBBoxCrop(BoxCroppingOperator):
                 "crop_shape", "int32[]", None, "Extents of the window in pixels; needs `input_shape`.", tensor=True
             ),
             Argument("input_shape", "int32[]", None, "Extents of the image in pixels.", tensor=True, matrix=True),
-            Argument(
-                "ltrb", "bool", True, "Boxes end with corners; otherwise with extents.", deprecated=Deprecation("1.0")
-            ),
+            Argument("ltrb", "bool", True, "Boxes end with corners; otherwise with extents."),
             Argument("num_attempts", "int32", 1, "Windows drawn for one threshold."),
             Argument("output_bbox_indices", "bool", False, "One more output: the indices of the boxes kept."),
             Argument("quiet", "bool", False, "Do not warn if no window is good enough and the best one is used."),
