@@ -14,6 +14,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from penstock.errors import as_imported
+
 __all__ = [
     "CPU_ONLY_DEVICE_ID",
     "BatchInfo",
@@ -236,6 +238,14 @@ CPU_ONLY_DEVICE_ID = -99999
 class TensorLayout(str):
     """The names of a tensor's dimensions, one letter each; the same as the text."""
 
+    def __new__(cls, layout: str) -> TensorLayout:
+        if not isinstance(layout, str):
+            raise TypeError(f"A TensorLayout is made of a str, got {layout!r}")
+        return super().__new__(cls, layout)
+
+    def __repr__(self) -> str:
+        return f"{as_imported('penstock.types')}.TensorLayout({super().__repr__()})"
+
 
 _NUMPY: dict[DALIDataType, np.dtype] = {
     UINT8: np.dtype(np.uint8),
@@ -392,8 +402,9 @@ def _int_fits(value: int, dtype: DALIDataType) -> bool:
 
 
 def _no_scalar(value: object) -> str:
-    kind = f"{type(value).__module__}.{type(value).__qualname__}"
-    return f"Expected scalar value of type 'bool', 'int' or 'float', got {kind}: {value!r}"
+    # Not by `repr`, which shows an enumeration without its module.
+    kind = f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")
+    return f"Expected scalar value of type 'bool', 'int' or 'float', got <class '{kind}'>: {value!r}"
 
 
 class ScalarConstant:
@@ -407,8 +418,8 @@ class ScalarConstant:
     def __init__(self, value: object, dtype: DALIDataType | None = None) -> None:
         if isinstance(value, NamedEnum):
             raise TypeError(_no_scalar(value))
-        if isinstance(value, np.ndarray) and not value.ndim:
-            value = value[()]
+        if isinstance(value, np.ndarray) and value.size == 1:
+            value = value.reshape(())[()]
         if isinstance(value, ScalarConstant):
             dtype, value = dtype or value.dtype, value.value
         if not isinstance(value, (bool, int, float, np.number, np.bool_)):
@@ -484,8 +495,8 @@ class ScalarConstant:
         # Not by negating ``==``, which would create an expression if the other side is a node.
         return self.value != (other.value if isinstance(other, ScalarConstant) else other)
 
-    def __hash__(self) -> int:
-        return hash((self.value, self.dtype))
+    # Comparison may make nodes.
+    __hash__ = None  # type: ignore[assignment]
 
     def __bool__(self) -> Any:
         self._check_conversion("biu", "bool")
@@ -502,9 +513,11 @@ class ScalarConstant:
     def _check_conversion(self, kinds: str, builtin: str) -> None:
         """Raises TypeError unless the type is of these kinds: conversion between kinds must be explicit."""
         if numpy_dtype(self.dtype).kind not in kinds:
-            types = "the float types" if kinds == "f" else "bool or int types"
+            types = [dtype for dtype in NUMBER_TYPES if numpy_dtype(dtype).kind in kinds]
+            words = "the float types" if kinds == "f" else "bool or int types"
             raise TypeError(
-                f"DALI ScalarConstant must be converted to one of {types} explicitly before casting to builtin `{builtin}`."
+                f"DALI ScalarConstant must be converted to one of {words}: ({types}) explicitly before casting to builtin "
+                f"`{builtin}`."
             )
 
     def __str__(self) -> str:

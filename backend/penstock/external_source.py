@@ -9,8 +9,8 @@ from typing import Any
 from penstock.errors import did_you_mean
 from penstock.graph import call_operator, current_scope
 from penstock.runtime.sources import Source
-from penstock.schema.declaration import Schema
 from penstock.schema.namespaces import written_out
+from penstock.schema.op_schema import Described
 from penstock.schema.registry import find_schema
 
 __all__ = ["ExternalSource", "external_source"]
@@ -24,16 +24,16 @@ def _per_output(value: object, count: int) -> list[object]:
 
 @written_out("fn.external_source")
 def external_source(
-    source: Any = None,
+    source: object = None,
     num_outputs: int | None = None,
     *,
     cycle: bool | str | None = None,
     name: str | None = None,
     device: str = "cpu",
-    layout: Any = None,
-    dtype: Any = None,
-    ndim: Any = None,
-    cuda_stream: Any = None,
+    layout: object = None,
+    dtype: object = None,
+    ndim: object = None,
+    cuda_stream: object = None,
     use_copy_kernel: bool | None = None,
     blocking: bool | None = None,
     batch: bool | None = True,
@@ -41,7 +41,7 @@ def external_source(
     parallel: bool | None = None,
     no_copy: bool | None = None,
     prefetch_queue_depth: int | None = None,
-    bytes_per_sample_hint: Any = None,
+    bytes_per_sample_hint: object = None,
     batch_info: bool | None = None,
     **kwargs: Any,
 ) -> Any:
@@ -218,29 +218,29 @@ _ONCE_VALUES = ("batch_info", "parallel", "batch", "prefetch_queue_depth", "byte
 
 
 @written_out("ops.ExternalSource")
-class ExternalSource:
+class ExternalSource(Described):
     """:func:`external_source` as a class: each argument is given either at construction or at the call."""
 
     schema_name = "ExternalSource"
 
     def __init__(
         self,
-        source: Any = None,
+        source: object = None,
         num_outputs: int | None = None,
         *,
         cycle: bool | str | None = None,
-        layout: Any = None,
-        dtype: Any = None,
-        ndim: Any = None,
+        layout: object = None,
+        dtype: object = None,
+        ndim: object = None,
         name: str | None = None,
         device: str = "cpu",
-        cuda_stream: Any = None,
+        cuda_stream: object = None,
         use_copy_kernel: bool | None = None,
         batch: bool | None = None,
         parallel: bool | None = None,
         no_copy: bool | None = None,
         prefetch_queue_depth: int | None = None,
-        bytes_per_sample_hint: Any = None,
+        bytes_per_sample_hint: object = None,
         batch_info: bool | None = None,
         repeat_last: bool = False,
         **kwargs: Any,
@@ -271,11 +271,6 @@ class ExternalSource:
         )
 
     @property
-    def schema(self) -> Schema:
-        """The operator's declaration."""
-        return find_schema(self.schema_name)
-
-    @property
     def device(self) -> str:
         """Where the data is needed."""
         return self._device
@@ -288,19 +283,19 @@ class ExternalSource:
     def __call__(
         self,
         *,
-        source: Any = None,
+        source: object = None,
         cycle: bool | str | None = None,
         name: str | None = None,
-        layout: Any = None,
-        dtype: Any = None,
-        ndim: Any = None,
-        cuda_stream: Any = None,
+        layout: object = None,
+        dtype: object = None,
+        ndim: object = None,
+        cuda_stream: object = None,
         use_copy_kernel: bool | None = None,
         batch: bool | None = None,
         parallel: bool | None = None,
         no_copy: bool | None = None,
         prefetch_queue_depth: int | None = None,
-        bytes_per_sample_hint: Any = None,
+        bytes_per_sample_hint: object = None,
         batch_info: bool | None = None,
         repeat_last: bool = False,
         **kwargs: Any,

@@ -8,6 +8,7 @@ from typing import Any
 from penstock.data_types import DALIDataType
 from penstock.graph import DataNode, call_operator, no_current_pipeline, scope_stack
 from penstock.schema.namespaces import written_out
+from penstock.schema.op_schema import Described
 from penstock.tensors.cuda import device_count, require_cupy
 
 __all__ = [
@@ -139,11 +140,10 @@ def torch_python_function(
     )
 
 
-class _Wrapper:
+class _Wrapper(Described):
     """A function's operator class: arguments are given at construction or at the call."""
 
     _call: Callable[..., Any]
-    schema_name: str
 
     def __init__(
         self,
@@ -292,7 +292,7 @@ def _extents(name: str, value: Sequence[int] | None) -> list[int]:
 
 
 @written_out("ops.NumbaFunction")
-class NumbaFunction:
+class NumbaFunction(Described):
     """:func:`numba_function` as an operator class."""
 
     schema_name = "NumbaFunction"
@@ -339,6 +339,11 @@ class NumbaFunction:
     def device(self) -> str:
         """Where it runs."""
         return self._arguments["device"]
+
+    @property
+    def preserve(self) -> bool:
+        """Whether it stays even if no output depends on it: always, as the function may have side effects."""
+        return True
 
     def __call__(self, *inputs: Any, **kwargs: Any) -> Any:
         """The nodes of the function's outputs."""

@@ -19,6 +19,7 @@ from penstock.errors import as_imported
 from penstock.graph import call_operator
 from penstock.kernels.codecs.tfrecord import FLOAT32, INT64, STRING, Feature
 from penstock.schema.namespaces import written_out
+from penstock.schema.op_schema import Described
 
 __all__ = ["Feature", "FixedLenFeature", "TFRecord", "VarLenFeature", "float32", "int64", "string", "tfrecord"]
 
@@ -107,7 +108,7 @@ def _warn_of_old_name(name: str) -> None:
 
 
 @written_out("ops.readers__TFRecord")
-class TFRecord:
+class TFRecord(Described):
     """The same as an operator class: ``ops.readers.TFRecord(...)()``."""
 
     schema_name = "readers__TFRecord"

@@ -149,7 +149,19 @@ def test_class_face_refuses_unknown_arguments() -> None:
     with pytest.raises(KeyError, match="foo"):
         ops.Resize(foo=1)
     with pytest.raises(ValueError, match="tpu"):
-        ops.Resize(device="tpu", resize_x=3)
+        ops.Resize(device="tpu", resize_x=3)(np.zeros((2, 2, 3), np.uint8))
+
+
+def test_class_face_checks_arguments_at_construction() -> None:
+    with pytest.raises(ValueError, match="could not convert"):
+        ops.Resize(size="x")
+    with pytest.raises(TypeError, match="deprecated argument when 'dtype' was already provided"):
+        ops.Crop(output_dtype=types.FLOAT, dtype=types.FLOAT)
+    with pytest.warns(DeprecationWarning, match="`output_dtype` is a deprecated alias") as warned:
+        crop = ops.Crop(output_dtype=types.FLOAT)
+    assert warned[0].filename == __file__
+    with pytest.raises(ValueError, match="`dtype` was already specified"):
+        crop(np.zeros((2, 2, 3), np.uint8), dtype=types.FLOAT)
 
 
 def test_words_of_warnings_that_programs_look_for() -> None:

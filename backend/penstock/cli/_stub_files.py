@@ -18,6 +18,7 @@ from typing import Any
 
 from penstock.cli._dynamic_stubs import dynamic_stub_files
 from penstock.cli._stub_texts import annotation, definition, own_code, quoted
+from penstock.ops import OperatorWrapper
 from penstock.schema.declaration import Schema
 from penstock.schema.documentation import (
     MemberDefault,
@@ -118,7 +119,7 @@ def _submodules(face: ModuleType, path: tuple[str, ...]) -> list[str]:
 
 
 def _entry_text(name: str, schema: Schema, target: Any) -> str:
-    if inspect.isclass(target) and hasattr(target, "schema"):
+    if inspect.isclass(target) and issubclass(target, OperatorWrapper):
         return _class_text(name, schema)
     if target.__module__.partition(".fn")[0] == "penstock" and "__signature__" in vars(target):
         return _function_text(name, schema)

@@ -20,8 +20,8 @@ from penstock.compat.memory import (
     SetHostBufferGrowthFactor,
     SetHostBufferShrinkThreshold,
 )
-from penstock.compat.op_schema import GetSchema, OpSchema, TryGetSchema
 from penstock.kernels.codecs.nvimgcodec.library import VERSION, library
+from penstock.schema.op_schema import GetSchema, OpSchema, TryGetSchema
 from penstock.tensors import TensorCPU, TensorGPU, TensorListCPU, TensorListGPU, cuda
 from penstock.tensors.tensor import DLDeviceType
 

@@ -198,6 +198,12 @@ class Argument:
             kind = next(kind for kind in (TypeError, OverflowError, ValueError) if isinstance(error, kind))
             raise kind(f"Argument '{self.name}' expects {self.describe_type()}, got {value!r}: {error}") from error
 
+    def python_type(self) -> str:
+        """Its type in Python's words: ``float or list of float``."""
+        element = self.type.removesuffix("[]")
+        word = {"int32": "int", "int64": "int", "uint32": "int", "string": "str", "layout": "str"}.get(element, element)
+        return f"{word} or list of {word}" if self.is_list else word
+
     def describe_type(self) -> str:
         name = self.type.removesuffix("[]")
         text = f"a list of {name}" if self.is_list else f"a {name}"
