@@ -37,7 +37,13 @@ __all__ = [
 
 
 class _Closed(EnumMeta):
-    """The type of enumerations that are no collections: DALI's are from C++, and know nothing but names and numbers."""
+    """The type of enumerations that are no collections: DALI's are from C++, and know nothing but names and numbers.
+
+    Attributes:
+        is_unsigned: whether their numbers are.
+    """
+
+    is_unsigned: bool
 
     def __iter__(cls) -> Iterator[Any]:
         raise TypeError(f"'{cls.__name__}' is not iterable: its members are in `{cls.__name__}.__members__`")
@@ -52,10 +58,10 @@ class _Closed(EnumMeta):
         raise TypeError(f"'{cls.__name__}' is not subscriptable: its members are in `{cls.__name__}.__members__`")
 
     def __call__(cls, value: Any) -> Any:  # type: ignore[override]  # enumerations are not made from Python's functional form
-        try:
-            return super().__call__(index(value))
-        except TypeError:
-            raise TypeError(f"{cls.__name__} is made of an int, got {value!r}") from None
+        numbers = range(2**32) if cls.is_unsigned else range(-(2**31), 2**31)
+        if not hasattr(value, "__index__") or index(value) not in numbers:
+            raise TypeError(f"{cls.__name__} is made of an int of 32 bits, got {value!r}")
+        return super().__call__(index(value))
 
     def __dir__(cls) -> list[str]:
         return [*cls.__members__, "name", "value"]
@@ -76,6 +82,9 @@ class NamedEnum(IntEnum, metaclass=_Closed):
 
     Its members equal their numbers. They are integers, so that arrays and compiled code take them.
     """
+
+    def __init_subclass__(cls, unsigned: bool = False) -> None:
+        cls.is_unsigned = unsigned
 
     def __str__(self) -> str:
         return f"{type(self).__name__}.{self.name}"
@@ -165,7 +174,7 @@ class DALIDataType(NamedEnum):
         return "=" + numpy_dtype(self).char.replace("l", "q").replace("L", "Q")
 
 
-class DALIImageType(NamedEnum):
+class DALIImageType(NamedEnum, unsigned=True):
     """Colour space of an image."""
 
     RGB = 0
@@ -175,7 +184,7 @@ class DALIImageType(NamedEnum):
     ANY_DATA = 4
 
 
-class DALIInterpType(NamedEnum):
+class DALIInterpType(NamedEnum, unsigned=True):
     """Resampling filter."""
 
     INTERP_NN = 0

@@ -150,10 +150,9 @@ def test_too_late(monkeypatch: pytest.MonkeyPatch) -> None:
         compat.install()
 
 
-@pytest.mark.parametrize("name", ["sysconfig", "reducers"])
-def test_what_has_no_counterpart_says_why(installed: None, name: str) -> None:
-    with pytest.raises(ImportError, match=rf"Penstock has no `nvidia\.dali\.{name}`: .+"):
-        importlib.import_module(f"nvidia.dali.{name}")
+def test_what_has_no_counterpart_says_why(installed: None) -> None:
+    with pytest.raises(ImportError, match=r"Penstock has no `nvidia\.dali\.reducers`: .+"):
+        importlib.import_module("nvidia.dali.reducers")
 
 
 def test_dynamic_mode(installed: None) -> None:

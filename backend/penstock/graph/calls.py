@@ -28,6 +28,7 @@ def call_operator(
     display: str | None = None,
     payload: object = None,
     sites: tuple[CallSite, ...] | None = None,
+    unnamed: str | None = None,
 ) -> Any:
     """Adds an operator to the graph being defined.
 
@@ -41,6 +42,7 @@ def call_operator(
         display: the operator's name in messages.
         payload: see :class:`~penstock.graph.nodes.OpNode`.
         sites: the user's lines, for messages; by default the current ones.
+        unnamed: what an instance without a name is called, followed by its number; by default, after its class.
 
     Returns:
         The output, or the list of outputs if there are several; lists of these for multiple input sets.
@@ -68,7 +70,7 @@ def call_operator(
         _check_input_devices(schema, device, one_set, display)
         # A private operator in a module, `readers._TFRecord`, runs for the public one and goes by its name.
         class_name = schema.class_name.lstrip("_") if schema.module else schema.class_name
-        op_name = name or scope.next_name(class_name)
+        op_name = name or scope.next_name(unnamed or class_name)
         if name and len(sets) > 1:
             op_name = f"{name}_{number}" if number else name
         op = OpNode(

@@ -152,6 +152,9 @@ class DataNode(Expression):
 
     __repr__ = __str__
 
+    # Not iterable in spite of `__getitem__`: extents are known only when the pipeline runs.
+    __iter__ = None
+
     def __bool__(self) -> NoReturn:
         raise TypeError(
             '"DataNode" was used in conditional context - it might have been used in truth evaluation for `if` statement, logical '

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -186,10 +186,6 @@ class Expression:
                 "Put the node first, make the array a node by `types.Constant`, or use the functions of `math`."
             )
         return syntax().apply(function, *(own.item() if isinstance(own, np.generic) else own for own in operands))
-
-    def __iter__(self) -> NoReturn:
-        # In spite of `__getitem__`: extents are known only when the pipeline runs.
-        raise TypeError(f"The objects of type `{type(self)}` are not iterable.")
 
     # Comparison makes nodes, so that dictionaries could not find them.
     __hash__ = None  # type: ignore[assignment]

@@ -11,7 +11,7 @@ from penstock.schema.arguments import Argument
 from penstock.schema.declaration import Schema
 from penstock.schema.registry import find_schema
 
-__all__ = ["Described", "GetSchema", "OpSchema", "OpSpec", "TryGetSchema"]
+__all__ = ["Described", "GetSchema", "GetSchemaAndTarget", "OpSchema", "OpSpec", "TryGetSchema"]
 
 
 # Arguments that every operator accepts, but that belong to the instance rather than to the schema.
@@ -312,3 +312,9 @@ def TryGetSchema(name: str, follow_aliases: bool = False) -> OpSchema | None:
     except KeyError:
         return None
     return OpSchema(schema)
+
+
+def GetSchemaAndTarget(name: str) -> tuple[OpSchema, OpSchema]:
+    """The schema of the operator ``name``, and the one it stands for: an old name has a schema of its own."""
+    schema = GetSchema(name)
+    return schema, schema
