@@ -250,3 +250,23 @@ def test_functions_of_two_values_take_them_by_name() -> None:
         pipe.set_outputs(math.atan2(x=number, y=number), math.pow(base=number, exponent=3), math.fpow(number, 2))
     angle, cube, square = (batch.as_array()[0, 0] for batch in pipe.run())
     assert (round(float(angle), 5), cube, square) == (0.7854, 8.0, 4.0)
+
+
+def test_nodes_in_functions_of_numpy() -> None:
+    def define() -> Any:
+        node = types.Constant([1, 2], dtype=types.INT32)
+        return np.add(node, 1), np.float32(2) * node, np.subtract(5, node)
+
+    assert [output.as_array()[0].tolist() for output in build(define).run()] == [[2, 3], [2, 4], [4, 3]]
+    node = types.Constant([1, 2])
+    for wrong in (lambda: np.sin(node), lambda: np.add(node, np.zeros(2)), lambda: np.zeros(2) + node):
+        with pytest.raises(TypeError, match="numpy's"):
+            wrong()
+
+
+def test_nodes_are_unhashable_and_not_iterable() -> None:
+    node = types.Constant([1, 2])
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(node)
+    with pytest.raises(TypeError, match="not iterable"):
+        list(node)
