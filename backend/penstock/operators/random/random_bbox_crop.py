@@ -83,7 +83,13 @@ class RandomBBoxCrop(BoxCroppingOperator):
                 "crop_shape", "int32[]", None, "Extents of the window in pixels; needs `input_shape`.", tensor=True
             ),
             Argument("input_shape", "int32[]", None, "Extents of the image in pixels.", tensor=True, matrix=True),
-            Argument("ltrb", "bool", True, "Boxes end with corners; otherwise with extents."),
+            Argument(
+                "ltrb",
+                "bool",
+                True,
+                "Boxes end with corners; otherwise with extents.",
+                exempt="it cannot be given with `bbox_layout`, and the example's boxes end with corners",
+            ),
             Argument("num_attempts", "int32", 1, "Windows drawn for one threshold."),
             Argument("output_bbox_indices", "bool", False, "One more output: the indices of the boxes kept."),
             Argument("quiet", "bool", False, "Do not warn if no window is good enough and the best one is used."),
