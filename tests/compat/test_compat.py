@@ -204,6 +204,19 @@ def test_operators_classes_are_asked_as_in_dali(installed: None) -> None:
         ops.python_op_factory("Nope", "Nope")
 
 
+def test_schemas_tell_of_deprecations(installed: None) -> None:
+    crop = importlib.import_module("nvidia.dali.backend").GetSchema("Crop")
+    assert crop.DeprecatedArgInfo("output_dtype") == {
+        "msg": "The argument `output_dtype` is a deprecated alias for `dtype`. Use `dtype` instead.",
+        "removed": False,
+        "renamed_to": "dtype",
+        "deprecated_in_version": "0.24",
+    }
+    told = crop.DeprecatedArgInfo("image_type")
+    assert told["removed"]
+    assert "`image_type` is no longer used" in told["msg"]
+
+
 def test_registries_of_operators(installed: None) -> None:
     ops = importlib.import_module("nvidia.dali.ops")
     registry = importlib.import_module("nvidia.dali.ops._registry")

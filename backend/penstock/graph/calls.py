@@ -263,18 +263,14 @@ def current_arguments(
             yield argument, value
             continue
         if deprecation.removed:
-            text = f"The argument `{key}` is no longer used and will be removed in a future release."
-            if key == "seed":
-                text = 'The argument "seed" should not be used with operators that don\'t use random numbers.'
-            warnings.warn(text, DeprecationWarning, stacklevel=stacklevel)
+            warnings.warn(argument.deprecation_text(), DeprecationWarning, stacklevel=stacklevel)
         elif deprecation.renamed_to:
             new = deprecation.renamed_to
             if arguments.get(new) is not None:
                 raise TypeError(
                     f"Operator `{display}` got an unexpected '{key}' deprecated argument when '{new}' was already provided"
                 )
-            text = f"The argument `{key}` is a deprecated alias for `{new}`. Use `{new}` instead."
-            warnings.warn(text, DeprecationWarning, stacklevel=stacklevel)
+            warnings.warn(argument.deprecation_text(), DeprecationWarning, stacklevel=stacklevel)
             yield schema.all_arguments[new], value
         else:
             advice = f": use `{deprecation.instead}` instead" if deprecation.instead else ""

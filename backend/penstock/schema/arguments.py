@@ -198,6 +198,17 @@ class Argument:
             kind = next(kind for kind in (TypeError, OverflowError, ValueError) if isinstance(error, kind))
             raise kind(f"Argument '{self.name}' expects {self.describe_type()}, got {value!r}: {error}") from error
 
+    def deprecation_text(self) -> str:
+        """What a warning says of a deprecated argument; empty where the operator's name is needed for it."""
+        if self.deprecated is None or not (self.deprecated.removed or self.deprecated.renamed_to):
+            return ""
+        if self.deprecated.renamed_to:
+            new = self.deprecated.renamed_to
+            return f"The argument `{self.name}` is a deprecated alias for `{new}`. Use `{new}` instead."
+        if self.name == "seed":
+            return 'The argument "seed" should not be used with operators that don\'t use random numbers.'
+        return f"The argument `{self.name}` is no longer used and will be removed in a future release."
+
     def python_type(self) -> str:
         """Its type in Python's words: ``float or list of float``."""
         element = self.type.removesuffix("[]")

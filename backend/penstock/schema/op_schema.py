@@ -144,10 +144,15 @@ class OpSchema:
 
     def DeprecatedArgInfo(self, name: str) -> dict[str, object]:
         """How the argument was deprecated."""
-        deprecation = self._argument(name).deprecated
-        if deprecation is None:
+        argument = self._argument(name)
+        if argument.deprecated is None:
             raise ValueError(f'No deprecation info for argument "{name}" found.')
-        return {"renamed_to": deprecation.renamed_to or "", "removed": deprecation.removed}
+        return {
+            "msg": argument.deprecation_text(),
+            "removed": argument.deprecated.removed,
+            "renamed_to": argument.deprecated.renamed_to or "",
+            "deprecated_in_version": argument.deprecated.since,
+        }
 
     def HasInputDox(self) -> bool:
         """Whether its inputs are documented by name."""
