@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -68,3 +69,37 @@ def test_enumerations_are_names_of_numbers(kind: Any) -> None:
 def test_members_of_two_enumerations_differ() -> None:
     assert types.UINT8 != types.RGB
     assert types.RGB != types.INTERP_NN
+
+
+def test_layouts_are_made_of_text() -> None:
+    layout = types.TensorLayout("HWC")
+    assert layout == "HWC"
+    assert repr(layout) == "penstock.types.TensorLayout('HWC')"
+    for wrong in (5, None):
+        with pytest.raises(TypeError, match="made of a str"):
+            types.TensorLayout(wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("kind", "fitting", "beyond"),
+    [
+        (types.DALIDataType, (-(2**31), 2**31 - 1), (-(2**31) - 1, 2**31)),
+        (types.DALIImageType, (0, 2**32 - 1), (-1, 2**32)),
+        (types.DALIInterpType, (0, 2**32 - 1), (-1, 2**32)),
+    ],
+)
+def test_enumerations_have_32_bits(
+    kind: Callable[[int], object], fitting: tuple[int, ...], beyond: tuple[int, ...]
+) -> None:
+    assert [kind(number) for number in fitting] == list(fitting)
+    for number in beyond:
+        with pytest.raises(TypeError, match="32 bits"):
+            kind(number)
+
+
+def test_constants_are_compared_and_not_hashed() -> None:
+    assert types.ScalarConstant(np.array([[5]])) == 5
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(types.ScalarConstant(5))
+    with pytest.raises(TypeError, match=r"got <class 'list'>: \[1\]"):
+        types.ScalarConstant([1])

@@ -14,6 +14,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from penstock.errors import as_imported
+
 __all__ = [
     "CPU_ONLY_DEVICE_ID",
     "BatchInfo",
@@ -35,7 +37,13 @@ __all__ = [
 
 
 class _Closed(EnumMeta):
-    """The type of enumerations that are no collections: DALI's are from C++, and know nothing but names and numbers."""
+    """The type of enumerations that are no collections: DALI's are from C++, and know nothing but names and numbers.
+
+    Attributes:
+        is_unsigned: whether their numbers are.
+    """
+
+    is_unsigned: bool
 
     def __iter__(cls) -> Iterator[Any]:
         raise TypeError(f"'{cls.__name__}' is not iterable: its members are in `{cls.__name__}.__members__`")
@@ -50,10 +58,10 @@ class _Closed(EnumMeta):
         raise TypeError(f"'{cls.__name__}' is not subscriptable: its members are in `{cls.__name__}.__members__`")
 
     def __call__(cls, value: Any) -> Any:  # type: ignore[override]  # enumerations are not made from Python's functional form
-        try:
-            return super().__call__(index(value))
-        except TypeError:
-            raise TypeError(f"{cls.__name__} is made of an int, got {value!r}") from None
+        numbers = range(2**32) if cls.is_unsigned else range(-(2**31), 2**31)
+        if not hasattr(value, "__index__") or index(value) not in numbers:
+            raise TypeError(f"{cls.__name__} is made of an int of 32 bits, got {value!r}")
+        return super().__call__(index(value))
 
     def __dir__(cls) -> list[str]:
         return [*cls.__members__, "name", "value"]
@@ -74,6 +82,9 @@ class NamedEnum(IntEnum, metaclass=_Closed):
 
     Its members equal their numbers. They are integers, so that arrays and compiled code take them.
     """
+
+    def __init_subclass__(cls, unsigned: bool = False) -> None:
+        cls.is_unsigned = unsigned
 
     def __str__(self) -> str:
         return f"{type(self).__name__}.{self.name}"
@@ -163,7 +174,7 @@ class DALIDataType(NamedEnum):
         return "=" + numpy_dtype(self).char.replace("l", "q").replace("L", "Q")
 
 
-class DALIImageType(NamedEnum):
+class DALIImageType(NamedEnum, unsigned=True):
     """Colour space of an image."""
 
     RGB = 0
@@ -173,7 +184,7 @@ class DALIImageType(NamedEnum):
     ANY_DATA = 4
 
 
-class DALIInterpType(NamedEnum):
+class DALIInterpType(NamedEnum, unsigned=True):
     """Resampling filter."""
 
     INTERP_NN = 0
@@ -235,6 +246,14 @@ CPU_ONLY_DEVICE_ID = -99999
 
 class TensorLayout(str):
     """The names of a tensor's dimensions, one letter each; the same as the text."""
+
+    def __new__(cls, layout: str) -> TensorLayout:
+        if not isinstance(layout, str):
+            raise TypeError(f"A TensorLayout is made of a str, got {layout!r}")
+        return super().__new__(cls, layout)
+
+    def __repr__(self) -> str:
+        return f"{as_imported('penstock.types')}.TensorLayout({super().__repr__()})"
 
 
 _NUMPY: dict[DALIDataType, np.dtype] = {
@@ -392,8 +411,9 @@ def _int_fits(value: int, dtype: DALIDataType) -> bool:
 
 
 def _no_scalar(value: object) -> str:
-    kind = f"{type(value).__module__}.{type(value).__qualname__}"
-    return f"Expected scalar value of type 'bool', 'int' or 'float', got {kind}: {value!r}"
+    # Not by `repr`, which shows an enumeration without its module.
+    kind = f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")
+    return f"Expected scalar value of type 'bool', 'int' or 'float', got <class '{kind}'>: {value!r}"
 
 
 class ScalarConstant:
@@ -407,8 +427,8 @@ class ScalarConstant:
     def __init__(self, value: object, dtype: DALIDataType | None = None) -> None:
         if isinstance(value, NamedEnum):
             raise TypeError(_no_scalar(value))
-        if isinstance(value, np.ndarray) and not value.ndim:
-            value = value[()]
+        if isinstance(value, np.ndarray) and value.size == 1:
+            value = value.reshape(())[()]
         if isinstance(value, ScalarConstant):
             dtype, value = dtype or value.dtype, value.value
         if not isinstance(value, (bool, int, float, np.number, np.bool_)):
@@ -484,8 +504,8 @@ class ScalarConstant:
         # Not by negating ``==``, which would create an expression if the other side is a node.
         return self.value != (other.value if isinstance(other, ScalarConstant) else other)
 
-    def __hash__(self) -> int:
-        return hash((self.value, self.dtype))
+    # Comparison may make nodes.
+    __hash__ = None  # type: ignore[assignment]
 
     def __bool__(self) -> Any:
         self._check_conversion("biu", "bool")
@@ -502,9 +522,11 @@ class ScalarConstant:
     def _check_conversion(self, kinds: str, builtin: str) -> None:
         """Raises TypeError unless the type is of these kinds: conversion between kinds must be explicit."""
         if numpy_dtype(self.dtype).kind not in kinds:
-            types = "the float types" if kinds == "f" else "bool or int types"
+            types = [dtype for dtype in NUMBER_TYPES if numpy_dtype(dtype).kind in kinds]
+            words = "the float types" if kinds == "f" else "bool or int types"
             raise TypeError(
-                f"DALI ScalarConstant must be converted to one of {types} explicitly before casting to builtin `{builtin}`."
+                f"DALI ScalarConstant must be converted to one of {words}: ({types}) explicitly before casting to builtin "
+                f"`{builtin}`."
             )
 
     def __str__(self) -> str:

@@ -71,7 +71,7 @@ def no_such_attribute(module: str, name: str, known: Iterable[str]) -> Attribute
     """The error for a name that a module does not have, suggesting the nearest one."""
     # Names with two underscores are looked up by Python and its tools, not by users.
     near = "" if name.startswith("__") else did_you_mean(name, [other for other in known if other[0] != "_"])
-    return AttributeError(f"module {module!r} has no attribute {name!r}{near and '.'}{near}")
+    return AttributeError(f"module {as_imported(module)!r} has no attribute {name!r}{near and '.'}{near}")
 
 
 class PenstockError(RuntimeError):
@@ -175,7 +175,9 @@ class OperatorError(PenstockError):
         super().__init__(self._describe())
 
     def _describe(self) -> str:
-        text = f"Error in {self.device.upper()} operator `{self.operator}`"
+        # Programs for DALI look for its beginning.
+        text = "" if _imported_as == _PACKAGE else "Critical error in pipeline:\n"
+        text += f"Error in {self.device.upper()} operator `{self.operator}`"
         if self.origin:
             frames = "\n".join(map(str, self.origin))
             text += f",\nwhich was used in the pipeline definition with the following traceback:\n\n{frames}\n\n"

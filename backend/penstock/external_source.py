@@ -10,6 +10,7 @@ from penstock.errors import did_you_mean
 from penstock.graph import call_operator, current_scope
 from penstock.runtime.sources import Source
 from penstock.schema.namespaces import written_out
+from penstock.schema.op_schema import Described
 from penstock.schema.registry import find_schema
 
 __all__ = ["ExternalSource", "external_source"]
@@ -23,16 +24,16 @@ def _per_output(value: object, count: int) -> list[object]:
 
 @written_out("fn.external_source")
 def external_source(
-    source: Any = None,
+    source: object = None,
     num_outputs: int | None = None,
     *,
     cycle: bool | str | None = None,
     name: str | None = None,
     device: str = "cpu",
-    layout: Any = None,
-    dtype: Any = None,
-    ndim: Any = None,
-    cuda_stream: Any = None,
+    layout: object = None,
+    dtype: object = None,
+    ndim: object = None,
+    cuda_stream: object = None,
     use_copy_kernel: bool | None = None,
     blocking: bool | None = None,
     batch: bool | None = True,
@@ -40,7 +41,7 @@ def external_source(
     parallel: bool | None = None,
     no_copy: bool | None = None,
     prefetch_queue_depth: int | None = None,
-    bytes_per_sample_hint: Any = None,
+    bytes_per_sample_hint: object = None,
     batch_info: bool | None = None,
     **kwargs: Any,
 ) -> Any:
@@ -166,6 +167,11 @@ def _check_sequential(prefetch_queue_depth: int | None, bytes_per_sample_hint: o
             )
 
 
+def _check_cycle(source: object, cycle: object) -> None:
+    if source is None and cycle is not None and cycle is not False:
+        raise ValueError("`cycle` argument is only valid for iterable `source`")
+
+
 def _source_of(
     source: Any,
     cycle: Any,
@@ -177,9 +183,8 @@ def _source_of(
     parallel: bool,
     prefetch_queue_depth: int | None,
 ) -> Source | None:
+    _check_cycle(source, cycle)
     if source is None:
-        if cycle is not None and cycle is not False:
-            raise ValueError("`cycle` argument is only valid for iterable `source`")
         if parallel:
             raise ValueError("The argument `parallel` can only be specified with a `source`")
         return None
@@ -212,39 +217,58 @@ _ONCE = ("source", "layout", "dtype", "ndim", "cuda_stream", "use_copy_kernel")
 _ONCE_VALUES = ("batch_info", "parallel", "batch", "prefetch_queue_depth", "bytes_per_sample_hint", "no_copy")
 
 
-# Arguments of the call rather than of the operator.
-_AT_CALL = frozenset(
-    (
-        "source",
-        "cycle",
-        "name",
-        "cuda_stream",
-        "use_copy_kernel",
-        "batch",
-        "parallel",
-        "prefetch_queue_depth",
-        "batch_info",
-    )
-)
-
-
 @written_out("ops.ExternalSource")
-class ExternalSource:
+class ExternalSource(Described):
     """:func:`external_source` as a class: each argument is given either at construction or at the call."""
+
+    schema_name = "ExternalSource"
 
     def __init__(
         self,
-        source: Any = None,
+        source: object = None,
         num_outputs: int | None = None,
         *,
+        cycle: bool | str | None = None,
+        layout: object = None,
+        dtype: object = None,
+        ndim: object = None,
         name: str | None = None,
         device: str = "cpu",
-        **arguments: Any,
+        cuda_stream: object = None,
+        use_copy_kernel: bool | None = None,
+        batch: bool | None = None,
+        parallel: bool | None = None,
+        no_copy: bool | None = None,
+        prefetch_queue_depth: int | None = None,
+        bytes_per_sample_hint: object = None,
+        batch_info: bool | None = None,
+        repeat_last: bool = False,
+        **kwargs: Any,
     ) -> None:
         if name is not None and num_outputs is not None:
             raise ValueError("`num_outputs` is not compatible with a named `ExternalSource`")
+        _check_cycle(source, cycle)
         self._device = device
-        self._arguments = dict(arguments, source=source, num_outputs=num_outputs, name=name, device=device)
+        self._arguments = dict(
+            kwargs,
+            source=source,
+            num_outputs=num_outputs,
+            cycle=cycle,
+            layout=layout,
+            dtype=dtype,
+            ndim=ndim,
+            name=name,
+            device=device,
+            cuda_stream=cuda_stream,
+            use_copy_kernel=use_copy_kernel,
+            batch=batch,
+            parallel=parallel,
+            no_copy=no_copy,
+            prefetch_queue_depth=prefetch_queue_depth,
+            bytes_per_sample_hint=bytes_per_sample_hint,
+            batch_info=batch_info,
+            repeat_last=repeat_last,
+        )
 
     @property
     def device(self) -> str:
@@ -256,26 +280,64 @@ class ExternalSource:
         """Whether it stays even if no output depends on it."""
         return bool(self._arguments.get("preserve"))
 
-    def __call__(self, **arguments: Any) -> Any:
+    def __call__(
+        self,
+        *,
+        source: object = None,
+        cycle: bool | str | None = None,
+        name: str | None = None,
+        layout: object = None,
+        dtype: object = None,
+        ndim: object = None,
+        cuda_stream: object = None,
+        use_copy_kernel: bool | None = None,
+        batch: bool | None = None,
+        parallel: bool | None = None,
+        no_copy: bool | None = None,
+        prefetch_queue_depth: int | None = None,
+        bytes_per_sample_hint: object = None,
+        batch_info: bool | None = None,
+        repeat_last: bool = False,
+        **kwargs: Any,
+    ) -> Any:
         """The node; see :func:`external_source`."""
-        given = {key for key, value in self._arguments.items() if value is not None}
-        for key in (key for key, value in arguments.items() if value is not None and key in given):
-            if key in _ONCE:
-                raise RuntimeError(f"`{key}` already specified in constructor")
-            if key in _ONCE_VALUES:
-                raise ValueError(f"The argument `{key}` already specified in constructor")
-        if arguments.get("repeat_last") and (arguments.get("source") or self._arguments["source"]) is not None:
-            raise ValueError("`repeat_last` must not be set with a `source`: it is for sources that are fed by hand")
-        if arguments.get("cycle") is not None and arguments.get("source") is None:
-            raise ValueError("The argument `cycle` can only be specified together with a `source` that is iterable")
-        unknown = [key for key in arguments if key not in _AT_CALL and key not in _known_arguments()]
-        if unknown:
-            near = did_you_mean(unknown[0], [*_AT_CALL, *_known_arguments()])
-            raise KeyError(f'Argument "{unknown[0]}" is not defined for operator "ExternalSource".{near}')
+        arguments = {
+            "source": source,
+            "cycle": cycle,
+            "name": name,
+            "layout": layout,
+            "dtype": dtype,
+            "ndim": ndim,
+            "cuda_stream": cuda_stream,
+            "use_copy_kernel": use_copy_kernel,
+            "batch": batch,
+            "parallel": parallel,
+            "no_copy": no_copy,
+            "prefetch_queue_depth": prefetch_queue_depth,
+            "bytes_per_sample_hint": bytes_per_sample_hint,
+            "batch_info": batch_info,
+        }
         own = {key: value for key, value in arguments.items() if value is not None}
-        given_all = {"batch": None} | self._arguments | own
-        if given_all["source"] is None and given_all["num_outputs"] is not None:
+        for key in (key for key in own if self._arguments[key] is not None):
+            if key in _ONCE:
+                raise RuntimeError(f"``{key}`` already specified in constructor.")
+            if key in _ONCE_VALUES:
+                raise ValueError(f"The argument ``{key}`` already specified in constructor.")
+        if repeat_last and (source or self._arguments["source"]) is not None:
+            raise ValueError("`repeat_last` must not be set with a `source`: it is for sources that are fed by hand")
+        if cycle is not None and source is None:
+            raise ValueError(
+                "The argument ``cycle`` can only be specified if ``source`` is an iterable object or a generator function given in "
+                "this call. To cycle through one that was given to the constructor, set ``cycle`` there."
+            )
+        unknown = [key for key in kwargs if key not in _known_arguments()]
+        if unknown:
+            near = did_you_mean(unknown[0], [*arguments, *_known_arguments()])
+            raise KeyError(f'Argument "{unknown[0]}" is not defined for operator "ExternalSource".{near}')
+        given = self._arguments | own | {key: value for key, value in kwargs.items() if value is not None}
+        given["repeat_last"] = repeat_last or given["repeat_last"]
+        if given["source"] is None and given["num_outputs"] is not None:
             # Each is fed by the user; the function has no such option.
-            count = given_all.pop("num_outputs")
-            return [external_source(**given_all) for _ in range(count)]
-        return external_source(**given_all)
+            count = given.pop("num_outputs")
+            return [external_source(**given) for _ in range(count)]
+        return external_source(**given)

@@ -5,6 +5,7 @@ All other names are private, so that listing the module lists operators.
 
 from __future__ import annotations
 
+import inspect as _inspect
 from collections.abc import Callable as _Callable
 from typing import Any as _Any
 from typing import NoReturn as _NoReturn
@@ -39,10 +40,20 @@ def _make_function(schema: _Schema) -> _Callable[..., _Any]:
     return call
 
 
+def _takes_only(function: _Callable[..., _Any], schema: _Schema) -> bool:
+    """Whether all that a function written out takes is named in the schema: it may leave the rest to ``**arguments``."""
+    named = {own.name for own in _inspect.signature(function).parameters.values() if own.kind is own.KEYWORD_ONLY}
+    return named <= {"device", "name", *schema.all_arguments}
+
+
 def _publish(schema: _Schema) -> None:
     path, _, name = schema.fn_path.rpartition(".")
     module = _submodule(__name__, path)
-    function = _find_written_out(f"fn.{schema.fn_path}") or _make_function(schema)
+    function = _find_written_out(f"fn.{schema.fn_path}")
+    if function is None:
+        function = _make_function(schema)
+    elif _takes_only(function, schema):
+        function.__signature__ = _signature(schema)  # type: ignore[attr-defined]
     function._schema_name = schema.name  # type: ignore[attr-defined]  # private: DALI's name, which tools ask for
     setattr(module, name, function)
     if schema.is_unlisted:

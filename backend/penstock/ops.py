@@ -7,21 +7,36 @@ from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Any, NoReturn
 
+import numpy as np
+
 from penstock import python_function, tfrecord  # noqa: F401  (register what is written out)
+from penstock.errors import as_imported
 from penstock.external_source import ExternalSource
 from penstock.graph import call_operator
-from penstock.graph.calls import DEVICES
+from penstock.graph.calls import current_arguments
 from penstock.graph.nodes import DataNode
 from penstock.schema import Schema
 from penstock.schema.documentation import call_signature, constructor_signature, docstring, with_self
+from penstock.schema.fused import FusedOperator
 from penstock.schema.namespaces import find_written_out, no_such_operator, submodule
-from penstock.schema.registry import all_schemas, find_schema, load_package, subscribe
+from penstock.schema.op_schema import Described
+from penstock.schema.registry import all_schemas, find_schema, load_package, operator_class, subscribe
 from penstock.tensors.dlpack import from_dlpack, to_capsule
 
-__all__ = ["Compose", "ExternalSource", "cpu_ops", "gpu_ops", "mixed_ops"]
+__all__ = [
+    "Compose",
+    "ExternalSource",
+    "Reload",
+    "cpu_ops",
+    "gpu_ops",
+    "mixed_ops",
+    "python_op_factory",
+    "register_cpu_op",
+    "register_gpu_op",
+]
 
 
-class OperatorWrapper:
+class OperatorWrapper(Described):
     """An operator with arguments given at construction, which can be called on inputs any number of times.
 
     Args:
@@ -30,19 +45,25 @@ class OperatorWrapper:
         arguments: of the operator; more can be given at the call.
     """
 
-    schema: Schema
+    _declared: Schema
 
     def __init__(self, *, device: str = "cpu", name: str | None = None, **arguments: object) -> None:
         if not isinstance(device, str):
             raise RuntimeError(f'Unsupported argument type with name "device": expected a string, got {device!r}')
-        if device not in DEVICES:
-            raise ValueError(f'Unsupported device type: "{device}". Use one of {", ".join(DEVICES)}.')
         for key in arguments:
-            if key not in self.schema.all_arguments:
-                raise self.schema.unknown_argument(key)
+            if key not in self._declared.all_arguments:
+                raise self._declared.unknown_argument(key)
         self._device = device
         self._name = name
-        self._arguments = arguments
+        self._arguments = {}
+        for argument, value in current_arguments(self._declared, arguments, as_imported(self._display), stacklevel=3):
+            if not isinstance(value, (DataNode, np.ndarray)):
+                argument.convert(value)
+            self._arguments[argument.name] = value
+
+    @property
+    def _display(self) -> str:
+        return f"{type(self).__module__}.{type(self).__name__}"
 
     @property
     def device(self) -> str:
@@ -50,14 +71,9 @@ class OperatorWrapper:
         return self._device
 
     @property
-    def schema_name(self) -> str:
-        """The operator's name in saved pipelines."""
-        return self.schema.name
-
-    @property
     def preserve(self) -> bool:
         """Whether it stays even if no output depends on it."""
-        return self.schema.no_prune or bool(self._arguments.get("preserve"))
+        return self._declared.no_prune or bool(self._arguments.get("preserve"))
 
     def __call__(self, *inputs: Any, **arguments: Any) -> Any:
         """The operator's outputs for ``inputs``.
@@ -75,12 +91,12 @@ class OperatorWrapper:
             kind = RuntimeError if isinstance(given.get(known[0]), DataNode) else ValueError
             raise kind(f"The argument `{known[0]}` was already specified in __init__.")
         return call_operator(
-            self.schema,
+            self._declared,
             inputs,
             self._arguments | given,
             self._device,
             name or self._name,
-            display=f"{type(self).__module__}.{type(self).__name__}",
+            display=self._display,
         )
 
 
@@ -96,24 +112,46 @@ def _method(inherited: object, signature: inspect.Signature) -> Callable[..., ob
     return method
 
 
+def _make_class(schema: Schema, name: str) -> Any:
+    """The class of an operator."""
+    module = submodule(__name__, ".".join(schema.module))
+    return type(
+        name,
+        (OperatorWrapper,),
+        {
+            "_declared": schema,
+            "schema_name": schema.name,
+            "__doc__": docstring(schema),
+            "__module__": module.__name__,
+            "__init__": _method(OperatorWrapper.__init__, with_self(constructor_signature(schema))),
+            "__call__": _method(OperatorWrapper.__call__, with_self(call_signature(schema))),
+        },
+    )
+
+
 def _publish(schema: Schema) -> None:
     module = submodule(__name__, ".".join(schema.module))
-    face = find_written_out(f"ops.{schema.name}")
-    if face is None:
-        face = type(
-            schema.class_name,
-            (OperatorWrapper,),
-            {
-                "schema": schema,
-                "__doc__": docstring(schema),
-                "__module__": module.__name__,
-                "__init__": _method(OperatorWrapper.__init__, with_self(constructor_signature(schema))),
-                "__call__": _method(OperatorWrapper.__call__, with_self(call_signature(schema))),
-            },
-        )
+    face = find_written_out(f"ops.{schema.name}") or _make_class(schema, schema.class_name)
     setattr(module, schema.class_name, face)
     if schema.is_unlisted:
         setattr(submodule(__name__, ".".join((*schema.module, "hidden"))), schema.class_name, face)
+
+
+def python_op_factory(
+    name: str, schema_name: str, internal_schema_name: str | None = None, generated: bool = True
+) -> type[OperatorWrapper]:
+    """A class called ``name`` for the operator of a schema, for DALI's programs; those of `ops` are made by themselves.
+
+    Raises:
+        KeyError: there is no such schema.
+    """
+    made: type[OperatorWrapper] = _make_class(find_schema(internal_schema_name or schema_name), name)
+    made.schema_name = schema_name
+    return made
+
+
+def Reload() -> None:
+    """Does nothing: an operator appears in `ops` and `fn` when it is registered."""
 
 
 def Compose(op_list: Sequence[object]) -> Any:
@@ -142,8 +180,13 @@ class _Compound:
         return outputs
 
 
+_further: dict[str, set[str]] = {"cpu": set(), "gpu": set(), "mixed": set()}
+
+
 def _names(device: str) -> set[str]:
-    return {schema.name for schema in all_schemas() if device in schema.devices and not schema.hidden}
+    """All names, also old and private ones, but not of operators that only passes insert."""
+    names = {schema.name for schema in all_schemas() if device in schema.devices}
+    return _further[device].union(name for name in names if not issubclass(operator_class(name), FusedOperator))
 
 
 def cpu_ops() -> set[str]:
@@ -159,6 +202,21 @@ def gpu_ops() -> set[str]:
 def mixed_ops() -> set[str]:
     """The names of operators that take data on the CPU and return it on the GPU."""
     return _names("mixed")
+
+
+def _all_registered_ops() -> set[str]:
+    """DALI's programs look this name up."""
+    return cpu_ops() | gpu_ops() | mixed_ops()
+
+
+def register_cpu_op(name: str) -> None:
+    """Adds a name to :func:`cpu_ops`, for a class that composes operators."""
+    _further["cpu"].add(name)
+
+
+def register_gpu_op(name: str) -> None:
+    """Adds a name to :func:`gpu_ops`, for a class that composes operators."""
+    _further["gpu"].add(name)
 
 
 def _op_name(schema_name: str, api: str = "fn") -> str:

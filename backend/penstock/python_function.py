@@ -8,6 +8,7 @@ from typing import Any
 from penstock.data_types import DALIDataType
 from penstock.graph import DataNode, call_operator, no_current_pipeline, scope_stack
 from penstock.schema.namespaces import written_out
+from penstock.schema.op_schema import Described
 from penstock.tensors.cuda import device_count, require_cupy
 
 __all__ = [
@@ -139,11 +140,10 @@ def torch_python_function(
     )
 
 
-class _Wrapper:
+class _Wrapper(Described):
     """A function's operator class: arguments are given at construction or at the call."""
 
     _call: Callable[..., Any]
-    schema_name: str
 
     def __init__(
         self,
@@ -151,10 +151,10 @@ class _Wrapper:
         num_outputs: int = 1,
         device: str = "cpu",
         batch_processing: bool = False,
-        **arguments: Any,
+        **kwargs: Any,
     ) -> None:
         own = {"num_outputs": num_outputs, "device": device, "batch_processing": batch_processing}
-        self._arguments = dict(arguments, function=function, **own)
+        self._arguments = dict(kwargs, function=function, **own)
 
     @property
     def device(self) -> str:
@@ -171,9 +171,9 @@ class _Wrapper:
         """Whether it stays even if no output depends on it: always, as the function may have side effects."""
         return True
 
-    def __call__(self, *inputs: Any, **arguments: Any) -> Any:
+    def __call__(self, *inputs: Any, **kwargs: Any) -> Any:
         """The nodes of the function's outputs."""
-        return type(self)._call(*inputs, **(self._arguments | arguments))
+        return type(self)._call(*inputs, **(self._arguments | kwargs))
 
 
 @written_out("ops.PythonFunction")
@@ -203,10 +203,10 @@ class DLTensorPythonFunction(_Wrapper):
         device: str = "cpu",
         synchronize_stream: bool = True,
         batch_processing: bool = True,
-        **arguments: Any,
+        **kwargs: Any,
     ) -> None:
         super().__init__(
-            function, num_outputs, device, batch_processing, synchronize_stream=synchronize_stream, **arguments
+            function, num_outputs, device, batch_processing, synchronize_stream=synchronize_stream, **kwargs
         )
 
 
@@ -292,7 +292,7 @@ def _extents(name: str, value: Sequence[int] | None) -> list[int]:
 
 
 @written_out("ops.NumbaFunction")
-class NumbaFunction:
+class NumbaFunction(Described):
     """:func:`numba_function` as an operator class."""
 
     schema_name = "NumbaFunction"
@@ -309,10 +309,10 @@ class NumbaFunction:
         batch_processing: bool = False,
         blocks: Sequence[int] | None = None,
         threads_per_block: Sequence[int] | None = None,
-        **arguments: Any,
+        **kwargs: Any,
     ) -> None:
         self._arguments = dict(
-            arguments,
+            kwargs,
             run_fn=run_fn,
             out_types=out_types,
             in_types=in_types,
@@ -340,6 +340,11 @@ class NumbaFunction:
         """Where it runs."""
         return self._arguments["device"]
 
-    def __call__(self, *inputs: Any, **arguments: Any) -> Any:
+    @property
+    def preserve(self) -> bool:
+        """Whether it stays even if no output depends on it: always, as the function may have side effects."""
+        return True
+
+    def __call__(self, *inputs: Any, **kwargs: Any) -> Any:
         """The nodes of the function's outputs."""
-        return numba_function(*inputs, **(self._arguments | arguments))
+        return numba_function(*inputs, **(self._arguments | kwargs))

@@ -19,6 +19,8 @@ from penstock.errors import as_imported
 from penstock.graph import call_operator
 from penstock.kernels.codecs.tfrecord import FLOAT32, INT64, STRING, Feature
 from penstock.schema.namespaces import written_out
+from penstock.schema.op_schema import Described
+from penstock.schema.registry import find_schema
 
 __all__ = ["Feature", "FixedLenFeature", "TFRecord", "VarLenFeature", "float32", "int64", "string", "tfrecord"]
 
@@ -65,12 +67,10 @@ def _feature(dtype: int, shape: list[int] | None, default: object, partial_shape
 
 @written_out("fn.readers.tfrecord")
 def tfrecord(
-    *,
+    *inputs: object,
     path: str | Sequence[str],
     index_path: str | Sequence[str],
     features: dict[str, Feature],
-    device: str | None = None,
-    name: str | None = None,
     **arguments: Any,
 ) -> dict[str, Any]:
     """Reads features of TFRecord files: a node for each name in ``features``.
@@ -81,6 +81,29 @@ def tfrecord(
         features: to read, by name; see :func:`FixedLenFeature` and :func:`VarLenFeature`.
         arguments: of all readers: ``random_shuffle``, ``num_shards`` ...
     """
+    own = {"path": path, "index_path": index_path, "features": features}
+    return _read("readers___TFRecord", "TFRecord", "penstock.fn.readers.tfrecord", inputs, own | arguments)
+
+
+@written_out("fn.tfrecord_reader")
+def tfrecord_reader(
+    *inputs: object,
+    path: str | Sequence[str],
+    index_path: str | Sequence[str],
+    features: dict[str, Feature],
+    **arguments: Any,
+) -> dict[str, Any]:
+    """Old name of :func:`tfrecord`."""
+    _warn_of_old_name("fn.tfrecord_reader")
+    own = {"path": path, "index_path": index_path, "features": features}
+    return _read("_TFRecordReader", "TFRecordReader", "penstock.fn.tfrecord_reader", inputs, own | arguments)
+
+
+def _read(
+    operator: str, unnamed: str, display: str, inputs: Sequence[object], arguments: dict[str, Any]
+) -> dict[str, Any]:
+    """The nodes of the private operator, which takes features and their names apart."""
+    features, device, name = (arguments.pop(word, None) for word in ("features", "device", "name"))
     for name_of_feature, feature in features.items():
         if not isinstance(feature, Feature):
             raise TypeError(
@@ -88,16 +111,9 @@ def tfrecord(
                 f"`{as_imported('penstock.tfrecord.FixedLenFeature')}` or `{as_imported('penstock.tfrecord.VarLenFeature')}` to "
                 "define the features to extract."
             )
-    own = {"path": path, "index_path": index_path, "feature_names": list(features), "features": list(features.values())}
-    nodes = call_operator("readers___TFRecord", (), own | arguments, device, name, "penstock.fn.readers.tfrecord")
+    own = arguments | {"feature_names": list(features), "features": list(features.values())}
+    nodes = call_operator(operator, inputs, own, device, name, display, unnamed=unnamed)
     return dict(zip(features, nodes if isinstance(nodes, list) else [nodes]))
-
-
-@written_out("fn.tfrecord_reader")
-def tfrecord_reader(**arguments: Any) -> dict[str, Any]:
-    """Old name of :func:`tfrecord`."""
-    _warn_of_old_name("fn.tfrecord_reader")
-    return tfrecord(**arguments)
 
 
 def _warn_of_old_name(name: str) -> None:
@@ -107,15 +123,20 @@ def _warn_of_old_name(name: str) -> None:
 
 
 @written_out("ops.readers__TFRecord")
-class TFRecord:
+class TFRecord(Described):
     """The same as an operator class: ``ops.readers.TFRecord(...)()``."""
 
     schema_name = "readers__TFRecord"
+    _private_schema = "readers___TFRecord"
 
     def __init__(
-        self, path: str | Sequence[str], index_path: str | Sequence[str], features: dict[str, Feature], **arguments: Any
+        self, path: str | Sequence[str], index_path: str | Sequence[str], features: dict[str, Feature], **kwargs: Any
     ) -> None:
-        self._arguments = {"path": path, "index_path": index_path, "features": features} | arguments
+        schema = find_schema(self._private_schema)
+        for key in kwargs:
+            if key not in schema.all_arguments and key not in ("device", "name"):
+                raise schema.unknown_argument(key)
+        self._arguments = {"path": path, "index_path": index_path, "features": features} | kwargs
 
     @property
     def device(self) -> str:
@@ -127,17 +148,29 @@ class TFRecord:
         """Whether it stays even if no output depends on it."""
         return bool(self._arguments.get("preserve"))
 
-    def __call__(self, **arguments: Any) -> dict[str, Any]:
-        """A node for each feature, by name."""
-        return tfrecord(**(self._arguments | arguments))
+    def __call__(self, *inputs: object, **kwargs: Any) -> dict[str, Any]:
+        """A node for each feature, by name.
+
+        Raises:
+            ValueError: an argument was given at construction already.
+        """
+        given = {key: value for key, value in kwargs.items() if value is not None}
+        for key in given:
+            if self._arguments.get(key) is not None:
+                raise ValueError(f"The argument `{key}` was already specified in __init__.")
+        display = ".".join(("penstock.ops", *find_schema(self.schema_name).module, type(self).__name__))
+        return _read(self._private_schema, type(self).__name__, display, inputs, self._arguments | given)
 
 
 @written_out("ops.TFRecordReader")
 class TFRecordReader(TFRecord):
     """Old name of :class:`TFRecord`."""
 
+    schema_name = "TFRecordReader"
+    _private_schema = "_TFRecordReader"
+
     def __init__(
-        self, path: str | Sequence[str], index_path: str | Sequence[str], features: dict[str, Feature], **arguments: Any
+        self, path: str | Sequence[str], index_path: str | Sequence[str], features: dict[str, Feature], **kwargs: Any
     ) -> None:
         _warn_of_old_name("ops.TFRecordReader")
-        super().__init__(path, index_path, features, **arguments)
+        super().__init__(path, index_path, features, **kwargs)

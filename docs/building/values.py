@@ -5,12 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.data_types import DALIDataType, DALIImageType, DALIInterpType
+from penstock.schema.documentation import MemberDefault
 
 ENUMERATIONS = (DALIDataType, DALIImageType, DALIInterpType)
 
 
 def value_text(value: object) -> str:
     """The value as Python: enumerations by their names in `types`, arrays as lists."""
+    if isinstance(value, MemberDefault):
+        return value_text(value.member)
     if isinstance(value, ENUMERATIONS):
         return f"types.{value.name}"
     if isinstance(value, np.ndarray):

@@ -8,7 +8,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -150,10 +150,9 @@ def test_too_late(monkeypatch: pytest.MonkeyPatch) -> None:
         compat.install()
 
 
-@pytest.mark.parametrize("name", ["sysconfig", "reducers"])
-def test_what_has_no_counterpart_says_why(installed: None, name: str) -> None:
-    with pytest.raises(ImportError, match=rf"Penstock has no `nvidia\.dali\.{name}`: .+"):
-        importlib.import_module(f"nvidia.dali.{name}")
+def test_what_has_no_counterpart_says_why(installed: None) -> None:
+    with pytest.raises(ImportError, match=r"Penstock has no `nvidia\.dali\.reducers`: .+"):
+        importlib.import_module("nvidia.dali.reducers")
 
 
 def test_dynamic_mode(installed: None) -> None:
@@ -179,6 +178,88 @@ def test_schemas_are_asked_as_in_dali(installed: None) -> None:
     assert backend.TryGetSchema("Nope") is None
     with pytest.raises(KeyError, match="Nope"):
         backend.GetSchema("Nope")
+
+
+def test_operators_classes_are_asked_as_in_dali(installed: None) -> None:
+    ops = importlib.import_module("nvidia.dali.ops")
+    reader, function = ops.readers.File(file_root="/photos"), ops.PythonFunction(len)
+    assert (reader.schema.Name(), reader.schema_name, ops.readers.File.schema_name) == ("readers__File",) * 3
+    assert repr(reader.spec.AddArg("shard_id", 1)).splitlines() == [
+        "OpSpec for readers__File:",
+        "  Inputs:",
+        "  Outputs:",
+        "  Arguments:",
+        "    device: cpu",
+        "    _display_name: File",
+        "    _module: nvidia.dali.ops.readers",
+        "    file_root: /photos",
+        "    shard_id: 1",
+    ]
+    with pytest.raises(RuntimeError, match='"shard_id" already exists'):
+        reader.spec.AddArg("shard_id", 2)
+    assert (function.schema.Name(), function.preserve) == ("PythonFunction", True)
+    made = ops.python_op_factory("Shrink", "Resize")
+    assert (made.__name__, made(size=3).schema.Name()) == ("Shrink", "Resize")
+    with pytest.raises(KeyError, match="Nope"):
+        ops.python_op_factory("Nope", "Nope")
+
+
+def test_schemas_tell_of_deprecations(installed: None) -> None:
+    crop = importlib.import_module("nvidia.dali.backend").GetSchema("Crop")
+    assert crop.DeprecatedArgInfo("output_dtype") == {
+        "msg": "The argument `output_dtype` is a deprecated alias for `dtype`. Use `dtype` instead.",
+        "removed": False,
+        "renamed_to": "dtype",
+        "deprecated_in_version": "0.24",
+    }
+    told = crop.DeprecatedArgInfo("image_type")
+    assert told["removed"]
+    assert "`image_type` is no longer used" in told["msg"]
+
+
+def test_registries_of_operators(installed: None) -> None:
+    ops = importlib.import_module("nvidia.dali.ops")
+    registry = importlib.import_module("nvidia.dali.ops._registry")
+    assert {"Resize", "ImageDecoder", "_Shape"} <= ops.cpu_ops()
+    assert {"decoders__Image", "ImageDecoder"} <= ops.mixed_ops() <= registry._all_registered_ops()
+    assert "FusedImage" not in registry._all_registered_ops()
+    assert "Mine" not in ops.cpu_ops()
+    ops.register_cpu_op("Mine")
+    ops.Reload()
+    assert "Mine" in ops.cpu_ops()
+    assert "Mine" not in ops.gpu_ops()
+
+
+def test_modules_for_tools(installed: None) -> None:
+    dali = importlib.import_module("nvidia.dali")
+    sysconfig = importlib.import_module("nvidia.dali.sysconfig")
+    assert Path(sysconfig.get_include_dir()).is_dir()
+    assert sysconfig.get_compile_flags() == [*sysconfig.get_include_flags(), "-D_GLIBCXX_USE_CXX11_ABI=1"]
+    assert sysconfig.get_link_flags() == [f"-L{sysconfig.get_lib_dir()}", "-ldali"]
+    submodule = importlib.import_module("nvidia.dali.internal").get_submodule
+    assert submodule(dali, "") is submodule("nvidia.dali", None) is dali
+    assert submodule("nvidia.dali", "fn.readers") is penstock.fn.readers
+    with pytest.raises(RuntimeError, match='already contains an attribute "Pipeline"'):
+        submodule(dali, ["Pipeline", "parts"])
+    assert not isinstance(penstock.types.Constant([1, 2]), Iterable)
+    assert dali.data_node.not_iterable.__name__ == "not_iterable"
+
+
+def test_errors_are_spelled_as_in_dali(installed: None) -> None:
+    fn, types = importlib.import_module("nvidia.dali.fn"), importlib.import_module("nvidia.dali.types")
+    with pytest.raises(AttributeError, match=r"module 'nvidia\.dali\.types' has no attribute 'zzz'"):
+        _ = types.zzz
+    with pytest.raises(
+        TypeError, match=r"`max_size` for operator `nvidia\.dali\.fn\.resize` should not be .* 'float or list of float'"
+    ):
+        fn.resize(types.Constant([1]), max_size=types.Constant([1]))
+    pipeline = penstock.Pipeline(1, 1)
+    with pipeline:
+        pipeline.set_outputs(fn.reshape(types.Constant([1, 2]), shape=[3]))
+    with pytest.raises(
+        RuntimeError, match=r"^Critical error in pipeline:\nError in CPU operator `nvidia\.dali\.fn\.reshape`"
+    ):
+        pipeline.run()
 
 
 def test_schemas_tell_of_arguments(installed: None) -> None:

@@ -149,7 +149,19 @@ def test_class_face_refuses_unknown_arguments() -> None:
     with pytest.raises(KeyError, match="foo"):
         ops.Resize(foo=1)
     with pytest.raises(ValueError, match="tpu"):
-        ops.Resize(device="tpu", resize_x=3)
+        ops.Resize(device="tpu", resize_x=3)(np.zeros((2, 2, 3), np.uint8))
+
+
+def test_class_face_checks_arguments_at_construction() -> None:
+    with pytest.raises(ValueError, match="could not convert"):
+        ops.Resize(size="x")
+    with pytest.raises(TypeError, match="deprecated argument when 'dtype' was already provided"):
+        ops.Crop(output_dtype=types.FLOAT, dtype=types.FLOAT)
+    with pytest.warns(DeprecationWarning, match="`output_dtype` is a deprecated alias") as warned:
+        crop = ops.Crop(output_dtype=types.FLOAT)
+    assert warned[0].filename == __file__
+    with pytest.raises(ValueError, match="`dtype` was already specified"):
+        crop(np.zeros((2, 2, 3), np.uint8), dtype=types.FLOAT)
 
 
 def test_words_of_warnings_that_programs_look_for() -> None:
@@ -238,3 +250,23 @@ def test_functions_of_two_values_take_them_by_name() -> None:
         pipe.set_outputs(math.atan2(x=number, y=number), math.pow(base=number, exponent=3), math.fpow(number, 2))
     angle, cube, square = (batch.as_array()[0, 0] for batch in pipe.run())
     assert (round(float(angle), 5), cube, square) == (0.7854, 8.0, 4.0)
+
+
+def test_nodes_in_functions_of_numpy() -> None:
+    def define() -> Any:
+        node = types.Constant([1, 2], dtype=types.INT32)
+        return np.add(node, 1), np.float32(2) * node, np.subtract(5, node)
+
+    assert [output.as_array()[0].tolist() for output in build(define).run()] == [[2, 3], [2, 4], [4, 3]]
+    node = types.Constant([1, 2])
+    for wrong in (lambda: np.sin(node), lambda: np.add(node, np.zeros(2)), lambda: np.zeros(2) + node):
+        with pytest.raises(TypeError, match="numpy's"):
+            wrong()
+
+
+def test_nodes_are_unhashable_and_not_iterable() -> None:
+    node = types.Constant([1, 2])
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(node)
+    with pytest.raises(TypeError, match="not iterable"):
+        list(node)

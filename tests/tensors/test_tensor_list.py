@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from penstock import Pipeline, fn, types
-from penstock.tensors import HostPool, TensorCPU, TensorListCPU
+from penstock import Pipeline, dynamic, fn, types
+from penstock.tensors import HostPool, TensorCPU, TensorListCPU, format_batch, format_tensor
 
 
 def ragged() -> TensorListCPU:
@@ -209,3 +209,19 @@ def test_an_empty_batch() -> None:
     assert TensorListCPU(typed).layout() == "AB"
     with pytest.raises(RuntimeError, match="without dimensions"):
         TensorListCPU(np.zeros(0, np.float32)).as_tensor()
+
+
+def test_text_on_demand() -> None:
+    batch = TensorListCPU(np.arange(6, dtype=np.uint8).reshape(2, 3), "H")
+    assert format_batch(batch) == str(batch)
+    assert format_batch(batch, show_data=False) == repr(batch)
+    assert format_batch(batch, indent="  ").splitlines()[1:] == ["  " + line for line in str(batch).splitlines()[1:]]
+    assert format_tensor(batch[0]) == str(batch[0])
+    values = dynamic.tensor(np.float32([1, 2]))
+    assert format_tensor(values) == str(values)
+    assert "1." not in format_tensor(values, show_data=False)
+
+
+def test_a_batch_is_no_sample() -> None:
+    with pytest.raises(BufferError, match="no buffer of one sample"):
+        TensorCPU(TensorListCPU(np.zeros((2, 3))))

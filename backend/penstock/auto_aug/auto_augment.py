@@ -161,7 +161,9 @@ def auto_augment(
         "reduced_cifar10": get_reduced_cifar10_policy,
     }
     if policy_name not in factories:
-        raise ValueError(f"There is no policy `{policy_name}`; there are: {', '.join(factories)}")
+        raise ValueError(
+            f"The `policy_name` must be a string that takes one of the values: {', '.join(f'`{name}`' for name in factories)}. Got {policy_name!r}"
+        )
     if policy_name == "reduced_image_net":
         if max_translate_abs is not None or max_translate_rel is not None:
             raise ValueError("The policy `reduced_image_net` has no translations, so it takes no maximum offset")

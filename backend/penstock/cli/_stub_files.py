@@ -6,7 +6,6 @@ as a module takes precedence over a folder without ``__init__.py``; editors and 
 
 from __future__ import annotations
 
-import enum
 import importlib
 import inspect
 import json
@@ -19,8 +18,16 @@ from typing import Any
 
 from penstock.cli._dynamic_stubs import dynamic_stub_files
 from penstock.cli._stub_texts import annotation, definition, own_code, quoted
+from penstock.ops import OperatorWrapper
 from penstock.schema.declaration import Schema
-from penstock.schema.documentation import call_signature, constructor_signature, docstring, shown_arguments, signature
+from penstock.schema.documentation import (
+    MemberDefault,
+    call_signature,
+    constructor_signature,
+    docstring,
+    shown_arguments,
+    signature,
+)
 from penstock.schema.registry import all_schemas
 
 _NAMESPACES = ("penstock.fn", "penstock.ops")
@@ -112,7 +119,7 @@ def _submodules(face: ModuleType, path: tuple[str, ...]) -> list[str]:
 
 
 def _entry_text(name: str, schema: Schema, target: Any) -> str:
-    if inspect.isclass(target) and hasattr(target, "schema"):
+    if inspect.isclass(target) and issubclass(target, OperatorWrapper):
         return _class_text(name, schema)
     if target.__module__.partition(".fn")[0] == "penstock" and "__signature__" in vars(target):
         return _function_text(name, schema)
@@ -189,8 +196,6 @@ def _keywords(schema: Schema, own: inspect.Signature) -> Iterator[str]:
 
 
 def _default(value: object) -> str:
-    if isinstance(value, enum.Enum):
-        return f"{type(value).__name__}.{value.name}"
     if isinstance(value, str):
         return json.dumps(value)
-    return repr(value) if isinstance(value, (bool, int, float, type(None))) else "..."
+    return repr(value) if isinstance(value, (bool, int, float, MemberDefault, type(None))) else "..."

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import struct
+import warnings
 from importlib import metadata
 
-from penstock import ops, types
+from penstock import ops, tfrecord, types
+from penstock.compat.dali import __cuda_version__  # noqa: F401
 from penstock.compat.memory import (
     GetDeviceBufferGrowthFactor,
     GetHostBufferGrowthFactor,
@@ -20,17 +22,22 @@ from penstock.compat.memory import (
     SetHostBufferGrowthFactor,
     SetHostBufferShrinkThreshold,
 )
-from penstock.compat.op_schema import GetSchema, OpSchema, TryGetSchema
+from penstock.compat.plugin_manager import load_directory as LoadDirectory
+from penstock.compat.plugin_manager import load_library as LoadLibrary
 from penstock.kernels.codecs.nvimgcodec.library import VERSION, library
+from penstock.schema.op_schema import GetSchema, GetSchemaAndTarget, OpSchema, OpSpec, TryGetSchema
 from penstock.tensors import TensorCPU, TensorGPU, TensorListCPU, TensorListGPU, cuda
 from penstock.tensors.tensor import DLDeviceType
 
 __all__ = [
+    "CUDAStreamSynchronize",
     "CheckDLPackCapsule",
     "DLDeviceType",
+    "GetCUDACurrentDevice",
     "GetCUDADeviceCount",
     "GetCudaVersion",
     "GetCufftVersion",
+    "GetCxx11AbiFlag",
     "GetDeviceBufferGrowthFactor",
     "GetHostBufferGrowthFactor",
     "GetHostBufferShrinkThreshold",
@@ -39,8 +46,12 @@ __all__ = [
     "GetNvjpegVersion",
     "GetOpenCVVersion",
     "GetSchema",
+    "GetSchemaAndTarget",
     "IsDriverInitialized",
+    "LoadDirectory",
+    "LoadLibrary",
     "OpSchema",
+    "OpSpec",
     "PreallocateDeviceMemory",
     "PreallocatePinnedMemory",
     "RegisteredCPUOps",
@@ -49,6 +60,7 @@ __all__ = [
     "ReleaseUnusedMemory",
     "RestrictPinnedMemUsage",
     "SetBufferGrowthFactor",
+    "SetCUDACurrentDevice",
     "SetDeviceBufferGrowthFactor",
     "SetHostBufferGrowthFactor",
     "SetHostBufferShrinkThreshold",
@@ -57,7 +69,11 @@ __all__ = [
     "TensorListCPU",
     "TensorListGPU",
     "TryGetSchema",
+    "check_cuda_runtime",
+    "cuda_checked",
+    "deprecation_warning",
     "initialized",
+    "tfrecord",
     "types",
 ]
 
@@ -139,7 +155,34 @@ def CheckDLPackCapsule(obj: object) -> tuple[bool, bool]:
     return True, kind == DLDeviceType.kDLCUDA
 
 
+def GetCUDACurrentDevice() -> int:
+    """The number of the current GPU."""
+    return int(cuda.require_cupy("this").cuda.runtime.getDevice())
+
+
+def SetCUDACurrentDevice(device_id: int) -> None:
+    """Makes a GPU the current one of this thread."""
+    cuda.require_cupy("this").cuda.runtime.setDevice(device_id)
+
+
+def CUDAStreamSynchronize(stream: int) -> None:
+    """Waits for what was queued on the stream at an address."""
+    cuda.require_cupy("this").cuda.runtime.streamSynchronize(stream)
+
+
+def GetCxx11AbiFlag() -> int:
+    """1: the ABI of C++ that Linux distributions use today."""
+    return 1
+
+
+def check_cuda_runtime() -> None:
+    """Does nothing: what needs a GPU checks for it."""
+
+
+def deprecation_warning(what: str) -> None:
+    """Warns the user's caller."""
+    warnings.warn(what, Warning, stacklevel=2)
+
+
 # Importing DALI initializes its backend; Penstock needs no initialization.
-initialized = True
-# The CUDA version that DALI 2.4's wheel was built with.
-__cuda_version__ = 12986
+initialized = cuda_checked = True

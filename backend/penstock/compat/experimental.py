@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from penstock import dynamic
-from penstock.compat.op_schema import OpSchema
 from penstock.dynamic._ops import schema_of  # private: not for users
+from penstock.schema.op_schema import OpSchema
 
 __all__ = ["dynamic"]
 __path__: list[str] = []

@@ -28,9 +28,12 @@ _REDIRECTS = {
     f"{_ROOT}.data_node": "penstock.compat.data_node",
     f"{_ROOT}.experimental": "penstock.compat.experimental",
     f"{_ROOT}.experimental.torchvision": "penstock.compat.torchvision",
+    f"{_ROOT}.internal": "penstock.compat.internal",
+    f"{_ROOT}.ops._registry": "penstock.ops",
     f"{_ROOT}.pickling": "penstock.compat.pickling",
     f"{_ROOT}.plugin_manager": "penstock.compat.plugin_manager",
     f"{_ROOT}.python_function_plugin": "penstock.compat.python_function_plugin",
+    f"{_ROOT}.sysconfig": "penstock.compat.sysconfig",
     f"{_ROOT}.plugin.jax.iterator": "penstock.plugin.jax.iterators",
     f"{_ROOT}.plugin.pytorch.loader_evaluator.loader": "penstock.plugin.pytorch.loader_evaluator",
     f"{_ROOT}.plugin.pytorch.torch_utils": "penstock.plugin.pytorch.tensors",
@@ -38,8 +41,6 @@ _REDIRECTS = {
 # Modules without a counterpart, and the reason, which importing them raises.
 _WITHOUT = {
     f"{_ROOT}.reducers": "it belongs to DALI's own pickling of callbacks; see `penstock.pickling`",
-    f"{_ROOT}.sysconfig": "it tells how to compile plugins in C++, which Penstock cannot load; operators are classes in Python, see "
-    "`penstock.schema.register_operator`",
 }
 
 

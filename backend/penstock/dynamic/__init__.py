@@ -11,7 +11,7 @@ declarations and run by the same engine.
 
 from __future__ import annotations
 
-from penstock.dynamic import _ops, capture, checkpoint, math, pytorch, random
+from penstock.dynamic import _imread, _ops, capture, checkpoint, math, pytorch, random
 from penstock.dynamic import _ops as ops
 from penstock.dynamic._batch import Batch
 from penstock.dynamic._devices import Device, DeviceLike, device
@@ -103,3 +103,4 @@ __all__ = [
 ]
 
 _ops.publish()
+_imread.publish()

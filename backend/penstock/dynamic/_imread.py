@@ -10,8 +10,10 @@ import numpy as np
 from penstock.dynamic._batch import Batch
 from penstock.dynamic._calls import call
 from penstock.dynamic._devices import DeviceLike
+from penstock.dynamic._signatures import imread_signature
 from penstock.dynamic._syntax import face_of
 from penstock.dynamic._tensor import Tensor
+from penstock.schema import find_schema
 
 
 def imread(
@@ -40,6 +42,11 @@ def imread(
     encoded = call(face_of("io__file__Read"), (names,), {})
     decoded: Tensor | Batch = call(face_of("decoders__Image"), (encoded,), arguments, None, device)
     return decoded
+
+
+def publish() -> None:
+    """Names the decoder's arguments in the signature."""
+    imread.__signature__ = imread_signature(imread, find_schema("decoders__Image"))  # type: ignore[attr-defined]
 
 
 def _characters(path: object) -> Tensor:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from penstock.schema import Schema
 from penstock.schema.documentation import shown_arguments
@@ -78,6 +78,15 @@ def reader_signature(base: type, schema: Schema) -> inspect.Signature:
     """What the base's constructor names, with the schema's arguments in place of ``**arguments``."""
     named = dict(inspect.signature(base).parameters)
     del named["arguments"]
+    checkpoints = named.pop("enable_checkpointing")
     # The constructor makes `feature_names` from `features`.
-    taken = [own for own in _keywords(schema) if own.name not in {*named, "feature_names"}]
-    return inspect.Signature([*named.values(), *taken])
+    taken = {own.name: own for own in _keywords(schema) if own.name != "feature_names"}
+    taken |= {name: own for name, own in named.items() if own.kind is _KEYWORD}
+    positional = [own for own in named.values() if own.kind is not _KEYWORD]
+    return inspect.Signature([*positional, *(taken[name] for name in sorted(taken)), checkpoints])
+
+
+def imread_signature(function: Callable[..., object], decoder: Schema) -> inspect.Signature:
+    """What the function names, with the decoder's arguments in place of ``**arguments``."""
+    named = list(inspect.signature(function).parameters.values())[:-1]
+    return inspect.Signature([*named, *_keywords(decoder)])

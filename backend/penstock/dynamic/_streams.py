@@ -79,22 +79,24 @@ def stream(*, stream: object = Stream.create_new, device_id: int | None = None) 
     return stream if isinstance(stream, Stream) and device_id is None else Stream(stream=stream, device_id=device_id)
 
 
-def _set(streams: dict[int, Stream], given: object) -> None:
-    if given is None:
+def _set(streams: dict[int, Stream], given: object, device_id: int | None) -> None:
+    if given is not None:
+        own = stream(stream=given, device_id=device_id)
+        streams[own.device_id] = own
+    elif device_id is None:
         streams.clear()
     else:
-        own = stream(stream=given)
-        streams[own.device_id] = own
+        streams.pop(device_id, None)
 
 
-def set_default_stream(stream: object) -> None:
-    """Sets the stream of all threads, for its device; None: none, for any device."""
-    _set(_defaults, stream)
+def set_default_stream(cuda_stream: object, /, device_id: int | None = None) -> None:
+    """Sets the stream of all threads, for its device; None: none, for the given device or any."""
+    _set(_defaults, cuda_stream, device_id)
 
 
-def set_current_stream(stream: object) -> None:
+def set_current_stream(cuda_stream: object, /) -> None:
     """Sets the stream of this thread, for its device; None: none, for any device."""
-    _set(_current.streams, stream)
+    _set(_current.streams, cuda_stream, None)
 
 
 def get_default_stream(device_id: int | None = None) -> Stream | None:

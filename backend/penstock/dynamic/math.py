@@ -20,12 +20,14 @@ __all__ = list(of_nodes.__all__)
 def _function(name: str) -> Callable[..., Outcome]:
     node_function = getattr(of_nodes, name)
 
-    def function(*operands: object) -> Outcome:
-        return apply(name, *operands)
+    signature = inspect.signature(node_function)
+
+    def function(*operands: object, **named: object) -> Outcome:
+        return apply(name, *signature.bind(*operands, **named).args)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = node_function.__doc__
-    function.__signature__ = inspect.signature(node_function)  # type: ignore[attr-defined]
+    function.__signature__ = signature  # type: ignore[attr-defined]
     return function
 
 

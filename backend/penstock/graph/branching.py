@@ -59,7 +59,7 @@ def _conditions() -> ConditionStack:
     conditions = current_scope().conditions
     if not isinstance(conditions, ConditionStack):
         raise TypeError(
-            "A DataNode was used as a condition outside of a pipeline that was defined with `enable_conditionals=True`"
+            '"DataNode" was used in conditional context outside of a pipeline that was defined with `enable_conditionals=True`'
         )
     return conditions
 

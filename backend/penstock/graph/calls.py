@@ -28,6 +28,7 @@ def call_operator(
     display: str | None = None,
     payload: object = None,
     sites: tuple[CallSite, ...] | None = None,
+    unnamed: str | None = None,
 ) -> Any:
     """Adds an operator to the graph being defined.
 
@@ -41,6 +42,7 @@ def call_operator(
         display: the operator's name in messages.
         payload: see :class:`~penstock.graph.nodes.OpNode`.
         sites: the user's lines, for messages; by default the current ones.
+        unnamed: what an instance without a name is called, followed by its number; by default, after its class.
 
     Returns:
         The output, or the list of outputs if there are several; lists of these for multiple input sets.
@@ -68,7 +70,7 @@ def call_operator(
         _check_input_devices(schema, device, one_set, display)
         # A private operator in a module, `readers._TFRecord`, runs for the public one and goes by its name.
         class_name = schema.class_name.lstrip("_") if schema.module else schema.class_name
-        op_name = name or scope.next_name(class_name)
+        op_name = name or scope.next_name(unnamed or class_name)
         if name and len(sets) > 1:
             op_name = f"{name}_{number}" if number else name
         op = OpNode(
@@ -225,15 +227,15 @@ def split_arguments(
     """The given arguments as nodes (computed in the graph) and converted constants."""
     nodes: dict[str, DataNode] = {}
     constants: dict[str, Any] = {}
-    for argument, value in _current_arguments(schema, arguments, display):
+    for argument, value in current_arguments(schema, arguments, display):
         if isinstance(value, np.ndarray) and (value.size != 1 or value.ndim > 1) and argument.type != "object":
             # An array is data of its own type, like data from the graph; one with a single element is a number.
             value = constant_node(value)
         if isinstance(value, DataNode):
             if not argument.tensor:
                 raise TypeError(
-                    f"The argument `{argument.name}` for operator `{display}` should not be a 'DataNode' but "
-                    f"{argument.describe_type()}."
+                    f"The argument `{argument.name}` for operator `{display}` should not be a 'DataNode' but a "
+                    f"'{argument.python_type()}'."
                 )
             if value.device != "cpu":
                 raise ValueError(
@@ -246,8 +248,10 @@ def split_arguments(
     return nodes, constants
 
 
-def _current_arguments(schema: Schema, arguments: dict[str, object], display: str) -> Iterable[tuple[Argument, object]]:
-    """The given arguments, with deprecated names replaced."""
+def current_arguments(
+    schema: Schema, arguments: dict[str, object], display: str, stacklevel: int = 5
+) -> Iterable[tuple[Argument, object]]:
+    """The given arguments, with deprecated names replaced; warnings are of the user's line, ``stacklevel`` calls away."""
     for key, value in arguments.items():
         if value is None:
             continue
@@ -259,21 +263,17 @@ def _current_arguments(schema: Schema, arguments: dict[str, object], display: st
             yield argument, value
             continue
         if deprecation.removed:
-            text = f"The argument `{key}` is no longer used and will be removed in a future release."
-            if key == "seed":
-                text = 'The argument "seed" should not be used with operators that don\'t use random numbers.'
-            warnings.warn(text, DeprecationWarning, stacklevel=5)
+            warnings.warn(argument.deprecation_text(), DeprecationWarning, stacklevel=stacklevel)
         elif deprecation.renamed_to:
             new = deprecation.renamed_to
             if arguments.get(new) is not None:
                 raise TypeError(
                     f"Operator `{display}` got an unexpected '{key}' deprecated argument when '{new}' was already provided"
                 )
-            text = f"The argument `{key}` is a deprecated alias for `{new}`. Use `{new}` instead."
-            warnings.warn(text, DeprecationWarning, stacklevel=5)
+            warnings.warn(argument.deprecation_text(), DeprecationWarning, stacklevel=stacklevel)
             yield schema.all_arguments[new], value
         else:
             advice = f": use `{deprecation.instead}` instead" if deprecation.instead else ""
             text = f"The argument `{key}` of operator `{display}` is deprecated{advice}."
-            warnings.warn(text, DeprecationWarning, stacklevel=5)
+            warnings.warn(text, DeprecationWarning, stacklevel=stacklevel)
             yield argument, value

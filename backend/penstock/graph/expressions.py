@@ -24,9 +24,9 @@ class NewAxis:
     def __init__(self, name: str | None = None) -> None:
         if name is not None:
             if not isinstance(name, str):
-                raise TypeError(f"The axis name must be a single character, got {name!r}")
+                raise TypeError(f"Axis name must be a single-character string, got {name!r}")
             if len(name) != 1:
-                raise ValueError(f"The axis name must be a single character, got {name!r}")
+                raise ValueError(f"Axis name must be a single-character string, got {name!r}")
         self.name = name
 
     def __call__(self, name: str | None = None) -> NewAxis:
@@ -82,7 +82,9 @@ def _as_operand(value: object, index: int, function: str) -> object:
     if type(value) in (bool, int, float, np.bool_):
         return ScalarConstant(value)
     if isinstance(value, np.float64):
-        raise TypeError(f"Expected a value of type 'bool', 'int' or 'float', got {type(value)}: write float(value)")
+        raise TypeError(
+            f"Expected scalar value of type 'bool', 'int' or 'float', got {type(value)}: write float(value)"
+        )
     if isinstance(value, np.number) or (isinstance(value, np.ndarray) and not value.ndim):
         return ScalarConstant(value)
     if isinstance(value, (list, tuple)) and any(isinstance(item, DataNode) for item in value):
@@ -93,7 +95,9 @@ def _as_operand(value: object, index: int, function: str) -> object:
         )
     if isinstance(value, (list, tuple, np.ndarray)) or hasattr(value, "__array__"):
         return value
-    raise TypeError(f"Expected a DataNode or a value of type 'bool', 'int' or 'float', got {type(value)}.")
+    raise TypeError(
+        f"Expected scalar value of type 'bool', 'int' or 'float', got {type(value)}. Nodes and arrays are operands as well."
+    )
 
 
 def subscript(node: Any, index: Any) -> DataNode:

@@ -98,7 +98,7 @@ def verify_operator(op: OpNode) -> None:
 
 def _check_required(op: OpNode) -> None:
     given = op.arguments.keys() | op.argument_inputs.keys()
-    missing = [a.name for a in op.schema.all_arguments.values() if a.required and a.name not in given]
+    missing = [a.name for a in op.schema.all_arguments.values() if a.required and not a.apart and a.name not in given]
     if missing:
         names = ", ".join(f'"{name}"' for name in missing)
         raise RuntimeError(

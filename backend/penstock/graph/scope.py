@@ -7,6 +7,7 @@ import threading
 from types import CodeType
 from typing import Any, Protocol
 
+from penstock.errors import as_imported
 from penstock.graph.nodes import DataNode, OpNode
 
 
@@ -81,8 +82,8 @@ def scope_stack() -> list[Scope]:
 def no_current_pipeline(display: str) -> RuntimeError:
     """The error for an operator that must be called inside a pipeline's definition."""
     return RuntimeError(
-        f"Current Pipeline not set! `{display}`, as an operator with side-effects, must be used where a pipeline is being "
-        "defined: inside `define_graph` or a `pipeline_def`, in a `with pipeline:` block, or after `Pipeline.push_current`."
+        f"Current Pipeline not set!\n`{as_imported(display)}`, as an operator with side-effects, must be used inside `define_graph` "
+        "or a `pipeline_def`, or current pipeline must be explicitly set: in a `with pipeline:` block, or by `Pipeline.push_current`."
     )
 
 

@@ -174,17 +174,21 @@ class Expression:
         return syntax().apply("rshift", other, self)
 
     def __array_ufunc__(self: Node, ufunc: Any, method: str, *operands: Any, **options: object) -> Node:
-        """Called by numpy for ``number + node`` with a number of its own, which is treated as Python's, as in DALI."""
-        left, function = operands[0], UFUNCS.get(ufunc)
-        if function is None or method != "__call__" or options or operands[1:] != (self,) or np.ndim(left):
+        """Called by numpy for ``number + node``, and for ``numpy.add(node, number)``.
+
+        Its own numbers are treated as Python's, as in DALI.
+        """
+        function = UFUNCS.get(ufunc)
+        others = [operand for operand in operands if not isinstance(operand, Expression)]
+        if function is None or method != "__call__" or options or any(np.ndim(other) for other in others):
             raise TypeError(
                 f"numpy's `{ufunc.__name__}` cannot be computed with a `DataNode`: an array to its left is not supported. "
                 "Put the node first, make the array a node by `types.Constant`, or use the functions of `math`."
             )
-        return syntax().apply(function, left.item(), self)
+        return syntax().apply(function, *(own.item() if isinstance(own, np.generic) else own for own in operands))
 
-    # Comparison makes nodes; dictionaries find nodes by identity.
-    __hash__ = object.__hash__
+    # Comparison makes nodes, so that dictionaries could not find them.
+    __hash__ = None  # type: ignore[assignment]
 
     def __getitem__(self: Node, index: object) -> Node:
         return syntax().subscript(self, index)

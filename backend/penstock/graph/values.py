@@ -67,7 +67,7 @@ def constant_arguments(
     is_known = isinstance(value, (bool, int, float, list, tuple, np.generic, np.ndarray)) or _is_of_torch(value)
     if not is_known or array.dtype.kind not in "biuf":
         raise TypeError(
-            f"Expected scalar value of type 'bool', 'int' or 'float', or an array of them, got {type(value)}."
+            f"Expected scalar value of type 'bool', 'int' or 'float', got {type(value)}. Arrays of them are constants as well."
         )
     if dtype is None:
         dtype = from_numpy_dtype(array.dtype) if _is_of_torch(value) else _default_dtype(array)

@@ -28,9 +28,6 @@ class SettingsAttributes:
         """CPU threads."""
         return self.settings.num_threads
 
-    # DALI's programs read this attribute, too.
-    _num_threads = num_threads
-
     @property
     def device_id(self) -> int | None:
         """The GPU, or None."""
@@ -140,3 +137,16 @@ class SettingsAttributes:
     def py_start_method(self) -> str:
         """How worker processes are started: ``fork`` or ``spawn``."""
         return self.settings.py_start_method
+
+    # DALI's programs read these, too.
+    _max_batch_size = max_batch_size
+    _num_threads = num_threads
+    _device_id = device_id
+    _seed = seed
+    _exec_pipelined = exec_pipelined
+    _exec_async = exec_async
+    _prefetch_queue_depth = prefetch_queue_depth
+    _cpu_queue_size = cpu_queue_size
+    _gpu_queue_size = gpu_queue_size
+    _py_num_workers = py_num_workers
+    _py_start_method = py_start_method

@@ -354,7 +354,8 @@ class Pipeline(SettingsAttributes):
     def input_feed_count(self, input_name: str) -> int:
         """The number of batches that an external source needs before the first run to fill the prefetch queue."""
         self.build()
-        self._session.feed_step(input_name)
+        if input_name not in self._session.feeds:
+            raise KeyError(f'The pipeline doesn\'t have an input named "{input_name}".')
         return max(self.settings.depths)
 
     def feed_input(
@@ -582,9 +583,9 @@ class Pipeline(SettingsAttributes):
             if not callable(define_graph):
                 hint = " Was `serialize(filename=...)` meant?" if isinstance(define_graph, str) else ""
                 raise TypeError(f"Provided `define_graph` argument is not callable.{hint}")
-            if self._definition.outputs is not None:
+            if self._definition.is_given:
                 raise RuntimeError(
-                    "Duplicate graph definition: `define_graph` was given, but the pipeline has outputs already"
+                    "Duplicate graph definition - `define_graph` argument should not be specified: the pipeline has outputs already"
                 )
             with self:
                 self._definition.take_defined(define_graph())

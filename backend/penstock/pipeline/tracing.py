@@ -31,6 +31,11 @@ class Definition:
         self._graph: Graph | None = None
 
     @property
+    def is_given(self) -> bool:
+        """Whether the outputs were set, or returned by a function."""
+        return self.outputs is not None or self._returned is not _NOT_DEFINED
+
+    @property
     def known_graph(self) -> Graph | None:
         """The graph, if it was requested before."""
         return self._graph

@@ -131,6 +131,7 @@ class Argument:
         per_frame: a tensor with a leading F dimension has one value for each frame of a sequence.
         deprecated: if so, how.
         hidden: not shown in signatures.
+        apart: kept beside the arguments: the user's function, which cannot be saved as one. Signatures show it.
         zero_dimensional: tensors must have no dimensions; otherwise one element in any shape is accepted.
         matrix: tensors for a list may have more than one dimension.
         uniform: tensors for a list must have the same number of values in every sample of a batch.
@@ -152,6 +153,7 @@ class Argument:
     per_frame: bool = False
     deprecated: Deprecation | None = None
     hidden: bool = False
+    apart: bool = False
     zero_dimensional: bool = False
     matrix: bool = False
     uniform: bool = False
@@ -195,6 +197,23 @@ class Argument:
             # Subclasses, such as UnicodeDecodeError, have other constructors.
             kind = next(kind for kind in (TypeError, OverflowError, ValueError) if isinstance(error, kind))
             raise kind(f"Argument '{self.name}' expects {self.describe_type()}, got {value!r}: {error}") from error
+
+    def deprecation_text(self) -> str:
+        """What a warning says of a deprecated argument; empty where the operator's name is needed for it."""
+        if self.deprecated is None or not (self.deprecated.removed or self.deprecated.renamed_to):
+            return ""
+        if self.deprecated.renamed_to:
+            new = self.deprecated.renamed_to
+            return f"The argument `{self.name}` is a deprecated alias for `{new}`. Use `{new}` instead."
+        if self.name == "seed":
+            return 'The argument "seed" should not be used with operators that don\'t use random numbers.'
+        return f"The argument `{self.name}` is no longer used and will be removed in a future release."
+
+    def python_type(self) -> str:
+        """Its type in Python's words: ``float or list of float``."""
+        element = self.type.removesuffix("[]")
+        word = {"int32": "int", "int64": "int", "uint32": "int", "string": "str", "layout": "str"}.get(element, element)
+        return f"{word} or list of {word}" if self.is_list else word
 
     def describe_type(self) -> str:
         name = self.type.removesuffix("[]")

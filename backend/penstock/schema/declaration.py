@@ -14,8 +14,6 @@ from penstock.schema.equivalents import Equivalent
 from penstock.schema.example_data import Example, MakeSamples, Promise, pictures
 from penstock.schema.libraries import Library
 
-MAX_INPUTS = 999
-
 
 @dataclass(frozen=True)
 class Input:
@@ -77,7 +75,8 @@ class Schema:
         devices: where it runs: of ``cpu``, ``gpu`` and ``mixed`` (input on the CPU, output on the GPU).
         inputs: the positional inputs in order; those past ``min_inputs`` are optional.
         min_inputs: default: all of ``inputs``.
-        variadic: accepts any number of further inputs like the last one.
+        variadic: accepts further inputs like the last one.
+        max_inputs: the largest number of inputs, if it is variadic.
         arguments: its own; those that every operator accepts are added.
         outputs: the number of outputs, or a function from the operator's arguments to it.
         output_per_input: it has an output for each input, in addition to those that ``outputs`` counts.
@@ -116,6 +115,7 @@ class Schema:
     inputs: tuple[Input, ...] = ()
     min_inputs: int | None = None
     variadic: bool = False
+    max_inputs: int = 999
     arguments: tuple[Argument, ...] = ()
     outputs: Any = 1
     output_per_input: bool = False
@@ -206,7 +206,7 @@ class Schema:
 
     @property
     def max_input_count(self) -> int:
-        return MAX_INPUTS if self.variadic else len(self.inputs)
+        return self.max_inputs if self.variadic else len(self.inputs)
 
     def fitting_layout(self, index: int, layout: str, ndim: int) -> str:
         """The layout of an input; for data without one (``""``), the first declared layout of its rank.

@@ -3,12 +3,33 @@
 from __future__ import annotations
 
 import inspect
+from dataclasses import dataclass
 
+from penstock.data_types import NamedEnum
 from penstock.schema.arguments import Argument
 from penstock.schema.catalogue import description
 from penstock.schema.declaration import Schema
 
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
+
+
+@dataclass(frozen=True, eq=False)
+class MemberDefault:
+    """A member of an enumeration as a default in a signature, where it is shown as users write it: ``DALIDataType.FLOAT``.
+
+    Equals the member.
+    """
+
+    member: NamedEnum
+
+    def __eq__(self, other: object) -> bool:
+        return self.member == (other.member if isinstance(other, MemberDefault) else other)
+
+    def __hash__(self) -> int:
+        return hash(self.member)
+
+    def __repr__(self) -> str:
+        return str(self.member)
 
 
 def shown_arguments(schema: Schema) -> list[Argument]:
@@ -49,7 +70,9 @@ def with_self(signature: inspect.Signature) -> inspect.Signature:
 
 def _input_parameters(schema: Schema) -> list[inspect.Parameter]:
     parameters = []
-    for index, declared in enumerate(schema.inputs):
+    # Inputs of which there may be none have no names.
+    named = () if schema.variadic and not schema.min_input_count else schema.inputs
+    for index, declared in enumerate(named):
         default = None if index >= schema.min_input_count else inspect.Parameter.empty
         parameters.append(inspect.Parameter(declared.name, inspect.Parameter.POSITIONAL_ONLY, default=default))
     if schema.variadic:
@@ -62,12 +85,22 @@ def _keyword_parameters(schema: Schema, required: bool) -> list[inspect.Paramete
     parameters = [
         inspect.Parameter(name, _KEYWORD, default=None, annotation="str | None") for name in ("device", "name")
     ]
-    for argument in sorted(shown_arguments(schema), key=lambda a: a.name):
+    apart = [a for a in schema.arguments if a.apart]
+    for argument in sorted(shown_arguments(schema) + apart, key=lambda a: a.name):
         if argument.deprecated is not None:
             continue
-        default = inspect.Parameter.empty if required and argument.required else argument.default
+        default = inspect.Parameter.empty if required and argument.required else _shown_default(argument.default)
         parameters.append(inspect.Parameter(argument.name, _KEYWORD, default=default, annotation=_annotation(argument)))
     return parameters
+
+
+def _shown_default(value: object) -> object:
+    if isinstance(value, NamedEnum):
+        return MemberDefault(value)
+    if isinstance(value, list):
+        return [_shown_default(item) for item in value]
+    # 4/3 with the digits that single precision has.
+    return float(f"{value:.7g}") if isinstance(value, float) and not value.is_integer() else value
 
 
 def docstring(schema: Schema) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any, NoReturn, TypeVar
 
-from penstock.errors import nearest
+from penstock.errors import as_imported, nearest
 
 T = TypeVar("T")
 _written_out: dict[str, object] = {}
@@ -45,7 +45,7 @@ class _Family(ModuleType):
 
 def no_such_operator(module: str, name: str) -> NoReturn:
     """Raises AttributeError, suggesting the closest operator of the module or its submodules."""
-    text = f"module {module!r} has no attribute {name!r}"
+    text = f"module {as_imported(module)!r} has no attribute {name!r}"
     if name.startswith("__"):  # looked up by Python and its tools, not by users
         raise AttributeError(text)
     paths: dict[str, str] = {}

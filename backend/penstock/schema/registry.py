@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 from penstock.errors import did_you_mean
 
 if TYPE_CHECKING:
-    from penstock.schema.declaration import Schema
+    from penstock.schema.declaration import Input, Schema
     from penstock.schema.operator import Operator
 
 _schemas: dict[str, Schema] = {}
@@ -33,6 +33,7 @@ def register_operator(cls: T) -> T:
                 name=alias.name,
                 fn=alias.fn,
                 aliases=(),
+                inputs=_numbered(schema.inputs),
                 arguments=tuple(own.values()),
                 hidden=True,
                 deprecated_since=alias.deprecated_since,
@@ -42,6 +43,11 @@ def register_operator(cls: T) -> T:
             cls,
         )
     return cls
+
+
+def _numbered(inputs: tuple[Input, ...]) -> tuple[Input, ...]:
+    """The inputs of an old name, which has numbers in place of their names if there are several, as in DALI."""
+    return tuple(replace(own, name=f"input_{index}") for index, own in enumerate(inputs)) if len(inputs) > 1 else inputs
 
 
 def _add(schema: Schema, cls: type[Operator]) -> None:

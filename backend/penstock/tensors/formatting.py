@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -13,6 +13,22 @@ _Item = TypeVar("_Item")
 _EDGE = 2
 _SUMMARIZED_FROM = 1000
 _WIDTH = 75
+
+
+def format_tensor(obj: Any, show_data: bool = True) -> str:
+    """A tensor, of a pipeline or of dynamic mode, as text: its data, unless told otherwise, and its properties."""
+    return str(obj) if show_data else _without_data(obj)
+
+
+def format_batch(obj: Any, show_data: bool = True, indent: str = "") -> str:
+    """A batch, of a pipeline or of dynamic mode, as text, every line but the first indented."""
+    return (str(obj) if show_data else _without_data(obj)).replace("\n", "\n" + indent)
+
+
+def _without_data(shown: Any) -> str:
+    """Only the properties: what `repr` shows of a pipeline's tensors and batches, and of dynamic mode's storage."""
+    text = repr(getattr(shown, "storage", shown))
+    return type(shown).__name__ + text[text.index("(") :]
 
 
 def tensor_text(

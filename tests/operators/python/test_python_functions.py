@@ -119,7 +119,7 @@ def test_failures_at_the_call() -> None:
         run(lambda: fn.python_function([source(), source()], function=doubled))
     with pytest.raises(TypeError, match="function"):
         run(lambda: fn.python_function(source()))
-    with pytest.raises(RuntimeError, match="being defined"):
+    with pytest.raises(RuntimeError, match="Current Pipeline not set"):
         fn.python_function(function=doubled)
 
 

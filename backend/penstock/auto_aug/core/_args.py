@@ -77,7 +77,7 @@ def forbid_unused_kwargs(augmentations: Iterable[_Augmentation], keywords: Mappi
     if unused:
         subject, verb = ("kwarg", "is") if len(unused) == 1 else ("kwargs", "are")
         raise UnusedArgException(
-            f"In the call of `{caller}`: The {subject} `{', '.join(unused)}` {verb} not used by any of the augmentations.",
+            f"The {caller} got unexpected {subject}. The {subject} `{', '.join(unused)}` {verb} not used by any of the augmentations.",
             unused,
         )
 

@@ -57,7 +57,7 @@ def signed_bin(
     >>> image = rotate(image, magnitude_bin=aug_bin, num_magnitude_bins=10)  # doctest: +SKIP
     """
     if not isinstance(magnitude_bin, (DataNode, int, np.integer)):
-        raise TypeError(f"The magnitude bin must be an integer or a DataNode, got {magnitude_bin!r}")
+        raise TypeError(f"The `magnitude_bin` must be an int or a DataNode of ints, got {magnitude_bin!r}")
     if random_sign is None:
         random_sign = fn.random.uniform(values=[0, 1], dtype=types.INT32, seed=seed, shape=shape)
     return SignedBin(magnitude_bin, random_sign)
@@ -154,7 +154,7 @@ class Augmentation:
         missing = _args.missing(self._op, kwargs)
         if missing:
             raise _args.MissingArgException(
-                f"The augmentation `{self.name}` requires named arguments which were not provided to the call: "
+                f"The augmentation `{self.name}` requires following named argument(s) which were not provided to the call: "
                 f"{', '.join(missing)}.",
                 self,
                 missing,
@@ -293,7 +293,9 @@ def augmentation(
                 f"`{function.name}.augmentation(...)`."
             )
         if not callable(function):
-            raise TypeError(f"`@augmentation` decorates functions, got {function!r}.")
+            raise TypeError(
+                f"The `@augmentation` decorator was used to decorate the object that is not callable: {function!r}."
+            )
         return (augmentation_cls or Augmentation)(
             function, mag_range, randomly_negate, mag_to_param, param_device, name
         )

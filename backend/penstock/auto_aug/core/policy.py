@@ -35,7 +35,7 @@ class Policy:
             raise TypeError(f"The `sub_policies` must be a list or tuple of sub policies, got {type(sub_policies)}.")
         for sub_policy in sub_policies:
             if not isinstance(sub_policy, (list, tuple)):
-                raise TypeError(f"Each sub policy must be a list or tuple, got {type(sub_policy)}.")
+                raise TypeError(f"Each sub policy must be a list or tuple, got {sub_policy!r}.")
             for operation in sub_policy:
                 self._check(operation)
         self.sub_policies = _distinctly_named(sub_policies)
@@ -43,27 +43,27 @@ class Policy:
     def _check(self, operation: object) -> None:
         if not isinstance(operation, (list, tuple)) or len(operation) != 3:
             raise ValueError(
-                f"Each operation must be specified as a triple: (augmentation, probability, magnitude). Got {operation}."
+                f"Each operation in sub policy must be specified as a triple: (augmentation, probability, magnitude). Got {operation}."
             )
         augmentation, probability, magnitude = operation
         if not isinstance(augmentation, Augmentation):
             raise TypeError(
-                f"The first of an operation must be an instance of Augmentation. Got `{augmentation!r}`: is `@augmentation` missing?"
+                f"Each augmentation in sub policies must be an instance of Augmentation. Got `{augmentation!r}`: is `@augmentation` missing?"
             )
         if not isinstance(probability, (int, float)) or not 0 <= probability <= 1:
             raise ValueError(
-                f"Probability of applying `{augmentation.name}` must be a number from `[0, 1]` range. Got `{probability}`."
+                f"Probability of applying the augmentation must be a number from `[0, 1]` range. Got `{probability}` for `{augmentation.name}`."
             )
         if magnitude is None:
             if augmentation.mag_range is not None:
                 raise ValueError(
-                    f"The augmentation `{augmentation.name}` has `mag_range`, so the magnitude bin is required. Got None in the policy "
+                    f"The augmentation `{augmentation.name}` has `mag_range` specified, so the magnitude bin is required. Got `None` in the policy "
                     f"`{self.name}`."
                 )
         elif not isinstance(magnitude, int) or not 0 <= magnitude < self.num_magnitude_bins:
             raise ValueError(
-                f"Magnitude bin of `{augmentation.name}` must be an integer from `[0, {self.num_magnitude_bins - 1}]` range. Got "
-                f"`{magnitude}`."
+                f"Magnitude of the augmentation must be an integer from `[0, {self.num_magnitude_bins - 1}]` range. Got "
+                f"`{magnitude}` for `{augmentation.name}`."
             )
         if probability == 0:
             self._warn(f"The augmentation `{augmentation.name}` is used with probability 0 in one of the sub-policies.")

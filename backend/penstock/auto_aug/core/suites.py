@@ -69,7 +69,8 @@ def picked(suite: Sequence[Augmentation], excluded: Sequence[str] | None) -> lis
     unknown = [name for name in excluded or () if name not in names]
     if unknown:
         raise ValueError(
-            f"There is no augmentation {', '.join(unknown)} to exclude. The augmentations are: {', '.join(names)}"
+            f"The `{unknown[0]}` was specified in `excluded`, but the suite does not contain augmentation with this name. The "
+            f"augmentations in the suite are: {', '.join(names)}"
         )
     return [augmentation for augmentation in suite if augmentation.name not in (excluded or ())]
 

@@ -16,7 +16,7 @@ class ExpandDims(Operator):
             Argument(
                 "axes", "int32[]", doc="Positions of the new dimensions in the output.", required=True, example=[0]
             ),
-            Argument("new_axis_names", "layout", None, "Letters of the new dimensions.", example="F"),
+            Argument("new_axis_names", "layout", "", "Letters of the new dimensions.", example="F"),
         ),
         equivalents=(Equivalent("numpy.expand_dims"),),
     )
@@ -34,8 +34,8 @@ class ExpandDims(Operator):
 
     def run(self, workspace: Workspace) -> None:
         batch = workspace.inputs[0]
-        axes, names = self.args["axes"], self.args["new_axis_names"]
-        if names is not None and batch.ndim() and not batch.layout():
+        axes = self.args["axes"]
+        if self.given("new_axis_names") and batch.ndim() and not batch.layout():
             raise RuntimeError(
                 "Specifying ``new_axis_names`` requires an input with a proper layout, and the data has none"
             )
@@ -55,7 +55,7 @@ class ExpandDims(Operator):
         names = self.args["new_axis_names"]
         if not self.args["axes"]:
             return layout
-        if names == "" and layout:
+        if self.given("new_axis_names") and not names and layout:
             # An unnamed new dimension truncates the layout at its position.
             return layout[: min(self.args["axes"])]
         if not names or (ndim and not layout):

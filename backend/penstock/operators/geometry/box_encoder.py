@@ -28,13 +28,13 @@ class BoxEncoder(Operator):
         name="BoxEncoder",
         inputs=(
             Input(
-                "boxes",
-                doc="FLOAT, of shape (n, 4): left, top, right, bottom in fractions of the image.",
+                "input_0",
+                doc="Boxes: FLOAT, of shape (n, 4): left, top, right, bottom in fractions of the image.",
                 example=boxes,
             ),
             Input(
-                "labels",
-                doc="INT32, n of them, from 1.",
+                "input_1",
+                doc="Labels: INT32, n of them, from 1.",
                 example=fixed_arrays([1, 2, 3], [4], [5, 6, 7, 8, 9], dtype=np.int32),
             ),
         ),

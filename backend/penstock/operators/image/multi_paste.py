@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from penstock.kernels.cuda.launch import Located
     from penstock.kernels.cuda.window import WindowCopy
 
-_MAX_INPUTS = 64
 _EXCLUSIVE_PAIRS = (("in_anchors", "in_anchors_rel"), ("shapes", "shapes_rel"), ("out_anchors", "out_anchors_rel"))
 _SUPPORTED = (UINT8, INT16, INT32, FLOAT)
 
@@ -114,8 +113,9 @@ class MultiPaste(Operator[None, list[PastedRegion], PastedRegions]):
 
     schema = Schema(
         name="MultiPaste",
-        inputs=(Input("input", ("HWC", "FHWC"), doc="Images of uint8, int16, int32 or float."),),
+        inputs=(Input("input_0", ("HWC", "FHWC"), doc="Images of uint8, int16, int32 or float."),),
         variadic=True,
+        max_inputs=64,
         arguments=(
             Argument("dtype", "DALIDataType", None, "Type of the output; by default that of the input."),
             Argument(
@@ -221,8 +221,6 @@ class MultiPaste(Operator[None, list[PastedRegion], PastedRegions]):
 
     def describe(self, workspace: Workspace[None, list[PastedRegion], PastedRegions]) -> list[OutputSpec]:
         count = len(workspace.inputs)
-        if count > _MAX_INPUTS:
-            raise RuntimeError(f"At most {_MAX_INPUTS} inputs can be pasted, got {count}")
         if self.given("in_ids") and count != 1:
             raise RuntimeError(
                 "If the `in_ids` is specified, the operator accepts exactly one positional input batch. "

@@ -34,7 +34,7 @@ def python_schema(name: str, batch_processing: bool, *further: Argument) -> Sche
                 batch_processing,
                 "Call the function once per batch, with lists of samples, rather than once per sample.",
             ),
-            Argument("function", "object", None, "The function to call; stored apart from the arguments.", hidden=True),
+            Argument("function", "object", None, "The function to call.", required=True, hidden=True, apart=True),
             Argument("num_outputs", "int32", 1, "The number of outputs that the function returns; several as a tuple."),
             Argument(
                 "output_layouts", "layout[]", None, "Layouts of the outputs, in order; further outputs have none."

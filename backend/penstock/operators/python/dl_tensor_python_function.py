@@ -18,7 +18,7 @@ class DLTensorPythonFunction(PythonOperator):
 
     schema = python_schema(
         "DLTensorPythonFunction",
-        True,
+        False,
         Argument(
             "synchronize_stream",
             "bool",

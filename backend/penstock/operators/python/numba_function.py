@@ -35,8 +35,9 @@ class NumbaFunction(Operator):
 
     schema = Schema(
         name="NumbaFunction",
-        inputs=(Input("input", doc="1 to 6 batches of the declared types and ranks."),) * 6,
-        min_inputs=1,
+        inputs=(Input("input_0", doc="1 to 6 batches of the declared types and ranks."),),
+        variadic=True,
+        max_inputs=6,
         arguments=(
             Argument(
                 "batch_processing", "bool", False, "Call the function once per batch, with lists of samples; CPU only."
@@ -46,13 +47,14 @@ class NumbaFunction(Operator):
             Argument("ins_ndim", "int32[]", None, "Ranks of the inputs.", required=True),
             Argument("out_types", "DALIDataType[]", None, "Types of the outputs.", required=True),
             Argument("outs_ndim", "int32[]", None, "Ranks of the outputs.", required=True),
-            Argument("run_fn", "object", None, "The function to call; stored apart from the arguments.", hidden=True),
+            Argument("run_fn", "object", None, "The function to call.", required=True, hidden=True, apart=True),
             Argument(
                 "setup_fn",
                 "object",
                 None,
-                "The function that returns the shapes; stored apart from the arguments.",
+                "The function that returns the shapes.",
                 hidden=True,
+                apart=True,
             ),
             Argument("threads_per_block", "int32[]", None, "GPU: the three extents of a block, in threads."),
         ),

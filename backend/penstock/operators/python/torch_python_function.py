@@ -17,7 +17,7 @@ class TorchPythonFunction(PythonOperator):
     The function must not modify its inputs. Its results are copied.
     """
 
-    schema = python_schema("TorchPythonFunction", False)
+    schema = python_schema("TorchPythonFunction", True)
 
     def given_value(self, sample: object) -> Any:
         import torch

@@ -11,7 +11,6 @@ from penstock.kernels.boxes import gathered_rows
 from penstock.operators.random._box_cropping import BoxCroppingOperator, BoxWindow, BoxWindows
 from penstock.schema import (
     Argument,
-    Deprecation,
     Equivalent,
     Input,
     OutputSpec,
@@ -85,7 +84,11 @@ class RandomBBoxCrop(BoxCroppingOperator):
             ),
             Argument("input_shape", "int32[]", None, "Extents of the image in pixels.", tensor=True, matrix=True),
             Argument(
-                "ltrb", "bool", True, "Boxes end with corners; otherwise with extents.", deprecated=Deprecation("1.0")
+                "ltrb",
+                "bool",
+                True,
+                "Boxes end with corners; otherwise with extents.",
+                exempt="it cannot be given with `bbox_layout`, and the example's boxes end with corners",
             ),
             Argument("num_attempts", "int32", 1, "Windows drawn for one threshold."),
             Argument("output_bbox_indices", "bool", False, "One more output: the indices of the boxes kept."),

@@ -29,15 +29,15 @@ class SSDRandomCrop(BoxCroppingOperator):
         fn="ssd_random_crop",
         devices=("cpu",),
         inputs=(
-            Input("images", doc="Images of shape (H, W, C)."),
+            Input("input_0", doc="Images of shape (H, W, C)."),
             Input(
-                "boxes",
-                doc="FLOAT, of shape (n, 4): left, top, right, bottom in fractions of the image. Those that reach beyond it are cut by a crop.",
+                "input_1",
+                doc="Boxes: FLOAT, of shape (n, 4): left, top, right, bottom in fractions of the image. Those beyond it are cut by a crop.",
                 example=boxes,
             ),
             Input(
-                "labels",
-                doc="INT32, of shape (n,) or (n, 1).",
+                "input_2",
+                doc="Labels: INT32, of shape (n,) or (n, 1).",
                 example=fixed_arrays([1, 2, 3], [4], [5, 6, 7, 8, 9], dtype=np.int32),
             ),
         ),

@@ -28,6 +28,7 @@ class Combine(MatrixOperator):
             Input("input_1", doc="Another of the same shape; more may follow.", example=random_arrays((2, 3), low=-2)),
         ),
         variadic=True,
+        max_inputs=99,
         arguments=(REVERSE_ORDER,),
         sequences=True,
         equivalents=(Equivalent("numpy.matmul", "Of matrices with the row (0, ..., 0, 1) added."),),

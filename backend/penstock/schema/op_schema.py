@@ -1,14 +1,17 @@
-"""Queries about operators, with the interface of DALI's ``OpSchema``."""
+"""Queries about operators, with the interface of DALI's ``OpSchema`` and ``OpSpec``."""
 
 from __future__ import annotations
 
 import enum
+from typing import Any
 
 from penstock.data_types import DALIDataType, TensorLayout
-from penstock.schema import Argument, Schema
+from penstock.errors import as_imported
+from penstock.schema.arguments import Argument
+from penstock.schema.declaration import Schema
 from penstock.schema.registry import find_schema
 
-__all__ = ["GetSchema", "OpSchema", "TryGetSchema"]
+__all__ = ["Described", "GetSchema", "GetSchemaAndTarget", "OpSchema", "OpSpec", "TryGetSchema"]
 
 
 # Arguments that every operator accepts, but that belong to the instance rather than to the schema.
@@ -141,10 +144,15 @@ class OpSchema:
 
     def DeprecatedArgInfo(self, name: str) -> dict[str, object]:
         """How the argument was deprecated."""
-        deprecation = self._argument(name).deprecated
-        if deprecation is None:
+        argument = self._argument(name)
+        if argument.deprecated is None:
             raise ValueError(f'No deprecation info for argument "{name}" found.')
-        return {"renamed_to": deprecation.renamed_to or "", "removed": deprecation.removed}
+        return {
+            "msg": argument.deprecation_text(),
+            "removed": argument.deprecated.removed,
+            "renamed_to": argument.deprecated.renamed_to or "",
+            "deprecated_in_version": argument.deprecated.since,
+        }
 
     def HasInputDox(self) -> bool:
         """Whether its inputs are documented by name."""
@@ -241,6 +249,55 @@ class OpSchema:
         return self._argument(name).doc
 
 
+class OpSpec:
+    """What an operator was constructed with: ``print(ops.Resize(size=3).spec)``."""
+
+    def __init__(self, schema: Schema, device: str, arguments: dict[str, Any]) -> None:
+        module = ".".join(("penstock.ops", *schema.module))
+        self._schema_name = schema.name
+        self._shown = {"device": device, "_display_name": schema.class_name, "_module": as_imported(module)}
+        self._arguments = arguments
+
+    def AddArg(self, name: str, value: object) -> OpSpec:
+        """Gives the operator an argument.
+
+        Raises:
+            RuntimeError: it has one of that name already.
+        """
+        if name in self._shown or name in self._arguments:
+            raise RuntimeError(f'AddArg failed. Argument with name "{name}" already exists.')
+        self._arguments[name] = value
+        return self
+
+    def __repr__(self) -> str:
+        lines = [f"OpSpec for {self._schema_name}:", "  Inputs:", "  Outputs:", "  Arguments:"]
+        given = {name: value for name, value in self._arguments.items() if value is not None}
+        return "\n".join([*lines, *(f"    {name}: {value}" for name, value in (self._shown | given).items())]) + "\n"
+
+
+class Described:
+    """The base of operators' classes, with what DALI's programs ask of them."""
+
+    schema_name: str
+    """The operator's name in saved pipelines."""
+    _arguments: dict[str, Any]
+
+    @property
+    def device(self) -> str:
+        """Where it runs."""
+        raise NotImplementedError
+
+    @property
+    def schema(self) -> OpSchema:
+        """The operator's declaration, with DALI's interface."""
+        return GetSchema(self.schema_name)
+
+    @property
+    def spec(self) -> OpSpec:
+        """The operator's name and the arguments given at construction."""
+        return OpSpec(find_schema(self.schema_name), self.device, self._arguments)
+
+
 def GetSchema(name: str, follow_aliases: bool = False) -> OpSchema:
     """The schema of the operator ``name``.
 
@@ -260,3 +317,9 @@ def TryGetSchema(name: str, follow_aliases: bool = False) -> OpSchema | None:
     except KeyError:
         return None
     return OpSchema(schema)
+
+
+def GetSchemaAndTarget(name: str) -> tuple[OpSchema, OpSchema]:
+    """The schema of the operator ``name``, and the one it stands for: an old name has a schema of its own."""
+    schema = GetSchema(name)
+    return schema, schema
