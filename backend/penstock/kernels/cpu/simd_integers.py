@@ -598,6 +598,16 @@ def leading_zeros(_context: TypingContext, word: types.Integer) -> Intrinsic:
 
 
 @intrinsic
+def rarely(_context: TypingContext, condition: types.Boolean) -> Intrinsic:
+    """The condition, whose branch is put where the code for the other does not have to jump over it."""
+
+    def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
+        return _called(builder, "llvm.expect.i1", args[0].type, args[0], ir.Constant(args[0].type, 0))
+
+    return types.boolean(types.boolean), generate
+
+
+@intrinsic
 def put(_context: TypingContext, array: types.Array, index: types.Integer, value: types.Integer) -> Intrinsic:
     """``array[index] = value`` of a contiguous array of integers; higher bits are dropped."""
 
