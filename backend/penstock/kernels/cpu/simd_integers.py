@@ -147,6 +147,36 @@ def load(_context: TypingContext, array: types.Array, index: types.Integer, lane
     return vector(array, index, lanes), generate
 
 
+@literal_intrinsic
+def load_alternate(
+    _context: TypingContext, array: types.Array, index: types.Integer, lanes: types.Literal
+) -> Intrinsic:
+    """``array[index : index + lanes]`` of a contiguous array of uint8, as int16: every other one first, then those between."""
+    vector = IntVector(lanes.literal_value, 16)
+    half = ir.VectorType(ir.IntType(16), vector.lanes // 2)
+
+    def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
+        pairs = builder.bitcast(_loaded(context, builder, array, args[0], args[1], vector.lanes), half)
+        even = builder.and_(pairs, ir.Constant(half, [255] * half.count))
+        odd = builder.lshr(pairs, ir.Constant(half, [8] * half.count))
+        return _of_parts(builder, [_concatenated(builder, [even, odd])])
+
+    return vector(array, index, lanes), generate
+
+
+@literal_intrinsic
+def halves(_context: TypingContext, first: types.Integer, second: types.Integer, lanes: types.Literal) -> Intrinsic:
+    """A vector of int16 with one number in the first half of its lanes, and another in the second."""
+    vector = IntVector(lanes.literal_value, 16)
+    half = ir.VectorType(ir.IntType(16), vector.lanes // 2)
+
+    def generate(context: TargetContext, builder: IRBuilder, signature: Signature, args: Sequence[Value]) -> Value:
+        numbers = [context.cast(builder, args[k], signature.args[k], types.int16) for k in (0, 1)]
+        return _of_parts(builder, [_concatenated(builder, [spread_lanes(builder, number, half) for number in numbers])])
+
+    return vector(first, second, lanes), generate
+
+
 def _loaded(
     context: TargetContext, builder: IRBuilder, array: types.Array, value: Value, index: Value, lanes: int
 ) -> Value:
@@ -178,30 +208,19 @@ def narrowed(_context: TypingContext, values: IntVector) -> Intrinsic:
     return vector(values), generate
 
 
-@intrinsic
-def high_product(_context: TypingContext, values: IntVector, factor: types.Integer) -> Intrinsic:
-    """``values * factor >> 16`` of int16, with a 32-bit product."""
-
-    def generate(context: TargetContext, builder: IRBuilder, signature: Signature, args: Sequence[Value]) -> Value:
-        wide = ir.VectorType(_INT32, values.lanes)
-        number = context.cast(builder, args[1], signature.args[1], types.int32)
-        (short,) = _parts_of(builder, args[0])
-        product = builder.mul(builder.sext(short, wide), spread_lanes(builder, number, wide))
-        high = builder.ashr(product, ir.Constant(wide, [16] * values.lanes))
-        return _of_parts(builder, [builder.trunc(high, values.part)])
-
-    return values(values, factor), generate
-
-
 # The lanes of two vectors of a group in turns, as its instructions take them: from the lower half of each half, or the upper.
 _LOW = [x + k for start in (0, 8) for x in range(start, start + 4) for k in (0, _GROUP)]
 _HIGH = [lane + 4 for lane in _LOW]
 
 
-def _has_avx2(context: TargetContext) -> bool:
-    """Whether code is generated for a machine with AVX2."""
+def _has(context: TargetContext, feature: str) -> bool:
+    """Whether code is generated for a machine with a feature, as LLVM names it."""
     _, _, features = cast(CPUContext, context).codegen().magic_tuple()
-    return "+avx2" in features.split(",")
+    return f"+{feature}" in features.split(",")
+
+
+def _has_avx2(context: TargetContext) -> bool:
+    return _has(context, "avx2")
 
 
 def _called(builder: IRBuilder, name: str, result: ir.Type, *args: Value) -> Value:
@@ -273,6 +292,33 @@ def pair_products(_context: TypingContext, first: IntVector, second: IntVector, 
         return _of_parts(builder, parts)
 
     return vector(first, first, types.int32), generate
+
+
+@intrinsic
+def rounded_product(_context: TypingContext, values: IntVector, factor: types.Integer) -> Intrinsic:
+    """``values * factor / 32768``, rounded, of a multiple of 16 lanes of int16."""
+
+    def generate(context: TargetContext, builder: IRBuilder, signature: Signature, args: Sequence[Value]) -> Value:
+        number = context.cast(builder, args[1], signature.args[1], types.int16)
+        (short,) = _parts_of(builder, args[0])
+        if _has_avx2(context):
+            # LLVM does not join these.
+            wide = values.lanes % (2 * _GROUP) == 0 and _has(context, "avx512bw")
+            lanes, name = (2 * _GROUP, "avx512.pmul.hr.sw.512") if wide else (_GROUP, "avx2.pmul.hr.sw")
+            factors = spread_lanes(builder, number, ir.VectorType(ir.IntType(16), lanes))
+            groups = _groups(builder, short, lanes)
+            products = [_called(builder, f"llvm.x86.{name}", factors.type, group, factors) for group in groups]
+            return _of_parts(builder, [_concatenated(builder, products)])
+        wide = ir.VectorType(_INT32, values.lanes)
+        factors = spread_lanes(builder, builder.sext(number, _INT32), wide)
+        product = builder.add(
+            builder.mul(builder.sext(short, wide), factors), ir.Constant(wide, [1 << 14] * values.lanes)
+        )
+        return _of_parts(
+            builder, [builder.trunc(builder.ashr(product, ir.Constant(wide, [15] * values.lanes)), values.part)]
+        )
+
+    return values(values, factor), generate
 
 
 @literal_intrinsic
@@ -479,20 +525,78 @@ def store_rows(
     return types.void(array, index, stride, rows), generate
 
 
+_PIXELS = 32
+"""Those that :func:`store_alternate_pixels` stores."""
+
+
 @intrinsic
-def store_pixels(
+def store_alternate_pixels(
     _context: TypingContext, array: types.Array, index: types.Integer, channels: types.UniTuple
 ) -> Intrinsic:
-    """Stores pixels, given as a tuple of vectors for the channels, saturated, in a contiguous array of uint8."""
+    """Stores 32 pixels of three channels, saturated, in a contiguous array of uint8.
+
+    Each channel is a vector of int16, in the order of :func:`load_alternate`.
+    """
+    order = [x // 2 + x % 2 * _PIXELS // 2 for x in range(_PIXELS)]
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         pointer = element_pointer(context, builder, array, args[0], args[1])
-        vectors = [builder.extract_value(args[2], c) for c in range(channels.count)]
-        planes = [_as_bytes(builder, _joined(builder, vector)) for vector in vectors]
-        _store(builder, pointer, interleaved(builder, planes))
+        planes = [_joined(builder, builder.extract_value(args[2], c)) for c in range(3)]
+        if _has(context, "avx512vbmi"):
+            _store_by_permutations(builder, pointer, planes)
+        elif _has_avx2(context):
+            _store_by_blends(builder, pointer, planes)
+        else:
+            ordered = [_shuffled(builder, plane, plane, order) for plane in planes]
+            _store(builder, pointer, interleaved(builder, [_as_bytes(builder, plane) for plane in ordered]))
         return context.get_dummy_value()
 
     return types.void(array, index, channels), generate
+
+
+def _store_by_permutations(builder: IRBuilder, pointer: Value, planes: Sequence[Value]) -> None:
+    """Stores alternate pixels by AVX-512's permutations of bytes."""
+    kind = ir.VectorType(_BYTE, 2 * _PIXELS)
+    # Each part of 128 bits has eight bytes of the first vector, and eight of the second.
+    pairs = [
+        _called(builder, "llvm.x86.avx512.packuswb.512", kind, planes[c], planes[other])
+        for c, other in ((0, 1), (2, 2))
+    ]
+    places = []
+    for x in range(_PIXELS):
+        lane = x // 2 + x % 2 * _PIXELS // 2
+        place = lane // 8 * 16 + lane % 8
+        places += [place, place + 8, place + kind.count]
+    _store(builder, pointer, _shuffled(builder, *pairs, places[: kind.count]))
+    _store(
+        builder,
+        builder.gep(pointer, [ir.Constant(_INT32, kind.count)]),
+        _shuffled(builder, *pairs, places[kind.count :]),
+    )
+
+
+def _store_by_blends(builder: IRBuilder, pointer: Value, planes: Sequence[Value]) -> None:
+    """Stores alternate pixels by AVX2's instructions, which permute bytes within 128 bits only: 16 pixels each."""
+    kind, half = ir.VectorType(_BYTE, _PIXELS), _PIXELS // 2
+    spread = []
+    for c, plane in enumerate(planes):
+        saturated = _called(builder, "llvm.x86.avx2.packuswb", kind, *_groups(builder, plane, _GROUP))
+        # Of the 48 bytes of 16 pixels, each third is of this channel: they are brought to their places in 16 of them.
+        lanes = [0] * half
+        for x in range(half):
+            lanes[(3 * x + c) % half] = x // 2 + x % 2 * half // 2
+        spread.append(_shuffled(builder, saturated, saturated, lanes + [half + lane for lane in lanes]))
+    parts = []
+    for begin in range(0, 3 * half, half):
+        part = spread[0]
+        for c in (1, 2):
+            chosen = [kind.count * ((begin + x % half) % 3 == c) + x for x in range(kind.count)]
+            part = _shuffled(builder, part, spread[c], chosen)
+        parts.append(part)
+    for group in (0, 1):
+        for k, part in enumerate(parts):
+            place = builder.gep(pointer, [ir.Constant(_INT32, half * (3 * group + k))])
+            _store(builder, place, _shuffled(builder, part, part, range(half * group, half * (group + 1))))
 
 
 @intrinsic

@@ -44,7 +44,7 @@ DROPPED = np.full_like(KEPT, _NOWHERE)
 
 # A code table: an entry for each value of the next _LOOKUP bits, an entry for each code and one for invalid ones, and for each
 # code length the first value of that many bits (in 16) that is not such a code, and the position of its entry minus that value.
-_LOOKUP = 11
+_LOOKUP = 10
 _CODES = 1 << _LOOKUP
 MAX_CODES = 256
 _INVALID = _CODES + MAX_CODES

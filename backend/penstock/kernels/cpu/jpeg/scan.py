@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit, types
 
-from penstock.kernels.cpu.jpeg.colour import LANES, convert_row, copy_row, double_row, weigh_rows
+from penstock.kernels.cpu.jpeg.colour import LANES, convert_doubled_row, convert_row, weigh_row, weigh_rows
 from penstock.kernels.cpu.jpeg.entropy import BLOCK, DROPPED, ENDED, FULL, KEPT, MARGIN, decode_block
 from penstock.kernels.cpu.jpeg.transform import transform_blocks
 from penstock.kernels.cpu.options import OPTIONS, inner, kernel
@@ -106,7 +106,7 @@ class Memory(NamedTuple):
         layout: of the blocks of one unit; see :func:`_lay_out`.
         coefficients, reached: of the blocks of one unit, from :func:`decode_block`.
         planes: a strip, and room for a block at the end.
-        sums, blue, red: a row of chroma, weighted and upsampled.
+        blue, red: a row of chroma, weighted.
     """
 
     reader: np.ndarray
@@ -115,7 +115,6 @@ class Memory(NamedTuple):
     coefficients: np.ndarray
     reached: np.ndarray
     planes: np.ndarray
-    sums: np.ndarray
     blue: np.ndarray
     red: np.ndarray
 
@@ -143,8 +142,7 @@ def memory_for(width: int) -> Memory:
         np.zeros(_MAX_BLOCKS + 1, np.uint64),
         np.zeros(_ROWS_OF_STRIP * stride + _SPARE, np.uint8),
         np.zeros(stride, np.int16),
-        np.zeros(stride, np.uint8),
-        np.zeros(stride, np.uint8),
+        np.zeros(stride, np.int16),
     )
 
 
@@ -175,12 +173,11 @@ class _Places(NamedTuple):
     """Where arrays begin. References to the arrays would be counted in each row, which takes a twelfth of the time.
 
     Attributes:
-        planes, sums, blue, red: of a :class:`Memory`.
+        planes, blue, red: of a :class:`Memory`.
         pixels: of the output.
     """
 
     planes: types.CPointer
-    sums: types.CPointer
     blue: types.CPointer
     red: types.CPointer
     pixels: types.CPointer
@@ -225,7 +222,7 @@ def decode_scan(scan: Scan, memory: Memory, top: int, left: int, output: np.ndar
     memory.coefficients[:] = 0
     blocks, used = _lay_out(scan, memory, strip, channels)
     planes, pixels = pointer(memory.planes), output.reshape(-1)
-    places = _Places(planes, pointer(memory.sums), pointer(memory.blue), pointer(memory.red), pointer(pixels))
+    places = _Places(planes, pointer(memory.blue), pointer(memory.red), pointer(pixels))
     converted = top
     for row in range(last_row + 1):
         if not _decode_units(scan, memory, strip, blocks, used if row >= first_row else 0):
@@ -422,22 +419,20 @@ def _convert_row(
     above = (near - row * 8 + 1) * strip.chroma_stride
     blue, red = strip.blue + above, strip.red + above
     if strip.across == 1:
-        convert_row(planes, luma, planes, blue + start, planes, red + start, columns, pixels, target * 3, reverse)
+        convert_row(planes, luma, blue + start, red + start, columns, pixels, target * 3, reverse)
         return
     known = strip.chroma_columns
     if down == 1:
-        shift, even, odd, far = 2, 1, 2, near
+        even, odd = 4, 8
+        weigh_row(planes, blue, known, places.blue)
+        weigh_row(planes, red, known, places.red)
     else:
-        shift, even, odd = 4, 8, 7
+        even, odd = 8, 7
         far = min(max(near + (1 if y % 2 else -1), 0), strip.chroma_rows - 1)
-    step = (far - near) * strip.chroma_stride
-    for begin, doubled in ((blue, places.blue), (red, places.red)):
-        if down == 1:
-            copy_row(planes, begin, known, places.sums)
-        else:
-            weigh_rows(planes, begin, begin + step, known, places.sums)
-        double_row(places.sums, known, shift, even, odd, doubled)
-    convert_row(planes, luma, places.blue, start, places.red, start, columns, pixels, target * 3, reverse)
+        step = (far - near) * strip.chroma_stride
+        weigh_rows(planes, blue, blue + step, known, places.blue)
+        weigh_rows(planes, red, red + step, known, places.red)
+    convert_doubled_row(planes, luma, places.blue, places.red, start, even, odd, columns, pixels, target * 3, reverse)
 
 
 @njit(inline="always", **OPTIONS)
