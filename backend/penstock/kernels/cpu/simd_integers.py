@@ -321,6 +321,34 @@ def rounded_product(_context: TypingContext, values: IntVector, factor: types.In
     return values(values, factor), generate
 
 
+@intrinsic
+def weighted_pairs(_context: TypingContext, values: IntVector, factors: types.Integer) -> Intrinsic:
+    """``values[2 * i] * factor + values[2 * i + 1] * other`` of 16 lanes of int16, as int32; ``factors`` is the :func:`pair_of` two."""
+    vector = IntVector(values.lanes // 2, 32)
+
+    def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
+        (short,) = _parts_of(builder, args[0])
+        if _has_avx2(context):
+            return _of_parts(builder, [_multiplied(builder, short, args[1])])
+        split = [_shuffled(builder, short, short, range(k, values.lanes, 2)) for k in (0, 1)]
+        wide = zip((builder.sext(lanes, vector.part) for lanes in split), _two_factors(builder, args[1], vector.part))
+        return _of_parts(builder, [builder.add(*(builder.mul(*each) for each in wide))])
+
+    return vector(values, types.int32), generate
+
+
+@intrinsic
+def pairs(_context: TypingContext, numbers: types.Integer) -> Intrinsic:
+    """A vector of 16 lanes of int16, which are two numbers in turns, the :func:`pair_of` them."""
+    vector = IntVector(_GROUP, 16)
+
+    def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
+        spread = spread_lanes(builder, args[0], ir.VectorType(_INT32, _GROUP // 2))
+        return _of_parts(builder, [builder.bitcast(spread, vector.part)])
+
+    return vector(types.int32), generate
+
+
 @literal_intrinsic
 def adjacent_products(
     _context: TypingContext, array: types.Array, index: types.Integer, factors: types.Integer, lanes: types.Literal
@@ -355,17 +383,41 @@ def packed(_context: TypingContext, values: IntVector) -> Intrinsic:
     vector = IntVector(values.lanes, 16)
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
-        halves, kind = _parts_of(builder, args[0]), ir.VectorType(ir.IntType(16), _GROUP)
-        groups = []
-        for pair in zip(halves[::2], halves[1::2]):
+        parts, groups = _parts_of(builder, args[0]), []
+        for pair in zip(parts[::2], parts[1::2]):
             if _has_avx2(context):
-                groups.append(_called(builder, "llvm.x86.avx2.packssdw", kind, *pair))
+                groups.append(_packed_by_halves(builder, *pair))
             else:
-                limited = _clamped(builder, _concatenated(builder, list(pair)), -(1 << 15), (1 << 15) - 1)
-                groups.append(builder.trunc(limited, kind))
+                groups.append(_packed_in_order(builder, *pair))
         return _of_parts(builder, [_concatenated(builder, groups)])
 
     return vector(values), generate
+
+
+@intrinsic
+def packed_halves(_context: TypingContext, first: IntVector, second: IntVector) -> Intrinsic:
+    """Two vectors of 8 lanes of int32, saturated to int16: the lower halves of each, then the upper ones."""
+    vector = IntVector(_GROUP, 16)
+
+    def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
+        pair = [_joined(builder, values) for values in args]
+        if _has_avx2(context):
+            return _of_parts(builder, [_packed_by_halves(builder, *pair)])
+        ordered = _packed_in_order(builder, *pair)
+        lanes = [x + start for start in (0, 4) for k in (0, 8) for x in range(k, k + 4)]
+        return _of_parts(builder, [_shuffled(builder, ordered, ordered, lanes)])
+
+    return vector(first, second), generate
+
+
+def _packed_by_halves(builder: IRBuilder, first: Value, second: Value) -> Value:
+    """Two vectors of 8 lanes of int32, saturated to int16 by AVX2: the lower halves of each, then the upper ones."""
+    return _called(builder, "llvm.x86.avx2.packssdw", ir.VectorType(ir.IntType(16), _GROUP), first, second)
+
+
+def _packed_in_order(builder: IRBuilder, first: Value, second: Value) -> Value:
+    limited = _clamped(builder, _concatenated(builder, [first, second]), -(1 << 15), (1 << 15) - 1)
+    return builder.trunc(limited, ir.VectorType(ir.IntType(16), _GROUP))
 
 
 @literal_intrinsic
@@ -409,13 +461,18 @@ def _rotated(builder: IRBuilder, vectors: list[Value], low: Sequence[int], high:
 
 
 @intrinsic
-def transposed_pair(_context: TypingContext, rows: types.UniTuple) -> Intrinsic:
-    """Transposes two matrices of 8 x 8 at once: eight vectors that hold a row of each, one after the other."""
+def transposed_pairs(_context: TypingContext, rows: types.UniTuple) -> Intrinsic:
+    """Transposes two matrices of 4 x 4 pairs of int16 at once: four vectors that hold a row of each, one after the other."""
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
-        vectors = [builder.extract_value(args[0], (i, 0)) for i in range(8)]
-        turned = _rotated(builder, vectors, _LOW, _HIGH)
-        return context.make_tuple(builder, rows, [_of_parts(builder, [vector]) for vector in turned])
+        kind = ir.VectorType(_INT32, _GROUP // 2)
+        vectors = [builder.bitcast(builder.extract_value(args[0], (i, 0)), kind) for i in range(4)]
+        low = [x + k for start in (0, 4) for x in (start, start + 1) for k in (0, kind.count)]
+        turned = _rotated(builder, vectors, low, [lane + 2 for lane in low])
+        short = ir.VectorType(ir.IntType(16), _GROUP)
+        return context.make_tuple(
+            builder, rows, [_of_parts(builder, [builder.bitcast(vector, short)]) for vector in turned]
+        )
 
     return rows(rows), generate
 
@@ -458,40 +515,53 @@ def transpose_pixels(
 
 
 @intrinsic
-def store_two(
+def store_transposed(
     _context: TypingContext,
     array: types.Array,
     first: types.Integer,
     first_stride: types.Integer,
     second: types.Integer,
     second_stride: types.Integer,
-    rows: types.UniTuple,
+    columns: types.UniTuple,
 ) -> Intrinsic:
-    """Stores vectors of 16 lanes, saturated to uint8: their first halves, each a row, from ``array[first]`` on, and the
-    others from ``array[second]`` on."""
-    word = ir.VectorType(_INT64, 4)
+    """Stores two matrices of 8 x 8, saturated to uint8, given as eight vectors that hold a column of each, one after the other.
+
+    The rows of the first begin at ``array[first]``, and those of the second at ``array[second]``.
+    """
+    kind = ir.VectorType(_BYTE, 2 * _GROUP)
+    # Bytes of two vectors in turns, from the lower half of each half.
+    low = [x + k for start in (0, _GROUP) for x in range(start, start + 8) for k in (0, kind.count)]
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         places = [element_pointer(context, builder, array, args[0], args[k]) for k in (1, 3)]
         strides = args[2], args[4]
-        for i in range(0, rows.count, 2):
-            pair = [builder.extract_value(args[5], (i + k, 0)) for k in (0, 1)]
-            if _has_avx2(context):
-                kind = ir.VectorType(_BYTE, 2 * _GROUP)
-                saturated = _called(builder, "llvm.x86.avx2.packuswb", kind, *pair)
-                order = 0, 1, 2, 3
-            else:
-                saturated = _concatenated(builder, [_as_bytes(builder, values) for values in pair])
-                order = 0, 2, 1, 3
-            words = builder.bitcast(saturated, word)
-            for which in (0, 1):
-                for k in (0, 1):
-                    element = builder.extract_element(words, ir.Constant(_INT32, order[2 * which + k]))
-                    _store(builder, places[which], element)
-                    places[which] = builder.gep(places[which], [strides[which]])
+        vectors = [builder.extract_value(args[5], (i, 0)) for i in range(8)]
+        # Columns i and i + 4; then each column of four in turns, those of the first and of the last.
+        saturated = [_saturated(context, builder, *pair) for pair in zip(vectors[:4], vectors[4:])]
+        turned = _rotated(builder, saturated, low, [lane + 8 for lane in low])
+        words = ir.VectorType(_INT32, _GROUP // 2)
+        # Rows 0 to 3, and 4 to 7, of the first four columns, then of the last.
+        fours = [builder.bitcast(vector, words) for vector in turned]
+        lanes = [x + k for start in (0, 4) for x in (start, start + 1) for k in (0, words.count)]
+        for pair in (fours[::2], fours[1::2]):
+            for chosen in (lanes, [lane + 2 for lane in lanes]):
+                rows = builder.bitcast(_shuffled(builder, *pair, chosen), ir.VectorType(ir.DoubleType(), 4))
+                for which in (0, 1):
+                    for k in (0, 1):
+                        row = builder.extract_element(rows, ir.Constant(_INT32, 2 * which + k))
+                        _store(builder, places[which], row)
+                        places[which] = builder.gep(places[which], [strides[which]])
         return context.get_dummy_value()
 
-    return types.void(array, first, first_stride, second, second_stride, rows), generate
+    return types.void(array, first, first_stride, second, second_stride, columns), generate
+
+
+def _saturated(context: TargetContext, builder: IRBuilder, first: Value, second: Value) -> Value:
+    """Two vectors of 16 numbers, saturated to uint8: the lower halves of each, then the upper ones."""
+    if _has_avx2(context):
+        return _called(builder, "llvm.x86.avx2.packuswb", ir.VectorType(_BYTE, 2 * _GROUP), first, second)
+    parts = [_groups(builder, _as_bytes(builder, values), _GROUP // 2) for values in (first, second)]
+    return _concatenated(builder, [part for pair in zip(*parts) for part in pair])
 
 
 def _clamped(builder: IRBuilder, values: Value, least: int, most: int) -> Value:
@@ -716,7 +786,8 @@ def put(_context: TypingContext, array: types.Array, index: types.Integer, value
     """``array[index] = value`` of a contiguous array of integers; higher bits are dropped."""
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
-        pointer = element_pointer(context, builder, array, args[0], args[1])
+        place = context.cast(builder, args[1], index, types.intp)
+        pointer = element_pointer(context, builder, array, args[0], place)
         builder.store(context.cast(builder, args[2], value, array.dtype), pointer)
         return context.get_dummy_value()
 

@@ -20,13 +20,8 @@ from penstock.kernels.cpu.simd_integers import load_word, put, rarely
 MARGIN = 4096
 """Padding after a scan's data. The longest unit, 6 blocks of 64 coefficients of up to 27 bits, has 1296 bytes."""
 
-BLOCK = 72
-"""Elements of a block: 64 coefficients in rows, and one more that receives invalid ones."""
-
 FULL, ENDED = 64, 128
 """The number of coefficients in a block, and the step of an end-of-block code beyond the last nonzero one."""
-
-_NOWHERE = 64
 
 
 def _zig_zag(place: int) -> tuple[int, int]:
@@ -35,12 +30,19 @@ def _zig_zag(place: int) -> tuple[int, int]:
     return row + column, row if (row + column) % 2 else column
 
 
-_ZIG_ZAG = sorted(range(FULL), key=_zig_zag)
-NATURAL_ORDER = np.array(_ZIG_ZAG, np.uint8)
-KEPT = np.array(_ZIG_ZAG + [_NOWHERE] * (ENDED + 16), np.uint8)
-"""The positions of a block's coefficients."""
-DROPPED = np.full_like(KEPT, _NOWHERE)
-"""The positions for coefficients to be dropped."""
+NATURAL_ORDER = np.array(sorted(range(FULL), key=_zig_zag), np.uint8)
+"""The positions of coefficients in rows."""
+
+
+def order_of(places: np.ndarray, nowhere: int) -> np.ndarray:
+    """The order for :func:`decode_block`: where it puts coefficients, and what is none.
+
+    Args:
+        places: of coefficients in rows.
+        nowhere: of coefficients beyond the last.
+    """
+    return np.append(places[NATURAL_ORDER], np.full(ENDED + 16, nowhere)).astype(np.uint8)
+
 
 # A code table: an entry for each value of the next _LOOKUP bits, an entry for each code and one for invalid ones, and for each
 # code length the first value of that many bits (in 16) that is not such a code, and the position of its entry minus that value.
@@ -227,7 +229,7 @@ def decode_block(
         tables: those at ``dc`` and ``ac`` are used.
         predicted: the DC coefficient of the component's previous block.
         block: receives the coefficients, from ``start`` on; int16, zeroed.
-        order: ``KEPT`` or ``DROPPED``.
+        order: from :func:`order_of`.
     """
     codes, block = pointer_at(tables, dc), pointer_at(block, start)
     place, bits, count = refilled(scan, place, bits, count)
