@@ -7,7 +7,7 @@ from numba import njit, types
 
 from penstock.kernels.codecs import jpeg_baseline
 from penstock.kernels.codecs.image_header import read_header
-from penstock.kernels.cpu.jpeg.entropy import FULL, KEPT, decode_block
+from penstock.kernels.cpu.jpeg.entropy import FULL, decode_block, order_of
 from penstock.kernels.cpu.jpeg.files import read_scan
 from penstock.kernels.cpu.jpeg.scan import (
     BITS,
@@ -29,6 +29,8 @@ from penstock.kernels.cuda.jpeg_codes import SAFE_SUM
 _BLOCKS, _LUMAS = 6, 4
 # Elements after the last block, which receive what is invalid.
 _SLACK = 64
+# What is invalid is put where the next block begins, before that is read.
+_ORDER = order_of(np.arange(FULL), FULL)
 # As a number of 32 bits holds the sum of 64 such.
 _LARGE = np.int32(1 << 20)
 
@@ -63,7 +65,7 @@ def _read(scan: Scan, memory: Memory, coefficients: np.ndarray) -> bool:
 @inner
 def _read_units(scan: Scan, memory: Memory, count: int, coefficients: np.ndarray) -> bool:
     reader, predicted, ends = pointer(memory.reader), pointer(memory.predicted), pointer(scan.ends)
-    data, tables, order, target = pointer(scan.data), pointer(scan.tables), pointer(KEPT), pointer(coefficients)
+    data, tables, order, target = pointer(scan.data), pointer(scan.tables), pointer(_ORDER), pointer(coefficients)
     dc_tables, ac_tables, interval = pointer(scan.dc_tables), pointer(scan.ac_tables), scan.interval
     for unit in range(count):
         if not begin_unit(ends, interval, reader, predicted):
@@ -72,7 +74,6 @@ def _read_units(scan: Scan, memory: Memory, count: int, coefficients: np.ndarray
         invalid = np.uint64(0)
         for i in range(_BLOCKS):
             c = max(i - _LUMAS + 1, 0)
-            # What is invalid is put where the next block begins, before that is read.
             start = np.uint64((unit * _BLOCKS + i) * FULL)
             dc, ac = np.uint64(at(dc_tables, c)), np.uint64(at(ac_tables, c))
             place, bits, left, value, reached = decode_block(

@@ -155,6 +155,34 @@ def at(_context: TypingContext, array: types.Array, index: types.Integer) -> Int
     return array.dtype(array, index), generate
 
 
+@intrinsic
+def pointer_at(_context: TypingContext, array: types.CPointer, index: types.Integer) -> Intrinsic:
+    """The address of ``array[index]``, for a result of :func:`pointer`."""
+
+    def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
+        place = context.cast(builder, args[1], index, types.intp)
+        return builder.gep(args[0], [place])
+
+    return array(array, index), generate
+
+
+@literal_intrinsic
+def part_of(
+    _context: TypingContext, array: types.CPointer, index: types.Integer, start: types.Literal, size: types.Literal
+) -> Intrinsic:
+    """The ``size`` bytes of ``array[index]`` from its byte ``start`` on, as one number; for a result of :func:`pointer`."""
+    kind = ir.IntType(8 * size.literal_value)
+
+    def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
+        element = builder.gep(args[0], [context.cast(builder, args[1], index, types.intp)])
+        part = builder.gep(
+            builder.bitcast(element, ir.IntType(8).as_pointer()), [ir.Constant(_INT32, start.literal_value)]
+        )
+        return builder.zext(builder.load(builder.bitcast(part, kind.as_pointer())), ir.IntType(64))
+
+    return types.uint64(array, index, start, size), generate
+
+
 @literal_intrinsic
 def zeros(_context: TypingContext, lanes: types.Literal) -> Intrinsic:
     """A vector of zeros."""

@@ -147,6 +147,36 @@ def load(_context: TypingContext, array: types.Array, index: types.Integer, lane
     return vector(array, index, lanes), generate
 
 
+@literal_intrinsic
+def load_alternate(
+    _context: TypingContext, array: types.Array, index: types.Integer, lanes: types.Literal
+) -> Intrinsic:
+    """``array[index : index + lanes]`` of a contiguous array of uint8, as int16: every other one first, then those between."""
+    vector = IntVector(lanes.literal_value, 16)
+    half = ir.VectorType(ir.IntType(16), vector.lanes // 2)
+
+    def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
+        pairs = builder.bitcast(_loaded(context, builder, array, args[0], args[1], vector.lanes), half)
+        even = builder.and_(pairs, ir.Constant(half, [255] * half.count))
+        odd = builder.lshr(pairs, ir.Constant(half, [8] * half.count))
+        return _of_parts(builder, [_concatenated(builder, [even, odd])])
+
+    return vector(array, index, lanes), generate
+
+
+@literal_intrinsic
+def halves(_context: TypingContext, first: types.Integer, second: types.Integer, lanes: types.Literal) -> Intrinsic:
+    """A vector of int16 with one number in the first half of its lanes, and another in the second."""
+    vector = IntVector(lanes.literal_value, 16)
+    half = ir.VectorType(ir.IntType(16), vector.lanes // 2)
+
+    def generate(context: TargetContext, builder: IRBuilder, signature: Signature, args: Sequence[Value]) -> Value:
+        numbers = [context.cast(builder, args[k], signature.args[k], types.int16) for k in (0, 1)]
+        return _of_parts(builder, [_concatenated(builder, [spread_lanes(builder, number, half) for number in numbers])])
+
+    return vector(first, second, lanes), generate
+
+
 def _loaded(
     context: TargetContext, builder: IRBuilder, array: types.Array, value: Value, index: Value, lanes: int
 ) -> Value:
@@ -178,30 +208,19 @@ def narrowed(_context: TypingContext, values: IntVector) -> Intrinsic:
     return vector(values), generate
 
 
-@intrinsic
-def high_product(_context: TypingContext, values: IntVector, factor: types.Integer) -> Intrinsic:
-    """``values * factor >> 16`` of int16, with a 32-bit product."""
-
-    def generate(context: TargetContext, builder: IRBuilder, signature: Signature, args: Sequence[Value]) -> Value:
-        wide = ir.VectorType(_INT32, values.lanes)
-        number = context.cast(builder, args[1], signature.args[1], types.int32)
-        (short,) = _parts_of(builder, args[0])
-        product = builder.mul(builder.sext(short, wide), spread_lanes(builder, number, wide))
-        high = builder.ashr(product, ir.Constant(wide, [16] * values.lanes))
-        return _of_parts(builder, [builder.trunc(high, values.part)])
-
-    return values(values, factor), generate
-
-
 # The lanes of two vectors of a group in turns, as its instructions take them: from the lower half of each half, or the upper.
 _LOW = [x + k for start in (0, 8) for x in range(start, start + 4) for k in (0, _GROUP)]
 _HIGH = [lane + 4 for lane in _LOW]
 
 
-def _has_avx2(context: TargetContext) -> bool:
-    """Whether code is generated for a machine with AVX2."""
+def _has(context: TargetContext, feature: str) -> bool:
+    """Whether code is generated for a machine with a feature, as LLVM names it."""
     _, _, features = cast(CPUContext, context).codegen().magic_tuple()
-    return "+avx2" in features.split(",")
+    return f"+{feature}" in features.split(",")
+
+
+def _has_avx2(context: TargetContext) -> bool:
+    return _has(context, "avx2")
 
 
 def _called(builder: IRBuilder, name: str, result: ir.Type, *args: Value) -> Value:
@@ -275,6 +294,61 @@ def pair_products(_context: TypingContext, first: IntVector, second: IntVector, 
     return vector(first, first, types.int32), generate
 
 
+@intrinsic
+def rounded_product(_context: TypingContext, values: IntVector, factor: types.Integer) -> Intrinsic:
+    """``values * factor / 32768``, rounded, of a multiple of 16 lanes of int16."""
+
+    def generate(context: TargetContext, builder: IRBuilder, signature: Signature, args: Sequence[Value]) -> Value:
+        number = context.cast(builder, args[1], signature.args[1], types.int16)
+        (short,) = _parts_of(builder, args[0])
+        if _has_avx2(context):
+            # LLVM does not join these.
+            wide = values.lanes % (2 * _GROUP) == 0 and _has(context, "avx512bw")
+            lanes, name = (2 * _GROUP, "avx512.pmul.hr.sw.512") if wide else (_GROUP, "avx2.pmul.hr.sw")
+            factors = spread_lanes(builder, number, ir.VectorType(ir.IntType(16), lanes))
+            groups = _groups(builder, short, lanes)
+            products = [_called(builder, f"llvm.x86.{name}", factors.type, group, factors) for group in groups]
+            return _of_parts(builder, [_concatenated(builder, products)])
+        wide = ir.VectorType(_INT32, values.lanes)
+        factors = spread_lanes(builder, builder.sext(number, _INT32), wide)
+        product = builder.add(
+            builder.mul(builder.sext(short, wide), factors), ir.Constant(wide, [1 << 14] * values.lanes)
+        )
+        return _of_parts(
+            builder, [builder.trunc(builder.ashr(product, ir.Constant(wide, [15] * values.lanes)), values.part)]
+        )
+
+    return values(values, factor), generate
+
+
+@intrinsic
+def weighted_pairs(_context: TypingContext, values: IntVector, factors: types.Integer) -> Intrinsic:
+    """``values[2 * i] * factor + values[2 * i + 1] * other`` of 16 lanes of int16, as int32; ``factors`` is the :func:`pair_of` two."""
+    vector = IntVector(values.lanes // 2, 32)
+
+    def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
+        (short,) = _parts_of(builder, args[0])
+        if _has_avx2(context):
+            return _of_parts(builder, [_multiplied(builder, short, args[1])])
+        split = [_shuffled(builder, short, short, range(k, values.lanes, 2)) for k in (0, 1)]
+        wide = zip((builder.sext(lanes, vector.part) for lanes in split), _two_factors(builder, args[1], vector.part))
+        return _of_parts(builder, [builder.add(*(builder.mul(*each) for each in wide))])
+
+    return vector(values, types.int32), generate
+
+
+@intrinsic
+def pairs(_context: TypingContext, numbers: types.Integer) -> Intrinsic:
+    """A vector of 16 lanes of int16, which are two numbers in turns, the :func:`pair_of` them."""
+    vector = IntVector(_GROUP, 16)
+
+    def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
+        spread = spread_lanes(builder, args[0], ir.VectorType(_INT32, _GROUP // 2))
+        return _of_parts(builder, [builder.bitcast(spread, vector.part)])
+
+    return vector(types.int32), generate
+
+
 @literal_intrinsic
 def adjacent_products(
     _context: TypingContext, array: types.Array, index: types.Integer, factors: types.Integer, lanes: types.Literal
@@ -309,17 +383,41 @@ def packed(_context: TypingContext, values: IntVector) -> Intrinsic:
     vector = IntVector(values.lanes, 16)
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
-        halves, kind = _parts_of(builder, args[0]), ir.VectorType(ir.IntType(16), _GROUP)
-        groups = []
-        for pair in zip(halves[::2], halves[1::2]):
+        parts, groups = _parts_of(builder, args[0]), []
+        for pair in zip(parts[::2], parts[1::2]):
             if _has_avx2(context):
-                groups.append(_called(builder, "llvm.x86.avx2.packssdw", kind, *pair))
+                groups.append(_packed_by_halves(builder, *pair))
             else:
-                limited = _clamped(builder, _concatenated(builder, list(pair)), -(1 << 15), (1 << 15) - 1)
-                groups.append(builder.trunc(limited, kind))
+                groups.append(_packed_in_order(builder, *pair))
         return _of_parts(builder, [_concatenated(builder, groups)])
 
     return vector(values), generate
+
+
+@intrinsic
+def packed_halves(_context: TypingContext, first: IntVector, second: IntVector) -> Intrinsic:
+    """Two vectors of 8 lanes of int32, saturated to int16: the lower halves of each, then the upper ones."""
+    vector = IntVector(_GROUP, 16)
+
+    def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
+        pair = [_joined(builder, values) for values in args]
+        if _has_avx2(context):
+            return _of_parts(builder, [_packed_by_halves(builder, *pair)])
+        ordered = _packed_in_order(builder, *pair)
+        lanes = [x + start for start in (0, 4) for k in (0, 8) for x in range(k, k + 4)]
+        return _of_parts(builder, [_shuffled(builder, ordered, ordered, lanes)])
+
+    return vector(first, second), generate
+
+
+def _packed_by_halves(builder: IRBuilder, first: Value, second: Value) -> Value:
+    """Two vectors of 8 lanes of int32, saturated to int16 by AVX2: the lower halves of each, then the upper ones."""
+    return _called(builder, "llvm.x86.avx2.packssdw", ir.VectorType(ir.IntType(16), _GROUP), first, second)
+
+
+def _packed_in_order(builder: IRBuilder, first: Value, second: Value) -> Value:
+    limited = _clamped(builder, _concatenated(builder, [first, second]), -(1 << 15), (1 << 15) - 1)
+    return builder.trunc(limited, ir.VectorType(ir.IntType(16), _GROUP))
 
 
 @literal_intrinsic
@@ -363,13 +461,18 @@ def _rotated(builder: IRBuilder, vectors: list[Value], low: Sequence[int], high:
 
 
 @intrinsic
-def transposed_pair(_context: TypingContext, rows: types.UniTuple) -> Intrinsic:
-    """Transposes two matrices of 8 x 8 at once: eight vectors that hold a row of each, one after the other."""
+def transposed_pairs(_context: TypingContext, rows: types.UniTuple) -> Intrinsic:
+    """Transposes two matrices of 4 x 4 pairs of int16 at once: four vectors that hold a row of each, one after the other."""
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
-        vectors = [builder.extract_value(args[0], (i, 0)) for i in range(8)]
-        turned = _rotated(builder, vectors, _LOW, _HIGH)
-        return context.make_tuple(builder, rows, [_of_parts(builder, [vector]) for vector in turned])
+        kind = ir.VectorType(_INT32, _GROUP // 2)
+        vectors = [builder.bitcast(builder.extract_value(args[0], (i, 0)), kind) for i in range(4)]
+        low = [x + k for start in (0, 4) for x in (start, start + 1) for k in (0, kind.count)]
+        turned = _rotated(builder, vectors, low, [lane + 2 for lane in low])
+        short = ir.VectorType(ir.IntType(16), _GROUP)
+        return context.make_tuple(
+            builder, rows, [_of_parts(builder, [builder.bitcast(vector, short)]) for vector in turned]
+        )
 
     return rows(rows), generate
 
@@ -412,40 +515,53 @@ def transpose_pixels(
 
 
 @intrinsic
-def store_two(
+def store_transposed(
     _context: TypingContext,
     array: types.Array,
     first: types.Integer,
     first_stride: types.Integer,
     second: types.Integer,
     second_stride: types.Integer,
-    rows: types.UniTuple,
+    columns: types.UniTuple,
 ) -> Intrinsic:
-    """Stores vectors of 16 lanes, saturated to uint8: their first halves, each a row, from ``array[first]`` on, and the
-    others from ``array[second]`` on."""
-    word = ir.VectorType(_INT64, 4)
+    """Stores two matrices of 8 x 8, saturated to uint8, given as eight vectors that hold a column of each, one after the other.
+
+    The rows of the first begin at ``array[first]``, and those of the second at ``array[second]``.
+    """
+    kind = ir.VectorType(_BYTE, 2 * _GROUP)
+    # Bytes of two vectors in turns, from the lower half of each half.
+    low = [x + k for start in (0, _GROUP) for x in range(start, start + 8) for k in (0, kind.count)]
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         places = [element_pointer(context, builder, array, args[0], args[k]) for k in (1, 3)]
         strides = args[2], args[4]
-        for i in range(0, rows.count, 2):
-            pair = [builder.extract_value(args[5], (i + k, 0)) for k in (0, 1)]
-            if _has_avx2(context):
-                kind = ir.VectorType(_BYTE, 2 * _GROUP)
-                saturated = _called(builder, "llvm.x86.avx2.packuswb", kind, *pair)
-                order = 0, 1, 2, 3
-            else:
-                saturated = _concatenated(builder, [_as_bytes(builder, values) for values in pair])
-                order = 0, 2, 1, 3
-            words = builder.bitcast(saturated, word)
-            for which in (0, 1):
-                for k in (0, 1):
-                    element = builder.extract_element(words, ir.Constant(_INT32, order[2 * which + k]))
-                    _store(builder, places[which], element)
-                    places[which] = builder.gep(places[which], [strides[which]])
+        vectors = [builder.extract_value(args[5], (i, 0)) for i in range(8)]
+        # Columns i and i + 4; then each column of four in turns, those of the first and of the last.
+        saturated = [_saturated(context, builder, *pair) for pair in zip(vectors[:4], vectors[4:])]
+        turned = _rotated(builder, saturated, low, [lane + 8 for lane in low])
+        words = ir.VectorType(_INT32, _GROUP // 2)
+        # Rows 0 to 3, and 4 to 7, of the first four columns, then of the last.
+        fours = [builder.bitcast(vector, words) for vector in turned]
+        lanes = [x + k for start in (0, 4) for x in (start, start + 1) for k in (0, words.count)]
+        for pair in (fours[::2], fours[1::2]):
+            for chosen in (lanes, [lane + 2 for lane in lanes]):
+                rows = builder.bitcast(_shuffled(builder, *pair, chosen), ir.VectorType(ir.DoubleType(), 4))
+                for which in (0, 1):
+                    for k in (0, 1):
+                        row = builder.extract_element(rows, ir.Constant(_INT32, 2 * which + k))
+                        _store(builder, places[which], row)
+                        places[which] = builder.gep(places[which], [strides[which]])
         return context.get_dummy_value()
 
-    return types.void(array, first, first_stride, second, second_stride, rows), generate
+    return types.void(array, first, first_stride, second, second_stride, columns), generate
+
+
+def _saturated(context: TargetContext, builder: IRBuilder, first: Value, second: Value) -> Value:
+    """Two vectors of 16 numbers, saturated to uint8: the lower halves of each, then the upper ones."""
+    if _has_avx2(context):
+        return _called(builder, "llvm.x86.avx2.packuswb", ir.VectorType(_BYTE, 2 * _GROUP), first, second)
+    parts = [_groups(builder, _as_bytes(builder, values), _GROUP // 2) for values in (first, second)]
+    return _concatenated(builder, [part for pair in zip(*parts) for part in pair])
 
 
 def _clamped(builder: IRBuilder, values: Value, least: int, most: int) -> Value:
@@ -479,20 +595,78 @@ def store_rows(
     return types.void(array, index, stride, rows), generate
 
 
+_PIXELS = 32
+"""Those that :func:`store_alternate_pixels` stores."""
+
+
 @intrinsic
-def store_pixels(
+def store_alternate_pixels(
     _context: TypingContext, array: types.Array, index: types.Integer, channels: types.UniTuple
 ) -> Intrinsic:
-    """Stores pixels, given as a tuple of vectors for the channels, saturated, in a contiguous array of uint8."""
+    """Stores 32 pixels of three channels, saturated, in a contiguous array of uint8.
+
+    Each channel is a vector of int16, in the order of :func:`load_alternate`.
+    """
+    order = [x // 2 + x % 2 * _PIXELS // 2 for x in range(_PIXELS)]
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         pointer = element_pointer(context, builder, array, args[0], args[1])
-        vectors = [builder.extract_value(args[2], c) for c in range(channels.count)]
-        planes = [_as_bytes(builder, _joined(builder, vector)) for vector in vectors]
-        _store(builder, pointer, interleaved(builder, planes))
+        planes = [_joined(builder, builder.extract_value(args[2], c)) for c in range(3)]
+        if _has(context, "avx512vbmi"):
+            _store_by_permutations(builder, pointer, planes)
+        elif _has_avx2(context):
+            _store_by_blends(builder, pointer, planes)
+        else:
+            ordered = [_shuffled(builder, plane, plane, order) for plane in planes]
+            _store(builder, pointer, interleaved(builder, [_as_bytes(builder, plane) for plane in ordered]))
         return context.get_dummy_value()
 
     return types.void(array, index, channels), generate
+
+
+def _store_by_permutations(builder: IRBuilder, pointer: Value, planes: Sequence[Value]) -> None:
+    """Stores alternate pixels by AVX-512's permutations of bytes."""
+    kind = ir.VectorType(_BYTE, 2 * _PIXELS)
+    # Each part of 128 bits has eight bytes of the first vector, and eight of the second.
+    pairs = [
+        _called(builder, "llvm.x86.avx512.packuswb.512", kind, planes[c], planes[other])
+        for c, other in ((0, 1), (2, 2))
+    ]
+    places = []
+    for x in range(_PIXELS):
+        lane = x // 2 + x % 2 * _PIXELS // 2
+        place = lane // 8 * 16 + lane % 8
+        places += [place, place + 8, place + kind.count]
+    _store(builder, pointer, _shuffled(builder, *pairs, places[: kind.count]))
+    _store(
+        builder,
+        builder.gep(pointer, [ir.Constant(_INT32, kind.count)]),
+        _shuffled(builder, *pairs, places[kind.count :]),
+    )
+
+
+def _store_by_blends(builder: IRBuilder, pointer: Value, planes: Sequence[Value]) -> None:
+    """Stores alternate pixels by AVX2's instructions, which permute bytes within 128 bits only: 16 pixels each."""
+    kind, half = ir.VectorType(_BYTE, _PIXELS), _PIXELS // 2
+    spread = []
+    for c, plane in enumerate(planes):
+        saturated = _called(builder, "llvm.x86.avx2.packuswb", kind, *_groups(builder, plane, _GROUP))
+        # Of the 48 bytes of 16 pixels, each third is of this channel: they are brought to their places in 16 of them.
+        lanes = [0] * half
+        for x in range(half):
+            lanes[(3 * x + c) % half] = x // 2 + x % 2 * half // 2
+        spread.append(_shuffled(builder, saturated, saturated, lanes + [half + lane for lane in lanes]))
+    parts = []
+    for begin in range(0, 3 * half, half):
+        part = spread[0]
+        for c in (1, 2):
+            chosen = [kind.count * ((begin + x % half) % 3 == c) + x for x in range(kind.count)]
+            part = _shuffled(builder, part, spread[c], chosen)
+        parts.append(part)
+    for group in (0, 1):
+        for k, part in enumerate(parts):
+            place = builder.gep(pointer, [ir.Constant(_INT32, half * (3 * group + k))])
+            _store(builder, place, _shuffled(builder, part, part, range(half * group, half * (group + 1))))
 
 
 @intrinsic
@@ -598,11 +772,22 @@ def leading_zeros(_context: TypingContext, word: types.Integer) -> Intrinsic:
 
 
 @intrinsic
+def rarely(_context: TypingContext, condition: types.Boolean) -> Intrinsic:
+    """The condition, whose branch is put where the code for the other does not have to jump over it."""
+
+    def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
+        return _called(builder, "llvm.expect.i1", args[0].type, args[0], ir.Constant(args[0].type, 0))
+
+    return types.boolean(types.boolean), generate
+
+
+@intrinsic
 def put(_context: TypingContext, array: types.Array, index: types.Integer, value: types.Integer) -> Intrinsic:
     """``array[index] = value`` of a contiguous array of integers; higher bits are dropped."""
 
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
-        pointer = element_pointer(context, builder, array, args[0], args[1])
+        place = context.cast(builder, args[1], index, types.intp)
+        pointer = element_pointer(context, builder, array, args[0], place)
         builder.store(context.cast(builder, args[2], value, array.dtype), pointer)
         return context.get_dummy_value()
 

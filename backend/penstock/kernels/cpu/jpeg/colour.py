@@ -7,24 +7,30 @@ subsampled direction. Rounding alternates between up and down.
 
 from __future__ import annotations
 
+import math
+
 from numba import njit, types
 
 from penstock.kernels.cpu.code_generation import Vector
 from penstock.kernels.cpu.options import OPTIONS, inner
 from penstock.kernels.cpu.simd import at
 from penstock.kernels.cpu.simd_integers import (
-    high_product,
+    halves,
     load,
+    load_alternate,
+    load_two,
     packed,
     pair_of,
     pair_products,
     put,
+    rounded_product,
+    store_alternate_pixels,
     store_numbers,
-    store_pixels,
 )
 
 LANES = 32
 """Pixels converted at a time; no row is narrower."""
+_HALF = LANES // 2
 
 _BITS = 16
 _ONE = 1 << _BITS
@@ -34,17 +40,21 @@ def _fixed(number: float) -> int:
     return round(number * _ONE)
 
 
-# Without the whole numbers that 16 bits cannot hold: those are added apart.
-_RED_OF_CR, _BLUE_OF_CB = _fixed(1.402) - _ONE, _fixed(1.772) - 2 * _ONE
-_GREEN_OF_CB, _GREEN_OF_CR = -_fixed(0.34414), _ONE - _fixed(0.71414)
-_GREEN = pair_of(_GREEN_OF_CB, _GREEN_OF_CR)
 CONSTANTS = {
-    "RED_OF_CR": _RED_OF_CR,
-    "BLUE_OF_CB": _BLUE_OF_CB,
-    "GREEN_OF_CB": _GREEN_OF_CB,
-    "GREEN_OF_CR": _GREEN_OF_CR,
+    "RED_OF_CR": _fixed(1.402) - _ONE,
+    "BLUE_OF_CB": _fixed(1.772) - 2 * _ONE,
+    "GREEN_OF_CB": -_fixed(0.34414),
+    "GREEN_OF_CR": _ONE - _fixed(0.71414),
 }
-"""For a GPU's kernel of the same."""
+"""For a GPU's kernel of the same; without the whole numbers that 16 bits cannot hold."""
+
+# Factors with a bit less, of twice the chroma, which a product of 16 bits takes. For all chroma they give the same.
+_RED_OF_CR, _BLUE_OF_CB = math.ceil(1.402 * _ONE / 4), math.ceil(1.772 * _ONE / 4)
+_GREEN = pair_of(-_fixed(0.34414) // 2, -_fixed(0.71414) // 2)
+_GREEN_BITS = _BITS - 1
+
+_SUM_BITS = 4
+"""Upsampled chroma are sums of this many bits more, from the sums of rows, which have two more."""
 
 
 @inner
@@ -56,10 +66,10 @@ def weigh_rows(plane: types.CPointer, near: int, far: int, width: int, sums: typ
 
 
 @inner
-def copy_row(plane: types.CPointer, start: int, width: int, sums: types.CPointer) -> None:
-    """``sums[1 : width + 1]``: the row starting at ``start``; ends repeated."""
+def weigh_row(plane: types.CPointer, start: int, width: int, sums: types.CPointer) -> None:
+    """``sums[1 : width + 1]``: four times the row starting at ``start``; ends repeated."""
     for x in range(0, width, LANES):
-        store_numbers(sums, 1 + x, load(plane, start + x, LANES))
+        store_numbers(sums, 1 + x, load(plane, start + x, LANES) << 2)
     _repeat_ends(sums, width)
 
 
@@ -69,35 +79,70 @@ def _repeat_ends(sums: types.CPointer, width: int) -> None:
     put(sums, 1 + width, at(sums, width))
 
 
-@inner
-def double_row(sums: types.CPointer, width: int, shift: int, even: int, odd: int, row: types.CPointer) -> None:
-    """Fills ``row`` with two samples for each of the ``width`` sums, padded to whole vectors.
+@njit(inline="always", **OPTIONS)
+def _doubled(sums: types.CPointer, x: int, rounding: Vector) -> Vector:
+    """The chroma of ``LANES`` pixels from ``x`` on, less 128, from sums of rows: every other pixel first.
 
-    Args:
-        shift: divides them.
-        even, odd: added before, for rounding.
+    An even pixel is nearest to the chroma at half its place, and next to the one before; an odd one to the one behind.
     """
-    for x in range(0, width, LANES):
-        thrice = load(sums, 1 + x, LANES) * 3
-        left, right = load(sums, x, LANES), load(sums, 2 + x, LANES)
-        # Two bytes are a number of 16 bits.
-        store_numbers(row, 2 * x, ((thrice + left + even) >> shift) | (((thrice + right + odd) >> shift) << 8))
+    odd = x & 1
+    near = 1 + (x >> 1)
+    own = load_two(sums, near, near + odd, _HALF)
+    other = load_two(sums, near - 1 + 2 * odd, near + 1 - odd, _HALF)
+    return ((own * 3 + other + rounding) >> _SUM_BITS) - 128
 
 
 @njit(inline="always", **OPTIONS)
-def _scaled(values: Vector, factor: int) -> Vector:
-    """``values * factor / 65536``, rounded, for a 16-bit factor: via halves of the high bits of the product."""
-    return (high_product(values + values, factor) + 1) >> 1
+def _store_colours(luma: Vector, blue: Vector, red: Vector, output: types.CPointer, place: int, reverse: bool) -> None:
+    """Converts ``LANES`` pixels, every other one first, and stores them; chroma are less 128."""
+    reds = luma + rounded_product(red + red, _RED_OF_CR)
+    blues = luma + rounded_product(blue + blue, _BLUE_OF_CB)
+    greens = luma + packed((pair_products(blue, red, _GREEN) + (1 << (_GREEN_BITS - 1))) >> _GREEN_BITS)
+    if reverse:
+        store_alternate_pixels(output, place, (blues, greens, reds))
+    else:
+        store_alternate_pixels(output, place, (reds, greens, blues))
+
+
+@inner
+def convert_doubled_row(
+    luma: types.CPointer,
+    y: int,
+    blue: types.CPointer,
+    red: types.CPointer,
+    first: int,
+    even: int,
+    odd: int,
+    width: int,
+    output: types.CPointer,
+    place: int,
+    reverse: bool,
+) -> None:
+    """Converts a row of ``width`` pixels, at least ``LANES``, from YCbCr, with chroma of half as many columns, to RGB.
+
+    Args:
+        luma: a pointer to uint8, after which the row begins at ``y``.
+        blue, red: pointers to the sums of rows of chroma.
+        first: the column of the first pixel, where that of the first chroma is 0.
+        even, odd: added to the sums of pixels at even and odd columns, for rounding.
+        output: a pointer to uint8, which receives the pixels from ``place`` on.
+        reverse: in BGR order.
+    """
+    for start in range(0, width, LANES):
+        # The last vector ends with the row, repeating some pixels.
+        x = min(start, width - LANES)
+        column = first + x
+        rounding = halves(odd, even, LANES) if column & 1 else halves(even, odd, LANES)
+        b, r = _doubled(blue, column, rounding), _doubled(red, column, rounding)
+        _store_colours(load_alternate(luma, y + x, LANES), b, r, output, place + 3 * x, reverse)
 
 
 @inner
 def convert_row(
-    luma: types.CPointer,
-    y: int,
-    blue: types.CPointer,
-    cb: int,
-    red: types.CPointer,
-    cr: int,
+    planes: types.CPointer,
+    luma: int,
+    blue: int,
+    red: int,
     width: int,
     output: types.CPointer,
     place: int,
@@ -106,20 +151,11 @@ def convert_row(
     """Converts a row of ``width`` pixels, at least ``LANES``, from YCbCr to RGB.
 
     Args:
-        luma, blue, red: pointers to uint8, after which the row begins at ``y``, ``cb`` and ``cr``.
+        planes: a pointer to uint8, after which the rows of the components begin at ``luma``, ``blue`` and ``red``.
         output: a pointer to uint8, which receives the pixels from ``place`` on.
         reverse: in BGR order.
     """
     for start in range(0, width, LANES):
-        # The last vector ends with the row, repeating some pixels.
         x = min(start, width - LANES)
-        luminance = load(luma, y + x, LANES)
-        b, r = load(blue, cb + x, LANES) - 128, load(red, cr + x, LANES) - 128
-        reds = luminance + r + _scaled(r, _RED_OF_CR)
-        blues = luminance + b + b + _scaled(b, _BLUE_OF_CB)
-        both = pair_products(b, r, _GREEN) + _ONE // 2
-        greens = luminance - r + packed(both >> _BITS)
-        if reverse:
-            store_pixels(output, place + 3 * x, (blues, greens, reds))
-        else:
-            store_pixels(output, place + 3 * x, (reds, greens, blues))
+        b, r = load_alternate(planes, blue + x, LANES) - 128, load_alternate(planes, red + x, LANES) - 128
+        _store_colours(load_alternate(planes, luma + x, LANES), b, r, output, place + 3 * x, reverse)

@@ -14,19 +14,14 @@ import numpy as np
 from numba import njit, types
 
 from penstock.kernels.cpu.options import OPTIONS, inner
-from penstock.kernels.cpu.simd import at
-from penstock.kernels.cpu.simd_integers import load_word, put
+from penstock.kernels.cpu.simd import at, part_of, pointer, pointer_at
+from penstock.kernels.cpu.simd_integers import load_word, put, rarely
 
 MARGIN = 4096
 """Padding after a scan's data. The longest unit, 6 blocks of 64 coefficients of up to 27 bits, has 1296 bytes."""
 
-BLOCK = 72
-"""Elements of a block: 64 coefficients in rows, and one more that receives invalid ones."""
-
 FULL, ENDED = 64, 128
 """The number of coefficients in a block, and the step of an end-of-block code beyond the last nonzero one."""
-
-_NOWHERE = 64
 
 
 def _zig_zag(place: int) -> tuple[int, int]:
@@ -35,40 +30,58 @@ def _zig_zag(place: int) -> tuple[int, int]:
     return row + column, row if (row + column) % 2 else column
 
 
-_ZIG_ZAG = sorted(range(FULL), key=_zig_zag)
-NATURAL_ORDER = np.array(_ZIG_ZAG, np.uint8)
-KEPT = np.array(_ZIG_ZAG + [_NOWHERE] * (ENDED + 16), np.uint8)
-"""The positions of a block's coefficients."""
-DROPPED = np.full_like(KEPT, _NOWHERE)
-"""The positions for coefficients to be dropped."""
+NATURAL_ORDER = np.array(sorted(range(FULL), key=_zig_zag), np.uint8)
+"""The positions of coefficients in rows."""
 
-# A code table: an entry for each value of the next _LOOKUP bits, an entry for each code, and for each code length the
-# first value of that many bits (in 16) that is not such a code, and the position of its entry minus that value.
-_LOOKUP = 11
+
+def order_of(places: np.ndarray, nowhere: int) -> np.ndarray:
+    """The order for :func:`decode_block`: where it puts coefficients, and what is none.
+
+    Args:
+        places: of coefficients in rows.
+        nowhere: of coefficients beyond the last.
+    """
+    return np.append(places[NATURAL_ORDER], np.full(ENDED + 16, nowhere)).astype(np.uint8)
+
+
+# A code table: an entry for each value of the next _LOOKUP bits, an entry for each code and one for invalid ones, and for each
+# code length the first value of that many bits (in 16) that is not such a code, and the position of its entry minus that value.
+_LOOKUP = 10
 _CODES = 1 << _LOOKUP
 MAX_CODES = 256
-_LIMITS = _CODES + MAX_CODES
+_INVALID = _CODES + MAX_CODES
+_LIMITS = _INVALID + 1
 _OFFSETS = _LIMITS + 18
 TABLE = _OFFSETS + 18
 """The size of a code table, in uint64."""
 
-# An entry holds, from its lowest bits on, how many bits it stands for (8); of its first code the bits (6), the bits of
-# the value (4), and how many coefficients to advance (8); how many to advance altogether (8), and the bits of the first
-# code and its value (8). The highest 16 bits are the value of the second code, if both codes and their values are within
-# the _LOOKUP bits. 0 marks a longer code, _INVALID an invalid one.
-_LENGTH, _SIZE, _STEPS, _ALL_STEPS, _FIRST, _SECOND = 8, 14, 18, 26, 34, 48
+# The bytes of an entry: how many bits it stands for; how many follow its first code and that code's value in a word; how many
+# coefficients to advance for the first code, and altogether; a one for each bit of the first code's value (2 bytes); and the
+# value of the second code (2 bytes), if both codes and their values are within the _LOOKUP bits. A decoder loads each by itself:
+# it has more to shift than it has to load. An entry of 0 marks a longer code.
+_BITS, _REST, _STEPS, _ALL_STEPS, _MASK, _SECOND = 0, 1, 2, 3, 4, 6
+_WORD = 64
 _LONGEST_DC, _LONGEST_AC = 11, 10
 
 
-def _entry(steps: int, length: int, size: int) -> int:
+def _values() -> np.ndarray:
+    """Values by their bits, which a one precedes: with a leading 0 they mean a negative one, greater by 2^size - 1."""
+    values = np.zeros(2 << _LONGEST_DC, np.int16)
+    for size in range(1, _LONGEST_DC + 1):
+        count = 1 << size
+        values[count : 2 * count] = np.arange(count) - np.where(np.arange(count) < count // 2, count - 1, 0)
+    return values
+
+
+_VALUES = _values()
+
+
+@njit(inline="always", **OPTIONS)
+def _single(steps: int, length: int, size: int) -> int:
     """The entry of a single code."""
     bits = length + size
-    return bits << _FIRST | steps << _ALL_STEPS | steps << _STEPS | size << _SIZE | length << _LENGTH | bits
-
-
-_INVALID = _entry(FULL, 17, 0)
-_HIGHEST = np.int64(-1 << 63)
-_single = njit(inline="always", **OPTIONS)(_entry)
+    mask = (1 << size) - 1
+    return bits | (_WORD - bits) << 8 * _REST | steps << 8 * _STEPS | steps << 8 * _ALL_STEPS | mask << 8 * _MASK
 
 
 @inner
@@ -103,6 +116,7 @@ def are_codes(lengths: np.ndarray, symbols: np.ndarray, is_dc: bool) -> bool:
 def build_table(lengths: np.ndarray, symbols: np.ndarray, is_dc: bool, table: np.ndarray) -> None:
     """Fills a code table; the arguments are those of :func:`are_codes`, and ``table`` of shape (TABLE,), uint64."""
     table[:] = 0
+    table[_INVALID] = _single(FULL, 17, 0)
     code, known = 0, 0
     for length in range(1, 17):
         table[_OFFSETS + length] = known - code
@@ -125,35 +139,32 @@ def pair_codes(table: np.ndarray) -> None:
     """Adds the second code to entries of a table of AC codes whose bits hold two codes with their values."""
     for looked in range(_CODES):
         first = np.int64(table[looked])
-        bits, steps = (first >> _FIRST) & 255, (first >> _STEPS) & 255
+        bits, steps = _WORD - ((first >> 8 * _REST) & 255), (first >> 8 * _STEPS) & 255
         if first == 0 or bits >= _LOOKUP or steps == ENDED:
             continue
         rest = (looked << bits) & (_CODES - 1)
         second = np.int64(table[rest])
-        more = (second >> _FIRST) & 255
+        more = _WORD - ((second >> 8 * _REST) & 255)
         if second == 0 or bits + more > _LOOKUP:
             continue
-        size = (second >> _SIZE) & 15
-        value = (rest >> (_LOOKUP - more)) & ((1 << size) - 1)
-        if size and value >> (size - 1) == 0:
-            value -= (1 << size) - 1
-        kept = first & ~(np.int64(255) | np.int64(255) << _ALL_STEPS)
-        steps += (second >> _STEPS) & 255
-        table[looked] = np.uint64(kept | (bits + more) | steps << _ALL_STEPS | (value & 0xFFFF) << _SECOND)
+        mask = (second >> 8 * _MASK) & 0xFFFF
+        value = np.int64(_VALUES[((rest >> (_LOOKUP - more)) & mask) + mask + 1])
+        kept = first & ~(np.int64(255) | np.int64(255) << 8 * _ALL_STEPS)
+        steps += (second >> 8 * _STEPS) & 255
+        table[looked] = np.uint64(kept | (bits + more) | steps << 8 * _ALL_STEPS | (value & 0xFFFF) << 8 * _SECOND)
 
 
 @inner
-def _long_entry(table: types.CPointer, base: int, bits: np.uint64) -> np.uint64:
-    """The entry of a code with more than ``_LOOKUP`` bits."""
+def _long_entry(table: types.CPointer, bits: np.uint64) -> np.uint64:
+    """The position of the entry of a code with more than ``_LOOKUP`` bits."""
     first = np.int64(bits >> np.uint64(48))
-    start = np.int64(base)
     length = _LOOKUP + 1
-    while length < 17 and first >= np.int64(at(table, start + _LIMITS + length)):
+    while length < 17 and first >= np.int64(at(table, _LIMITS + length)):
         length += 1
     if length == 17:
         return np.uint64(_INVALID)
-    known = (first >> (16 - length)) + np.int64(at(table, start + _OFFSETS + length))
-    return at(table, start + _CODES + (np.int64(known) & (MAX_CODES - 1)))
+    known = (first >> (16 - length)) + np.int64(at(table, _OFFSETS + length))
+    return np.uint64(_CODES + (known & (MAX_CODES - 1)))
 
 
 @njit(forceinline=True, **OPTIONS)
@@ -167,29 +178,30 @@ def refilled(
 
 
 @njit(forceinline=True, **OPTIONS)
-def _next_entry(table: types.CPointer, base: int, bits: np.uint64) -> tuple[np.uint64, np.int64]:
-    """The entry of the next bits, and the value after its first code."""
-    entry = at(table, base + (bits >> np.uint64(64 - _LOOKUP)))
-    if entry == 0:
-        entry = _long_entry(table, base, bits)
-    size = (entry >> np.uint64(_SIZE)) & np.uint64(15)
-    # Shifts use the lowest bits only, so the bits of a code need not be masked.
-    rest = bits << ((entry >> np.uint64(_LENGTH)) & np.uint64(63))
-    # The value's bits; with a leading 0 they mean a negative one, greater by 2^size - 1.
-    # Its first bit, inverted, is the sign, and is repeated by the shift.
-    signed = (np.int64(rest) >> 1) ^ _HIGHEST
-    return entry, (signed >> (np.int64(63) - np.int64(size))) + np.int64(np.uint64(signed) >> np.uint64(63))
+def _next_entry(table: types.CPointer, bits: np.uint64) -> tuple[np.uint64, np.uint64, np.int64]:
+    """The position of the entry of the next bits, how many it stands for, and the value after its first code."""
+    entry = bits >> np.uint64(_WORD - _LOOKUP)
+    if rarely(part_of(table, entry, _REST, 1) == 0):
+        entry = _long_entry(table, bits)
+    mask = part_of(table, entry, _MASK, 2)
+    value = ((bits >> part_of(table, entry, _REST, 1)) & mask) + mask + np.uint64(1)
+    return entry, part_of(table, entry, _BITS, 1), np.int64(at(pointer(_VALUES), value))
 
 
 @njit(forceinline=True, **OPTIONS)
 def _put_values(
-    entry: np.uint64, value: np.int64, reached: np.uint64, block: types.CPointer, start: int, order: types.CPointer
+    table: types.CPointer,
+    entry: np.uint64,
+    value: np.int64,
+    reached: np.uint64,
+    block: types.CPointer,
+    order: types.CPointer,
 ) -> np.uint64:
     """Puts the values of an entry into a block; returns where they end."""
-    ends = reached + ((entry >> np.uint64(_ALL_STEPS)) & np.uint64(255))
+    ends = reached + part_of(table, entry, _ALL_STEPS, 1)
     # The second first: where there is none, the first replaces it.
-    put(block, start + np.uint64(at(order, ends)), entry >> np.uint64(_SECOND))
-    put(block, start + np.uint64(at(order, reached + ((entry >> np.uint64(_STEPS)) & np.uint64(255)))), value)
+    put(block, at(order, ends), part_of(table, entry, _SECOND, 2))
+    put(block, at(order, reached + part_of(table, entry, _STEPS, 1)), value)
     return ends
 
 
@@ -217,33 +229,34 @@ def decode_block(
         tables: those at ``dc`` and ``ac`` are used.
         predicted: the DC coefficient of the component's previous block.
         block: receives the coefficients, from ``start`` on; int16, zeroed.
-        order: ``KEPT`` or ``DROPPED``.
+        order: from :func:`order_of`.
     """
+    codes, block = pointer_at(tables, dc), pointer_at(block, start)
     place, bits, count = refilled(scan, place, bits, count)
-    entry, value = _next_entry(tables, dc, bits)
-    bits, count = bits << (entry & np.uint64(63)), count - (entry & np.uint64(255))
-    spoiled = (entry >> np.uint64(_STEPS)) & np.uint64(255)
+    entry, taken, value = _next_entry(codes, bits)
+    bits, count = bits << taken, count - taken
+    spoiled = part_of(codes, entry, _STEPS, 1)
     predicted += value
     reached, last = np.uint64(0), np.uint64(63)
-    put(block, start + np.uint64(at(order, reached)), predicted)
+    put(block, at(order, reached), predicted)
+    codes = pointer_at(tables, ac)
     while True:
         place, bits, count = refilled(scan, place, bits, count)
-        entry, value = _next_entry(tables, ac, bits)
-        ends = _put_values(entry, value, reached, block, start, order)
+        entry, taken, value = _next_entry(codes, bits)
+        ends = _put_values(codes, entry, value, reached, block, order)
         if ends >= last:
             break
         reached = ends
-        bits, count = bits << (entry & np.uint64(63)), count - (entry & np.uint64(255))
+        bits, count = bits << taken, count - taken
         # Two entries have up to 54 bits.
-        entry, value = _next_entry(tables, ac, bits)
-        ends = _put_values(entry, value, reached, block, start, order)
+        entry, taken, value = _next_entry(codes, bits)
+        ends = _put_values(codes, entry, value, reached, block, order)
         if ends >= last:
             break
         reached = ends
-        bits, count = bits << (entry & np.uint64(63)), count - (entry & np.uint64(255))
-    taken = entry & np.uint64(255)
-    first = reached + ((entry >> np.uint64(_STEPS)) & np.uint64(255))
+        bits, count = bits << taken, count - taken
+    first = reached + part_of(codes, entry, _STEPS, 1)
     if first >= last:
         # The second code belongs to the next block.
-        ends, taken = first, (entry >> np.uint64(_FIRST)) & np.uint64(255)
-    return place, bits << (taken & np.uint64(63)), count - taken, predicted, ends | spoiled
+        ends, taken = first, np.uint64(_WORD) - part_of(codes, entry, _REST, 1)
+    return place, bits << taken, count - taken, predicted, ends | spoiled

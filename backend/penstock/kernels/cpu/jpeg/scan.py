@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit, types
 
-from penstock.kernels.cpu.jpeg.colour import LANES, convert_row, copy_row, double_row, weigh_rows
-from penstock.kernels.cpu.jpeg.entropy import BLOCK, DROPPED, ENDED, FULL, KEPT, MARGIN, decode_block
-from penstock.kernels.cpu.jpeg.transform import transform_blocks
+from penstock.kernels.cpu.jpeg.colour import LANES, convert_doubled_row, convert_row, weigh_row, weigh_rows
+from penstock.kernels.cpu.jpeg.entropy import ENDED, FULL, MARGIN, decode_block, order_of
+from penstock.kernels.cpu.jpeg.transform import OTHER, PAIR, PLACES, transform_pair
 from penstock.kernels.cpu.options import OPTIONS, inner, kernel
 from penstock.kernels.cpu.simd import at, pointer
 from penstock.kernels.cpu.simd_integers import any_lane, copy_chunk, put, zeros_short
@@ -104,9 +104,10 @@ class Memory(NamedTuple):
         reader: the state of the bit reader, and its position in the restart intervals.
         predicted: the DC coefficient of each component's last block.
         layout: of the blocks of one unit; see :func:`_lay_out`.
-        coefficients, reached: of the blocks of one unit, from :func:`decode_block`.
+        coefficients, reached: of the blocks of one unit, from :func:`decode_block`; the coefficients in pairs of blocks.
+        quantizers: of the blocks of one unit, in the order of the coefficients.
         planes: a strip, and room for a block at the end.
-        sums, blue, red: a row of chroma, weighted and upsampled.
+        blue, red: a row of chroma, weighted.
     """
 
     reader: np.ndarray
@@ -114,20 +115,24 @@ class Memory(NamedTuple):
     layout: np.ndarray
     coefficients: np.ndarray
     reached: np.ndarray
+    quantizers: np.ndarray
     planes: np.ndarray
-    sums: np.ndarray
     blue: np.ndarray
     red: np.ndarray
 
 
 PLACE, BITS, COUNT, _LEFT, _RESTARTS = range(5)
 """Elements of a reader."""
-_COMPONENT, _DC, _AC, _QUANTIZER, _BEGIN, _STEP, _STRIDE = range(7)
+_COMPONENT, _DC, _AC, _START, _BEGIN, _STEP, _STRIDE = range(7)
 _COLUMNS = 8
 """Columns of a layout: as many as are a power of two."""
 _COMPONENTS = 3
 # Blocks are transformed in pairs, and a single one with a block of zeros after it.
-_MAX_BLOCKS = 6
+_MAX_BLOCKS, _MAX_PAIRS = 6, 3
+_NOWHERE = PAIR
+_PAIR = PAIR + 2 * OTHER
+"""From pair to pair; what is nowhere comes after the coefficients of both blocks."""
+_KEPT, _DROPPED = order_of(PLACES, _NOWHERE), order_of(np.full_like(PLACES, _NOWHERE), _NOWHERE)
 _WIDEST_UNIT, _ROWS_OF_STRIP = 16, 17 + 9 + 9
 _SPARE = 64
 
@@ -139,12 +144,12 @@ def memory_for(width: int) -> Memory:
         np.zeros(5, np.uint64),
         np.zeros(_COMPONENTS, np.int64),
         np.zeros((_MAX_BLOCKS + 1, _COLUMNS), np.int64),
-        np.zeros((_MAX_BLOCKS + 1) * BLOCK, np.int16),
+        np.zeros(_MAX_PAIRS * _PAIR, np.int16),
         np.zeros(_MAX_BLOCKS + 1, np.uint64),
+        np.zeros(_MAX_PAIRS * PAIR, np.int16),
         np.zeros(_ROWS_OF_STRIP * stride + _SPARE, np.uint8),
         np.zeros(stride, np.int16),
-        np.zeros(stride, np.uint8),
-        np.zeros(stride, np.uint8),
+        np.zeros(stride, np.int16),
     )
 
 
@@ -175,12 +180,11 @@ class _Places(NamedTuple):
     """Where arrays begin. References to the arrays would be counted in each row, which takes a twelfth of the time.
 
     Attributes:
-        planes, sums, blue, red: of a :class:`Memory`.
+        planes, blue, red: of a :class:`Memory`.
         pixels: of the output.
     """
 
     planes: types.CPointer
-    sums: types.CPointer
     blue: types.CPointer
     red: types.CPointer
     pixels: types.CPointer
@@ -225,7 +229,7 @@ def decode_scan(scan: Scan, memory: Memory, top: int, left: int, output: np.ndar
     memory.coefficients[:] = 0
     blocks, used = _lay_out(scan, memory, strip, channels)
     planes, pixels = pointer(memory.planes), output.reshape(-1)
-    places = _Places(planes, pointer(memory.sums), pointer(memory.blue), pointer(memory.red), pointer(pixels))
+    places = _Places(planes, pointer(memory.blue), pointer(memory.red), pointer(pixels))
     converted = top
     for row in range(last_row + 1):
         if not _decode_units(scan, memory, strip, blocks, used if row >= first_row else 0):
@@ -308,8 +312,10 @@ def _known(reached: np.uint64) -> np.int64:
 
 @inner
 def _lay_out(scan: Scan, memory: Memory, strip: _Strip, channels: int) -> tuple[int, int]:
-    """Describes the blocks of a unit, a row for each: its component, code tables and quantizer, where in the strip its
-    samples begin in the first unit, how far it is from unit to unit, and from row to row.
+    """Describes the blocks of a unit, a row for each: its component and code tables, where its coefficients begin, where in
+    the strip its samples begin in the first unit, how far it is from unit to unit, and from row to row.
+
+    Orders their quantizers, too.
 
     Returns:
         How many blocks a unit has, and how many of them are needed. The samples of others go where nothing else is.
@@ -319,7 +325,10 @@ def _lay_out(scan: Scan, memory: Memory, strip: _Strip, channels: int) -> tuple[
     used = lumas if channels == 1 else blocks
     for i in range(blocks + 1):
         c = min(max(i - lumas + 1, 0), components - 1)
-        layout[i, _COMPONENT], layout[i, _QUANTIZER] = c, c * FULL
+        pair, second = i // 2, i % 2
+        layout[i, _COMPONENT], layout[i, _START] = c, pair * _PAIR + second * OTHER
+        for k in range(FULL if pair < _MAX_PAIRS else 0):
+            memory.quantizers[pair * PAIR + second * OTHER + PLACES[k]] = scan.quantizers[c * FULL + k]
         layout[i, _DC], layout[i, _AC] = scan.dc_tables[c], scan.ac_tables[c]
         if i >= used:
             layout[i, _BEGIN], layout[i, _STEP], layout[i, _STRIDE] = memory.planes.size - _SPARE, 0, 8
@@ -342,8 +351,8 @@ def _decode_units(scan: Scan, memory: Memory, strip: _Strip, blocks: int, used: 
     """
     reader, predicted, reached = pointer(memory.reader), pointer(memory.predicted), pointer(memory.reached)
     data, ends, tables = pointer(scan.data), pointer(scan.ends), pointer(scan.tables)
-    coefficients, quantizers, planes = pointer(memory.coefficients), pointer(scan.quantizers), pointer(memory.planes)
-    layout, interval, kept, dropped = pointer(memory.layout), scan.interval, pointer(KEPT), pointer(DROPPED)
+    coefficients, quantizers, planes = pointer(memory.coefficients), pointer(memory.quantizers), pointer(memory.planes)
+    layout, interval, kept, dropped = pointer(memory.layout), scan.interval, pointer(_KEPT), pointer(_DROPPED)
     first, last = strip.first, strip.last
     sizes = zeros_short(16)
     for column in range(-(-scan.width // (8 * scan.across))):
@@ -365,7 +374,7 @@ def _decode_units(scan: Scan, memory: Memory, strip: _Strip, blocks: int, used: 
                 np.uint64(ac),
                 at(predicted, c),
                 coefficients,
-                np.uint64(i * BLOCK),
+                np.uint64(at(layout, own + _START)),
                 kept if i < wanted else dropped,
             )
             put(predicted, c, value)
@@ -377,13 +386,11 @@ def _decode_units(scan: Scan, memory: Memory, strip: _Strip, blocks: int, used: 
         put(reached, blocks, ENDED)
         for i in range(0, wanted, 2):
             own, next_one = i * _COLUMNS, (i + 1) * _COLUMNS
-            sizes = sizes | transform_blocks(
+            sizes = sizes | transform_pair(
                 coefficients,
-                i * BLOCK,
-                (i + 1) * BLOCK,
+                at(layout, own + _START),
                 quantizers,
-                at(layout, own + _QUANTIZER),
-                at(layout, next_one + _QUANTIZER),
+                i // 2 * PAIR,
                 max(_known(at(reached, i)), _known(at(reached, i + 1))),
                 planes,
                 at(layout, own + _BEGIN) + (column - first) * at(layout, own + _STEP),
@@ -422,22 +429,20 @@ def _convert_row(
     above = (near - row * 8 + 1) * strip.chroma_stride
     blue, red = strip.blue + above, strip.red + above
     if strip.across == 1:
-        convert_row(planes, luma, planes, blue + start, planes, red + start, columns, pixels, target * 3, reverse)
+        convert_row(planes, luma, blue + start, red + start, columns, pixels, target * 3, reverse)
         return
     known = strip.chroma_columns
     if down == 1:
-        shift, even, odd, far = 2, 1, 2, near
+        even, odd = 4, 8
+        weigh_row(planes, blue, known, places.blue)
+        weigh_row(planes, red, known, places.red)
     else:
-        shift, even, odd = 4, 8, 7
+        even, odd = 8, 7
         far = min(max(near + (1 if y % 2 else -1), 0), strip.chroma_rows - 1)
-    step = (far - near) * strip.chroma_stride
-    for begin, doubled in ((blue, places.blue), (red, places.red)):
-        if down == 1:
-            copy_row(planes, begin, known, places.sums)
-        else:
-            weigh_rows(planes, begin, begin + step, known, places.sums)
-        double_row(places.sums, known, shift, even, odd, doubled)
-    convert_row(planes, luma, places.blue, start, places.red, start, columns, pixels, target * 3, reverse)
+        step = (far - near) * strip.chroma_stride
+        weigh_rows(planes, blue, blue + step, known, places.blue)
+        weigh_rows(planes, red, red + step, known, places.red)
+    convert_doubled_row(planes, luma, places.blue, places.red, start, even, odd, columns, pixels, target * 3, reverse)
 
 
 @njit(inline="always", **OPTIONS)

@@ -14,12 +14,14 @@ from penstock.kernels.cpu.code_generation import Vector
 from penstock.kernels.cpu.options import OPTIONS, inner
 from penstock.kernels.cpu.simd_integers import (
     clear,
-    load_two,
-    packed,
+    load,
+    packed_halves,
     pair_of,
-    pair_products,
-    store_two,
-    transposed_pair,
+    pairs,
+    store_transposed,
+    transposed_pairs,
+    weighted_pairs,
+    zeros,
 )
 
 _BITS, _BETWEEN = 13, 2
@@ -39,11 +41,9 @@ _C1307, _C1306 = _C0541 + _fixed(0.765366865), _C0541 - _fixed(1.847759065)
 _C0390, _C0899, _C1175 = _fixed(0.390180644), _fixed(0.899976223), _fixed(1.175875602)
 _C1961, _C2562 = _fixed(1.961570560), _fixed(2.562915447)
 
-# Factors of rows 0 and 4, and of 2 and 6, for the even parts.
-_E04, _E04_BELOW = pair_of(_ONE, _ONE), pair_of(_ONE, -_ONE)
-_E26, _E26_BELOW = pair_of(_C1307, _C0541), pair_of(_C0541, _C1306)
-# Of rows 0 and 2, where there are no others.
-_E02, _E02_NEXT, _E02_THIRD, _E02_LAST = (pair_of(_ONE, factor) for factor in (_C1307, _C0541, -_C0541, -_C1307))
+# For each even part, the factors of rows 0 and 2, and of rows 4 and 6.
+_E02 = tuple(pair_of(_ONE, factor) for factor in (_C1307, _C0541, -_C0541, -_C1307))
+_E46 = pair_of(_ONE, _C0541), pair_of(-_ONE, _C1306), pair_of(-_ONE, -_C1306), pair_of(_ONE, -_C0541)
 # For each odd part, the factors of rows 1, 3, 5 and 7.
 _ODD = (
     (_C1175 - _C0899, _C1175 - _C1961, _C1175, _fixed(0.298631336) - _C0899 + _C1175 - _C1961),
@@ -51,9 +51,8 @@ _ODD = (
     (_C1175, _fixed(3.072711026) - _C2562 + _C1175 - _C1961, _C1175 - _C2562, _C1175 - _C1961),
     (_fixed(1.501321110) - _C0899 + _C1175 - _C0390, _C1175, _C1175 - _C0390, _C1175 - _C0899),
 )
-_O17 = tuple(pair_of(first, seventh) for first, _, _, seventh in _ODD)
-_O35 = tuple(pair_of(third, fifth) for _, third, fifth, _ in _ODD)
 _O13 = tuple(pair_of(first, third) for first, third, _, _ in _ODD)
+_O57 = tuple(pair_of(fifth, seventh) for _, _, fifth, seventh in _ODD)
 
 CONSTANTS = {
     "FIXED_BITS": _BITS,
@@ -71,6 +70,33 @@ SAFE = 14
 """Decoders that add 16-bit numbers agree as long as none has more bits than this, plus a sign."""
 
 
+# The order of rows and of columns: products are of pairs of numbers next to each other, and the first four suffice for blocks with
+# few coefficients.
+_SEQUENCE = (0, 2, 1, 3, 4, 6, 5, 7)
+_LANES = 16
+PAIR = 128
+"""The coefficients of two blocks."""
+OTHER = _LANES // 2
+"""Where the second block of a pair begins."""
+
+
+def _place(row: int, column: int) -> int:
+    """Where a coefficient of the first block of a pair is.
+
+    A vector of 16 has those of two rows and four columns, row by row within a column: first of one block, then of the other.
+    """
+    rows, second = divmod(_SEQUENCE.index(row), 2)
+    columns, lane = divmod(_SEQUENCE.index(column), 4)
+    return (2 * rows + columns) * _LANES + 2 * lane + second
+
+
+PLACES = np.array([_place(*divmod(number, 8)) for number in range(64)], np.uint8)
+"""Where the coefficients of the first block of a pair are."""
+
+# The constant added to all pixels, and what rounds them, in the units of the first number of a row.
+_ADDED = pair_of((_MIDDLE << _SECOND | 1 << (_SECOND - 1)) >> _BITS, 0)
+
+_Two = tuple[Vector, Vector]
 _Four = tuple[Vector, Vector, Vector, Vector]
 _Eight = tuple[Vector, Vector, Vector, Vector, Vector, Vector, Vector, Vector]
 
@@ -79,69 +105,95 @@ _Eight = tuple[Vector, Vector, Vector, Vector, Vector, Vector, Vector, Vector]
 def _joined(e: _Four, o: _Four, shift: int) -> _Eight:
     """Combines the even and odd parts of the transform, shifted."""
     return (
-        packed((e[0] + o[3]) >> shift),
-        packed((e[1] + o[2]) >> shift),
-        packed((e[2] + o[1]) >> shift),
-        packed((e[3] + o[0]) >> shift),
-        packed((e[3] - o[0]) >> shift),
-        packed((e[2] - o[1]) >> shift),
-        packed((e[1] - o[2]) >> shift),
-        packed((e[0] - o[3]) >> shift),
+        (e[0] + o[3]) >> shift,
+        (e[1] + o[2]) >> shift,
+        (e[2] + o[1]) >> shift,
+        (e[3] + o[0]) >> shift,
+        (e[3] - o[0]) >> shift,
+        (e[2] - o[1]) >> shift,
+        (e[1] - o[2]) >> shift,
+        (e[0] - o[3]) >> shift,
     )
 
 
 @njit(inline="always", **OPTIONS)
-def _transformed(c: _Eight, shift: int, added: int) -> _Eight:
-    """The transform of eight vectors, lane by lane, shifted and rounded, plus a constant."""
-    half = (1 << (shift - 1)) + (added << shift)
-    t0 = pair_products(c[0], c[4], _E04) + half
-    t1 = pair_products(c[0], c[4], _E04_BELOW) + half
-    t2 = pair_products(c[2], c[6], _E26_BELOW)
-    t3 = pair_products(c[2], c[6], _E26)
-    o0 = pair_products(c[1], c[7], _O17[0]) + pair_products(c[3], c[5], _O35[0])
-    o1 = pair_products(c[1], c[7], _O17[1]) + pair_products(c[3], c[5], _O35[1])
-    o2 = pair_products(c[1], c[7], _O17[2]) + pair_products(c[3], c[5], _O35[2])
-    o3 = pair_products(c[1], c[7], _O17[3]) + pair_products(c[3], c[5], _O35[3])
-    return _joined((t0 + t3, t1 + t2, t1 - t2, t0 - t3), (o0, o1, o2, o3), shift)
+def _transformed(p: _Four, half: int, shift: int) -> _Eight:
+    """The transform of four vectors of pairs, plus ``half``, shifted.
+
+    Args:
+        p: the numbers 0 and 2, 1 and 3, 4 and 6, 5 and 7.
+    """
+    e = (
+        weighted_pairs(p[0], _E02[0]) + half + weighted_pairs(p[2], _E46[0]),
+        weighted_pairs(p[0], _E02[1]) + half + weighted_pairs(p[2], _E46[1]),
+        weighted_pairs(p[0], _E02[2]) + half + weighted_pairs(p[2], _E46[2]),
+        weighted_pairs(p[0], _E02[3]) + half + weighted_pairs(p[2], _E46[3]),
+    )
+    o = (
+        weighted_pairs(p[1], _O13[0]) + weighted_pairs(p[3], _O57[0]),
+        weighted_pairs(p[1], _O13[1]) + weighted_pairs(p[3], _O57[1]),
+        weighted_pairs(p[1], _O13[2]) + weighted_pairs(p[3], _O57[2]),
+        weighted_pairs(p[1], _O13[3]) + weighted_pairs(p[3], _O57[3]),
+    )
+    return _joined(e, o, shift)
 
 
 @njit(inline="always", **OPTIONS)
-def _transformed_few(c: _Four, shift: int, added: int) -> _Eight:
-    """The same for four vectors followed by zeros."""
-    half = (1 << (shift - 1)) + (added << shift)
-    e0 = pair_products(c[0], c[2], _E02) + half
-    e1 = pair_products(c[0], c[2], _E02_NEXT) + half
-    e2 = pair_products(c[0], c[2], _E02_THIRD) + half
-    e3 = pair_products(c[0], c[2], _E02_LAST) + half
-    o0, o1 = pair_products(c[1], c[3], _O13[0]), pair_products(c[1], c[3], _O13[1])
-    o2, o3 = pair_products(c[1], c[3], _O13[2]), pair_products(c[1], c[3], _O13[3])
-    return _joined((e0, e1, e2, e3), (o0, o1, o2, o3), shift)
+def _transformed_few(p: _Two, half: int, shift: int) -> _Eight:
+    """The same where the numbers from 4 on are zeros."""
+    e = (
+        weighted_pairs(p[0], _E02[0]) + half,
+        weighted_pairs(p[0], _E02[1]) + half,
+        weighted_pairs(p[0], _E02[2]) + half,
+        weighted_pairs(p[0], _E02[3]) + half,
+    )
+    o = (
+        weighted_pairs(p[1], _O13[0]),
+        weighted_pairs(p[1], _O13[1]),
+        weighted_pairs(p[1], _O13[2]),
+        weighted_pairs(p[1], _O13[3]),
+    )
+    return _joined(e, o, shift)
 
 
 @njit(inline="always", **OPTIONS)
-def _moved(c: _Eight) -> Vector:
-    """The bits set in any of eight vectors, shifted by the safe ones: negative if one is out of range."""
+def _packed(first: _Eight, second: _Eight) -> _Eight:
+    """Joins what was computed of the first and the last four of eight numbers."""
+    return (
+        packed_halves(first[0], second[0]),
+        packed_halves(first[1], second[1]),
+        packed_halves(first[2], second[2]),
+        packed_halves(first[3], second[3]),
+        packed_halves(first[4], second[4]),
+        packed_halves(first[5], second[5]),
+        packed_halves(first[6], second[6]),
+        packed_halves(first[7], second[7]),
+    )
+
+
+@njit(inline="always", **OPTIONS)
+def _moved(rows: _Eight) -> Vector:
+    """The bits set in any of eight vectors, shifted by the safe ones: negative if one is out of range.
+
+    Of what the first pass returns, that tells about the coefficients, too: the sum of squares is 128 times as large as theirs.
+    """
     safe = 1 << SAFE
-    low = (c[0] + safe) | (c[1] + safe) | (c[2] + safe) | (c[3] + safe)
-    return low | (c[4] + safe) | (c[5] + safe) | (c[6] + safe) | (c[7] + safe)
+    low = (rows[0] + safe) | (rows[1] + safe) | (rows[2] + safe) | (rows[3] + safe)
+    return low | (rows[4] + safe) | (rows[5] + safe) | (rows[6] + safe) | (rows[7] + safe)
 
 
 @njit(inline="always", **OPTIONS)
-def _coefficients(
-    blocks: types.CPointer, start: int, other: int, quantizers: types.CPointer, base: int, other_base: int
-) -> Vector:
-    """A row of dequantized coefficients of each block, truncated to 16 bits."""
-    return load_two(blocks, start, other, 8) * load_two(quantizers, base, other_base, 8)
+def _coefficients(blocks: types.CPointer, start: int, quantizers: types.CPointer, base: int) -> Vector:
+    """A vector of dequantized coefficients, truncated to 16 bits."""
+    return load(blocks, start, _LANES) * load(quantizers, base, _LANES)
 
 
 @inner
-def transform_blocks(
+def transform_pair(
     blocks: types.CPointer,
     start: int,
-    other: int,
     quantizers: types.CPointer,
     base: int,
-    other_base: int,
     known: np.int64,
     plane: types.CPointer,
     place: int,
@@ -152,8 +204,8 @@ def transform_blocks(
     """Dequantizes and transforms two blocks into eight rows of eight pixels each, and clears them.
 
     Args:
-        blocks: a pointer to int16; the coefficients in rows, from ``start`` and ``other`` on.
-        quantizers: a pointer to int16; their factors in rows, from ``base`` and ``other_base`` on.
+        blocks: a pointer to int16; the coefficients, as ``PLACES`` tells, from ``start`` on.
+        quantizers: a pointer to int16; their factors, in the same order, from ``base`` on.
         known: how many coefficients of a block, in zig-zag order, may be nonzero.
         plane: a pointer to uint8, which receives the pixels: the first rows at ``place`` and ``other_place``, then one
             every ``stride`` and ``other_stride``.
@@ -161,26 +213,37 @@ def transform_blocks(
     Returns:
         A vector with a negative number if an intermediate result was out of range.
     """
-    c0 = _coefficients(blocks, start, other, quantizers, base, other_base)
-    c1 = _coefficients(blocks, start + 8, other + 8, quantizers, base + 8, other_base + 8)
-    c2 = _coefficients(blocks, start + 16, other + 16, quantizers, base + 16, other_base + 16)
-    c3 = _coefficients(blocks, start + 24, other + 24, quantizers, base + 24, other_base + 24)
-    clear(blocks, start, 32)
-    clear(blocks, other, 32)
+    half = 1 << (_FIRST - 1)
+    c0 = _coefficients(blocks, start, quantizers, base)
+    c2 = _coefficients(blocks, start + 32, quantizers, base + 32)
     if known <= _IN_FOUR_ROWS:
-        rows = _transformed_few((c0, c1, c2, c3), _FIRST, 0)
-        columns = transposed_pair(rows)
-        pixels = transposed_pair(_transformed_few(columns[:4], _SECOND, _MIDDLE))
-        store_two(plane, place, stride, other_place, other_stride, pixels)
-        return _moved((c0, c1, c2, c3, c0, c1, c2, c3)) | _moved(rows)
-    c4 = _coefficients(blocks, start + 32, other + 32, quantizers, base + 32, other_base + 32)
-    c5 = _coefficients(blocks, start + 40, other + 40, quantizers, base + 40, other_base + 40)
-    c6 = _coefficients(blocks, start + 48, other + 48, quantizers, base + 48, other_base + 48)
-    c7 = _coefficients(blocks, start + 56, other + 56, quantizers, base + 56, other_base + 56)
-    clear(blocks, start + 32, 32)
-    clear(blocks, other + 32, 32)
-    coefficients = (c0, c1, c2, c3, c4, c5, c6, c7)
-    rows = _transformed(coefficients, _FIRST, 0)
-    pixels = transposed_pair(_transformed(transposed_pair(rows), _SECOND, _MIDDLE))
-    store_two(plane, place, stride, other_place, other_stride, pixels)
-    return _moved(coefficients) | _moved(rows)
+        clear(blocks, start, _LANES)
+        clear(blocks, start + 32, _LANES)
+        none = zeros(8)
+        few = (none, none, none, none, none, none, none, none)
+        rows = _packed(_transformed_few((c0, c2), half, _FIRST), few)
+        upper, lower = transposed_pairs(rows[:4]), transposed_pairs(rows[4:])
+        columns = _packed(
+            _transformed_few((upper[0] + pairs(_ADDED), upper[1]), 0, _SECOND),
+            _transformed_few((lower[0] + pairs(_ADDED), lower[1]), 0, _SECOND),
+        )
+        store_transposed(plane, place, stride, other_place, other_stride, columns)
+        return _moved(rows)
+    c1 = _coefficients(blocks, start + 16, quantizers, base + 16)
+    c3 = _coefficients(blocks, start + 48, quantizers, base + 48)
+    c4 = _coefficients(blocks, start + 64, quantizers, base + 64)
+    c5 = _coefficients(blocks, start + 80, quantizers, base + 80)
+    c6 = _coefficients(blocks, start + 96, quantizers, base + 96)
+    c7 = _coefficients(blocks, start + 112, quantizers, base + 112)
+    clear(blocks, start, PAIR)
+    rows = _packed(
+        _transformed((c0, c2, c4, c6), half, _FIRST),
+        _transformed((c1, c3, c5, c7), half, _FIRST),
+    )
+    upper, lower = transposed_pairs(rows[:4]), transposed_pairs(rows[4:])
+    columns = _packed(
+        _transformed((upper[0] + pairs(_ADDED), upper[1], upper[2], upper[3]), 0, _SECOND),
+        _transformed((lower[0] + pairs(_ADDED), lower[1], lower[2], lower[3]), 0, _SECOND),
+    )
+    store_transposed(plane, place, stride, other_place, other_stride, columns)
+    return _moved(rows)
