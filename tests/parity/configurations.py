@@ -393,6 +393,49 @@ CONFIGURATIONS: dict[str, Mapping[str, object]] = {
     "vilt-small": {"image_processor_type": "ViltImageProcessor", "size": {"shortest_edge": 30}, "size_divisor": 8},
     "yolos": {"image_processor_type": "YolosImageProcessor", "size": {"shortest_edge": 512, "longest_edge": 1333}},
     "yolos-small": {"image_processor_type": "YolosImageProcessor", "size": {"shortest_edge": 30, "longest_edge": 50}},
+    "bridgetower": {"image_processor_type": "BridgeTowerImageProcessor"},
+    "bridgetower-small": {
+        "image_processor_type": "BridgeTowerImageProcessor",
+        "size": {"shortest_edge": 40},
+        "crop_size": {"shortest_edge": 37},
+        "size_divisor": 8,
+    },
+    "flava": {"image_processor_type": "FlavaImageProcessor"},
+    "flava-small": {
+        "image_processor_type": "FlavaImageProcessor",
+        "size": {"height": 37, "width": 31},
+        "crop_size": {"height": 33, "width": 29},
+    },
+    "layoutlmv2-small": {
+        "image_processor_type": "LayoutLMv2ImageProcessor",
+        "size": {"height": 37, "width": 31},
+        "apply_ocr": False,
+    },
+    "layoutlmv3": {"image_processor_type": "LayoutLMv3ImageProcessor", "apply_ocr": False},
+    "layoutlmv3-small": {
+        "image_processor_type": "LayoutLMv3ImageProcessor",
+        "size": {"height": 37, "width": 31},
+        "apply_ocr": False,
+    },
+    "oneformer": {"image_processor_type": "OneFormerImageProcessor"},
+    "oneformer-small": {
+        "image_processor_type": "OneFormerImageProcessor",
+        "size": {"shortest_edge": 30, "longest_edge": 50},
+    },
+    "poolformer": {"image_processor_type": "PoolFormerImageProcessor"},
+    "poolformer-small": {
+        "image_processor_type": "PoolFormerImageProcessor",
+        "size": {"shortest_edge": 30},
+        "crop_size": {"height": 30, "width": 29},
+    },
+    "superpoint": {"image_processor_type": "SuperPointImageProcessor"},
+    "superpoint-small": {"image_processor_type": "SuperPointImageProcessor", "size": {"height": 37, "width": 31}},
+    "textnet": {"image_processor_type": "TextNetImageProcessor"},
+    "textnet-small": {
+        "image_processor_type": "TextNetImageProcessor",
+        "size": {"shortest_edge": 30},
+        "size_divisor": 8,
+    },
 }
 SMALL = (
     "clip-old",

@@ -41,7 +41,9 @@ PICTURES, PICTURE_MOST = 4, 90
 def main() -> None:
     """Writes the files anew, or adds to them what is missing."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--missing", action="store_true", help="keep what is recorded, and record configurations that are new")
+    parser.add_argument(
+        "--missing", action="store_true", help="keep what is recorded, and record configurations that are new"
+    )
     missing = parser.parse_args().missing
     warnings.simplefilter("ignore")
     if not missing:
@@ -70,7 +72,7 @@ def _record_arrays() -> None:
 def digest_of(value: Any) -> dict[str, Any]:
     """A result as it is recorded: type, shape, a digest of its bytes, and where it begins."""
     array = np.ascontiguousarray(value)
-    begin = [float(number) for number in array.reshape(-1)[:4]]
+    begin = [each if isinstance(each, str) else float(each) for each in array.reshape(-1)[:4].tolist()]
     digest = hashlib.blake2b(array.tobytes(), digest_size=12).hexdigest()
     return {"dtype": str(array.dtype), "shape": list(array.shape), "digest": digest, "begin": begin}
 

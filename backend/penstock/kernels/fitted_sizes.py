@@ -291,6 +291,13 @@ def _up(height: int, width: int, arguments: SizeArguments) -> Fit:
     return _whole(*(-(-side // arguments.factor) * arguments.factor for side in (height, width)))
 
 
+def _shortest_up(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """The shorter side is `least` long, and the longer in proportion; then up to multiples of `factor`."""
+    longer = int(arguments.least * max(height, width) / min(height, width))
+    rows, columns = (longer, arguments.least) if width <= height else (arguments.least, longer)
+    return _up(rows, columns, arguments)
+
+
 # -- tiles -------------------------------------------------------------------------------------------------------------
 
 
@@ -513,6 +520,7 @@ RULES: dict[str, Rule] = {
     "pixtral": Rule(_pixtral),
     "qwen2-vl": Rule(_qwen2_vl),
     "qwen3-vl-video": Rule(_qwen3_vl_video),
+    "shortest-up": Rule(_shortest_up, "least"),
     "siglip2": Rule(_siglip2),
     "up": Rule(_up, "factor"),
     "vilt": Rule(_vilt),

@@ -9,15 +9,27 @@ from pathlib import Path
 from penstock.errors import did_you_mean
 from penstock.presets.classifiers import (
     EFFICIENT_NET,
+    FLAVA,
     JANUS,
     LEVIT,
     LLAVA,
     ConvNextFamily,
     MobileViTFamily,
     PerceiverFamily,
+    PoolFormerFamily,
+    TextNetFamily,
 )
-from penstock.presets.dense import DptFamily, GlpnFamily, MaskFormerFamily, ViltFamily
+from penstock.presets.dense import (
+    BridgeTowerFamily,
+    DptFamily,
+    GlpnFamily,
+    MaskFormerFamily,
+    OneFormerFamily,
+    SuperPointFamily,
+    ViltFamily,
+)
 from penstock.presets.detection import SAM, DetectionFamily, LetterboxFamily
+from penstock.presets.documents import BlueLayoutFamily, LayoutFamily
 from penstock.presets.family import Family, PresetError, settings_from
 from penstock.presets.fixed import (
     CLIP,
@@ -74,6 +86,7 @@ _FAMILIES: dict[str, Family] = {
     "Beit": FixedFamily(size=_SIDES_224, resample=3, crop_size=_SIDES_224, ignored=NO_PAD),
     "Bit": CLIP,
     "Blip": FixedFamily(size={"height": 384, "width": 384}, resample=3, **OPENAI),
+    "BridgeTower": BridgeTowerFamily(),
     "Chameleon": FixedFamily(
         size={"shortest_edge": 512},
         resample=1,
@@ -112,6 +125,7 @@ _FAMILIES: dict[str, Family] = {
     "EfficientNet": EFFICIENT_NET,
     "Ernie4_5_VL_Moe": ERNIE45_VL,
     "Ernie4_5_VLMoe": ERNIE45_VL,
+    "Flava": FLAVA,
     "Gemma3": GemmaFamily(),
     "Gemma4": Gemma4Family(),
     "Glm46V": GLM4V,
@@ -127,6 +141,8 @@ _FAMILIES: dict[str, Family] = {
     "InternVLVideo": InternVLVideoFamily(),
     "Janus": JANUS,
     "Kimi_K25": KimiFamily(),
+    "LayoutLMv2": BlueLayoutFamily(),
+    "LayoutLMv3": LayoutFamily(),
     "Levit": LEVIT,
     "Llama4": LlamaFamily(),
     "Llava": LLAVA,
@@ -147,6 +163,7 @@ _FAMILIES: dict[str, Family] = {
         size=_EDGE_256, do_center_crop=True, crop_size=_SIDES_224, default_to_square=False, ignored=NO_PAD
     ),
     "MobileViT": MobileViTFamily(),
+    "OneFormer": OneFormerFamily(),
     "Ovis2": OvisFamily(),
     "OwlViT": FixedFamily(
         size={"height": 768, "width": 768}, resample=3, crop_size={"height": 768, "width": 768}, **OPENAI
@@ -162,6 +179,7 @@ _FAMILIES: dict[str, Family] = {
         torchvision_only=True,
     ),
     "Pixtral": PixtralFamily(),
+    "PoolFormer": PoolFormerFamily(**IMAGENET),
     "PPChart2Table": FixedFamily(size={"height": 1024, "width": 1024}, resample=3, **OPENAI),
     "PPDocLayoutV2": DOC_LAYOUT,
     "PPDocLayoutV3": DOC_LAYOUT,
@@ -181,6 +199,8 @@ _FAMILIES: dict[str, Family] = {
     "Siglip": FixedFamily(size=_SIDES_224, resample=3, default_to_square=False),
     "Siglip2": SigLIP2Family(),
     "SmolVLM": SplitFamily(size={"longest_edge": 4 * 364}, max_image_size={"longest_edge": 364}),
+    "SuperPoint": SuperPointFamily(),
+    "TextNet": TextNetFamily(**IMAGENET),
     "Tipsv2": TipsFamily(),
     "Tipsv2Dpt": TipsFamily(),
     "VideoLlama3": VIDEO_LLAMA3,

@@ -238,6 +238,7 @@ def test_bfloat16_rounds_each_step() -> None:
         ("mllama", (100, 300), {"most": 4, "tile": (560, 560)}, (186, 560)),
         ("ovis2", (853, 1280), {"most": 9, "tile": (448, 448)}, (1344, 896)),
         ("perceiver", (100, 300), {"canvases": ((224, 224), (256, 256))}, (87, 87)),
+        ("shortest-up", (100, 300), {"least": 50, "factor": 32}, (64, 160)),
         ("vilt", (480, 640), {"least": 384, "most": 639, "factor": 32}, (384, 512)),
         ("yolos", (480, 640), {"least": 512, "most": 1333, "factor": 16}, (512, 672)),
     ],
