@@ -436,6 +436,24 @@ CONFIGURATIONS: dict[str, Mapping[str, object]] = {
         "size": {"shortest_edge": 30},
         "size_divisor": 8,
     },
+    "lfm2-vl": {"image_processor_type": "Lfm2VlImageProcessor"},
+    "lfm2-vl-small": {
+        "image_processor_type": "Lfm2VlImageProcessor",
+        "encoder_patch_size": 4,
+        "tile_size": 16,
+        "min_image_tokens": 3,
+        "max_image_tokens": 120,
+        "max_pixels_tolerance": 0.3,
+        "max_tiles": 6,
+        "return_row_col_info": True,
+    },
+    "minicpm-v": {"image_processor_type": "MiniCPMV4_6ImageProcessor"},
+    "minicpm-v-small": {
+        "image_processor_type": "MiniCPMV4_6ImageProcessor",
+        "scale_resolution": 32,
+        "patch_size": 4,
+        "max_slice_nums": 7,
+    },
 }
 SMALL = (
     "clip-old",

@@ -351,6 +351,72 @@ def _cohere2(height: int, width: int, arguments: SizeArguments) -> Fit:
     return _whole(arguments.tile[0] * rows, arguments.tile[1] * columns)
 
 
+@functools.lru_cache(maxsize=1024)
+def _slices(height: int, width: int, arguments: SizeArguments) -> tuple[int, int] | None:
+    """Rows and columns of the slices that MiniCPM-V cuts an image into, if any: nearly as many as squares of a side of `most`
+    have its pixels, at most `least`, of the ratio that is the nearest."""
+    pixels = height * width / (arguments.most * arguments.most)
+    wanted = min(math.ceil(pixels), arguments.least)
+    if wanted <= 1:
+        return None
+    counts = [count for count in (wanted - 1, wanted, wanted + 1) if 1 < count <= arguments.least]
+    grids = [(rows, count // rows) for count in counts for rows in range(1, count + 1) if count % rows == 0]
+    ratio = math.log(width / height)
+    return min(grids, key=lambda grid: (abs(ratio - math.log(grid[1] / grid[0])), -grid[0]))
+
+
+def _near(height: float, width: float, arguments: SizeArguments, enlarged: bool) -> tuple[int, int]:
+    """Multiples of `factor`, of nearly the ratio, whose area is about that of a square of `most` if it was larger."""
+    if height * width > arguments.most * arguments.most or enlarged:
+        ratio = width / height
+        height = int(arguments.most / math.sqrt(ratio))
+        width = int(height * ratio)
+    return _multiple(height, arguments.factor), _multiple(width, arguments.factor)
+
+
+def _multiple(side: float, factor: int) -> int:
+    return max(round(side / factor) * factor, factor)
+
+
+def _minicpm(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """Multiples of `factor`, of an area of about `most` squared; `least`: the most slices."""
+    return _whole(*_near(height, width, arguments, _slices(height, width, arguments) is None))
+
+
+def _minicpm_slices(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """The same for each slice, on a canvas as large as a slice; of an image without slices, as little as a `tile`."""
+    grid = _slices(height, width, arguments)
+    if grid is None:
+        return Fit(*arguments.tile, *arguments.tile)
+    rows, columns = grid
+    high, wide = _near(_multiple(height, rows) / rows, _multiple(width, columns) / columns, arguments, True)
+    return Fit(high * rows, wide * columns, high, wide)
+
+
+def _lfm2(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """`factor`, and `least` and `most` pixels; no side is less than `factor`."""
+    factor = arguments.factor
+    rows, columns = (_multiple(side, factor) for side in (height, width))
+    if rows * columns > arguments.most:
+        shrink = math.sqrt(height * width / arguments.most)
+        rows, columns = (max(factor, math.floor(side / shrink / factor) * factor) for side in (height, width))
+    elif rows * columns < arguments.least:
+        grow = math.sqrt(arguments.least / (height * width))
+        rows, columns = (math.ceil(side * grow / factor) * factor for side in (height, width))
+    return _whole(rows, columns)
+
+
+def _lfm2_tiles(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """Of an image of more than `most` pixels, rounded to multiples of `factor`: the grid of from the first to the second
+    number in `canvases` of tiles, whose side is the first of `tile`; of another, as little as the second of `tile`."""
+    (least, most), (side, patch) = arguments.canvases[0], arguments.tile
+    rows, columns = (max(patch, round(extent / arguments.factor) * arguments.factor) for extent in (height, width))
+    if rows * columns <= arguments.most:
+        return Fit(patch, patch, patch, patch)
+    fit = _internvl(height, width, SizeArguments(least=least, most=most, tile=(side, side)))
+    return Fit(fit.height, fit.width, side, side)
+
+
 # How much of an image tiles should cover.
 _COVERED = 0.9
 
@@ -509,10 +575,14 @@ RULES: dict[str, Rule] = {
     "janus": Rule(_janus),
     "kimi": Rule(_kimi),
     "letterbox": Rule(_letterbox, "canvases"),
+    "lfm2": Rule(_lfm2),
+    "lfm2-tiles": Rule(_lfm2_tiles),
     "llama4": Rule(_llama4),
     "llava-next": Rule(_llava_next, "canvases"),
     "longest": Rule(_longest),
     "maskformer": Rule(_maskformer),
+    "minicpm": Rule(_minicpm),
+    "minicpm-slices": Rule(_minicpm_slices),
     "mllama": Rule(_mllama),
     "ovis2": Rule(_ovis2),
     "paddleocr-vl": Rule(_paddleocr_vl),

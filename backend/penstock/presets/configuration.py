@@ -57,6 +57,7 @@ from penstock.presets.patches import (
     PixtralFamily,
     SigLIP2Family,
 )
+from penstock.presets.slices import Lfm2Family, MiniCPMFamily
 from penstock.presets.speech import WaveFamily, WhisperFamily
 from penstock.presets.tiles import (
     LLAVA_NEXT,
@@ -144,6 +145,7 @@ _FAMILIES: dict[str, Family] = {
     "LayoutLMv2": BlueLayoutFamily(),
     "LayoutLMv3": LayoutFamily(),
     "Levit": LEVIT,
+    "Lfm2Vl": Lfm2Family(),
     "Llama4": LlamaFamily(),
     "Llava": LLAVA,
     "LlavaNext": LLAVA_NEXT,
@@ -156,6 +158,7 @@ _FAMILIES: dict[str, Family] = {
     ),
     "Mask2Former": MaskFormerFamily(),
     "MaskFormer": MaskFormerFamily(),
+    "MiniCPMV4_6": MiniCPMFamily(),
     "MiniMaxM3VL": MINIMAX_M3_VL,
     "Mllama": MllamaFamily(),
     "MobileNetV1": FixedFamily(size=_EDGE_256, do_center_crop=True, crop_size=_SIDES_224, default_to_square=False),

@@ -1,0 +1,253 @@
+"""Image processors that show a model patches of the whole image and of slices of a large one: MiniCPM-V and LFM2-VL."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from penstock import fn, types
+from penstock.graph import DataNode
+from penstock.kernels.fitted_sizes import SizeArguments, fitted
+from penstock.presets.family import CHANNELS, PIXELS, Features, ImageFamily, PresetError, Values, named
+
+_MASK, _SHAPES = "pixel_attention_mask", "spatial_shapes"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _SliceFamily(ImageFamily):
+    """What they share."""
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        self.check_floats()
+
+    def _resized_by(self, data: DataNode, backend: str, rule: str, bounds: SizeArguments) -> tuple[DataNode, DataNode]:
+        """Images of the sizes of a rule, and the canvases that it tells."""
+        size, canvas = fn.fitted_size(
+            data,
+            rule=rule,
+            factor=bounds.factor,
+            least=bounds.least,
+            most=bounds.most,
+            canvases=[extent for pair in bounds.canvases for extent in pair],
+            tile=list(bounds.tile),
+        )
+        return self.resized(data, backend, size), canvas
+
+
+@dataclass(frozen=True, kw_only=True)
+class MiniCPMFamily(_SliceFamily):
+    """MiniCPM-V: patches of the whole and of slices, of all images side by side.
+
+    Attributes:
+        slice_mode: whether large images are sliced.
+        max_slice_nums: so many slices at the most.
+        scale_resolution: the side of a square of about as many pixels as the whole has, and a slice.
+        patch_size: extent of a patch.
+        downsample_mode: `16x` or `4x`: so many patches become one token.
+        use_image_id: accepted: of text.
+    """
+
+    resample: int = 3
+    slice_mode: bool = True
+    max_slice_nums: int = 9
+    scale_resolution: int = 448
+    patch_size: int = 14
+    downsample_mode: str = "16x"
+    use_image_id: bool = True
+
+    names: ClassVar[tuple[str, ...]] = (PIXELS, "target_sizes", "grids", "num_patches_per_image")
+
+    def converted(self, values: Values) -> Values:
+        own = super().converted(values)
+        for key in ("max_slice_nums", "scale_resolution", "patch_size"):
+            if own[key] < 1:
+                raise PresetError(f"`{key}` is positive. Got: {own[key]}")
+        if own["downsample_mode"] not in ("4x", "16x"):
+            raise PresetError(f"`downsample_mode` is '4x' or '16x'. Got: {own['downsample_mode']!r}")
+        return own
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        if not self.do_resize:
+            raise PresetError("`do_resize`: no preset of MiniCPM-V leaves images as large as they are")
+
+    @property
+    def _merged(self) -> int:
+        """Patches of a side that become one token."""
+        return 2 if self.downsample_mode == "4x" else 4
+
+    @property
+    def _bounds(self) -> SizeArguments:
+        side = self.patch_size
+        slices = self.max_slice_nums if self.slice_mode else 1
+        return SizeArguments(side * self._merged, slices, self.scale_resolution, (), (side, side))
+
+    def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
+        settings = {"patch": self.patch_size, **self.normalizing(backend)}
+        whole, _ = self._resized_by(data, backend, "minicpm", self._bounds)
+        large, tile = self._resized_by(data, backend, "minicpm-slices", self._bounds)
+        slices, counts = fn.crop_boxes(large, fn.tile_boxes(large, tile=tile))
+        own, grid = fn.image_patches(whole, **settings)
+        others, grids = (
+            fn.collect(parts, counts=counts, join=join)
+            for parts, join in zip(fn.image_patches(slices, **settings), ("cat", "stack"))
+        )
+        # What is no slice is as large as a patch.
+        sliced = fn.cast(tile[0] > types.Constant(self.patch_size, dtype=types.INT32), dtype=types.INT32)
+        count = counts * sliced
+        patches = fn.cat(own, others[: count * tile[0] * tile[1] // self.patch_size**2])
+        side = self.patch_size
+        squares = fn.transpose(fn.reshape(patches, shape=[-1, CHANNELS, side, side]), perm=[1, 2, 0, 3])
+        sizes = fn.cat(fn.expand_dims(grid, axes=[0]), grids[:count])[:, 1:]
+        arrangement = fn.cast(large.shape(dtype=types.INT32)[:2] // tile * sliced, dtype=types.INT64)
+        return (
+            fn.reshape(squares, shape=[1, CHANNELS, side, -1], name=self.names[0]),
+            fn.cast(sizes, dtype=types.INT32, name=self.names[1]),
+            named(arrangement, self.names[2], 1),
+            fn.cast(count + 1, dtype=types.INT64, name=self.names[3]),
+        )
+
+    def tokens(self, height: int, width: int, model: Mapping[str, int]) -> int:
+        whole = fitted("minicpm", height, width, self._bounds)
+        large = fitted("minicpm-slices", height, width, self._bounds)
+        area = self._bounds.factor**2
+        sliced = large.canvas_height > self.patch_size
+        return (whole.height * whole.width + sliced * large.height * large.width) // area
+
+    def joined(self, images: Sequence[Features]) -> Values:
+        pixels, sizes, grids, counts = self.names
+        return {
+            pixels: np.concatenate([image[pixels] for image in images], axis=-1),
+            sizes: np.concatenate([image[sizes] for image in images]),
+            grids: [image[grids].tolist() for image in images],
+            counts: [int(image[counts]) for image in images],
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lfm2Family(_SliceFamily):
+    """LFM2-VL: patches of tiles of a large image and of the whole, padded to a number.
+
+    Attributes:
+        downsample_factor: so many patches on a side become one token.
+        do_image_splitting: whether there are tiles.
+        min_tiles, max_tiles: how many.
+        use_thumbnail: whether the whole follows them.
+        min_image_tokens, max_image_tokens: of the whole.
+        encoder_patch_size: extent of a patch.
+        tile_size: extent of a tile.
+        max_pixels_tolerance: an image has tiles if it has so many times the most pixels of the whole.
+        return_row_col_info: whether rows and columns of tiles, and the size of the whole, are told.
+        do_pad: must be set.
+    """
+
+    downsample_factor: int = 2
+    do_image_splitting: bool = True
+    min_tiles: int = 2
+    max_tiles: int = 10
+    use_thumbnail: bool = True
+    min_image_tokens: int = 64
+    max_image_tokens: int = 256
+    encoder_patch_size: int = 16
+    tile_size: int = 512
+    max_pixels_tolerance: float = 2.0
+    return_row_col_info: bool = False
+    do_pad: bool = True
+    torchvision_only: bool = True
+    ignored: frozenset[str] = frozenset({"size", "do_resize", "pad_size", "do_center_crop", "crop_size"})
+
+    concatenated: ClassVar[tuple[str, ...]] = (PIXELS, _MASK, _SHAPES)
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        told = ("image_rows", "image_cols", "image_sizes")
+        return (PIXELS, _MASK, _SHAPES, *told * self.return_row_col_info)
+
+    def converted(self, values: Values) -> Values:
+        own = super().converted(values)
+        keys = "downsample_factor", "min_tiles", "min_image_tokens", "encoder_patch_size", "tile_size"
+        for key in (*keys, "max_image_tokens", "max_pixels_tolerance"):
+            if own[key] <= 0:
+                raise PresetError(f"`{key}` is positive. Got: {own[key]}")
+        if own["min_tiles"] > own["max_tiles"]:
+            raise PresetError(f"`min_tiles` to `max_tiles`: got {own['min_tiles']} to {own['max_tiles']}")
+        if own["tile_size"] % own["encoder_patch_size"] or own["tile_size"] == own["encoder_patch_size"]:
+            raise PresetError(
+                f"`tile_size` is of several whole patches of {own['encoder_patch_size']}. Got: {own['tile_size']}"
+            )
+        return own
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        if not self.do_pad:
+            raise PresetError("`do_pad`: no preset of LFM2-VL leaves patches unpadded")
+
+    @property
+    def _splits(self) -> bool:
+        return self.do_image_splitting and (self.min_tiles, self.max_tiles) != (1, 1)
+
+    @property
+    def _length(self) -> int:
+        """Patches to which all are padded."""
+        own = self.max_image_tokens * self.downsample_factor**2
+        return max(own, (self.tile_size // self.encoder_patch_size) ** 2 if self.do_image_splitting else 0)
+
+    @property
+    def _bounds(self) -> SizeArguments:
+        """Of the whole."""
+        factor = self.encoder_patch_size * self.downsample_factor
+        return SizeArguments(factor, self.min_image_tokens * factor**2, self.max_image_tokens * factor**2)
+
+    @property
+    def _tiling(self) -> SizeArguments:
+        factor, _, most, *_ = self._bounds
+        large = math.floor(most * self.max_pixels_tolerance)
+        sides = self.tile_size, self.encoder_patch_size
+        return SizeArguments(factor, 0, large, ((self.min_tiles, self.max_tiles),), sides)
+
+    def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
+        settings = {"patch": self.encoder_patch_size, "channels_last": True, "length": self._length}
+        settings |= self.normalizing(backend)
+        whole, _ = self._resized_by(data, backend, "lfm2", self._bounds)
+        patches, grid, mask = fn.image_patches(whole, **settings)
+        own = [fn.expand_dims(each, axes=[0]) for each in (patches, mask, grid[1:])]
+        one = fn.constant(idata=[1], shape=[], dtype=types.INT64)
+        arrangement = (one, fn.copy(one))
+        if self._splits:
+            large, tile = self._resized_by(data, backend, "lfm2-tiles", self._tiling)
+            tiles, counts = fn.crop_boxes(large, fn.tile_boxes(large, tile=tile))
+            patches, grid, mask = fn.image_patches(tiles, **settings)
+            # What is no tile is as large as a patch.
+            count = counts * fn.cast(tile[0] == types.Constant(self.tile_size, dtype=types.INT32), dtype=types.INT32)
+            shown = (count == 0) | (count > 1) if self.use_thumbnail else count == 0
+            last = fn.cast(shown, dtype=types.INT32)
+            parts = [fn.collect(each, counts=counts) for each in (patches, mask, grid[1:])]
+            own = [fn.cat(part[:count], of_whole[:last]) for part, of_whole in zip(parts, own)]
+            rows = fn.cast(large.shape(dtype=types.INT32)[:2] // tile, dtype=types.INT64)
+            arrangement = rows[0], rows[1]
+        outputs = tuple(named(each, name, ndim) for each, name, ndim in zip(own, self.outputs, (3, 2, 2)))
+        if not self.return_row_col_info:
+            return outputs
+        size = fn.cast(whole.shape()[:2], dtype=types.INT64)
+        names = self.outputs[3:]
+        return (
+            *outputs,
+            *(fn.copy(each, name=name) for each, name in zip(arrangement, names)),
+            named(size, names[2], 1),
+        )
+
+    def tokens(self, height: int, width: int, model: Mapping[str, int]) -> int:
+        whole = fitted("lfm2", height, width, self._bounds)
+        of_tile = math.ceil(self.tile_size // self.encoder_patch_size / self.downsample_factor) ** 2
+        of_whole = whole.height * whole.width // self._bounds.factor**2
+        if self._splits:
+            large = fitted("lfm2-tiles", height, width, self._tiling)
+            tiles = large.height * large.width // self.tile_size**2
+            if tiles:
+                return tiles * of_tile + (of_whole if self.use_thumbnail and tiles > 1 else 0)
+        return of_whole
