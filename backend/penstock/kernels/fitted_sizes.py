@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 _MAX_RATIO = 200
@@ -17,7 +17,7 @@ _IDEFICS_MOST = 4096
 
 
 class Fit(NamedTuple):
-    """The size of an image, and that of the canvas under it."""
+    """The size of an image, and that of the canvas under it, which is 0 where there are no tiles."""
 
     height: int
     width: int
@@ -65,7 +65,7 @@ def fitted(rule: str, height: int, width: int, arguments: SizeArguments) -> Fit:
     if min(height, width) < 1:
         raise ValueError(f"An image of {width} x {height} pixels has no pixel")
     fit = RULES[rule].fit(height, width, arguments)
-    if min(fit) < 1:
+    if min(fit[:2]) < 1:
         raise ValueError(
             f"Of an image of {width} x {height} pixels, nothing would be left: {fit.width} x {fit.height} pixels"
         )
@@ -179,6 +179,61 @@ def _kimi(height: int, width: int, arguments: SizeArguments) -> Fit:
     scale = min(1.0, math.sqrt(arguments.most / patches), longest / height, longest / width)
     rows, columns = (min(max(1, int(side * scale)), longest) for side in (height, width))
     return Fit(rows, columns, *(-(-side // factor) * factor for side in (rows, columns)))
+
+
+def _glm5(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """On a canvas of multiples of `factor`, of from `least` to `most` pixels; the image is enlarged only if it has fewer."""
+    factor = arguments.factor
+    rows, columns = (-(-side // factor) * factor for side in (height, width))
+    if rows * columns < arguments.least:
+        grow = math.sqrt(arguments.least / (height * width))
+        rows, columns = (-(-max(1, math.ceil(side * grow)) // factor) * factor for side in (height, width))
+    if rows * columns > arguments.most:
+        rows, columns = _most_rows(height, width, arguments)
+    scale = min(rows / height, columns / width)
+    if height * width >= arguments.least:
+        scale = min(1.0, scale)
+    high, wide = (max(1, min(most, math.floor(side * scale))) for side, most in ((height, rows), (width, columns)))
+    return Fit(high, wide, rows, columns)
+
+
+def _most_rows(height: int, width: int, arguments: SizeArguments) -> tuple[int, int]:
+    """The largest canvas of at `most` so many pixels under an image that is shrunk, found by halving."""
+    factor = arguments.factor
+    if arguments.most < factor**2:
+        raise ValueError(f"At most {arguments.most} pixels are less than a patch of {factor} x {factor}")
+    best, low, high = (factor, factor), 1, height
+    while low <= high:
+        middle = (low + high) // 2
+        across = max(1, math.floor(width * middle / height))
+        rows, columns = (-(-side // factor) * factor for side in (middle, across))
+        if rows * columns <= arguments.most:
+            best, low = (rows, columns), middle + 1
+        else:
+            high = middle - 1
+    return best
+
+
+_GLM_IMAGE_RATIO = 4
+
+
+def _glm_image(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """Half as large, multiples of `factor`; before that, the shorter side is as long as that of a square of `least` pixels,
+    and the longer not longer than that of one of `most`."""
+    factor, ratio = arguments.factor, max(height, width) / min(height, width)
+    if min(height, width) < factor or ratio > _GLM_IMAGE_RATIO:
+        raise ValueError(
+            f"An image of {width} x {height} pixels: sides of at least {factor} are taken, and up to {_GLM_IMAGE_RATIO} to 1"
+        )
+    shortest, longest = (round(math.sqrt(pixels)) for pixels in (arguments.least, arguments.most))
+    scale = shortest / min(height, width) if min(height, width) < shortest else 1.0
+    if max(height, width) * scale > longest:
+        scale = longest / max(height, width)
+    rows, columns = (_multiple(side // 2 * scale, factor) for side in (height, width))
+    if max(rows, columns) > longest:
+        shrink = max(rows, columns) / longest
+        rows, columns = (max(factor, math.floor(side / shrink / factor) * factor) for side in (rows, columns))
+    return _whole(rows, columns)
 
 
 def _gemma4(height: int, width: int, arguments: SizeArguments) -> Fit:
@@ -417,6 +472,64 @@ def _lfm2_tiles(height: int, width: int, arguments: SizeArguments) -> Fit:
     return Fit(fit.height, fit.width, side, side)
 
 
+def _tiles_of_large(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """As `internvl`, with the whole as the canvas, of an image with a side longer than a tile; of another, no tiles."""
+    if max(height, width) <= arguments.tile[0]:
+        return Fit(1, 1, 0, 0)
+    return _internvl(height, width, arguments)
+
+
+def _aria(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """The longer side is `most` long, and the other at `least` so long."""
+    scale, most = arguments.most / max(height, width), arguments.most
+    rows, columns = (max(int(side * scale), arguments.least) for side in (height, width))
+    return Fit(rows, most, most, most) if width >= height else Fit(most, columns, most, most)
+
+
+@functools.lru_cache(maxsize=64)
+def _by_ratio(most: int) -> dict[float, list[tuple[int, int]]]:
+    """Columns and rows of up to so many tiles, the most first, by their ratio."""
+    told: dict[float, list[tuple[int, int]]] = {}
+    for count in range(most, 0, -1):
+        for columns in range(1, count + 1):
+            if count % columns == 0:
+                told.setdefault(columns / (count // columns), []).append((columns, count // columns))
+    return told
+
+
+@functools.lru_cache(maxsize=1024)
+def _perception_lm(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """The grid of at the `most` so many tiles in which the image is the largest, if it is not shrunk; or else one of the
+    nearest ratio."""
+    side, ratio = arguments.tile[0], width / height
+    best, largest = (0, 0), -1.0
+    for columns, rows in (grid for grids in _by_ratio(arguments.most).values() for grid in grids):
+        if columns * side < width or rows * side < height:
+            continue
+        scale = min(columns * side / width, rows * side / height)
+        if ratio > 1:
+            across = scale * width
+            shorter = float(math.floor(across / ratio))
+        else:
+            down = scale * height
+            across = float(math.floor(down * ratio))
+            shorter = across if ratio < 1 else down
+        if shorter >= largest:
+            best, largest = (columns, rows), shorter
+    if largest < 0:
+        best = _nearest_ratio(ratio, _by_ratio(arguments.most))
+    return _whole(best[1] * side, best[0] * side)
+
+
+def _nearest_ratio(ratio: float, grids: Mapping[float, Sequence[tuple[int, int]]]) -> tuple[int, int]:
+    """Of the nearest ratio on the near side of 1, the grid with the longest side."""
+    if ratio >= 1:
+        nearest = min((own for own in grids if own <= ratio), key=lambda own: abs(own - ratio))
+        return max(grids[nearest], key=lambda grid: grid[0])
+    nearest = min((own for own in grids if own > ratio), key=lambda own: abs(1 / own - 1 / ratio))
+    return max(grids[nearest], key=lambda grid: grid[1])
+
+
 # How much of an image tiles should cover.
 _COVERED = 0.9
 
@@ -561,13 +674,16 @@ def _letterbox(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 RULES: dict[str, Rule] = {
+    "aria": Rule(_aria),
     "cohere2": Rule(_cohere2),
     "cosmos3": Rule(_cosmos3),
     "detr": Rule(_detr),
     "down": Rule(_down, "factor"),
     "dpt": Rule(_dpt, "canvases"),
     "gemma4": Rule(_gemma4),
+    "glm-image": Rule(_glm_image),
     "glm4v": Rule(_glm4v),
+    "glm5": Rule(_glm5),
     "idefics2": Rule(_idefics2),
     "idefics3": Rule(_idefics3),
     "idefics3-tiles": Rule(_idefics3_tiles, "factor"),
@@ -586,12 +702,14 @@ RULES: dict[str, Rule] = {
     "mllama": Rule(_mllama),
     "ovis2": Rule(_ovis2),
     "paddleocr-vl": Rule(_paddleocr_vl),
+    "perception-lm": Rule(_perception_lm),
     "perceiver": Rule(_perceiver, "canvases"),
     "pixtral": Rule(_pixtral),
     "qwen2-vl": Rule(_qwen2_vl),
     "qwen3-vl-video": Rule(_qwen3_vl_video),
     "shortest-up": Rule(_shortest_up, "least"),
     "siglip2": Rule(_siglip2),
+    "tiles-of-large": Rule(_tiles_of_large),
     "up": Rule(_up, "factor"),
     "vilt": Rule(_vilt),
     "within": Rule(_within, "canvases"),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 from penstock import fn, types
 from penstock.graph import DataNode
@@ -14,6 +15,8 @@ from penstock.presets.fixed import IMAGENET, NO_CROP, NO_PAD, OPENAI, FixedFamil
 # Below this size, ConvNeXT crops what it has resized.
 _CONVNEXT_CROPS = 384
 _WHITE = 255
+# What settings and outputs of the larger of two pictures begin with.
+_HIGH = "high_res_"
 _SHORTEST, _SQUARE = frozenset({"shortest_edge"}), frozenset({"height", "width"})
 
 
@@ -343,12 +346,66 @@ class JanusFamily(FixedFamily):
         return (max(rows, columns),) * 2 if self.do_pad else (rows, columns)
 
 
+@dataclass(frozen=True, kw_only=True)
+class HybridFamily(JanusFamily):
+    """DeepSeek-VL of two encoders, the second of which sees a larger picture.
+
+    Attributes:
+        high_res_size, high_res_resample, high_res_image_mean, high_res_image_std: as `size` and the others, of the larger
+            picture, from which the other is made.
+    """
+
+    image_mean: tuple[float, ...] = OPENAI["image_mean"]
+    image_std: tuple[float, ...] = OPENAI["image_std"]
+    high_res_size: Mapping[str, int] = field(default_factory=lambda: {"height": 1024, "width": 1024})
+    high_res_resample: int = 3
+    high_res_image_mean: tuple[float, ...] = OPENAI["image_mean"]
+    high_res_image_std: tuple[float, ...] = OPENAI["image_std"]
+
+    unchanged = frozenset({"image_mean", "high_res_image_mean"})
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return PIXELS, _HIGH + PIXELS
+
+    def converted(self, values: Values) -> Values:
+        large = {name: values[_HIGH + name] for name in self._doubled}
+        own = super().converted({**values, **large})
+        told = {_HIGH + name: own[name] for name in self._doubled}
+        return super().converted(values) | told
+
+    _doubled: ClassVar[tuple[str, ...]] = ("size", "resample", "image_mean", "image_std")
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        if not (self.do_resize and self.do_pad):
+            raise PresetError("DeepSeek-VL of two encoders is followed where it resizes and pads")
+        self._large.filter_of(backend)
+
+    @property
+    def _large(self) -> JanusFamily:
+        """How the larger picture is made."""
+        own = {name: getattr(self, _HIGH + name) for name in self._doubled}
+        return replace(self, **own)
+
+    def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
+        large = self._large
+        picture = squared(large.fitted(data, backend), large.image_mean)
+        small = self.finished(self.fitted(picture, backend), backend)
+        return small, large.normalized(picture, backend, self.outputs[1])
+
+
 def squared(images: DataNode, means: Sequence[float]) -> DataNode:
+    """Images in the middle of a square of a colour, told by what is white times means."""
+    return on_square(images, [int(mean * _WHITE) for mean in means])
+
+
+def on_square(images: DataNode, colour: Sequence[int]) -> DataNode:
     """Images in the middle of a square of a colour."""
     side = fn.cast(fn.reductions.max(images.shape()[:2]), dtype=types.FLOAT)
-    colour = [float(int(mean * _WHITE)) for mean in means]
+    values = [float(value) for value in colour]
     return fn.crop(
-        images, crop_h=side, crop_w=side, rounding="truncate", out_of_bounds_policy="pad", fill_values=colour
+        images, crop_h=side, crop_w=side, rounding="truncate", out_of_bounds_policy="pad", fill_values=values
     )
 
 

@@ -14,6 +14,7 @@ from penstock.presets.classifiers import (
     LEVIT,
     LLAVA,
     ConvNextFamily,
+    HybridFamily,
     MobileViTFamily,
     PerceiverFamily,
     PoolFormerFamily,
@@ -47,17 +48,20 @@ from penstock.presets.patches import (
     COSMOS3_EDGE,
     ERNIE45_VL,
     GLM4V,
+    GLM_IMAGE,
     MINIMAX_M3_VL,
     PADDLEOCR_VL,
     QWEN2_VL,
     VIDEO_LLAMA3,
     Gemma4Family,
+    Glm5Family,
     HunYuanFamily,
     KimiFamily,
     PixtralFamily,
     SigLIP2Family,
+    UnifiedFamily,
 )
-from penstock.presets.slices import Lfm2Family, MiniCPMFamily
+from penstock.presets.slices import AriaFamily, Lfm2Family, MiniCPMFamily
 from penstock.presets.speech import WaveFamily, WhisperFamily
 from penstock.presets.tiles import (
     LLAVA_NEXT,
@@ -66,9 +70,12 @@ from penstock.presets.tiles import (
     Idefics2Family,
     LlamaFamily,
     MllamaFamily,
+    OcrFamily,
     OnevisionFamily,
     OvisFamily,
+    PerceptionFamily,
     SplitFamily,
+    UnlimitedOcrFamily,
 )
 from penstock.presets.videos import (
     QWEN2_VL_VIDEO,
@@ -84,6 +91,7 @@ _PARTS = ("image_processor", "feature_extractor", "video_processor")
 _EDGE_224, _EDGE_256, _SIDES_224 = {"shortest_edge": 224}, {"shortest_edge": 256}, {"height": 224, "width": 224}
 # The classes of `transformers`, less their ending, with their own defaults; and YOLO's letterbox, which it does not have.
 _FAMILIES: dict[str, Family] = {
+    "Aria": AriaFamily(),
     "Beit": FixedFamily(size=_SIDES_224, resample=3, crop_size=_SIDES_224, ignored=NO_PAD),
     "Bit": CLIP,
     "Blip": FixedFamily(size={"height": 384, "width": 384}, resample=3, **OPENAI),
@@ -117,7 +125,9 @@ _FAMILIES: dict[str, Family] = {
     "ConditionalDetr": DetectionFamily(),
     "ConvNext": ConvNextFamily(),
     "Cosmos3Edge": COSMOS3_EDGE,
+    "DeepseekOcr2": OcrFamily(),
     "DeepseekVL": JANUS,
+    "DeepseekVLHybrid": HybridFamily(),
     "DeformableDetr": DetectionFamily(),
     "DeiT": FixedFamily(size={"height": 256, "width": 256}, resample=3, do_center_crop=True, crop_size=_SIDES_224),
     "Detr": DetectionFamily(),
@@ -129,10 +139,13 @@ _FAMILIES: dict[str, Family] = {
     "Flava": FLAVA,
     "Gemma3": GemmaFamily(),
     "Gemma4": Gemma4Family(),
+    "Gemma4Unified": UnifiedFamily(),
     "Glm46V": GLM4V,
     "Glm4v": GLM4V,
     "Glm4vVideo": Glm4vVideoFamily(),
+    "Glm5Next": Glm5Family(),
     "Glmga": GLM4V,
+    "GlmImage": GLM_IMAGE,
     "GLPN": GlpnFamily(),
     "GotOcr2": GridFamily(),
     "GroundingDino": DetectionFamily(),
@@ -173,6 +186,7 @@ _FAMILIES: dict[str, Family] = {
     ),
     "PaddleOCRVL": PADDLEOCR_VL,
     "Perceiver": PerceiverFamily(**IMAGENET),
+    "PerceptionLM": PerceptionFamily(),
     "PI0": FixedFamily(
         size={"max_height": 224, "max_width": 224},
         resample=3,
@@ -206,6 +220,7 @@ _FAMILIES: dict[str, Family] = {
     "TextNet": TextNetFamily(**IMAGENET),
     "Tipsv2": TipsFamily(),
     "Tipsv2Dpt": TipsFamily(),
+    "UnlimitedOcr": UnlimitedOcrFamily(),
     "VideoLlama3": VIDEO_LLAMA3,
     "VideoLlavaVideo": FrameFamily(
         size=_EDGE_224, resample=3, do_center_crop=True, crop_size=_SIDES_224, default_to_square=False, **OPENAI

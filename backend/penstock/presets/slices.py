@@ -1,4 +1,4 @@
-"""Image processors that show a model patches of the whole image and of slices of a large one: MiniCPM-V and LFM2-VL."""
+"""Image processors that show a model patches of the whole image and of slices of a large one: MiniCPM-V, LFM2-VL, Aria."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from penstock import fn, types
 from penstock.graph import DataNode
 from penstock.kernels.fitted_sizes import SizeArguments, fitted
 from penstock.presets.family import CHANNELS, PIXELS, Features, ImageFamily, PresetError, Values, named
+from penstock.presets.fixed import NO_CROP, NO_PAD
 
 _MASK, _SHAPES = "pixel_attention_mask", "spatial_shapes"
 
@@ -88,7 +89,7 @@ class MiniCPMFamily(_SliceFamily):
         return SizeArguments(side * self._merged, slices, self.scale_resolution, (), (side, side))
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
-        settings = {"patch": self.patch_size, **self.normalizing(backend)}
+        settings: Values = {"patch": self.patch_size, **self.normalizing(backend)}
         whole, _ = self._resized_by(data, backend, "minicpm", self._bounds)
         large, tile = self._resized_by(data, backend, "minicpm-slices", self._bounds)
         slices, counts = fn.crop_boxes(large, fn.tile_boxes(large, tile=tile))
@@ -159,7 +160,7 @@ class Lfm2Family(_SliceFamily):
     return_row_col_info: bool = False
     do_pad: bool = True
     torchvision_only: bool = True
-    ignored: frozenset[str] = frozenset({"size", "do_resize", "pad_size", "do_center_crop", "crop_size"})
+    ignored: frozenset[str] = frozenset({"size", "pad_size"}) | NO_CROP
 
     concatenated: ClassVar[tuple[str, ...]] = (PIXELS, _MASK, _SHAPES)
 
@@ -211,7 +212,7 @@ class Lfm2Family(_SliceFamily):
         return SizeArguments(factor, 0, large, ((self.min_tiles, self.max_tiles),), sides)
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
-        settings = {"patch": self.encoder_patch_size, "channels_last": True, "length": self._length}
+        settings: Values = {"patch": self.encoder_patch_size, "channels_last": True, "length": self._length}
         settings |= self.normalizing(backend)
         whole, _ = self._resized_by(data, backend, "lfm2", self._bounds)
         patches, grid, mask = fn.image_patches(whole, **settings)
@@ -251,3 +252,97 @@ class Lfm2Family(_SliceFamily):
             if tiles:
                 return tiles * of_tile + (of_whole if self.use_thumbnail and tiles > 1 else 0)
         return of_whole
+
+
+# Of Aria's canvases, in units of this many pixels: heights and widths.
+_UNIT = 490
+_ARIA_CANVASES = (
+    *((1, across) for across in range(2, 9)),
+    *((2, 4), (2, 3), (2, 2), (2, 1), (3, 1), (3, 2), (4, 1), (4, 2), (5, 1), (6, 1), (7, 1), (8, 1)),
+)
+_ARIA_TOKENS = {490: 128, 980: 256}
+
+
+@dataclass(frozen=True, kw_only=True)
+class AriaFamily(_SliceFamily):
+    """Aria: the whole, or its parts on a canvas, each in the corner of a square, with a mask.
+
+    Attributes:
+        max_image_size: the side of the square: 490 or 980.
+        min_image_size: the least of a side.
+        split_image: whether there are parts.
+        split_resolutions: the canvases: heights and widths.
+    """
+
+    resample: int = 3
+    max_image_size: int = 980
+    min_image_size: int = 336
+    split_image: bool = False
+    split_resolutions: Sequence[Sequence[int]] = tuple(
+        (_UNIT * down, _UNIT * across) for down, across in _ARIA_CANVASES
+    )
+    ignored: frozenset[str] = frozenset({"size"}) | NO_CROP | NO_PAD
+
+    names: ClassVar[tuple[str, ...]] = (PIXELS, "pixel_mask", "num_crops")
+    concatenated: ClassVar[tuple[str, ...]] = (PIXELS, "pixel_mask")
+
+    def converted(self, values: Values) -> Values:
+        own = super().converted(values)
+        if own["max_image_size"] not in _ARIA_TOKENS or not 1 <= own["min_image_size"] <= own["max_image_size"]:
+            raise PresetError(
+                f"`max_image_size` is 490 or 980, and `min_image_size` not more. Got: {own['max_image_size']}, "
+                f"{own['min_image_size']}"
+            )
+        canvases = own["split_resolutions"]
+        fits = isinstance(canvases, (list, tuple)) and canvases
+        if not fits or not all(isinstance(each, (list, tuple)) and len(each) == 2 for each in canvases):
+            raise PresetError(f"`split_resolutions` are pairs of a height and a width. Got: {canvases!r}")
+        return own
+
+    @property
+    def _canvases(self) -> SizeArguments:
+        return SizeArguments(canvases=tuple((int(high), int(wide)) for high, wide in self.split_resolutions))
+
+    def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
+        side = self.max_image_size
+        if not self.split_image:
+            values, masks = self._on_squares(data, backend)
+            count = fn.constant(idata=[1], shape=[], dtype=types.INT64, name=self.names[2])
+            return named(values, self.names[0], 4), fn.expand_dims(masks, axes=[0], name=self.names[1]), count
+        images, canvas = self._resized_by(data, backend, "llava-next", self._canvases)
+        extents = fn.cast(canvas, dtype=types.FLOAT)
+        whole = fn.crop(
+            images,
+            crop_h=extents[0],
+            crop_w=extents[1],
+            rounding="truncate",
+            out_of_bounds_policy="pad",
+            fill_values=[0],
+        )
+        parts, counts = fn.crop_boxes(whole, fn.tile_boxes(whole, tile=[side, side]))
+        values, masks = self._on_squares(parts, backend)
+        return (
+            fn.collect(values, counts=counts, join="cat", name=self.names[0]),
+            fn.collect(masks, counts=counts, name=self.names[1]),
+            fn.cast(counts, dtype=types.INT64, name=self.names[2]),
+        )
+
+    def _on_squares(self, data: DataNode, backend: str) -> tuple[DataNode, DataNode]:
+        """Images in corners of squares, and masks of what is theirs."""
+        bounds = SizeArguments(1, self.min_image_size, self.max_image_size)
+        images, _ = self._resized_by(data, backend, "aria", bounds)
+        square, channel = [self.max_image_size] * 2, images[:, :, 0]
+        values = fn.image_tiles(images, tile=square, canvas=square, **self.normalizing(backend))
+        mask = fn.pad(fn.cast(channel == channel, dtype=types.UINT8), axes=[0, 1], shape=square)
+        return values, fn.cast(mask, dtype=types.BOOL)
+
+    def tokens(self, height: int, width: int, model: Mapping[str, int]) -> int:
+        side, parts = self.max_image_size, 1
+        if self.split_image:
+            fit = fitted("llava-next", height, width, self._canvases)
+            parts = math.ceil(fit.canvas_height / side) * math.ceil(fit.canvas_width / side)
+        return parts * _ARIA_TOKENS[side]
+
+    def joined(self, images: Sequence[Features]) -> Values:
+        most = max(int(image[self.names[2]]) for image in images)
+        return super().joined(images) | {self.names[2]: np.array(most)}

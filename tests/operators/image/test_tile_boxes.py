@@ -1,4 +1,4 @@
-"""`tile_boxes`: whole tiles of each image, row by row, of extents that differ from image to image."""
+"""`tile_boxes`: the tiles of each image, row by row, of extents that differ from image to image."""
 
 from __future__ import annotations
 
@@ -26,14 +26,18 @@ def test_tiles_follow_each_other_row_by_row() -> None:
     assert boxes((4, 6), [4, 6]) == [[0, 0, 6, 4]]
 
 
+def test_the_last_tiles_end_with_the_image() -> None:
+    assert boxes((5, 4), [3, 3]) == [[0, 0, 3, 3], [3, 0, 4, 3], [0, 3, 3, 5], [3, 3, 4, 5]]
+    assert boxes((2, 2), [9, 9]) == [[0, 0, 2, 2]]
+
+
 @pytest.mark.parametrize(
     ("tile", "told"),
     [
-        ([3, 3], "An image of 6 x 4 pixels is not of whole tiles of 3 x 3"),
         ([0, 3], r"`tile` has a positive height and width\. Got: \[0, 3\]"),
         ([2], r"`tile` has a positive height and width\. Got: \[2\]"),
     ],
 )
-def test_what_holds_no_whole_tiles_is_refused(tile: list[int], told: str) -> None:
+def test_what_is_no_tile_is_refused(tile: list[int], told: str) -> None:
     with pytest.raises(ValueError, match=told):
         boxes((4, 6), tile)

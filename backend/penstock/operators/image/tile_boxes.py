@@ -8,11 +8,7 @@ import numpy as np
 
 from penstock.data_types import INT32
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
-from penstock.schema.example_data import Example, ExampleSamples, pictures
-
-
-def _tiled(layout: str = "") -> ExampleSamples:
-    return pictures("HWC", H=(16, 8, 24), W=(24, 16, 8))
+from penstock.schema.example_data import Example
 
 
 @register_operator
@@ -20,7 +16,8 @@ class TileBoxes(Operator):
     """Finds the tiles of an image, row by row, from the image's shape alone; unlike :func:`cut_tiles`, tiles of another size
     for each image.
 
-    Returns boxes, INT32 of shape (boxes, 4): left, top, right, bottom, as :func:`crop_boxes` takes them.
+    Returns boxes, INT32 of shape (boxes, 4): left, top, right, bottom, as :func:`crop_boxes` takes them. Where the image is not
+    of whole tiles, the last ones end with it.
 
     >>> tiles, counts = fn.crop_boxes(images, fn.tile_boxes(images, tile=extents))
     """
@@ -34,7 +31,6 @@ class TileBoxes(Operator):
                 ("HWC",),
                 device="any",
                 doc="Images of any type, on CPU or GPU; only their shapes are used.",
-                example=_tiled,
             ),
         ),
         arguments=(
@@ -42,7 +38,7 @@ class TileBoxes(Operator):
                 "tile",
                 "int32[]",
                 None,
-                "Height and width of a tile, of which the image has whole numbers.",
+                "Height and width of a tile.",
                 required=True,
                 tensor=True,
                 example=[8, 8],
@@ -61,10 +57,8 @@ class TileBoxes(Operator):
         if len(tile) != 2 or min(tile) < 1:
             raise ValueError(f"`tile` has a positive height and width. Got: {tile}")
         high, wide = tile
-        if height % high or width % wide:
-            raise ValueError(f"An image of {width} x {height} pixels is not of whole tiles of {wide} x {high}")
         corners = itertools.product(range(0, height, high), range(0, width, wide))
-        sample.plan = [(left, top, left + wide, top + high) for top, left in corners]
+        sample.plan = [(left, top, min(left + wide, width), min(top + high, height)) for top, left in corners]
         return len(sample.plan), 4
 
     def compute(self, sample: Sample) -> None:
