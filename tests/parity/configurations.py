@@ -503,6 +503,19 @@ CONFIGURATIONS: dict[str, Mapping[str, object]] = {
         "tile_size": 24,
         "max_patches": 5,
     },
+    "depth-pro-small": {"image_processor_type": "DepthProImageProcessor", "size": {"height": 37, "width": 31}},
+    "rf-detr": {"image_processor_type": "RfDetrImageProcessor", "size": {"height": 560, "width": 560}},
+    "rf-detr-small": {
+        "image_processor_type": "RfDetrImageProcessor",
+        "size": {"shortest_edge": 30, "longest_edge": 50},
+    },
+    "phi4": {"image_processor_type": "Phi4MultimodalImageProcessor"},
+    "phi4-small": {
+        "image_processor_type": "Phi4MultimodalImageProcessor",
+        "size": {"height": 24, "width": 24},
+        "patch_size": 4,
+        "dynamic_hd": 6,
+    },
 }
 SMALL = (
     "clip-old",
@@ -553,4 +566,31 @@ VIDEOS: dict[str, Mapping[str, object]] = {
         "crop_size": {"height": 20, "width": 21},
     },
     "internvl": {"video_processor_type": "InternVLVideoProcessor", "size": {"height": 22, "width": 25}},
+    "glm46v": {
+        "video_processor_type": "Glm46VVideoProcessor",
+        "size": {"shortest_edge": 400, "longest_edge": 9000},
+        "patch_size": 5,
+        "do_sample_frames": False,
+    },
+    "instructblip": {"video_processor_type": "InstructBlipVideoVideoProcessor", "size": {"height": 22, "width": 25}},
+    "perception-lm": {"video_processor_type": "PerceptionLMVideoProcessor", "size": {"height": 22, "width": 25}},
+    "sam2": {"video_processor_type": "Sam2VideoVideoProcessor", "size": {"height": 22, "width": 25}},
+    "smolvlm": {
+        "video_processor_type": "SmolVLMVideoProcessor",
+        "size": {"longest_edge": 50},
+        "max_image_size": {"longest_edge": 22},
+        "num_frames": 16,
+        "fps": 1,
+    },
+    "timesformer": {
+        "video_processor_type": "TimesformerVideoProcessor",
+        "size": {"shortest_edge": 22},
+        "crop_size": {"height": 20, "width": 21},
+    },
+    "video-mae": {
+        "video_processor_type": "VideoMAEVideoProcessor",
+        "size": {"shortest_edge": 22},
+        "crop_size": {"height": 20, "width": 21},
+    },
+    "v-jepa2": {"video_processor_type": "VJEPA2VideoProcessor", "crop_size": 24},
 }

@@ -530,6 +530,27 @@ def _nearest_ratio(ratio: float, grids: Mapping[float, Sequence[tuple[int, int]]
     return max(grids[nearest], key=lambda grid: grid[1])
 
 
+# Of Phi-4, sides of less than so many pixels are refused.
+_PHI4_LEAST = 10
+
+
+def _phi4(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """As large as fits on as many tiles as cover the image, or, if these are more than `most`, on those of `internvl`."""
+    side = arguments.tile[0]
+    rows, columns = (math.ceil(extent / float(side)) for extent in (height, width))
+    if rows * columns > arguments.most:
+        grid = _internvl(height, width, arguments._replace(least=1))
+        rows, columns = grid.height // side, grid.width // side
+    high, wide = rows * side, columns * side
+    down, across = high / height, wide / width
+    fit = (int(height * across), wide) if across < down else (high, int(width * down))
+    if min(fit) < _PHI4_LEAST:
+        raise ValueError(
+            f"An image of {width} x {height} pixels is too thin: it would become {fit[1]} x {fit[0]} pixels"
+        )
+    return Fit(*fit, high, wide)
+
+
 # How much of an image tiles should cover.
 _COVERED = 0.9
 
@@ -704,6 +725,7 @@ RULES: dict[str, Rule] = {
     "paddleocr-vl": Rule(_paddleocr_vl),
     "perception-lm": Rule(_perception_lm),
     "perceiver": Rule(_perceiver, "canvases"),
+    "phi4": Rule(_phi4),
     "pixtral": Rule(_pixtral),
     "qwen2-vl": Rule(_qwen2_vl),
     "qwen3-vl-video": Rule(_qwen3_vl_video),

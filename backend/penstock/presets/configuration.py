@@ -29,7 +29,7 @@ from penstock.presets.dense import (
     SuperPointFamily,
     ViltFamily,
 )
-from penstock.presets.detection import SAM, DetectionFamily, LetterboxFamily
+from penstock.presets.detection import SAM, DetectionFamily, LetterboxFamily, RfDetrFamily
 from penstock.presets.documents import BlueLayoutFamily, LayoutFamily
 from penstock.presets.family import Family, PresetError, settings_from
 from penstock.presets.fixed import (
@@ -39,6 +39,7 @@ from penstock.presets.fixed import (
     NO_CROP,
     NO_PAD,
     OPENAI,
+    DepthProFamily,
     DinoFamily,
     FixedFamily,
     GemmaFamily,
@@ -61,7 +62,7 @@ from penstock.presets.patches import (
     SigLIP2Family,
     UnifiedFamily,
 )
-from penstock.presets.slices import AriaFamily, Lfm2Family, MiniCPMFamily
+from penstock.presets.slices import AriaFamily, Lfm2Family, MiniCPMFamily, Phi4Family
 from penstock.presets.speech import WaveFamily, WhisperFamily
 from penstock.presets.tiles import (
     LLAVA_NEXT,
@@ -78,11 +79,16 @@ from penstock.presets.tiles import (
     UnlimitedOcrFamily,
 )
 from penstock.presets.videos import (
+    GLM46V_VIDEO,
     QWEN2_VL_VIDEO,
     QWEN3_VL_VIDEO,
+    ClipFamily,
     FrameFamily,
     Glm4vVideoFamily,
     InternVLVideoFamily,
+    Sam2VideoFamily,
+    SmolVideoFamily,
+    VJepaFamily,
 )
 
 # Where a folder holds a configuration, and where it holds all of them, under these names.
@@ -130,6 +136,7 @@ _FAMILIES: dict[str, Family] = {
     "DeepseekVLHybrid": HybridFamily(),
     "DeformableDetr": DetectionFamily(),
     "DeiT": FixedFamily(size={"height": 256, "width": 256}, resample=3, do_center_crop=True, crop_size=_SIDES_224),
+    "DepthPro": DepthProFamily(),
     "Detr": DetectionFamily(),
     "DINOv3ViT": DinoFamily(size=_SIDES_224, **IMAGENET),
     "DPT": DptFamily(),
@@ -141,6 +148,7 @@ _FAMILIES: dict[str, Family] = {
     "Gemma4": Gemma4Family(),
     "Gemma4Unified": UnifiedFamily(),
     "Glm46V": GLM4V,
+    "Glm46VVideo": GLM46V_VIDEO,
     "Glm4v": GLM4V,
     "Glm4vVideo": Glm4vVideoFamily(),
     "Glm5Next": Glm5Family(),
@@ -152,6 +160,7 @@ _FAMILIES: dict[str, Family] = {
     "HunYuanVL": HunYuanFamily(),
     "Idefics2": Idefics2Family(),
     "Idefics3": SplitFamily(size={"longest_edge": 4 * 364}, max_image_size={"longest_edge": 364}),
+    "InstructBlipVideoVideo": ClipFamily(size={"height": 384, "width": 384}, resample=3, **OPENAI),
     "InternVLVideo": InternVLVideoFamily(),
     "Janus": JANUS,
     "Kimi_K25": KimiFamily(),
@@ -187,6 +196,8 @@ _FAMILIES: dict[str, Family] = {
     "PaddleOCRVL": PADDLEOCR_VL,
     "Perceiver": PerceiverFamily(**IMAGENET),
     "PerceptionLM": PerceptionFamily(),
+    "PerceptionLMVideo": FrameFamily(size={"height": 448, "width": 448}, resample=3),
+    "Phi4Multimodal": Phi4Family(),
     "PI0": FixedFamily(
         size={"max_height": 224, "max_width": 224},
         resample=3,
@@ -207,17 +218,23 @@ _FAMILIES: dict[str, Family] = {
     "Qwen2VLVideo": QWEN2_VL_VIDEO,
     "Qwen3VL": QWEN2_VL,
     "Qwen3VLVideo": QWEN3_VL_VIDEO,
+    "RfDetr": RfDetrFamily(),
     "RTDetr": DetectionFamily(size={"height": 640, "width": 640}, do_normalize=False, do_pad=False, longest=0),
     "Sam": SAM,
     "Sam2": FixedFamily(size={"height": 1024, "width": 1024}, tells_sizes=True, torchvision_only=True, **IMAGENET),
+    "Sam2VideoVideo": Sam2VideoFamily(),
     "Sam3": FixedFamily(size={"height": 1008, "width": 1008}, tells_sizes=True, torchvision_only=True),
     "Segformer": FixedFamily(size={"height": 512, "width": 512}, ignored=NO_CROP | NO_PAD, **IMAGENET),
     "SegGpt": FixedFamily(size={"height": 448, "width": 448}, resample=3, ignored=NO_CROP | NO_PAD, **IMAGENET),
     "Siglip": FixedFamily(size=_SIDES_224, resample=3, default_to_square=False),
     "Siglip2": SigLIP2Family(),
     "SmolVLM": SplitFamily(size={"longest_edge": 4 * 364}, max_image_size={"longest_edge": 364}),
+    "SmolVLMVideo": SmolVideoFamily(),
     "SuperPoint": SuperPointFamily(),
     "TextNet": TextNetFamily(**IMAGENET),
+    "TimesformerVideo": ClipFamily(
+        size=_EDGE_224, do_center_crop=True, crop_size=_SIDES_224, default_to_square=False, **IMAGENET
+    ),
     "Tipsv2": TipsFamily(),
     "Tipsv2Dpt": TipsFamily(),
     "UnlimitedOcr": UnlimitedOcrFamily(),
@@ -225,8 +242,10 @@ _FAMILIES: dict[str, Family] = {
     "VideoLlavaVideo": FrameFamily(
         size=_EDGE_224, resample=3, do_center_crop=True, crop_size=_SIDES_224, default_to_square=False, **OPENAI
     ),
+    "VideoMAEVideo": ClipFamily(size=_EDGE_224, do_center_crop=True, crop_size=_SIDES_224, default_to_square=False),
     "Vilt": ViltFamily(),
     "ViT": FixedFamily(size=_SIDES_224),
+    "VJEPA2Video": VJepaFamily(),
     "Wav2Vec2": WaveFamily(),
     "Whisper": WhisperFamily(),
     "YoloLetterbox": LetterboxFamily(),

@@ -1,10 +1,10 @@
-"""Image processors that show a model patches of the whole image and of slices of a large one: MiniCPM-V, LFM2-VL, Aria."""
+"""Image processors that show a model patches of the whole image and of slices of a large one: MiniCPM-V, LFM2-VL, Phi-4, Aria."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -12,7 +12,17 @@ import numpy as np
 from penstock import fn, types
 from penstock.graph import DataNode
 from penstock.kernels.fitted_sizes import SizeArguments, fitted
-from penstock.presets.family import CHANNELS, PIXELS, Features, ImageFamily, PresetError, Values, named
+from penstock.presets.family import (
+    CHANNELS,
+    PIXELS,
+    Features,
+    ImageFamily,
+    PresetError,
+    Values,
+    extended,
+    named,
+    size_of,
+)
 from penstock.presets.fixed import NO_CROP, NO_PAD
 
 _MASK, _SHAPES = "pixel_attention_mask", "spatial_shapes"
@@ -252,6 +262,101 @@ class Lfm2Family(_SliceFamily):
             if tiles:
                 return tiles * of_tile + (of_whole if self.use_thumbnail and tiles > 1 else 0)
         return of_whole
+
+
+# Of Phi-4: tokens of the whole with the ends of its rows, and one behind it.
+_PHI4_WHOLE = 256 + 16 + 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Phi4Family(_SliceFamily):
+    """Phi-4 Multimodal: the whole, and then tiles of a white canvas in whose corner the image lies, with masks.
+
+    Attributes:
+        size: `height` and `width` of a tile, which are equal.
+        patch_size: extent of a patch, of which the masks tell.
+        dynamic_hd: so many tiles at the most.
+        resample: the filter by which the whole is made of the canvas; images are resized to it by the bilinear one.
+    """
+
+    resample: int = 3
+    size: Mapping[str, int] = field(default_factory=lambda: {"height": 448, "width": 448})
+    patch_size: int = 14
+    dynamic_hd: int = 36
+    torchvision_only: bool = True
+    ignored: frozenset[str] = NO_CROP | NO_PAD
+
+    names: ClassVar[tuple[str, ...]] = ("image_pixel_values", "image_sizes", "image_attention_mask", "num_img_tokens")
+
+    def converted(self, values: Values) -> Values:
+        own = super().converted(values)
+        own["size"] = size_of(own["size"], True, "`size`", frozenset({"height", "width"}))
+        side, patch = own["size"]["height"], own["patch_size"]
+        if side != own["size"]["width"] or not 1 <= patch <= side or side // patch % 2:
+            raise PresetError(f"`size` is square, and of an even number of patches. Got: {own['size']}, {patch}")
+        if own["dynamic_hd"] < 1:
+            raise PresetError(f"`dynamic_hd` is positive. Got: {own['dynamic_hd']}")
+        return own
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        if self.filter_of(backend) == "lanczos":
+            raise PresetError("`resample`: no preset resizes images of float by lanczos")
+
+    @property
+    def _side(self) -> int:
+        return self.size["height"]
+
+    def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
+        tile, cells = [self._side] * 2, self._side // self.patch_size
+        size, canvas = fn.fitted_size(data, rule="phi4", most=self.dynamic_hd, tile=tile)
+        images = fn.resize(data, size=size, reference=backend, interpolation="bilinear")
+        extents = fn.cast(canvas, dtype=types.FLOAT)
+        white = fn.crop(
+            images,
+            crop_h=extents[0],
+            crop_w=extents[1],
+            crop_pos_x=0.0,
+            crop_pos_y=0.0,
+            out_of_bounds_policy="pad",
+            fill_values=[255],
+        )
+        floats = self.normalized(white, backend, None)
+        whole = fn.resize(floats, size=tile, reference=backend, interpolation=self.filter_of(backend), antialias=False)
+        tiles = fn.image_tiles(white, tile=tile, canvas=canvas, **self.normalizing(backend))
+        patch, across = (types.Constant(each, dtype=types.INT32) for each in (self.patch_size, cells))
+        grid = canvas // types.Constant(self._side, dtype=types.INT32)
+        filled = grid * across - (canvas - fn.cast(size, dtype=types.INT32)) // patch
+        mask = fn.pad(fn.ones(shape=filled, dtype=types.FLOAT), axes=[0, 1], shape=grid * across)
+        squares = fn.reshape(mask, shape=fn.stack(grid[0], across, grid[1], across))
+        squares = fn.reshape(fn.transpose(squares, perm=[0, 2, 1, 3]), shape=[-1, cells, cells])
+        of_whole = fn.ones(shape=[1, cells, cells], dtype=types.FLOAT)
+        # Of two rows and columns, one counts; each row has an end.
+        rows, columns = ((filled[axis] + 1) // types.Constant(2, dtype=types.INT32) for axis in (0, 1))
+        return (
+            fn.cat(fn.expand_dims(whole, axes=[0]), tiles, name=self.names[0]),
+            fn.cast(canvas, dtype=types.INT64, name=self.names[1]),
+            fn.cat(of_whole, squares, name=self.names[2]),
+            fn.cast(rows * columns + rows + _PHI4_WHOLE, dtype=types.INT64, name=self.names[3]),
+        )
+
+    def tokens(self, height: int, width: int, model: Mapping[str, int]) -> int:
+        fit = fitted("phi4", height, width, SizeArguments(most=self.dynamic_hd, tile=(self._side, self._side)))
+        cells = self._side // self.patch_size
+        rows, columns = (
+            -(-(extent // self._side * cells - (extent - side) // self.patch_size) // 2)
+            for side, extent in zip(fit[:2], fit[2:])
+        )
+        return rows * columns + rows + _PHI4_WHOLE
+
+    def joined(self, images: Sequence[Features]) -> Values:
+        pixels, _, masks, _ = self.names
+        own = super().joined(images)
+        shown = [image[masks] for image in images]
+        most = max(map(len, shown))
+        # Of tiles that are missing, the masks are of ones.
+        full = [np.pad(each, ((0, most - len(each)), (0, 0), (0, 0)), constant_values=1) for each in shown]
+        return own | {pixels: extended([image[pixels] for image in images], (0,)), masks: np.stack(full)}
 
 
 # Of Aria's canvases, in units of this many pixels: heights and widths.

@@ -259,6 +259,8 @@ def test_bfloat16_rounds_each_step() -> None:
         ("perceiver", (100, 300), {"canvases": ((224, 224), (256, 256))}, (87, 87)),
         ("perception-lm", (853, 1280), {"most": 36, "tile": (448, 448)}, (2240, 3136)),
         ("perception-lm", (853, 1280), {"most": 3, "tile": (448, 448)}, (448, 448)),
+        ("phi4", (853, 1280), {"most": 36, "tile": (448, 448)}, (895, 1344)),
+        ("phi4", (853, 1280), {"most": 3, "tile": (448, 448)}, (298, 448)),
         ("shortest-up", (100, 300), {"least": 50, "factor": 32}, (64, 160)),
         ("tiles-of-large", (100, 300), {"least": 2, "most": 6, "tile": (90, 90)}, (90, 270)),
         ("tiles-of-large", (100, 300), {"least": 2, "most": 6, "tile": (300, 300)}, (1, 1)),
