@@ -516,6 +516,15 @@ CONFIGURATIONS: dict[str, Mapping[str, object]] = {
         "patch_size": 4,
         "dynamic_hd": 6,
     },
+    "molmo2": {"image_processor_type": "Molmo2ImageProcessor"},
+    "molmo2-small": {
+        "image_processor_type": "Molmo2ImageProcessor",
+        "size": {"height": 28, "width": 28},
+        "patch_size": 4,
+        "overlap_margins": [1, 2],
+        "pooling_size": [2, 3],
+        "max_crops": 6,
+    },
 }
 SMALL = (
     "clip-old",

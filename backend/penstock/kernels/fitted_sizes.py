@@ -530,6 +530,26 @@ def _nearest_ratio(ratio: float, grids: Mapping[float, Sequence[tuple[int, int]]
     return max(grids[nearest], key=lambda grid: grid[1])
 
 
+def _molmo2(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """As many crops, up to `most`, as enlarge the image the least, or else shrink it the least: the first of `tile` from one to
+    the next, and with the second beside them."""
+    import numpy as np
+
+    window, margin = arguments.tile
+    sides = range(1, arguments.most + 1)
+    grids = sorted(
+        [(rows, columns) for rows in sides for columns in sides if rows * columns <= arguments.most],
+        key=lambda grid: (math.prod(grid), grid[0]),
+    )
+    extents = np.array([height - margin, width - margin], np.float32)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scales = (np.array(grids, np.float32) * np.float32(window) / extents).min(axis=1)
+    larger = scales >= 1
+    best = np.where(larger, scales, np.inf).argmin() if larger.any() else scales.argmax()
+    rows, columns = (side * window + margin for side in grids[int(best)])
+    return _whole(rows, columns)
+
+
 # Of Phi-4, sides of less than so many pixels are refused.
 _PHI4_LEAST = 10
 
@@ -721,6 +741,7 @@ RULES: dict[str, Rule] = {
     "minicpm": Rule(_minicpm),
     "minicpm-slices": Rule(_minicpm_slices),
     "mllama": Rule(_mllama),
+    "molmo2": Rule(_molmo2),
     "ovis2": Rule(_ovis2),
     "paddleocr-vl": Rule(_paddleocr_vl),
     "perception-lm": Rule(_perception_lm),

@@ -62,7 +62,7 @@ from penstock.presets.patches import (
     SigLIP2Family,
     UnifiedFamily,
 )
-from penstock.presets.slices import AriaFamily, Lfm2Family, MiniCPMFamily, Phi4Family
+from penstock.presets.slices import AriaFamily, Lfm2Family, MiniCPMFamily, MolmoFamily, Phi4Family
 from penstock.presets.speech import WaveFamily, WhisperFamily
 from penstock.presets.tiles import (
     LLAVA_NEXT,
@@ -188,6 +188,7 @@ _FAMILIES: dict[str, Family] = {
         size=_EDGE_256, do_center_crop=True, crop_size=_SIDES_224, default_to_square=False, ignored=NO_PAD
     ),
     "MobileViT": MobileViTFamily(),
+    "Molmo2": MolmoFamily(),
     "OneFormer": OneFormerFamily(),
     "Ovis2": OvisFamily(),
     "OwlViT": FixedFamily(

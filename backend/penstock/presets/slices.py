@@ -1,4 +1,4 @@
-"""Image processors that show a model patches of the whole image and of slices of a large one: MiniCPM-V, LFM2-VL, Phi-4, Aria."""
+"""Image processors that show a model patches of the whole image and of slices of a large one: MiniCPM-V, LFM2-VL, Phi-4, Aria, Molmo 2."""
 
 from __future__ import annotations
 
@@ -264,6 +264,8 @@ class Lfm2Family(_SliceFamily):
         return of_whole
 
 
+# In single precision, numbers above it have no fractions.
+_ROUNDER = float(1 << 23)
 # Of Phi-4: tokens of the whole with the ends of its rows, and one behind it.
 _PHI4_WHOLE = 256 + 16 + 1
 
@@ -451,3 +453,98 @@ class AriaFamily(_SliceFamily):
     def joined(self, images: Sequence[Features]) -> Values:
         most = max(int(image[self.names[2]]) for image in images)
         return super().joined(images) | {self.names[2]: np.array(most)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class MolmoFamily(_SliceFamily):
+    """Molmo 2: patches of the whole and of crops that overlap, and which of these are pooled.
+
+    Attributes:
+        size: `height` and `width`, which are equal: of the whole, and of a crop.
+        max_crops: so many crops at the most.
+        overlap_margins: patches at the begin and at the end of a crop that belong to its neighbour.
+        patch_size: extent of a patch.
+        pooling_size: rows and columns of patches that become one token.
+    """
+
+    size: Mapping[str, int] = field(default_factory=lambda: {"height": 378, "width": 378})
+    max_crops: int = 8
+    overlap_margins: Sequence[int] = (4, 4)
+    patch_size: int = 14
+    pooling_size: Sequence[int] = (2, 2)
+    torchvision_only: bool = True
+    ignored: frozenset[str] = NO_CROP | NO_PAD
+
+    names: ClassVar[tuple[str, ...]] = (PIXELS, "image_token_pooling", "image_grids", "image_num_crops")
+
+    def converted(self, values: Values) -> Values:
+        own = super().converted(values)
+        own["size"] = size_of(own["size"], True, "`size`", frozenset({"height", "width"}))
+        side, patch = own["size"]["height"], own["patch_size"]
+        if side != own["size"]["width"] or patch < 1 or side % patch or own["max_crops"] < 1:
+            raise PresetError("`size` is square, and of whole patches (`patch_size`); `max_crops` is positive")
+        for key, least in (("overlap_margins", 0), ("pooling_size", 1)):
+            pair = own[key]
+            if not isinstance(pair, (list, tuple)) or len(pair) != 2 or min(pair) < least:
+                raise PresetError(f"`{key}` are two numbers, at least {least}. Got: {pair!r}")
+        if sum(own["overlap_margins"]) >= side // patch:
+            raise PresetError(f"`overlap_margins` are less than the patches of a crop. Got: {own['overlap_margins']}")
+        return own
+
+    @property
+    def _bounds(self) -> SizeArguments:
+        margin = sum(self.overlap_margins) * self.patch_size
+        return SizeArguments(most=self.max_crops, tile=(self.size["height"] - margin, margin))
+
+    def resized(self, images: DataNode, backend: str, size: DataNode | list[int]) -> DataNode:
+        # The class resizes floats, and rounds them, halves to even: this is not what becomes of bytes.
+        floats = fn.rescale_normalize(images, divisor=1.0, output_layout="CHW")
+        resized = fn.resize(
+            floats, size=size, reference=backend, interpolation=self.filter_of(backend), antialias=False
+        )
+        rounder = types.Constant(_ROUNDER, dtype=types.FLOAT)
+        pixels = fn.cast(resized + rounder - rounder, dtype=types.UINT8)
+        return fn.reinterpret(fn.transpose(pixels, perm=[1, 2, 0]), layout="HWC")
+
+    def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
+        settings: Values = {"patch": self.patch_size, "channels_last": True, **self.normalizing(backend)}
+        tile = [self.size["height"]] * 2
+        canvases, _ = self._resized_by(data, backend, "molmo2", self._bounds)
+        crops, _, counts = fn.cut_tiles(canvases, tile=tile, stride=[self._bounds.tile[0]] * 2, edge="drop")
+        others = fn.collect(fn.image_patches(crops, **settings)[0], counts=counts)
+        whole = fn.image_patches(self.resized(data, backend, tile), **settings)[0]
+        indices, grid = fn.pooled_patches(
+            canvases,
+            crop=tile[0],
+            patch=self.patch_size,
+            margins=list(self.overlap_margins),
+            pool=list(self.pooling_size),
+        )
+        return (
+            fn.cat(fn.expand_dims(whole, axes=[0]), others, name=self.names[0]),
+            named(indices, self.names[1], 2),
+            named(grid, self.names[2], 1),
+            fn.cast(counts + 1, dtype=types.INT64, name=self.names[3]),
+        )
+
+    def tokens(self, height: int, width: int, model: Mapping[str, int]) -> int:
+        fit, side = fitted("molmo2", height, width, self._bounds), self.size["height"]
+        pictures = (fit.height, fit.width), (side, side)
+        return sum(
+            math.prod(-(-(extent // self.patch_size) // pool) for extent, pool in zip(extents, self.pooling_size))
+            for extents in pictures
+        )
+
+    def joined(self, images: Sequence[Features]) -> Values:
+        pixels, indices, grids, counts = self.names
+        starts = np.cumsum([0, *(math.prod(image[pixels].shape[:2]) for image in images[:-1])])
+        own = [image[indices] for image in images]
+        return super().joined(images) | {
+            pixels: np.concatenate([image[pixels] for image in images]),
+            # Patches are numbered through all images.
+            indices: np.concatenate(
+                [np.where(each < 0, each, each + start) for each, start in zip(own, starts)]
+            ).astype(own[0].dtype),
+            grids: np.stack([image[grids] for image in images]),
+            counts: np.stack([image[counts] for image in images]),
+        }
