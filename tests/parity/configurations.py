@@ -525,6 +525,9 @@ CONFIGURATIONS: dict[str, Mapping[str, object]] = {
         "pooling_size": [2, 3],
         "max_crops": 6,
     },
+    "donut": {"image_processor_type": "DonutImageProcessor", "size": [960, 1280]},
+    "donut-small": {"image_processor_type": "DonutImageProcessor", "size": {"height": 40, "width": 31}},
+    "donut-wide-small": {"image_processor_type": "DonutImageProcessor", "size": [45, 32], "resample": 3},
 }
 SMALL = (
     "clip-old",

@@ -353,6 +353,17 @@ def _shortest_up(height: int, width: int, arguments: SizeArguments) -> Fit:
     return _up(rows, columns, arguments)
 
 
+def _thumbnail(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """Never larger, and so that the longer side is not more than that of the first canvas; of a square, neither."""
+    rows, columns = (min(side, most) for side, most in zip((height, width), arguments.canvases[0]))
+    if (rows, columns) != (height, width):
+        if height > width:
+            columns = int(width * rows / height)
+        elif width > height:
+            rows = int(height * columns / width)
+    return _whole(rows, columns)
+
+
 # -- tiles -------------------------------------------------------------------------------------------------------------
 
 
@@ -752,6 +763,7 @@ RULES: dict[str, Rule] = {
     "qwen3-vl-video": Rule(_qwen3_vl_video),
     "shortest-up": Rule(_shortest_up, "least"),
     "siglip2": Rule(_siglip2),
+    "thumbnail": Rule(_thumbnail, "canvases"),
     "tiles-of-large": Rule(_tiles_of_large),
     "up": Rule(_up, "factor"),
     "vilt": Rule(_vilt),

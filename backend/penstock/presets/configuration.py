@@ -30,7 +30,7 @@ from penstock.presets.dense import (
     ViltFamily,
 )
 from penstock.presets.detection import SAM, DetectionFamily, LetterboxFamily, RfDetrFamily
-from penstock.presets.documents import BlueLayoutFamily, LayoutFamily
+from penstock.presets.documents import BlueLayoutFamily, DonutFamily, LayoutFamily
 from penstock.presets.family import Family, PresetError, settings_from
 from penstock.presets.fixed import (
     CLIP,
@@ -139,6 +139,7 @@ _FAMILIES: dict[str, Family] = {
     "DepthPro": DepthProFamily(),
     "Detr": DetectionFamily(),
     "DINOv3ViT": DinoFamily(size=_SIDES_224, **IMAGENET),
+    "Donut": DonutFamily(),
     "DPT": DptFamily(),
     "EfficientNet": EFFICIENT_NET,
     "Ernie4_5_VL_Moe": ERNIE45_VL,

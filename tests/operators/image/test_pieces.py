@@ -264,6 +264,8 @@ def test_bfloat16_rounds_each_step() -> None:
         ("phi4", (853, 1280), {"most": 36, "tile": (448, 448)}, (895, 1344)),
         ("phi4", (853, 1280), {"most": 3, "tile": (448, 448)}, (448, 672)),
         ("shortest-up", (100, 300), {"least": 50, "factor": 32}, (64, 160)),
+        ("thumbnail", (300, 100), {"canvases": ((150, 120),)}, (150, 50)),
+        ("thumbnail", (100, 110), {"canvases": ((150, 120),)}, (100, 110)),
         ("tiles-of-large", (100, 300), {"least": 2, "most": 6, "tile": (90, 90)}, (90, 270)),
         ("tiles-of-large", (100, 300), {"least": 2, "most": 6, "tile": (300, 300)}, (1, 1)),
         ("vilt", (480, 640), {"least": 384, "most": 639, "factor": 32}, (384, 512)),
