@@ -62,6 +62,9 @@ def frame_cases() -> Iterator[tuple[dict[str, object], int, float | None]]:
                 yield {"do_sample_frames": True, **settings}, frames, rate
 
 
+_BY_DURATION = ("SmolVLMVideoProcessor",)
+
+
 def frames_by_class(configuration: Mapping[str, object]) -> list[str]:
     """A digest of the frames that the class takes in each case."""
     from libraries import torchvision_functional
@@ -76,7 +79,10 @@ def frames_by_class(configuration: Mapping[str, object]) -> list[str]:
         held = {key: value for key, value in {**configuration, **settings}.items() if not key.endswith("_type")}
         processor = kind(**copy.deepcopy(held))
         given = {key: getattr(processor, key, None) for key in kind.valid_kwargs.__annotations__}
-        return [int(frame) for frame in processor.sample_frames(metadata=VideoMetadata(frames, fps=rate), **given)]
+        # Where no decoder tells it, classes that know how to do without the duration do that.
+        duration = frames / rate if rate and kind.__name__ in _BY_DURATION else None
+        metadata = VideoMetadata(frames, fps=rate, duration=duration)
+        return [int(frame) for frame in processor.sample_frames(metadata=metadata, **given)]
 
     return [frames_digest(taken, *case) for case in frame_cases()]
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import json
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -38,8 +39,24 @@ PICTURES, PICTURE_MOST = 4, 90
 
 
 def main() -> None:
-    """Writes the files anew."""
+    """Writes the files anew, or adds to them what is missing."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "--missing", action="store_true", help="keep what is recorded, and record configurations that are new"
+    )
+    missing = parser.parse_args().missing
     warnings.simplefilter("ignore")
+    if not missing:
+        _record_arrays()
+    paths = FAMILIES_RECORDED, SETTINGS_RECORDED, CALLS_RECORDED
+    families, settings, calls = (json.loads(path.read_text()) if missing else {} for path in paths)
+    FAMILIES_RECORDED.write_text(json.dumps(_families(families), indent=1) + "\n")
+    SETTINGS_RECORDED.write_text(_by_line(recorded, settings))
+    CALLS_RECORDED.write_text(_by_line(recorded_calls, calls))
+
+
+def _record_arrays() -> None:
+    """The files of arrays."""
     results = {str(k): expected(case, case.image()) for k, case in enumerate(cases("torchvision", CASES, MOST, SEED))}
     np.savez_compressed(RECORDED, versions=np.array(versions("torchvision")), **results)
     processed = {
@@ -49,16 +66,13 @@ def main() -> None:
         for number, picture in enumerate(pictures(PICTURES, PICTURE_MOST))
     }
     np.savez_compressed(PROCESSED, versions=np.array(versions("transformers")), **processed)
-    FAMILIES_RECORDED.write_text(json.dumps(_families(), indent=1) + "\n")
-    SETTINGS_RECORDED.write_text(_by_line(recorded))
-    CALLS_RECORDED.write_text(_by_line(recorded_calls))
     print(f"{len(results)} results of {versions('torchvision')}, {len(processed)} of {versions('transformers')}")
 
 
 def digest_of(value: Any) -> dict[str, Any]:
     """A result as it is recorded: type, shape, a digest of its bytes, and where it begins."""
     array = np.ascontiguousarray(value)
-    begin = [float(number) for number in array.reshape(-1)[:4]]
+    begin = [each if isinstance(each, str) else float(each) for each in array.reshape(-1)[:4].tolist()]
     digest = hashlib.blake2b(array.tobytes(), digest_size=12).hexdigest()
     return {"dtype": str(array.dtype), "shape": list(array.shape), "digest": digest, "begin": begin}
 
@@ -71,35 +85,52 @@ def _digests(compute: Callable[[], dict[str, Any]]) -> dict[str, Any] | None:
         return None
 
 
-def _by_line(record: Callable[[str, str], Any]) -> str:
-    """A line for each configuration and library."""
+def _by_line(record: Callable[[str, str], Any], held: Mapping[str, Any]) -> str:
+    """A line for each configuration and library; those that are held are not recorded."""
     names = [(name, backend) for name in (*SMALL, *FAMILIES) for backend in backends_of(name)]
-    lines = (f"{json.dumps(f'{name} {backend}')}: {json.dumps(record(name, backend))}" for name, backend in names)
+    keys = {f"{name} {backend}": (name, backend) for name, backend in names}
+    lines = (f"{json.dumps(key)}: {json.dumps(held[key] if key in held else record(*of))}" for key, of in keys.items())
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
-def _families() -> dict[str, Any]:
+def _families(held: Mapping[str, Any]) -> dict[str, Any]:
     """For each configuration and library, what the class gives of all pictures in one call, or of each."""
+    told: dict[str, Any] = {"versions": versions("transformers")}
+
+    def record(key: str, compute: Callable[[], Any]) -> None:
+        told[key] = held[key] if key in held else compute()
+
     given = [picture.image for picture in pictures(PICTURES, PICTURE_MOST, slender=True)]
-    held: dict[str, Any] = {"versions": versions("transformers")}
     for name in FAMILIES:
         for backend in backends_of(name):
-            held[f"{name} {backend}"] = [
-                _digests(partial(by_transformers, CONFIGURATIONS[name], backend, images))
-                for images in (*([image] for image in given), given)
-            ]
+            record(f"{name} {backend}", partial(_of_images, name, backend, given))
     strange = {what: picture_of(file).image for what, file in strange_files().items()}
     for name in (*SMALL, *FAMILIES):
         for backend in backends_of(name):
-            held[f"strange {name} {backend}"] = {
-                what: result_or_refusal(partial(by_transformers, CONFIGURATIONS[name], backend, [image]))
-                for what, image in strange.items()
-            }
+            record(f"strange {name} {backend}", partial(_of_strange, name, backend, strange))
     for name, configuration in VIDEOS.items():
-        given = (*([video] for video in videos()), videos())
-        held[f"video {name}"] = [_digests(partial(by_video_processor, configuration, each)) for each in given]
-        held[f"frames {name}"] = frames_by_class(configuration)
-    return held
+        record(f"video {name}", partial(_of_videos, configuration))
+        record(f"frames {name}", partial(frames_by_class, configuration))
+    return told
+
+
+def _of_images(name: str, backend: str, given: list[Any]) -> list[dict[str, Any] | None]:
+    """Of each image alone, and of all in one call."""
+    calls = *([image] for image in given), given
+    return [_digests(partial(by_transformers, CONFIGURATIONS[name], backend, images)) for images in calls]
+
+
+def _of_strange(name: str, backend: str, given: Mapping[str, Any]) -> dict[str, str]:
+    return {
+        what: result_or_refusal(partial(by_transformers, CONFIGURATIONS[name], backend, [image]))
+        for what, image in given.items()
+    }
+
+
+def _of_videos(configuration: Mapping[str, object]) -> list[dict[str, Any] | None]:
+    """Of each video alone, and of all in one call."""
+    calls = *([video] for video in videos()), videos()
+    return [_digests(partial(by_video_processor, configuration, each)) for each in calls]
 
 
 if __name__ == "__main__":

@@ -106,7 +106,7 @@ def digest(compute: Callable[[], Mapping[str, Any]]) -> str:
     """A short one of all that is computed, or that it was refused."""
     try:
         told = result_or_refusal(compute)
-    except (TypeError, AttributeError, LookupError, AssertionError, OSError):
+    except (TypeError, AttributeError, LookupError, AssertionError, ImportError, NameError, OSError):
         # Classes fail in these ways, too, at what they do not expect.
         return REFUSED
     return REFUSED if told == "refused" else told[:8]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 _MAX_RATIO = 200
@@ -17,7 +17,7 @@ _IDEFICS_MOST = 4096
 
 
 class Fit(NamedTuple):
-    """The size of an image, and that of the canvas under it."""
+    """The size of an image, and that of the canvas under it, which is 0 where there are no tiles."""
 
     height: int
     width: int
@@ -65,7 +65,7 @@ def fitted(rule: str, height: int, width: int, arguments: SizeArguments) -> Fit:
     if min(height, width) < 1:
         raise ValueError(f"An image of {width} x {height} pixels has no pixel")
     fit = RULES[rule].fit(height, width, arguments)
-    if min(fit) < 1:
+    if min(fit[:2]) < 1:
         raise ValueError(
             f"Of an image of {width} x {height} pixels, nothing would be left: {fit.width} x {fit.height} pixels"
         )
@@ -181,6 +181,61 @@ def _kimi(height: int, width: int, arguments: SizeArguments) -> Fit:
     return Fit(rows, columns, *(-(-side // factor) * factor for side in (rows, columns)))
 
 
+def _glm5(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """On a canvas of multiples of `factor`, of from `least` to `most` pixels; the image is enlarged only if it has fewer."""
+    factor = arguments.factor
+    rows, columns = (-(-side // factor) * factor for side in (height, width))
+    if rows * columns < arguments.least:
+        grow = math.sqrt(arguments.least / (height * width))
+        rows, columns = (-(-max(1, math.ceil(side * grow)) // factor) * factor for side in (height, width))
+    if rows * columns > arguments.most:
+        rows, columns = _most_rows(height, width, arguments)
+    scale = min(rows / height, columns / width)
+    if height * width >= arguments.least:
+        scale = min(1.0, scale)
+    high, wide = (max(1, min(most, math.floor(side * scale))) for side, most in ((height, rows), (width, columns)))
+    return Fit(high, wide, rows, columns)
+
+
+def _most_rows(height: int, width: int, arguments: SizeArguments) -> tuple[int, int]:
+    """The largest canvas of at `most` so many pixels under an image that is shrunk, found by halving."""
+    factor = arguments.factor
+    if arguments.most < factor**2:
+        raise ValueError(f"At most {arguments.most} pixels are less than a patch of {factor} x {factor}")
+    best, low, high = (factor, factor), 1, height
+    while low <= high:
+        middle = (low + high) // 2
+        across = max(1, math.floor(width * middle / height))
+        rows, columns = (-(-side // factor) * factor for side in (middle, across))
+        if rows * columns <= arguments.most:
+            best, low = (rows, columns), middle + 1
+        else:
+            high = middle - 1
+    return best
+
+
+_GLM_IMAGE_RATIO = 4
+
+
+def _glm_image(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """Half as large, multiples of `factor`; before that, the shorter side is as long as that of a square of `least` pixels,
+    and the longer not longer than that of one of `most`."""
+    factor, ratio = arguments.factor, max(height, width) / min(height, width)
+    if min(height, width) < factor or ratio > _GLM_IMAGE_RATIO:
+        raise ValueError(
+            f"An image of {width} x {height} pixels: sides of at least {factor} are taken, and up to {_GLM_IMAGE_RATIO} to 1"
+        )
+    shortest, longest = (round(math.sqrt(pixels)) for pixels in (arguments.least, arguments.most))
+    scale = shortest / min(height, width) if min(height, width) < shortest else 1.0
+    if max(height, width) * scale > longest:
+        scale = longest / max(height, width)
+    rows, columns = (_multiple(side // 2 * scale, factor) for side in (height, width))
+    if max(rows, columns) > longest:
+        shrink = max(rows, columns) / longest
+        rows, columns = (max(factor, math.floor(side / shrink / factor) * factor) for side in (rows, columns))
+    return _whole(rows, columns)
+
+
 def _gemma4(height: int, width: int, arguments: SizeArguments) -> Fit:
     """The most multiples of `factor` that at the `most` so many patches of `tile` hold, of nearly the same ratio."""
     patch, factor = arguments.tile[0], arguments.factor
@@ -291,6 +346,24 @@ def _up(height: int, width: int, arguments: SizeArguments) -> Fit:
     return _whole(*(-(-side // arguments.factor) * arguments.factor for side in (height, width)))
 
 
+def _shortest_up(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """The shorter side is `least` long, and the longer in proportion; then up to multiples of `factor`."""
+    longer = int(arguments.least * max(height, width) / min(height, width))
+    rows, columns = (longer, arguments.least) if width <= height else (arguments.least, longer)
+    return _up(rows, columns, arguments)
+
+
+def _thumbnail(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """Never larger, and so that the longer side is not more than that of the first canvas; of a square, neither."""
+    rows, columns = (min(side, most) for side, most in zip((height, width), arguments.canvases[0]))
+    if (rows, columns) != (height, width):
+        if height > width:
+            columns = int(width * rows / height)
+        elif width > height:
+            rows = int(height * columns / width)
+    return _whole(rows, columns)
+
+
 # -- tiles -------------------------------------------------------------------------------------------------------------
 
 
@@ -342,6 +415,171 @@ def _cohere2(height: int, width: int, arguments: SizeArguments) -> Fit:
     larger = [scale for scale in scales if scale >= 1]
     columns, rows = grids[scales.index(min(larger) if larger else max(scales))]
     return _whole(arguments.tile[0] * rows, arguments.tile[1] * columns)
+
+
+@functools.lru_cache(maxsize=1024)
+def _slices(height: int, width: int, arguments: SizeArguments) -> tuple[int, int] | None:
+    """Rows and columns of the slices that MiniCPM-V cuts an image into, if any: nearly as many as squares of a side of `most`
+    have its pixels, at most `least`, of the ratio that is the nearest."""
+    pixels = height * width / (arguments.most * arguments.most)
+    wanted = min(math.ceil(pixels), arguments.least)
+    if wanted <= 1:
+        return None
+    counts = [count for count in (wanted - 1, wanted, wanted + 1) if 1 < count <= arguments.least]
+    grids = [(rows, count // rows) for count in counts for rows in range(1, count + 1) if count % rows == 0]
+    ratio = math.log(width / height)
+    return min(grids, key=lambda grid: (abs(ratio - math.log(grid[1] / grid[0])), -grid[0]))
+
+
+def _near(height: float, width: float, arguments: SizeArguments, enlarged: bool) -> tuple[int, int]:
+    """Multiples of `factor`, of nearly the ratio, whose area is about that of a square of `most` if it was larger."""
+    if height * width > arguments.most * arguments.most or enlarged:
+        ratio = width / height
+        height = int(arguments.most / math.sqrt(ratio))
+        width = int(height * ratio)
+    return _multiple(height, arguments.factor), _multiple(width, arguments.factor)
+
+
+def _multiple(side: float, factor: int) -> int:
+    return max(round(side / factor) * factor, factor)
+
+
+def _minicpm(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """Multiples of `factor`, of an area of about `most` squared; `least`: the most slices."""
+    return _whole(*_near(height, width, arguments, _slices(height, width, arguments) is None))
+
+
+def _minicpm_slices(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """The same for each slice, on a canvas as large as a slice; of an image without slices, as little as a `tile`."""
+    grid = _slices(height, width, arguments)
+    if grid is None:
+        return Fit(*arguments.tile, *arguments.tile)
+    rows, columns = grid
+    high, wide = _near(_multiple(height, rows) / rows, _multiple(width, columns) / columns, arguments, True)
+    return Fit(high * rows, wide * columns, high, wide)
+
+
+def _lfm2(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """`factor`, and `least` and `most` pixels; no side is less than `factor`."""
+    factor = arguments.factor
+    rows, columns = (_multiple(side, factor) for side in (height, width))
+    if rows * columns > arguments.most:
+        shrink = math.sqrt(height * width / arguments.most)
+        rows, columns = (max(factor, math.floor(side / shrink / factor) * factor) for side in (height, width))
+    elif rows * columns < arguments.least:
+        grow = math.sqrt(arguments.least / (height * width))
+        rows, columns = (math.ceil(side * grow / factor) * factor for side in (height, width))
+    return _whole(rows, columns)
+
+
+def _lfm2_tiles(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """Of an image of more than `most` pixels, rounded to multiples of `factor`: the grid of from the first to the second
+    number in `canvases` of tiles, whose side is the first of `tile`; of another, as little as the second of `tile`."""
+    (least, most), (side, patch) = arguments.canvases[0], arguments.tile
+    rows, columns = (max(patch, round(extent / arguments.factor) * arguments.factor) for extent in (height, width))
+    if rows * columns <= arguments.most:
+        return Fit(patch, patch, patch, patch)
+    fit = _internvl(height, width, SizeArguments(least=least, most=most, tile=(side, side)))
+    return Fit(fit.height, fit.width, side, side)
+
+
+def _tiles_of_large(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """As `internvl`, with the whole as the canvas, of an image with a side longer than a tile; of another, no tiles."""
+    if max(height, width) <= arguments.tile[0]:
+        return Fit(1, 1, 0, 0)
+    return _internvl(height, width, arguments)
+
+
+def _aria(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """The longer side is `most` long, and the other at `least` so long."""
+    scale, most = arguments.most / max(height, width), arguments.most
+    rows, columns = (max(int(side * scale), arguments.least) for side in (height, width))
+    return Fit(rows, most, most, most) if width >= height else Fit(most, columns, most, most)
+
+
+@functools.lru_cache(maxsize=64)
+def _by_ratio(most: int) -> dict[float, list[tuple[int, int]]]:
+    """Columns and rows of up to so many tiles, the most first, by their ratio."""
+    told: dict[float, list[tuple[int, int]]] = {}
+    for count in range(most, 0, -1):
+        for columns in range(1, count + 1):
+            if count % columns == 0:
+                told.setdefault(columns / (count // columns), []).append((columns, count // columns))
+    return told
+
+
+@functools.lru_cache(maxsize=1024)
+def _perception_lm(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """The grid of at the `most` so many tiles in which the image is the largest, if it is not shrunk; or else one of the
+    nearest ratio."""
+    side, ratio = arguments.tile[0], width / height
+    best, largest = (0, 0), -1.0
+    for columns, rows in (grid for grids in _by_ratio(arguments.most).values() for grid in grids):
+        if columns * side < width or rows * side < height:
+            continue
+        scale = min(columns * side / width, rows * side / height)
+        if ratio > 1:
+            across = scale * width
+            shorter = float(math.floor(across / ratio))
+        else:
+            down = scale * height
+            across = float(math.floor(down * ratio))
+            shorter = across if ratio < 1 else down
+        if shorter >= largest:
+            best, largest = (columns, rows), shorter
+    if largest < 0:
+        best = _nearest_ratio(ratio, _by_ratio(arguments.most))
+    return _whole(best[1] * side, best[0] * side)
+
+
+def _nearest_ratio(ratio: float, grids: Mapping[float, Sequence[tuple[int, int]]]) -> tuple[int, int]:
+    """Of the nearest ratio on the near side of 1, the grid with the longest side."""
+    if ratio >= 1:
+        nearest = min((own for own in grids if own <= ratio), key=lambda own: abs(own - ratio))
+        return max(grids[nearest], key=lambda grid: grid[0])
+    nearest = min((own for own in grids if own > ratio), key=lambda own: abs(1 / own - 1 / ratio))
+    return max(grids[nearest], key=lambda grid: grid[1])
+
+
+def _molmo2(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """As many crops, up to `most`, as enlarge the image the least, or else shrink it the least: the first of `tile` from one to
+    the next, and with the second beside them."""
+    import numpy as np
+
+    window, margin = arguments.tile
+    sides = range(1, arguments.most + 1)
+    grids = sorted(
+        [(rows, columns) for rows in sides for columns in sides if rows * columns <= arguments.most],
+        key=lambda grid: (math.prod(grid), grid[0]),
+    )
+    extents = np.array([height - margin, width - margin], np.float32)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scales = (np.array(grids, np.float32) * np.float32(window) / extents).min(axis=1)
+    larger = scales >= 1
+    best = np.where(larger, scales, np.inf).argmin() if larger.any() else scales.argmax()
+    rows, columns = (side * window + margin for side in grids[int(best)])
+    return _whole(rows, columns)
+
+
+# Of Phi-4, sides of less than so many pixels are refused.
+_PHI4_LEAST = 10
+
+
+def _phi4(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """As large as fits on as many tiles as cover the image, or, if these are more than `most`, on those of `internvl`."""
+    side = arguments.tile[0]
+    rows, columns = (math.ceil(extent / float(side)) for extent in (height, width))
+    if rows * columns > arguments.most:
+        grid = _internvl(height, width, arguments._replace(least=1))
+        rows, columns = grid.height // side, grid.width // side
+    high, wide = rows * side, columns * side
+    down, across = high / height, wide / width
+    fit = (int(height * across), wide) if across < down else (high, int(width * down))
+    if min(fit) < _PHI4_LEAST:
+        raise ValueError(
+            f"An image of {width} x {height} pixels is too thin: it would become {fit[1]} x {fit[0]} pixels"
+        )
+    return Fit(*fit, high, wide)
 
 
 # How much of an image tiles should cover.
@@ -488,13 +726,16 @@ def _letterbox(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 RULES: dict[str, Rule] = {
+    "aria": Rule(_aria),
     "cohere2": Rule(_cohere2),
     "cosmos3": Rule(_cosmos3),
     "detr": Rule(_detr),
     "down": Rule(_down, "factor"),
     "dpt": Rule(_dpt, "canvases"),
     "gemma4": Rule(_gemma4),
+    "glm-image": Rule(_glm_image),
     "glm4v": Rule(_glm4v),
+    "glm5": Rule(_glm5),
     "idefics2": Rule(_idefics2),
     "idefics3": Rule(_idefics3),
     "idefics3-tiles": Rule(_idefics3_tiles, "factor"),
@@ -502,18 +743,28 @@ RULES: dict[str, Rule] = {
     "janus": Rule(_janus),
     "kimi": Rule(_kimi),
     "letterbox": Rule(_letterbox, "canvases"),
+    "lfm2": Rule(_lfm2),
+    "lfm2-tiles": Rule(_lfm2_tiles),
     "llama4": Rule(_llama4),
     "llava-next": Rule(_llava_next, "canvases"),
     "longest": Rule(_longest),
     "maskformer": Rule(_maskformer),
+    "minicpm": Rule(_minicpm),
+    "minicpm-slices": Rule(_minicpm_slices),
     "mllama": Rule(_mllama),
+    "molmo2": Rule(_molmo2),
     "ovis2": Rule(_ovis2),
     "paddleocr-vl": Rule(_paddleocr_vl),
+    "perception-lm": Rule(_perception_lm),
     "perceiver": Rule(_perceiver, "canvases"),
+    "phi4": Rule(_phi4),
     "pixtral": Rule(_pixtral),
     "qwen2-vl": Rule(_qwen2_vl),
     "qwen3-vl-video": Rule(_qwen3_vl_video),
+    "shortest-up": Rule(_shortest_up, "least"),
     "siglip2": Rule(_siglip2),
+    "thumbnail": Rule(_thumbnail, "canvases"),
+    "tiles-of-large": Rule(_tiles_of_large),
     "up": Rule(_up, "factor"),
     "vilt": Rule(_vilt),
     "within": Rule(_within, "canvases"),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 from penstock import fn, types
 from penstock.graph import DataNode
@@ -14,6 +15,8 @@ from penstock.presets.fixed import IMAGENET, NO_CROP, NO_PAD, OPENAI, FixedFamil
 # Below this size, ConvNeXT crops what it has resized.
 _CONVNEXT_CROPS = 384
 _WHITE = 255
+# What settings and outputs of the larger of two pictures begin with.
+_HIGH = "high_res_"
 _SHORTEST, _SQUARE = frozenset({"shortest_edge"}), frozenset({"height", "width"})
 
 
@@ -154,6 +157,120 @@ class PerceiverFamily(FixedFamily):
 
 
 @dataclass(frozen=True, kw_only=True)
+class PoolFormerFamily(FixedFamily):
+    """PoolFormer, which resizes to more than it takes of the middle.
+
+    Attributes:
+        crop_pct: which part of the resized image `size` is.
+    """
+
+    size: Mapping[str, int] = field(default_factory=lambda: {"shortest_edge": 224})
+    resample: int = 3
+    do_center_crop: bool = True
+    crop_size: Mapping[str, int] = field(default_factory=lambda: {"height": 224, "width": 224})
+    default_to_square: bool = False
+    crop_pct: float = 0.9
+
+    forms = (_SHORTEST, _SQUARE)
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        if self.crop_pct <= 0:
+            raise PresetError(f"`crop_pct` is positive. Got: {self.crop_pct}")
+
+    def fitted(self, images: DataNode, backend: str) -> DataNode:
+        sides = [int(side / self.crop_pct) for side in self.size.values()]
+        if len(set(sides)) == 1 and len(set(self.size.values())) == 1:
+            return self.shortened(images, backend, sides[0])
+        return self.resized(images, backend, [int(self.size[side] / self.crop_pct) for side in ("height", "width")])
+
+    def extents(self, height: int, width: int) -> tuple[int, int]:
+        if self.do_resize and not self.do_center_crop:
+            raise PresetError("PoolFormer does not tell how many tokens an image becomes that is not cropped")
+        return super().extents(height, width)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextNetFamily(FixedFamily):
+    """TextNet, whose sides are multiples of a number.
+
+    Attributes:
+        size_divisor: that number.
+    """
+
+    size: Mapping[str, int] = field(default_factory=lambda: {"shortest_edge": 640})
+    crop_size: Mapping[str, int] = field(default_factory=lambda: {"height": 224, "width": 224})
+    default_to_square: bool = False
+    ignored: frozenset[str] = NO_PAD
+    size_divisor: int = 32
+
+    forms = (_SHORTEST,)
+
+    def converted(self, values: Values) -> Values:
+        if values["size_divisor"] < 1:
+            raise PresetError(f"`size_divisor` is positive. Got: {values['size_divisor']}")
+        return super().converted(values)
+
+    def shortened(self, images: DataNode, backend: str, edge: int) -> DataNode:
+        target, _ = fn.fitted_size(images, rule="shortest-up", least=edge, factor=self.size_divisor)
+        return self.resized(images, backend, target)
+
+    def extents(self, height: int, width: int) -> tuple[int, int]:
+        if self.do_center_crop or not self.do_resize:
+            return super().extents(height, width)
+        bounds = SizeArguments(self.size_divisor, self.size["shortest_edge"])
+        return fitted("shortest-up", height, width, bounds)[:2]
+
+
+# Of an image, beside the pixels for the encoder: what the codebook and the masking of its training need.
+_FLAVA_TRAINING = frozenset(
+    {
+        "codebook_crop_size",
+        "codebook_do_center_crop",
+        "codebook_do_map_pixels",
+        "codebook_do_normalize",
+        "codebook_do_rescale",
+        "codebook_do_resize",
+        "codebook_image_mean",
+        "codebook_image_std",
+        "codebook_resample",
+        "codebook_rescale_factor",
+        "codebook_size",
+        "input_size_patches",
+        "mask_group_max_aspect_ratio",
+        "mask_group_max_patches",
+        "mask_group_min_aspect_ratio",
+        "mask_group_min_patches",
+        "total_mask_patches",
+    }
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FlavaFamily(FixedFamily):
+    """FLAVA, without what only its training needs.
+
+    Attributes:
+        return_codebook_pixels, return_image_mask: must be false.
+    """
+
+    size: Mapping[str, int] = field(default_factory=lambda: {"height": 224, "width": 224})
+    resample: int = 3
+    do_center_crop: bool = True
+    crop_size: Mapping[str, int] = field(default_factory=lambda: {"height": 224, "width": 224})
+    ignored: frozenset[str] = NO_PAD | _FLAVA_TRAINING
+    return_codebook_pixels: bool = False
+    return_image_mask: bool = False
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        if self.return_codebook_pixels or self.return_image_mask:
+            raise PresetError(
+                "`return_codebook_pixels`, `return_image_mask`: no preset gives what FLAVA's training needs"
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
 class LlavaFamily(FixedFamily):
     """LLaVA 1.5.
 
@@ -233,16 +350,71 @@ class JanusFamily(FixedFamily):
         return (max(rows, columns),) * 2 if self.do_pad else (rows, columns)
 
 
+@dataclass(frozen=True, kw_only=True)
+class HybridFamily(JanusFamily):
+    """DeepSeek-VL of two encoders, the second of which sees a larger picture.
+
+    Attributes:
+        high_res_size, high_res_resample, high_res_image_mean, high_res_image_std: as `size` and the others, of the larger
+            picture, from which the other is made.
+    """
+
+    image_mean: tuple[float, ...] = OPENAI["image_mean"]
+    image_std: tuple[float, ...] = OPENAI["image_std"]
+    high_res_size: Mapping[str, int] = field(default_factory=lambda: {"height": 1024, "width": 1024})
+    high_res_resample: int = 3
+    high_res_image_mean: tuple[float, ...] = OPENAI["image_mean"]
+    high_res_image_std: tuple[float, ...] = OPENAI["image_std"]
+
+    unchanged = frozenset({"image_mean", "high_res_image_mean"})
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return PIXELS, _HIGH + PIXELS
+
+    def converted(self, values: Values) -> Values:
+        large = {name: values[_HIGH + name] for name in self._doubled}
+        own = super().converted({**values, **large})
+        told = {_HIGH + name: own[name] for name in self._doubled}
+        return super().converted(values) | told
+
+    _doubled: ClassVar[tuple[str, ...]] = ("size", "resample", "image_mean", "image_std")
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        if not (self.do_resize and self.do_pad):
+            raise PresetError("DeepSeek-VL of two encoders is followed where it resizes and pads")
+        self._large.filter_of(backend)
+
+    @property
+    def _large(self) -> JanusFamily:
+        """How the larger picture is made."""
+        own = {name: getattr(self, _HIGH + name) for name in self._doubled}
+        return replace(self, **own)
+
+    def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
+        large = self._large
+        picture = squared(large.fitted(data, backend), large.image_mean)
+        small = self.finished(self.fitted(picture, backend), backend)
+        return small, large.normalized(picture, backend, self.outputs[1])
+
+
 def squared(images: DataNode, means: Sequence[float], side: int | None = None) -> DataNode:
+    """Images in the middle of a square of a colour, told by what is white times means; see :func:`on_square`."""
+    return on_square(images, [int(mean * _WHITE) for mean in means], side)
+
+
+def on_square(images: DataNode, colour: Sequence[int], side: int | None = None) -> DataNode:
     """Images in the middle of a square of a colour: of a known side, or of the longer side of each."""
     length: DataNode | float = float(side or 0)
     if side is None:
         length = fn.cast(fn.reductions.max(images.shape()[:2]), dtype=types.FLOAT)
-    colour = [float(int(mean * _WHITE)) for mean in means]
+    values = [float(value) for value in colour]
     return fn.crop(
-        images, crop_h=length, crop_w=length, rounding="truncate", out_of_bounds_policy="pad", fill_values=colour
+        images, crop_h=length, crop_w=length, rounding="truncate", out_of_bounds_policy="pad", fill_values=values
     )
 
 
+FLAVA = FlavaFamily(**OPENAI)
 LLAVA, JANUS = LlavaFamily(**OPENAI), JanusFamily(**OPENAI)
 LEVIT, EFFICIENT_NET = LevitFamily(**IMAGENET), EfficientNetFamily()

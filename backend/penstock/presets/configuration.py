@@ -9,15 +9,28 @@ from pathlib import Path
 from penstock.errors import did_you_mean
 from penstock.presets.classifiers import (
     EFFICIENT_NET,
+    FLAVA,
     JANUS,
     LEVIT,
     LLAVA,
     ConvNextFamily,
+    HybridFamily,
     MobileViTFamily,
     PerceiverFamily,
+    PoolFormerFamily,
+    TextNetFamily,
 )
-from penstock.presets.dense import DptFamily, GlpnFamily, MaskFormerFamily, ViltFamily
-from penstock.presets.detection import SAM, DetectionFamily, LetterboxFamily
+from penstock.presets.dense import (
+    BridgeTowerFamily,
+    DptFamily,
+    GlpnFamily,
+    MaskFormerFamily,
+    OneFormerFamily,
+    SuperPointFamily,
+    ViltFamily,
+)
+from penstock.presets.detection import SAM, DetectionFamily, LetterboxFamily, RfDetrFamily
+from penstock.presets.documents import BlueLayoutFamily, DonutFamily, LayoutFamily
 from penstock.presets.family import Family, PresetError, settings_from
 from penstock.presets.fixed import (
     CLIP,
@@ -26,6 +39,7 @@ from penstock.presets.fixed import (
     NO_CROP,
     NO_PAD,
     OPENAI,
+    DepthProFamily,
     DinoFamily,
     FixedFamily,
     GemmaFamily,
@@ -35,16 +49,20 @@ from penstock.presets.patches import (
     COSMOS3_EDGE,
     ERNIE45_VL,
     GLM4V,
+    GLM_IMAGE,
     MINIMAX_M3_VL,
     PADDLEOCR_VL,
     QWEN2_VL,
     VIDEO_LLAMA3,
     Gemma4Family,
+    Glm5Family,
     HunYuanFamily,
     KimiFamily,
     PixtralFamily,
     SigLIP2Family,
+    UnifiedFamily,
 )
+from penstock.presets.slices import AriaFamily, Lfm2Family, MiniCPMFamily, MolmoFamily, Phi4Family
 from penstock.presets.speech import WaveFamily, WhisperFamily
 from penstock.presets.tiles import (
     LLAVA_NEXT,
@@ -53,16 +71,24 @@ from penstock.presets.tiles import (
     Idefics2Family,
     LlamaFamily,
     MllamaFamily,
+    OcrFamily,
     OnevisionFamily,
     OvisFamily,
+    PerceptionFamily,
     SplitFamily,
+    UnlimitedOcrFamily,
 )
 from penstock.presets.videos import (
+    GLM46V_VIDEO,
     QWEN2_VL_VIDEO,
     QWEN3_VL_VIDEO,
+    ClipFamily,
     FrameFamily,
     Glm4vVideoFamily,
     InternVLVideoFamily,
+    Sam2VideoFamily,
+    SmolVideoFamily,
+    VJepaFamily,
 )
 
 # Where a folder holds a configuration, and where it holds all of them, under these names.
@@ -71,9 +97,11 @@ _PARTS = ("image_processor", "feature_extractor", "video_processor")
 _EDGE_224, _EDGE_256, _SIDES_224 = {"shortest_edge": 224}, {"shortest_edge": 256}, {"height": 224, "width": 224}
 # The classes of `transformers`, less their ending, with their own defaults; and YOLO's letterbox, which it does not have.
 _FAMILIES: dict[str, Family] = {
+    "Aria": AriaFamily(),
     "Beit": FixedFamily(size=_SIDES_224, resample=3, crop_size=_SIDES_224, ignored=NO_PAD),
     "Bit": CLIP,
     "Blip": FixedFamily(size={"height": 384, "width": 384}, resample=3, **OPENAI),
+    "BridgeTower": BridgeTowerFamily(),
     "Chameleon": FixedFamily(
         size={"shortest_edge": 512},
         resample=1,
@@ -103,31 +131,44 @@ _FAMILIES: dict[str, Family] = {
     "ConditionalDetr": DetectionFamily(),
     "ConvNext": ConvNextFamily(),
     "Cosmos3Edge": COSMOS3_EDGE,
+    "DeepseekOcr2": OcrFamily(),
     "DeepseekVL": JANUS,
+    "DeepseekVLHybrid": HybridFamily(),
     "DeformableDetr": DetectionFamily(),
     "DeiT": FixedFamily(size={"height": 256, "width": 256}, resample=3, do_center_crop=True, crop_size=_SIDES_224),
+    "DepthPro": DepthProFamily(),
     "Detr": DetectionFamily(),
     "DINOv3ViT": DinoFamily(size=_SIDES_224, **IMAGENET),
+    "Donut": DonutFamily(),
     "DPT": DptFamily(),
     "EfficientNet": EFFICIENT_NET,
     "Ernie4_5_VL_Moe": ERNIE45_VL,
     "Ernie4_5_VLMoe": ERNIE45_VL,
+    "Flava": FLAVA,
     "Gemma3": GemmaFamily(),
     "Gemma4": Gemma4Family(),
+    "Gemma4Unified": UnifiedFamily(),
     "Glm46V": GLM4V,
+    "Glm46VVideo": GLM46V_VIDEO,
     "Glm4v": GLM4V,
     "Glm4vVideo": Glm4vVideoFamily(),
+    "Glm5Next": Glm5Family(),
     "Glmga": GLM4V,
+    "GlmImage": GLM_IMAGE,
     "GLPN": GlpnFamily(),
     "GotOcr2": GridFamily(),
     "GroundingDino": DetectionFamily(),
     "HunYuanVL": HunYuanFamily(),
     "Idefics2": Idefics2Family(),
     "Idefics3": SplitFamily(size={"longest_edge": 4 * 364}, max_image_size={"longest_edge": 364}),
+    "InstructBlipVideoVideo": ClipFamily(size={"height": 384, "width": 384}, resample=3, **OPENAI),
     "InternVLVideo": InternVLVideoFamily(),
     "Janus": JANUS,
     "Kimi_K25": KimiFamily(),
+    "LayoutLMv2": BlueLayoutFamily(),
+    "LayoutLMv3": LayoutFamily(),
     "Levit": LEVIT,
+    "Lfm2Vl": Lfm2Family(),
     "Llama4": LlamaFamily(),
     "Llava": LLAVA,
     "LlavaNext": LLAVA_NEXT,
@@ -140,6 +181,7 @@ _FAMILIES: dict[str, Family] = {
     ),
     "Mask2Former": MaskFormerFamily(),
     "MaskFormer": MaskFormerFamily(),
+    "MiniCPMV4_6": MiniCPMFamily(),
     "MiniMaxM3VL": MINIMAX_M3_VL,
     "Mllama": MllamaFamily(),
     "MobileNetV1": FixedFamily(size=_EDGE_256, do_center_crop=True, crop_size=_SIDES_224, default_to_square=False),
@@ -147,12 +189,17 @@ _FAMILIES: dict[str, Family] = {
         size=_EDGE_256, do_center_crop=True, crop_size=_SIDES_224, default_to_square=False, ignored=NO_PAD
     ),
     "MobileViT": MobileViTFamily(),
+    "Molmo2": MolmoFamily(),
+    "OneFormer": OneFormerFamily(),
     "Ovis2": OvisFamily(),
     "OwlViT": FixedFamily(
         size={"height": 768, "width": 768}, resample=3, crop_size={"height": 768, "width": 768}, **OPENAI
     ),
     "PaddleOCRVL": PADDLEOCR_VL,
     "Perceiver": PerceiverFamily(**IMAGENET),
+    "PerceptionLM": PerceptionFamily(),
+    "PerceptionLMVideo": FrameFamily(size={"height": 448, "width": 448}, resample=3),
+    "Phi4Multimodal": Phi4Family(),
     "PI0": FixedFamily(
         size={"max_height": 224, "max_width": 224},
         resample=3,
@@ -162,6 +209,7 @@ _FAMILIES: dict[str, Family] = {
         torchvision_only=True,
     ),
     "Pixtral": PixtralFamily(),
+    "PoolFormer": PoolFormerFamily(**IMAGENET),
     "PPChart2Table": FixedFamily(size={"height": 1024, "width": 1024}, resample=3, **OPENAI),
     "PPDocLayoutV2": DOC_LAYOUT,
     "PPDocLayoutV3": DOC_LAYOUT,
@@ -172,23 +220,34 @@ _FAMILIES: dict[str, Family] = {
     "Qwen2VLVideo": QWEN2_VL_VIDEO,
     "Qwen3VL": QWEN2_VL,
     "Qwen3VLVideo": QWEN3_VL_VIDEO,
+    "RfDetr": RfDetrFamily(),
     "RTDetr": DetectionFamily(size={"height": 640, "width": 640}, do_normalize=False, do_pad=False, longest=0),
     "Sam": SAM,
     "Sam2": FixedFamily(size={"height": 1024, "width": 1024}, tells_sizes=True, torchvision_only=True, **IMAGENET),
+    "Sam2VideoVideo": Sam2VideoFamily(),
     "Sam3": FixedFamily(size={"height": 1008, "width": 1008}, tells_sizes=True, torchvision_only=True),
     "Segformer": FixedFamily(size={"height": 512, "width": 512}, ignored=NO_CROP | NO_PAD, **IMAGENET),
     "SegGpt": FixedFamily(size={"height": 448, "width": 448}, resample=3, ignored=NO_CROP | NO_PAD, **IMAGENET),
     "Siglip": FixedFamily(size=_SIDES_224, resample=3, default_to_square=False),
     "Siglip2": SigLIP2Family(),
     "SmolVLM": SplitFamily(size={"longest_edge": 4 * 364}, max_image_size={"longest_edge": 364}),
+    "SmolVLMVideo": SmolVideoFamily(),
+    "SuperPoint": SuperPointFamily(),
+    "TextNet": TextNetFamily(**IMAGENET),
+    "TimesformerVideo": ClipFamily(
+        size=_EDGE_224, do_center_crop=True, crop_size=_SIDES_224, default_to_square=False, **IMAGENET
+    ),
     "Tipsv2": TipsFamily(),
     "Tipsv2Dpt": TipsFamily(),
+    "UnlimitedOcr": UnlimitedOcrFamily(),
     "VideoLlama3": VIDEO_LLAMA3,
     "VideoLlavaVideo": FrameFamily(
         size=_EDGE_224, resample=3, do_center_crop=True, crop_size=_SIDES_224, default_to_square=False, **OPENAI
     ),
+    "VideoMAEVideo": ClipFamily(size=_EDGE_224, do_center_crop=True, crop_size=_SIDES_224, default_to_square=False),
     "Vilt": ViltFamily(),
     "ViT": FixedFamily(size=_SIDES_224),
+    "VJEPA2Video": VJepaFamily(),
     "Wav2Vec2": WaveFamily(),
     "Whisper": WhisperFamily(),
     "YoloLetterbox": LetterboxFamily(),

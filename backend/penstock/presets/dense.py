@@ -9,8 +9,8 @@ from penstock import fn, types
 from penstock.graph import DataNode
 from penstock.kernels.fitted_sizes import SizeArguments
 from penstock.presets.detection import DetectionFamily
-from penstock.presets.family import PIXELS, Family, Features, ImageFamily, PresetError, Values
-from penstock.presets.fixed import NO_CROP, FixedFamily
+from penstock.presets.family import PIXELS, Family, Features, ImageFamily, PresetError, Values, size_of
+from penstock.presets.fixed import NO_CROP, NO_PAD, OPENAI, FixedFamily
 
 _SQUARE = frozenset({"height", "width"})
 
@@ -72,6 +72,80 @@ class ViltFamily(DetectionFamily):
         most = int(1333 / 800 * edge)
         target, _ = fn.fitted_size(images, rule="vilt", factor=self.size_divisor, least=edge, most=most)
         return self.resized(images, backend, target)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BridgeTowerFamily(ViltFamily):
+    """BridgeTower, which takes the middle of what it resized as ViLT.
+
+    Attributes:
+        crop_size: `shortest_edge`, the side of a square.
+    """
+
+    image_mean: tuple[float, ...] = OPENAI["image_mean"]
+    image_std: tuple[float, ...] = OPENAI["image_std"]
+    size: Mapping[str, int] = field(default_factory=lambda: {"shortest_edge": 288})
+    do_center_crop: bool = True
+    crop_size: Mapping[str, int] = field(default_factory=lambda: {"shortest_edge": 288})
+    ignored: frozenset[str] = frozenset({"pad_size"})
+
+    def converted(self, values: Values) -> Values:
+        if not isinstance(values["crop_size"], Mapping):
+            raise PresetError(f"`crop_size` has `shortest_edge`. Got: {values['crop_size']!r}")
+        side = size_of(values["crop_size"], False, "`crop_size`", frozenset({"shortest_edge"}))["shortest_edge"]
+        return super().converted({**values, "crop_size": side})
+
+
+@dataclass(frozen=True, kw_only=True)
+class OneFormerFamily(DetectionFamily):
+    """OneFormer, which tells the model its task in words.
+
+    Attributes:
+        task_inputs: for each image, `semantic`, `instance` or `panoptic`: of a call, not of a configuration.
+        class_info_file: accepted: the names of classes, which the class looks up for training only.
+    """
+
+    do_pad: bool = True
+    longest: int = 0
+    ignored: frozenset[str] = NO_CROP | NO_PAD | {"num_text", "repo_path"}
+    task_inputs: Sequence[str] = ("panoptic",)
+    class_info_file: str = ""
+
+    forms = FixedFamily.forms
+
+    def converted(self, values: Values) -> Values:
+        own = super().converted(values)
+        if not isinstance(own["class_info_file"], str):
+            raise PresetError(f"`class_info_file` is the name of a file. Got: {own['class_info_file']!r}")
+        return own
+
+    def joined(self, images: Sequence[Features]) -> Values:
+        return super().joined(images) | {"task_inputs": [f"the task is {task}" for task in self.task_inputs]}
+
+
+@dataclass(frozen=True, kw_only=True)
+class SuperPointFamily(FixedFamily):
+    """SuperPoint, which normalizes nothing.
+
+    Attributes:
+        do_grayscale: must be false.
+    """
+
+    size: Mapping[str, int] = field(default_factory=lambda: {"height": 480, "width": 640})
+    default_to_square: bool = False
+    do_normalize: bool = False
+    ignored: frozenset[str] = NO_CROP | NO_PAD | {"image_mean", "image_std"}
+    do_grayscale: bool = False
+
+    tells_by = ()
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        if self.do_grayscale or self.do_normalize:
+            raise PresetError("`do_grayscale`, `do_normalize`: SuperPoint is followed where neither is set")
+
+    def tokens(self, height: int, width: int, model: Mapping[str, int]) -> int:
+        raise PresetError("SuperPoint does not tell how many tokens an image becomes")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -73,6 +73,31 @@ class DetectionFamily(FixedFamily):
 
 
 @dataclass(frozen=True, kw_only=True)
+class RfDetrFamily(DetectionFamily):
+    """RF-DETR, which rescales first: it resizes images of float, and without widening filters."""
+
+    antialias: bool = False
+    torchvision_only: bool = True
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        if not (self.do_resize and self.do_rescale) or self._pads_each:
+            raise PresetError("RF-DETR is followed where it resizes and rescales, and without a `pad_size`")
+        if self.filter_of(backend) == "lanczos":
+            raise PresetError("`resample`: no preset resizes images of float by lanczos")
+
+    def fuses_factor(self, backend: str) -> bool:
+        return False
+
+    def prepared(self, data: DataNode, backend: str) -> DataNode:
+        floats = fn.rescale_normalize(data, divisor=self.divisor(), output_layout="CHW")
+        return self.resized(floats, backend, self.target(data))
+
+    def finished(self, images: DataNode, backend: str) -> DataNode:
+        return self.normalized_floats(images)
+
+
+@dataclass(frozen=True, kw_only=True)
 class SamFamily(ImageFamily):
     """SAM: the longer side fills a square, the rest of which is zero.
 

@@ -108,17 +108,20 @@ class FixedFamily(ImageFamily):
 
     def fitted(self, images: DataNode, backend: str) -> DataNode:
         """Images of the size that is asked for."""
-        size = self.size
-        if set(size) == {"shortest_edge"}:
-            return self.shortened(images, backend, size["shortest_edge"])
-        if "height" in size:
-            return self.resized(images, backend, [size["height"], size["width"]])
+        if set(self.size) == {"shortest_edge"}:
+            return self.shortened(images, backend, self.size["shortest_edge"])
+        return self.resized(images, backend, self.target(images))
+
+    def target(self, images: DataNode) -> DataNode | list[int]:
+        """The size of images that is asked for, if it is not that of the shorter side alone."""
+        if "height" in self.size:
+            return [self.size["height"], self.size["width"]]
         rule, bounds = self.rule
         canvases = [extent for canvas in bounds.canvases for extent in canvas]
         target, _ = fn.fitted_size(
             images, rule=rule, factor=bounds.factor, least=bounds.least, most=bounds.most, canvases=canvases
         )
-        return self.resized(images, backend, target)
+        return target
 
     def shortened(self, images: DataNode, backend: str, edge: int) -> DataNode:
         """Images whose shorter side is so long."""
@@ -156,6 +159,15 @@ class FixedFamily(ImageFamily):
         canvas = [self.pad_size["height"], self.pad_size["width"]]
         padded = fn.image_tiles(images, tile=canvas, canvas=canvas, fill_value=0.0, **self.normalizing(backend))
         return fn.squeeze(padded, axes=[0], name=PIXELS)
+
+    def normalized_floats(self, images: DataNode) -> DataNode:
+        """The output, of images of float, of layout CHW, that are rescaled."""
+        if not self.do_normalize:
+            return named(images, PIXELS, 3)
+        mean, std = (
+            types.Constant(list(each), dtype=types.FLOAT, shape=[3, 1, 1]) for each in (self.image_mean, self.image_std)
+        )
+        return named((images - mean) / std, PIXELS, 3)
 
     def _mask(self, images: DataNode) -> DataNode:
         channel = images[:, :, 0]
@@ -298,10 +310,30 @@ class DinoFamily(FixedFamily):
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
         floats = fn.rescale_normalize(data, divisor=self.divisor(), output_layout="CHW")
-        resized = self.resized(floats, backend, [self.size["height"], self.size["width"]])
-        if not self.do_normalize:
-            return (named(resized, PIXELS, 3),)
-        mean, std = (
-            types.Constant(list(each), dtype=types.FLOAT, shape=[3, 1, 1]) for each in (self.image_mean, self.image_std)
-        )
-        return (named((resized - mean) / std, PIXELS, 3),)
+        return (self.normalized_floats(self.resized(floats, backend, self.target(data))),)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DepthProFamily(FixedFamily):
+    """Depth Pro, which resizes what it has normalized, without widening filters."""
+
+    size: Mapping[str, int] = field(default_factory=lambda: {"height": 1536, "width": 1536})
+    antialias: bool = False
+    torchvision_only: bool = True
+    ignored: frozenset[str] = NO_CROP | NO_PAD
+
+    tells_by = ()
+    forms = (_SQUARE,)
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        self.check_floats()
+        if self.do_resize and self.filter_of(backend) == "lanczos":
+            raise PresetError("`resample`: no preset resizes images of float by lanczos")
+
+    def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
+        floats = self.normalized(data, backend, None)
+        return (named(self.resized(floats, backend, self.target(data)) if self.do_resize else floats, PIXELS, 3),)
+
+    def tokens(self, height: int, width: int, model: Mapping[str, int]) -> int:
+        raise PresetError("Models of depth do not tell how many tokens an image becomes")

@@ -108,14 +108,14 @@ class PatchFamily(ImageFamily):
         pixels, grid = self.names
         images = data
         if self.do_resize:
-            size, _ = fn.fitted_size(
+            size, canvas = fn.fitted_size(
                 data,
                 rule=self.rule,
                 factor=self._factor,
                 least=self.size["shortest_edge"],
                 most=self.size["longest_edge"],
             )
-            images = self.resized(data, backend, size)
+            images = self.on_canvas(self.resized(data, backend, size), canvas)
         patches, grids = fn.image_patches(
             images,
             patch=self.patch_size,
@@ -132,14 +132,19 @@ class PatchFamily(ImageFamily):
         shape = [-1, CHANNELS * self.temporal_patch_size, side, side]
         return (fn.reshape(patches, shape=shape, name=pixels), *rest)
 
+    def on_canvas(self, images: DataNode, canvas: DataNode) -> DataNode:
+        """The images as they are cut into patches."""
+        return images
+
     def tokens(self, height: int, width: int, model: Mapping[str, int]) -> int:
         fit = self.fit(height, width) if self.do_resize else Fit(height, width, height, width)
         token = self.patch_size * self.merge_size
-        return (fit.height // token) * (fit.width // token)
+        return (fit.canvas_height // token) * (fit.canvas_width // token)
 
 
 QWEN2_VL = PatchFamily(size={"shortest_edge": 56 * 56, "longest_edge": 28 * 28 * 1280}, **OPENAI)
 GLM4V = PatchFamily(rule="glm4v", size={"shortest_edge": 112 * 112, "longest_edge": 28 * 28 * 15000}, **OPENAI)
+GLM_IMAGE = PatchFamily(rule="glm-image", size={"shortest_edge": 56 * 56, "longest_edge": 28 * 28 * 1280}, **OPENAI)
 PADDLEOCR_VL = PatchFamily(
     rule="paddleocr-vl",
     size={"shortest_edge": 384 * 384, "longest_edge": 1536 * 1536},
@@ -236,16 +241,7 @@ class KimiFamily(ImageFamily):
                 most=bounds.most,
                 tile=list(bounds.tile),
             )
-            extents = fn.cast(canvas, dtype=types.FLOAT)
-            images = fn.crop(
-                self.resized(data, backend, size),
-                crop_h=extents[0],
-                crop_w=extents[1],
-                crop_pos_x=0.0,
-                crop_pos_y=0.0,
-                out_of_bounds_policy="pad",
-                fill_values=[0],
-            )
+            images = _in_corner(self.resized(data, backend, size), canvas)
         patches, grids = fn.image_patches(images, patch=self.patch_size, **self.normalizing(backend))
         shape = [-1, CHANNELS, self.patch_size, self.patch_size]
         return fn.reshape(patches, shape=shape, name=PIXELS), named(grids, _GRID, 1)
@@ -254,6 +250,55 @@ class KimiFamily(ImageFamily):
         bounds = self._bounds
         _, _, rows, columns = fitted("kimi", height, width, bounds) if self.do_resize else (0, 0, height, width)
         return (rows // bounds.factor) * (columns // bounds.factor)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Glm5Family(PatchFamily):
+    """GLM-5: in the corner of a canvas of whole patches, and never enlarged beyond the least of these.
+
+    Attributes:
+        min_image_tokens, max_image_tokens: how many.
+    """
+
+    rule: str = "glm5"
+    size: Mapping[str, int] = field(default_factory=dict)
+    image_mean: tuple[float, ...] = OPENAI["image_mean"]
+    image_std: tuple[float, ...] = OPENAI["image_std"]
+    min_image_tokens: int = 16
+    max_image_tokens: int = 8000
+    ignored: frozenset[str] = frozenset({"size"})
+
+    hidden = PatchFamily.hidden | {"min_pixels", "max_pixels"}
+
+    def converted(self, values: Values) -> Values:
+        side = values["patch_size"] * values["merge_size"] * values["patch_expand_factor"]
+        least, most = (values[f"{bound}_image_tokens"] for bound in ("min", "max"))
+        if not 1 <= least <= most:
+            raise PresetError(f"`min_image_tokens` to `max_image_tokens`: got {least} to {most}")
+        return super().converted({**values, "size": {"shortest_edge": least * side**2, "longest_edge": most * side**2}})
+
+    def check(self, backend: str) -> None:
+        ImageFamily.check(self, backend)
+        self.check_floats()
+        if self.patch_expand_factor > 1 and backend == "pil":
+            raise PresetError("`patch_expand_factor` is followed in torchvision's arithmetic")
+
+    def on_canvas(self, images: DataNode, canvas: DataNode) -> DataNode:
+        return _in_corner(images, canvas)
+
+
+def _in_corner(images: DataNode, canvas: DataNode) -> DataNode:
+    """Images in the upper left corner of a black canvas."""
+    extents = fn.cast(canvas, dtype=types.FLOAT)
+    return fn.crop(
+        images,
+        crop_h=extents[0],
+        crop_w=extents[1],
+        crop_pos_x=0.0,
+        crop_pos_y=0.0,
+        out_of_bounds_policy="pad",
+        fill_values=[0],
+    )
 
 
 _SOFT_TOKENS = (70, 140, 280, 560, 1120)
@@ -300,6 +345,11 @@ class Gemma4Family(ImageFamily):
         side, pooled = self.patch_size, self.pooling_kernel_size
         return SizeArguments(side * pooled, most=self.max_soft_tokens * pooled**2, tile=(side, side))
 
+    @property
+    def _cut(self) -> tuple[int, int]:
+        """Extent of what an image is cut into, and to how many it is padded."""
+        return self.patch_size, self._bounds.most
+
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
         bounds, images = self._bounds, data
         if self.do_resize:
@@ -307,16 +357,17 @@ class Gemma4Family(ImageFamily):
                 data, rule="gemma4", factor=bounds.factor, most=bounds.most, tile=list(bounds.tile)
             )
             images = self.resized(data, backend, size)
+        side, length = self._cut
         patches, grid, mask = fn.image_patches(
-            images, patch=self.patch_size, channels_last=True, length=bounds.most, **self.normalizing(backend)
+            images, patch=side, channels_last=True, length=length, **self.normalizing(backend)
         )
-        numbers = types.Constant(list(range(bounds.most)), dtype=types.INT64, shape=[bounds.most])
+        numbers = types.Constant(list(range(length)), dtype=types.INT64, shape=[length])
         rows = numbers // grid[2]
         places = fn.stack(numbers - rows * grid[2], rows, axis=1)
         own = fn.expand_dims(fn.cast(mask, dtype=types.INT64), axes=[1])
         # Of padding, places are -1.
         positions = (places + 1) * own - 1
-        tokens = grid[1] * grid[2] // self.pooling_kernel_size**2
+        tokens = grid[1] * grid[2] * side**2 // self._bounds.factor**2
         return (
             named(patches, self.names[0], 2),
             named(positions, self.names[1], 2),
@@ -331,6 +382,17 @@ class Gemma4Family(ImageFamily):
     def joined(self, images: Sequence[Features]) -> Values:
         tokens = self.names[2]
         return super().joined(images) | {tokens: [int(image[tokens]) for image in images]}
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnifiedFamily(Gemma4Family):
+    """Gemma 4 of one encoder, whose patches are as large as its tokens."""
+
+    torchvision_only: bool = True
+
+    @property
+    def _cut(self) -> tuple[int, int]:
+        return self.patch_size * self.pooling_kernel_size, self.max_soft_tokens
 
 
 @dataclass(frozen=True, kw_only=True)

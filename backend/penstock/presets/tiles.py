@@ -12,7 +12,9 @@ import numpy as np
 from penstock import fn, types
 from penstock.graph import DataNode
 from penstock.kernels.fitted_sizes import Fit, SizeArguments, arrangements, fitted
+from penstock.presets.classifiers import on_square
 from penstock.presets.family import (
+    CHANNELS,
     PIXELS,
     Features,
     ImageFamily,
@@ -21,11 +23,13 @@ from penstock.presets.family import (
     extended,
     image_sizes,
     size_of,
+    stacked,
 )
-from penstock.presets.fixed import OPENAI
+from penstock.presets.fixed import NO_CROP, NO_PAD, OPENAI
 
 _SIZES, _MASK = "image_sizes", "pixel_attention_mask"
 _SQUARE = frozenset({"height", "width"})
+_LOCAL, _WHITE = "pixel_values_local", 255
 # Fewer tokens than so many times too many are left.
 _MUCH = 1.1
 _LONGEST = frozenset({"longest_edge"})
@@ -273,6 +277,170 @@ class OvisFamily(GridFamily):
 
     def joined(self, images: Sequence[Features]) -> Values:
         return _TileFamily.joined(self, images)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OcrFamily(ImageFamily):
+    """DeepSeek-OCR 2: the whole in the middle of a square, and tiles of a large image.
+
+    Attributes:
+        size: `height` and `width`, which are equal: of the square, where there may be tiles.
+        tile_size: extent of a tile, and of the square where there are none.
+        crop_to_patches: whether there may be tiles.
+        min_patches, max_patches: how many.
+        background_color: of the square.
+    """
+
+    resample: int = 3
+    size: Mapping[str, int] = field(default_factory=lambda: {"height": 1024, "width": 1024})
+    tile_size: int = 768
+    crop_to_patches: bool = True
+    min_patches: int = 2
+    max_patches: int = 6
+    background_color: Sequence[int] = (127, 127, 127)
+    ignored: frozenset[str] = NO_CROP | NO_PAD
+
+    names: ClassVar[tuple[str, ...]] = (PIXELS, "num_local_patches", _LOCAL)
+    concatenated: ClassVar[tuple[str, ...]] = (_LOCAL,)
+
+    def converted(self, values: Values) -> Values:
+        own = super().converted(values)
+        own["size"] = size_of(own["size"], True, "`size`", _SQUARE)
+        if own["tile_size"] < 1 or not 1 <= own["min_patches"] <= own["max_patches"]:
+            raise PresetError(
+                f"`tile_size` is positive, and `min_patches` to `max_patches` a range. Got: {own['tile_size']}, "
+                f"{own['min_patches']} to {own['max_patches']}"
+            )
+        colour = own["background_color"]
+        fits = isinstance(colour, (list, tuple)) and len(colour) == CHANNELS
+        if not fits or not all(isinstance(value, int) and 0 <= value <= _WHITE for value in colour):
+            raise PresetError(f"`background_color` has {CHANNELS} values from 0 to 255. Got: {colour!r}")
+        return own
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        self.check_floats()
+
+    @property
+    def _whole(self) -> int:
+        """The side of the square."""
+        return self.size["height"] if self.crop_to_patches else self.tile_size
+
+    def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
+        tile = [self.tile_size] * 2
+        size: DataNode | list[int]
+        if self.crop_to_patches:
+            size, canvas = fn.fitted_size(
+                data, rule="tiles-of-large", least=self.min_patches, most=self.max_patches, tile=tile
+            )
+        else:
+            size, canvas = [1, 1], fn.constant(idata=[0, 0], shape=[2], dtype=types.INT32)
+        images = self.resized(data, backend, size)
+        tiles = fn.image_tiles(images, tile=tile, canvas=canvas, **self.normalizing(backend), name=_LOCAL)
+        count = fn.cast(tiles.shape()[0], dtype=types.INT64)
+        whole = self.normalized(self._squared(data, backend), backend)
+        told = whole, fn.reshape(count, shape=[], name=self.names[1]), tiles
+        return (*told, *self._arranged(canvas))
+
+    def _squared(self, data: DataNode, backend: str) -> DataNode:
+        size, _ = fn.fitted_size(data, rule="janus", most=self._whole)
+        return on_square(self.resized(data, backend, size), self.background_color)
+
+    def _arranged(self, canvas: DataNode) -> tuple[DataNode, ...]:
+        """The outputs that tell how tiles are arranged, by the canvas that they are of."""
+        return ()
+
+    def fit(self, height: int, width: int) -> Fit:
+        """The size that an image is given before it is cut, if it is."""
+        if not self.crop_to_patches:
+            return Fit(1, 1, 0, 0)
+        arguments = SizeArguments(1, self.min_patches, self.max_patches, (), (self.tile_size,) * 2)
+        return fitted("tiles-of-large", height, width, arguments)
+
+    def joined(self, images: Sequence[Features]) -> Values:
+        pixels, counts, local = self.names[:3]
+        told = {pixels: stacked([image[pixels] for image in images]), counts: [int(image[counts]) for image in images]}
+        tiles = np.concatenate([image[local] for image in images])
+        return told | ({local: tiles} if len(tiles) else {})
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnlimitedOcrFamily(OcrFamily):
+    """Unlimited-OCR, which also tells how the tiles are arranged.
+
+    Attributes:
+        maximum_pad_value: a whole without tiles of a side up to so many pixels does not keep its shape.
+    """
+
+    tile_size: int = 640
+    max_patches: int = 32
+    maximum_pad_value: int = 640
+    torchvision_only: bool = True
+
+    names = (PIXELS, "num_local_patches", _LOCAL, "patches_grid")
+
+    @property
+    def _whole(self) -> int:
+        return max(self.size.values())
+
+    def _squared(self, data: DataNode, backend: str) -> DataNode:
+        if not self.crop_to_patches and self._whole <= self.maximum_pad_value:
+            return self.resized(data, backend, [self._whole] * 2)
+        return super()._squared(data, backend)
+
+    def _arranged(self, canvas: DataNode) -> tuple[DataNode, ...]:
+        # Without tiles, it is one.
+        grid = canvas // types.Constant(self.tile_size, dtype=types.INT32) + fn.cast(canvas == 0, dtype=types.INT32)
+        return (fn.cast(fn.stack(grid[1], grid[0]), dtype=types.INT64, name=self.names[3]),)
+
+    def joined(self, images: Sequence[Features]) -> Values:
+        return super().joined(images) | {self.names[3]: [image[self.names[3]].tolist() for image in images]}
+
+
+@dataclass(frozen=True, kw_only=True)
+class PerceptionFamily(ImageFamily):
+    """Perception LM: the whole, and then the tiles of a grid that the image fills.
+
+    Attributes:
+        vision_input_type: `thumb+tile`; else there is the whole alone.
+        tile_size: extent of a tile.
+        max_num_tiles: so many tiles at the most.
+    """
+
+    resample: int = 3
+    vision_input_type: str = "thumb+tile"
+    tile_size: int = 448
+    max_num_tiles: int = 36
+    torchvision_only: bool = True
+    ignored: frozenset[str] = NO_CROP | NO_PAD | {"size"}
+
+    unchanged = frozenset({"max_num_tiles"})
+
+    def converted(self, values: Values) -> Values:
+        own = super().converted(values)
+        for key in ("tile_size", "max_num_tiles"):
+            if own[key] < 1:
+                raise PresetError(f"`{key}` is positive. Got: {own[key]}")
+        return own
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        self.check_floats()
+        if not self.do_resize:
+            raise PresetError("`do_resize`: no preset of tiles leaves images as large as they are")
+
+    def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
+        tile = [self.tile_size] * 2
+        pictures: tuple[DataNode, ...] = (self.resized(data, backend, tile),)
+        if self.vision_input_type == "thumb+tile":
+            size, _ = fn.fitted_size(data, rule="perception-lm", most=self.max_num_tiles, tile=tile)
+            pictures = (self.resized(data, backend, size), *pictures)
+        return (fn.image_tiles(*pictures, tile=tile, **self.normalizing(backend), name=PIXELS),)
+
+    def fit(self, height: int, width: int) -> Fit:
+        """The size that an image is given before it is cut."""
+        arguments = SizeArguments(most=self.max_num_tiles, tile=(self.tile_size,) * 2)
+        return fitted("perception-lm", height, width, arguments)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,16 +5,30 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
+from penstock import fn, types
 from penstock.graph import DataNode
 from penstock.kernels.fitted_sizes import Fit, SizeArguments, fitted
-from penstock.presets.family import Family, Features, PresetError, Values, checked_extents, named
-from penstock.presets.fixed import NO_PAD, OPENAI, FixedFamily
+from penstock.presets.family import (
+    PIXELS,
+    Family,
+    Features,
+    PresetError,
+    Values,
+    checked_extents,
+    extended,
+    named,
+    size_of,
+)
+from penstock.presets.fixed import IMAGENET, NO_CROP, NO_PAD, OPENAI, FixedFamily
 from penstock.presets.patches import PatchFamily
 
 _PIXELS, _GRID = "pixel_values_videos", "video_grid_thw"
+# SmolVLM's longest edge.
+_SMOL_MOST = 4096
 _INERT = frozenset({"video_metadata", "return_metadata"})
 
 
@@ -121,12 +135,65 @@ def _glm4v(family: SampledFamily, frames: int, rate: float | None) -> list[int]:
     return own + own[-1:] * (len(own) % 2)
 
 
+# GLM-4.6V takes so many frames a second of a video of up to so many seconds, and knows no longer ones; and so many at most.
+_GLM46V_RATES, _GLM46V_LONGEST, _GLM46V_MOST = {30: 3.0, 300: 1.0, 2400: 0.5}, 2400, 640
+
+
+def _glm46v(family: SampledFamily, frames: int, rate: float | None) -> list[int]:
+    if rate is None or rate <= 0:
+        raise ValueError("The frames a second of the video must be told")
+    last = frames - 1
+    duration = round(last / rate) + 1
+    known = min(duration, _GLM46V_LONGEST)
+    wanted = next(of for longest, of in _GLM46V_RATES.items() if known <= longest) * family.temporal_patch_size
+    count = min(int(known * wanted), _GLM46V_MOST)
+    own = _at_times(frames, rate, 1 / wanted, duration) if frames >= count else []
+    if len(own) > count or frames < count:
+        own = np.linspace(0, last, count, dtype=int).tolist()
+    elif len(own) < count:
+        own = np.linspace(own[0], own[-1], count, dtype=int).tolist()
+    own = list(dict.fromkeys(own))
+    return own + own[-1:] * (len(own) % 2)
+
+
+def _at_times(frames: int, rate: float, step: float, end: float) -> list[int]:
+    """The first frames that are not before times that are a step apart, up to an end, in seconds."""
+    own, at, of_frame = [], 0.0, 1 / rate
+    for number in range(frames):
+        if number * of_frame >= at:
+            at += step
+            own.append(number)
+            if at >= end:
+                break
+    return own
+
+
+# Seconds that SmolVLM leaves out at both ends of a long video.
+_SMOL_SKIPPED = 1
+
+
+def _smolvlm(family: SampledFamily, frames: int, rate: float | None) -> list[int]:
+    if rate is None or rate <= 0 or not (family.fps and family.num_frames):
+        raise ValueError("The frames a second of the video must be told, and `fps` and `num_frames`")
+    # As decoders tell it.
+    duration, last = frames / rate, frames - 1
+    count = max(min(round(family.fps * duration), family.num_frames), 1)
+    start, end = 0, last
+    if duration - 2 * _SMOL_SKIPPED > family.num_frames * family.fps:
+        start, end = int(_SMOL_SKIPPED * rate), min(int(frames - _SMOL_SKIPPED * rate), last)
+    if start >= end:
+        start, end = 0, last
+    return np.unique(np.linspace(start, end, count, dtype=int)).tolist()
+
+
 _RULES: dict[str, Callable[[SampledFamily, int, float | None], list[int]]] = {
     "uniform": _uniform,
     "qwen2-vl": _qwen2_vl,
     "qwen3-vl": _qwen3_vl,
     "internvl": _internvl,
     "glm4v": _glm4v,
+    "glm46v": _glm46v,
+    "smolvlm": _smolvlm,
 }
 
 
@@ -215,6 +282,9 @@ class Glm4vVideoFamily(VideoFamily):
     hidden = PatchFamily.hidden | {"sampling", "initial_shift"}
 
 
+GLM46V_VIDEO = Glm4vVideoFamily(sampling="glm46v")
+
+
 @dataclass(frozen=True, kw_only=True)
 class FrameFamily(SampledFamily, FixedFamily):
     """Videos whose frames are treated as images are."""
@@ -222,7 +292,7 @@ class FrameFamily(SampledFamily, FixedFamily):
     torchvision_only: bool = True
     ignored: frozenset[str] = _INERT | NO_PAD
 
-    names = (_PIXELS,)
+    names: ClassVar[tuple[str, ...]] = (_PIXELS,)
     tells_by = ()
     hidden = FixedFamily.hidden | {
         "sampling",
@@ -242,14 +312,114 @@ class FrameFamily(SampledFamily, FixedFamily):
         self.check_floats()
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
-        (frames,) = super().process(data, backend)
-        return (named(frames, _PIXELS, 4),)
+        frames = self.normalized(self.prepared(data, backend), backend, None)
+        return (named(frames, self.names[0], 4),)
 
     def joined(self, images: Sequence[Features]) -> Values:
         return Family.joined(self, images)
 
     def tokens_of(self, size: Sequence[int], model: Mapping[str, int]) -> int:
         raise PresetError("No preset of these videos tells how many tokens one becomes")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClipFamily(FrameFamily):
+    """VideoMAE, TimeSformer and InstructBLIP, which call frames as others do images."""
+
+    names = (PIXELS,)
+
+
+@dataclass(frozen=True, kw_only=True)
+class VJepaFamily(FrameFamily):
+    """V-JEPA 2, which resizes to 256 / 224 of what it takes of the middle, whatever `size` is."""
+
+    image_mean: tuple[float, ...] = IMAGENET["image_mean"]
+    image_std: tuple[float, ...] = IMAGENET["image_std"]
+    size: Mapping[str, int] = field(default_factory=dict)
+    do_center_crop: bool = True
+    crop_size: Mapping[str, int] = field(default_factory=lambda: {"height": 256, "width": 256})
+
+    unchanged = frozenset({"crop_size", "size"})
+
+    def converted(self, values: Values) -> Values:
+        crop = values["crop_size"]
+        side = crop.get("height") if isinstance(crop, Mapping) else crop
+        if not isinstance(side, int) or side < 1:
+            raise PresetError(f"`crop_size` is a number, or has `height` and `width`. Got: {crop!r}")
+        return super().converted({**values, "size": {"shortest_edge": int(side * 256 / 224)}})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sam2VideoFamily(FrameFamily):
+    """SAM 2, which tells how large frames were, and are."""
+
+    image_mean: tuple[float, ...] = IMAGENET["image_mean"]
+    image_std: tuple[float, ...] = IMAGENET["image_std"]
+    size: Mapping[str, int] = field(default_factory=lambda: {"height": 1024, "width": 1024})
+
+    names = (_PIXELS, "original_sizes", "reshaped_input_sizes")
+    forms = (frozenset({"height", "width"}),)
+
+    def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
+        now = [self.size["height"], self.size["width"]]
+        resized = fn.constant(idata=now, shape=[2], dtype=types.INT64, name=self.names[2])
+        return (*super().process(data, backend), named(data.shape()[1:3], self.names[1], 1), resized)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SmolVideoFamily(FrameFamily):
+    """SmolVLM: frames as tiles, with masks, of which the class adds some of zeros to shorter videos of a call.
+
+    Attributes:
+        size: `longest_edge`, of frames before they are made square; or `height` and `width`.
+        max_image_size: `longest_edge`, of the square.
+        do_pad: whether there are masks.
+    """
+
+    size: Mapping[str, int] = field(default_factory=lambda: {"longest_edge": 4 * 364})
+    resample: int = 1
+    max_image_size: Mapping[str, int] = field(default_factory=lambda: {"longest_edge": 364})
+    do_pad: bool = True
+    ignored: frozenset[str] = _INERT | NO_CROP | {"pad_size", "video_sampling"}
+    sampling: str = "smolvlm"
+
+    forms = (frozenset({"longest_edge"}), frozenset({"height", "width"}))
+    unchanged = frozenset({"max_image_size"})
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return (PIXELS, *("pixel_attention_mask",) * self.do_pad)
+
+    def converted(self, values: Values) -> Values:
+        own = super().converted({**values, "do_pad": False})
+        square = size_of(own["max_image_size"], False, "`max_image_size`", frozenset({"longest_edge"}))
+        return own | {"max_image_size": square, "do_pad": values["do_pad"]}
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        if not self.do_resize or self.size.get("longest_edge", 0) > _SMOL_MOST:
+            raise PresetError(f"SmolVLM's videos are followed where they are resized, to at the most {_SMOL_MOST}")
+
+    def fitted(self, images: DataNode, backend: str) -> DataNode:
+        size: DataNode | list[int] = [self.size.get("height", 0), self.size.get("width", 0)]
+        if "longest_edge" in self.size:
+            size, _ = fn.fitted_size(images, rule="idefics3", most=self.size["longest_edge"])
+        return self.resized(self.resized(images, backend, size), backend, [self.max_image_size["longest_edge"]] * 2)
+
+    def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
+        frames = self.normalized(self.prepared(data, backend), backend, None)
+        outputs = (named(frames, PIXELS, 4),)
+        if not self.do_pad:
+            return outputs
+        channel = frames[:, 0]
+        return (*outputs, fn.cast(channel == channel, dtype=types.INT64, name=self.outputs[1]))
+
+    def joined(self, images: Sequence[Features]) -> Values:
+        if not self.do_pad:
+            return super().joined(images)
+        values = extended([image[PIXELS] for image in images], (0,))
+        # Of frames that are added, the masks are of ones.
+        return {PIXELS: values, self.outputs[1]: np.ones((*values.shape[:2], *values.shape[3:]), np.int64)}
 
 
 @dataclass(frozen=True, kw_only=True)

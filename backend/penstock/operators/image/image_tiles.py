@@ -93,7 +93,8 @@ class ImageTiles(ChainOperator[None, _Layout]):
                 "canvas",
                 "int32[]",
                 None,
-                "Height and width of the canvas that is cut, with the image on it; by default the image's, rounded up to whole tiles.",
+                "Height and width of the canvas that is cut, with the image on it; by default the image's, rounded up to whole tiles; "
+                "0 and 0: there are no tiles.",
                 tensor=True,
             ),
             Argument(
@@ -146,15 +147,15 @@ class ImageTiles(ChainOperator[None, _Layout]):
             raise ValueError(f"`mean` and `std` have {len(self._table)} values, but the image has {channels} channels")
         canvas = sample["canvas"] or (-(-height // high) * high, -(-width // wide) * wide)
         rows, columns = canvas[0] // high, canvas[1] // wide
-        if canvas[0] % high or canvas[1] % wide or not rows * columns:
+        if canvas[0] % high or canvas[1] % wide or (not rows * columns and max(canvas)):
             raise ValueError(f"A canvas of {canvas[1]} x {canvas[0]} pixels is not of whole tiles of {wide} x {high}")
-        if height > canvas[0] or width > canvas[1]:
+        if rows and (height > canvas[0] or width > canvas[1]):
             raise ValueError(
                 f"An image of {width} x {height} pixels does not fit on a canvas of {canvas[1]} x {canvas[0]}"
             )
         beside = canvas[0] - height, canvas[1] - width
-        corner = (beside[0] // 2, beside[1] // 2) if self.args["centred"] else (0, 0)
         tiles = rows * columns
+        corner = (beside[0] // 2, beside[1] // 2) if self.args["centred"] and tiles else (0, 0)
         whole = len(sample.shapes) > 1 and (tiles > 1 or self.args["alone"])
         if whole and sample.shapes[1] != (high, wide, channels):
             raise ValueError(f"The whole has the shape {sample.shapes[1]}, and a tile {(high, wide, channels)}")
@@ -208,7 +209,8 @@ class ImageTiles(ChainOperator[None, _Layout]):
         for number, (sample, target) in enumerate(zip(samples, targets)):
             plan = sample.plan
             begin = self._first_tile(plan)
-            jobs.append(Tiles(images[number], target.part(begin, plan.tiles), *plan.corner, plan.columns))
+            if plan.tiles:
+                jobs.append(Tiles(images[number], target.part(begin, plan.tiles), *plan.corner, plan.columns))
             if plan.whole:
                 jobs.append(Tiles(wholes[0][number], target.part(0 if begin else plan.tiles, 1)))
             filled = plan.tiles + plan.whole
@@ -217,6 +219,7 @@ class ImageTiles(ChainOperator[None, _Layout]):
                 rest = target.shape[0] - filled
                 zeros.append(Tiles(images[number], target.part(filled, rest), top=rest * target.shape[2]))
         most = max(target.shape[1] for target in targets)
-        fill_tiles(jobs, self._table, self._blank(most))
+        if jobs:
+            fill_tiles(jobs, self._table, self._blank(most))
         if zeros:
             fill_tiles(zeros, self._table, np.zeros(most, np.float32))

@@ -57,10 +57,7 @@ def collected(values: Mapping[str, object], kind: str | None, bfloat16: str) -> 
 
 
 def _collected(name: str, value: object, kind: str | None) -> object:
-    if kind is None or (
-        isinstance(value, list) and isinstance(value[0], list) and not isinstance(value[0][0], np.ndarray)
-    ):
-        # Lists of numbers for each prompt stay lists.
+    if kind is None or _stays_list(value):
         return value
     if isinstance(value, list):
         arrays = [each for one in value for each in (one if isinstance(one, list) else [one])]
@@ -75,3 +72,10 @@ def _collected(name: str, value: object, kind: str | None) -> object:
     import torch
 
     return torch.from_numpy(value)
+
+
+def _stays_list(value: object) -> bool:
+    """Whether it is a list of words, or one of numbers for each prompt."""
+    if not isinstance(value, list):
+        return False
+    return isinstance(value[0], str) or (isinstance(value[0], list) and not isinstance(value[0][0], np.ndarray))

@@ -1,0 +1,56 @@
+"""Which patches of overlapping crops Molmo 2 pools to one token; found by probing the class of `transformers` 5.23."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Crops(NamedTuple):
+    """How a canvas is cut.
+
+    Attributes:
+        patches: of a crop, on a side.
+        before, after: how many of these, at its begin and at its end, belong to the neighbour where there is one.
+        pool: rows and columns of patches that become one token.
+    """
+
+    patches: int
+    before: int
+    after: int
+    pool: tuple[int, int]
+
+    @property
+    def window(self) -> int:
+        """Patches from one crop to the next."""
+        return self.patches - self.before - self.after
+
+    def tokens(self, rows: int, columns: int) -> tuple[int, int]:
+        """Rows and columns of tokens that so many patches become."""
+        return -(-rows // self.pool[0]), -(-columns // self.pool[1])
+
+    def numbers(self, rows: int, columns: int) -> np.ndarray:
+        """The numbers of a canvas's patches among those of all crops, one crop after the other: INT32 of shape (rows, columns)."""
+        (down, row), (across, column) = self._places(rows), self._places(columns)
+        crops = down[:, None] * (int(across[-1]) + 1) + across
+        numbers: np.ndarray = (crops * self.patches + row[:, None]) * self.patches + column
+        return numbers.astype(np.int32)
+
+    def _places(self, count: int) -> tuple[np.ndarray, np.ndarray]:
+        """For each patch along an axis, to which crop it belongs, and its place there."""
+        last = (count - self.patches) // self.window
+        places = np.arange(count)
+        crops = np.clip((places - self.before) // self.window, 0, last)
+        return crops, places - crops * self.window
+
+
+def pooled(numbers: np.ndarray, pool: tuple[int, int]) -> np.ndarray:
+    """Those of each token, row by row: INT32 of shape (tokens, pool), with -1 beside the patches, of which there are some in the
+    middle of the tokens."""
+    beyond = [-extent % size for extent, size in zip(numbers.shape, pool)]
+    padded = np.pad(numbers, [(each // 2, each - each // 2) for each in beyond], constant_values=-1)
+    rows, columns = (extent // size for extent, size in zip(padded.shape, pool))
+    squares = padded.reshape(rows, pool[0], columns, pool[1]).transpose(0, 2, 1, 3)
+    own: np.ndarray = squares.reshape(rows * columns, pool[0] * pool[1])
+    return own

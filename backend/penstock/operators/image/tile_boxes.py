@@ -1,0 +1,65 @@
+"""`tile_boxes`: the tiles of an image, as boxes."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+
+from penstock.data_types import INT32
+from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
+from penstock.schema.example_data import Example
+
+
+@register_operator
+class TileBoxes(Operator):
+    """Finds the tiles of an image, row by row, from the image's shape alone; unlike :func:`cut_tiles`, tiles of another size
+    for each image.
+
+    Returns boxes, INT32 of shape (boxes, 4): left, top, right, bottom, as :func:`crop_boxes` takes them. Where the image is not
+    of whole tiles, the last ones end with it.
+
+    >>> tiles, counts = fn.crop_boxes(images, fn.tile_boxes(images, tile=extents))
+    """
+
+    schema = Schema(
+        name="TileBoxes",
+        devices=("cpu",),
+        inputs=(
+            Input(
+                "images",
+                ("HWC",),
+                device="any",
+                doc="Images of any type, on CPU or GPU; only their shapes are used.",
+            ),
+        ),
+        arguments=(
+            Argument(
+                "tile",
+                "int32[]",
+                None,
+                "Height and width of a tile.",
+                required=True,
+                tensor=True,
+                example=[8, 8],
+            ),
+        ),
+        exempt={"sequences": "the tiles of a video's frames are boxes of one image"},
+        examples=(Example({"tile": [8, 4]}),),
+    )
+
+    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+        return [OutputSpec(INT32, "", 2)]
+
+    def infer(self, sample: Sample) -> tuple[int, ...]:
+        height, width, _ = sample.shapes[0]
+        tile = [int(extent) for extent in sample["tile"]]
+        if len(tile) != 2 or min(tile) < 1:
+            raise ValueError(f"`tile` has a positive height and width. Got: {tile}")
+        high, wide = tile
+        corners = itertools.product(range(0, height, high), range(0, width, wide))
+        sample.plan = [(left, top, min(left + wide, width), min(top + high, height)) for top, left in corners]
+        return len(sample.plan), 4
+
+    def compute(self, sample: Sample) -> None:
+        sample.outputs[0][...] = np.array(sample.plan, np.int32)

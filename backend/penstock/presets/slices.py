@@ -1,0 +1,550 @@
+"""Image processors that show a model patches of the whole image and of slices of a large one: MiniCPM-V, LFM2-VL, Phi-4, Aria, Molmo 2."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from penstock import fn, types
+from penstock.graph import DataNode
+from penstock.kernels.fitted_sizes import SizeArguments, fitted
+from penstock.presets.family import (
+    CHANNELS,
+    PIXELS,
+    Features,
+    ImageFamily,
+    PresetError,
+    Values,
+    extended,
+    named,
+    size_of,
+)
+from penstock.presets.fixed import NO_CROP, NO_PAD
+
+_MASK, _SHAPES = "pixel_attention_mask", "spatial_shapes"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _SliceFamily(ImageFamily):
+    """What they share."""
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        self.check_floats()
+
+    def _resized_by(self, data: DataNode, backend: str, rule: str, bounds: SizeArguments) -> tuple[DataNode, DataNode]:
+        """Images of the sizes of a rule, and the canvases that it tells."""
+        size, canvas = fn.fitted_size(
+            data,
+            rule=rule,
+            factor=bounds.factor,
+            least=bounds.least,
+            most=bounds.most,
+            canvases=[extent for pair in bounds.canvases for extent in pair],
+            tile=list(bounds.tile),
+        )
+        return self.resized(data, backend, size), canvas
+
+
+@dataclass(frozen=True, kw_only=True)
+class MiniCPMFamily(_SliceFamily):
+    """MiniCPM-V: patches of the whole and of slices, of all images side by side.
+
+    Attributes:
+        slice_mode: whether large images are sliced.
+        max_slice_nums: so many slices at the most.
+        scale_resolution: the side of a square of about as many pixels as the whole has, and a slice.
+        patch_size: extent of a patch.
+        downsample_mode: `16x` or `4x`: so many patches become one token.
+        use_image_id: accepted: of text.
+    """
+
+    resample: int = 3
+    slice_mode: bool = True
+    max_slice_nums: int = 9
+    scale_resolution: int = 448
+    patch_size: int = 14
+    downsample_mode: str = "16x"
+    use_image_id: bool = True
+
+    names: ClassVar[tuple[str, ...]] = (PIXELS, "target_sizes", "grids", "num_patches_per_image")
+
+    def converted(self, values: Values) -> Values:
+        own = super().converted(values)
+        for key in ("max_slice_nums", "scale_resolution", "patch_size"):
+            if own[key] < 1:
+                raise PresetError(f"`{key}` is positive. Got: {own[key]}")
+        if own["downsample_mode"] not in ("4x", "16x"):
+            raise PresetError(f"`downsample_mode` is '4x' or '16x'. Got: {own['downsample_mode']!r}")
+        return own
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        if not self.do_resize:
+            raise PresetError("`do_resize`: no preset of MiniCPM-V leaves images as large as they are")
+
+    @property
+    def _merged(self) -> int:
+        """Patches of a side that become one token."""
+        return 2 if self.downsample_mode == "4x" else 4
+
+    @property
+    def _bounds(self) -> SizeArguments:
+        side = self.patch_size
+        slices = self.max_slice_nums if self.slice_mode else 1
+        return SizeArguments(side * self._merged, slices, self.scale_resolution, (), (side, side))
+
+    def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
+        settings: Values = {"patch": self.patch_size, **self.normalizing(backend)}
+        whole, _ = self._resized_by(data, backend, "minicpm", self._bounds)
+        large, tile = self._resized_by(data, backend, "minicpm-slices", self._bounds)
+        slices, counts = fn.crop_boxes(large, fn.tile_boxes(large, tile=tile))
+        own, grid = fn.image_patches(whole, **settings)
+        others, grids = (
+            fn.collect(parts, counts=counts, join=join)
+            for parts, join in zip(fn.image_patches(slices, **settings), ("cat", "stack"))
+        )
+        # What is no slice is as large as a patch.
+        sliced = fn.cast(tile[0] > types.Constant(self.patch_size, dtype=types.INT32), dtype=types.INT32)
+        count = counts * sliced
+        patches = fn.cat(own, others[: count * tile[0] * tile[1] // self.patch_size**2])
+        side = self.patch_size
+        squares = fn.transpose(fn.reshape(patches, shape=[-1, CHANNELS, side, side]), perm=[1, 2, 0, 3])
+        sizes = fn.cat(fn.expand_dims(grid, axes=[0]), grids[:count])[:, 1:]
+        arrangement = fn.cast(large.shape(dtype=types.INT32)[:2] // tile * sliced, dtype=types.INT64)
+        return (
+            fn.reshape(squares, shape=[1, CHANNELS, side, -1], name=self.names[0]),
+            fn.cast(sizes, dtype=types.INT32, name=self.names[1]),
+            named(arrangement, self.names[2], 1),
+            fn.cast(count + 1, dtype=types.INT64, name=self.names[3]),
+        )
+
+    def tokens(self, height: int, width: int, model: Mapping[str, int]) -> int:
+        whole = fitted("minicpm", height, width, self._bounds)
+        large = fitted("minicpm-slices", height, width, self._bounds)
+        area = self._bounds.factor**2
+        sliced = large.canvas_height > self.patch_size
+        return (whole.height * whole.width + sliced * large.height * large.width) // area
+
+    def joined(self, images: Sequence[Features]) -> Values:
+        pixels, sizes, grids, counts = self.names
+        return {
+            pixels: np.concatenate([image[pixels] for image in images], axis=-1),
+            sizes: np.concatenate([image[sizes] for image in images]),
+            grids: [image[grids].tolist() for image in images],
+            counts: [int(image[counts]) for image in images],
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lfm2Family(_SliceFamily):
+    """LFM2-VL: patches of tiles of a large image and of the whole, padded to a number.
+
+    Attributes:
+        downsample_factor: so many patches on a side become one token.
+        do_image_splitting: whether there are tiles.
+        min_tiles, max_tiles: how many.
+        use_thumbnail: whether the whole follows them.
+        min_image_tokens, max_image_tokens: of the whole.
+        encoder_patch_size: extent of a patch.
+        tile_size: extent of a tile.
+        max_pixels_tolerance: an image has tiles if it has so many times the most pixels of the whole.
+        return_row_col_info: whether rows and columns of tiles, and the size of the whole, are told.
+        do_pad: must be set.
+    """
+
+    downsample_factor: int = 2
+    do_image_splitting: bool = True
+    min_tiles: int = 2
+    max_tiles: int = 10
+    use_thumbnail: bool = True
+    min_image_tokens: int = 64
+    max_image_tokens: int = 256
+    encoder_patch_size: int = 16
+    tile_size: int = 512
+    max_pixels_tolerance: float = 2.0
+    return_row_col_info: bool = False
+    do_pad: bool = True
+    torchvision_only: bool = True
+    ignored: frozenset[str] = frozenset({"size", "pad_size"}) | NO_CROP
+
+    concatenated: ClassVar[tuple[str, ...]] = (PIXELS, _MASK, _SHAPES)
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        told = ("image_rows", "image_cols", "image_sizes")
+        return (PIXELS, _MASK, _SHAPES, *told * self.return_row_col_info)
+
+    def converted(self, values: Values) -> Values:
+        own = super().converted(values)
+        keys = "downsample_factor", "min_tiles", "min_image_tokens", "encoder_patch_size", "tile_size"
+        for key in (*keys, "max_image_tokens", "max_pixels_tolerance"):
+            if own[key] <= 0:
+                raise PresetError(f"`{key}` is positive. Got: {own[key]}")
+        if own["min_tiles"] > own["max_tiles"]:
+            raise PresetError(f"`min_tiles` to `max_tiles`: got {own['min_tiles']} to {own['max_tiles']}")
+        if own["tile_size"] % own["encoder_patch_size"] or own["tile_size"] == own["encoder_patch_size"]:
+            raise PresetError(
+                f"`tile_size` is of several whole patches of {own['encoder_patch_size']}. Got: {own['tile_size']}"
+            )
+        return own
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        if not self.do_pad:
+            raise PresetError("`do_pad`: no preset of LFM2-VL leaves patches unpadded")
+
+    @property
+    def _splits(self) -> bool:
+        return self.do_image_splitting and (self.min_tiles, self.max_tiles) != (1, 1)
+
+    @property
+    def _length(self) -> int:
+        """Patches to which all are padded."""
+        own = self.max_image_tokens * self.downsample_factor**2
+        return max(own, (self.tile_size // self.encoder_patch_size) ** 2 if self.do_image_splitting else 0)
+
+    @property
+    def _bounds(self) -> SizeArguments:
+        """Of the whole."""
+        factor = self.encoder_patch_size * self.downsample_factor
+        return SizeArguments(factor, self.min_image_tokens * factor**2, self.max_image_tokens * factor**2)
+
+    @property
+    def _tiling(self) -> SizeArguments:
+        factor, _, most, *_ = self._bounds
+        large = math.floor(most * self.max_pixels_tolerance)
+        sides = self.tile_size, self.encoder_patch_size
+        return SizeArguments(factor, 0, large, ((self.min_tiles, self.max_tiles),), sides)
+
+    def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
+        settings: Values = {"patch": self.encoder_patch_size, "channels_last": True, "length": self._length}
+        settings |= self.normalizing(backend)
+        whole, _ = self._resized_by(data, backend, "lfm2", self._bounds)
+        patches, grid, mask = fn.image_patches(whole, **settings)
+        own = [fn.expand_dims(each, axes=[0]) for each in (patches, mask, grid[1:])]
+        one = fn.constant(idata=[1], shape=[], dtype=types.INT64)
+        arrangement = (one, fn.copy(one))
+        if self._splits:
+            large, tile = self._resized_by(data, backend, "lfm2-tiles", self._tiling)
+            tiles, counts = fn.crop_boxes(large, fn.tile_boxes(large, tile=tile))
+            patches, grid, mask = fn.image_patches(tiles, **settings)
+            # What is no tile is as large as a patch.
+            count = counts * fn.cast(tile[0] == types.Constant(self.tile_size, dtype=types.INT32), dtype=types.INT32)
+            shown = (count == 0) | (count > 1) if self.use_thumbnail else count == 0
+            last = fn.cast(shown, dtype=types.INT32)
+            parts = [fn.collect(each, counts=counts) for each in (patches, mask, grid[1:])]
+            own = [fn.cat(part[:count], of_whole[:last]) for part, of_whole in zip(parts, own)]
+            rows = fn.cast(large.shape(dtype=types.INT32)[:2] // tile, dtype=types.INT64)
+            arrangement = rows[0], rows[1]
+        outputs = tuple(named(each, name, ndim) for each, name, ndim in zip(own, self.outputs, (3, 2, 2)))
+        if not self.return_row_col_info:
+            return outputs
+        size = fn.cast(whole.shape()[:2], dtype=types.INT64)
+        names = self.outputs[3:]
+        return (
+            *outputs,
+            *(fn.copy(each, name=name) for each, name in zip(arrangement, names)),
+            named(size, names[2], 1),
+        )
+
+    def tokens(self, height: int, width: int, model: Mapping[str, int]) -> int:
+        whole = fitted("lfm2", height, width, self._bounds)
+        of_tile = math.ceil(self.tile_size // self.encoder_patch_size / self.downsample_factor) ** 2
+        of_whole = whole.height * whole.width // self._bounds.factor**2
+        if self._splits:
+            large = fitted("lfm2-tiles", height, width, self._tiling)
+            tiles = large.height * large.width // self.tile_size**2
+            if tiles:
+                return tiles * of_tile + (of_whole if self.use_thumbnail and tiles > 1 else 0)
+        return of_whole
+
+
+# In single precision, numbers above it have no fractions.
+_ROUNDER = float(1 << 23)
+# Of Phi-4: tokens of the whole with the ends of its rows, and one behind it.
+_PHI4_WHOLE = 256 + 16 + 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Phi4Family(_SliceFamily):
+    """Phi-4 Multimodal: the whole, and then tiles of a white canvas in whose corner the image lies, with masks.
+
+    Attributes:
+        size: `height` and `width` of a tile, which are equal.
+        patch_size: extent of a patch, of which the masks tell.
+        dynamic_hd: so many tiles at the most.
+        resample: the filter by which the whole is made of the canvas; images are resized to it by the bilinear one.
+    """
+
+    resample: int = 3
+    size: Mapping[str, int] = field(default_factory=lambda: {"height": 448, "width": 448})
+    patch_size: int = 14
+    dynamic_hd: int = 36
+    torchvision_only: bool = True
+    ignored: frozenset[str] = NO_CROP | NO_PAD
+
+    names: ClassVar[tuple[str, ...]] = ("image_pixel_values", "image_sizes", "image_attention_mask", "num_img_tokens")
+
+    def converted(self, values: Values) -> Values:
+        own = super().converted(values)
+        own["size"] = size_of(own["size"], True, "`size`", frozenset({"height", "width"}))
+        side, patch = own["size"]["height"], own["patch_size"]
+        if side != own["size"]["width"] or not 1 <= patch <= side or side // patch % 2:
+            raise PresetError(f"`size` is square, and of an even number of patches. Got: {own['size']}, {patch}")
+        if own["dynamic_hd"] < 1:
+            raise PresetError(f"`dynamic_hd` is positive. Got: {own['dynamic_hd']}")
+        return own
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        if self.filter_of(backend) == "lanczos":
+            raise PresetError("`resample`: no preset resizes images of float by lanczos")
+
+    @property
+    def _side(self) -> int:
+        return self.size["height"]
+
+    def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
+        tile, cells = [self._side] * 2, self._side // self.patch_size
+        size, canvas = fn.fitted_size(data, rule="phi4", most=self.dynamic_hd, tile=tile)
+        images = fn.resize(data, size=size, reference=backend, interpolation="bilinear")
+        extents = fn.cast(canvas, dtype=types.FLOAT)
+        white = fn.crop(
+            images,
+            crop_h=extents[0],
+            crop_w=extents[1],
+            crop_pos_x=0.0,
+            crop_pos_y=0.0,
+            out_of_bounds_policy="pad",
+            fill_values=[255],
+        )
+        floats = self.normalized(white, backend, None)
+        whole = fn.resize(floats, size=tile, reference=backend, interpolation=self.filter_of(backend), antialias=False)
+        tiles = fn.image_tiles(white, tile=tile, canvas=canvas, **self.normalizing(backend))
+        patch, across = (types.Constant(each, dtype=types.INT32) for each in (self.patch_size, cells))
+        grid = canvas // types.Constant(self._side, dtype=types.INT32)
+        filled = grid * across - (canvas - fn.cast(size, dtype=types.INT32)) // patch
+        mask = fn.pad(fn.ones(shape=filled, dtype=types.FLOAT), axes=[0, 1], shape=grid * across)
+        squares = fn.reshape(mask, shape=fn.stack(grid[0], across, grid[1], across))
+        squares = fn.reshape(fn.transpose(squares, perm=[0, 2, 1, 3]), shape=[-1, cells, cells])
+        of_whole = fn.ones(shape=[1, cells, cells], dtype=types.FLOAT)
+        # Of two rows and columns, one counts; each row has an end.
+        rows, columns = ((filled[axis] + 1) // types.Constant(2, dtype=types.INT32) for axis in (0, 1))
+        return (
+            fn.cat(fn.expand_dims(whole, axes=[0]), tiles, name=self.names[0]),
+            fn.cast(canvas, dtype=types.INT64, name=self.names[1]),
+            fn.cat(of_whole, squares, name=self.names[2]),
+            fn.cast(rows * columns + rows + _PHI4_WHOLE, dtype=types.INT64, name=self.names[3]),
+        )
+
+    def tokens(self, height: int, width: int, model: Mapping[str, int]) -> int:
+        fit = fitted("phi4", height, width, SizeArguments(most=self.dynamic_hd, tile=(self._side, self._side)))
+        cells = self._side // self.patch_size
+        rows, columns = (
+            -(-(extent // self._side * cells - (extent - side) // self.patch_size) // 2)
+            for side, extent in zip(fit[:2], fit[2:])
+        )
+        return rows * columns + rows + _PHI4_WHOLE
+
+    def joined(self, images: Sequence[Features]) -> Values:
+        pixels, _, masks, _ = self.names
+        own = super().joined(images)
+        shown = [image[masks] for image in images]
+        most = max(map(len, shown))
+        # Of tiles that are missing, the masks are of ones.
+        full = [np.pad(each, ((0, most - len(each)), (0, 0), (0, 0)), constant_values=1) for each in shown]
+        return own | {pixels: extended([image[pixels] for image in images], (0,)), masks: np.stack(full)}
+
+
+# Of Aria's canvases, in units of this many pixels: heights and widths.
+_UNIT = 490
+_ARIA_CANVASES = (
+    *((1, across) for across in range(2, 9)),
+    *((2, 4), (2, 3), (2, 2), (2, 1), (3, 1), (3, 2), (4, 1), (4, 2), (5, 1), (6, 1), (7, 1), (8, 1)),
+)
+_ARIA_TOKENS = {490: 128, 980: 256}
+
+
+@dataclass(frozen=True, kw_only=True)
+class AriaFamily(_SliceFamily):
+    """Aria: the whole, or its parts on a canvas, each in the corner of a square, with a mask.
+
+    Attributes:
+        max_image_size: the side of the square: 490 or 980.
+        min_image_size: the least of a side.
+        split_image: whether there are parts.
+        split_resolutions: the canvases: heights and widths.
+    """
+
+    resample: int = 3
+    max_image_size: int = 980
+    min_image_size: int = 336
+    split_image: bool = False
+    split_resolutions: Sequence[Sequence[int]] = tuple(
+        (_UNIT * down, _UNIT * across) for down, across in _ARIA_CANVASES
+    )
+    ignored: frozenset[str] = frozenset({"size"}) | NO_CROP | NO_PAD
+
+    names: ClassVar[tuple[str, ...]] = (PIXELS, "pixel_mask", "num_crops")
+    concatenated: ClassVar[tuple[str, ...]] = (PIXELS, "pixel_mask")
+
+    def converted(self, values: Values) -> Values:
+        own = super().converted(values)
+        if own["max_image_size"] not in _ARIA_TOKENS or not 1 <= own["min_image_size"] <= own["max_image_size"]:
+            raise PresetError(
+                f"`max_image_size` is 490 or 980, and `min_image_size` not more. Got: {own['max_image_size']}, "
+                f"{own['min_image_size']}"
+            )
+        canvases = own["split_resolutions"]
+        fits = isinstance(canvases, (list, tuple)) and canvases
+        if not fits or not all(isinstance(each, (list, tuple)) and len(each) == 2 for each in canvases):
+            raise PresetError(f"`split_resolutions` are pairs of a height and a width. Got: {canvases!r}")
+        return own
+
+    @property
+    def _canvases(self) -> SizeArguments:
+        return SizeArguments(canvases=tuple((int(high), int(wide)) for high, wide in self.split_resolutions))
+
+    def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
+        side = self.max_image_size
+        if not self.split_image:
+            values, masks = self._on_squares(data, backend)
+            count = fn.constant(idata=[1], shape=[], dtype=types.INT64, name=self.names[2])
+            return named(values, self.names[0], 4), fn.expand_dims(masks, axes=[0], name=self.names[1]), count
+        images, canvas = self._resized_by(data, backend, "llava-next", self._canvases)
+        extents = fn.cast(canvas, dtype=types.FLOAT)
+        whole = fn.crop(
+            images,
+            crop_h=extents[0],
+            crop_w=extents[1],
+            rounding="truncate",
+            out_of_bounds_policy="pad",
+            fill_values=[0],
+        )
+        parts, counts = fn.crop_boxes(whole, fn.tile_boxes(whole, tile=[side, side]))
+        values, masks = self._on_squares(parts, backend)
+        return (
+            fn.collect(values, counts=counts, join="cat", name=self.names[0]),
+            fn.collect(masks, counts=counts, name=self.names[1]),
+            fn.cast(counts, dtype=types.INT64, name=self.names[2]),
+        )
+
+    def _on_squares(self, data: DataNode, backend: str) -> tuple[DataNode, DataNode]:
+        """Images in corners of squares, and masks of what is theirs."""
+        bounds = SizeArguments(1, self.min_image_size, self.max_image_size)
+        images, _ = self._resized_by(data, backend, "aria", bounds)
+        square, channel = [self.max_image_size] * 2, images[:, :, 0]
+        values = fn.image_tiles(images, tile=square, canvas=square, **self.normalizing(backend))
+        mask = fn.pad(fn.cast(channel == channel, dtype=types.UINT8), axes=[0, 1], shape=square)
+        return values, fn.cast(mask, dtype=types.BOOL)
+
+    def tokens(self, height: int, width: int, model: Mapping[str, int]) -> int:
+        side, parts = self.max_image_size, 1
+        if self.split_image:
+            fit = fitted("llava-next", height, width, self._canvases)
+            parts = math.ceil(fit.canvas_height / side) * math.ceil(fit.canvas_width / side)
+        return parts * _ARIA_TOKENS[side]
+
+    def joined(self, images: Sequence[Features]) -> Values:
+        most = max(int(image[self.names[2]]) for image in images)
+        return super().joined(images) | {self.names[2]: np.array(most)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class MolmoFamily(_SliceFamily):
+    """Molmo 2: patches of the whole and of crops that overlap, and which of these are pooled.
+
+    Attributes:
+        size: `height` and `width`, which are equal: of the whole, and of a crop.
+        max_crops: so many crops at the most.
+        overlap_margins: patches at the begin and at the end of a crop that belong to its neighbour.
+        patch_size: extent of a patch.
+        pooling_size: rows and columns of patches that become one token.
+    """
+
+    size: Mapping[str, int] = field(default_factory=lambda: {"height": 378, "width": 378})
+    max_crops: int = 8
+    overlap_margins: Sequence[int] = (4, 4)
+    patch_size: int = 14
+    pooling_size: Sequence[int] = (2, 2)
+    torchvision_only: bool = True
+    ignored: frozenset[str] = NO_CROP | NO_PAD
+
+    names: ClassVar[tuple[str, ...]] = (PIXELS, "image_token_pooling", "image_grids", "image_num_crops")
+
+    def converted(self, values: Values) -> Values:
+        own = super().converted(values)
+        own["size"] = size_of(own["size"], True, "`size`", frozenset({"height", "width"}))
+        side, patch = own["size"]["height"], own["patch_size"]
+        if side != own["size"]["width"] or patch < 1 or side % patch or own["max_crops"] < 1:
+            raise PresetError("`size` is square, and of whole patches (`patch_size`); `max_crops` is positive")
+        for key, least in (("overlap_margins", 0), ("pooling_size", 1)):
+            pair = own[key]
+            if not isinstance(pair, (list, tuple)) or len(pair) != 2 or min(pair) < least:
+                raise PresetError(f"`{key}` are two numbers, at least {least}. Got: {pair!r}")
+        if sum(own["overlap_margins"]) >= side // patch:
+            raise PresetError(f"`overlap_margins` are less than the patches of a crop. Got: {own['overlap_margins']}")
+        return own
+
+    @property
+    def _bounds(self) -> SizeArguments:
+        margin = sum(self.overlap_margins) * self.patch_size
+        return SizeArguments(most=self.max_crops, tile=(self.size["height"] - margin, margin))
+
+    def resized(self, images: DataNode, backend: str, size: DataNode | list[int]) -> DataNode:
+        # The class resizes floats, and rounds them, halves to even: this is not what becomes of bytes.
+        floats = fn.rescale_normalize(images, divisor=1.0, output_layout="CHW")
+        resized = fn.resize(
+            floats, size=size, reference=backend, interpolation=self.filter_of(backend), antialias=False
+        )
+        rounder = types.Constant(_ROUNDER, dtype=types.FLOAT)
+        pixels = fn.cast(resized + rounder - rounder, dtype=types.UINT8)
+        return fn.reinterpret(fn.transpose(pixels, perm=[1, 2, 0]), layout="HWC")
+
+    def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
+        settings: Values = {"patch": self.patch_size, "channels_last": True, **self.normalizing(backend)}
+        tile = [self.size["height"]] * 2
+        canvases, _ = self._resized_by(data, backend, "molmo2", self._bounds)
+        crops, _, counts = fn.cut_tiles(canvases, tile=tile, stride=[self._bounds.tile[0]] * 2, edge="drop")
+        others = fn.collect(fn.image_patches(crops, **settings)[0], counts=counts)
+        whole = fn.image_patches(self.resized(data, backend, tile), **settings)[0]
+        indices, grid = fn.pooled_patches(
+            canvases,
+            crop=tile[0],
+            patch=self.patch_size,
+            margins=list(self.overlap_margins),
+            pool=list(self.pooling_size),
+        )
+        return (
+            fn.cat(fn.expand_dims(whole, axes=[0]), others, name=self.names[0]),
+            named(indices, self.names[1], 2),
+            named(grid, self.names[2], 1),
+            fn.cast(counts + 1, dtype=types.INT64, name=self.names[3]),
+        )
+
+    def tokens(self, height: int, width: int, model: Mapping[str, int]) -> int:
+        fit, side = fitted("molmo2", height, width, self._bounds), self.size["height"]
+        pictures = (fit.height, fit.width), (side, side)
+        return sum(
+            math.prod(-(-(extent // self.patch_size) // pool) for extent, pool in zip(extents, self.pooling_size))
+            for extents in pictures
+        )
+
+    def joined(self, images: Sequence[Features]) -> Values:
+        pixels, indices, grids, counts = self.names
+        starts = np.cumsum([0, *(math.prod(image[pixels].shape[:2]) for image in images[:-1])])
+        own = [image[indices] for image in images]
+        return super().joined(images) | {
+            pixels: np.concatenate([image[pixels] for image in images]),
+            # Patches are numbered through all images.
+            indices: np.concatenate(
+                [np.where(each < 0, each, each + start) for each, start in zip(own, starts)]
+            ).astype(own[0].dtype),
+            grids: np.stack([image[grids] for image in images]),
+            counts: np.stack([image[counts] for image in images]),
+        }
