@@ -498,11 +498,15 @@ class ScalarConstant:
         return self._as(FLOAT64)
 
     def __eq__(self, other: object) -> Any:
-        return self.value == (other.value if isinstance(other, ScalarConstant) else other)
+        # A node makes an expression of it, with its type.
+        if not isinstance(other, ScalarConstant):
+            return NotImplemented
+        return self.value == other.value and self.dtype == other.dtype
 
     def __ne__(self, other: object) -> Any:
-        # Not by negating ``==``, which would create an expression if the other side is a node.
-        return self.value != (other.value if isinstance(other, ScalarConstant) else other)
+        if not isinstance(other, ScalarConstant):
+            return NotImplemented
+        return self.value != other.value or self.dtype != other.dtype
 
     # Comparison may make nodes.
     __hash__ = None  # type: ignore[assignment]

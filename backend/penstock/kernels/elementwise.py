@@ -34,6 +34,9 @@ def _divide(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
 
 
 def _may_be_negative(operand: np.ndarray) -> bool:
+    """Whether an operand of an operation of signed integers may be negative there, as large ones of uint64 are."""
+    if operand.dtype == np.uint64:
+        operand = operand.view(np.int64)
     return operand.dtype.kind == "i" and (operand.size > 1 or bool((operand < 0).any()))
 
 
@@ -52,6 +55,7 @@ def _refuse_zero(divisor: np.ndarray) -> None:
 def _power(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
     """Integers stay integers; a negative exponent yields 0."""
     if out.dtype.kind == "i":
+        (b,) = _converted((b,), out)
         negative = b < 0
         np.power(a, np.where(negative, 0, b).astype(out.dtype), **_in(out))
         np.copyto(out, 0, where=negative)
@@ -79,8 +83,14 @@ def _chosen(a: np.ndarray, b: np.ndarray, out: np.ndarray, plain: Any, ignoring_
 
 
 def _clamp(value: np.ndarray, low: np.ndarray, high: np.ndarray, out: np.ndarray) -> None:
-    _maximum(value, low, out)
-    _minimum(out, high, out)
+    """NaN stays, and a limit that is NaN is none; where the limits cross, the high one holds."""
+    if out.dtype.kind != "f":
+        np.maximum(value, low, **_in(out))
+        np.minimum(out, high, **_in(out))
+        return
+    value, low, high = _converted((value, low, high), out)
+    np.copyto(out, np.where(low > value, low, value))
+    np.copyto(out, high, where=high < out)
 
 
 def _rsqrt(a: np.ndarray, out: np.ndarray) -> None:
@@ -89,6 +99,17 @@ def _rsqrt(a: np.ndarray, out: np.ndarray) -> None:
     if out.dtype == np.float32:
         # The result of the reciprocal square root instruction plus one Newton step for zero and infinity.
         np.copyto(out, np.nan, where=(a == 0) | (a == np.inf))
+
+
+def _shift(function: Any) -> Callable[..., None]:
+    """Shifts by the count's lowest bits, as processors do: types narrower than 32 bits are shifted as if they had 32."""
+
+    def apply(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
+        a = a.astype(out.dtype if out.itemsize >= 4 else np.int32, copy=False)
+        count = b.astype(np.int64) & (8 * a.itemsize - 1)
+        np.copyto(out, function(a, count.astype(a.dtype)), casting="unsafe")
+
+    return apply
 
 
 def _ufunc(function: Any) -> Callable[..., None]:
@@ -119,8 +140,8 @@ _FUNCTIONS: dict[str, Callable[..., None]] = {
     "bitor": _ufunc(np.bitwise_or),
     "bitxor": _ufunc(np.bitwise_xor),
     "bitnot": _ufunc(np.invert),
-    "lshift": _ufunc(np.left_shift),
-    "rshift": _ufunc(np.right_shift),
+    "lshift": _shift(np.left_shift),
+    "rshift": _shift(np.right_shift),
     "rsqrt": _rsqrt,
     "sqrt": _ufunc(np.sqrt),
     "cbrt": _ufunc(np.cbrt),
@@ -202,7 +223,11 @@ def _shifted(function: str, a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def _compare(comparison: Any, a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
-    """By value, even for uint64 and a signed type, which have no common integer type."""
+    """By value, even for uint64 and a signed type, which have no common integer type.
+
+    A negative integer is less than any real number, and than NaN, as in DALI, which compares it as with unsigned ones.
+    """
+    kinds = a.dtype.kind + b.dtype.kind
     if {a.dtype.kind, b.dtype.kind} == {"u", "i"} and np.uint64 in (a.dtype, b.dtype):
         if a.dtype.kind == "i":
             negative, sign = a < 0, comparison(-1, 0)
@@ -210,9 +235,12 @@ def _compare(comparison: Any, a: np.ndarray, b: np.ndarray, out: np.ndarray) -> 
             negative, sign = b < 0, comparison(0, -1)
         comparison(a.astype(np.uint64), b.astype(np.uint64), out=out)
         np.copyto(out, sign, where=negative)
-    elif "f" in a.dtype.kind + b.dtype.kind:
+    elif "f" in kinds:
         common = np.dtype(np.float64 if np.float64 in (a.dtype, b.dtype) else np.float32)
         comparison(a, b, out=out, signature=(common, common, np.dtype(np.bool_)), casting="unsafe")
+        if "i" in kinds:
+            integers, sign = (a, comparison(-1, 0)) if kinds[0] == "i" else (b, comparison(0, -1))
+            np.copyto(out, sign, where=integers < 0)
     else:
         comparison(a, b, out=out)
 

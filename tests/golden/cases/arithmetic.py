@@ -128,3 +128,31 @@ FAMILY.add("no broadcast", lambda m: GRID(m) * INT(m))
 HW, W = feed([np.zeros((2, 3), np.int32)] * 3, "HW"), feed([np.zeros(3, np.int32)] * 3, "W")
 FAMILY.add("layout suffix", lambda m: HW(m) + W(m))
 FAMILY.add("layouts that differ", lambda m: HW(m) + feed([np.zeros(3, np.int32)] * 3, "C")(m))
+# A negative integer is less than every real number and NaN; shifts take the lowest bits of their count.
+REALS = [-100.0, -3.0, -2.0, -1.5, -1.0, -0.5, 0.0, 1.0, float("nan"), float("inf"), float("-inf")]
+for kind in ("int8", "int32", "int64", "uint8"):
+    integers = np.arange(-3, 3).astype(kind)
+    left = feed([np.repeat(integers, len(REALS))] * 3)
+    for real in ("float32", "float64"):
+        right = feed([np.tile(np.array(REALS, real), len(integers))] * 3)
+        for symbol in ("==", "!=", "<", "<=", ">", ">="):
+            FAMILY.add(
+                f"{kind} {symbol} {real}, negative",
+                lambda m, f=BINARY[symbol], a=left, b=right: (f(a(m), b(m)), f(b(m), a(m)), f(a(m), -1.5), f(b(m), -1)),
+                exact=True,
+            )
+    for counts in ("int32", "uint8", "int64"):
+        count = feed([np.array([-33, -1, 0, 5, 31, 32, 63, 64, 100]).astype(counts)] * 3)
+        number = feed([np.array([3, -5, 7, 100, 1, -1, 90, 2, 77]).astype(kind)] * 3)
+        FAMILY.add(
+            f"{kind} shifted by far, {counts}", lambda m, a=number, c=count: (a(m) << c(m), a(m) >> c(m)), exact=True
+        )
+LIMITS = [array.ravel().astype(np.float32) for array in np.meshgrid(*[[float("nan"), -1, 0, 1, 2]] * 3)]
+FAMILY.add("clamp of and by NaN", lambda m: m.math.clamp(*(feed([limit] * 3)(m) for limit in LIMITS)), exact=True)
+FAMILY.add("clamp with crossed limits", lambda m: m.math.clamp(INT(m), 4, 1), exact=True)
+LARGE = feed([np.array([2**64 - 1, 2**63, 2**63 + 5, 7, 2], np.uint64)] * 3)
+SMALL = feed([np.array([4, -3, -2, -2, 5], np.int32)] * 3)
+FAMILY.add("uint64 // int32, large", lambda m: (LARGE(m) // SMALL(m), LARGE(m) // 4, LARGE(m) % SMALL(m)), exact=True)
+FAMILY.add("int32 ** uint64, large", lambda m: (SMALL(m) ** LARGE(m), 3 ** LARGE(m)), exact=True)
+FAMILY.add("constant of INT8 == node", lambda m: m.types.Constant(200, dtype=m.types.INT8) == INT(m))
+FAMILY.add("constant of FLOAT16 == node", lambda m: m.types.Constant(1.5).float16() == INT(m))

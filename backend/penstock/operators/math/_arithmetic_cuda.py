@@ -17,13 +17,11 @@ _OPERATORS = {
     "bitand": "a & b",
     "bitor": "a | b",
     "bitxor": "a ^ b",
-    "lshift": "a << b",
-    "rshift": "a >> b",
     "min": "a < b ? a : b",
     "max": "a > b ? a : b",
     "minus": "-a",
     "plus": "a",
-    "clamp": "((a > b ? a : b) < c ? (a > b ? a : b) : c)",
+    "clamp": "(c < (b > a ? b : a) ? c : (b > a ? b : a))",
 }
 _COMPARING = {"eq": "==", "neq": "!=", "lt": "<", "leq": "<=", "gt": ">", "geq": ">="}
 _RENAMED = {"fpow": "pow", "abs": "fabs"}
@@ -70,6 +68,9 @@ def _body(function: str, result: DALIDataType, types: Sequence[DALIDataType]) ->
         return "return !a;" if result == BOOL else "return ~a;"
     if function == "abs" and integral:
         return "return a;" if kind == "u" else "return a < 0 ? -a : a;"
+    if function in ("lshift", "rshift"):
+        count = f"(b & {max(32, 8 * numpy_dtype(result).itemsize) - 1})"
+        return f"return a {'<<' if function == 'lshift' else '>>'} {count};"
     if function in _OPERATORS:
         return f"return {_OPERATORS[function]};"
     name = _RENAMED.get(function, function)
@@ -87,4 +88,8 @@ def _comparison(function: str, types: Sequence[DALIDataType]) -> str:
         if kinds[0] == "i":
             return f"return a < 0 ? (-1 {symbol} 0) : (uint64(a) {symbol} uint64(b));"
         return f"return b < 0 ? (0 {symbol} -1) : (uint64(a) {symbol} uint64(b));"
+    if kinds == ["i", "f"]:
+        return f"return a < 0 ? (-1 {symbol} 0) : (a {symbol} b);"
+    if kinds == ["f", "i"]:
+        return f"return b < 0 ? (0 {symbol} -1) : (a {symbol} b);"
     return f"return a {symbol} b;"
