@@ -63,6 +63,12 @@ NEEDED: dict[str, dict[str, Any]] = {
             {"patch_size": 14, "pixel_shuffle_ratio_inverse": 2},
             [144 * 13, 144, 144 * 13],
         ),
+        ({"image_processor_type": "MiniCPMV4_6ImageProcessor"}, {}, [454, 64, 454]),
+        ({"image_processor_type": "Lfm2VlImageProcessor"}, {}, [1783, 64, 1783]),
+        ({"image_processor_type": "Phi4MultimodalImageProcessor"}, {}, [1841, 545, 1857]),
+        ({"image_processor_type": "Molmo2ImageProcessor"}, {}, [1162, 392, 1162]),
+        ({"image_processor_type": "AriaImageProcessor", "split_image": True}, {}, [256 * 2, 256, 256 * 2]),
+        ({"image_processor_type": "Gemma4UnifiedImageProcessor"}, {}, [260, 256, 260]),
         (GEMMA, {"mm_tokens_per_image": 256}, [256 * 3, 256, 256 * 3]),
         (GEMMA | {"do_pan_and_scan": False}, {"mm_tokens_per_image": 256}, [256, 256, 256]),
     ],
@@ -80,6 +86,27 @@ def test_patches_are_as_many_as_were_counted() -> None:
     assert [shape[0] // 4 for shape in patches.shape()] == counted
     assert [int(np.prod(np.array(grid))) // 4 for grid in grids] == counted
     assert ImageProcessor(QWEN).count_tokens(sizes) == counted
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    ("name", "output", "patches"),
+    [
+        ("MiniCPMV4_6ImageProcessor", 1, 16),
+        ("Phi4MultimodalImageProcessor", 3, 1),
+        ("Molmo2ImageProcessor", 1, None),
+        ("Gemma4UnifiedImageProcessor", 2, 1),
+    ],
+)
+def test_tokens_are_as_many_as_the_class_tells(name: str, output: int, patches: int | None) -> None:
+    """By what it tells of each image: patches down and across, of which so many become a token, or tokens, or a row of each."""
+    sizes, configuration = [(853, 1280), (40, 60), (700, 210)], {"image_processor_type": name}
+    pipeline = presets.preset(configuration, batch_size=3, encoded=False)
+    told = [np.array(each) for each in pipeline.run(images=[np.zeros((*size, 3), np.uint8) for size in sizes])[output]]
+    pipeline.close()
+    counts = [int(np.prod(each.reshape(-1, each.shape[-1] if each.ndim else 1), axis=1).sum()) for each in told]
+    expected = [len(each) for each in told] if patches is None else [count // patches for count in counts]
+    assert presets.count_tokens(configuration, sizes) == expected
 
 
 def test_pictures_of_parts_are_as_many_as_were_counted() -> None:
@@ -161,6 +188,11 @@ def test_classes_without_a_variant_of_pil(name: str) -> None:
     presets.preset({"image_processor_type": name})
     with pytest.raises(presets.PresetError, match="no variant of `pil`"):
         presets.preset({"image_processor_type": name}, backend="pil")
+
+
+def test_a_class_of_sounds_is_not_that_of_images_of_the_same_model() -> None:
+    with pytest.raises(presets.PresetError, match="No preset follows 'Phi4MultimodalFeatureExtractor'"):
+        presets.preset({"feature_extractor_type": "Phi4MultimodalFeatureExtractor"})
 
 
 def test_every_family_makes_a_pipeline() -> None:

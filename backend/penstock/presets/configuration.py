@@ -261,6 +261,8 @@ _ENDINGS = {
     "FeatureExtractor": "",
     "VideoProcessor": "Video",
 }
+# Of sounds, and named as a class of images was, which has a family.
+_OF_SOUNDS = frozenset({"Phi4MultimodalFeatureExtractor"})
 _KINDS = {"images": "ImageProcessor", "videos": "Processor", "audio": "FeatureExtractor"}
 _TYPES = ("image_processor_type", "feature_extractor_type", "video_processor_type")
 
@@ -280,7 +282,7 @@ def read_configuration(source: str | Path | Mapping[str, object]) -> Family:
     given = configuration_of(source)
     name = str(next(filter(None, map(given.get, _TYPES)), ""))
     family = next((name.removesuffix(end) + left for end, left in _ENDINGS.items() if name.endswith(end)), name)
-    if family not in _FAMILIES:
+    if family not in _FAMILIES or name in _OF_SOUNDS:
         told = f"No preset follows {name!r}" if name else "The configuration names no class (`image_processor_type`)"
         raise PresetError(f"{told}. There are: {', '.join(families())}{did_you_mean(name, families())}")
     return settings_from(_FAMILIES[family], given, name)

@@ -23,7 +23,7 @@ from penstock.presets.family import (
     named,
     size_of,
 )
-from penstock.presets.fixed import OPENAI
+from penstock.presets.fixed import NO_CROP, NO_PAD, OPENAI
 
 _GRID, _MERGES = "image_grid_thw", "image_merge_sizes"
 # Rules that count pixels of patches' frames.
@@ -266,7 +266,7 @@ class Glm5Family(PatchFamily):
     image_std: tuple[float, ...] = OPENAI["image_std"]
     min_image_tokens: int = 16
     max_image_tokens: int = 8000
-    ignored: frozenset[str] = frozenset({"size"})
+    ignored: frozenset[str] = frozenset({"size"}) | NO_CROP | NO_PAD
 
     hidden = PatchFamily.hidden | {"min_pixels", "max_pixels"}
 
@@ -389,6 +389,7 @@ class UnifiedFamily(Gemma4Family):
     """Gemma 4 of one encoder, whose patches are as large as its tokens."""
 
     torchvision_only: bool = True
+    ignored: frozenset[str] = frozenset({"size"}) | NO_CROP | NO_PAD
 
     @property
     def _cut(self) -> tuple[int, int]:

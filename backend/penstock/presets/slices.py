@@ -70,6 +70,7 @@ class MiniCPMFamily(_SliceFamily):
     patch_size: int = 14
     downsample_mode: str = "16x"
     use_image_id: bool = True
+    ignored: frozenset[str] = frozenset({"size"}) | NO_CROP | NO_PAD
 
     names: ClassVar[tuple[str, ...]] = (PIXELS, "target_sizes", "grids", "num_patches_per_image")
 
