@@ -213,14 +213,10 @@ _LOW = [x + k for start in (0, 8) for x in range(start, start + 4) for k in (0, 
 _HIGH = [lane + 4 for lane in _LOW]
 
 
-def _has(context: TargetContext, feature: str) -> bool:
-    """Whether code is generated for a machine with a feature, as LLVM names it."""
-    _, _, features = cast(CPUContext, context).codegen().magic_tuple()
-    return f"+{feature}" in features.split(",")
-
-
 def _has_avx2(context: TargetContext) -> bool:
-    return _has(context, "avx2")
+    """Whether code is generated for a machine with AVX2."""
+    _, _, features = cast(CPUContext, context).codegen().magic_tuple()
+    return "+avx2" in features.split(",")
 
 
 def _called(builder: IRBuilder, name: str, result: ir.Type, *args: Value) -> Value:
@@ -302,12 +298,11 @@ def rounded_product(_context: TypingContext, values: IntVector, factor: types.In
         number = context.cast(builder, args[1], signature.args[1], types.int16)
         (short,) = _parts_of(builder, args[0])
         if _has_avx2(context):
-            # LLVM does not join these.
-            wide = values.lanes % (2 * _GROUP) == 0 and _has(context, "avx512bw")
-            lanes, name = (2 * _GROUP, "avx512.pmul.hr.sw.512") if wide else (_GROUP, "avx2.pmul.hr.sw")
-            factors = spread_lanes(builder, number, ir.VectorType(ir.IntType(16), lanes))
-            groups = _groups(builder, short, lanes)
-            products = [_called(builder, f"llvm.x86.{name}", factors.type, group, factors) for group in groups]
+            factors = spread_lanes(builder, number, ir.VectorType(ir.IntType(16), _GROUP))
+            products = [
+                _called(builder, "llvm.x86.avx2.pmul.hr.sw", factors.type, group, factors)
+                for group in _groups(builder, short, _GROUP)
+            ]
             return _of_parts(builder, [_concatenated(builder, products)])
         wide = ir.VectorType(_INT32, values.lanes)
         factors = spread_lanes(builder, builder.sext(number, _INT32), wide)
@@ -543,9 +538,9 @@ def store_transposed(
         # Rows 0 to 3, and 4 to 7, of the first four columns, then of the last.
         fours = [builder.bitcast(vector, words) for vector in turned]
         lanes = [x + k for start in (0, 4) for x in (start, start + 1) for k in (0, words.count)]
-        for pair in (fours[::2], fours[1::2]):
+        for left, right in zip(fours[:2], fours[2:]):
             for chosen in (lanes, [lane + 2 for lane in lanes]):
-                rows = builder.bitcast(_shuffled(builder, *pair, chosen), ir.VectorType(ir.DoubleType(), 4))
+                rows = builder.bitcast(_shuffled(builder, left, right, chosen), ir.VectorType(ir.DoubleType(), 4))
                 for which in (0, 1):
                     for k in (0, 1):
                         row = builder.extract_element(rows, ir.Constant(_INT32, 2 * which + k))
@@ -612,9 +607,7 @@ def store_alternate_pixels(
     def generate(context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         pointer = element_pointer(context, builder, array, args[0], args[1])
         planes = [_joined(builder, builder.extract_value(args[2], c)) for c in range(3)]
-        if _has(context, "avx512vbmi"):
-            _store_by_permutations(builder, pointer, planes)
-        elif _has_avx2(context):
+        if _has_avx2(context):
             _store_by_blends(builder, pointer, planes)
         else:
             ordered = [_shuffled(builder, plane, plane, order) for plane in planes]
@@ -622,27 +615,6 @@ def store_alternate_pixels(
         return context.get_dummy_value()
 
     return types.void(array, index, channels), generate
-
-
-def _store_by_permutations(builder: IRBuilder, pointer: Value, planes: Sequence[Value]) -> None:
-    """Stores alternate pixels by AVX-512's permutations of bytes."""
-    kind = ir.VectorType(_BYTE, 2 * _PIXELS)
-    # Each part of 128 bits has eight bytes of the first vector, and eight of the second.
-    pairs = [
-        _called(builder, "llvm.x86.avx512.packuswb.512", kind, planes[c], planes[other])
-        for c, other in ((0, 1), (2, 2))
-    ]
-    places = []
-    for x in range(_PIXELS):
-        lane = x // 2 + x % 2 * _PIXELS // 2
-        place = lane // 8 * 16 + lane % 8
-        places += [place, place + 8, place + kind.count]
-    _store(builder, pointer, _shuffled(builder, *pairs, places[: kind.count]))
-    _store(
-        builder,
-        builder.gep(pointer, [ir.Constant(_INT32, kind.count)]),
-        _shuffled(builder, *pairs, places[kind.count :]),
-    )
 
 
 def _store_by_blends(builder: IRBuilder, pointer: Value, planes: Sequence[Value]) -> None:
