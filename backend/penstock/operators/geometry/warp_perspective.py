@@ -156,9 +156,10 @@ class WarpPerspective(Operator[str, PerspectivePlan]):
         # Like OpenCV, the reference: in these cases it rounds positions, in all others it interpolates exactly.
         coarse = taps == 2 and (sample.workspace.inputs[0].dtype == INT16 or (layout.endswith("C") and channels == 2))
         sample.plan = PerspectivePlan(self._matrix(sample), taps, coarse, self._fill(layout, channels))
-        if sample["size"] or sample.tensor_argument("size") is not None:
+        computed = sample.tensor_argument("size")
+        if sample["size"] or computed is not None:
             size = sample["size"]
-            if len(size) not in (1, 2) or (len(size) == 1 and np.ndim(sample.tensor_argument("size"))):
+            if len(size) not in (1, 2) or (len(size) == 1 and computed is not None and computed.ndim):
                 raise RuntimeError(f"`size` must have 2 entries (height, width), got {len(size)}")
             for letter, extent in zip("HW", size * 2 if len(size) == 1 else size):
                 shape[layout.index(letter)] = max(round_half_away(extent), 1)

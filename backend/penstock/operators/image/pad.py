@@ -44,6 +44,7 @@ class Pad(ChainOperator[np.ndarray, Region, Regions]):
                 tensor=True,
                 uniform=True,
                 example=[8],
+                tensor_example=8,
             ),
             Argument(
                 "axes", "int32[]", None, "Indices of the dimensions that the other arguments apply to.", tensor=True

@@ -94,6 +94,7 @@ class RandomObjectBBox(RandomOperator[None, tuple[tuple[int, list[int] | None, l
                 tensor=True,
                 uniform=True,
                 example=[1],
+                tensor_example=1,
             ),
         ),
         outputs=lambda arguments: (1 if arguments.get("format") == "box" else 2) + bool(arguments.get("output_class")),
