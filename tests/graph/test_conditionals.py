@@ -422,3 +422,16 @@ def test_errors_show_the_innermost_line_of_a_function_alone() -> None:
         with pytest.raises(Exception, match=r"fn\.resize") as told:
             graph(False, size).run()
         assert str(told.value).count(", in graph") == 1
+
+
+def test_constant_indices_in_a_branch_without_samples() -> None:
+    @pipeline_def(batch_size=2, num_threads=1, device_id=None, enable_conditionals=True)
+    def pipeline() -> Any:
+        taken = fn.external_source(lambda: [np.bool_(False)] * 2)
+        numbers = fn.external_source(lambda: [np.int32(1), np.int32(2)])
+        if taken:
+            numbers = fn.permute_batch(numbers, indices=[1, 0])
+        return numbers
+
+    (numbers,) = pipeline().run()
+    assert [int(np.array(number)) for number in numbers] == [1, 2]

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
 import numpy as np
 
+from penstock.schema.arguments import Argument
 from penstock.schema.declaration import Schema
 from penstock.schema.plans import OwnPlan, Plan, PlanRow, Plans, State
 from penstock.schema.sequence import run_over_frames, run_over_inner_frames
@@ -205,6 +206,8 @@ class Operator(Generic[State, Plan, Plans]):
         """Names the dimensions of inputs without a layout; raises for unsupported layouts, ranks and lists."""
         if self.schema.sequences:
             workspace.inputs = [self._frames_named(batch, index) for index, batch in enumerate(workspace.inputs)]
+        if any(map(_holds_frames, workspace.arguments.values())):
+            workspace.arguments = {name: self._values(name, batch) for name, batch in workspace.arguments.items()}
         self._check_layouts(workspace)
         self._check_lists(workspace)
 
@@ -249,6 +252,14 @@ class Operator(Generic[State, Plan, Plans]):
         layout = next(fitting, "")
         return batch.relabelled(layout) if layout.startswith("F") else batch
 
+    def _is_per_frame(self, argument: Argument) -> bool:
+        return self.schema.sequences and argument.per_frame
+
+    def _values(self, name: str, batch: Any) -> Any:
+        """The values of an argument, without a layout if they are not meant per frame."""
+        per_frame = self._is_per_frame(self.schema.all_arguments[name])
+        return batch if per_frame or not _holds_frames(batch) else batch.relabelled(layout="")
+
     def _check_layouts(self, workspace: Workspace) -> None:
         """Raises ValueError for inputs whose layout or rank isn't declared, before any other check."""
         for index, batch in enumerate(workspace.inputs):
@@ -262,7 +273,7 @@ class Operator(Generic[State, Plan, Plans]):
         for name, batch in workspace.arguments.items():
             argument = self.schema.all_arguments.get(name)
             if argument is not None and argument.is_list:
-                first = 1 if _holds_frames(batch) else 0
+                first = 1 if self._is_per_frame(argument) and _holds_frames(batch) else 0
                 # Of samples that have failed, there is nothing.
                 failed = workspace.failures
                 shapes = (

@@ -415,6 +415,23 @@ class Samples(Generic[State, Plan, Plans]):
         """A numeric argument's single value for each sample, float64 of shape (samples,) or, if constant, (1,)."""
         return self.values(name)[:, 0]
 
+    def per_axis(self, name: str, count: int) -> np.ndarray:
+        """A numeric argument's value for each of ``count`` axes, float64: a row for each sample or, if constant, one row.
+
+        One constant, or numbers without dimensions from the graph, are for all axes.
+
+        Raises:
+            RuntimeError: there are more or fewer values.
+        """
+        values, computed = self.values(name), self.workspace.arguments.get(name)
+        if values.shape[1] == 1 and (computed is None or not computed.ndim()):
+            return values.repeat(count, axis=1)
+        if values.shape[1] != count:
+            raise RuntimeError(
+                f'Argument "{name}" expects either a single value or a list of {count} elements. {values.shape[1]} given.'
+            )
+        return values
+
     def tensors(self, name: str) -> np.ndarray | None:
         """A tensor argument's arrays, stacked; None if the argument is constant or absent.
 

@@ -199,3 +199,62 @@ for angle in (np.nan, np.inf):
 FAMILY.each(
     "noise.shot", {"signed": feed([np.float32([-5, -1, 0, 3, 200])] * 3)}, [{"factor": 0.0, "seed": 3}], exact=True
 )
+# Values from the graph: their number of dimensions, and frames that the operator or the argument does not have.
+IN_FRAMES = feed([np.stack([image, image]) for image in PIXELS], "FHWC")
+for name, given, argument, value in (
+    ("bb_flip", {}, "horizontal", np.int32([1])),
+    ("resize_crop_mirror", {"size": [4, 2]}, "mirror", np.int32([1])),
+    ("resize", {}, "size", np.float32([4])),
+    ("rotate", {"angle": 30.0}, "size", np.float32([])),
+    ("pad", {}, "align", np.int32([8])),
+    ("pad", {}, "align", np.int32(8)),
+    ("pad", {"axes": [0, 1]}, "shape", np.int32([30])),
+    ("normalize", {}, "mean", np.uint8([[[120]]])),
+    ("reshape", {"layout": "X"}, "shape", np.int32(-1)),
+    ("experimental.warp_perspective", {}, "matrix", np.ones((9, 1), np.float32)),
+    ("experimental.warp_perspective", {"matrix": [1.0, 0, 0, 0, 1, 0, 0, 0, 1]}, "size", np.float32([20])),
+    ("coord_transform", {}, "M", np.uint8([[1, 0, 0], [0, 1, 0], [0, 0, 1]])),
+):
+    data = feed(images([(3, 4)] * 3, np.float32)) if name == "bb_flip" else NAMED
+    if name == "coord_transform":
+        data = feed(images([(5, 3)] * 3, np.float32))
+    FAMILY.each(name, {f"{argument} of shape {value.shape}": data}, [given | {argument: feed([value] * 3)}])
+for name, given, argument, value in (
+    ("crop", {}, "crop", [3.0, 2.0]),
+    ("slice", {"end": [4, 4]}, "start", np.int32([1, 1])),
+    ("resize", {}, "size", [4.0, 2.0]),
+    ("rotate", {"angle": 30.0}, "size", [4.0, 2.0]),
+    ("jpeg_compression_distortion", {}, "quality", np.int32(50)),
+    ("multi_paste", {"in_ids": [0, 1, 2]}, "output_size", np.int32([5, 5])),
+):
+    values = np.float32(value) if isinstance(value, list) else value
+    for count, data in ((1, NAMED), (2, IN_FRAMES)):
+        of_frames = feed([np.stack([values] * count)] * 3)
+        FAMILY.each(
+            name,
+            {f"{argument} per frame, {count}": data},
+            [given | {argument: lambda m, o=of_frames: m.fn.per_frame(o(m))}],
+        )
+for argument, value in (("threshold", np.uint8(0)), ("threshold", np.float32([0, 0])), ("value", np.int32([]))):
+    FAMILY.add(
+        f"random_mask_pixel {argument} {value!r}",
+        lambda m, a=argument, v=value: m.fn.segmentation.random_mask_pixel(NAMED(m), **{a: feed([v] * 3)(m)}),
+    )
+FAMILY.add(
+    "random_object_bbox of one threshold",
+    unpacked(
+        lambda m: m.fn.segmentation.random_object_bbox(
+            feed([np.ones((3, 3), np.int32)] * 3)(m), threshold=feed([np.int32([1])] * 3)(m)
+        )
+    ),
+)
+for argument in ("in_shape", "roi_start", "roi_end"):
+    corners = {"in_shape": [9, 9], "roi_start": [1, 1], "roi_end": [8, 8]}
+    for value in (np.int32([7]), np.int32(7)):
+        FAMILY.add(
+            f"roi_random_crop {argument} {value!r}",
+            lambda m, g=corners, a=argument, v=value: m.fn.roi_random_crop(
+                crop_shape=[1, 1], **(g | {a: feed([v] * 3)(m)})
+            ),
+        )
+FAMILY.each("resize", {"pixels": NAMED}, [{"size": [4, 2], "max_size": []}])

@@ -424,6 +424,7 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
             raise undecodable(error, sample) from None
 
     def run(self, workspace: Workspace) -> None:
+        self._check_lists(workspace)
         if workspace.device == "cpu":
             self.run_batch(workspace)
         else:

@@ -60,4 +60,6 @@ class ImageCrop(ImageDecoder):
         check_crop_arguments(self)
 
     def windows(self, samples: Samples, extents: np.ndarray) -> Regions:
+        for name in ("crop_d", "crop_pos_z"):
+            samples.scalars(name)  # Without effect, but must be numbers.
         return crop_regions(samples, extents, "HW")

@@ -83,7 +83,15 @@ class VideoDecoder(Operator[_Opened, _Request]):
                 "Return also what is heard from the first of the frames to the end of the last: float32 of shape (time, "
                 "channels), from -1 to 1, and its rate in Hz. Without sound: of shape (0, 1), and 0. Not in DALI.",
             ),
-            Argument("end_frame", "int32", None, "The number of the frame after the last one.", tensor=True, example=4),
+            Argument(
+                "end_frame",
+                "int32",
+                None,
+                "The number of the frame after the last one.",
+                tensor=True,
+                zero_dimensional=True,
+                example=4,
+            ),
             Argument("fill_value", "int32[]", [0], 'Colour of frames past the end, with pad_mode="constant".'),
             Argument(
                 "fps",
@@ -117,12 +125,27 @@ class VideoDecoder(Operator[_Opened, _Request]):
                 None,
                 "Number of frames; by default all up to the end.",
                 tensor=True,
+                zero_dimensional=True,
                 example=8,
             ),
             Argument(
-                "start_frame", "int32", None, "The number of the first frame; by default 0.", tensor=True, example=2
+                "start_frame",
+                "int32",
+                None,
+                "The number of the first frame; by default 0.",
+                tensor=True,
+                zero_dimensional=True,
+                example=2,
             ),
-            Argument("stride", "int32", None, "Distance between frames; by default 1.", tensor=True, example=2),
+            Argument(
+                "stride",
+                "int32",
+                None,
+                "Distance between frames; by default 1.",
+                tensor=True,
+                zero_dimensional=True,
+                example=2,
+            ),
             Argument(
                 "timestamps",
                 "float[]",

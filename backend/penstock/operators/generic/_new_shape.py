@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.schema import Argument, Input, Sample
+from penstock.schema import Argument, Input, Sample, Workspace
 from penstock.schema.example_data import Example, fixed_arrays, pictures
 
 DATA_AND_SHAPE = (
@@ -35,6 +35,13 @@ EXAMPLES = (
     Example({"src_dims": [1, 0, 2]}),
     Example(inputs=(pictures, fixed_arrays([-1, 1], dtype=np.int32))),
 )
+
+
+def check_shapes(workspace: Workspace) -> None:
+    """Raises RuntimeError unless new shapes from the graph are vectors."""
+    computed = [workspace.arguments[name] for name in ("shape", "rel_shape") if name in workspace.arguments]
+    if any(len(batch) and not batch.ndim() for batch in computed):
+        raise RuntimeError("The shape must be a list of extents for each sample, got single numbers")
 
 
 def extents_from_input(sample: Sample) -> list[int]:

@@ -36,8 +36,9 @@ class PermuteBatch(Operator):
 
     def run(self, workspace: Workspace) -> None:
         batch = workspace.inputs[0]
-        indices = self._indices(workspace)
         count = len(batch)
+        # In a branch without samples, constant indices have nothing to name.
+        indices = self._indices(workspace) if count else []
         if len(indices) != count:
             raise RuntimeError(f"{len(indices)} indices were given for a batch of {count} samples")
         failed = dict(workspace.failures)

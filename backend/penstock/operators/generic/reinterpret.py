@@ -8,7 +8,13 @@ import numpy as np
 
 from penstock.data_types import DALIDataType, numpy_dtype
 from penstock.kernels.reshaping import check_extents, reshaped
-from penstock.operators.generic._new_shape import DATA_AND_SHAPE, EXAMPLES, SHAPE_ARGUMENTS, extents_from_input
+from penstock.operators.generic._new_shape import (
+    DATA_AND_SHAPE,
+    EXAMPLES,
+    SHAPE_ARGUMENTS,
+    check_shapes,
+    extents_from_input,
+)
 from penstock.schema import Argument, Equivalent, Operator, Sample, Schema, Workspace, register_operator
 from penstock.tensors import TensorList
 
@@ -35,9 +41,12 @@ class Reinterpret(Operator):
             raise RuntimeError("Shape input, `shape` argument and `rel_shape` argument are mutually exclusive")
 
     def run(self, workspace: Workspace) -> None:
+        if len(workspace.inputs) == 2 and (self.given("shape") or self.given("rel_shape")):
+            raise RuntimeError("Shape input, `shape` argument and `rel_shape` argument are mutually exclusive")
         if len(workspace.inputs) == 1 and not any(self.given(a.name) for a in self.schema.arguments):
             raise RuntimeError("`reinterpret` is no-op: arguments specify neither new shape, layout nor type.")
         self._check_lists(workspace)
+        check_shapes(workspace)
         batch = workspace.inputs[0]
         dtype = batch.dtype if self.args["dtype"] is None else self.args["dtype"]
         views = [self._view(workspace, index, numpy_dtype(dtype)) for index in range(len(batch))]

@@ -6,7 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from penstock.kernels.reshaping import check_extents, reshaped
-from penstock.operators.generic._new_shape import DATA_AND_SHAPE, EXAMPLES, SHAPE_ARGUMENTS, extents_from_input
+from penstock.operators.generic._new_shape import (
+    DATA_AND_SHAPE,
+    EXAMPLES,
+    SHAPE_ARGUMENTS,
+    check_shapes,
+    extents_from_input,
+)
 from penstock.schema import Equivalent, Operator, Sample, Schema, Workspace, register_operator
 
 
@@ -40,6 +46,7 @@ class Reshape(Operator):
                 "or `layout`"
             )
         self._check_lists(workspace)
+        check_shapes(workspace)
         shapes = [self._shape(workspace, index) for index in range(len(batch))]
         good = [shape for index, shape in enumerate(shapes) if index not in workspace.failures]
         if len({len(shape) for shape in good}) > 1:

@@ -128,7 +128,7 @@ class WarpingOperator(ChainOperator[None, WarpPlan, WarpPlans]):
         if computed is not None and computed.dtype.char not in _SIZE_TYPES:
             raise TypeError(f'Unsupported argument type for "size": {computed.dtype}')
         sizes = samples.values("size") if computed is None else computed.reshape(len(samples), -1)
-        if not sizes.size:
+        if not sizes.size and computed is None:
             return None
         if sizes.shape[1] != count:
             raise RuntimeError(f"`size` has {sizes.shape[1]} entries, expected {count}")

@@ -29,9 +29,9 @@ class BbFlip(Operator[None, list[int]]):
         name="BbFlip",
         inputs=(Input("input", doc="Boxes of float, four numbers each: x, y, width, height.", example=boxes),),
         arguments=(
-            Argument("horizontal", "int32", 1, "Nonzero: mirror horizontally.", tensor=True),
+            Argument("horizontal", "int32", 1, "Nonzero: mirror horizontally.", tensor=True, zero_dimensional=True),
             Argument("ltrb", "bool", False, "Boxes are given by left, top, right, bottom."),
-            Argument("vertical", "int32", 0, "Nonzero: mirror vertically.", tensor=True),
+            Argument("vertical", "int32", 0, "Nonzero: mirror vertically.", tensor=True, zero_dimensional=True),
         ),
         equivalents=(
             Equivalent(

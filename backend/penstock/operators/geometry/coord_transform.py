@@ -163,6 +163,8 @@ def _matrix(sample: Sample[bool, tuple[np.ndarray, np.ndarray]], name: str, colu
     """The given matrix, or scalar, of an argument."""
     given = sample.tensor_argument(name)
     if given is not None:
+        # Checks the type.
+        sample[name]
         if given.ndim not in (0, 2) or (given.ndim == 2 and given.shape[1] != columns):
             raise RuntimeError(
                 f"`{name}` must be a number or a matrix of {columns} columns, got shape {list(given.shape)}"

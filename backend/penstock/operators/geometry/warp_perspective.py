@@ -156,9 +156,10 @@ class WarpPerspective(Operator[str, PerspectivePlan]):
         # Like OpenCV, the reference: in these cases it rounds positions, in all others it interpolates exactly.
         coarse = taps == 2 and (sample.workspace.inputs[0].dtype == INT16 or (layout.endswith("C") and channels == 2))
         sample.plan = PerspectivePlan(self._matrix(sample), taps, coarse, self._fill(layout, channels))
-        if sample.given("size") and sample["size"]:
+        computed = sample.tensor_argument("size")
+        if sample["size"] or computed is not None:
             size = sample["size"]
-            if len(size) not in (1, 2):
+            if len(size) not in (1, 2) or (len(size) == 1 and computed is not None and computed.ndim):
                 raise RuntimeError(f"`size` must have 2 entries (height, width), got {len(size)}")
             for letter, extent in zip("HW", size * 2 if len(size) == 1 else size):
                 shape[layout.index(letter)] = max(round_half_away(extent), 1)
@@ -189,7 +190,7 @@ class WarpPerspective(Operator[str, PerspectivePlan]):
         if len(sample.shapes) > 1:
             return None if sample.workspace.inputs[1].device_type == "gpu" else sample.inputs[1]
         given = sample.tensor_argument("matrix")
-        if given is not None and given.ndim != 2:
+        if given is not None and given.shape != (3, 3):
             raise RuntimeError(f"`matrix` must be of shape (3, 3), got {list(given.shape)}")
         matrix = np.asarray(sample["matrix"], np.float32)
         if matrix.size != 9:

@@ -166,21 +166,14 @@ class ResizingOperator(ChainOperator[Spatial, ResamplePlan, ResamplePlans]):
                 return samples.values(name).repeat(count, axis=1), mode
         mode = self.args["mode"]
         if samples.given("size"):
-            size = samples.values("size")
-            if size.shape[1] == 1:
-                size = size.repeat(count, axis=1)
-            if size.shape[1] != count:
-                raise RuntimeError(
-                    f'Argument "size" expects either a single value or a list of {count} elements. {size.shape[1]} given.'
-                )
-            return size, mode
+            return samples.per_axis("size", count), mode
         columns = [samples.values(name) for name in ("resize_z", "resize_y", "resize_x")[-count:]]
         rows = max(map(len, columns))
         return np.concatenate([np.broadcast_to(column, (rows, 1)) for column in columns], axis=1), mode
 
     def _max_size(self, count: int) -> list[float]:
         value = self.args["max_size"] or []
-        if len(value) not in (0, 1, count):
+        if len(value) not in (1, count) and self.given("max_size"):
             raise RuntimeError(f"`max_size` has {len(value)} entries, expected 1 or {count}")
         return value * count if len(value) == 1 else value
 

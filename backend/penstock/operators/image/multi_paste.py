@@ -159,7 +159,14 @@ class MultiPaste(Operator[None, list[PastedRegion], PastedRegions]):
                 per_frame=True,
                 example=np.array([[0.1, 0.2]]),
             ),
-            Argument("output_size", "int32[]", None, "(height, width); by default that of the inputs.", tensor=True),
+            Argument(
+                "output_size",
+                "int32[]",
+                None,
+                "(height, width); by default that of the inputs.",
+                tensor=True,
+                uniform=True,
+            ),
             Argument(
                 "shapes",
                 "int32",

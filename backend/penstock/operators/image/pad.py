@@ -44,6 +44,7 @@ class Pad(ChainOperator[np.ndarray, Region, Regions]):
                 tensor=True,
                 uniform=True,
                 example=[8],
+                tensor_example=8,
             ),
             Argument(
                 "axes", "int32[]", None, "Indices of the dimensions that the other arguments apply to.", tensor=True
@@ -121,11 +122,9 @@ class Pad(ChainOperator[np.ndarray, Region, Regions]):
     def _per_axis(samples: Samples, name: str, count: int) -> np.ndarray | None:
         if not samples.given(name):
             return None
-        values = samples.values(name).astype(np.int64)
-        if not values.size and name == "shape":
+        if not samples.values(name).size:
             return None
-        if values.shape[1] not in (1, count):
-            raise RuntimeError(f'Argument "{name}" expected shape {count} but got {values.shape[1]} values')
+        values = samples.per_axis(name, count).astype(np.int64)
         if name == "align" and (values < 1).any():
             wrong = next(row for row in values.tolist() if min(row) < 1)
             raise RuntimeError(f"Values of `align` argument must be positive. Got: {wrong}")

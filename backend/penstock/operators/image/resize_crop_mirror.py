@@ -47,6 +47,7 @@ class ResizeCropMirror(ResizingOperator):
                 "Bits that tell which axes are mirrored: 1: W (horizontally), 2: H (vertically), 4: D; shifted by one "
                 "for each dimension that the layout has before them.",
                 tensor=True,
+                zero_dimensional=True,
             ),
         ),
         volumetric=True,

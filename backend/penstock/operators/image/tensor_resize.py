@@ -235,7 +235,7 @@ class TensorResize(ResizingOperator):
         if region is not None:
             starts[:, axes], ends[:, axes] = region
         alignment = np.full(shapes.shape, 0.5)
-        alignment[:, axes] = _one_each(samples, "alignment", len(axes))
+        alignment[:, axes] = samples.per_axis("alignment", len(axes))
         return plan_axes(
             shapes,
             requested,
@@ -252,22 +252,10 @@ class TensorResize(ResizingOperator):
         if not samples.given("roi_start"):
             return None
         scales = extents if self.args["roi_relative"] else np.ones_like(extents)
-        edges = (_one_each(samples, name, extents.shape[1]) for name in ("roi_start", "roi_end"))
+        edges = (samples.per_axis(name, extents.shape[1]) for name in ("roi_start", "roi_end"))
         return [edge.astype(np.float32) * scales.astype(np.float32) for edge in edges]
 
     def _sizes(self, samples: Samples, extents: np.ndarray) -> np.ndarray:
         if samples.given("sizes"):
-            return _one_each(samples, "sizes", extents.shape[1])
-        return _one_each(samples, "scales", extents.shape[1]).astype(np.float32) * extents.astype(np.float32)
-
-
-def _one_each(samples: Samples, name: str, count: int) -> np.ndarray:
-    """One value for each axis; a single constant, or a scalar tensor argument, applies to all."""
-    values, computed = samples.values(name), samples.tensors(name)
-    if values.shape[1] == 1 and (computed is None or computed.ndim == 1):
-        return values.repeat(count, axis=1)
-    if values.shape[1] != count:
-        raise RuntimeError(
-            f"Argument `{name}` expects either a single value or a list of {count} elements, got {values.shape[1]}"
-        )
-    return values
+            return samples.per_axis("sizes", extents.shape[1])
+        return samples.per_axis("scales", extents.shape[1]).astype(np.float32) * extents.astype(np.float32)

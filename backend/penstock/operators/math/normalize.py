@@ -179,6 +179,8 @@ class Normalize(ArrayOperator[tuple[int, ...]]):
         expected = tuple(1 if axis in axes else extent for axis, extent in enumerate(sample.shapes[0]))
         if value is None:
             value = np.array(self.args[name], np.float32)
+        elif sample.workspace.arguments[name].dtype != FLOAT:
+            raise TypeError(f"`{name}` must be of float, got {value.dtype}")
         elif value.shape != expected:
             raise RuntimeError(
                 f"At sample {sample.index}: parameter shape of `{name}`, {list(value.shape)}, does not match the reduced "

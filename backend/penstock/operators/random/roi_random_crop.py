@@ -152,16 +152,16 @@ def _ranges(samples: Samples) -> tuple[np.ndarray, np.ndarray]:
     crop = samples.values("crop_shape")
     # The window may have fewer axes than the input; they are the first ones.
     ndim = crop.shape[1]
-    start = _extents(samples, "roi_start", ndim)
+    start = samples.per_axis("roi_start", ndim)
     if samples.given("roi_end"):
-        end = _extents(samples, "roi_end", ndim)
+        end = samples.per_axis("roi_end", ndim)
     else:
-        end = start + _extents(samples, "roi_shape", ndim)
+        end = start + samples.per_axis("roi_shape", ndim)
     bounds = np.empty((1, 0))
     if samples.workspace.inputs:
         bounds = samples.shapes()[:, :ndim]
     elif samples.given("in_shape"):
-        bounds = _extents(samples, "in_shape", ndim)
+        bounds = samples.per_axis("in_shape", ndim)
     _check_extents("Input shape", bounds)
     _check_extents("Crop shape", crop)
     axes = bounds.shape[1]
@@ -172,16 +172,6 @@ def _ranges(samples: Samples) -> tuple[np.ndarray, np.ndarray]:
         low[:, :axes] = np.maximum(low[:, :axes], 0)
         high[:, :axes] = np.minimum(high[:, :axes], bounds - crop[:, :axes])
     return low.astype(np.int64), high.astype(np.int64)
-
-
-def _extents(samples: Samples, name: str, ndim: int) -> np.ndarray:
-    """An argument with a value for each axis, or one for all: a row for each sample, or one row for all."""
-    values = samples.values(name)
-    if values.shape[1] == 1:
-        return values.repeat(ndim, axis=1)
-    if values.shape[1] != ndim:
-        raise RuntimeError(f'Argument "{name}" expected shape {ndim} but got {values.shape[1]} values')
-    return values
 
 
 def _check_extents(name: str, extents: np.ndarray) -> None:

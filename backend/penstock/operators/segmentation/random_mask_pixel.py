@@ -55,6 +55,8 @@ class RandomMaskPixel(RandomOperator):
     def infer(self, sample: Sample) -> tuple[int, ...]:
         if 0 in sample.shapes[0]:
             raise RuntimeError(f"Cannot draw an element of an empty mask of shape {list(sample.shapes[0])}")
+        for name in ("foreground", "threshold", "value"):
+            sample[name]  # Checked even if the foreground is not asked for.
         return (len(sample.shapes[0]),)
 
     def compute_samples(self, workspace: Workspace, shapes: Sequence[Shape]) -> None:

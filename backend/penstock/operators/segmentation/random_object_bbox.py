@@ -94,6 +94,7 @@ class RandomObjectBBox(RandomOperator[None, tuple[tuple[int, list[int] | None, l
                 tensor=True,
                 uniform=True,
                 example=[1],
+                tensor_example=1,
             ),
         ),
         outputs=lambda arguments: (1 if arguments.get("format") == "box" else 2) + bool(arguments.get("output_class")),
@@ -136,8 +137,10 @@ class RandomObjectBBox(RandomOperator[None, tuple[tuple[int, list[int] | None, l
     def _threshold(
         self, sample: Sample[None, tuple[tuple[int, list[int] | None, list[float] | None], np.ndarray]], ndim: int
     ) -> np.ndarray:
-        threshold = sample["threshold"] or [0]
-        if len(threshold) not in (1, ndim):
+        threshold, computed = sample["threshold"], sample.tensor_argument("threshold")
+        if threshold is None or (computed is not None and not computed.ndim):
+            threshold = threshold or [0]
+        if len(threshold) not in ((1, ndim) if computed is None or not computed.ndim else (ndim,)):
             raise RuntimeError(
                 f'Argument "threshold" expected shape {ndim} but got {len(threshold)} values, '
                 "which can't be interpreted as the expected shape."
