@@ -69,6 +69,21 @@ def test_a_job_runs_while_python_computes_and_waiting_gives_the_gil_up(thread: B
     assert job.is_done
 
 
+def test_two_threads_may_wait_for_the_same_job(thread: BackgroundThreads) -> None:
+    flag = np.zeros(2, np.int64)
+    job = Job(spin.address, flag.ctypes.data, flag)
+    thread.submit(job)
+    waiting = [threading.Thread(target=job.wait, daemon=True) for _ in range(3)]
+    for one in waiting:
+        one.start()
+    flag[0] = 1
+    while not job.is_done:
+        pass
+    for one in waiting:
+        one.join(10)
+        assert not one.is_alive()
+
+
 def test_what_a_job_needs_lives_as_long_as_the_job(thread: BackgroundThreads) -> None:
     blocker, place = np.zeros(2, np.int64), np.zeros(2, np.int64)
     thread.submit(Job(spin.address, blocker.ctypes.data, blocker))

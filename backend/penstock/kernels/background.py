@@ -75,7 +75,7 @@ class Job:
         self.function, self.argument, self.times = function, argument, times
         self._keep = keep
         self._done = Semaphore()
-        self._left = times
+        self._left, self._counting = times, threading.Lock()
 
     @property
     def done_address(self) -> int:
@@ -96,8 +96,11 @@ class Job:
             self._end_one()
 
     def _end_one(self) -> None:
-        self._left -= 1
+        with self._counting:
+            self._left = max(self._left - 1, 0)
         if not self._left:
+            # Another thread may wait, too, and this one have had what it waits for.
+            self._done.post()
             # A finished job need not keep its data alive.
             self._keep = None
 
