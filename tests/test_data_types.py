@@ -98,7 +98,9 @@ def test_enumerations_have_32_bits(
 
 
 def test_constants_are_compared_and_not_hashed() -> None:
-    assert types.ScalarConstant(np.array([[5]])) == 5
+    assert types.ScalarConstant(5) == types.ScalarConstant(5) != types.ScalarConstant(5.0)
+    assert types.ScalarConstant(5) != 5
+    assert types.ScalarConstant(np.array([[5]])).value == 5
     with pytest.raises(TypeError, match="unhashable"):
         hash(types.ScalarConstant(5))
     with pytest.raises(TypeError, match=r"got <class 'list'>: \[1\]"):

@@ -185,7 +185,9 @@ class Expression:
                 f"numpy's `{ufunc.__name__}` cannot be computed with a `DataNode`: an array to its left is not supported. "
                 "Put the node first, make the array a node by `types.Constant`, or use the functions of `math`."
             )
-        return syntax().apply(function, *(own.item() if isinstance(own, np.generic) else own for own in operands))
+        return syntax().apply(
+            function, *(own if isinstance(own, Expression) else np.asarray(own).item() for own in operands)
+        )
 
     # Comparison makes nodes, so that dictionaries could not find them.
     __hash__ = None  # type: ignore[assignment]

@@ -7,7 +7,7 @@ import numpy as np
 from penstock.data_types import INT32, INT64
 from penstock.kernels.pooled_patches import Crops, pooled
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
-from penstock.schema.example_data import Example, ExampleSamples, pictures
+from penstock.schema.example_data import Example, ExampleSamples, on_photo, pictures
 
 
 def _canvases(layout: str = "") -> ExampleSamples:
@@ -51,6 +51,7 @@ class PooledPatches(Operator):
         outputs=2,
         exempt={"sequences": "crops are of one image"},
         examples=(Example({"crop": 8, "patch": 2, "pool": [2, 3]}, (_canvases,)),),
+        shown=(on_photo(crop=80, patch=16, pool=[2, 2]),),
     )
 
     plans_by_shape = True

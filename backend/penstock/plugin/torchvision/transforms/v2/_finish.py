@@ -61,7 +61,7 @@ class Finish(OwnTransform):
         return rebuilt(leaves)
 
     def _finished(self, pixels: Pixels) -> Tensor:
-        from penstock.operators.image._lookup_store import look_up
+        from penstock.operators.image.rescale_normalize import look_up
 
         result = np.empty((pixels.channels, *pixels.size), np.float32)
         look_up(pixels.array, self._table, result, (2, 0, 1), self._factors)
