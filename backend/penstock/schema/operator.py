@@ -207,7 +207,7 @@ class Operator(Generic[State, Plan, Plans]):
         if self.schema.sequences:
             workspace.inputs = [self._frames_named(batch, index) for index, batch in enumerate(workspace.inputs)]
         if any(map(_holds_frames, workspace.arguments.values())):
-            workspace.arguments = {name: self._values(name, batch) for name, batch in workspace.arguments.items()}
+            workspace.arguments = {name: self._argument_batch(name, batch) for name, batch in workspace.arguments.items()}
         self._check_layouts(workspace)
         self._check_lists(workspace)
 
@@ -255,7 +255,7 @@ class Operator(Generic[State, Plan, Plans]):
     def _is_per_frame(self, argument: Argument) -> bool:
         return self.schema.sequences and argument.per_frame
 
-    def _values(self, name: str, batch: Any) -> Any:
+    def _argument_batch(self, name: str, batch: Any) -> Any:
         """The values of an argument, without a layout if they are not meant per frame."""
         per_frame = self._is_per_frame(self.schema.all_arguments[name])
         return batch if per_frame or not _holds_frames(batch) else batch.relabelled(layout="")

@@ -41,6 +41,13 @@ def test_beta_with_both_parameters_below_one_has_its_moments() -> None:
     assert abs(numbers.var() - alpha * beta / (total**2 * (total + 1))) < 0.005
 
 
+def test_a_range_of_values_per_frame_is_a_range() -> None:
+    (number,) = batches(
+        lambda: fn.random.uniform(range=fn.external_source(lambda: [np.float32([2, 2.5])], layout="F")), batch_size=1
+    )
+    assert 2 <= number < 2.5
+
+
 def test_permutations_contain_each_sample_once() -> None:
     numbers = batches(lambda: fn.batch_permutation(no_fixed_points=True), batch_size=50)
     assert sorted(int(n) for n in numbers) == list(range(50))

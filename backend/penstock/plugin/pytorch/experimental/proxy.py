@@ -328,7 +328,7 @@ class DataLoader(TorchDataLoader[Any]):
         args, kwargs: as PyTorch's.
     """
 
-    def __init__(self, dali_server: DALIServer, *args: object, **kwargs: object) -> None:
+    def __init__(self, dali_server: DALIServer, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.dali_server = dali_server
 
