@@ -13,7 +13,6 @@ from numba import cfunc, types
 from penstock.kernels.background import BackgroundThreads, Job, Semaphore, address_of
 from penstock.kernels.cpu.foreign import call, set_int, set_word, word_at
 
-
 # What waits leaves the processors to others, should the test fail and nobody end it.
 _SLEEP = address_of("usleep")
 

@@ -19,7 +19,6 @@ from penstock.kernels.cpu.foreign import call, counted_at, set_word, word_at
 from penstock.kernels.cpu.shares import CALL_WORDS
 from penstock.kernels.shared_work import SharedWork, in_order, share
 
-
 # What waits leaves the processors to others, should the test fail and nobody end it.
 _SLEEP = address_of("usleep")
 
