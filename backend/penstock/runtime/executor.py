@@ -152,11 +152,14 @@ class Executor:
     def complete(self, batch: Batch) -> Result:
         """Runs the remaining steps of a batch, if there are any."""
         waiting, result = self.plan.steps[self.plan.num_prepared :], batch.result
-        if waiting and not result.stopped:
-            with self.run_context(), self.on_device():
-                self._run_steps(batch, waiting)
-                if self._stream is not None and not batch.tolerated:
-                    self._record_ready(result, self._stream)
+        try:
+            if waiting and not result.stopped:
+                with self.run_context(), self.on_device():
+                    self._run_steps(batch, waiting)
+                    if self._stream is not None and not batch.tolerated:
+                        self._record_ready(result, self._stream)
+        finally:
+            batch.end()
         if result.stopped:
             result.taken = {}
         else:
@@ -262,7 +265,7 @@ class Executor:
         try:
             self._attempt(step, workspace, step.operator.begin)
         except BaseException:
-            workspace.samples = []  # As in `_run_operator`.
+            workspace.end()
             raise
         batch.begun[step.node.name] = workspace
         if workspace.failures:
@@ -277,8 +280,7 @@ class Executor:
             else:
                 self._attempt(step, workspace, step.operator.run)
         finally:
-            # Samples and workspace refer to each other: the buffers would stay in use until the next garbage collection.
-            workspace.samples = []
+            workspace.end()
         if not step.node.schema.merges:
             propagate_sources(workspace)
         for slot, outputs in zip(step.outputs, workspace.outputs):
@@ -335,7 +337,11 @@ class Executor:
         error = batch.result.failures[position]
         policy = batch.tolerated[position] = policy_for(step.node, error, self._on_error)
         if policy == RAISE or not isinstance(error, OperatorError):
-            raise error
+            try:
+                raise batch.result.failures.pop(position)
+            finally:
+                # What an error's own frames refer to would keep the batch alive.
+                del error
         self._skipped.add(
             SkippedSample(source, error.reason, error.operator, batch.iteration, position, policy == REPLACE)
         )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,8 @@ from penstock.kernels.codecs.limits import Limits
 from penstock.kernels.codecs.nvimgcodec import on_gpu
 from penstock.kernels.codecs.nvimgcodec.decoder import BatchDecoder
 from penstock.kernels.codecs.nvimgcodec.library import Backend, Share
+from penstock.schema.workspace import Workspace
+from penstock.tensors import TensorList
 
 Define = Callable[[Any, str], Any]
 
@@ -191,6 +194,57 @@ def test_images_to_be_converted_are_looked_at(arguments: dict[str, Any]) -> None
 
 def test_a_thousand_broken_batches_leave_nothing_behind() -> None:
     check_broken_batches(0, lambda: 0)
+
+
+def resized(images: Any) -> Any:
+    return fn.resize(images, size=(8, 9))
+
+
+@pytest.fixture
+def no_garbage_collection() -> Iterator[None]:
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.usefixtures("no_garbage_collection")
+@pytest.mark.parametrize(
+    "define",
+    [
+        lambda data: fn.decoders.image(data, device="mixed"),
+        lambda data: fn.decoders.image(data, device="mixed", **SMOOTH),
+        lambda data: resized(fn.decoders.image(data, device="mixed")),
+        lambda data: fn.crop_mirror_normalize(
+            resized(fn.decoders.image(data, device="mixed", **SMOOTH)), mirror=fn.random.coin_flip()
+        ),
+        lambda data: fn.decoders.on_white(data, device="mixed"),
+    ],
+)
+def test_a_batch_ends_although_images_were_broken(define: Callable[[Any], Any]) -> None:
+    files = [
+        saved(),
+        saved()[:-200],
+        saved(progressive=True),
+        np.zeros(50, np.uint8),
+        saved("PNG"),
+        saved("PNG")[:-200],
+    ]
+
+    @pipeline_def(batch_size=len(files), num_threads=2, device_id=0, exec_async=False, exec_pipelined=False)
+    def pipeline() -> Any:
+        return define(fn.external_source(name="encoded"))
+
+    made: Any = pipeline()
+    made.build()
+
+    def live() -> int:
+        made.feed_input("encoded", files)
+        assert sorted(made.executor.run_once(isolate=True).failures) == [1, 3, 5]
+        return sum(isinstance(each, (TensorList, Workspace)) for each in gc.get_objects())
+
+    first = live()
+    assert [live() for _ in range(5)] == [first] * 5
 
 
 def test_broken_images_fail_alone() -> None:

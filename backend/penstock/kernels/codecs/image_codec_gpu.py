@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from penstock.data_types import DALIDataType, DALIImageType, numpy_dtype
+from penstock.errors import without_frames
 from penstock.kernels.codecs.decoding import FREELY, Decoding
 from penstock.kernels.codecs.image_cache import ImageCache
 from penstock.kernels.codecs.image_codec import (
@@ -488,7 +489,7 @@ class GpuImageDecoder:
                 decode(job.encoded, job.header, host, kind, adjust, fast, job.region, decoding, self._smooth)
                 hosts[position] = host
             except Exception as error:
-                hosts[position] = error
+                hosts[position] = without_frames(error)
 
         parallel(task, len(missing), [jobs.files.files[index].size for index in missing])
         for index, host in zip(missing, hosts):
