@@ -111,7 +111,7 @@ class Executor:
     def run_once(
         self, isolate: bool = False, watch: Watch | None = None, destinations: Mapping[int, Destination] | None = None
     ) -> Result:
-        """Runs the plan on the sources' next batch, on the calling thread and the workers.
+        """Runs the plan on the sources' next batch, on the calling thread and the workers, and waits for the results.
 
         Args:
             isolate: record the error of a failing sample and continue with the others.
@@ -120,7 +120,10 @@ class Executor:
             destinations: where outputs on the CPU are to be written if their operators allow it, by their numbers.
         """
         slots = {self.plan.outputs[number]: destination for number, destination in (destinations or {}).items()}
-        return self.complete(self.begin(isolate, watch, destinations=slots))
+        result = self.complete(self.begin(isolate, watch, destinations=slots))
+        if result.ready is not None:
+            result.ready.synchronize()
+        return result
 
     def begin(
         self,
