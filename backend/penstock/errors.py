@@ -8,9 +8,11 @@ of a running operator is also of the built-in type of its cause where that type 
 from __future__ import annotations
 
 import difflib
+import traceback
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import TypeVar
 
 __all__ = [
     "BatchError",
@@ -26,14 +28,17 @@ __all__ = [
     "LimitError",
     "OperatorError",
     "PenstockError",
+    "RaisedAt",
     "SerializationError",
     "TooManyErrorsError",
     "UnsupportedVersionError",
     "as_imported",
     "import_as",
     "operator_error",
+    "without_frames",
 ]
 
+_AnyError = TypeVar("_AnyError", bound=BaseException)
 _PACKAGE = __name__.partition(".")[0]
 _imported_as = _PACKAGE
 
@@ -214,3 +219,37 @@ def operator_error(
     error = kind(reason or type(cause).__name__, operator, device, sample, origin)
     error.__cause__ = cause
     return error
+
+
+class RaisedAt(Exception):
+    """The cause of an error that is kept: the traceback with which that was raised, as text."""
+
+    def __str__(self) -> str:
+        return f"\n{super().__str__()}"
+
+
+def without_frames(error: _AnyError) -> _AnyError:
+    """An error to be kept, in a list or beside results: its traceback becomes text, a :class:`RaisedAt`.
+
+    A traceback refers to frames, these to their variables and to the frames that called them: so to the batch, and, as soon as
+    one of them refers to the error, to themselves. Memory, a GPU's too, would be in use until the next garbage collection.
+    """
+    causes: list[BaseException] = [error]
+    while (cause := causes[-1].__cause__) is not None and not isinstance(cause, RaisedAt) and cause not in causes:
+        causes.append(cause)
+    raised = next((each for each in causes if each.__traceback__ is not None), None)
+    if raised is None:
+        return error
+    if causes[-1].__cause__ is not None:
+        # Of an error that is raised again and again, only the last traceback is told.
+        _CAUSE.__set__(causes[-1], None)
+    text = "".join(traceback.format_exception(raised))
+    for each in causes:
+        # Not by assigning to them: errors of users may be frozen.
+        _TRACEBACK.__set__(each, None)
+        _CONTEXT.__set__(each, None)
+    _CAUSE.__set__(causes[-1], RaisedAt(text))
+    return error
+
+
+_TRACEBACK, _CONTEXT, _CAUSE = (vars(BaseException)[name] for name in ("__traceback__", "__context__", "__cause__"))

@@ -10,9 +10,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+import simplejpeg
 
+import penstock.dynamic as nd
 from penstock import Pipeline, fn, pipeline_def
 from penstock.errors import OperatorError
+from penstock.schema.workspace import Workspace
+from penstock.tensors import TensorList
+
+_JPEG = np.frombuffer(
+    simplejpeg.encode_jpeg(np.zeros((40, 56, 3), np.uint8) + np.arange(56, dtype=np.uint8)[:, None]), np.uint8
+)
 
 
 @pytest.fixture(autouse=True)
@@ -104,3 +112,98 @@ def test_pipelines_end_after_an_error(source: Any, options: dict[str, Any]) -> N
     alive = weakref.ref(pipeline)
     del pipeline
     assert alive() is None
+
+
+# Of three images, the second is none, and the third is not whole.
+_UNREADABLE = [_JPEG, np.zeros(50, np.uint8), _JPEG[:-200]]
+
+
+def decoded(images: Any) -> Any:
+    return fn.decoders.image(images)
+
+
+def resized(images: Any) -> Any:
+    return fn.resize(decoded(images), size=(8, 9))
+
+
+def refused(arrays: Any) -> Any:
+    return fn.python_function(arrays, function=divided)
+
+
+def divided(array: np.ndarray) -> np.ndarray:
+    if not array[0]:
+        raise ZeroDivisionError("mine")
+    return array / array[0]
+
+
+def live_batches() -> int:
+    """How many batches and workspaces there are."""
+    return sum(isinstance(each, (TensorList, Workspace)) for each in gc.get_objects())
+
+
+@pytest.mark.parametrize(
+    ("define", "data"),
+    [(decoded, _UNREADABLE), (resized, _UNREADABLE), (refused, [np.arange(3.0), np.ones(3)])],
+)
+def test_batches_end_although_samples_failed(define: Any, data: Any) -> None:
+    @pipeline_def(batch_size=3, num_threads=2, exec_async=False, exec_pipelined=False)
+    def make() -> Any:
+        return define(fn.external_source(name="data"))
+
+    pipeline = make()
+    pipeline.build()
+
+    def run() -> None:
+        pipeline.feed_input("data", data)
+        assert pipeline.executor.run_once(isolate=True).failures
+
+    run()
+    before = live_batches()
+    for _ in range(10):
+        run()
+    assert live_batches() == before
+
+
+@pytest.mark.parametrize("define", [decoded, resized])
+@pytest.mark.parametrize("options", [{"exec_async": False, "exec_pipelined": False}, {}])
+def test_batches_end_although_samples_were_skipped(define: Any, options: dict[str, Any]) -> None:
+    @pipeline_def(batch_size=3, num_threads=2, on_error="skip", **options)
+    def make() -> Any:
+        return define(fn.external_source(lambda: _UNREADABLE))
+
+    pipeline = make()
+    for _ in range(3):
+        assert len(pipeline.run()[0]) == 1
+    before = live_batches()
+    for _ in range(10):
+        pipeline.run()
+    # Of a batch that is on its way, there is more or less.
+    assert live_batches() < before + 10
+
+
+@pytest.mark.parametrize("define", [decoded, resized])
+@pytest.mark.parametrize("options", [{"exec_async": False, "exec_pipelined": False}, {}])
+def test_batches_end_when_the_error_of_a_sample_was_raised(define: Any, options: dict[str, Any]) -> None:
+    def run() -> None:
+        drained(lambda: define(fn.external_source(lambda: _UNREADABLE[1:])), OperatorError, **options).close()
+
+    run()
+    before = live_batches()
+    for _ in range(5):
+        run()
+    assert live_batches() == before
+
+
+def test_batches_of_the_dynamic_interface_end_although_samples_failed() -> None:
+    def run() -> None:
+        try:
+            nd.decoders.image(nd.batch([_JPEG, _JPEG[:-200]])).evaluate()
+        except ValueError:
+            return
+        raise AssertionError
+
+    run()
+    before = live_batches()
+    for _ in range(5):
+        run()
+    assert live_batches() == before

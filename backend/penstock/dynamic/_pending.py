@@ -47,12 +47,16 @@ def _seen_from(error: Exception, site: Frame) -> Exception:
     """The error, with a traceback of one frame: the line of the call."""
     # A traceback needs a frame, and the one of the call may be gone: this makes one with that name and line.
     code = compile("\n" * (site.lineno - 1) + "raise error", site.filename, "exec")
+    known = {"error": error.with_traceback(None)}
     try:
-        exec(code.replace(co_name=site.function), {"error": error.with_traceback(None)})
+        exec(code.replace(co_name=site.function), known)
     except type(error) as raised:
-        first = raised.__traceback__
-        return raised.with_traceback(None if first is None else first.tb_next)
-    return error
+        return raised.with_traceback(None if raised.__traceback__ is None else raised.__traceback__.tb_next)
+    finally:
+        # The frames of the traceback, of which this one called the other, refer to these.
+        known.clear()
+        del error
+    raise AssertionError
 
 
 class Work(Protocol):

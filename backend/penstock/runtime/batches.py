@@ -62,6 +62,11 @@ class Batch:
     tolerated: dict[int, str] = field(default_factory=dict)
     result: Result = field(default_factory=Result)
 
+    def end(self) -> None:
+        """Ends operators that were started early and will not be run."""
+        while self.begun:
+            self.begun.popitem()[1].end()
+
 
 class Watch(Protocol):
     """Observes a run."""

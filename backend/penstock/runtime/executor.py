@@ -111,7 +111,7 @@ class Executor:
     def run_once(
         self, isolate: bool = False, watch: Watch | None = None, destinations: Mapping[int, Destination] | None = None
     ) -> Result:
-        """Runs the plan on the sources' next batch, on the calling thread and the workers.
+        """Runs the plan on the sources' next batch, on the calling thread and the workers, and waits for the results.
 
         Args:
             isolate: record the error of a failing sample and continue with the others.
@@ -120,7 +120,10 @@ class Executor:
             destinations: where outputs on the CPU are to be written if their operators allow it, by their numbers.
         """
         slots = {self.plan.outputs[number]: destination for number, destination in (destinations or {}).items()}
-        return self.complete(self.begin(isolate, watch, destinations=slots))
+        result = self.complete(self.begin(isolate, watch, destinations=slots))
+        if result.ready is not None:
+            result.ready.synchronize()
+        return result
 
     def begin(
         self,
@@ -152,11 +155,14 @@ class Executor:
     def complete(self, batch: Batch) -> Result:
         """Runs the remaining steps of a batch, if there are any."""
         waiting, result = self.plan.steps[self.plan.num_prepared :], batch.result
-        if waiting and not result.stopped:
-            with self.run_context(), self.on_device():
-                self._run_steps(batch, waiting)
-                if self._stream is not None and not batch.tolerated:
-                    self._record_ready(result, self._stream)
+        try:
+            if waiting and not result.stopped:
+                with self.run_context(), self.on_device():
+                    self._run_steps(batch, waiting)
+                    if self._stream is not None and not batch.tolerated:
+                        self._record_ready(result, self._stream)
+        finally:
+            batch.end()
         if result.stopped:
             result.taken = {}
         else:
@@ -262,7 +268,7 @@ class Executor:
         try:
             self._attempt(step, workspace, step.operator.begin)
         except BaseException:
-            workspace.samples = []  # As in `_run_operator`.
+            workspace.end()
             raise
         batch.begun[step.node.name] = workspace
         if workspace.failures:
@@ -277,8 +283,7 @@ class Executor:
             else:
                 self._attempt(step, workspace, step.operator.run)
         finally:
-            # Samples and workspace refer to each other: the buffers would stay in use until the next garbage collection.
-            workspace.samples = []
+            workspace.end()
         if not step.node.schema.merges:
             propagate_sources(workspace)
         for slot, outputs in zip(step.outputs, workspace.outputs):
@@ -335,7 +340,11 @@ class Executor:
         error = batch.result.failures[position]
         policy = batch.tolerated[position] = policy_for(step.node, error, self._on_error)
         if policy == RAISE or not isinstance(error, OperatorError):
-            raise error
+            try:
+                raise batch.result.failures.pop(position)
+            finally:
+                # What an error's own frames refer to would keep the batch alive.
+                del error
         self._skipped.add(
             SkippedSample(source, error.reason, error.operator, batch.iteration, position, policy == REPLACE)
         )

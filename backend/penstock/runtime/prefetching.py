@@ -108,9 +108,19 @@ class PrefetchingExecutor(Executor):
         while self._next_event() and not self._finishing:
             pass
         if self._closed:
+            self._drop()
             # A thread that waits for a dropped batch must not wait forever.
             self._results.put(_closed_while_waiting())
             self.release()
+
+    def _drop(self) -> None:
+        """Drops batches that nobody will take, and errors, whose frames refer to this executor."""
+        for begun in self._begun:
+            if isinstance(begun, Batch):
+                begun.end()
+        self._begun.clear()
+        while not self._results.empty():
+            self._results.get()
 
     def _next_event(self) -> bool:
         """Starts the batch that is scheduled next, or completes one: each is only completed once the next one is
@@ -235,6 +245,7 @@ class PrefetchingExecutor(Executor):
         self._closed = True
         self.finish(timeout)
         if self._thread is None:
+            self._drop()
             self.release()
 
     def finish(self, timeout: float | None = None) -> None:

@@ -184,13 +184,13 @@ class FusedOperator(Operator):
         steps[0].inputs = list(workspace.inputs)
         try:
             self._run_at_once(workspace, steps)
+            return
         except NotFusable as reason:
             self.counts[str(reason)] += workspace.batch_size
-            self._run_in_turn(workspace)
         finally:
-            # Samples and workspaces refer to each other: broken up, they release their buffers at once.
             for step in steps:
-                step.samples = []
+                step.end()
+        self._run_in_turn(workspace)
 
     def _run_at_once(self, workspace: Workspace, steps: Sequence[_Step]) -> None:
         self.check_input(workspace.inputs[0])
@@ -245,7 +245,8 @@ class FusedOperator(Operator):
         last = steps[-1]
         columns = [list(step.samples) for step in steps]
         reasons: list[str | None] = [None] * last.batch_size
-        in_turn: list[BaseException] = []
+        # Whether samples that failed are to be computed step by step; not their errors, whose frames would refer to this list.
+        in_turn: list[int] = []
 
         def task(index: int) -> None:
             samples = [sample for column in columns if (sample := column[index]) is not None]
@@ -255,12 +256,12 @@ class FusedOperator(Operator):
                 reasons[index] = self._compute_sample(samples)
             except FirstStepFailed as failure:
                 if last.isolate and any(operator.depends_on_batch for operator in self.operators):
-                    in_turn.append(failure)
+                    in_turn.append(index)
                 else:
                     steps[0].fail(index, failure.cause)
                     last.samples[index] = None
-            except Exception as error:
-                in_turn.append(error)
+            except Exception:
+                in_turn.append(index)
 
         try:
             last.parallel(task, last.batch_size, [_volume(shape) for shape in shapes])
@@ -268,7 +269,7 @@ class FusedOperator(Operator):
             if not in_turn:
                 raise
         if in_turn:
-            raise NotFusable("failures") from in_turn[0]
+            raise NotFusable("failures")
         self.counts.update(reason for reason in reasons if reason is not None)
 
     def _compute_sample(self, samples: Sequence[Sample]) -> str:
@@ -307,7 +308,7 @@ class FusedOperator(Operator):
                 with self.blaming(position):
                     operator.run(step)
             finally:
-                step.samples = []
+                step.end()
             inputs, failures = list(step.outputs), step.failures
         workspace.outputs, workspace.failures = inputs, failures
 

@@ -9,7 +9,7 @@ from typing import Any, Generic, Protocol, TypeVar, overload
 import numpy as np
 
 from penstock.data_types import DALIDataType
-from penstock.errors import OperatorError
+from penstock.errors import OperatorError, without_frames
 from penstock.kernels.codecs.decoding import FREELY, Decoding
 from penstock.schema.declaration import Schema
 from penstock.schema.plans import OwnPlan, Plan, PlanRow, Plans, State
@@ -153,9 +153,15 @@ class Workspace(Generic[State, Plan, Plans]):
             index = error.sample
         if not self.isolate:
             raise SampleFailure(index, error)
-        self.failures[index] = error
+        self.failures[index] = without_frames(error)
         if index < len(self.samples):
             self.samples[index] = None
+
+    def end(self) -> None:
+        """Lets go of what may refer to the workspace itself, whose buffers would else be in use until the next garbage collection."""
+        self.samples = []
+        self.begun = None
+        self.state, self.plans = _NOTHING, _NOTHING
 
 
 class SampleFailure(Exception):

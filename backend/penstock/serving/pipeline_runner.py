@@ -133,8 +133,6 @@ class PipelineRunner:
         """Runs the pipeline on the data its sources were fed, and checks the results."""
         try:
             result = self._pipeline.executor.run_once(isolate=True, watch=watch, destinations=destinations)
-            if result.ready is not None:
-                result.ready.synchronize()
             if not result.stopped:
                 kept = {name: source for name, source in self.sources.items() if not (in_between and source.multi_run)}
                 _check(result, tickets, kept, count)

@@ -172,6 +172,32 @@ def test_a_second_decoder_is_made_for_what_the_first_refuses() -> None:
     decoder.close()
 
 
+@pytest.mark.parametrize("spares", [False, True])
+def test_baseline_jpegs_are_spared_the_second_decoder(spares: bool) -> None:
+    cpu, filled = [Share(Backend.CPU_ONLY)], jpeg(50, 40)
+    filled = np.concatenate([filled[:2], np.full(3, 0xFF, np.uint8), filled[2:]])
+    baseline, others = [jpeg(40, 50), jpeg(45, 50, optimize=True), filled], [jpeg(50, 40, progressive=True)]
+    decoder = BatchDecoder(None, 1, cpu, cpu, spares_baseline=spares)
+    # A handle with which every call fails.
+    decoder._first = 0
+    for files in (baseline, [*baseline, *others], baseline):
+        states, outputs = decoded(decoder, files)
+        assert states == [0 if spares else 2] * len(baseline) + [2] * (len(files) - len(baseline))
+        for state, output in zip(states, outputs):
+            assert bool(output.any()) == bool(state)
+    decoder.close()
+
+
+def test_no_second_decoder_is_made_for_baseline_jpegs_that_are_spared() -> None:
+    cpu, output = [Share(Backend.CPU_ONLY)], np.zeros((60, 60, 3), np.uint8)
+    decoder = BatchDecoder(None, 1, cpu, cpu, spares_baseline=True)
+    for progressive in (False, True):
+        batch = decoder.decode(images([jpeg(40, 50, progressive=progressive)], [(41, 50)], output[None]), RGB)
+        assert batch.wait() == [0]
+        assert batch.had_second == progressive
+    decoder.close()
+
+
 def test_batches_of_several_threads_and_decoders() -> None:
     files = [jpeg(80 + k, 100) for k in range(6)]
     expected = [by_library(file, DALIImageType.RGB) for file in files]

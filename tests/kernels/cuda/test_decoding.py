@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,12 +18,15 @@ from PIL import Image
 from penstock import fn, pipeline_def, types
 from penstock.kernels.codecs import image_codec_gpu, image_jobs, jpeg_gpu
 from penstock.kernels.codecs.decoding import Decoding
+from penstock.kernels.codecs.image_codec import decode
 from penstock.kernels.codecs.image_description import EncodedFiles, ImageHeader
 from penstock.kernels.codecs.image_header import read_header
 from penstock.kernels.codecs.limits import Limits
 from penstock.kernels.codecs.nvimgcodec import on_gpu
 from penstock.kernels.codecs.nvimgcodec.decoder import BatchDecoder
 from penstock.kernels.codecs.nvimgcodec.library import Backend, Share
+from penstock.schema.workspace import Workspace
+from penstock.tensors import TensorList
 
 Define = Callable[[Any, str], Any]
 
@@ -126,6 +130,58 @@ def test_who_decodes_an_image_depends_on_the_image_and_the_pipeline_alone() -> N
         assert (decoder().begin_jpegs(EncodedFiles([files[k] for k in chosen])) is not None) == is_begun
 
 
+@pytest.mark.parametrize("crops", [False, True])
+@pytest.mark.parametrize("load", [None, 1.0])
+def test_the_engine_may_fail(load: float | None, crops: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Baseline JPEGs have the pixels that the engine would have given them; the others have another decoder anyway."""
+
+    def failing(_device: int, threads: int, _first: Any, _second: Any, _options: str, spares: bool) -> BatchDecoder:
+        made = BatchDecoder(None, threads, [Share(Backend.CPU_ONLY)], [Share(Backend.CPU_ONLY)], "", spares)
+        # A handle with which every call fails.
+        made._first = 0
+        return made
+
+    monkeypatch.setattr(on_gpu, "BatchDecoder", failing)
+    by_kernels = []
+    begin = jpeg_gpu.JpegDecoder.begin
+
+    def noted(self: Any, scans: Any, *arguments: Any) -> Any:
+        by_kernels.append(int(scans.taken.sum()))
+        return begin(self, scans, *arguments)
+
+    monkeypatch.setattr(jpeg_gpu.JpegDecoder, "begin", noted)
+    baseline = [saved(), turned(6), saved(height=42, subsampling=1), saved(height=30, width=40)]
+    files = [saved(progressive=True), *baseline, saved()[:-200]]
+
+    @pipeline_def(batch_size=len(files), num_threads=1, device_id=0, exec_async=False, exec_pipelined=False)
+    def pipeline() -> Any:
+        how: dict[str, Any] = {"device": "mixed"} | ({} if load is None else {"hw_decoder_load": load})
+        data = fn.external_source(name="encoded")
+        return fn.decoders.image_crop(data, crop=(20, 30), **how) if crops else fn.decoders.image(data, **how)
+
+    made: Any = pipeline()
+    made.build()
+
+    def run(encoded: list[np.ndarray], failed: list[int]) -> list[np.ndarray]:
+        made.feed_input("encoded", encoded)
+        result = made.executor.run_once(isolate=True)
+        assert list(result.failures) == failed
+        return [np.array(image) for image in result.outputs[0].as_cpu()]
+
+    images = run(files, [5])
+    assert by_kernels == ([4] if load is None else [])
+    assert [run([file], [])[0].tobytes() for file in files[:5]] == [image.tobytes() for image in images[:5]]
+    for file, image in zip(files[:5], images):
+        smooth = load is not None or file is files[0]
+        header = read_header(file)
+        expected = np.empty(header.shape(types.RGB), np.uint8)
+        decode(file, header, expected, smooth=smooth)
+        top, left = (expected.shape[0] - 20) // 2, (expected.shape[1] - 30) // 2
+        if crops:
+            expected = expected[top:, left:][:20, :30]
+        np.testing.assert_array_equal(image, expected)
+
+
 @pytest.mark.parametrize("served", [False, True])
 def test_images_of_served_models_are_left_to_the_engine(served: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(image_codec_gpu, "_MANY", 3)
@@ -191,6 +247,57 @@ def test_images_to_be_converted_are_looked_at(arguments: dict[str, Any]) -> None
 
 def test_a_thousand_broken_batches_leave_nothing_behind() -> None:
     check_broken_batches(0, lambda: 0)
+
+
+def resized(images: Any) -> Any:
+    return fn.resize(images, size=(8, 9))
+
+
+@pytest.fixture
+def no_garbage_collection() -> Iterator[None]:
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.usefixtures("no_garbage_collection")
+@pytest.mark.parametrize(
+    "define",
+    [
+        lambda data: fn.decoders.image(data, device="mixed"),
+        lambda data: fn.decoders.image(data, device="mixed", **SMOOTH),
+        lambda data: resized(fn.decoders.image(data, device="mixed")),
+        lambda data: fn.crop_mirror_normalize(
+            resized(fn.decoders.image(data, device="mixed", **SMOOTH)), mirror=fn.random.coin_flip()
+        ),
+        lambda data: fn.decoders.on_white(data, device="mixed"),
+    ],
+)
+def test_a_batch_ends_although_images_were_broken(define: Callable[[Any], Any]) -> None:
+    files = [
+        saved(),
+        saved()[:-200],
+        saved(progressive=True),
+        np.zeros(50, np.uint8),
+        saved("PNG"),
+        saved("PNG")[:-200],
+    ]
+
+    @pipeline_def(batch_size=len(files), num_threads=2, device_id=0, exec_async=False, exec_pipelined=False)
+    def pipeline() -> Any:
+        return define(fn.external_source(name="encoded"))
+
+    made: Any = pipeline()
+    made.build()
+
+    def live() -> int:
+        made.feed_input("encoded", files)
+        assert sorted(made.executor.run_once(isolate=True).failures) == [1, 3, 5]
+        return sum(isinstance(each, (TensorList, Workspace)) for each in gc.get_objects())
+
+    first = live()
+    assert [live() for _ in range(5)] == [first] * 5
 
 
 def test_broken_images_fail_alone() -> None:

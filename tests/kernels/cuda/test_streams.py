@@ -36,3 +36,24 @@ def test_a_pipeline_in_a_cycle_leaves_its_stream_alone(monkeypatch: pytest.Monke
     kept = [stream for idle in streams._idle.values() for stream in idle if isinstance(stream, Stream)]
     assert len(kept) == 1
     assert not destroyed
+
+
+def test_results_are_there_when_a_run_returns(monkeypatch: pytest.MonkeyPatch) -> None:
+    cupy = sys.modules["cupy"]
+    waited_for = []
+
+    class Event(cupy.cuda.Event):  # type: ignore[misc, name-defined]
+        def synchronize(self) -> None:
+            waited_for.append(self)
+
+    monkeypatch.setattr(cupy.cuda, "Event", Event)
+
+    @pipeline_def(batch_size=1, num_threads=1, device_id=0, exec_async=False, exec_pipelined=False)
+    def pipeline() -> Any:
+        return fn.external_source(name="numbers").gpu()
+
+    made: Any = pipeline()
+    made.build()
+    made.feed_input("numbers", [np.arange(3)])
+    result = made.executor.run_once(isolate=True)
+    assert result.ready in waited_for

@@ -7,6 +7,7 @@ an image that fails does so alone.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from penstock.data_types import DALIDataType, DALIImageType, numpy_dtype
+from penstock.errors import without_frames
 from penstock.kernels.codecs.decoding import FREELY, Decoding
 from penstock.kernels.codecs.image_cache import ImageCache
 from penstock.kernels.codecs.image_codec import (
@@ -39,6 +41,7 @@ from penstock.kernels.codecs.nvimgcodec.decoder import (
     RGB,
     BatchDecoder,
     EncodedImages,
+    PixelFormat,
     compiled_loop,
     table_of,
 )
@@ -99,11 +102,12 @@ class GpuImageDecoder:
         options = options_of(arguments)
         self._turns = Turns(self._cupy, num_threads, load, options) if library() else None
         self._others = PythonApi(device, num_threads, options)
+        self._num_threads = num_threads
         self._own: JpegDecoder | None = None
         pixels = _FORMATS.get(self._output_type)
         wants_own = self._turns is None or (not given_load and (self._smooth or max_batch_size >= _MANY))
         if pixels is not None and wants_own:
-            self._own = JpegDecoder(pixels.channels, pixels is BGR, self._smooth, num_threads)
+            self._own = self._by_our_kernels(pixels)
         self._own_streams = borrowed_streams(self, TURNS if self._own else 0)
         self.idle_turns = 0
         self._own_turns, self._event = TurnTaking(), self._cupy.cuda.Event(disable_timing=True)
@@ -265,7 +269,7 @@ class GpuImageDecoder:
         jobs, results = begun.jobs, begun.results
         missing = [index for index, result in enumerate(results) if result is None]
         for part in begun.parts:
-            states = part.join()
+            states = self._joined(part, begun)
             if part.as_decoded and len(states) == len(results) and all(states) and not self._cache.capacity:
                 return part.places
             self._take(part, states, begun)
@@ -277,6 +281,39 @@ class GpuImageDecoder:
                 results[index] = as_array(results[index]).copy()
                 self._cache.offer(jobs.names[index], results[index])
         return results
+
+    def _joined(self, part: Part, begun: Begun) -> Sequence[int]:
+        """Waits for a part, as far as the host has to; for each image, whether it is decoded.
+
+        Those that the JPEG engine failed at are decoded by our kernels, to where they would lie.
+        """
+        states, jobs = part.join(), begun.jobs
+        left = [row for row, state in enumerate(states) if not state]
+        if not left or part.streams is None or self._turns is None or not self._turns.leaves_baseline:
+            return states
+        indices = [part.taken[row] for row in left]
+        files, sizes = jobs.files.take(indices), self._stored_sizes(jobs, indices)
+        scans = self._instead.read(files, sizes)
+        if not scans.taken.any():
+            return states
+        regions = self._stored_regions(jobs, indices)
+        extents = sizes if jobs.regions is None else regions[:, 2:] - regions[:, :2]
+        windows = np.concatenate([regions[:, :2], extents], 1)[scans.taken]
+        rows = np.array(left)[scans.taken]
+        targets = np.array([part.places[row].address for row in rows.tolist()], np.uint64)
+        batch = self._instead.begin(scans, files, windows, targets, part.streams.decoding, part.places)
+        now = list(states)
+        for row, decoded in zip(rows.tolist(), batch.wait()):
+            now[row] = decoded
+        return now
+
+    @functools.cached_property
+    def _instead(self) -> JpegDecoder:
+        """The decoder of what the JPEG engine fails at."""
+        return self._own or self._by_our_kernels(_FORMATS[self._output_type])
+
+    def _by_our_kernels(self, pixels: PixelFormat) -> JpegDecoder:
+        return JpegDecoder(pixels.channels, pixels is BGR, self._smooth, self._num_threads)
 
     def _take(self, part: Part, states: Sequence[int], begun: Begun) -> None:
         """Takes the images of a part that are decoded."""
@@ -300,7 +337,7 @@ class GpuImageDecoder:
             results[index] = _FOLLOWED if state else None
         begun.is_joined()
         for part in parts:
-            self._take(part, part.join(), begun)
+            self._take(part, self._joined(part, begun), begun)
         self._decode_others(begun)
         self._decode_on_cpu(jobs, results, parallel, decoding)
         return {index: result for index, result in enumerate(results) if result is not _FOLLOWED}
@@ -488,7 +525,7 @@ class GpuImageDecoder:
                 decode(job.encoded, job.header, host, kind, adjust, fast, job.region, decoding, self._smooth)
                 hosts[position] = host
             except Exception as error:
-                hosts[position] = error
+                hosts[position] = without_frames(error)
 
         parallel(task, len(missing), [jobs.files.files[index].size for index in missing])
         for index, host in zip(missing, hosts):

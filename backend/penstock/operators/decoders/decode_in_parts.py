@@ -131,7 +131,7 @@ class DecodeInParts(FusedOperator):
             with self.blaming(0):
                 self._decoder.begin_followed(first, follow)
         except BaseException:
-            first.samples = []  # Samples and workspace refer to each other.
+            first.end()
             raise
         workspace.begun, workspace.failures = begun, first.failures
 
@@ -150,7 +150,8 @@ class DecodeInParts(FusedOperator):
             else:
                 self._complete(workspace, begun.first, begun.following, late)
         finally:
-            begun.first.samples = begun.second.samples = []
+            begun.first.end()
+            begun.second.end()
 
     def _run_apart(self, workspace: Workspace, begun: _Begun) -> None:
         """Resizes images once all are decoded."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from penstock.data_types import RGB, UINT8, dtype_name
-from penstock.errors import PenstockError
+from penstock.errors import PenstockError, without_frames
 from penstock.kernels.codecs.image_description import UPRIGHT, ImageHeader
 from penstock.kernels.codecs.transparency import asks_pillow, decode_on_white
 from penstock.kernels.windows import Region
@@ -191,7 +191,7 @@ class _Begun:
                 self.decode(sample, self.batch.host(index))
                 self.batch.send(index)
             except Exception as error:
-                self.errors[index] = error
+                self.errors[index] = without_frames(error)
 
         return task, len(indices), [self.batch.host(index).size for index in indices]
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from penstock.data_types import FLOAT, RGB, UINT8
+from penstock.errors import without_frames
 from penstock.kernels.codecs.limits import Limits
 from penstock.kernels.codecs.video import (
     Clip,
@@ -191,7 +192,7 @@ class VideoDecoder(Operator[_Opened, _Request]):
                 try:
                     opened[index] = open_video(encoded_bytes(Sample(self, workspace, index)), workspace.decoding)
                 except Exception as error:
-                    opened[index] = error
+                    opened[index] = without_frames(error)
 
         samples = workspace.inputs[0].samples
         large = any(_is_large(sample) for sample in samples)

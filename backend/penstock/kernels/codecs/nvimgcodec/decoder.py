@@ -153,6 +153,11 @@ class Batch:
         """Whether there was a second decoder when the batch was submitted."""
         return bool(self.words[self._second])
 
+    @property
+    def needs_second(self) -> bool:
+        """Whether there was none, and images are left for it."""
+        return not self.had_second and bool(compiled_loop().is_any_left(self.address))
+
     def states(self) -> list[int]:
         """The state of each image: 0 if it is not decoded, else the number of the decoder that decoded it."""
         states: list[int] = self._states.tolist()
@@ -189,7 +194,7 @@ class Decoded:
         """
         self._job.wait()
         states = self._batch.states()
-        if 0 in states and not self.had_second and self._decoder.make_second():
+        if 0 in states and self._batch.needs_second and self._decoder.make_second():
             self._job = self._decoder.run(self._batch, self._keep)
             self._job.wait()
             states = self._batch.states()
@@ -206,10 +211,17 @@ class BatchDecoder:
         first, second: the backends of two decoders; images that the first rejects go to the second, which is created
             when that first happens, or at once if the first can't be created. The second may be empty.
         options: for the backends, in the library's syntax.
+        spares_baseline: baseline JPEGs that the first rejects do not go to the second.
     """
 
     def __init__(
-        self, device: int | None, threads: int, first: Sequence[Share], second: Sequence[Share] = (), options: str = ""
+        self,
+        device: int | None,
+        threads: int,
+        first: Sequence[Share],
+        second: Sequence[Share] = (),
+        options: str = "",
+        spares_baseline: bool = False,
     ) -> None:
         self._on_host = device is None
         self._instance = Instance()
@@ -229,6 +241,7 @@ class BatchDecoder:
         loop = compiled_loop()
         self._function: int = loop.decode_batch.address
         self._places = loop.FIRST, loop.SECOND
+        self._spares_baseline = spares_baseline
         self.close = weakref.finalize(self, _close, self._thread, self._instance)
 
     def decode(self, images: EncodedImages, pixels: PixelFormat, stream: int = 0, keep: object = None) -> Decoded:
@@ -256,7 +269,9 @@ class BatchDecoder:
         known = self._templates.get((pixels, stream))
         if known is None:
             templates = Templates(pixels, stream, self._on_host)
-            known = self._templates[pixels, stream] = templates, templates.words(self._instance.handle)
+            words = templates.words(self._instance.handle)
+            words[compiled_loop().SPARED] = self._spares_baseline
+            known = self._templates[pixels, stream] = templates, words
         templates, constants = known
         return Decoded(self, Batch(block, count, constants, base), (keep, templates))
 

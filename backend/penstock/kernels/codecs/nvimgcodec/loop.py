@@ -1,7 +1,8 @@
 """The compiled loop over a batch: from encoded bytes to decoded images without the GIL.
 
 Images that the first decoder rejects go to the second, so which one decodes an image does not depend on the rest of the
-batch.
+batch. Baseline JPEGs may be spared that: the JPEG engine takes them, unless it fails, and then the second would give them other
+pixels than they mostly have.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from penstock.kernels.cpu.jpeg import headers
 from penstock.kernels.cpu.options import inner, kernel
 
 # The words of a batch: numbers, and addresses held by :class:`penstock.kernels.codecs.nvimgcodec.decoder.Batch`.
-COUNT, TABLE, INSTANCE, FIRST, SECOND, INFO, SEEN, VIEW, PARAMS, WORK, FUNCTION_TABLE, BATCH_WORDS = range(12)
+COUNT, TABLE, INSTANCE, FIRST, SECOND, SPARED, INFO, SEEN, VIEW, PARAMS, WORK, FUNCTION_TABLE, BATCH_WORDS = range(13)
 # The words of an image's row in the table. A region of zeros means the whole image; STATE is the result.
 DATA, LENGTH, OUTPUT, HEIGHT, WIDTH, CHANNELS, TOP, LEFT, BOTTOM, RIGHT, STATE, IMAGE_WORDS = range(12)
 # The words per image in the loop's work space, and the words needed in addition.
@@ -34,6 +35,7 @@ UINT8_SAMPLES = 0x0802
 ALIGNMENT = 256
 """Of decoded images, in bytes."""
 _SUCCESS = 1
+_BY_SECOND = 2
 
 (
     _CREATE_STREAM,
@@ -228,14 +230,32 @@ def _try(batch: int, decoder: int, state: int, count: int) -> int:
     return left
 
 
+@inner
+def _is_left(batch: int, index: int, second: bool) -> bool:
+    """Whether an image is not decoded yet, and for this decoder, if it is the ``second``."""
+    image = word_at(batch + _WORD * TABLE) + _WORD * IMAGE_WORDS * index
+    if word_at(image + _WORD * STATE) != 0:
+        return False
+    spared = second and word_at(batch + _WORD * SPARED) != 0
+    return not (spared and headers.is_baseline(word_at(image + _WORD * DATA), word_at(image + _WORD * LENGTH)))
+
+
+@kernel
+def is_any_left(batch: int) -> bool:
+    """Whether a second decoder would be given images of a batch, by the address of its block."""
+    left = 0
+    for index in range(word_at(batch + _WORD * COUNT)):
+        left += _is_left(batch, index, True)
+    return left != 0
+
+
 @kernel
 def _decode_with(batch: int, decoder: int, state: int) -> int:
     """Decodes the images that no decoder has taken yet, with new handles."""
     left = 0
     _clear(batch)
     for index in range(word_at(batch + _WORD * COUNT)):
-        image = word_at(batch + _WORD * TABLE) + _WORD * IMAGE_WORDS * index
-        if word_at(image + _WORD * STATE) == 0 and _open(batch, index):
+        if _is_left(batch, index, state == _BY_SECOND) and _open(batch, index):
             set_word(_column(batch, _WHICH) + _WORD * left, index)
             left += 1
     if left != 0:
@@ -250,5 +270,5 @@ def decode_batch(batch: int) -> int:
     """Decodes a batch; each image's state becomes 1 or 2, by the decoder that took it, or stays 0."""
     first, second = word_at(batch + _WORD * FIRST), word_at(batch + _WORD * SECOND)
     if _decode_with(batch, first, 1) != 0 and second != 0:
-        _decode_with(batch, second, 2)
+        _decode_with(batch, second, _BY_SECOND)
     return 0

@@ -25,12 +25,14 @@ class Turns:
     """nvImageCodec's decoders, each on a thread of its own, that take the batches in turn where these are small.
 
     Unless the user wants a part of each batch decoded elsewhere, the JPEG engine has all that it takes: so the same image gives
-    the same pixels, whatever it is batched with.
+    the same pixels, whatever it is batched with. What it takes and then fails at, as when the GPU is short of memory, is left to
+    others than nvImageCodec, whose other decoders round differently, unless the user gave a load.
 
     Args:
         load: the part of each batch that the engine is to have; None: all.
 
     Attributes:
+        leaves_baseline: baseline JPEGs may be left undecoded that others can decode.
         streams: on which each decodes: on one, it would wait for the other, and what is done with a batch for the next one's
             decoding.
     """
@@ -45,6 +47,7 @@ class Turns:
             self._shares = [Share(Backend.ENGINE, load, Policy.ADAPTIVE), *rest], []
         device = cupy.cuda.Device().id
         self._settings = device, num_threads, options
+        self.leaves_baseline = load is None
         self.streams = borrowed_streams(self, TURNS)
         self._events: list[Event] = [cupy.cuda.Event(disable_timing=True) for _ in range(TURNS)]
         self._decoders: list[BatchDecoder | None] = [None] * TURNS
@@ -61,7 +64,8 @@ class Turns:
         decoder = self._decoders[turn]
         if decoder is None:
             device, threads, options = self._settings
-            decoder = self._decoders[turn] = BatchDecoder(device, threads, *self._shares, options)
+            shares = self._shares
+            decoder = self._decoders[turn] = BatchDecoder(device, threads, *shares, options, self.leaves_baseline)
         return decoder, self.streams[turn], self._events[turn]
 
 

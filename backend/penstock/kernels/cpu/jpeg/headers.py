@@ -127,6 +127,21 @@ def is_whole(place: int, size: int) -> bool:
 
 
 @inner
+def is_baseline(data: int, size: int) -> bool:
+    """Whether the first frame of a file is sequential, coded by Huffman."""
+    position = 2
+    while position + 4 <= size:
+        marker = byte_at(data + position + 1)
+        if byte_at(data + position) != 0xFF or marker == 0xDA:
+            return False
+        if 0xC0 <= marker <= 0xCF and marker != 0xC4 and marker != 0xC8 and marker != 0xCC:
+            return marker <= 0xC1
+        # Bytes of 0xFF may fill the space before a marker.
+        position += 1 if marker == 0xFF else 2 + _number(data + position + 2)
+    return False
+
+
+@inner
 def is_turned(orientation: int) -> bool:
     """Whether an image with this orientation is not stored upright."""
     return 2 <= orientation <= 8
