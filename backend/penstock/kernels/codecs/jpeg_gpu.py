@@ -8,9 +8,8 @@ comes back as not decoded.
 from __future__ import annotations
 
 import functools
-import itertools
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
@@ -21,7 +20,7 @@ from penstock.kernels.codecs.image_description import EncodedFiles
 from penstock.kernels.codecs.image_jobs import Followed
 from penstock.kernels.cuda.driver import driver_error
 from penstock.kernels.cuda.launch import KernelLaunch, Located, Pinned, Staging, size_class, staging
-from penstock.kernels.cuda.launch_list import LaunchList, no_calls
+from penstock.kernels.cuda.launch_list import LaunchList, Step, no_calls
 from penstock.kernels.shared_work import SharedWork, share
 from penstock.tensors.cuda import require_cupy
 
@@ -196,73 +195,60 @@ class JpegBatch:
             memory = cupy.empty(size_class(size), np.uint8)
         except MemoryError:
             return
-        parts = _cut(self._places, 0, len(self._windows), _AT_ONCE)
-        while parts:
-            room = max(self._room(*part) for part in parts)
+        parts = _parts(self._places)
+        while len(parts):
+            layout = _Layout(self._places, self._scans.blocks * _SAMPLES, parts)
             try:
-                scratch = cupy.empty(_scratch_size(room), np.uint8)
+                scratch = cupy.empty(_scratch_size(layout.room), np.uint8)
                 break
             except MemoryError:
-                parts = [smaller for part in parts for smaller in self._halved(part, room)]
-        if not parts:
+                parts = layout.halved()
+        if not len(parts):
             return
         launches.kept += memory, scratch
-        given = memory.data.ptr
-        launches.copy_to_device(given, pinned.address, size)
-        kernels = [one for part in parts for one in self._launches(given, *part, scratch.data.ptr)]
-        if isinstance(self._targets, Followed):
-            kernels.insert(0, self._targets.following.preparing())
+        launches.copy_to_device(memory.data.ptr, pinned.address, size)
         try:
-            launches.launch_all(kernels)
+            launches.launch_all(*self._launches(memory.data.ptr, layout, scratch.data.ptr))
         except MemoryError:
             return
-        launches.copy_to_host(pinned.address, given, self._states.nbytes)
+        launches.copy_to_host(pinned.address, memory.data.ptr, self._states.nbytes)
 
-    def _halved(self, part: tuple[int, int], room: int) -> Sequence[tuple[int, int]]:
-        """What of a range of images may do with less than ``room`` bytes of memory: all of them, two halves, or none."""
-        if self._room(*part) < room:
-            return [part]
-        first, last = part
-        middle = (first + last) // 2
-        return [(first, middle), (middle, last)] if middle > first else []
-
-    def _together(self, first: int, last: int) -> list[tuple[int, int]]:
-        """Those of some of the images whose samples are in memory together."""
-        return _cut(self._scans.blocks * _SAMPLES, first, last, _SAMPLES_AT_ONCE)
-
-    def _room(self, first: int, last: int) -> int:
-        """Bytes for coefficients of some of the images, and for what is in memory of their samples."""
-        samples = max(int(self._scans.blocks[begin:end].sum()) for begin, end in self._together(first, last))
-        return int(self._places[first:last].sum()) + samples * _SAMPLES
-
-    def _launches(self, given: int, first: int, last: int, scratch: int) -> Iterator[KernelLaunch]:
-        """What decodes some of the images together; in ``scratch``, samples follow coefficients."""
+    def _launches(self, given: int, layout: _Layout, scratch: int) -> tuple[list[KernelLaunch], list[Step]]:
+        """What decodes the images, whose data lie at ``given``, and in which order; ``scratch`` is the memory that is laid out."""
         from penstock.kernels.cpu.jpeg.segments import ACROSS, DOWN, HEIGHT, WIDTH
         from penstock.kernels.cuda.jpeg_codes import reading
         from penstock.kernels.cuda.jpeg_pixels import Coefficients, making_pixels
 
-        decoder, count = self._decoder, len(self._windows)
-        scans = self._scans if last - first == count else self._scans.take(slice(first, last))
-        ends = scratch + np.cumsum(self._places[first:last])
-        sources = ends - self._places[first:last]
-        states, turn, data = (
-            Located(given + offset, (), _STATE) for offset in (_NUMBER * first, _NUMBER * (count + first), self._begin)
+        decoder, scans, count = self._decoder, self._scans, len(self._windows)
+        followed = self._targets if isinstance(self._targets, Followed) else None
+        sources, planes = (places.view(np.uint64) for places in (layout.sources + scratch, layout.planes + scratch))
+        states, turns, data = (Located(given + offset, (), _STATE) for offset in (0, _NUMBER * count, self._begin))
+        images = Coefficients(
+            sources,
+            planes,
+            sources if followed else self._targets,
+            np.ascontiguousarray(scans.numbers[:, HEIGHT : WIDTH + 1]),
+            self._windows,
+            np.ascontiguousarray(scans.components[:, :, ACROSS : DOWN + 1]),
+            scans.factors.reshape(count, -1, 64),
         )
-        yield reading(scans, data, sources, states, turn)
-        targets = sources.astype(np.uint64) if isinstance(self._targets, Followed) else self._targets[first:last]
-        for begin, end in self._together(first, last):
-            own = slice(begin - first, end - first)
-            images = Coefficients(
-                sources[own],
-                targets[own],
-                np.ascontiguousarray(scans.numbers[own, HEIGHT : WIDTH + 1]),
-                self._windows[begin:end],
-                np.ascontiguousarray(scans.components[own, :, ACROSS : DOWN + 1]),
-                scans.factors[own].reshape(end - begin, -1, 64),
-            )
-            yield from making_pixels(images, int(ends[-1]), decoder.channels, decoder.reverse, decoder.smooth)
-        if isinstance(self._targets, Followed):
-            yield from self._targets.following.launches(self._targets.rows[first:last], targets)
+        launches = [reading(scans, data, sources, states, turns)]
+        launches += making_pixels(images, decoder.channels, decoder.reverse, decoder.smooth)
+        pixels = range(1, len(launches))
+        steps: list[Step] = []
+        if followed:
+            launches += followed.following.launches(followed.rows, sources)
+            preparing = followed.following.preparing()
+            steps.append((len(launches), 0, len(preparing.descriptors)))
+        after = range(pixels.stop, len(launches))
+        if followed:
+            launches.append(preparing)
+        for first, last in layout.parts:
+            own = [(begin, end) for begin, end in layout.groups if first <= begin < last]
+            steps.append((0, first, last))
+            steps += [(number, begin, end) for begin, end in own for number in pixels]
+            steps += [(number, first, last) for number in after]
+        return launches, steps
 
     @property
     def is_done(self) -> bool:
@@ -282,17 +268,53 @@ class JpegBatch:
         return decoded
 
 
-def _cut(sizes: np.ndarray, first: int, last: int, most: int) -> list[tuple[int, int]]:
-    """Ranges of things of these sizes, from ``first`` to ``last``: about equal shares, of ``most`` at most.
+def _parts(sizes: np.ndarray) -> np.ndarray:
+    """Which images are in memory together, from which to which, in rows; ``sizes``: of their coefficients."""
+    from penstock.kernels.cpu.jpeg.parts import cut
 
-    Shares may be larger if a single thing takes more than half of that.
+    parts = np.empty((len(sizes), 2), np.int64)
+    return parts[: cut(sizes, 0, len(sizes), _AT_ONCE, parts)]
+
+
+class _Layout:
+    """Where coefficients and samples of a batch lie in memory that the parts of the batch have one after the other.
+
+    Args:
+        sizes: bytes of each image's coefficients.
+        samples: bytes of its samples.
+        parts: from which image to which each goes, in rows.
+
+    Attributes:
+        sources, planes: where each image's coefficients and samples lie.
+        parts: the same, as a list.
+        groups: from which image to which samples are in memory together.
+        room: the bytes that the largest part needs.
     """
-    ends = np.cumsum(sizes[first:last])
-    # A share goes beyond its bound by less than the largest thing.
-    shares = -(-int(ends[-1]) // max(most - int(sizes[first:last].max()), most // 2, 1)) if ends[-1] > most else 1
-    bounds = first + np.searchsorted(ends, ends[-1] / shares * np.arange(1, shares), "right")
-    edges = [first, *bounds.tolist(), last]
-    return [(begin, end) for begin, end in itertools.pairwise(edges) if begin < end]
+
+    def __init__(self, sizes: np.ndarray, samples: np.ndarray, parts: np.ndarray) -> None:
+        from penstock.kernels.cpu.jpeg.parts import lay_out
+
+        count = len(sizes)
+        self.sources, self.planes, self._rooms = (
+            np.zeros(count, np.int64),
+            np.zeros(count, np.int64),
+            np.empty(len(parts), np.int64),
+        )
+        groups = np.empty((count, 2), np.int64)
+        made = lay_out(sizes, samples, parts, _SAMPLES_AT_ONCE, self.sources, self.planes, self._rooms, groups)
+        self.parts, self.groups = parts.tolist(), groups[:made].tolist()
+        self.room = int(self._rooms.max())
+
+    def halved(self) -> np.ndarray:
+        """Parts that may do with less memory: of the largest ones two halves, or none if it is a single image."""
+        smaller: list[tuple[int, int]] = []
+        for (first, last), room in zip(self.parts, self._rooms.tolist()):
+            middle = (first + last) // 2
+            if room < self.room:
+                smaller.append((first, last))
+            elif middle > first:
+                smaller += (first, middle), (middle, last)
+        return np.array(smaller, np.int64).reshape(-1, 2)
 
 
 def _scratch_size(size: int) -> int:

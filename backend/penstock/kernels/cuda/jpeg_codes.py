@@ -20,7 +20,7 @@ import numpy as np
 from penstock.kernels.cpu.jpeg import batches
 from penstock.kernels.cpu.jpeg.batches import JpegScans
 from penstock.kernels.cpu.jpeg.entropy import FULL, MAX_CODES, NATURAL_ORDER
-from penstock.kernels.cuda.launch import KernelLaunch, Located, launch_all, upload
+from penstock.kernels.cuda.launch import KernelLaunch, Located, PerSample, launch_all, upload
 from penstock.kernels.cuda.sources import THREADS, KernelSource
 from penstock.kernels.cuda.structs import Int32, Pointer, Repeated, blank_records, layout_of
 
@@ -127,11 +127,11 @@ SOURCE = KernelSource(
 )
 
 
-def reading(scans: JpegScans, data: Located, targets: np.ndarray, status: Located, turn: Located) -> KernelLaunch:
+def reading(scans: JpegScans, data: Located, targets: np.ndarray, status: Located, turns: Located) -> KernelLaunch:
     """What reads the coefficients of a batch.
 
     No thread block waits forever: it takes its number when it starts to run, and waits for those with lower numbers only. That
-    needs a ``turn`` of zero, and the zeros that :func:`~penstock.kernels.cpu.jpeg.batches.gather_share` puts in the chains, for each
+    needs a turn of zero, and the zeros that :func:`~penstock.kernels.cpu.jpeg.batches.gather_share` puts in the chains, for each
     launch.
 
     Args:
@@ -141,7 +141,7 @@ def reading(scans: JpegScans, data: Located, targets: np.ndarray, status: Locate
             64 of int16 are written: unit by unit, blocks in the order of the scan, each in rows.
         status: holds the numbers of restart intervals, or NOT_TAKEN for damaged images, and receives a number for each image: 0, or
             what is wrong with it. The coefficients of an image about which something is wrong are undefined.
-        turn: one int32.
+        turns: int32 for each image, of which a launch needs that of its first one.
     """
     rows = blank_records(_JpegScan, len(scans.taken))
     begins = scans.begins[:-1] + data.address
@@ -155,12 +155,12 @@ def reading(scans: JpegScans, data: Located, targets: np.ndarray, status: Locate
     for name in ("interval_blocks", "blocks", "unit_blocks", "parts", "choices"):
         rows[name] = getattr(scans, name)
     counts = np.where(scans.taken, -(-scans.subsequences // batches.OWN), 0)
-    extra = NATURAL_ORDER, status, turn
+    extra = NATURAL_ORDER, PerSample(status), PerSample(turns)
     return KernelLaunch(SOURCE.kernel("read_codes"), rows, counts, extra, layout_of(_Shared).dtype.itemsize)
 
 
 def read_codes(scans: JpegScans, data: Located, targets: np.ndarray, expected: np.ndarray) -> Located:
     """Reads the coefficients of a batch, as :func:`reading` says; returns the status of each image, which were ``expected``."""
-    status, turn = upload([expected, np.zeros(1, np.int32)])
-    launch_all([reading(scans, data, targets, status, turn)])
+    status, turns = upload([expected, np.zeros_like(expected)])
+    launch_all([reading(scans, data, targets, status, turns)])
     return status
