@@ -46,7 +46,7 @@ from penstock.kernels.codecs.nvimgcodec.library import library
 from penstock.kernels.codecs.nvimgcodec.on_gpu import PythonApi, Turns, options_of
 from penstock.kernels.codecs.turns import TURNS, TurnTaking
 from penstock.kernels.colour import TO_YCBCR, YCBCR_OFFSET
-from penstock.kernels.cuda.launch import Located, Places, size_class
+from penstock.kernels.cuda.launch import Located, Places, Shape, size_class
 from penstock.kernels.windows import Region
 from penstock.tensors.cuda import require_cupy
 from penstock.tensors.streams import Event, Stream, borrowed_streams, follow
@@ -134,7 +134,7 @@ class GpuImageDecoder:
         self,
         files: EncodedFiles,
         decoding: Decoding = FREELY,
-        following_for: Callable[[np.ndarray], Following | None] | None = None,
+        following_for: Callable[[Sequence[Shape]], Following | None] | None = None,
     ) -> Begun | None:
         """Begins to decode files that are all ordinary JPEGs, whole, and stored upright, without Python looking at each.
 
@@ -142,7 +142,7 @@ class GpuImageDecoder:
         :meth:`begin` then takes them.
 
         Args:
-            following_for: gives what is done with images of these shapes (H, W, C), in rows; asked where they take much memory.
+            following_for: gives what is done with images of these shapes (H, W, C); asked where they take much memory.
         """
         limits, pixels = decoding.limits, _FORMATS.get(self._output_type)
         if pixels is None or not self._upright_bytes or self._cache.capacity or not len(files):
@@ -192,7 +192,7 @@ class GpuImageDecoder:
         self,
         jobs: Jobs,
         shapes: np.ndarray,
-        following_for: Callable[[np.ndarray], Following | None],
+        following_for: Callable[[Sequence[Shape]], Following | None],
     ) -> Begun | None:
         """Begins to decode ordinary JPEGs whose pixels are followed; None if that is not possible, or saves little memory.
 
@@ -208,7 +208,7 @@ class GpuImageDecoder:
         scans = self._own.read(files, shapes[:, :2])
         if not self._own.divides(int(sizes[scans.taken].sum())):
             return None
-        following = following_for(shapes)
+        following = following_for(jobs.shapes)
         if following is None:
             return None
         taken = np.flatnonzero(scans.taken)
@@ -218,9 +218,8 @@ class GpuImageDecoder:
         batch = self._own.begin(scans, files, windows, Followed(following, taken), streams.decoding)
         part = Part(batch, taken.tolist(), (), True, None)
         begun = followed(jobs, part, following, streams, batch.work.wait)
-        others = np.setdiff1d(np.arange(len(jobs)), taken).tolist()
-        if others and self._turns is not None:
-            self._begin_part(begun, others)
+        if len(taken) < len(jobs) and self._turns is not None:
+            self._begin_part(begun, np.flatnonzero(~scans.taken).tolist())
         return begun
 
     def _own_turn(self, count: int, pixels: int) -> Streams:
@@ -295,10 +294,12 @@ class GpuImageDecoder:
             raised.
         """
         followed, *parts = begun.parts
-        jobs, results = begun.jobs, begun.results
-        for index, state in zip(followed.taken, followed.join()):
-            results[index] = _FOLLOWED if state else None
+        jobs, results, states = begun.jobs, begun.results, followed.join()
         begun.is_joined()
+        if len(states) == len(jobs) and all(states):
+            return {}
+        for index, state in zip(followed.taken, states):
+            results[index] = _FOLLOWED if state else None
         for part in parts:
             self._take(part, part.join(), begun)
         self._decode_others(begun)

@@ -21,7 +21,7 @@ def serve(
     Args:
         jobs: ring buffer, int64 of shape (n, JOB_WORDS).
         turn: one int64: the place of the next job.
-        waiting: the semaphore that counts calls to be made.
+        waiting: the semaphore that threads wait for until there are calls to be made.
         room: the semaphore that counts free places.
         turning: the semaphore that a thread has while it looks at jobs.
         sem_wait, sem_post: addresses of the C library's functions.
@@ -39,8 +39,8 @@ def serve(
         if is_last:
             turn[0] = (turn[0] + 1) % len(jobs)
         call(sem_post, (turning,))
-        if is_last:
-            call(sem_post, (room,))
+        # Threads wake one another, as waking all of them would hold up whoever brings the job.
+        call(sem_post, (room if is_last else waiting,))
         if function == 0:
             return
         call(function, (argument,))
