@@ -160,7 +160,7 @@ class GpuImageDecoder:
         shapes = list(map(tuple, sides.tolist()))
         jobs = Jobs(files, JpegHeaders(found, False), None, shapes)
         if following_for is not None:
-            begun = self._begin_followed(jobs, sides, following_for)
+            begun = self._begin_followed(jobs, sides, total, following_for)
             if begun is not None:
                 return begun
         if self._own is not None:
@@ -192,6 +192,7 @@ class GpuImageDecoder:
         self,
         jobs: Jobs,
         shapes: np.ndarray,
+        pixels: int,
         following_for: Callable[[Sequence[Shape]], Following | None],
     ) -> Begun | None:
         """Begins to decode ordinary JPEGs whose pixels are followed; None if that is not possible, or saves little memory.
@@ -200,22 +201,24 @@ class GpuImageDecoder:
 
         Args:
             shapes: of all images (H, W, C), in rows.
+            pixels: of all images.
         """
-        sizes = shapes.prod(1)
-        if self._own is None or not self._own.divides(int(sizes.sum())):
+        own = self._own
+        if own is None or not own.divides(pixels):
             return None
-        files = jobs.files
-        scans = self._own.read(files, shapes[:, :2])
-        if not self._own.divides(int(sizes[scans.taken].sum())):
-            return None
-        following = following_for(jobs.shapes)
-        if following is None:
-            return None
+        scans = own.read(jobs.files, shapes[:, :2])
         taken = np.flatnonzero(scans.taken)
         windows = np.zeros((len(taken), 4), np.int64)
         windows[:, 2:] = shapes[taken, :2]
-        streams = self._own_turn(len(taken), int(windows[:, 2:].prod(1).sum()))
-        batch = self._own.begin(scans, files, windows, Followed(following, taken), streams.decoding)
+        if len(taken) < len(jobs):
+            pixels = int(windows[:, 2:].prod(1).sum())
+            if not own.divides(pixels):
+                return None
+        following = following_for(jobs.shapes)
+        if following is None:
+            return None
+        streams = self._own_turn(len(taken), pixels)
+        batch = own.begin(scans, jobs.files, windows, Followed(following, taken), streams.decoding)
         part = Part(batch, taken.tolist(), (), True, None)
         begun = followed(jobs, part, following, streams, batch.work.wait)
         if len(taken) < len(jobs) and self._turns is not None:

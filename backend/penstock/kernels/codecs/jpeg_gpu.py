@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from penstock.kernels.cpu.jpeg.batches import JpegScans
     from penstock.tensors.streams import Stream
 
-# Bytes of a block.
-_COEFFICIENTS, _SAMPLES = 128, 64
 # Bytes of each that are in memory at a time: coefficients of 32 photographs keep a large GPU busy, and samples of 16.
 _AT_ONCE, _SAMPLES_AT_ONCE = 104 << 20, 28 << 20
 # Bytes of pixels that are worth being in memory some at a time, where something follows that takes them.
@@ -77,10 +75,9 @@ class JpegDecoder:
     def _share(self, task: int, argument: int, shares: int) -> None:
         share(task, argument, shares, None if shares == 1 or self.threads == 1 else self.crew)
 
-    @staticmethod
-    def divides(pixels: int) -> bool:
-        """Whether of images of so many bytes only some are in memory at a time, if something follows that takes them."""
-        return pixels > _WORTH_FOLLOWING
+    def divides(self, pixels: int) -> bool:
+        """Whether of images of so many pixels only some are in memory at a time, if something follows that takes them."""
+        return pixels * self.channels > _WORTH_FOLLOWING
 
     def begin(
         self,
@@ -143,11 +140,6 @@ class JpegBatch:
         from penstock.kernels.cuda.jpeg_codes import NOT_TAKEN
 
         self._decoder, self._scans, self._windows, self._targets = decoder, scans, windows, targets
-        # Bytes of coefficients. Once samples are made of them, pixels that are soon not needed any more take their place.
-        self._places = scans.blocks * _COEFFICIENTS
-        if isinstance(targets, Followed):
-            pixels = windows[:, 2] * windows[:, 3] * decoder.channels
-            self._places = np.maximum(self._places, -(-pixels // _ALIGNMENT) * _ALIGNMENT)
         # In front of the data lie two numbers for each image: its state, and for its part which turn is the next.
         count = len(files)
         self._begin = _aligned(2 * _NUMBER * count)
@@ -179,11 +171,9 @@ class JpegBatch:
         """Copies the coded data to pinned memory, several shares at a time; a single one is copied at once."""
         from penstock.kernels.cpu.jpeg.batches import gather_share, gathering
 
-        ends = np.cumsum(files.sizes)
-        shares = int(np.clip(ends[-1] // _WORTH_SHARING, 1, self._decoder.threads))
-        bounds = [0, *np.searchsorted(ends, ends[-1] / shares * np.arange(1, shares)).tolist(), len(ends)]
+        shares = max(min(int(files.sizes.sum()) // _WORTH_SHARING, self._decoder.threads), 1)
         places = pinned.address + self._begin, pinned.address
-        words, kept = gathering(self._scans, files.places, files.sizes, *places, bounds)
+        words, kept = gathering(self._scans, files.places, files.sizes, *places, shares)
         threads = None if shares == 1 else self._decoder.crew
         return SharedWork(gather_share.address or 0, words.ctypes.data, shares, (words, kept, files, pinned), threads)
 
@@ -195,15 +185,16 @@ class JpegBatch:
             memory = cupy.empty(size_class(size), np.uint8)
         except MemoryError:
             return
-        parts = _parts(self._places)
-        while len(parts):
-            layout = _Layout(self._places, self._scans.blocks * _SAMPLES, parts)
+        layout = _Layout(
+            self._scans.blocks, self._windows, self._decoder.channels * isinstance(self._targets, Followed)
+        )
+        while layout.parts:
             try:
                 scratch = cupy.empty(_scratch_size(layout.room), np.uint8)
                 break
             except MemoryError:
-                parts = layout.halved()
-        if not len(parts):
+                layout.halve()
+        if not layout.parts:
             return
         launches.kept += memory, scratch
         launches.copy_to_device(memory.data.ptr, pinned.address, size)
@@ -268,53 +259,48 @@ class JpegBatch:
         return decoded
 
 
-def _parts(sizes: np.ndarray) -> np.ndarray:
-    """Which images are in memory together, from which to which, in rows; ``sizes``: of their coefficients."""
-    from penstock.kernels.cpu.jpeg.parts import cut
-
-    parts = np.empty((len(sizes), 2), np.int64)
-    return parts[: cut(sizes, 0, len(sizes), _AT_ONCE, parts)]
-
-
 class _Layout:
-    """Where coefficients and samples of a batch lie in memory that the parts of the batch have one after the other.
+    """Where coefficients and samples of a batch lie in memory that parts of the batch have one after the other.
 
     Args:
-        sizes: bytes of each image's coefficients.
-        samples: bytes of its samples.
-        parts: from which image to which each goes, in rows.
+        blocks: of each image.
+        windows: of each, as for :meth:`JpegDecoder.begin`.
+        channels: of the pixels that take the coefficients' place as soon as samples are made of these; 0: they lie elsewhere.
 
     Attributes:
-        sources, planes: where each image's coefficients and samples lie.
-        parts: the same, as a list.
+        parts: from which image to which each goes.
         groups: from which image to which samples are in memory together.
+        sources, planes: where each image's coefficients and samples lie.
         room: the bytes that the largest part needs.
     """
 
-    def __init__(self, sizes: np.ndarray, samples: np.ndarray, parts: np.ndarray) -> None:
-        from penstock.kernels.cpu.jpeg.parts import lay_out
+    def __init__(self, blocks: np.ndarray, windows: np.ndarray, channels: int) -> None:
+        from penstock.kernels.cpu.jpeg import parts as compiled
 
-        count = len(sizes)
-        self.sources, self.planes, self._rooms = (
-            np.zeros(count, np.int64),
-            np.zeros(count, np.int64),
-            np.empty(len(parts), np.int64),
-        )
-        groups = np.empty((count, 2), np.int64)
-        made = lay_out(sizes, samples, parts, _SAMPLES_AT_ONCE, self.sources, self.planes, self._rooms, groups)
-        self.parts, self.groups = parts.tolist(), groups[:made].tolist()
-        self.room = int(self._rooms.max())
+        count = len(blocks)
+        self._lay_out, self._ranges = compiled.lay_out, np.empty((count, 2), np.int64)
+        self._sizes, self._samples, self.sources, self.planes = np.zeros((4, count), np.int64)
+        compiled.fill_sizes(blocks, windows, channels, self._sizes, self._samples)
+        parts = self._ranges[: compiled.cut(self._sizes, 0, count, _AT_ONCE, self._ranges)]
+        self._place(parts.copy())
 
-    def halved(self) -> np.ndarray:
-        """Parts that may do with less memory: of the largest ones two halves, or none if it is a single image."""
+    def _place(self, parts: np.ndarray) -> None:
+        rooms = np.zeros(len(parts), np.int64)
+        places = self._sizes, self._samples, parts, _SAMPLES_AT_ONCE, self.sources, self.planes, rooms, self._ranges
+        groups = self._lay_out(*places)
+        self.parts, self.groups, self._rooms = parts.tolist(), self._ranges[:groups].tolist(), rooms.tolist()
+        self.room = max(self._rooms, default=0)
+
+    def halve(self) -> None:
+        """Has less memory do, if that is possible: of the largest parts, each becomes two, or, if it is one image, none."""
         smaller: list[tuple[int, int]] = []
-        for (first, last), room in zip(self.parts, self._rooms.tolist()):
+        for (first, last), room in zip(self.parts, self._rooms):
             middle = (first + last) // 2
             if room < self.room:
                 smaller.append((first, last))
             elif middle > first:
                 smaller += (first, middle), (middle, last)
-        return np.array(smaller, np.int64).reshape(-1, 2)
+        self._place(np.array(smaller, np.int64).reshape(-1, 2))
 
 
 def _scratch_size(size: int) -> int:

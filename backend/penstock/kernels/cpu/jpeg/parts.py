@@ -6,6 +6,26 @@ import numpy as np
 
 from penstock.kernels.cpu.options import kernel
 
+# Bytes of a block.
+_COEFFICIENTS, _SAMPLES = 128, 64
+_ALIGNMENT = 256
+
+
+@kernel
+def fill_sizes(blocks: np.ndarray, windows: np.ndarray, channels: int, sizes: np.ndarray, samples: np.ndarray) -> None:
+    """Fills in how many bytes coefficients and samples of images take.
+
+    Args:
+        blocks: of each image.
+        windows: of the pixels: top, left, height and width, in rows.
+        channels: of pixels that are to take the coefficients' place; 0: there are none.
+        sizes, samples: to fill; int64.
+    """
+    for index in range(len(blocks)):
+        pixels = windows[index, 2] * windows[index, 3] * channels
+        sizes[index] = max(blocks[index] * _COEFFICIENTS, -(-pixels // _ALIGNMENT) * _ALIGNMENT)
+        samples[index] = blocks[index] * _SAMPLES
+
 
 @kernel
 def cut(sizes: np.ndarray, first: int, last: int, most: int, shares: np.ndarray) -> int:
