@@ -217,26 +217,27 @@ class JpegBatch:
         images = Coefficients(
             sources,
             planes,
-            sources if followed else self._targets,
+            sources if isinstance(self._targets, Followed) else self._targets,
             np.ascontiguousarray(scans.numbers[:, HEIGHT : WIDTH + 1]),
             self._windows,
             np.ascontiguousarray(scans.components[:, :, ACROSS : DOWN + 1]),
             scans.factors.reshape(count, -1, 64),
         )
-        launches = [reading(scans, data, sources, states, turns)]
-        launches += making_pixels(images, decoder.channels, decoder.reverse, decoder.smooth)
-        pixels = range(1, len(launches))
+        launches: list[KernelLaunch] = []
         steps: list[Step] = []
         if followed:
-            launches += followed.following.launches(followed.rows, sources)
-            preparing = followed.following.preparing()
-            steps.append((len(launches), 0, len(preparing.descriptors)))
-        after = range(pixels.stop, len(launches))
+            launches.append(followed.following.preparing())
+            steps.append((0, 0, len(launches[0].descriptors)))
+        codes = len(launches)
+        launches.append(reading(scans, data, sources, states, turns))
+        launches += making_pixels(images, decoder.channels, decoder.reverse, decoder.smooth)
+        pixels = range(codes + 1, len(launches))
         if followed:
-            launches.append(preparing)
+            launches += followed.following.launches(followed.rows, sources)
+        after = range(pixels.stop, len(launches))
         for first, last in layout.parts:
             own = [(begin, end) for begin, end in layout.groups if first <= begin < last]
-            steps.append((0, first, last))
+            steps.append((codes, first, last))
             steps += [(number, begin, end) for begin, end in own for number in pixels]
             steps += [(number, first, last) for number in after]
         return launches, steps
