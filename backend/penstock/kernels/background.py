@@ -141,7 +141,7 @@ class BackgroundThreads:
 
     def _add(self, function: int, argument: int, done: int, times: int) -> None:
         self._room.wait()
-        self._jobs[self._turn] = function, argument, done, times
+        self._jobs[self._turn] = function, argument, done, times, times - 1
         self._turn = (self._turn + 1) % _MAX_JOBS
         self._waiting.post()
 
