@@ -141,10 +141,9 @@ class BackgroundThreads:
 
     def _add(self, function: int, argument: int, done: int, times: int) -> None:
         self._room.wait()
-        self._jobs[self._turn] = function, argument, done, times
+        self._jobs[self._turn] = function, argument, done, times, times - 1
         self._turn = (self._turn + 1) % _MAX_JOBS
-        for _ in range(times):
-            self._waiting.post()
+        self._waiting.post()
 
     def close(self) -> None:
         """Finishes the queued jobs, and ends the threads."""

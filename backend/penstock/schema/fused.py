@@ -7,10 +7,11 @@ never change.
 
 from __future__ import annotations
 
-import contextlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from types import TracebackType
 from typing import Any, Protocol
 
 import numpy as np
@@ -22,8 +23,6 @@ from penstock.schema.operator import Operator, Sample
 from penstock.schema.plans import Plan, Plans, State
 from penstock.schema.workspace import OutputSpec, SampleFailure, Shape, Workspace
 from penstock.tensors import TensorList, TensorListCPU, TensorListGPU
-
-_OF_WORKSPACE = tuple(field.name for field in fields(Workspace))
 
 AT_ONCE = "fused"
 """The key under which samples that were computed at once are counted."""
@@ -312,20 +311,15 @@ class FusedOperator(Operator):
             inputs, failures = list(step.outputs), step.failures
         workspace.outputs, workspace.failures = inputs, failures
 
-    @contextlib.contextmanager
-    def blaming(self, position: int) -> Iterator[None]:
+    def blaming(self, position: int) -> AbstractContextManager[None]:
         """Has errors that concern no sample name the step at this position."""
-        try:
-            yield
-        except SampleFailure:
-            raise
-        except Exception as error:
-            raise _blamed_on(self.nodes[position], error, None) from error
+        return _Blaming(self.nodes[position])
 
     def step(self, workspace: Workspace, position: int) -> _Step:
         """The workspace as one of the operators sees it, without its inputs yet."""
         prefix = fused_argument(position, "")
-        step = _Step(**{name: getattr(workspace, name) for name in _OF_WORKSPACE})
+        step = _Step.__new__(_Step)
+        vars(step).update(vars(workspace))
         step.node = self.nodes[position]
         if position + 1 < len(self.operators):
             step.destinations = {}
@@ -338,6 +332,21 @@ class FusedOperator(Operator):
         step.inputs, step.outputs, step.samples, step.state, step.plans = [], [], [], None, None
         step.failures = dict(workspace.failures)
         return step
+
+
+class _Blaming(AbstractContextManager[None]):
+    """Has errors that concern no sample name a step."""
+
+    __slots__ = ("_node",)
+
+    def __init__(self, node: FusedNode) -> None:
+        self._node = node
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if isinstance(error, Exception) and not isinstance(error, SampleFailure):
+            raise _blamed_on(self._node, error, None) from error
 
 
 def _volume(shape: Shape) -> int:

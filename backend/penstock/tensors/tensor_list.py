@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -343,8 +344,12 @@ class TensorListGPU(TensorList):
     def pointers(self) -> np.ndarray:
         """Device addresses of the samples, uint64 of shape (batch,)."""
         if self.elements is not None and self._dtype != DALIDataType.NO_TYPE:
-            sizes = np.array(volumes(self.shapes), np.int64) * numpy_dtype(self._dtype).itemsize
-            starts = np.cumsum(sizes) - sizes + self.elements.data.ptr
+            shapes, first, itemsize = self.shapes, self.elements.data.ptr, numpy_dtype(self._dtype).itemsize
+            if shapes and shapes.count(shapes[0]) == len(shapes):
+                step = math.prod(shapes[0]) * itemsize
+                return np.arange(len(shapes), dtype=np.uint64) * np.uint64(step) + np.uint64(first)
+            sizes = np.array(volumes(shapes), np.int64) * itemsize
+            starts = np.cumsum(sizes) - sizes + first
             return starts.astype(np.uint64)
         return np.array([sample.data.ptr for sample in self.samples], np.uint64)
 

@@ -60,7 +60,7 @@ def gathered(
     rows = np.flatnonzero(scans.taken)
     expected = states[rows]
     words, kept = gathering(
-        scans.take(rows), places[rows], sizes[rows], pinned.ctypes.data, expected.ctypes.data, range(len(rows) + 1)
+        scans.take(rows), places[rows], sizes[rows], pinned.ctypes.data, expected.ctypes.data, len(rows)
     )
     for index in order:
         if index < len(rows):

@@ -76,11 +76,12 @@ class Images:
         coefficients, pixels = (
             np.array([array.data.ptr for array in arrays], np.uint64) for arrays in (sources, targets)
         )
-        given = jpeg_pixels.Coefficients(
-            coefficients, pixels, np.array(self.sizes), np.array(windows), factors, quantizers
-        )
         planes = xp.empty((sum(c.size for c, _ in self.made),))
-        launch_all(jpeg_pixels.making_pixels(given, planes.data.ptr, channels, **how))
+        places = planes.data.ptr + np.cumsum([0, *(c.size for c, _ in self.made)])[:-1]
+        given = jpeg_pixels.Coefficients(
+            coefficients, places, pixels, np.array(self.sizes), np.array(windows), factors, quantizers
+        )
+        launch_all(jpeg_pixels.making_pixels(given, channels, **how))
         return [target.get() for target in targets]
 
 

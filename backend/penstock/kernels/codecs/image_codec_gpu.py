@@ -49,7 +49,7 @@ from penstock.kernels.codecs.nvimgcodec.library import library
 from penstock.kernels.codecs.nvimgcodec.on_gpu import PythonApi, Turns, options_of
 from penstock.kernels.codecs.turns import TURNS, TurnTaking
 from penstock.kernels.colour import TO_YCBCR, YCBCR_OFFSET
-from penstock.kernels.cuda.launch import Located, Places, size_class
+from penstock.kernels.cuda.launch import Located, Places, Shape, size_class
 from penstock.kernels.windows import Region
 from penstock.tensors.cuda import require_cupy
 from penstock.tensors.streams import Event, Stream, borrowed_streams, follow
@@ -138,7 +138,7 @@ class GpuImageDecoder:
         self,
         files: EncodedFiles,
         decoding: Decoding = FREELY,
-        following_for: Callable[[np.ndarray], Following | None] | None = None,
+        following_for: Callable[[Sequence[Shape]], Following | None] | None = None,
     ) -> Begun | None:
         """Begins to decode files that are all ordinary JPEGs, whole, and stored upright, without Python looking at each.
 
@@ -146,7 +146,7 @@ class GpuImageDecoder:
         :meth:`begin` then takes them.
 
         Args:
-            following_for: gives what is done with images of these shapes (H, W, C), in rows; asked where they take much memory.
+            following_for: gives what is done with images of these shapes (H, W, C); asked where they take much memory.
         """
         limits, pixels = decoding.limits, _FORMATS.get(self._output_type)
         if pixels is None or not self._upright_bytes or self._cache.capacity or not len(files):
@@ -164,7 +164,7 @@ class GpuImageDecoder:
         shapes = list(map(tuple, sides.tolist()))
         jobs = Jobs(files, JpegHeaders(found, False), None, shapes)
         if following_for is not None:
-            begun = self._begin_followed(jobs, sides, following_for)
+            begun = self._begin_followed(jobs, sides, total, following_for)
             if begun is not None:
                 return begun
         if self._own is not None:
@@ -196,7 +196,8 @@ class GpuImageDecoder:
         self,
         jobs: Jobs,
         shapes: np.ndarray,
-        following_for: Callable[[np.ndarray], Following | None],
+        pixels: int,
+        following_for: Callable[[Sequence[Shape]], Following | None],
     ) -> Begun | None:
         """Begins to decode ordinary JPEGs whose pixels are followed; None if that is not possible, or saves little memory.
 
@@ -204,27 +205,28 @@ class GpuImageDecoder:
 
         Args:
             shapes: of all images (H, W, C), in rows.
+            pixels: of all images.
         """
-        sizes = shapes.prod(1)
-        if self._own is None or not self._own.divides(int(sizes.sum())):
+        own = self._own
+        if own is None or not own.divides(pixels):
             return None
-        files = jobs.files
-        scans = self._own.read(files, shapes[:, :2])
-        if not self._own.divides(int(sizes[scans.taken].sum())):
-            return None
-        following = following_for(shapes)
-        if following is None:
-            return None
+        scans = own.read(jobs.files, shapes[:, :2])
         taken = np.flatnonzero(scans.taken)
         windows = np.zeros((len(taken), 4), np.int64)
         windows[:, 2:] = shapes[taken, :2]
-        streams = self._own_turn(len(taken), int(windows[:, 2:].prod(1).sum()))
-        batch = self._own.begin(scans, files, windows, Followed(following, taken), streams.decoding)
+        if len(taken) < len(jobs):
+            pixels = int(windows[:, 2:].prod(1).sum())
+            if not own.divides(pixels):
+                return None
+        following = following_for(jobs.shapes)
+        if following is None:
+            return None
+        streams = self._own_turn(len(taken), pixels)
+        batch = own.begin(scans, jobs.files, windows, Followed(following, taken), streams.decoding)
         part = Part(batch, taken.tolist(), (), True, None)
         begun = followed(jobs, part, following, streams, batch.work.wait)
-        others = np.setdiff1d(np.arange(len(jobs)), taken).tolist()
-        if others and self._turns is not None:
-            self._begin_part(begun, others)
+        if len(taken) < len(jobs) and self._turns is not None:
+            self._begin_part(begun, np.flatnonzero(~scans.taken).tolist())
         return begun
 
     def _own_turn(self, count: int, pixels: int) -> Streams:
@@ -332,10 +334,12 @@ class GpuImageDecoder:
             raised.
         """
         followed, *parts = begun.parts
-        jobs, results = begun.jobs, begun.results
-        for index, state in zip(followed.taken, followed.join()):
-            results[index] = _FOLLOWED if state else None
+        jobs, results, states = begun.jobs, begun.results, followed.join()
         begun.is_joined()
+        if len(states) == len(jobs) and all(states):
+            return {}
+        for index, state in zip(followed.taken, states):
+            results[index] = _FOLLOWED if state else None
         for part in parts:
             self._take(part, self._joined(part, begun), begun)
         self._decode_others(begun)

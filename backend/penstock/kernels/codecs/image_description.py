@@ -39,11 +39,11 @@ class EncodedFiles:
         self.files, self.places, self.sizes = files, places, sizes
 
     def __len__(self) -> int:
-        return len(self.files)
+        return len(self.places)
 
     def take(self, indices: Sequence[int]) -> EncodedFiles:
         """Some of them."""
-        if len(indices) == len(self.files):
+        if len(indices) == len(self):
             return self
         return EncodedFiles([self.files[index] for index in indices], self.places[indices], self.sizes[indices])
 

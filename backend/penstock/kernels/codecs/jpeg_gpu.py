@@ -8,9 +8,8 @@ comes back as not decoded.
 from __future__ import annotations
 
 import functools
-import itertools
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
@@ -21,7 +20,7 @@ from penstock.kernels.codecs.image_description import EncodedFiles
 from penstock.kernels.codecs.image_jobs import Followed
 from penstock.kernels.cuda.driver import driver_error
 from penstock.kernels.cuda.launch import KernelLaunch, Located, Pinned, Staging, size_class, staging
-from penstock.kernels.cuda.launch_list import LaunchList, no_calls
+from penstock.kernels.cuda.launch_list import LaunchList, Step, no_calls
 from penstock.kernels.shared_work import SharedWork, share
 from penstock.tensors.cuda import require_cupy
 
@@ -29,8 +28,6 @@ if TYPE_CHECKING:
     from penstock.kernels.cpu.jpeg.batches import JpegScans
     from penstock.tensors.streams import Stream
 
-# Bytes of a block.
-_COEFFICIENTS, _SAMPLES = 128, 64
 # Bytes of each that are in memory at a time: coefficients of 32 photographs keep a large GPU busy, and samples of 16.
 _AT_ONCE, _SAMPLES_AT_ONCE = 104 << 20, 28 << 20
 # Bytes of pixels that are worth being in memory some at a time, where something follows that takes them.
@@ -78,10 +75,9 @@ class JpegDecoder:
     def _share(self, task: int, argument: int, shares: int) -> None:
         share(task, argument, shares, None if shares == 1 or self.threads == 1 else self.crew)
 
-    @staticmethod
-    def divides(pixels: int) -> bool:
-        """Whether of images of so many bytes only some are in memory at a time, if something follows that takes them."""
-        return pixels > _WORTH_FOLLOWING
+    def divides(self, pixels: int) -> bool:
+        """Whether of images of so many pixels only some are in memory at a time, if something follows that takes them."""
+        return pixels * self.channels > _WORTH_FOLLOWING
 
     def begin(
         self,
@@ -144,11 +140,6 @@ class JpegBatch:
         from penstock.kernels.cuda.jpeg_codes import NOT_TAKEN
 
         self._decoder, self._scans, self._windows, self._targets = decoder, scans, windows, targets
-        # Bytes of coefficients. Once samples are made of them, pixels that are soon not needed any more take their place.
-        self._places = scans.blocks * _COEFFICIENTS
-        if isinstance(targets, Followed):
-            pixels = windows[:, 2] * windows[:, 3] * decoder.channels
-            self._places = np.maximum(self._places, -(-pixels // _ALIGNMENT) * _ALIGNMENT)
         # In front of the data lie two numbers for each image: its state, and for its part which turn is the next.
         count = len(files)
         self._begin = _aligned(2 * _NUMBER * count)
@@ -180,11 +171,9 @@ class JpegBatch:
         """Copies the coded data to pinned memory, several shares at a time; a single one is copied at once."""
         from penstock.kernels.cpu.jpeg.batches import gather_share, gathering
 
-        ends = np.cumsum(files.sizes)
-        shares = int(np.clip(ends[-1] // _WORTH_SHARING, 1, self._decoder.threads))
-        bounds = [0, *np.searchsorted(ends, ends[-1] / shares * np.arange(1, shares)).tolist(), len(ends)]
+        shares = max(min(int(files.sizes.sum()) // _WORTH_SHARING, self._decoder.threads), 1)
         places = pinned.address + self._begin, pinned.address
-        words, kept = gathering(self._scans, files.places, files.sizes, *places, bounds)
+        words, kept = gathering(self._scans, files.places, files.sizes, *places, shares)
         threads = None if shares == 1 else self._decoder.crew
         return SharedWork(gather_share.address or 0, words.ctypes.data, shares, (words, kept, files, pinned), threads)
 
@@ -196,73 +185,62 @@ class JpegBatch:
             memory = cupy.empty(size_class(size), np.uint8)
         except MemoryError:
             return
-        parts = _cut(self._places, 0, len(self._windows), _AT_ONCE)
-        while parts:
-            room = max(self._room(*part) for part in parts)
+        layout = _Layout(
+            self._scans.blocks, self._windows, self._decoder.channels * isinstance(self._targets, Followed)
+        )
+        while layout.parts:
             try:
-                scratch = cupy.empty(_scratch_size(room), np.uint8)
+                scratch = cupy.empty(_scratch_size(layout.room), np.uint8)
                 break
             except MemoryError:
-                parts = [smaller for part in parts for smaller in self._halved(part, room)]
-        if not parts:
+                layout.halve()
+        if not layout.parts:
             return
         launches.kept += memory, scratch
-        given = memory.data.ptr
-        launches.copy_to_device(given, pinned.address, size)
-        kernels = [one for part in parts for one in self._launches(given, *part, scratch.data.ptr)]
-        if isinstance(self._targets, Followed):
-            kernels.insert(0, self._targets.following.preparing())
+        launches.copy_to_device(memory.data.ptr, pinned.address, size)
         try:
-            launches.launch_all(kernels)
+            launches.launch_all(*self._launches(memory.data.ptr, layout, scratch.data.ptr))
         except MemoryError:
             return
-        launches.copy_to_host(pinned.address, given, self._states.nbytes)
+        launches.copy_to_host(pinned.address, memory.data.ptr, self._states.nbytes)
 
-    def _halved(self, part: tuple[int, int], room: int) -> Sequence[tuple[int, int]]:
-        """What of a range of images may do with less than ``room`` bytes of memory: all of them, two halves, or none."""
-        if self._room(*part) < room:
-            return [part]
-        first, last = part
-        middle = (first + last) // 2
-        return [(first, middle), (middle, last)] if middle > first else []
-
-    def _together(self, first: int, last: int) -> list[tuple[int, int]]:
-        """Those of some of the images whose samples are in memory together."""
-        return _cut(self._scans.blocks * _SAMPLES, first, last, _SAMPLES_AT_ONCE)
-
-    def _room(self, first: int, last: int) -> int:
-        """Bytes for coefficients of some of the images, and for what is in memory of their samples."""
-        samples = max(int(self._scans.blocks[begin:end].sum()) for begin, end in self._together(first, last))
-        return int(self._places[first:last].sum()) + samples * _SAMPLES
-
-    def _launches(self, given: int, first: int, last: int, scratch: int) -> Iterator[KernelLaunch]:
-        """What decodes some of the images together; in ``scratch``, samples follow coefficients."""
+    def _launches(self, given: int, layout: _Layout, scratch: int) -> tuple[list[KernelLaunch], list[Step]]:
+        """What decodes the images, whose data lie at ``given``, and in which order; ``scratch`` is the memory that is laid out."""
         from penstock.kernels.cpu.jpeg.segments import ACROSS, DOWN, HEIGHT, WIDTH
         from penstock.kernels.cuda.jpeg_codes import reading
         from penstock.kernels.cuda.jpeg_pixels import Coefficients, making_pixels
 
-        decoder, count = self._decoder, len(self._windows)
-        scans = self._scans if last - first == count else self._scans.take(slice(first, last))
-        ends = scratch + np.cumsum(self._places[first:last])
-        sources = ends - self._places[first:last]
-        states, turn, data = (
-            Located(given + offset, (), _STATE) for offset in (_NUMBER * first, _NUMBER * (count + first), self._begin)
+        decoder, scans, count = self._decoder, self._scans, len(self._windows)
+        followed = self._targets if isinstance(self._targets, Followed) else None
+        sources, planes = (places.view(np.uint64) for places in (layout.sources + scratch, layout.planes + scratch))
+        states, turns, data = (Located(given + offset, (), _STATE) for offset in (0, _NUMBER * count, self._begin))
+        images = Coefficients(
+            sources,
+            planes,
+            sources if isinstance(self._targets, Followed) else self._targets,
+            np.ascontiguousarray(scans.numbers[:, HEIGHT : WIDTH + 1]),
+            self._windows,
+            np.ascontiguousarray(scans.components[:, :, ACROSS : DOWN + 1]),
+            scans.factors.reshape(count, -1, 64),
         )
-        yield reading(scans, data, sources, states, turn)
-        targets = sources.astype(np.uint64) if isinstance(self._targets, Followed) else self._targets[first:last]
-        for begin, end in self._together(first, last):
-            own = slice(begin - first, end - first)
-            images = Coefficients(
-                sources[own],
-                targets[own],
-                np.ascontiguousarray(scans.numbers[own, HEIGHT : WIDTH + 1]),
-                self._windows[begin:end],
-                np.ascontiguousarray(scans.components[own, :, ACROSS : DOWN + 1]),
-                scans.factors[own].reshape(end - begin, -1, 64),
-            )
-            yield from making_pixels(images, int(ends[-1]), decoder.channels, decoder.reverse, decoder.smooth)
-        if isinstance(self._targets, Followed):
-            yield from self._targets.following.launches(self._targets.rows[first:last], targets)
+        launches: list[KernelLaunch] = []
+        steps: list[Step] = []
+        if followed:
+            launches.append(followed.following.preparing())
+            steps.append((0, 0, len(launches[0].descriptors)))
+        codes = len(launches)
+        launches.append(reading(scans, data, sources, states, turns))
+        launches += making_pixels(images, decoder.channels, decoder.reverse, decoder.smooth)
+        pixels = range(codes + 1, len(launches))
+        if followed:
+            launches += followed.following.launches(followed.rows, sources)
+        after = range(pixels.stop, len(launches))
+        for first, last in layout.parts:
+            own = [(begin, end) for begin, end in layout.groups if first <= begin < last]
+            steps.append((codes, first, last))
+            steps += [(number, begin, end) for begin, end in own for number in pixels]
+            steps += [(number, first, last) for number in after]
+        return launches, steps
 
     @property
     def is_done(self) -> bool:
@@ -282,17 +260,48 @@ class JpegBatch:
         return decoded
 
 
-def _cut(sizes: np.ndarray, first: int, last: int, most: int) -> list[tuple[int, int]]:
-    """Ranges of things of these sizes, from ``first`` to ``last``: about equal shares, of ``most`` at most.
+class _Layout:
+    """Where coefficients and samples of a batch lie in memory that parts of the batch have one after the other.
 
-    Shares may be larger if a single thing takes more than half of that.
+    Args:
+        blocks: of each image.
+        windows: of each, as for :meth:`JpegDecoder.begin`.
+        channels: of the pixels that take the coefficients' place as soon as samples are made of these; 0: they lie elsewhere.
+
+    Attributes:
+        parts: from which image to which each goes.
+        groups: from which image to which samples are in memory together.
+        sources, planes: where each image's coefficients and samples lie.
+        room: the bytes that the largest part needs.
     """
-    ends = np.cumsum(sizes[first:last])
-    # A share goes beyond its bound by less than the largest thing.
-    shares = -(-int(ends[-1]) // max(most - int(sizes[first:last].max()), most // 2, 1)) if ends[-1] > most else 1
-    bounds = first + np.searchsorted(ends, ends[-1] / shares * np.arange(1, shares), "right")
-    edges = [first, *bounds.tolist(), last]
-    return [(begin, end) for begin, end in itertools.pairwise(edges) if begin < end]
+
+    def __init__(self, blocks: np.ndarray, windows: np.ndarray, channels: int) -> None:
+        from penstock.kernels.cpu.jpeg import parts as compiled
+
+        count = len(blocks)
+        self._lay_out, self._ranges = compiled.lay_out, np.empty((count, 2), np.int64)
+        self._sizes, self._samples, self.sources, self.planes = np.zeros((4, count), np.int64)
+        compiled.fill_sizes(blocks, windows, channels, self._sizes, self._samples)
+        parts = self._ranges[: compiled.cut(self._sizes, 0, count, _AT_ONCE, self._ranges)]
+        self._place(parts.copy())
+
+    def _place(self, parts: np.ndarray) -> None:
+        rooms = np.zeros(len(parts), np.int64)
+        places = self._sizes, self._samples, parts, _SAMPLES_AT_ONCE, self.sources, self.planes, rooms, self._ranges
+        groups = self._lay_out(*places)
+        self.parts, self.groups, self._rooms = parts.tolist(), self._ranges[:groups].tolist(), rooms.tolist()
+        self.room = max(self._rooms, default=0)
+
+    def halve(self) -> None:
+        """Has less memory do, if that is possible: of the largest parts, each becomes two, or, if it is one image, none."""
+        smaller: list[tuple[int, int]] = []
+        for (first, last), room in zip(self.parts, self._rooms):
+            middle = (first + last) // 2
+            if room < self.room:
+                smaller.append((first, last))
+            elif middle > first:
+                smaller += (first, middle), (middle, last)
+        self._place(np.array(smaller, np.int64).reshape(-1, 2))
 
 
 def _scratch_size(size: int) -> int:

@@ -7,9 +7,10 @@ import numpy as np
 from penstock.kernels.cpu.foreign import call
 from penstock.kernels.cpu.options import kernel
 
-FUNCTION, ARGUMENT, DONE, TIMES, JOB_WORDS = range(5)
-"""The words of a job: the address of a function, its argument, the semaphore to post after each call, and how often it is to be
-called."""
+FUNCTION, ARGUMENT, DONE, TIMES, UNTOLD, JOB_WORDS = range(6)
+"""The words of a job: the address of a function, its argument, the semaphore to post after each call, how often it is still to be
+called, and for how many of these calls no thread was woken yet."""
+_WOKEN = 2
 
 
 @kernel
@@ -21,7 +22,7 @@ def serve(
     Args:
         jobs: ring buffer, int64 of shape (n, JOB_WORDS).
         turn: one int64: the place of the next job.
-        waiting: the semaphore that counts calls to be made.
+        waiting: the semaphore that threads wait for until there are calls to be made.
         room: the semaphore that counts free places.
         turning: the semaphore that a thread has while it looks at jobs.
         sem_wait, sem_post: addresses of the C library's functions.
@@ -38,9 +39,14 @@ def serve(
         is_last = job[TIMES] == 0
         if is_last:
             turn[0] = (turn[0] + 1) % len(jobs)
+        # Threads wake one another, as waking all of them would hold up whoever brings the job.
+        told = min(job[UNTOLD], _WOKEN)
+        job[UNTOLD] -= told
         call(sem_post, (turning,))
         if is_last:
             call(sem_post, (room,))
+        for _ in range(told):
+            call(sem_post, (waiting,))
         if function == 0:
             return
         call(function, (argument,))

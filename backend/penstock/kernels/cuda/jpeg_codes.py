@@ -20,7 +20,8 @@ import numpy as np
 from penstock.kernels.cpu.jpeg import batches
 from penstock.kernels.cpu.jpeg.batches import JpegScans
 from penstock.kernels.cpu.jpeg.entropy import FULL, MAX_CODES, NATURAL_ORDER
-from penstock.kernels.cuda.launch import KernelLaunch, Located, launch_all, upload
+from penstock.kernels.cpu.options import kernel
+from penstock.kernels.cuda.launch import KernelLaunch, Located, PerSample, launch_all, upload
 from penstock.kernels.cuda.sources import THREADS, KernelSource
 from penstock.kernels.cuda.structs import Int32, Pointer, Repeated, blank_records, layout_of
 
@@ -47,6 +48,10 @@ class _JpegScan(NamedTuple):
     parts: Int32
     choices: Int32
 
+
+# Where fields are among the words of a descriptor; numbers of 32 bits follow addresses, each of which takes two.
+_AT = _JpegScan(*range(len(_JpegScan._fields)))
+_ADDRESSES = _JpegScan._fields.index("interval_count")
 
 # Bits that are looked up for a code, and for several codes at once.
 _LOOKUP, _SEVERAL = 9, 10
@@ -127,11 +132,11 @@ SOURCE = KernelSource(
 )
 
 
-def reading(scans: JpegScans, data: Located, targets: np.ndarray, status: Located, turn: Located) -> KernelLaunch:
+def reading(scans: JpegScans, data: Located, targets: np.ndarray, status: Located, turns: Located) -> KernelLaunch:
     """What reads the coefficients of a batch.
 
     No thread block waits forever: it takes its number when it starts to run, and waits for those with lower numbers only. That
-    needs a ``turn`` of zero, and the zeros that :func:`~penstock.kernels.cpu.jpeg.batches.gather_share` puts in the chains, for each
+    needs a turn of zero, and the zeros that :func:`~penstock.kernels.cpu.jpeg.batches.gather_share` puts in the chains, for each
     launch.
 
     Args:
@@ -141,26 +146,42 @@ def reading(scans: JpegScans, data: Located, targets: np.ndarray, status: Locate
             64 of int16 are written: unit by unit, blocks in the order of the scan, each in rows.
         status: holds the numbers of restart intervals, or NOT_TAKEN for damaged images, and receives a number for each image: 0, or
             what is wrong with it. The coefficients of an image about which something is wrong are undefined.
-        turn: one int32.
+        turns: int32 for each image, of which a launch needs that of its first one.
     """
-    rows = blank_records(_JpegScan, len(scans.taken))
-    begins = scans.begins[:-1] + data.address
-    rows["codes"] = begins
-    rows["quantizers"] = begins + batches.QUANTIZERS_PLACE
-    rows["chain"] = begins + batches.CHAIN_PLACE
-    rows["intervals"] = begins + scans.places[:, 0]
-    rows["data"] = begins + scans.places[:, 1]
-    rows["target"] = targets
-    rows["interval_count"] = scans.intervals
-    for name in ("interval_blocks", "blocks", "unit_blocks", "parts", "choices"):
-        rows[name] = getattr(scans, name)
-    counts = np.where(scans.taken, -(-scans.subsequences // batches.OWN), 0)
-    extra = NATURAL_ORDER, status, turn
+    count = len(scans.taken)
+    rows, counts = blank_records(_JpegScan, count), np.empty(count, np.int64)
+    words, halves = (rows.rows.view(kind).reshape(count, -1) for kind in (np.int64, np.int32))
+    _describe(scans, data.address, targets.view(np.int64), words, halves, counts)
+    extra = NATURAL_ORDER, PerSample(status), PerSample(turns)
     return KernelLaunch(SOURCE.kernel("read_codes"), rows, counts, extra, layout_of(_Shared).dtype.itemsize)
+
+
+@kernel
+def _describe(
+    scans: JpegScans, data: int, targets: np.ndarray, words: np.ndarray, halves: np.ndarray, counts: np.ndarray
+) -> None:
+    """Fills in descriptors, and how many blocks of threads each image has.
+
+    Args:
+        scans, targets: as for :func:`reading`.
+        data: its address.
+        words, halves: of descriptors, a row for each: the same memory in numbers of 64 and of 32 bits.
+    """
+    for index in range(len(counts)):
+        own, begin = words[index], data + scans.begins[index]
+        own[_AT.codes], own[_AT.quantizers] = begin, begin + batches.QUANTIZERS_PLACE
+        own[_AT.chain] = begin + batches.CHAIN_PLACE
+        own[_AT.intervals], own[_AT.data] = begin + scans.places[index, 0], begin + scans.places[index, 1]
+        own[_AT.target] = targets[index]
+        numbers = halves[index, _ADDRESSES:]
+        numbers[_AT.interval_count], numbers[_AT.interval_blocks] = scans.intervals[index], scans.interval_blocks[index]
+        numbers[_AT.blocks], numbers[_AT.unit_blocks] = scans.blocks[index], scans.unit_blocks[index]
+        numbers[_AT.parts], numbers[_AT.choices] = scans.parts[index], scans.choices[index]
+        counts[index] = -(-scans.subsequences[index] // batches.OWN) if scans.taken[index] else 0
 
 
 def read_codes(scans: JpegScans, data: Located, targets: np.ndarray, expected: np.ndarray) -> Located:
     """Reads the coefficients of a batch, as :func:`reading` says; returns the status of each image, which were ``expected``."""
-    status, turn = upload([expected, np.zeros(1, np.int32)])
-    launch_all([reading(scans, data, targets, status, turn)])
+    status, turns = upload([expected, np.zeros_like(expected)])
+    launch_all([reading(scans, data, targets, status, turns)])
     return status

@@ -105,6 +105,7 @@ class Coefficients:
     Attributes:
         sources: addresses of their coefficients, int16: unit by unit as they are coded, in each unit the blocks of the
             components, in blocks 64 in rows.
+        planes: addresses, multiples of 8, of the room for their samples: a byte for each coefficient.
         targets: addresses of their pixels, uint8.
         sizes: heights and widths.
         windows: top, left, height and width of what is made of each.
@@ -114,6 +115,7 @@ class Coefficients:
     """
 
     sources: np.ndarray
+    planes: np.ndarray
     targets: np.ndarray
     sizes: np.ndarray
     windows: np.ndarray
@@ -150,13 +152,12 @@ def choose_images(scans: JpegScans, sizes: np.ndarray) -> None:
 
 
 def making_pixels(
-    images: Coefficients, planes: int, channels: int, reverse: bool = False, smooth: bool = True
+    images: Coefficients, channels: int, reverse: bool = False, smooth: bool = True
 ) -> Sequence[KernelLaunch]:
     """What fills all targets.
 
     Args:
         images: to make.
-        planes: an address, a multiple of 8, from which on there is room for the samples: a byte for each coefficient.
         channels: of the targets; with one channel, only luma is made.
         reverse: in BGR order.
         smooth: chroma that is halved in a direction is smoothed there; otherwise samples are repeated.
@@ -167,8 +168,8 @@ def making_pixels(
     rows = blank_records(_JpegImage, count)
     counts = np.zeros((2, count), np.int64)
     numbers = rows.rows.view(np.int64).reshape(count, -1)
-    rows["source"], rows["target"] = images.sources, images.targets
-    _describe(images.sizes, images.windows, images.factors, planes, channels, smooth, numbers, counts)
+    rows["source"], rows["planes"], rows["target"] = images.sources, images.planes, images.targets
+    _describe(images.sizes, images.windows, images.factors, channels, smooth, numbers, counts)
     quantizers = np.ascontiguousarray(images.quantizers, np.uint16)
     return (
         KernelLaunch(SOURCE.kernel("transform_blocks"), rows, counts[0], (quantizers,)),
@@ -181,7 +182,6 @@ def _describe(
     sizes: np.ndarray,
     windows: np.ndarray,
     factors: np.ndarray,
-    planes: int,
     channels: int,
     smooth: bool,
     numbers: np.ndarray,
@@ -191,7 +191,7 @@ def _describe(
 
     Args:
         sizes, windows, factors: as in :class:`Coefficients`.
-        planes, channels, smooth: as for :func:`making_pixels`.
+        channels, smooth: as for :func:`making_pixels`.
         numbers: those of descriptors, a row for each.
         counts: a row for each kernel.
     """
@@ -208,7 +208,6 @@ def _describe(
         units_across = -(-min(left + columns + margin, width) // (across * _SIDE)) - unit_left
         units_down = -(-min(top + rows + margin, height) // (down * _SIDE)) - unit_top
         wanted = components if channels > 1 else 1
-        own[_AT.planes] = planes
         made = 0
         for c in range(wanted):
             part = own[_PARTS_AT + c * _PART_FIELDS :]
@@ -240,7 +239,6 @@ def _describe(
         own[_AT.row_of_units] = -(-width // (across * _SIDE))
         own[_AT.unit_left], own[_AT.unit_top] = unit_left, unit_top
         own[_AT.units_across], own[_AT.units_down] = units_across, units_down
-        planes += units_across * units_down * made * _SIDE * _SIDE
         counts[0, index] = -(-units_across * units_down * made * _SIDE // THREADS)
         groups = -(-(left + columns) // _GROUP) - left // _GROUP
         counts[1, index] = -(-groups * rows // THREADS)

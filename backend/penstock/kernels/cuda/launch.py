@@ -342,8 +342,15 @@ def packed(arrays: Sequence[np.ndarray], dtype: DTypeLike) -> tuple[np.ndarray, 
     return (np.concatenate(parts) if parts else np.zeros(1, dtype)), offsets
 
 
+@dataclass(frozen=True, slots=True)
+class PerSample:
+    """A kernel argument with a row for each sample; a launch for some of them gets the address of theirs."""
+
+    rows: np.ndarray | Located
+
+
 # Kernel arguments besides the descriptors.
-Extra = np.ndarray | Records | np.generic | Located | RunValue | None
+Extra = np.ndarray | Records | np.generic | Located | RunValue | PerSample | None
 
 
 # -- recording ---------------------------------------------------------------------------------------------------------
@@ -405,7 +412,8 @@ class KernelLaunch:
         descriptors: one for each sample.
         counts: number of blocks for each sample.
         extra: further arguments: arrays and structs, which are uploaded; scalars; memory on the GPU (None for a null
-            pointer); :class:`RunValue`. An array may differ from batch to batch only as a :class:`RunValue`.
+            pointer); :class:`RunValue`; :class:`PerSample`. An array may differ from batch to batch only as a
+            :class:`RunValue`.
         shared: bytes of dynamic shared memory.
         blocks: number of blocks to launch, for kernels whose blocks loop over the work; None: the sum of ``counts``.
         once: the launch fills ``kept`` scratch memory and depends on descriptors and tables alone, so that repeated
@@ -473,12 +481,12 @@ def prepare(launches: Sequence[KernelLaunch]) -> tuple[list[np.ndarray], list[Pr
     uploads: list[np.ndarray] = []
     prepared: list[PreparedLaunch] = []
     for one, starts, grid in _with_blocks(launches):
-        given = [value.value if isinstance(value, RunValue) else value for value in one.extra]
+        given = list(map(plain_value, one.extra))
         place = len(uploads)
-        uploads += [starts, one.descriptors.rows, *(_rows(value) for value in given if _is_uploaded(value))]
+        uploads += [starts, one.descriptors.rows, *(value for value in given if isinstance(value, np.ndarray))]
         numbers = itertools.count(place)
         arguments: list[np.generic | int] = [next(numbers), next(numbers), np.int32(len(one.descriptors))]
-        arguments += [next(numbers) if _is_uploaded(value) else _argument(value) for value in given]
+        arguments += [next(numbers) if isinstance(value, np.ndarray) else _argument(value) for value in given]
         prepared.append(PreparedLaunch(one.function, grid, arguments, one.shared))
     return uploads, prepared
 
@@ -491,23 +499,28 @@ def _with_blocks(launches: Sequence[KernelLaunch]) -> Iterator[tuple[KernelLaunc
         total = int(ends[-1]) if len(ends) else 0
         if not total:
             continue
-        if one.shared > 48 * 1024:
-            # Never lowered: recorded launches of the same kernel may need more.
-            one.function.max_dynamic_shared_size_bytes = max(one.shared, one.function.max_dynamic_shared_size_bytes)
+        allow_shared(one)
         yield one, ends - counts, total if one.blocks is None else one.blocks
 
 
-def _is_uploaded(value: object) -> bool:
-    return isinstance(value, np.ndarray | Records)
+def allow_shared(launch: KernelLaunch) -> None:
+    """Tells a kernel how much shared memory it is to have, where that is more than kernels usually may."""
+    if launch.shared > 48 * 1024:
+        # Never lowered: recorded launches of the same kernel may need more.
+        function = launch.function
+        function.max_dynamic_shared_size_bytes = max(launch.shared, function.max_dynamic_shared_size_bytes)
 
 
-def _rows(table: Any) -> np.ndarray:
-    """The array to upload for a table."""
-    rows: np.ndarray = table.rows if isinstance(table, Records) else table
-    return rows
+def plain_value(value: Extra) -> np.ndarray | np.generic | Located | None:
+    """A kernel argument as it is for all samples of this batch; what is to be uploaded is an array."""
+    if isinstance(value, RunValue):
+        value = value.value
+    elif isinstance(value, PerSample):
+        value = value.rows
+    return value.rows if isinstance(value, Records) else value
 
 
-def _argument(value: Any) -> np.generic:
+def _argument(value: np.generic | Located | None) -> np.generic:
     """A kernel argument in the form that CuPy expects."""
     if isinstance(value, np.generic):
         return value

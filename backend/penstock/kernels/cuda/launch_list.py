@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from penstock.kernels.cuda.driver import context_of, driver
-from penstock.kernels.cuda.launch import KernelLaunch, Pinned, prepare, staging
+from penstock.kernels.cuda.launch import (
+    Extra,
+    KernelLaunch,
+    Located,
+    PerSample,
+    Pinned,
+    allow_shared,
+    plain_value,
+    staging,
+)
 from penstock.kernels.cuda.sources import THREADS
 from penstock.tensors.cuda import require_cupy
 from penstock.tensors.streams import Event, Stream
 
-_WORD = 8
-# Where a launch has the address of its arguments' addresses: after the grid, the block, the shared memory and the stream.
-_ARGUMENTS = 9
+# A step of a list of launches: which one, and for which samples, from one number to another.
+Step = tuple[int, int, int]
 
 
 class LaunchList:
@@ -30,28 +39,44 @@ class LaunchList:
 
     def __init__(self, stream: Stream) -> None:
         self._stream, self._driver = stream, driver()
-        self._calls: list[tuple[int, ...]] = [(self._driver.set_context, context_of(stream.device_id))]
-        self._words: list[int] = []
+        self._calls: list[np.ndarray] = []
+        self._add(self._driver.set_context, context_of(stream.device_id))
         self.pinned: list[Pinned] = []
         self.kept: list[object] = []
 
     def copy_to_device(self, target: int, source: int, size: int) -> None:
         """Copies bytes from pinned memory."""
-        self._calls.append((self._driver.copy_to_device, target, source, size, self._stream.ptr))
+        self._add(self._driver.copy_to_device, target, source, size, self._stream.ptr)
 
     def copy_to_host(self, target: int, source: int, size: int) -> None:
         """Copies bytes to pinned memory."""
-        self._calls.append((self._driver.copy_to_host, target, source, size, self._stream.ptr))
+        self._add(self._driver.copy_to_host, target, source, size, self._stream.ptr)
 
     def record(self, event: Event) -> None:
         """Records an event."""
-        self._calls.append((self._driver.record, event.ptr, self._stream.ptr))
+        self._add(self._driver.record, event.ptr, self._stream.ptr)
 
-    def launch_all(self, launches: Sequence[KernelLaunch]) -> None:
-        """Launches kernels in order, with the host data of all of them in one upload."""
-        uploads, prepared = prepare(launches)
-        if not prepared:
-            return
+    def launch_all(self, launches: Sequence[KernelLaunch], steps: Sequence[Step] | None = None) -> None:
+        """Launches kernels, with the host data of all of them in one upload.
+
+        Args:
+            launches: without ``blocks``.
+            steps: what to launch in order, for each of them ranges of samples that ascend; None: each for all its samples.
+        """
+        from penstock.kernels.cpu.launches import MOST_ARGUMENTS, list_launches, room_for_launches
+
+        if steps is None:
+            steps = [(number, 0, len(one.descriptors)) for number, one in enumerate(launches)]
+        uploads: list[np.ndarray] = []
+        functions, arguments = [], []
+        for one in launches:
+            allow_shared(one)
+            extra = [_argument(value, uploads) for value in one.extra]
+            rows = _argument(PerSample(one.descriptors.rows), uploads)
+            starts = _argument(PerSample(np.asarray(one.counts, np.int64)), uploads)
+            own = [starts, rows, (0, 0, 0), *extra]
+            functions.append((one.function.kernel.ptr, one.shared, len(own)))
+            arguments.append(own + [(0, 0, 0)] * (MOST_ARGUMENTS - len(own)))
         pinned, offsets, size = staging().fill(uploads)
         self.pinned.append(pinned)
         with self._stream:
@@ -59,32 +84,51 @@ class LaunchList:
         self.kept.append(memory)
         address = memory.data.ptr
         self.copy_to_device(address, pinned.address, size)
-        stream, launch, words = self._stream.ptr, self._driver.launch, self._words
-        for own in prepared:
-            place = len(words)
-            words += (
-                address + offsets[value] if isinstance(value, int) else int.from_bytes(value.tobytes(), "little")
-                for value in own.arguments
-            )
-            function = own.function.kernel.ptr
-            self._calls.append((launch, function, own.grid, 1, 1, THREADS, 1, 1, own.shared, stream, place, 0))
+        calls, words = room_for_launches(len(steps))
+        count = list_launches(
+            np.array(steps, np.int64),
+            np.array(functions, np.int64),
+            np.array(arguments, np.int64),
+            np.array(offsets, np.int64),
+            pinned.address,
+            address,
+            (self._driver.launch, THREADS, self._stream.ptr),
+            calls,
+            words,
+        )
+        self._calls.append(calls[:count])
+        self.kept.append(words)
+
+    def _add(self, *words: int) -> None:
+        """Adds a call of a function, with arguments."""
+        from penstock.kernels.cpu.shares import CALL_WORDS
+
+        call = np.zeros((1, CALL_WORDS), np.int64)
+        call[0, : len(words)] = words
+        self._calls.append(call)
 
     def calls(self) -> np.ndarray:
         """The calls, as :class:`~penstock.kernels.shared_work.SharedWork` makes them; they need this list."""
-        from penstock.kernels.cpu.shares import CALL_WORDS
+        return np.concatenate(self._calls)
 
-        values = np.array(self._words, np.uint64)
-        addresses = values.ctypes.data + _WORD * np.arange(len(values))
-        first = addresses.ctypes.data
-        words: list[int] = []
-        for own in self._calls:
-            words += own
-            if own[0] == self._driver.launch:
-                words[1 + _ARGUMENTS - CALL_WORDS] = first + _WORD * own[1 + _ARGUMENTS]
-            else:
-                words += [0] * (CALL_WORDS - len(own))
-        self.kept += values, addresses
-        return np.array(words, np.int64).reshape(-1, CALL_WORDS)
+
+def _argument(given: Extra, uploads: list[np.ndarray]) -> tuple[int, int, int]:
+    """A kernel argument, where what is to be uploaded is added to ``uploads``.
+
+    Returns:
+        A value, what is to be added to it for each sample before those of a launch, and, if the value is to be where something is
+        uploaded, its number and one.
+    """
+    value = plain_value(given)
+    if isinstance(value, np.generic):
+        return int.from_bytes(value.tobytes(), "little"), 0, 0
+    if value is None:
+        return 0, 0, 0
+    step = value.dtype.itemsize * math.prod(value.shape[1:]) if isinstance(given, PerSample) else 0
+    if isinstance(value, Located):
+        return value.address, step, 0
+    uploads.append(value)
+    return 0, step, len(uploads)
 
 
 def no_calls() -> np.ndarray:

@@ -16,10 +16,12 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
+from penstock.kernels.cpu.shares import CALL_WORDS, make_calls
 from penstock.kernels.cuda import launch
+from penstock.kernels.cuda.driver import context_of, driver, driver_error
 from penstock.kernels.cuda.launch import RunValue
 from penstock.kernels.cuda.recording import ALIGNMENT, CannotRecord, Launch, Recorder, Recording, Relative
-from penstock.kernels.cuda.sources import THREADS, Kernel
+from penstock.kernels.cuda.sources import THREADS
 from penstock.tensors import TensorList, TensorListGPU
 from penstock.tensors.cuda import require_cupy
 
@@ -32,12 +34,11 @@ _MAX_SEEN = _MAX_PROGRAMS
 # After `_MAX_MISSES` batches of unknown kinds, only every `_RETRY_INTERVAL`-th batch is looked up.
 _MAX_MISSES, _RETRY_INTERVAL = 64, 8
 _MAX_VALUE_BYTES = 1 << 16
+_WORD = 8
 
 # Of CuPy's arrays.
 _POINTER, _IS_CONTIGUOUS = operator.attrgetter("data.ptr"), operator.attrgetter("flags.c_contiguous")
 
-# Launches one kernel, given the values that differ from run to run.
-_Run = Callable[[Mapping[str, np.generic]], None]
 # An argument, or the address that replaces it.
 _Placed = np.generic | RunValue | int
 RunValues = Callable[[], Mapping[str, np.generic | np.ndarray]]
@@ -106,10 +107,9 @@ class Program:
         self._scratch_bytes = recording.scratch_bytes
         self._varies = any(isinstance(a, RunValue) for one in recording.launches for a in one.arguments)
         self._outputs = [_Output.of(batch) for batch in outputs]
-        self._placements: OrderedDict[tuple[int, ...], tuple[object, list[_Run]]] = OrderedDict()
+        self._placements: OrderedDict[tuple[int, ...], tuple[object, _Calls]] = OrderedDict()
         self._kept = require_cupy().empty(recording.kept_bytes, np.uint8) if recording.kept_bytes else None
-        for one in recording.once:
-            _bound(one.function, one.grid, _placed_arguments(one, self._fixed_bases(0)), one.shared)({})
+        _Calls(recording.once, self._fixed_bases(0)).make({})
 
     def _fixed_bases(self, scratch: int) -> list[int]:
         """The bases that don't belong to batches; the first is new in each run."""
@@ -138,20 +138,17 @@ class Program:
             if len(self._placements) > _MAX_PLACEMENTS:
                 self._placements.popitem(last=False)
         own, buffer = _uploaded(values()) if self._varies else ({}, None)
-        for run in placement[1]:
-            run(own)
+        placement[1].make(own)
         # Returned to CuPy's pool, which reuses it on the same stream only, hence after the launches.
         del buffer
 
-    def _placed(self, bases: list[int]) -> tuple[object, list[_Run]]:
+    def _placed(self, bases: list[int]) -> tuple[object, _Calls]:
         """Uploads the descriptors for these addresses; returns the buffer, and the launches with all their
         arguments."""
         words = self._descriptors.copy()
         words[self._places] = np.array(bases, np.int64)[self._which] + self._offsets
         buffer, (address,) = launch.staging().upload([words]) if words.size else (None, [0])
-        bases = [*bases, address]
-        runs = [_bound(one.function, one.grid, _placed_arguments(one, bases), one.shared) for one in self._launches]
-        return buffer, runs
+        return buffer, _Calls(self._launches, [*bases, address])
 
 
 def _uploaded(values: Mapping[str, np.generic | np.ndarray]) -> tuple[Mapping[str, np.generic], object]:
@@ -171,15 +168,43 @@ def _placed_arguments(one: Launch, bases: Sequence[int]) -> tuple[_Placed, ...]:
     )
 
 
-def _bound(function: Kernel, grid: tuple[int], arguments: tuple[_Placed, ...], shared: int) -> _Run:
-    def run(_values: Mapping[str, np.generic]) -> None:
-        function(grid, (THREADS,), arguments, shared_mem=shared)
+class _Calls:
+    """Calls of the driver that make launches on the current stream, without what CuPy does on the host for each.
 
-    def run_with(values: Mapping[str, np.generic]) -> None:
-        own = tuple(values[argument.name] if isinstance(argument, RunValue) else argument for argument in arguments)
-        function(grid, (THREADS,), own, shared_mem=shared)
+    Args:
+        launches: to make, in order.
+        bases: the addresses that arguments refer to.
+    """
 
-    return run_with if any(isinstance(argument, RunValue) for argument in arguments) else run
+    def __init__(self, launches: Sequence[Launch], bases: Sequence[int]) -> None:
+        cuda, functions = require_cupy().cuda, driver()
+        most = max((len(one.arguments) for one in launches), default=0)
+        values, addresses = np.zeros((2, len(launches), most), np.uint64)
+        addresses[:] = values.ctypes.data + _WORD * np.arange(values.size).reshape(values.shape)
+        self._calls = np.zeros((1 + len(launches), CALL_WORDS), np.int64)
+        self._calls[0, :2] = functions.set_context, context_of(cuda.Device().id)
+        self._values, self._addresses, self._varying = values, addresses, list[tuple[int, int, str]]()
+        stream = cuda.get_current_stream().ptr
+        for number, one in enumerate(launches):
+            for place, argument in enumerate(_placed_arguments(one, bases)):
+                if isinstance(argument, RunValue):
+                    self._varying.append((number, place, argument.name))
+                else:
+                    values[number, place] = argument if isinstance(argument, int) else _word_of(argument)
+            how = *one.grid, 1, 1, THREADS, 1, 1, one.shared, stream, addresses[number].ctypes.data
+            self._calls[1 + number, : 2 + len(how)] = functions.launch, one.function.kernel.ptr, *how
+
+    def make(self, values: Mapping[str, np.generic]) -> None:
+        """Makes them, with the values that differ from run to run."""
+        for number, place, name in self._varying:
+            self._values[number, place] = _word_of(values[name])
+        status = make_calls(self._calls.ctypes.data, len(self._calls))
+        if status:
+            raise driver_error(status)
+
+
+def _word_of(value: np.generic) -> int:
+    return int.from_bytes(value.tobytes(), "little")
 
 
 class Programs:

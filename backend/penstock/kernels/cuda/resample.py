@@ -15,6 +15,7 @@ from penstock.kernels.cuda.launch import (
     KernelLaunch,
     Located,
     OnGpu,
+    PerSample,
     RunValue,
     addresses_of,
     blocks_for,
@@ -322,7 +323,7 @@ class PlannedResampling(NamedTuple):
         descriptors["source"] = addresses
         starts, weights, mirrored, *others = whole.extra
         if isinstance(mirrored, RunValue):
-            mirrored = np.asarray(mirrored.value)[rows]
+            mirrored = PerSample(np.asarray(mirrored.value)[rows])
         return KernelLaunch(
             whole.function,
             descriptors,

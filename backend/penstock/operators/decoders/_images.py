@@ -467,9 +467,8 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
         self.describe(workspace)
         if self.decodes_whole and not workspace.failures:
 
-            def following_for(shapes: np.ndarray) -> Following | None:
-                images = without_data(self._output, list(map(tuple, shapes.tolist())), workspace.device)
-                return None if follow is None else follow(images)
+            def following_for(shapes: Sequence[Shape]) -> Following | None:
+                return None if follow is None else follow(without_data(self._output, shapes, workspace.device))
 
             workspace.begun = self._gpu.begin_jpegs(workspace.state.files, workspace.decoding, follow and following_for)
             if workspace.begun is not None:

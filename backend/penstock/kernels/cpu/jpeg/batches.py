@@ -14,7 +14,7 @@ A subsequence is what one thread begins to decode (:mod:`penstock.kernels.cuda.j
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -245,7 +245,7 @@ _FILE, _BYTES, _SCAN, _PART, _ROWS, _DATA, _END, _INTERVALS, _CODES, _FACTORS, _
 
 
 def gathering(
-    scans: JpegScans, places: np.ndarray, sizes: np.ndarray, pinned: int, states: int, bounds: Sequence[int]
+    scans: JpegScans, places: np.ndarray, sizes: np.ndarray, pinned: int, states: int, shares: int
 ) -> tuple[np.ndarray, object]:
     """The argument of :func:`gather_share`, an array of words, and what it needs.
 
@@ -255,9 +255,9 @@ def gathering(
         pinned: the address of ``scans.size`` bytes, aligned.
         states: the address of a number for each image, int32, which becomes that of its restart intervals, unless it turns out to be
             damaged.
-        bounds: where the images of each share begin, and where those of the last one end.
+        shares: into how many to divide the images, by their sizes.
     """
-    rows = np.empty((len(places), _GATHERING_COLUMNS), np.int64)
+    rows, words = np.empty((len(places), _GATHERING_COLUMNS), np.int64), np.empty(shares + 2, np.int64)
     codes, factors = np.ascontiguousarray(scans.codes), np.ascontiguousarray(scans.factors)
     _describe_gathering(
         scans.numbers,
@@ -271,8 +271,9 @@ def gathering(
         factors.ctypes.data,
         states,
         rows,
+        words,
     )
-    return np.array([rows.ctypes.data, *bounds], np.int64), (rows, codes, factors)
+    return words, (rows, codes, factors)
 
 
 @kernel
@@ -288,7 +289,17 @@ def _describe_gathering(
     factors: int,
     states: int,
     rows: np.ndarray,
+    words: np.ndarray,
 ) -> None:
+    """Fills in the rows of images, and the words: the address of the rows, where shares begin, and where the last one ends."""
+    total, shares = sizes.sum(), len(words) - 2
+    words[0], words[1], words[-1] = rows.ctypes.data, 0, len(rows)
+    share, end = 1, 0
+    for index in range(len(rows)):
+        end += sizes[index]
+        while share < shares and end >= total / shares * share:
+            words[1 + share] = index
+            share += 1
     for index in range(len(rows)):
         row = rows[index]
         row[_FILE], row[_BYTES], row[_SCAN] = places[index], sizes[index], numbers[index, START]

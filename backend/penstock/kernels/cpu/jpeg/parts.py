@@ -1,0 +1,104 @@
+"""Which images of a batch are decoded on a GPU at a time, and where in its memory."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.kernels.cpu.options import kernel
+
+# Bytes of a block.
+_COEFFICIENTS, _SAMPLES = 128, 64
+_ALIGNMENT = 256
+
+
+@kernel
+def fill_sizes(blocks: np.ndarray, windows: np.ndarray, channels: int, sizes: np.ndarray, samples: np.ndarray) -> None:
+    """Fills in how many bytes coefficients and samples of images take.
+
+    Args:
+        blocks: of each image.
+        windows: of the pixels: top, left, height and width, in rows.
+        channels: of pixels that are to take the coefficients' place; 0: there are none.
+        sizes, samples: to fill; int64.
+    """
+    for index in range(len(blocks)):
+        pixels = windows[index, 2] * windows[index, 3] * channels
+        sizes[index] = max(blocks[index] * _COEFFICIENTS, -(-pixels // _ALIGNMENT) * _ALIGNMENT)
+        samples[index] = blocks[index] * _SAMPLES
+
+
+@kernel
+def cut(sizes: np.ndarray, first: int, last: int, most: int, shares: np.ndarray) -> int:
+    """Cuts things of these sizes, from ``first`` to ``last``, into about equal shares, of ``most`` at most.
+
+    Shares may be larger if a single thing takes more than half of that.
+
+    Args:
+        shares: receives where each begins and ends, in rows; with room for as many as there are things.
+
+    Returns:
+        How many shares there are.
+    """
+    total, largest = 0, 0
+    for index in range(first, last):
+        total += sizes[index]
+        largest = max(largest, sizes[index])
+    # A share goes beyond its bound by less than the largest thing.
+    wanted = -(-total // max(most - largest, most // 2, 1)) if total > most else 1
+    made, begin, end, bound = 0, first, 0, 1
+    for index in range(first, last):
+        end += sizes[index]
+        if bound < wanted and end > total / wanted * bound:
+            if index > begin:
+                shares[made, 0], shares[made, 1] = begin, index
+                made += 1
+                begin = index
+            while bound < wanted and end > total / wanted * bound:
+                bound += 1
+    shares[made, 0], shares[made, 1] = begin, last
+    return made + 1
+
+
+@kernel
+def lay_out(
+    sizes: np.ndarray,
+    samples: np.ndarray,
+    parts: np.ndarray,
+    most: int,
+    sources: np.ndarray,
+    planes: np.ndarray,
+    rooms: np.ndarray,
+    groups: np.ndarray,
+) -> int:
+    """Lays out parts of a batch, which have the same memory one after the other; samples follow coefficients there.
+
+    Args:
+        sizes: bytes of the images' coefficients; int64.
+        samples: bytes of their samples; int64.
+        parts: where each begins and ends, in rows.
+        most: bytes of samples that are in memory at a time.
+        sources, planes: receive where each image's coefficients and samples lie in the memory.
+        rooms: receives the bytes that each part needs.
+        groups: receives where the images begin and end whose samples are in memory together, in rows; with room for as many as
+            there are images.
+
+    Returns:
+        How many groups there are.
+    """
+    count = 0
+    for part in range(len(parts)):
+        first, last = parts[part]
+        end = 0
+        for index in range(first, last):
+            sources[index] = end
+            end += sizes[index]
+        rooms[part] = end
+        made = cut(samples, first, last, most, groups[count:])
+        for group in range(count, count + made):
+            place = end
+            for index in range(groups[group, 0], groups[group, 1]):
+                planes[index] = place
+                place += samples[index]
+            rooms[part] = max(rooms[part], place)
+        count += made
+    return count
