@@ -168,7 +168,7 @@ def _check_sequential(prefetch_queue_depth: int | None, bytes_per_sample_hint: o
 
 
 def _check_cycle(source: object, cycle: object) -> None:
-    if source is None and cycle is not None and cycle is not False:
+    if source is None and cycle:
         raise ValueError("`cycle` argument is only valid for iterable `source`")
 
 

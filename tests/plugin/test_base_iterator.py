@@ -122,6 +122,13 @@ def test_partial_batches_of_a_given_size() -> None:
     assert list(iterator) == [[[0, 1], [0, 1]], [[2, 3]]]
 
 
+def test_length_that_only_the_source_knows() -> None:
+    assert len(LabelIterator([counting(2, 9)], last_batch_policy=LastBatchPolicy.DROP)) == 0
+    # DALI divides -1 by the number of samples, and Python refuses a negative length.
+    with pytest.raises(ValueError, match="should return >= 0"):
+        len(LabelIterator([counting(1, 9)], last_batch_policy=LastBatchPolicy.PARTIAL))
+
+
 def test_the_source_ends_the_epoch() -> None:
     iterator = LabelIterator(counting(2, 3), auto_reset=True)
     expected = [[[0, 1]], [[2, 3]], [[4, 5]]]

@@ -40,6 +40,12 @@ def test_feeding_ahead() -> None:
     assert received == [0, 1, 10, 11]
 
 
+def test_inputs_that_a_pipeline_does_not_have() -> None:
+    for options, error in (({}, KeyError), ({"exec_dynamic": False}, RuntimeError)):
+        with pytest.raises(error, match="have an input"):
+            named(**options).input_feed_count("y")
+
+
 def test_run_with_named_inputs() -> None:
     assert first_value(named(prefetch_queue_depth=1).run(x=batch(7))) == 7
     assert first_value(named(exec_pipelined=False, exec_async=False).run(x=batch(8))) == 8

@@ -355,7 +355,9 @@ class Pipeline(SettingsAttributes):
         """The number of batches that an external source needs before the first run to fill the prefetch queue."""
         self.build()
         if input_name not in self._session.feeds:
-            raise KeyError(f'The pipeline doesn\'t have an input named "{input_name}".')
+            # DALI's executors differ in this.
+            kind = KeyError if self.settings.exec_dynamic else RuntimeError
+            raise kind(f'The pipeline doesn\'t have an input named "{input_name}".')
         return max(self.settings.depths)
 
     def feed_input(

@@ -102,7 +102,8 @@ class BaseIterator:
             return ReaderEpoch([pipe.reader_meta(reader_name) for pipe in self._pipes], self.batch_size, policy)
         if size > 0:
             return SizedEpoch(size, self.batch_size, len(self._pipes), policy, padded)
-        return Epoch()
+        # Programs for DALI find minus one, divided by the batch size: 0, or what is no length.
+        return Epoch(self.batch_size > 1)
 
     # -- implemented by each framework -----------------------------------------------------------------------------
 
@@ -265,7 +266,11 @@ class BaseIterator:
         return self._epoch.counter
 
     def __len__(self) -> int:
-        """Batches in the epoch; 0 if only the pipeline's source knows."""
+        """Batches in the epoch. If only the pipeline's source knows: 0, as in DALI.
+
+        Raises:
+            ValueError: only the source knows, and a batch is a single sample.
+        """
         return len(self._epoch)
 
     # -- checkpoints -------------------------------------------------------------------------------------------------

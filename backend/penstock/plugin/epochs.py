@@ -34,6 +34,9 @@ class LastBatchPolicy(Enum):
 class Epoch:
     """An epoch that ends when the pipeline does; the base of counted epochs.
 
+    Args:
+        has_length: ``len`` of it is 0 instead of a ValueError.
+
     Attributes:
         counter: samples taken in this epoch, including those read ahead of it.
         size: the number of samples in the epoch; -1: until the pipeline ends.
@@ -41,8 +44,9 @@ class Epoch:
 
     size = -1
 
-    def __init__(self) -> None:
+    def __init__(self, has_length: bool = True) -> None:
         self.counter = 0
+        self._has_length = has_length
 
     @property
     def over(self) -> bool:
@@ -85,6 +89,10 @@ class Epoch:
         self.counter = 0
 
     def __len__(self) -> int:
+        if not self._has_length:
+            raise ValueError(
+                "__len__() should return >= 0, but only the pipeline's source knows how many batches it has"
+            )
         return 0
 
     def state(self) -> dict[str, Any]:

@@ -44,17 +44,20 @@ def _is_iterable(source: object) -> bool:
     return hasattr(type(source), "__iter__") or hasattr(type(source), "__getitem__") or is_generator_function(source)
 
 
-_CYCLES = {None: None, False: None, "no": None, True: "quiet", "quiet": "quiet", "raise": "raise"}
+_CYCLES = {"no": None, "quiet": "quiet", "raise": "raise"}
 
 
-def _cycle_mode(cycle: str | bool | None) -> str | None:
-    try:
-        # The numbers 0 and 1 equal False and True.
-        return _CYCLES[cycle if not isinstance(cycle, (int, float)) or isinstance(cycle, bool) else ""]
-    except (KeyError, TypeError):
-        raise ValueError(
-            f"Invalid value {cycle!r} for the argument `cycle`. Valid values are 'no', False, None, 'quiet', True and 'raise'."
-        ) from None
+def _cycle_mode(cycle: object) -> str | None:
+    # Not numbers that equal them.
+    if cycle is None or cycle is False:
+        return None
+    if cycle is True:
+        return "quiet"
+    if isinstance(cycle, str) and cycle in _CYCLES:
+        return _CYCLES[cycle]
+    raise ValueError(
+        f"Invalid value {cycle!r} for the argument `cycle`. Valid values are 'no', False, None, 'quiet', True and 'raise'."
+    )
 
 
 def accepted_positional(function: Callable[..., object]) -> int:

@@ -512,6 +512,16 @@ def test_sequences(tmp_path: Path) -> None:
     (batch,) = pipeline.run()
     assert batch.layout() == "FHWC"
     assert [np.array(sample)[:, 0, 0, 0].tolist() for sample in batch] == [[0, 20], [10, 30], [0, 20]]
+    with pytest.raises(RuntimeError, match="Only RGB, BGR, GRAY or ANY_DATA"):
+        _pipeline(
+            lambda: fn.readers.sequence(file_root=str(tmp_path), sequence_length=2, image_type=types.YCbCr), 1
+        ).build()
+
+
+def test_records_are_not_skipped(records: dict[str, str]) -> None:
+    features = {"none": tfrecord.VarLenFeature(tfrecord.int64, -1)}
+    with pytest.raises(RuntimeError, match="doesn't support `skip_cached_images`"):
+        _run(lambda: list(fn.readers.tfrecord(features=features, skip_cached_images=True, **records).values()), 1)
 
 
 def test_feature_that_no_record_has(records: dict[str, str]) -> None:

@@ -69,6 +69,12 @@ def test_recording_without_a_moment(manifest: str) -> None:
     assert audio[0].shape == (0,)
 
 
+def test_recording_beyond_the_end(manifest: str) -> None:
+    Path(manifest).write_text(json.dumps(json.loads(Path(manifest).read_text().splitlines()[0]) | {"offset": 50.0}))
+    with pytest.raises(RuntimeError, match="begins at 50"):
+        _run(lambda: fn.readers.nemo_asr(manifest_filepaths=manifest), 1)
+
+
 def test_manifest_that_is_none(tmp_path: Path) -> None:
     (tmp_path / "manifest.json").write_text("{}\n")
     with pytest.raises(ValueError, match="No files found"):

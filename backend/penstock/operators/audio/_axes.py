@@ -20,6 +20,9 @@ def combine_along(axis: int, source: np.ndarray, starts: np.ndarray, weights: np
     """Fills ``out`` with weighted sums along ``axis``: see :func:`penstock.kernels.cpu.audio.weighted_rows`."""
     from penstock.kernels.cpu import audio
 
+    if not source.size:
+        out[...] = 0
+        return
     rows = np.ascontiguousarray(np.moveaxis(source, axis, 0))
     columns = rows.reshape(len(rows), -1)
     if axis == 0:

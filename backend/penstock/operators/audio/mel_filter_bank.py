@@ -105,6 +105,8 @@ class MelFilterBank(Operator[int, tuple[np.ndarray, np.ndarray]]):
 def _banded(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The first nonzero column of each row, and the columns from there on, as many as the widest row needs."""
     used = weights != 0
+    if not used.size:
+        return np.zeros(len(weights), np.int64), np.zeros((len(weights), 0), np.float32)
     starts = used.argmax(axis=1)
     stops = np.where(used.any(axis=1), weights.shape[1] - used[:, ::-1].argmax(axis=1), starts)
     width = max(int((stops - starts).max()), 1)

@@ -36,8 +36,8 @@ class NonsilentRegion(Operator):
     )
 
     def setup(self) -> None:
-        if self.args["window_length"] <= 0:
-            raise RuntimeError(f"`window_length` must be positive, got {self.args['window_length']}")
+        if self.args["window_length"] < 0:
+            raise RuntimeError(f"`window_length` must not be negative, got {self.args['window_length']}")
         if self.given("reference_power") and not self.args["reference_power"] > 0:
             raise RuntimeError(f"`reference_power` has to be positive. Got: {self.args['reference_power']:g}")
 
@@ -51,7 +51,7 @@ class NonsilentRegion(Operator):
             raise RuntimeError(f"Input with dimension ({batch.ndim()}) cannot be converted to dimension (1)")
         window, interval = self.args["window_length"], self.args["reset_interval"]
         # Sums of integers are exact, so they are never reset.
-        if batch.dtype == FLOAT and interval != -1 and (interval <= 0 or interval % window):
+        if batch.dtype == FLOAT and interval != -1 and (interval <= 0 or not window or interval % window):
             raise RuntimeError(
                 f"`reset_interval` shall be a multiple of `window_length`. Got: reset_interval: {interval} vs "
                 f"window_length: {window}"
@@ -63,6 +63,10 @@ class NonsilentRegion(Operator):
 
     def compute(self, sample: Sample) -> None:
         signal = np.ascontiguousarray(sample.inputs[0])
+        if not self.args["window_length"]:
+            # Nothing is averaged, so nothing is heard.
+            sample.outputs[0][...] = sample.outputs[1][...] = 0
+            return
         start, length = self._region(signal, self._window(signal.size))
         sample.outputs[0][...] = start
         sample.outputs[1][...] = length

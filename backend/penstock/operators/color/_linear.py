@@ -81,7 +81,8 @@ class ColourMatrixOperator(LinearColourOperator):
     group = 3
 
     def infer(self, sample: Sample[None, tuple[np.ndarray, np.ndarray]]) -> tuple[int, ...]:
-        if sample.shapes[0][-1] != 3:
+        # Empty images are not looked at.
+        if sample.shapes[0][-1] != 3 and all(sample.shapes[0][:-1]):
             raise RuntimeError(
                 f"Images must have 3 channels, got {sample.shapes[0][-1]} in shape {list(sample.shapes[0])}"
             )

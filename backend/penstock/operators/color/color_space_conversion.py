@@ -84,6 +84,8 @@ class ColorSpaceConversion(Operator):
 
         source, target = np.ascontiguousarray(sample.inputs[0]), sample.outputs[0]
         if not source.size:
+            if YCbCr in (self.args["image_type"], self.args["output_type"]):
+                return
             raise RuntimeError(f"Cannot convert an empty image of shape {list(source.shape)}")
         if self.args["output_type"] == GRAY and self.args["image_type"] != YCbCr:
             to_grey(source, COARSE_LUMA if self.args["image_type"] == RGB else COARSE_LUMA[::-1], target)

@@ -67,4 +67,10 @@ class ImageSlice(ImageDecoder):
         return super().describe(workspace)
 
     def windows(self, samples: Samples, extents: np.ndarray) -> Regions:
-        return box_regions(samples, extents, "HW")
+        regions = box_regions(samples, extents, "HW")
+        if not regions.extents.all():
+            raise ValueError(
+                "The box is empty: its extents are "
+                + " and ".join(str(list(row)) for row in regions.extents.tolist() if 0 in row)
+            )
+        return regions

@@ -64,6 +64,12 @@ class PeekImageShape(Operator):
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         check_encoded(workspace, (UINT8,))
+        batch = workspace.inputs[0]
+        if len(batch) and batch.ndim() != 1:
+            raise ValueError(
+                "The input must be a raw, undecoded file stored as a flat uint8 array, got samples of "
+                f"{batch.ndim()} dimensions"
+            )
         return [OutputSpec(self.args["dtype"], "", 1)]
 
     def infer(self, sample: Sample) -> tuple[int, ...]:

@@ -43,6 +43,12 @@ class CoordFlip(Operator[None, tuple[np.ndarray, np.ndarray]]):
         batch = workspace.inputs[0]
         if batch.dtype != FLOAT:
             raise RuntimeError(f"Input is expected to be float, got {dtype_name(batch.dtype)}")
+        widths = {shape[1] for shape in batch.shape() if len(shape) == 2}
+        if len(widths) > 1:
+            raise RuntimeError(
+                "All samples are expected to have coordinates with same number of dimensions. Got points of "
+                f"{', '.join(map(str, sorted(widths)))} coordinates"
+            )
         return [OutputSpec(FLOAT, "", 2)]
 
     def infer(self, sample: Sample[None, tuple[np.ndarray, np.ndarray]]) -> tuple[int, ...]:
@@ -66,7 +72,7 @@ class CoordFlip(Operator[None, tuple[np.ndarray, np.ndarray]]):
         self, workspace: Workspace[None, tuple[np.ndarray, np.ndarray]], shapes: Sequence[Shape]
     ) -> None:
         first = workspace.samples[0] if workspace.batch_size else None
-        if first is None or workspace.failures or workspace.arguments or len({shape[1] for shape in shapes}) > 1:
+        if first is None or workspace.failures or workspace.arguments:
             super().compute_samples(workspace, shapes)
             return
         # Points with as many coordinates are flipped alike.

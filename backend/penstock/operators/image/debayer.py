@@ -102,6 +102,8 @@ class Debayer(Operator[None, tuple[int, int]]):
                 "channel) images; sequences need the layout `FHW`."
             )
         height, width = shape[:2]
+        if not height or not width:
+            raise RuntimeError(f"The image to debayer is empty: {height} x {width}")
         if height % 2 or width % 2:
             raise RuntimeError(f"The height and width of the image to debayer must be even, got {height} x {width}")
         position = sample["blue_position"]
@@ -122,8 +124,6 @@ class Debayer(Operator[None, tuple[int, int]]):
         from penstock.kernels.cpu.opencv import keep, opencv
 
         cv2, target = opencv(), sample.outputs[0]
-        if not target.size:
-            return
         source = np.ascontiguousarray(sample.inputs[0]).reshape(sample.shapes[0][:2])
         code = getattr(cv2, f"COLOR_Bayer{_PATTERNS[sample.plan]}{_METHODS[self.algorithm]}")
         keep(cv2.cvtColor(source, code, dst=target), target)

@@ -175,6 +175,8 @@ class Filter(Operator[list[int], FilterPlan]):
         axes, extents = sample.workspace.state, sample.shapes[1]
         if not all(extents):
             raise RuntimeError(f"The filter is empty: {list(extents)}")
+        if not all(sample.shapes[0]):
+            raise RuntimeError(f"The data to filter is empty: {list(sample.shapes[0])}")
         shape, anchor = list(sample.shapes[0]), self._anchor(sample, extents)
         if self._mode == "same":
             sample.plan = FilterPlan(axes, extents, anchor)
@@ -203,8 +205,6 @@ class Filter(Operator[list[int], FilterPlan]):
         from penstock.kernels.cpu.opencv import border, images, keep, opencv
 
         cv2, plan, target = opencv(), sample.plan, sample.outputs[0]
-        if not target.size:
-            return
         layout = sample.workspace.inputs[0].layout()
         window = np.ascontiguousarray(sample.inputs[1])
         y, x = plan.anchor

@@ -35,7 +35,7 @@ class RandomResizedCrop(RandomOperator[Spatial, ResamplePlan, ResamplePlans], Re
                 "size",
                 "int32[]",
                 None,
-                "Output extents (height, width), or one for both.",
+                "Output extents (height, width), or one for both; -1: as many as the image has.",
                 required=True,
                 example=[20, 14],
             ),
@@ -48,9 +48,9 @@ class RandomResizedCrop(RandomOperator[Spatial, ResamplePlan, ResamplePlans], Re
 
     def setup(self) -> None:
         size = self.args["size"]
-        if len(size) not in (1, 2) or min(size) < 0:
+        if len(size) not in (1, 2) or min(size) < -1:
             raise RuntimeError(
-                'Argument "size" expects either a single value or a list of 2 elements, none of them negative. '
+                'Argument "size" expects either a single value or a list of 2 elements, none of them less than -1. '
                 f"{size} given."
             )
         self._size = np.array([size * 2 if len(size) == 1 else size])
@@ -65,4 +65,5 @@ class RandomResizedCrop(RandomOperator[Spatial, ResamplePlan, ResamplePlans], Re
             raise RuntimeError(f"Cannot take a window of an empty image: its extents are {empty.tolist()}")
         windows = self._crop.windows(*self.streams(samples.workspace, samples.indices), extents)
         starts = windows[:, :2].astype(np.float64)
-        return self._size.repeat(len(extents), axis=0), starts, starts + windows[:, 2:]
+        sizes = np.where(self._size == -1, extents, self._size)
+        return sizes, starts, starts + windows[:, 2:]

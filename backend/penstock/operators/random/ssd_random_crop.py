@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.data_types import FLOAT, INT32, dtype_name
+from penstock.data_types import FLOAT, INT32, UINT8, dtype_name
 from penstock.kernels.resize_shapes import round_half_away
 from penstock.operators.random._box_cropping import BoxCroppingOperator, BoxWindow
 from penstock.schema import Argument, Input, OutputSpec, Sample, Schema, Workspace, find_schema, register_operator
@@ -29,7 +29,7 @@ class SSDRandomCrop(BoxCroppingOperator):
         fn="ssd_random_crop",
         devices=("cpu",),
         inputs=(
-            Input("input_0", doc="Images of shape (H, W, C)."),
+            Input("input_0", doc="Images of uint8, of shape (H, W, C)."),
             Input(
                 "input_1",
                 doc="Boxes: FLOAT, of shape (n, 4): left, top, right, bottom in fractions of the image. Those beyond it are cut by a crop.",
@@ -62,7 +62,7 @@ class SSDRandomCrop(BoxCroppingOperator):
         images, boxes, labels = workspace.inputs
         if len(images) and images.ndim() < 2:
             raise RuntimeError(f"Images must have a height and a width, got {images.ndim()} dimensions")
-        for batch, wanted in ((boxes, FLOAT), (labels, INT32)):
+        for batch, wanted in ((images, UINT8), (boxes, FLOAT), (labels, INT32)):
             if batch.dtype != wanted:
                 raise RuntimeError(f"Expected a batch of {dtype_name(wanted)}, got {dtype_name(batch.dtype)}")
         specs = [OutputSpec(images.dtype, images.layout(), images.ndim()), OutputSpec(FLOAT, "", 2)]

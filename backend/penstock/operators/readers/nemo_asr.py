@@ -146,7 +146,11 @@ class NemoAsr(Reader):
         try:
             with SoundFile(io.BytesIO(self.files.read(item.path).tobytes())) as file:
                 rate = int(file.samplerate)
-                start = min(max(int(item.offset * rate), 0), file.frames)
+                start = max(int(item.offset * rate), 0)
+                if start > file.frames:
+                    raise ValueError(
+                        f"'{item.path}' has {file.frames / rate:g} seconds, and the recording begins at {item.offset:g}"
+                    )
                 wanted = file.frames if item.duration < 0 else int(item.duration * rate)
                 count = min(wanted, file.frames - start)
                 limits.check_audio(count, file.channels, numpy_dtype(self.args["dtype"]).itemsize)

@@ -6,7 +6,7 @@ from collections.abc import Sequence as Items
 
 import numpy as np
 
-from penstock.data_types import RGB, UINT8
+from penstock.data_types import RGB, UINT8, YCbCr
 from penstock.kernels.codecs.decoding import FREELY, Decoding
 from penstock.kernels.codecs.image_codec import decode
 from penstock.kernels.codecs.image_header import read_header
@@ -46,6 +46,8 @@ class Sequence(Reader):
         for name in ("sequence_length", "step", "stride"):
             if self.args[name] < 1:
                 raise ValueError(f"`{name}` must be positive, got {self.args[name]}")
+        if self.args["image_type"] == YCbCr:
+            raise RuntimeError("Only RGB, BGR, GRAY or ANY_DATA are supported on this operator, got YCbCr")
         super().setup()
 
     def list_items(self) -> Items[list[str]]:

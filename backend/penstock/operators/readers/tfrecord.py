@@ -113,6 +113,8 @@ class TFRecord(Reader):
                 "Number of index files needs to match the number of data files: "
                 f"{len(args['index_path'])} and {len(args['path'])}"
             )
+        if args["skip_cached_images"]:
+            raise RuntimeError("TFRecordReader doesn't support `skip_cached_images` option")
         self._features: list[tuple[str, Feature]] = [
             (name, Feature(given.kind, given.shape, given.default_value, getattr(given, "partial_shape", None)))
             for name, given in self.named_features()
