@@ -6,13 +6,14 @@ import io
 from pathlib import Path
 from typing import Any
 
+import cupy
 import numpy as np
 import pytest
 from PIL import Image
 from tested_gpu import device
 
 from penstock import dynamic
-from penstock.dynamic import Batch, EvalMode
+from penstock.dynamic import Batch, EvalContext, EvalMode
 
 SIZE = 4
 GPU = f"gpu:{device()}"
@@ -110,3 +111,44 @@ def test_functions_become_pipelines(tmp_path: Path) -> None:
         made.feed_input("files", data)
         found = made.run()[0].as_cpu().as_array()
         np.testing.assert_array_equal(found, np.asarray(preprocess(dynamic.as_batch(data)).cpu()))
+
+
+SLOW = cupy.RawKernel(
+    """extern "C" __global__ void wait(long long cycles) { long long begin = clock64(); while (clock64() - begin < cycles); }""",
+    "wait",
+)
+
+
+@pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.name)
+@pytest.mark.parametrize("other", [False, True], ids=["current", "not-current"])
+def test_results_are_complete_however_late_the_gpu_is(mode: EvalMode, other: bool) -> None:
+    """Also where another GPU is the current one, if there is one."""
+    expected = [np.asarray(sample) for sample in arithmetic(images())]
+    with mode:
+        for use in (
+            lambda found: [np.asarray(sample) for sample in found.cpu()],
+            lambda found: [cupy.asnumpy(cupy.asarray(sample)) for sample in found],
+            lambda found: [cupy.asnumpy(cupy.from_dlpack(sample)) for sample in found],
+            lambda found: list(found.torch().cpu().numpy()),
+            lambda found: list(found.gpu(0).cpu()),
+        ):
+            with cupy.cuda.Device(device()):
+                context = EvalContext.default_on(device())
+                late = context.cuda_stream.cupy_stream
+                small = images().gpu(device()).evaluate()
+                with late:
+                    SLOW((1,), (1,), (40_000_000,))
+                found = arithmetic(small).evaluate()
+            with cupy.cuda.Device(0 if other else device()):
+                for ours, theirs in zip(use(found), expected, strict=True):
+                    np.testing.assert_allclose(np.asarray(ours), theirs, atol=1e-4)
+
+
+def test_inputs_are_complete_however_late_the_gpu_is() -> None:
+    with cupy.cuda.Device(device()), EvalMode.eager:
+        for _ in range(3):
+            SLOW((1,), (1,), (40_000_000,))
+            given = cupy.arange(12, dtype=np.float32).reshape(4, 3) * 2
+            found = dynamic.as_batch(given) + 1
+            given[:] = 0
+            assert np.asarray(found.cpu()).tolist() == (np.arange(12).reshape(4, 3) * 2 + 1).tolist()

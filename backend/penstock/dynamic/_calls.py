@@ -105,7 +105,8 @@ class OperatorWork:
         size = self._batch_size
         data = [value.tensor_list(size) for value in self._inputs]
         data += [value.tensor_list(size) for value in self._arguments]
-        return context.engine.run(self._bound, data, size)
+        gpus = {value.device.device_id or 0 for value in self._inputs if value.device_type() == "gpu"}
+        return context.engine.run(self._bound, data, size, gpus)
 
     def sketch(self, context: EvalContext) -> list[TensorList] | None:
         values = [*self._inputs, *self._arguments]
@@ -215,8 +216,8 @@ def perform(
 
 
 def _gpu_of(device: Device | None, inputs: Sequence[object]) -> int | None:
-    """The number of the requested GPU, or of the inputs' GPU; None: the current one."""
-    if device is not None:
+    """The number of the requested GPU, or of the inputs' GPU, from which the CPU takes them; None: the current one."""
+    if device is not None and device.device_type == "gpu":
         return device.device_id
     places = (item.device for item in inputs if isinstance(item, Value))
     return next((place.device_id for place in places if place.device_type == "gpu"), None)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import secrets
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass
 
+from penstock.dynamic._streams import Stream, in_order
 from penstock.graph import DataNode, Graph, OpNode
 from penstock.graph.calls import split_arguments
 from penstock.graph.graph import verify_operator
@@ -91,10 +92,14 @@ class Engine:
 
     Args:
         device_id: the GPU, or None.
+
+    Attributes:
+        stream: for work on the GPU.
     """
 
     def __init__(self, device_id: int | None) -> None:
         self.executor = Executor(Plan(Graph([]), seed=0), 0, 1, device_id)
+        self.stream: Stream | None = None
         self._bound: OrderedDict[Hashable, BoundOperator] = OrderedDict()
 
     def bound(self, key: Hashable, make: Callable[[], BoundOperator]) -> BoundOperator:
@@ -111,10 +116,21 @@ class Engine:
         """Drops the operators that were made."""
         self._bound.clear()
 
-    def run(self, bound: BoundOperator, data: list[TensorList], batch_size: int) -> list[TensorList]:
-        """Runs an operator on the inputs, then arguments, in ``data``; returns its outputs."""
+    def run(
+        self, bound: BoundOperator, data: list[TensorList], batch_size: int, gpus: Collection[int] = ()
+    ) -> list[TensorList]:
+        """Runs an operator on the inputs, then arguments, in ``data``; returns its outputs.
+
+        Args:
+            gpus: the numbers of those where inputs are.
+        """
         executor = self.executor
         executor.iteration += 1
         slots: list[object] = [*data, *[None] * bound.count]
-        executor.run_step(bound.step, slots, batch_size)
+        if executor.device_id is None or self.stream is None or (bound.step.node.device == "cpu" and not gpus):
+            executor.run_step(bound.step, slots, batch_size)
+        else:
+            executor.use_stream(self.stream.cupy_stream)
+            with in_order(self.stream, {*gpus, executor.device_id}):
+                executor.run_step(bound.step, slots, batch_size)
         return [output for output in slots[len(data) :] if isinstance(output, TensorList)]

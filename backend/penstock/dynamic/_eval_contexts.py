@@ -132,6 +132,7 @@ class EvalContext:
         """What runs operators, with the current threads and stream."""
         engine = self._engine
         engine.executor.workers = self.thread_pool.workers
+        engine.stream = self.cuda_stream
         return engine
 
     def cached_results(self, invocation: object) -> None:

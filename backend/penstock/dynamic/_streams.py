@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
+from collections.abc import Iterable, Iterator
 
 from penstock.dynamic._operations import Given
 from penstock.tensors import cuda
+from penstock.tensors.streams import borrowed_streams
 from penstock.tensors.tensor import as_cupy_stream
 
 
@@ -25,7 +28,7 @@ class Stream:
         with cupy.cuda.Device(device_id):
             self._device_id = int(cupy.cuda.Device().id)
             if stream is Stream.create_new:
-                self.cupy_stream = cupy.cuda.Stream(non_blocking=True)
+                (self.cupy_stream,) = borrowed_streams(self, 1)
             elif isinstance(stream, Stream):
                 self.cupy_stream = stream.cupy_stream
             elif hasattr(stream, "__cuda_stream__"):
@@ -61,6 +64,34 @@ class Stream:
 
     def __repr__(self) -> str:
         return f"Stream(handle={self.handle:#x}, device_id={self.device_id})"
+
+
+@contextlib.contextmanager
+def in_order(stream: Stream, device_ids: Iterable[int]) -> Iterator[None]:
+    """Has a stream's work follow what CuPy's current streams of some GPUs were told before, and be followed by what they are told later.
+
+    So results are used like those of CuPy's own functions: by these, by copies, and by libraries that take data over from CuPy,
+    as all of them keep to its current stream. And inputs that any of them made are complete.
+    """
+    cupy = cuda.require_cupy("a CUDA stream")
+    own, others = stream.cupy_stream, []
+    for number in device_ids:
+        with cupy.cuda.Device(number):
+            current = cupy.cuda.get_current_stream()
+            if number == stream.device_id and current.ptr == own.ptr:
+                continue
+            others.append((number, current))
+            before = current.record(cupy.cuda.Event(disable_timing=True))
+        with cupy.cuda.Device(stream.device_id):
+            own.wait_event(before)
+    try:
+        yield
+    finally:
+        with cupy.cuda.Device(stream.device_id):
+            after = own.record(cupy.cuda.Event(disable_timing=True)) if others else None
+        for number, current in others:
+            with cupy.cuda.Device(number):
+                current.wait_event(after)
 
 
 class _Current(threading.local):

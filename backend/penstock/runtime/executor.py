@@ -32,6 +32,7 @@ from penstock.schema.tolerance import RAISE, REPLACE
 from penstock.schema.workspace import Destination, SampleFailure, Workspace
 from penstock.tensors import HostPool, TensorList, TensorListCPU, TensorListGPU
 from penstock.tensors.cuda import device_lost, find_device_lost
+from penstock.tensors.streams import Stream
 
 _NOTHING = contextlib.nullcontext()
 
@@ -178,6 +179,11 @@ class Executor:
     def on_device(self) -> AbstractContextManager[None]:
         """Makes the pipeline's device and stream the current ones; does nothing on the CPU."""
         return _NOTHING if self._stream is None else self._stream.as_current()
+
+    def use_stream(self, stream: Stream) -> None:
+        """Has later work run on another's stream; for an executor with a GPU."""
+        assert self._stream is not None
+        self._stream.give(stream)
 
     def _mark_ready(self, result: Result) -> None:
         """Marks a result as ready once all work submitted to the pipeline's stream so far is done."""

@@ -15,10 +15,17 @@ class PipelineStream:
     def __init__(self, device_id: int) -> None:
         self._device_id = device_id
         self._stream: Stream | None = None
+        self._is_given = False
 
     def as_current(self) -> AbstractContextManager[None]:
         """Makes the device and the stream the current ones."""
         return _AsCurrent(self, self._device_id)
+
+    def give(self, stream: Stream) -> None:
+        """Has later work run on another's stream."""
+        if self._stream is not stream:
+            self.release()
+            self._stream, self._is_given = stream, True
 
     def taken(self) -> Stream:
         """The CuPy stream; the device is the current one."""
@@ -40,9 +47,9 @@ class PipelineStream:
 
     def release(self) -> None:
         """Leaves the stream to other pipelines."""
-        if self._stream is not None:
+        if self._stream is not None and not self._is_given:
             give_back(self._device_id, self._stream)
-            self._stream = None
+        self._stream, self._is_given = None, False
 
 
 class _AsCurrent:

@@ -207,7 +207,9 @@ class Operator(Generic[State, Plan, Plans]):
         if self.schema.sequences:
             workspace.inputs = [self._frames_named(batch, index) for index, batch in enumerate(workspace.inputs)]
         if any(map(_holds_frames, workspace.arguments.values())):
-            workspace.arguments = {name: self._argument_batch(name, batch) for name, batch in workspace.arguments.items()}
+            workspace.arguments = {
+                name: self._argument_batch(name, batch) for name, batch in workspace.arguments.items()
+            }
         self._check_layouts(workspace)
         self._check_lists(workspace)
 

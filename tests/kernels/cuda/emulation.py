@@ -253,11 +253,13 @@ class _Event:
 def _module() -> Any:
     cupy = types.ModuleType("cupy")
     runtime = types.SimpleNamespace(
+        getDevice=lambda: 0,
         getDeviceCount=lambda: 1,
         memGetInfo=lambda: (1 << 30, 1 << 30),
         CUDARuntimeError=RuntimeError,
         memcpyAsync=lambda target, source, size, _kind, _stream: ctypes.memmove(target, source, size),
         memcpyDefault=4,
+        setDevice=lambda _number: None,
     )
     stream = _Stream()
     cuda = types.SimpleNamespace(
