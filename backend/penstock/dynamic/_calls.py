@@ -181,6 +181,7 @@ def perform(
     given = [item for item in given if item is not None]
     wanted = as_device(all_unmarked(device))
     number = _gpu_of(wanted, given)
+    _check_gpus(given, face.display)
     if number not in (None, EvalContext.current().device_id):
         with EvalContext.default_on(number):
             return perform(face, inputs, arguments, batch_size, device, state)
@@ -221,6 +222,15 @@ def _gpu_of(device: Device | None, inputs: Sequence[object]) -> int | None:
         return device.device_id
     places = (item.device for item in inputs if isinstance(item, Value))
     return next((place.device_id for place in places if place.device_type == "gpu"), None)
+
+
+def _check_gpus(inputs: Sequence[object], display: str) -> None:
+    """Raises ValueError for inputs on several GPUs: a kernel reads the memory of its own alone."""
+    found = sorted({str(item.device) for item in inputs if isinstance(item, Value) and item.device_type() == "gpu"})
+    if len(found) > 1:
+        raise ValueError(
+            f"The inputs of {display} are on several GPUs, {' and '.join(found)}: bring them together by `.gpu()`"
+        )
 
 
 def _sorted_out(

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from penstock.schema import Alias, Input, Operator, Schema, Workspace, register_operator
 from penstock.schema.operator import OutputSpec
 from penstock.tensors import TensorList, TensorListCPU, TensorListGPU
+from penstock.tensors.cuda import require_cupy
+
+if TYPE_CHECKING:
+    from penstock.tensors.cuda import DeviceArray
 
 
 @register_operator
@@ -31,9 +38,33 @@ class Copy(Operator):
         elif isinstance(batch, TensorListCPU):
             output = TensorListGPU.upload(batch)
         else:
-            from penstock.kernels.cuda.window import copy_views
-
             output = workspace.allocate(batch.shapes, OutputSpec(batch.dtype, batch.layout(), batch.ndim()))
-            copy_views(batch.samples, output.samples)
+            _copy_on_gpu(batch.samples, output.samples)
         output.source_infos = batch.source_infos
         workspace.outputs = [output]
+
+
+def _copy_on_gpu(samples: Sequence[DeviceArray], targets: Sequence[DeviceArray]) -> None:
+    from penstock.kernels.cuda.window import copy_views
+
+    if not samples or samples[0].device.id == targets[0].device.id:
+        copy_views(samples, targets)
+    else:
+        _copy_from_another(samples, targets)
+
+
+def _copy_from_another(samples: Sequence[DeviceArray], targets: Sequence[DeviceArray]) -> None:
+    """Copies what is on another GPU, whose memory a kernel may not read, in the order of the current streams of both."""
+    cuda = require_cupy().cuda
+    here, there = targets[0].device, samples[0].device
+    own = cuda.get_current_stream()
+    with there:
+        other = cuda.get_current_stream()
+        contiguous = [require_cupy().ascontiguousarray(sample) for sample in samples]
+        written = other.record(cuda.Event(disable_timing=True))
+    own.wait_event(written)
+    for sample, target in zip(contiguous, targets):
+        cuda.runtime.memcpyPeerAsync(target.data.ptr, here.id, sample.data.ptr, there.id, sample.nbytes, own.ptr)
+    read = own.record(cuda.Event(disable_timing=True))
+    with there:
+        other.wait_event(read)
