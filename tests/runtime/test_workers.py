@@ -104,7 +104,8 @@ def test_short_tasks_are_not_shared(pool: WorkerPool) -> None:
 
 def test_long_tasks_are_shared_after_some_were_timed(pool: WorkerPool) -> None:
     pace = Pace()
-    assert len(run(pool, pace, long)) > 1
+    # Where others use the processors, a thread may wake too late to get a task.
+    assert any(len(run(pool, pace, long)) > 1 for _ in range(3))
     assert len(run(pool, pace, long, 70)) > 1
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from types import ModuleType
+from types import ModuleType, TracebackType
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,11 +17,26 @@ class DeviceMemory(Protocol):
     ptr: int
 
 
+class ArrayDevice(Protocol):
+    """The GPU of an array, which is the current one in a `with` statement."""
+
+    id: int
+
+    def __enter__(self) -> object: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None: ...
+
+
 class DeviceArray(Protocol):
     """The part of a CuPy array's interface that describes its location."""
 
     @property
     def data(self) -> DeviceMemory: ...
+
+    @property
+    def device(self) -> ArrayDevice: ...
 
     @property
     def shape(self) -> tuple[int, ...]: ...
