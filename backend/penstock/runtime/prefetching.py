@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import functools
 import queue
 import threading
@@ -11,6 +12,7 @@ from collections import deque
 from enum import Enum, auto
 from time import perf_counter
 
+from penstock.errors import without_frames
 from penstock.runtime.batches import Batch, Result
 from penstock.runtime.executor import Executor
 from penstock.runtime.plan import Plan
@@ -114,13 +116,20 @@ class PrefetchingExecutor(Executor):
             self.release()
 
     def _drop(self) -> None:
-        """Drops batches that nobody will take, and errors, whose frames refer to this executor."""
+        """Drops batches that nobody will take; errors stay, without frames, which refer to this executor."""
         for begun in self._begun:
             if isinstance(begun, Batch):
                 begun.end()
         self._begun.clear()
-        while not self._results.empty():
-            self._results.get()
+        errors = []
+        with contextlib.suppress(queue.Empty):
+            # Another thread may take the last one.
+            while True:
+                result = self._results.get_nowait()
+                if isinstance(result, BaseException):
+                    errors.append(without_frames(result))
+        for error in errors:
+            self._results.put(error)
 
     def _next_event(self) -> bool:
         """Starts the batch that is scheduled next, or completes one: each is only completed once the next one is

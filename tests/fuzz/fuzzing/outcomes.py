@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import linecache
+import re
+import traceback
 from pathlib import Path
 from typing import NamedTuple
 
 import penstock
-from penstock.errors import OperatorError, PenstockError
+from penstock.errors import OperatorError, PenstockError, RaisedAt
 
 OK, REFUSED, ISOLATED = "ok", "refused", "isolated"
 UNTYPED, NEIGHBOUR = "UNTYPED", "NEIGHBOUR"
@@ -39,7 +41,7 @@ def of_error(error: BaseException, os_errors: bool = False) -> Outcome:
         os_errors: what the operating system says of files is an answer.
     """
     cause: BaseException = error
-    while isinstance(cause, OperatorError) and cause.__cause__ is not None:
+    while isinstance(cause, OperatorError) and not isinstance(cause.__cause__, (RaisedAt, type(None))):
         cause = cause.__cause__
     text = f"{type(cause).__name__}: {cause}"[:300]
     if type(cause).__name__.startswith("Decoder"):
@@ -55,20 +57,23 @@ def _is_ours(cause: BaseException) -> bool:
         return True
     if not isinstance(cause, (ValueError, OSError, NotImplementedError, RuntimeError, TypeError)):
         return False
-    trace = cause.__traceback__
-    if trace is None:
+    frames = _frames(cause)
+    if not frames:
         return False
-    while trace.tb_next is not None:
-        trace = trace.tb_next
-    path = trace.tb_frame.f_code.co_filename
-    return path.startswith(_OURS) and linecache.getline(path, trace.tb_lineno).lstrip().startswith("raise ")
+    path, line, _ = frames[-1]
+    return path.startswith(_OURS) and linecache.getline(path, line).lstrip().startswith("raise ")
 
 
 def _place(cause: BaseException) -> str:
     """The innermost lines of an error's traceback."""
-    lines, trace = [], cause.__traceback__
-    while trace is not None:
-        code = trace.tb_frame.f_code
-        lines.append(f"{code.co_filename.rpartition('/')[2]}:{trace.tb_lineno} {code.co_name}")
-        trace = trace.tb_next
-    return " < ".join(reversed(lines[-4:]))
+    frames = reversed(_frames(cause)[-4:])
+    return " < ".join(f"{path.rpartition('/')[2]}:{line} {function}" for path, line, function in frames)
+
+
+def _frames(cause: BaseException) -> list[tuple[str, int, str]]:
+    """The files, lines and functions of an error's traceback, which is text where the error was kept."""
+    if isinstance(cause.__cause__, RaisedAt):
+        first = str(cause.__cause__).partition("The above exception was the direct cause")[0]
+        found = re.findall(r'^ +File "(.+)", line (\d+), in (.+)$', first, re.MULTILINE)
+        return [(path, int(line), function) for path, line, function in found]
+    return [(frame.filename, frame.lineno or 0, frame.name) for frame in traceback.extract_tb(cause.__traceback__)]

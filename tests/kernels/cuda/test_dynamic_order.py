@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from penstock import dynamic
+from penstock.tensors import streams as idle_streams
 
 
 class Streams:
@@ -42,6 +43,8 @@ class Streams:
                 streams.log.append(f"{self.name} waits for {event.name}")
 
         self.current = Stream()
+        # Streams of earlier tests note nothing.
+        monkeypatch.setattr(idle_streams, "_idle", {})
         monkeypatch.setattr(cuda, "Event", Event)
         monkeypatch.setattr(cuda, "Stream", Stream)
         monkeypatch.setattr(cuda, "get_current_stream", lambda: self.current)

@@ -26,6 +26,7 @@ OPERATORS: dict[str, Callable[[Any], Any]] = {
     "water": fn.water,
 }
 REFUSED_ON_CPU = ("equalize", "jpeg")
+REFUSED = ("filter",)
 SHAPES = {
     "some": [(0, 5, 3), (6, 4, 3), (5, 0, 3)],
     "all": [(0, 5, 3)] * 3,
@@ -51,7 +52,7 @@ def run(define: Callable[[Any], Any], samples: list[np.ndarray], device: str, co
 
 
 @pytest.mark.parametrize("shapes", SHAPES)
-@pytest.mark.parametrize("name", sorted(OPERATORS.keys() - REFUSED_ON_CPU))
+@pytest.mark.parametrize("name", sorted(OPERATORS.keys() - {*REFUSED_ON_CPU, *REFUSED}))
 def test_samples_without_elements(name: str, shapes: str) -> None:
     rng = np.random.default_rng(0)
     samples = [rng.integers(0, 256, shape, np.uint8) for shape in SHAPES[shapes]]
@@ -66,6 +67,13 @@ def test_samples_without_elements_on_gpu_alone(name: str) -> None:
     with pytest.raises(RuntimeError, match="empty"):
         run(OPERATORS[name], samples, "cpu")
     assert [result.shape for result in run(OPERATORS[name], samples, "gpu")] == SHAPES["some"]
+
+
+@pytest.mark.parametrize("device", ["cpu", "gpu"])
+@pytest.mark.parametrize("name", REFUSED)
+def test_samples_without_elements_are_refused(name: str, device: str) -> None:
+    with pytest.raises(RuntimeError, match="empty"):
+        run(OPERATORS[name], [np.zeros(shape, np.uint8) for shape in SHAPES["some"]], device)
 
 
 @pytest.mark.parametrize("name", OPERATORS)

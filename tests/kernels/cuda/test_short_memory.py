@@ -77,7 +77,9 @@ def test_memory_that_is_not_there_at_times(
 def test_an_engine_that_fails_at_times(smooth: bool, monkeypatch: pytest.MonkeyPatch, on_the_cpu: list[int]) -> None:
     """nvImageCodec's decoder on the CPU stands in for that of the engine."""
 
-    def on_cpu(_device: int, threads: int, _first: object, _second: object, options: str) -> BatchDecoder:
+    def on_cpu(
+        _device: int, threads: int, _first: object, _second: object, options: str, _leaves_baseline: bool
+    ) -> BatchDecoder:
         return BatchDecoder(None, threads, [Share(Backend.CPU_ONLY)], options=options)
 
     monkeypatch.setattr(on_gpu, "BatchDecoder", on_cpu)
