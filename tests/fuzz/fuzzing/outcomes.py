@@ -72,8 +72,13 @@ def _place(cause: BaseException) -> str:
 
 def _frames(cause: BaseException) -> list[tuple[str, int, str]]:
     """The files, lines and functions of an error's traceback, which is text where the error was kept."""
-    if isinstance(cause.__cause__, RaisedAt):
-        first = str(cause.__cause__).partition("The above exception was the direct cause")[0]
-        found = re.findall(r'^ +File "(.+)", line (\d+), in (.+)$', first, re.MULTILINE)
+    last: BaseException | None = cause
+    while last is not None and not isinstance(last, RaisedAt):
+        last = last.__cause__
+    if last is not None:
+        told = f"{type(cause).__name__}: {str(cause).partition(chr(10))[0]}"
+        texts = str(last).split("The above exception was the direct cause")
+        own = next((text for text in texts if told in text), "")
+        found = re.findall(r'^ +File "(.+)", line (\d+), in (.+)$', own, re.MULTILINE)
         return [(path, int(line), function) for path, line, function in found]
     return [(frame.filename, frame.lineno or 0, frame.name) for frame in traceback.extract_tb(cause.__traceback__)]
