@@ -13,17 +13,20 @@ from typing import Any
 
 import numpy as np
 from calls import recorded_calls
-from configurations import CONFIGURATIONS, FAMILIES, SMALL, VIDEOS
+from configurations import CONFIGURATIONS, FAMILIES, SMALL, SOUNDS, VIDEOS
 from libraries import versions
 from processors import (
     BACKENDS,
+    SOUND_CALLS,
     backends_of,
+    by_feature_extractor,
     by_transformers,
     by_video_processor,
     frames_by_class,
     picture_of,
     pictures,
     result_or_refusal,
+    sounds,
     strange_files,
     videos,
 )
@@ -115,6 +118,8 @@ def _families(held: Mapping[str, Any]) -> dict[str, Any]:
     for name, configuration in VIDEOS.items():
         record(f"video {name}", partial(_of_videos, configuration))
         record(f"frames {name}", partial(frames_by_class, configuration))
+    for name, configuration in SOUNDS.items():
+        record(f"sound {name}", partial(_of_sounds, configuration))
     return told
 
 
@@ -135,6 +140,12 @@ def _of_videos(configuration: Mapping[str, object]) -> list[dict[str, Any] | Non
     """Of each video alone, and of all in one call."""
     calls = *([video] for video in videos()), videos()
     return [_digests(partial(by_video_processor, configuration, each)) for each in calls]
+
+
+def _of_sounds(configuration: Mapping[str, object]) -> list[dict[str, Any] | None]:
+    """Of each sound alone, and of all in each call."""
+    alone = [_digests(partial(by_feature_extractor, configuration, [sound])) for sound in sounds()]
+    return alone + [_digests(partial(by_feature_extractor, configuration, sounds(), **call)) for call in SOUND_CALLS]
 
 
 if __name__ == "__main__":
