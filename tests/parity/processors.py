@@ -80,6 +80,9 @@ def by_feature_extractor(
     Raises:
         ValueError: they do not fit into one tensor, or are refused.
     """
+    from libraries import torchvision_functional
+
+    torchvision_functional()
     import transformers
 
     held = {key: value for key, value in configuration.items() if not key.endswith("_type")}
