@@ -605,4 +605,39 @@ VIDEOS: dict[str, Mapping[str, object]] = {
         "crop_size": {"height": 20, "width": 21},
     },
     "v-jepa2": {"video_processor_type": "VJEPA2VideoProcessor", "crop_size": 24},
+    "cohere-compass": {
+        "video_processor_type": "CohereCompassVideoProcessor",
+        "size": {"shortest_edge": 400, "longest_edge": 9000},
+        "patch_size": 5,
+        "do_sample_frames": False,
+    },
+    "glmga": {
+        "video_processor_type": "GlmgaVideoProcessor",
+        "size": {"shortest_edge": 400, "longest_edge": 9000},
+        "patch_size": 3,
+        "patch_expand_factor": 2,
+        "max_frames": 90,
+        "do_sample_frames": False,
+    },
 }
+SOUNDS: dict[str, Mapping[str, object]] = {
+    "speech-t5": {"feature_extractor_type": "SpeechT5FeatureExtractor", "num_mel_bins": 80},
+    "dac": {"feature_extractor_type": "DacFeatureExtractor", "hop_length": 320, "padding_value": 0.25},
+    "dia": {"feature_extractor_type": "DiaFeatureExtractor", "sampling_rate": 44100},
+    "encodec": {"feature_extractor_type": "EncodecFeatureExtractor"},
+    "encodec-chunks": {
+        "feature_extractor_type": "EncodecFeatureExtractor",
+        "sampling_rate": 1000,
+        "chunk_length_s": 1.0,
+        "overlap": 0.01,
+        "padding_value": 0.5,
+    },
+    "kyutai": {
+        "feature_extractor_type": "KyutaiSpeechToTextFeatureExtractor",
+        "sampling_rate": 240,
+        "audio_delay_seconds": 2.5,
+        "audio_silence_prefix_seconds": 0.51,
+    },
+    "gemma4-unified": {"feature_extractor_type": "Gemma4UnifiedAudioFeatureExtractor"},
+}
+"""Sounds whose values are moved and not computed, so that they are the same on every machine."""

@@ -54,6 +54,49 @@ def by_video_processor(configuration: Mapping[str, object], given: list[np.ndarr
     return dict(processor(planes, return_tensors="np"))
 
 
+def sounds() -> list[np.ndarray]:
+    """Signals of noise: of so many samples."""
+    rng = np.random.default_rng(6)
+    return [rng.uniform(-1, 1, samples).astype(np.float32) for samples in (1, 640, 990, 991, 2500)]
+
+
+SOUND_CALLS: tuple[dict[str, Any], ...] = (
+    {},
+    {"padding": True},
+    {"padding": False},
+    {"padding": "max_length", "max_length": 3},
+    {"padding": "max_length", "max_length": 2600},
+    {"truncation": True, "max_length": 2},
+    {"truncation": True, "max_length": 1000},
+)
+"""What else several sounds are called with."""
+
+
+def by_feature_extractor(
+    configuration: Mapping[str, object], given: list[np.ndarray], **call: Any
+) -> dict[str, np.ndarray]:
+    """What the class gives of sounds in one call.
+
+    Raises:
+        ValueError: they do not fit into one tensor, or are refused.
+    """
+    from libraries import torchvision_functional
+
+    torchvision_functional()
+    import transformers
+
+    held = {key: value for key, value in configuration.items() if not key.endswith("_type")}
+    extractor = getattr(transformers, str(configuration["feature_extractor_type"]))(**held)
+    try:
+        told = dict(extractor(given, sampling_rate=extractor.sampling_rate, return_tensors="np", **call))
+    except IndexError as error:
+        # DAC's class looks for a second axis before it looks whether there is one.
+        raise ValueError("The sounds do not fit into one tensor") from error
+    if any(value.dtype == object for value in told.values()):
+        raise ValueError("The sounds do not fit into one tensor")
+    return told
+
+
 def frame_cases() -> Iterator[tuple[dict[str, object], int, float | None]]:
     """Settings that tell which frames are taken, and videos: how many frames, and how many of them a second."""
     for settings in ({}, {"num_frames": 7}, {"fps": 2}, {"fps": 3.5}):

@@ -13,17 +13,20 @@ from typing import Any
 
 import numpy as np
 from calls import recorded_calls
-from configurations import CONFIGURATIONS, FAMILIES, SMALL, VIDEOS
+from configurations import CONFIGURATIONS, FAMILIES, SMALL, SOUNDS, VIDEOS
 from libraries import versions
 from processors import (
     BACKENDS,
+    SOUND_CALLS,
     backends_of,
+    by_feature_extractor,
     by_transformers,
     by_video_processor,
     frames_by_class,
     picture_of,
     pictures,
     result_or_refusal,
+    sounds,
     strange_files,
     videos,
 )
@@ -50,9 +53,9 @@ def main() -> None:
         _record_arrays()
     paths = FAMILIES_RECORDED, SETTINGS_RECORDED, CALLS_RECORDED
     families, settings, calls = (json.loads(path.read_text()) if missing else {} for path in paths)
-    FAMILIES_RECORDED.write_text(json.dumps(_families(families), indent=1) + "\n")
-    SETTINGS_RECORDED.write_text(_by_line(recorded, settings))
-    CALLS_RECORDED.write_text(_by_line(recorded_calls, calls))
+    FAMILIES_RECORDED.write_text(by_line(_families(families)))
+    SETTINGS_RECORDED.write_text(by_line(_of_each(recorded, settings)))
+    CALLS_RECORDED.write_text(by_line(_of_each(recorded_calls, calls)))
 
 
 def _record_arrays() -> None:
@@ -85,12 +88,16 @@ def _digests(compute: Callable[[], dict[str, Any]]) -> dict[str, Any] | None:
         return None
 
 
-def _by_line(record: Callable[[str, str], Any], held: Mapping[str, Any]) -> str:
-    """A line for each configuration and library; those that are held are not recorded."""
+def by_line(told: Mapping[str, Any]) -> str:
+    """A JSON object with a line for each key, so that what is added to it is added to the file by lines."""
+    return "{\n" + ",\n".join(f"{json.dumps(key)}: {json.dumps(value)}" for key, value in told.items()) + "\n}\n"
+
+
+def _of_each(record: Callable[[str, str], Any], held: Mapping[str, Any]) -> dict[str, Any]:
+    """For each configuration and library; those that are held are not recorded."""
     names = [(name, backend) for name in (*SMALL, *FAMILIES) for backend in backends_of(name)]
     keys = {f"{name} {backend}": (name, backend) for name, backend in names}
-    lines = (f"{json.dumps(key)}: {json.dumps(held[key] if key in held else record(*of))}" for key, of in keys.items())
-    return "{\n" + ",\n".join(lines) + "\n}\n"
+    return {key: held[key] if key in held else record(*of) for key, of in keys.items()}
 
 
 def _families(held: Mapping[str, Any]) -> dict[str, Any]:
@@ -111,6 +118,8 @@ def _families(held: Mapping[str, Any]) -> dict[str, Any]:
     for name, configuration in VIDEOS.items():
         record(f"video {name}", partial(_of_videos, configuration))
         record(f"frames {name}", partial(frames_by_class, configuration))
+    for name, configuration in SOUNDS.items():
+        record(f"sound {name}", partial(_of_sounds, configuration))
     return told
 
 
@@ -131,6 +140,12 @@ def _of_videos(configuration: Mapping[str, object]) -> list[dict[str, Any] | Non
     """Of each video alone, and of all in one call."""
     calls = *([video] for video in videos()), videos()
     return [_digests(partial(by_video_processor, configuration, each)) for each in calls]
+
+
+def _of_sounds(configuration: Mapping[str, object]) -> list[dict[str, Any] | None]:
+    """Of each sound alone, and of all in each call."""
+    alone = [_digests(partial(by_feature_extractor, configuration, [sound])) for sound in sounds()]
+    return alone + [_digests(partial(by_feature_extractor, configuration, sounds(), **call)) for call in SOUND_CALLS]
 
 
 if __name__ == "__main__":

@@ -14,21 +14,23 @@ from click.testing import CliRunner
 
 from penstock import Pipeline, presets
 from penstock.cli._group import penstock as cli
-from penstock.plugin.transformers import ImageProcessor, VideoProcessor
+from penstock.plugin.transformers import FeatureExtractor, ImageProcessor, VideoProcessor
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 from calls import taken, wrong_calls
-from configurations import CONFIGURATIONS, FAMILIES, SMALL, VIDEOS
+from configurations import CONFIGURATIONS, FAMILIES, SMALL, SOUNDS, VIDEOS
 from PIL import Image
 from processors import (
     BACKENDS,
+    SOUND_CALLS,
     backends_of,
     frame_cases,
     frames_digest,
     ours,
     pictures,
     result_or_refusal,
+    sounds,
     strange_files,
     videos,
 )
@@ -164,6 +166,31 @@ def test_frames_that_are_not_taken() -> None:
         presets.sampled_frames({**VIDEOS["qwen3-vl"], "do_sample_frames": True}, 0)
     with pytest.raises(presets.PresetError, match="is for images, of which no frames are taken"):
         presets.sampled_frames(CONFIGURATIONS["vit"], 3)
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize("name", SOUNDS)
+def test_sounds_equal_what_transformers_gave(name: str) -> None:
+    recorded = json.loads(FAMILIES_RECORDED.read_text())[f"sound {name}"]
+    alone, together = recorded[: len(sounds())], recorded[len(sounds()) :]
+    pipeline, family = (
+        presets.preset(SOUNDS[name], batch_size=8, encoded=False),
+        presets.read_configuration(SOUNDS[name]),
+    )
+    for batch in ([sound] for sound in sounds()), [sounds()]:
+        # No sound is filled for the sake of another one.
+        results = [[list(map(np.array, values)) for values in zip(*pipeline.run(audio=given))] for given in batch]
+        told = [dict(zip(family.outputs, (value[None] for value in values))) for each in results for values in each]
+        assert [{key: digest_of(value) for key, value in each.items()} for each in told] == alone
+    pipeline.close()
+    extractor = FeatureExtractor(SOUNDS[name])
+    for call, expected in zip(SOUND_CALLS, together, strict=True):
+        if expected is None:
+            with pytest.raises(ValueError, match="do not fit into one tensor"):
+                extractor(sounds(), return_tensors="np", **call)
+        else:
+            features = extractor(sounds(), return_tensors="np", **call)
+            assert {key: digest_of(value) for key, value in features.items()} == expected
 
 
 def test_videos_of_processors(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ pytestmark = pytest.mark.usefixtures("with_gpu")
 COUNT, MOST = 6, 90
 _LETTERBOX = {"image_processor_type": "YoloLetterboxImageProcessor", "size": {"height": 48, "width": 64}}
 _WAVE = {"feature_extractor_type": "Wav2Vec2FeatureExtractor"}
+_CODEC = {"feature_extractor_type": "DacFeatureExtractor", "hop_length": 320}
 
 
 def given(device: str, pipeline: Pipeline, samples: Sequence[np.ndarray], batches: int = 1) -> list[list[np.ndarray]]:
@@ -68,7 +69,10 @@ def test_videos(name: str) -> None:
     check_equal(VIDEOS[name], videos())
 
 
-@pytest.mark.parametrize(("configuration", "samples"), [(_LETTERBOX, None), (_WAVE, [np.linspace(-1, 1, 700)])])
+@pytest.mark.parametrize(
+    ("configuration", "samples"),
+    [(_LETTERBOX, None), (_WAVE, [np.linspace(-1, 1, 700)]), (_CODEC, [np.linspace(-1, 1, 700), np.ones(3)])],
+)
 def test_what_the_host_computes(configuration: dict[str, object], samples: list[np.ndarray] | None) -> None:
     if samples is None:
         check_equal(configuration, [picture.file for picture in pictures(COUNT, MOST)])

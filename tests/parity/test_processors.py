@@ -31,6 +31,9 @@ GEMMA: dict[str, Any] = {"image_processor_type": "Gemma3ImageProcessor", "do_pan
 DETR: dict[str, Any] = {"image_processor_type": "DetrImageProcessor"}
 WHISPER: dict[str, Any] = {"feature_extractor_type": "WhisperFeatureExtractor"}
 WAVE: dict[str, Any] = {"feature_extractor_type": "Wav2Vec2FeatureExtractor"}
+ENCODEC: dict[str, Any] = {"feature_extractor_type": "EncodecFeatureExtractor"}
+KYUTAI: dict[str, Any] = {"feature_extractor_type": "KyutaiSpeechToTextFeatureExtractor"}
+PIECES: dict[str, Any] = {"feature_extractor_type": "Gemma4UnifiedAudioFeatureExtractor"}
 # Classes whose own defaults are not followed.
 NEEDED: dict[str, dict[str, Any]] = {
     "LlavaNextImageProcessor": LLAVA,
@@ -176,6 +179,12 @@ def test_keys_tell_settings_and_bytes_apart() -> None:
         (WHISPER | {"padding_side": "left"}, "`padding_side`"),
         (WHISPER | {"dither": 0.1}, "`dither`"),
         (WAVE | {"feature_size": 2}, "`feature_size` is 1"),
+        (ENCODEC | {"feature_size": 2}, "sounds of one channel are followed"),
+        (ENCODEC | {"overlap": 1.0}, "`overlap` less than 1"),
+        ({"feature_extractor_type": "DacFeatureExtractor", "hop_length": 0}, "`hop_length` is positive"),
+        (KYUTAI | {"padding_value": 0.5}, "`padding_value` is followed where it is 0"),
+        (KYUTAI | {"audio_delay_seconds": -1}, "are not negative"),
+        (PIECES | {"feature_size": 320}, "`audio_samples_per_token` are equal"),
     ],
 )
 def test_settings_that_no_preset_follows(configuration: dict[str, Any], told: str) -> None:
@@ -323,6 +332,9 @@ def test_whisper_s_mask_by_its_configuration_is_of_samples() -> None:
         (WHISPER, {"padding": False}, "Sounds of 2500 to 4000 samples do not fit"),
         (WHISPER, {"max_length": 200}, "200 samples are too few for a transform of 400"),
         (WHISPER, {"dither": 0.1}, "no preset follows the setting `dither`"),
+        (ENCODEC, {"do_normalize": True}, "no preset follows the setting `do_normalize`"),
+        (ENCODEC, {"padding": "max_length"}, "needs a `max_length`"),
+        (PIECES, {"padding": "max_length"}, "needs a `max_length`"),
     ],
 )
 def test_calls_for_sounds_that_are_refused(configuration: dict[str, Any], arguments: dict[str, Any], told: str) -> None:

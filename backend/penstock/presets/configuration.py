@@ -63,7 +63,16 @@ from penstock.presets.patches import (
     UnifiedFamily,
 )
 from penstock.presets.slices import AriaFamily, Lfm2Family, MiniCPMFamily, MolmoFamily, Phi4Family
-from penstock.presets.speech import WaveFamily, WhisperFamily
+from penstock.presets.speech import (
+    DacFamily,
+    DiaFamily,
+    EncodecFamily,
+    KyutaiFamily,
+    SoundTokenFamily,
+    SpeechT5Family,
+    WaveFamily,
+    WhisperFamily,
+)
 from penstock.presets.tiles import (
     LLAVA_NEXT,
     ONEVISION_PINPOINTS,
@@ -80,6 +89,7 @@ from penstock.presets.tiles import (
 )
 from penstock.presets.videos import (
     GLM46V_VIDEO,
+    GLMGA_VIDEO,
     QWEN2_VL_VIDEO,
     QWEN3_VL_VIDEO,
     ClipFamily,
@@ -128,9 +138,11 @@ _FAMILIES: dict[str, Family] = {
         size={"height": 512, "width": 512}, crop_to_patches=True, rule="cohere2", torchvision_only=True
     ),
     "CohereCompass": QWEN2_VL,
+    "CohereCompassVideo": QWEN3_VL_VIDEO,
     "ConditionalDetr": DetectionFamily(),
     "ConvNext": ConvNextFamily(),
     "Cosmos3Edge": COSMOS3_EDGE,
+    "Dac": DacFamily(),
     "DeepseekOcr2": OcrFamily(),
     "DeepseekVL": JANUS,
     "DeepseekVLHybrid": HybridFamily(),
@@ -138,22 +150,26 @@ _FAMILIES: dict[str, Family] = {
     "DeiT": FixedFamily(size={"height": 256, "width": 256}, resample=3, do_center_crop=True, crop_size=_SIDES_224),
     "DepthPro": DepthProFamily(),
     "Detr": DetectionFamily(),
+    "Dia": DiaFamily(),
     "DINOv3ViT": DinoFamily(size=_SIDES_224, **IMAGENET),
     "Donut": DonutFamily(),
     "DPT": DptFamily(),
     "EfficientNet": EFFICIENT_NET,
+    "Encodec": EncodecFamily(),
     "Ernie4_5_VL_Moe": ERNIE45_VL,
     "Ernie4_5_VLMoe": ERNIE45_VL,
     "Flava": FLAVA,
     "Gemma3": GemmaFamily(),
     "Gemma4": Gemma4Family(),
     "Gemma4Unified": UnifiedFamily(),
+    "Gemma4UnifiedAudio": SoundTokenFamily(),
     "Glm46V": GLM4V,
     "Glm46VVideo": GLM46V_VIDEO,
     "Glm4v": GLM4V,
     "Glm4vVideo": Glm4vVideoFamily(),
     "Glm5Next": Glm5Family(),
     "Glmga": GLM4V,
+    "GlmgaVideo": GLMGA_VIDEO,
     "GlmImage": GLM_IMAGE,
     "GLPN": GlpnFamily(),
     "GotOcr2": GridFamily(),
@@ -165,6 +181,7 @@ _FAMILIES: dict[str, Family] = {
     "InternVLVideo": InternVLVideoFamily(),
     "Janus": JANUS,
     "Kimi_K25": KimiFamily(),
+    "KyutaiSpeechToText": KyutaiFamily(),
     "LayoutLMv2": BlueLayoutFamily(),
     "LayoutLMv3": LayoutFamily(),
     "Levit": LEVIT,
@@ -232,6 +249,7 @@ _FAMILIES: dict[str, Family] = {
     "Siglip2": SigLIP2Family(),
     "SmolVLM": SplitFamily(size={"longest_edge": 4 * 364}, max_image_size={"longest_edge": 364}),
     "SmolVLMVideo": SmolVideoFamily(),
+    "SpeechT5": SpeechT5Family(),
     "SuperPoint": SuperPointFamily(),
     "TextNet": TextNetFamily(**IMAGENET),
     "TimesformerVideo": ClipFamily(

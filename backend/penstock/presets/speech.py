@@ -1,4 +1,4 @@
-"""Feature extractors of speech: Whisper and wav2vec 2.0."""
+"""Feature extractors of sound: Whisper, wav2vec 2.0, SpeechT5, codecs (Encodec, DAC), Gemma 4."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from penstock.presets.family import Family, PresetError
 # In Hz, whatever the sampling rate; and how far below the loudest value the others are cut off, in powers of ten.
 _HIGHEST, _RANGE = 8000.0, 8.0
 VALUES, MASK = "input_values", "attention_mask"
+FEATURES, FEATURES_MASK, PADDING_MASK = "input_features", "input_features_mask", "padding_mask"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +81,7 @@ class WhisperFamily(SoundFamily):
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        return ("input_features", *(MASK,) * self.return_attention_mask)
+        return (FEATURES, *(MASK,) * self.return_attention_mask)
 
     @property
     def most(self) -> int:
@@ -152,3 +153,205 @@ class WaveFamily(SoundFamily):
         values = (fn.standardize if self.do_normalize else fn.copy)(data, name=VALUES)
         masks = (fn.ones_like(data, dtype=types.INT32, name=MASK),) if self.return_attention_mask else ()
         return (values, *masks)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpeechT5Family(WaveFamily):
+    """SpeechT5, of what it hears: the spectrograms that it is trained to say are not made.
+
+    Attributes:
+        ignored: settings of these spectrograms.
+    """
+
+    do_normalize: bool = False
+    return_attention_mask: bool = True
+    ignored: frozenset[str] = frozenset(
+        {
+            "fmax",
+            "fmin",
+            "frame_signal_scale",
+            "hop_length",
+            "mel_floor",
+            "num_mel_bins",
+            "reduction_factor",
+            "win_function",
+            "win_length",
+        }
+    )
+
+    hidden = frozenset({"ignored"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class CodecFamily(SoundFamily):
+    """Sounds for codecs: of one channel, and filled to what the codec takes at a time.
+
+    Attributes:
+        feature_size: 1.
+    """
+
+    feature_size: int = 1
+
+    padding = True
+    always_masks: ClassVar[bool] = False
+    """Whether there is a mask where a call fills nothing."""
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return (VALUES, PADDING_MASK)
+
+    @property
+    def multiple(self) -> int:
+        """Lengths are multiples of it."""
+        return 1
+
+    @property
+    def chunks(self) -> tuple[int, int] | None:
+        """The step from a chunk to the next, and the length of one, which fill a sound, if it is cut into chunks."""
+        return None
+
+    @property
+    def around(self) -> tuple[int, int]:
+        """So many zeros before a sound, and behind what it is filled with."""
+        return (0, 0)
+
+    def chunked(self, samples: int) -> int | None:
+        """How long a sound is that is filled to whole chunks."""
+        if self.chunks is None:
+            return None
+        step, length = self.chunks
+        return (-(-samples // step) - 1) * step + length
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        if self.feature_size != 1:
+            raise PresetError(f"`feature_size` is 1: sounds of one channel are followed. Got: {self.feature_size}")
+
+    def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
+        step, length = self.chunks or (self.multiple, self.multiple)
+        before, behind = self.around
+        steps = (data.shape()[:1] + (step - 1)) // step
+        total = fn.cast(steps * step + (length - step + before + behind), dtype=types.INT32)
+
+        def filled(signal: DataNode, value: float) -> DataNode:
+            return fn.slice(
+                signal, start=[-before], shape=total, axes=[0], out_of_bounds_policy="pad", fill_values=[value]
+            )
+
+        values = fn.reshape(filled(data, self.padding_value), shape=[1, -1], name=VALUES)
+        return values, fn.copy(filled(fn.ones_like(data, dtype=types.INT32), 0), name=PADDING_MASK)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DacFamily(CodecFamily):
+    """DAC.
+
+    Attributes:
+        hop_length: lengths are multiples of it.
+    """
+
+    hop_length: int = 512
+
+    @property
+    def multiple(self) -> int:
+        return self.hop_length
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        if self.hop_length < 1:
+            raise PresetError(f"`hop_length` is positive. Got: {self.hop_length}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DiaFamily(DacFamily):
+    """Dia, which always tells the mask."""
+
+    always_masks = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class EncodecFamily(CodecFamily):
+    """EnCodec.
+
+    Attributes:
+        chunk_length_s: of a chunk, in seconds; 0: there are none.
+        overlap: of a chunk and the next, as a part of one; negative: there are no chunks.
+    """
+
+    sampling_rate: int = 24000
+    chunk_length_s: float = 0.0
+    overlap: float = -1.0
+
+    @property
+    def chunks(self) -> tuple[int, int] | None:
+        if not self.chunk_length_s or self.overlap < 0:
+            return None
+        length = int(self.chunk_length_s * self.sampling_rate)
+        return max(1, int((1.0 - self.overlap) * length)), length
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        if self.chunk_length_s < 0 or self.overlap >= 1:
+            raise PresetError(
+                f"`chunk_length_s` is positive, and `overlap` less than 1. Got: {self.chunk_length_s} and {self.overlap}"
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class KyutaiFamily(EncodecFamily):
+    """Kyutai's speech to text: silence before and behind.
+
+    Attributes:
+        audio_silence_prefix_seconds: before the sound.
+        audio_delay_seconds: behind it, and a second more.
+    """
+
+    audio_silence_prefix_seconds: float = 0.0
+    audio_delay_seconds: float = 0.0
+
+    @property
+    def around(self) -> tuple[int, int]:
+        seconds = self.audio_silence_prefix_seconds, self.audio_delay_seconds + 1.0
+        before, behind = (int(each * self.sampling_rate) for each in seconds)
+        return before, behind
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        if self.padding_value:
+            raise PresetError(f"`padding_value` is followed where it is 0. Got: {self.padding_value}")
+        if min(self.audio_silence_prefix_seconds, self.audio_delay_seconds) < 0:
+            raise PresetError("`audio_silence_prefix_seconds` and `audio_delay_seconds` are not negative")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SoundTokenFamily(SoundFamily):
+    """Gemma 4 of one encoder: the sound itself, in pieces that become tokens.
+
+    Attributes:
+        feature_size, audio_samples_per_token: samples of a piece.
+    """
+
+    feature_size: int = 640
+    audio_samples_per_token: int = 640
+
+    padding = True
+    truncation = True
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return (FEATURES, FEATURES_MASK)
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        if not self.feature_size == self.audio_samples_per_token > 1:
+            raise PresetError(
+                "`feature_size` and `audio_samples_per_token` are equal, and more than 1. "
+                f"Got: {self.feature_size} and {self.audio_samples_per_token}"
+            )
+
+    def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
+        piece = self.audio_samples_per_token
+        total = fn.cast((data.shape()[:1] + (piece - 1)) // piece * piece, dtype=types.INT32)
+        filled = fn.slice(data, start=[0], shape=total, axes=[0], out_of_bounds_policy="pad")
+        features = fn.reshape(filled, shape=[-1, piece], name=FEATURES)
+        return features, fn.ones_like(features[:, 0], dtype=types.BOOL, name=FEATURES_MASK)

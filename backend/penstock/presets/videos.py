@@ -147,11 +147,29 @@ def _glm46v(family: SampledFamily, frames: int, rate: float | None) -> list[int]
     known = min(duration, _GLM46V_LONGEST)
     wanted = next(of for longest, of in _GLM46V_RATES.items() if known <= longest) * family.temporal_patch_size
     count = min(int(known * wanted), _GLM46V_MOST)
-    own = _at_times(frames, rate, 1 / wanted, duration) if frames >= count else []
-    if len(own) > count or frames < count:
-        own = np.linspace(0, last, count, dtype=int).tolist()
-    elif len(own) < count:
-        own = np.linspace(own[0], own[-1], count, dtype=int).tolist()
+    return _so_many(_at_times(frames, rate, 1 / wanted, duration) if frames >= count else [], count, last)
+
+
+def _glmga(family: SampledFamily, frames: int, rate: float | None) -> list[int]:
+    if rate is None or rate <= 0 or not family.fps:
+        raise ValueError("The frames a second of the video must be told, and those that are taken (`fps`)")
+    last = frames - 1
+    duration = round(last / rate) + 1
+    count, step = min(int(duration * family.fps), family.max_frames), 1 / family.fps
+    if frames < count:
+        return _so_many([math.floor(number * frames / count) for number in range(count)], count, last)
+    return _so_many(_at_times(frames, rate, step, duration - step), count, last)
+
+
+def _so_many(numbers: list[int], count: int, last: int) -> list[int]:
+    """The frames, or as many evenly spread, each once, and the last one again if they are odd.
+
+    Where there were too few, they are spread from the first to the last of them, and else over the video.
+    """
+    own = numbers
+    if len(own) != count:
+        start, end = (own[0], own[-1]) if 0 < len(own) < count else (0, last)
+        own = np.linspace(start, end, count, dtype=int).tolist()
     own = list(dict.fromkeys(own))
     return own + own[-1:] * (len(own) % 2)
 
@@ -193,6 +211,7 @@ _RULES: dict[str, Callable[[SampledFamily, int, float | None], list[int]]] = {
     "internvl": _internvl,
     "glm4v": _glm4v,
     "glm46v": _glm46v,
+    "glmga": _glmga,
     "smolvlm": _smolvlm,
 }
 
@@ -249,7 +268,8 @@ class VideoFamily(SampledFamily, PatchFamily):
         if self.do_resize:
             bounds = SizeArguments(self._factor, self.size["shortest_edge"], self.size["longest_edge"], frames=frames)
             fit = fitted(self.rule, height, width, bounds)
-        return -(-frames // self.temporal_patch_size) * (fit.height // self._factor) * (fit.width // self._factor)
+        token = self.patch_size * self.merge_size
+        return -(-frames // self.temporal_patch_size) * (fit.height // token) * (fit.width // token)
 
 
 QWEN2_VL_VIDEO = VideoFamily(
@@ -283,6 +303,9 @@ class Glm4vVideoFamily(VideoFamily):
 
 
 GLM46V_VIDEO = Glm4vVideoFamily(sampling="glm46v")
+GLMGA_VIDEO = Glm4vVideoFamily(
+    size={"shortest_edge": 112 * 112, "longest_edge": 28 * 28 * 2 * 55790}, max_frames=640, sampling="glmga"
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,17 @@ from penstock.plugin.transformers._features import Features, collected
 from penstock.plugin.transformers._processor import Processor
 from penstock.presets import PresetError
 from penstock.presets.family import stacked
-from penstock.presets.speech import MASK, VALUES, SoundFamily, WhisperFamily
+from penstock.presets.speech import (
+    FEATURES,
+    FEATURES_MASK,
+    MASK,
+    PADDING_MASK,
+    VALUES,
+    CodecFamily,
+    SoundFamily,
+    SoundTokenFamily,
+    WhisperFamily,
+)
 
 
 class FeatureExtractor(Processor):
@@ -39,12 +49,14 @@ class FeatureExtractor(Processor):
             raw_speech: a sound, or a list of them: one-dimensional, of float.
             sampling_rate: of the sounds in Hz; checked if it is given.
             padding: how far they are filled: `max_length`, `longest` or True: as far as the longest one of the call, `do_not_pad`
-                or False. By default as the class: Whisper's to `max_length`, others not.
-            max_length: in samples; of Whisper, by default what its configuration tells.
-            truncation: whether what is longer is cut off; Whisper's is by default.
-            pad_to_multiple_of: sounds are filled up to multiples of so many samples.
+                or False. By default as the class: Whisper's to `max_length`, codecs' and Gemma 4's as the longest one, others
+                not.
+            max_length: in samples; of Whisper, by default what its configuration tells; of Gemma 4, in tokens.
+            truncation: whether what is longer is cut off; Whisper's and Gemma 4's are by default.
+            pad_to_multiple_of: sounds are filled up to multiples of so many samples; codecs' and Gemma 4's to their own.
             return_attention_mask: whether there is a mask that tells sound from what it is filled with; of Whisper, of each
                 frame. If the configuration asks for it, and the call does not, Whisper's is of each sample, as the class's.
+                Codecs and Gemma 4 have masks whatever is asked.
             do_normalize: whether Whisper's sounds get mean 0 and variance 1 first.
             return_tensors: `np`, `pt` or None, as for images.
             device: `cpu`.
@@ -60,6 +72,9 @@ class FeatureExtractor(Processor):
         family = self._followed(settings)[0]
         if not isinstance(family, SoundFamily):
             raise PresetError("The configuration is for no speech")
+        if do_normalize is not None and not isinstance(family, WhisperFamily):
+            settings = {**settings, "do_normalize": do_normalize}
+            self._followed(settings)
         if sampling_rate not in (None, family.sampling_rate):
             raise ValueError(
                 f"The model takes sounds of {family.sampling_rate} Hz, and these are of {sampling_rate} Hz"
@@ -68,23 +83,31 @@ class FeatureExtractor(Processor):
         for number, sound in enumerate(sounds):
             if sound.ndim != 1 or not sound.size:
                 raise ValueError(f"Sound {number}: expected one channel of samples. Got the shape {sound.shape}")
+        way = _way(family.padding if padding is None else padding)
+        kind = None if return_tensors is None else str(getattr(return_tensors, "value", return_tensors))
+        if isinstance(family, SoundTokenFamily):
+            cuts = family.truncation if truncation is None else truncation
+            return self._pieces(family, sounds, way, kind, (max_length, cuts), settings)
+        if isinstance(family, CodecFamily):
+            pad_to_multiple_of = family.multiple
+            if not (max_length or truncation or way == _NONE):
+                max_length = family.chunked(max(map(len, sounds)))
+                way = way if max_length is None else _MOST
         most = _multiple(max_length or family.most, pad_to_multiple_of)
         if family.truncation if truncation is None else truncation:
             if most is None:
                 raise ValueError("`truncation` needs a `max_length`")
             sounds = [sound[:most] for sound in sounds]
-        way = _way(family.padding if padding is None else padding)
         longest = max(map(len, sounds))
         length = None if way == _NONE else most if way == _MOST else _multiple(longest, pad_to_multiple_of)
         if way == _MOST and most is None:
-            raise ValueError("`padding='max_length'` needs a `max_length`")
-        kind = None if return_tensors is None else str(getattr(return_tensors, "value", return_tensors))
+            raise ValueError(_NEEDS_LENGTH)
+        if isinstance(family, CodecFamily):
+            return self._codes(family, sounds, length, kind)
         if isinstance(family, WhisperFamily):
             asked = return_attention_mask, do_normalize
             return self._spectra(family, sounds, length, kind, asked, settings)
         masks = family.return_attention_mask if return_attention_mask is None else return_attention_mask
-        if do_normalize is not None:
-            settings = {**settings, "do_normalize": do_normalize}
         return self._waves(family, sounds, length, kind, masks, settings)
 
     def _spectra(
@@ -134,7 +157,40 @@ class FeatureExtractor(Processor):
             told[MASK] = stacked([_mask(len(sound), total) for sound, total in zip(sounds, totals)])
         return collected(told, kind, "")
 
+    def _codes(self, family: CodecFamily, sounds: list[np.ndarray], length: int | None, kind: str | None) -> Features:
+        """Those of codecs, of which nothing is computed."""
+        totals = [max(len(sound), length or 0) for sound in sounds]
+        filled = [_filled(sound, total, family.padding_value) for sound, total in zip(sounds, totals)]
+        told: dict[str, object] = {VALUES: stacked([np.pad(sound, family.around)[None] for sound in filled])}
+        if length is not None or family.always_masks:
+            masks = [_mask(len(sound), total) for sound, total in zip(sounds, totals)]
+            told[PADDING_MASK] = stacked([np.pad(mask, family.around) for mask in masks])
+        return collected(told, kind, "")
 
+    def _pieces(
+        self,
+        family: SoundTokenFamily,
+        sounds: list[np.ndarray],
+        way: str,
+        kind: str | None,
+        bound: tuple[int | None, bool],
+        settings: Mapping[str, object],
+    ) -> Features:
+        """Gemma 4's; ``bound``: of how many pieces, and whether what is longer is cut off."""
+        most, cuts = bound
+        values = [outputs[FEATURES] for outputs in self._outputs(sounds, settings)]
+        values = [value[:most] for value in values] if cuts else values
+        if way == _MOST and most is None:
+            raise ValueError(_NEEDS_LENGTH)
+        total = 0 if way == _NONE else most if way == _MOST else max(map(len, values))
+        totals = [max(len(value), total or 0) for value in values]
+        beyond = [((0, total - len(value)), (0, 0)) for value, total in zip(values, totals)]
+        filled = [np.pad(value, pad, constant_values=family.padding_value) for value, pad in zip(values, beyond)]
+        masks = [_mask(len(value), total).astype(bool) for value, total in zip(values, totals)]
+        return collected({FEATURES: stacked(filled), FEATURES_MASK: stacked(masks)}, kind, "")
+
+
+_NEEDS_LENGTH = "`padding='max_length'` needs a `max_length`"
 _MOST, _LONGEST, _NONE = "max_length", "longest", "do_not_pad"
 
 
