@@ -144,24 +144,6 @@ def test_results_are_complete_however_late_the_gpu_is(mode: EvalMode, other: boo
                     np.testing.assert_allclose(np.asarray(ours), theirs, atol=1e-4)
 
 
-def test_operators_run_on_the_stream_that_is_set() -> None:
-    numbers = [np.full((40, 50, 3), k, np.uint8) for k in range(12)]
-    try:
-        with cupy.cuda.Device(device()), EvalMode.eager:
-            streams = [dynamic.Stream(device_id=device()) for _ in numbers]
-            for number, stream in zip(numbers, streams, strict=True):
-                dynamic.set_current_stream(stream)
-                with stream.cupy_stream:
-                    SLOW((1,), (1,), (20_000_000,))
-                given = dynamic.batch([number] * SIZE, layout="HWC").gpu(device())
-                found = arithmetic(given)
-                expected = arithmetic(dynamic.batch([number] * SIZE, layout="HWC"))
-                for ours, theirs in zip(found.cpu(), expected, strict=True):
-                    np.testing.assert_allclose(np.asarray(ours), np.asarray(theirs), atol=1e-4)
-    finally:
-        dynamic.set_current_stream(None)
-
-
 def test_inputs_are_complete_however_late_the_gpu_is() -> None:
     with cupy.cuda.Device(device()), EvalMode.eager:
         for _ in range(3):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -11,6 +13,8 @@ import pytest
 
 from penstock import fn, pipeline_def, types
 from penstock.graph import DataNode
+from penstock.kernels.cpu.shares import CALL_WORDS, make_calls
+from penstock.kernels.cuda import program
 from penstock.kernels.cuda.elementwise import evaluate_batch
 from penstock.kernels.cuda.launch import locate, locate_all, scratch, upload
 from penstock.kernels.cuda.program import Programs
@@ -133,6 +137,36 @@ def test_who_looks_at_data_is_run_each_time() -> None:
     for arrays in batches(3, (4, 1), (2, 3)):
         for array, result in zip(arrays, run(programs, work, arrays)):
             np.testing.assert_array_equal(result, np.full(array.shape, array.max()))
+
+
+def test_another_stream_is_another_kind(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Launches are repeated on the stream on which they were recorded, whatever memory others have."""
+    cuda, programs, streams = sys.modules["cupy"].cuda, Programs(), []
+    batch, outputs = TensorListGPU([xp.put(np.ones(4, np.float32))]), [TensorListGPU.allocate([(4,)], FLOAT)]
+
+    def work(workspace: Workspace) -> None:
+        samples: Any = workspace.samples
+        pairs = zip(locate_all(workspace.inputs[0], samples), locate_all(workspace.outputs[0], samples))
+        evaluate_batch("return a * 2;", [((source,), target) for source, target in pairs])
+
+    def noted(address: int, count: int) -> int:
+        words = (ctypes.c_int64 * (count * CALL_WORDS)).from_address(address)
+        # After the addresses of the driver's function and of the kernel come its other arguments; the stream is the ninth of all.
+        streams.extend(words[CALL_WORDS + 9 :: CALL_WORDS])
+        return make_calls(address, count)
+
+    monkeypatch.setattr(program, "make_calls", noted)
+    monkeypatch.setattr(program.Program, "allocate", lambda _: outputs)
+    for address in (1, 1, 1, 2, 2, 2, 1):
+        current = type("Stream", (cuda.Stream,), {"ptr": address})()
+        monkeypatch.setattr(cuda, "get_current_stream", lambda own=current: own)
+        workspace = Workspace(inputs=[batch], batch_size=1, device="gpu")
+        workspace.samples = [Place(0)]
+        if not programs.run(workspace, dict):
+            workspace.outputs = outputs
+            if not programs.record(workspace, work, dict):
+                work(workspace)
+    assert streams == [1, 1, 2, 2, 1]
 
 
 def results(define: Any, count: int, batch_size: int = 2) -> list[list[np.ndarray]]:

@@ -35,8 +35,6 @@ _MAX_SEEN = _MAX_PROGRAMS
 _MAX_MISSES, _RETRY_INTERVAL = 64, 8
 _MAX_VALUE_BYTES = 1 << 16
 _WORD = 8
-# The place of the stream in the call of a launch.
-_STREAM = 9
 
 # Of CuPy's arrays.
 _POINTER, _IS_CONTIGUOUS = operator.attrgetter("data.ptr"), operator.attrgetter("flags.c_contiguous")
@@ -179,28 +177,27 @@ class _Calls:
     """
 
     def __init__(self, launches: Sequence[Launch], bases: Sequence[int]) -> None:
-        self._cuda, functions = require_cupy().cuda, driver()
+        cuda, functions = require_cupy().cuda, driver()
         most = max((len(one.arguments) for one in launches), default=0)
         values, addresses = np.zeros((2, len(launches), most), np.uint64)
         addresses[:] = values.ctypes.data + _WORD * np.arange(values.size).reshape(values.shape)
         self._calls = np.zeros((1 + len(launches), CALL_WORDS), np.int64)
-        self._calls[0, :2] = functions.set_context, context_of(self._cuda.Device().id)
+        self._calls[0, :2] = functions.set_context, context_of(cuda.Device().id)
         self._values, self._addresses, self._varying = values, addresses, list[tuple[int, int, str]]()
+        stream = cuda.get_current_stream().ptr
         for number, one in enumerate(launches):
             for place, argument in enumerate(_placed_arguments(one, bases)):
                 if isinstance(argument, RunValue):
                     self._varying.append((number, place, argument.name))
                 else:
                     values[number, place] = argument if isinstance(argument, int) else _word_of(argument)
-            how = *one.grid, 1, 1, THREADS, 1, 1, one.shared, 0, addresses[number].ctypes.data
+            how = *one.grid, 1, 1, THREADS, 1, 1, one.shared, stream, addresses[number].ctypes.data
             self._calls[1 + number, : 2 + len(how)] = functions.launch, one.function.kernel.ptr, *how
 
     def make(self, values: Mapping[str, np.generic]) -> None:
         """Makes them, with the values that differ from run to run."""
         for number, place, name in self._varying:
             self._values[number, place] = _word_of(values[name])
-        # An operator of dynamic mode may run on another stream than before.
-        self._calls[1:, _STREAM] = self._cuda.get_current_stream().ptr
         status = make_calls(self._calls.ctypes.data, len(self._calls))
         if status:
             raise driver_error(status)
