@@ -384,7 +384,8 @@ class TensorListGPU(TensorList):
 
     def device_id(self) -> int:
         """The number of the GPU."""
-        return int(self.contiguous_elements().device.id)
+        holder = self.elements if self.elements is not None or not len(self) else self.samples[0]
+        return int((self.contiguous_elements() if holder is None else holder).device.id)
 
     def as_cpu(self) -> TensorListCPU:
         """A copy in host memory; waits for the copy."""
