@@ -105,7 +105,7 @@ class OperatorWork:
         size = self._batch_size
         data = [value.tensor_list(size) for value in self._inputs]
         data += [value.tensor_list(size) for value in self._arguments]
-        gpus = {value.device.device_id or 0 for value in self._inputs if value.device_type() == "gpu"}
+        gpus = {number for value in self._inputs if (number := value.device.device_id) is not None}
         return context.engine.run(self._bound, data, size, gpus)
 
     def sketch(self, context: EvalContext) -> list[TensorList] | None:

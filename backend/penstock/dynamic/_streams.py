@@ -25,6 +25,8 @@ class Stream:
 
     def __init__(self, *, stream: Given = create_new, device_id: int | None = None) -> None:
         cupy = cuda.require_cupy("a CUDA stream")
+        # Who gave a stream away may destroy it, or let others have it.
+        self._given = stream
         with cupy.cuda.Device(device_id):
             self._device_id = int(cupy.cuda.Device().id)
             if stream is Stream.create_new:
@@ -84,14 +86,22 @@ def in_order(stream: Stream, device_ids: Iterable[int]) -> Iterator[None]:
             before = current.record(cupy.cuda.Event(disable_timing=True))
         with cupy.cuda.Device(stream.device_id):
             own.wait_event(before)
-    try:
-        yield
-    finally:
+
+    def precede() -> None:
         with cupy.cuda.Device(stream.device_id):
             after = own.record(cupy.cuda.Event(disable_timing=True)) if others else None
         for number, current in others:
             with cupy.cuda.Device(number):
                 current.wait_event(after)
+
+    try:
+        yield
+    except BaseException:
+        # Of a GPU that is lost, the error of the work tells more.
+        with contextlib.suppress(cupy.cuda.runtime.CUDARuntimeError):
+            precede()
+        raise
+    precede()
 
 
 class _Current(threading.local):
