@@ -13,7 +13,10 @@ import os
 from typing import Any
 
 import torch
-import torch.distributed
+
+# Before there is a process group: functions of this module keep the one that they are defined with. Gloo's threads would then
+# live on until Python ends, and one that still held a tensor would abort the process.
+import torch.distributed.nn
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
@@ -33,17 +36,10 @@ def images(folder: str, shard: int, shards: int, device: str) -> Any:
     return fn.crop_mirror_normalize(pixels, mirror=mirrored, mean=127.5, std=63.75, output_layout="CHW"), label
 
 
-def main() -> None:
+def train(folder: str, epochs: int, batch_size: int) -> None:
     """Trains, and tells what this process saw and that all have the same network."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder")
-    parser.add_argument("--epochs", type=int, default=2)
-    parser.add_argument("--batch-size", type=int, default=8, help="of each process")
-    arguments = parser.parse_args()
-
     with_gpu = torch.cuda.is_available()
     local = int(os.environ["LOCAL_RANK"])
-    torch.distributed.init_process_group("nccl" if with_gpu else "gloo")
     rank, world = torch.distributed.get_rank(), torch.distributed.get_world_size()
     place = torch.device("cuda", local) if with_gpu else torch.device("cpu")
     if with_gpu:
@@ -51,11 +47,11 @@ def main() -> None:
 
     # With one seed all processes would mirror alike. Which images are in a shard does not depend on it.
     pipeline = images(
-        arguments.folder,
+        folder,
         rank,
         world,
         "gpu" if with_gpu else "cpu",
-        batch_size=arguments.batch_size,
+        batch_size=batch_size,
         num_threads=2,
         device_id=local if with_gpu else None,
         seed=rank,
@@ -69,7 +65,7 @@ def main() -> None:
     )
     model = DistributedDataParallel(network.to(place), device_ids=[local] if with_gpu else None)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    for epoch in range(arguments.epochs):
+    for epoch in range(epochs):
         seen = 0
         for (batch,) in batches:
             loss = nn.functional.cross_entropy(model(batch["image"]), batch["label"][:, 0].long().to(place))
@@ -83,6 +79,19 @@ def main() -> None:
     first = weights.clone()
     torch.distributed.broadcast(first, 0)
     print(f"rank {rank}: the network {'is' if torch.equal(weights, first) else 'differs from'} rank 0's", flush=True)
+
+
+def main() -> None:
+    """Trains in the process group that torchrun started the processes for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder")
+    parser.add_argument("--epochs", type=int, default=2)
+    parser.add_argument("--batch-size", type=int, default=8, help="of each process")
+    arguments = parser.parse_args()
+
+    torch.distributed.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
+    train(arguments.folder, arguments.epochs, arguments.batch_size)
+    # The model is gone by now: it refers to the group, whose threads end when nothing does.
     torch.distributed.destroy_process_group()
 
 

@@ -60,13 +60,15 @@ def check_torchrun(root: Path, **environment: str) -> None:
     """Runs the recipe for torchrun, and verifies what its two processes tell."""
     command = ["-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-addr", "127.0.0.1"]
     command += ["--master-port", free_address().partition(":")[2]]
-    command += [str(ROOT / "examples" / "train_with_torchrun.py"), str(folder_of_images(root)), "--batch-size", "4"]
+    command += [str(Path(__file__).with_name("left_threads.py")), str(ROOT / "examples" / "train_with_torchrun.py")]
+    command += [str(folder_of_images(root)), "--batch-size", "4"]
     (told,) = run_together([command], [{"OMP_NUM_THREADS": "1", **environment}])
     for rank in range(2):
         # Ten images each, in three batches of four, in both epochs.
         seen = re.findall(rf"rank {rank} of 2: epoch (\d), (\d+) images", told)
         assert seen == [("0", "12"), ("1", "12")], told
         assert f"rank {rank}: the network is rank 0's" in told
+        assert f"rank {rank}: left []" in told
 
 
 def check_jax_distributed(root: Path, environments: Sequence[Mapping[str, str]]) -> None:

@@ -1,0 +1,40 @@
+"""Runs a program, and tells which threads of PyTorch's Gloo its process group leaves: they may abort a process that ends."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import runpy
+import sys
+import time
+from pathlib import Path
+
+import torch.distributed
+
+# Seconds: a thread that was joined is listed a little longer.
+PATIENCE = 5
+
+
+def left() -> list[str]:
+    """The names of Gloo's threads that work on tensors."""
+    names = []
+    for thread in Path("/proc/self/task").iterdir():
+        with contextlib.suppress(OSError):
+            names.append((thread / "comm").read_text().strip())
+    return [name for name in names if "gloo_runloop" in name]
+
+
+def destroy_and_tell(group: torch.distributed.ProcessGroup | None = None) -> None:
+    """Destroys a process group, and tells which threads are left."""
+    destroy(group)
+    until = time.monotonic() + PATIENCE
+    while left() and time.monotonic() < until:
+        time.sleep(0.05)
+    print(f"rank {os.environ['RANK']}: left {left()}", flush=True)
+
+
+if __name__ == "__main__":
+    destroy = torch.distributed.destroy_process_group
+    torch.distributed.destroy_process_group = destroy_and_tell
+    del sys.argv[0]
+    runpy.run_path(sys.argv[0], run_name="__main__")
