@@ -83,8 +83,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
 
 
 def pixels_of(server: LocalServer, model: str, data: np.ndarray) -> np.ndarray:
-    client = tritonclient.http.InferenceServerClient(server.http_url)
-    return ask(client, model, encoded=data[np.newaxis]).as_numpy("pixels")[0]
+    # A server that stops waits for connections that are still open.
+    with tritonclient.http.InferenceServerClient(server.http_url) as client:
+        return ask(client, model, encoded=data[np.newaxis]).as_numpy("pixels")[0]
 
 
 def error_of(server: LocalServer, model: str, data: np.ndarray) -> str:
