@@ -184,6 +184,7 @@ class _Calls:
         self._calls = np.zeros((1 + len(launches), CALL_WORDS), np.int64)
         self._calls[0, :2] = functions.set_context, context_of(cuda.Device().id)
         self._values, self._addresses, self._varying = values, addresses, list[tuple[int, int, str]]()
+        self._place: int = self._calls.ctypes.data
         stream = cuda.get_current_stream().ptr
         for number, one in enumerate(launches):
             for place, argument in enumerate(_placed_arguments(one, bases)):
@@ -198,7 +199,7 @@ class _Calls:
         """Makes them, with the values that differ from run to run."""
         for number, place, name in self._varying:
             self._values[number, place] = _word_of(values[name])
-        status = make_calls(self._calls.ctypes.data, len(self._calls))
+        status = make_calls(self._place, len(self._calls))
         if status:
             raise driver_error(status)
 
