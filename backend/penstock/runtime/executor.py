@@ -249,21 +249,13 @@ class Executor:
         inputs = [slots[slot] for slot in step.inputs]
         arguments = {name: slots[slot] for name, slot in step.arguments.items()} if step.arguments else {}
         first = inputs[0] if inputs and not step.merges else next(iter(arguments.values()), None)
-        workspace = Workspace(
-            inputs=inputs,
-            arguments=arguments,
-            batch_size=batch.size if first is None else len(first),
-            device=step.device,
-            isolate=batch.isolate,
-            parallel=step.parallel or self._parallel(step),
-            start=self.workers.start,
-            pool=self.host_pool,
-            max_batch_size=self.max_batch_size,
-            iteration=batch.iteration,
-            num_threads=self.workers.num_threads,
-            positions=first.positions if first is not None else None,
-            decoding=self.plan.decoding,
-        )
+        likeness = step.workspace
+        if likeness is None:
+            likeness = step.workspace = self._likeness(step)
+        workspace = likeness.anew(inputs, arguments, batch.size if first is None else len(first))
+        workspace.isolate, workspace.iteration = batch.isolate, batch.iteration
+        if first is not None:
+            workspace.positions = first.positions
         if batch.destinations and workspace.positions is None:
             outputs = enumerate(step.outputs)
             workspace.destinations = {n: batch.destinations[slot] for n, slot in outputs if slot in batch.destinations}
@@ -326,13 +318,18 @@ class Executor:
             finally:
                 del failure
 
-    def _parallel(self, step: Step) -> Parallel:
-        """Makes what shares the samples of an operator among threads."""
+    def _likeness(self, step: Step) -> Workspace:
+        """What the workspaces of an operator for all batches have in common."""
         parallel: Parallel = functools.partial(self.workers.parallel, pace=step.pace)
-        if self.trace is not None:
-            parallel = self.trace.parallel(parallel, step.node.name)
-        step.parallel = parallel
-        return parallel
+        return Workspace(
+            device=step.device,
+            parallel=parallel if self.trace is None else self.trace.parallel(parallel, step.node.name),
+            start=self.workers.start,
+            pool=self.host_pool,
+            max_batch_size=self.max_batch_size,
+            num_threads=self.workers.num_threads,
+            decoding=self.plan.decoding,
+        )
 
     def _note_failures(self, step: Step, workspace: Workspace, batch: Batch) -> None:
         """Sets the samples that failed in an operator aside, with errors that name it."""

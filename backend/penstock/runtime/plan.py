@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 from penstock.errors import operator_error
 from penstock.graph import DataNode, Graph, OpNode
 from penstock.kernels.codecs.decoding import FREELY, Decoding
-from penstock.runtime.workers import Pace, Parallel
+from penstock.runtime.workers import Pace
 from penstock.schema import Operator, operator_class
 from penstock.schema.fused import FusedOperator
 from penstock.schema.input_operator import InputOperator
 from penstock.schema.tolerance import ON_ERROR, check_policy
+from penstock.schema.workspace import Workspace
 from penstock.storage import ANYWHERE, Files
 
 
@@ -28,7 +29,7 @@ class Step:
         inputs, arguments, outputs: slots.
         release: slots not needed after this step.
         pace: how long its samples take.
-        parallel: shares its samples among threads; None before the first run.
+        workspace: from which those of its batches are made; None before the first run.
         merges: it joins the parts of a batch.
         device: on which it computes, ``cpu`` or ``gpu``.
     """
@@ -40,7 +41,7 @@ class Step:
     outputs: list[int]
     release: list[int] = field(default_factory=list)
     pace: Pace = field(default_factory=Pace)
-    parallel: Parallel | None = None
+    workspace: Workspace | None = None
 
     def __post_init__(self) -> None:
         self.merges = self.node.schema.merges

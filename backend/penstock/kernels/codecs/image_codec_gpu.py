@@ -104,7 +104,7 @@ class GpuImageDecoder:
         self._others = PythonApi(device, num_threads, options)
         self._num_threads = num_threads
         self._own: JpegDecoder | None = None
-        pixels = _FORMATS.get(self._output_type)
+        pixels = self._pixels = _FORMATS.get(self._output_type)
         wants_own = self._turns is None or (not given_load and (self._smooth or max_batch_size >= _MANY))
         if pixels is not None and wants_own:
             self._own = self._by_our_kernels(pixels)
@@ -148,7 +148,7 @@ class GpuImageDecoder:
         Args:
             following_for: gives what is done with images of these shapes (H, W, C); asked where they take much memory.
         """
-        limits, pixels = decoding.limits, _FORMATS.get(self._output_type)
+        limits, pixels = decoding.limits, self._pixels
         if pixels is None or not self._upright_bytes or self._cache.capacity or not len(files):
             return None
         if limits.bytes is not None or decoding.pool_for(trusted=True) is not None:

@@ -28,7 +28,13 @@ from penstock.data_types import (
 )
 from penstock.errors import PenstockError
 from penstock.kernels.codecs.image_codec import decode, decode_jpegs, decode_to_scratch
-from penstock.kernels.codecs.image_description import EncodedFiles, ImageHeader, JpegHeaders, output_channels
+from penstock.kernels.codecs.image_description import (
+    EncodedFiles,
+    ImageHeader,
+    JpegHeaders,
+    array_objects,
+    output_channels,
+)
 from penstock.kernels.codecs.image_errors import CorruptImageError
 from penstock.kernels.codecs.image_header import read_header, read_jpeg_headers
 from penstock.kernels.codecs.jpeg_baseline import is_worthwhile
@@ -180,10 +186,8 @@ class Encoded:
         return self._files
 
     def _found(self) -> EncodedFiles:
-        from penstock.kernels.cpu.array_objects import places_of_files
-
         batch = self._batch
-        placed = places_of_files(batch) if batch.dtype == UINT8 and batch.ndim() == 1 else None
+        placed = array_objects().places_of_files(batch) if batch.dtype == UINT8 and batch.ndim() == 1 else None
         if placed is not None:
             return EncodedFiles(_Files(batch), *placed)
         return EncodedFiles([bytes_of(sample) for sample in batch.samples])
