@@ -23,6 +23,13 @@ def volumes(shapes: Sequence[Shape]) -> list[int]:
     return list(map(math.prod, shapes))
 
 
+def total_volume(shapes: Sequence[Shape]) -> int:
+    """The number of elements of arrays of these shapes together."""
+    if shapes and shapes.count(shapes[0]) == len(shapes):
+        return len(shapes) * math.prod(shapes[0])
+    return sum(map(math.prod, shapes))
+
+
 _List = TypeVar("_List", bound="TensorList")
 
 
