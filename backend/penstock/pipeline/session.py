@@ -341,7 +341,8 @@ def feed(executor: PrefetchingExecutor, step: Any, data: object, layout: str | N
     """Feeds one batch to a step."""
     on_host = isinstance(data, list) and bool(data) and isinstance(data[0], np.ndarray)
     with NOTHING if on_host else executor.on_device():
-        step.operator.feed(to_batch(data, layout, executor.max_batch_size, executor.host_pool, copy))
+        batch = to_batch(data, layout, executor.max_batch_size, executor.host_pool, executor.workers, copy)
+        step.operator.feed(batch)
 
 
 def memory_statistics(executor: PrefetchingExecutor) -> dict[str, dict[str, list[int]]]:
