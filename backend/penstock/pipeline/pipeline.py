@@ -404,7 +404,7 @@ class Pipeline(SettingsAttributes):
                 f"prefetch_queue_depth={self.settings.prefetch_queue_depth}, exec_pipelined={self.settings.exec_pipelined}."
             )
         # The same executor throughout: another thread may close the pipeline meanwhile.
-        executor = self.executor
+        executor = self._session.executor or self.executor
         for name, data in pipeline_inputs.items():
             self.feed_input(name, data)
         with self._session.running_through(PipelineAPIType.BASIC):

@@ -79,8 +79,7 @@ class Watch(Protocol):
 
 
 def check_batch_sizes(workspace: Workspace) -> None:
-    if not workspace.arguments and len(workspace.inputs) < 2:
-        return
+    """Raises RuntimeError if the inputs and arguments of an operator have different numbers of samples."""
     sizes = {len(batch) for batch in [*workspace.inputs, *workspace.arguments.values()]}
     if len(sizes) > 1:
         parts = any(batch.positions is not None for batch in [*workspace.inputs, *workspace.arguments.values()])

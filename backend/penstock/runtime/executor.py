@@ -285,7 +285,10 @@ class Executor:
         finally:
             workspace.end()
         if not step.merges:
-            propagate_sources(workspace)
+            for one in workspace.inputs:
+                if one.source_infos:
+                    propagate_sources(workspace)
+                    break
         for slot, outputs in zip(step.outputs, workspace.outputs):
             if outputs.positions is None:
                 outputs.positions = workspace.positions
@@ -299,7 +302,7 @@ class Executor:
         """Calls an operator; errors name it and the sample."""
         failure: tuple[BaseException, int | None] | None = None
         try:
-            if not step.merges:
+            if not step.merges and len(workspace.inputs) + len(workspace.arguments) > 1:
                 check_batch_sizes(workspace)
             if self.trace is None:
                 action(workspace)

@@ -282,10 +282,11 @@ class TensorListGPU(TensorList):
     @classmethod
     def of_located(cls, places: Sequence[Any], layout: str, dtype: DALIDataType, ndim: int) -> TensorListGPU:
         """A batch of samples in memory that CuPy does not own (:class:`penstock.kernels.cuda.launch.Located`)."""
-        batch = cls.of_samples([], layout, dtype, ndim)
+        batch = cls.__new__(cls)
+        batch._layout, batch._dtype, batch._ndim = layout, dtype, ndim
         # Whoever holds many locations has the shapes apart.
-        batch.shapes = list(getattr(places, "shapes", None) or (place.shape for place in places))
-        batch._samples, batch.located = None, places
+        batch.shapes = list(getattr(places, "shapes", None) or [place.shape for place in places])
+        batch.located = places
         return batch
 
     @property

@@ -449,7 +449,7 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
     @property
     def is_cheap_on_host(self) -> bool:
         # Until images come that nvImageCodec's own thread does not take.
-        return self.begins_early and (self._gpu is None or self._gpu.takes_all)
+        return self.device == "mixed" and (self._gpu is None or self._gpu.takes_all)
 
     def begin(self, workspace: Workspace) -> None:
         self.begin_followed(workspace)

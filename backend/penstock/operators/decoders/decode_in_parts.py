@@ -141,26 +141,23 @@ class DecodeInParts(FusedOperator):
         if workspace.begun is None:
             self.begin(workspace)
         begun: _Begun = workspace.begun
+        first, second, following = begun.first, begun.second, begun.following
         try:
             with self.blaming(0):
-                late = self._decoder.finish_followed(begun.first)
-            if late is None or begun.following is None:
-                self._run_apart(workspace, begun)
+                late = self._decoder.finish_followed(first)
+                if late is None or following is None:
+                    self._decoder.run(first)
+            if late is None or following is None:
+                # All are decoded.
+                second.inputs, second.failures = first.outputs, first.failures
+                with self.blaming(1):
+                    self._follower.run(second)
+                workspace.outputs, workspace.failures = second.outputs, second.failures
             else:
-                self._complete(workspace, begun.first, begun.following, late)
+                self._complete(workspace, first, following, late)
         finally:
-            begun.first.end()
-            begun.second.end()
-
-    def _run_apart(self, workspace: Workspace, begun: _Begun) -> None:
-        """Resizes images once all are decoded."""
-        first, second = begun.first, begun.second
-        with self.blaming(0):
-            self._decoder.run(first)
-        second.inputs, second.failures = first.outputs, first.failures
-        with self.blaming(1):
-            self._follower.run(second)
-        workspace.outputs, workspace.failures = second.outputs, second.failures
+            first.end()
+            second.end()
 
     def _complete(self, workspace: Workspace, first: Workspace, following: _InParts, late: dict[int, Any]) -> None:
         """Resizes what was decoded later than the others, and leaves out what failed."""

@@ -159,7 +159,9 @@ class Batch:
 
     def states(self) -> list[int]:
         """The state of each image: 0 if it is not decoded, else the number of the decoder that decoded it."""
-        states: list[int] = table_of(self.words, self._count)[:, compiled_loop().STATE].tolist()
+        loop = compiled_loop()
+        first, words = loop.BATCH_WORDS + loop.STATE, loop.IMAGE_WORDS
+        states: list[int] = self.words[first : first + self._count * words : words].tolist()
         return states
 
 
