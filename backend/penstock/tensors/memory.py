@@ -22,7 +22,7 @@ _ALIGNMENT = 64
 def _aligned_block(size: int) -> np.ndarray:
     raw = np.empty(size + _ALIGNMENT, np.uint8)
     # Told by ctypes, as `raw.ctypes` takes NumPy as long as all the rest.
-    start = -ctypes.addressof(ctypes.c_char.from_buffer(raw)) % _ALIGNMENT
+    start = -ctypes.addressof(ctypes.c_char.from_buffer(raw.data)) % _ALIGNMENT
     return raw[start : start + size]
 
 
