@@ -121,7 +121,7 @@ class Workspace(Generic[State, Plan, Plans]):
     decoding: Decoding = FREELY
     destinations: Mapping[int, Destination] = field(default_factory=dict)
 
-    def anew(self, inputs: Sequence[Any], arguments: dict[str, TensorListCPU], batch_size: int) -> Self:
+    def anew(self, inputs: Sequence[object], arguments: dict[str, TensorListCPU], batch_size: int) -> Self:
         """The workspace of another batch of the same operator, of which the rest is to be set."""
         other = type(self).__new__(type(self))
         vars(other).update(vars(self))

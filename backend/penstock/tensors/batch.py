@@ -79,8 +79,8 @@ class TensorList:
         ``dtype`` and ``ndim`` describe an empty batch.
         """
         self = cls.__new__(cls)
-        arrays: list[Any] = list(samples)
-        self._samples, self._layout = arrays, layout
+        self._samples, self._layout = list(samples), layout
+        arrays = self._samples
         self.shapes = [array.shape for array in arrays]
         if arrays:
             self._ndim = arrays[0].ndim
