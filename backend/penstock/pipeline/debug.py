@@ -183,7 +183,7 @@ class DebugPipeline(Pipeline):
     def _adopted(self, data: object) -> DataNodeDebug:
         executor = self.executor
         with executor.on_device():
-            batch = to_batch(data, None, executor.max_batch_size, executor.host_pool)
+            batch = to_batch(data, None, executor.max_batch_size, executor.host_pool, executor.workers)
         device = "gpu" if isinstance(batch, TensorListGPU) else "cpu"
         return DataNodeDebug(DataNode(self._scope.next_name("data"), device), batch, self._move)
 

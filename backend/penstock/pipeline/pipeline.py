@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import html
 import inspect
 import warnings
@@ -305,7 +304,7 @@ class Pipeline(SettingsAttributes):
         executor.enable_memory_stats = settings.enable_memory_stats
         if settings.trace:
             executor.trace = Trace(settings.num_threads or 1, settings.depth, titles(improved.operators))
-        executor.run_context = functools.partial(current.AsCurrent, weakref.ref(self), self._scope)
+        executor.run_context = current.AsCurrent(weakref.ref(self), self._scope)
         if settings.enable_checkpointing:
             session.keep_states(executor)
         self.start_py_workers()
@@ -405,7 +404,7 @@ class Pipeline(SettingsAttributes):
                 f"prefetch_queue_depth={self.settings.prefetch_queue_depth}, exec_pipelined={self.settings.exec_pipelined}."
             )
         # The same executor throughout: another thread may close the pipeline meanwhile.
-        executor = self.executor
+        executor = self._session.executor or self.executor
         for name, data in pipeline_inputs.items():
             self.feed_input(name, data)
         with self._session.running_through(PipelineAPIType.BASIC):

@@ -5,20 +5,26 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from operator import attrgetter
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from penstock.data_types import from_numpy_dtype
+from penstock.data_types import from_numpy_dtype, numpy_dtype
 from penstock.tensors import HostPool, Tensor, TensorList, TensorListCPU, TensorListGPU
-from penstock.tensors.batch import check_samples
+from penstock.tensors.batch import check_samples, total_volume
 from penstock.tensors.dlpack import is_capsule
 from penstock.tensors.tensor import check_dense, check_layout, device_view, host_view
 
-_DTYPE, _NDIM = attrgetter("dtype"), attrgetter("ndim")
+if TYPE_CHECKING:
+    from penstock.kernels.cpu.blocks import Threads
+
+# So few samples, and so few bytes, are copied one by one: that takes no compiled code, which is loaded at the first call.
+_FEW, _SMALL = 8, 1 << 20
+_DTYPE, _NDIM, _IS_DENSE = attrgetter("dtype"), attrgetter("ndim"), attrgetter("flags.c_contiguous")
 
 
 def to_batch(
-    data: object, layout: str | None, max_batch_size: int, pool: HostPool | None, copy: bool = True
+    data: object, layout: str | None, max_batch_size: int, pool: HostPool, threads: Threads, copy: bool = True
 ) -> TensorList:
     """Fed data as a batch.
 
@@ -28,6 +34,7 @@ def to_batch(
         layout: of a sample; None: the data's own.
         max_batch_size: the largest number of samples allowed.
         pool: allocates the copy.
+        threads: share the copying of large batches.
         copy: copy the data, so that the caller may modify it afterwards.
 
     Raises:
@@ -47,7 +54,7 @@ def to_batch(
     if not len(batch):
         # Operators skip it: what it would have held is not known.
         return TensorListGPU([]) if isinstance(batch, TensorListGPU) else TensorListCPU([])
-    return _copied(batch, pool) if copy else batch
+    return _copied(batch, pool, threads) if copy else batch
 
 
 def _as_tensor_list(data: object, layout: str | None) -> TensorList:
@@ -77,7 +84,10 @@ def _as_tensor_list(data: object, layout: str | None) -> TensorList:
 def _batch_of(data: Sequence[object]) -> TensorList:
     kind = _common_kind(data)
     if kind is not None:
-        return kind.of_samples([check_dense(array) for array in data])
+        if not all(map(_IS_DENSE, data)):
+            for array in data:
+                check_dense(array)
+        return kind.of_samples(data)
     layouts = [item.layout() if isinstance(item, Tensor) else "" for item in data]
     for index, own in enumerate(layouts):
         if own and own != layouts[0]:
@@ -133,12 +143,42 @@ def _is_on_gpu(data: object) -> bool:
     return hasattr(data, "__cuda_array_interface__")
 
 
-def _copied(batch: TensorList, pool: HostPool | None) -> TensorList:
-    if isinstance(batch, TensorListGPU):
-        copied: TensorList = TensorListGPU.of_samples([sample.copy() for sample in batch.samples], batch.layout())
-    else:
-        copied = TensorListCPU.allocate(batch.shapes, batch.dtype, batch.layout(), pool)
+def _copied(batch: TensorList, pool: HostPool, threads: Threads) -> TensorList:
+    copied = _copied_on_gpu(batch) if isinstance(batch, TensorListGPU) else _copied_on_cpu(batch, pool, threads)
+    copied.source_infos = batch.source_infos
+    return copied
+
+
+def _copied_on_cpu(batch: TensorList, pool: HostPool, threads: Threads) -> TensorList:
+    copied = TensorListCPU.allocate(batch.shapes, batch.dtype, batch.layout(), pool)
+    size = total_volume(batch.shapes) * numpy_dtype(batch.dtype).itemsize
+    is_small = len(batch) <= _FEW and size <= _SMALL
+    if is_small or not _copied_at_once(batch, copied, threads):
         for target, sample in zip(copied.samples, batch.samples):
             np.copyto(target, sample)
-    copied.source_infos = batch.source_infos
+    return copied
+
+
+def _copied_at_once(batch: TensorList, target: TensorList, threads: Threads) -> bool:
+    """Copies samples in one call, without the GIL; returns whether they are contiguous, so that it could."""
+    from penstock.kernels.cpu.array_objects import places_of_samples
+    from penstock.kernels.cpu.blocks import Blocks, copy_blocks, volumes
+
+    sources, targets = places_of_samples(batch), places_of_samples(target)
+    if sources is None or targets is None:
+        return False
+    sizes = volumes(batch.shapes, 0) * numpy_dtype(batch.dtype).itemsize
+    copy_blocks(threads, Blocks(sources, targets, sizes, sizes, 1, sizes))
+    return True
+
+
+def _copied_on_gpu(batch: TensorListGPU) -> TensorListGPU:
+    from penstock.kernels.cpu.blocks import volumes
+    from penstock.kernels.cuda.copies import copy_arrays
+    from penstock.kernels.cuda.launch import places_of
+
+    copied = TensorListGPU.allocate(batch.shapes, batch.dtype, batch.layout())
+    # Copies of what is not contiguous, which live until theirs are told to the stream.
+    sources, _owner = places_of(batch)
+    copy_arrays(sources, copied.pointers(), volumes(batch.shapes, 0) * numpy_dtype(batch.dtype).itemsize)
     return copied

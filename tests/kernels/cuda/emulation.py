@@ -197,6 +197,7 @@ _DRIVER = types.SimpleNamespace(
     cuDevicePrimaryCtxRetain=lambda _context, _device: 0,
     cuEventRecord=_driver_function(_nothing),
     cuLaunchKernel=_driver_function(_launch),
+    cuMemcpyAsync=_driver_function(_copy),
     cuMemcpyDtoHAsync_v2=_driver_function(_copy),
     cuMemcpyHtoDAsync_v2=_driver_function(_copy),
 )

@@ -15,7 +15,7 @@ import numpy as np
 
 from penstock.kernels.cpu.foreign import word_at
 from penstock.kernels.cpu.options import kernel
-from penstock.tensors import TensorListCPU
+from penstock.tensors import TensorList, TensorListCPU
 
 _DATA, _DIMENSIONS, _EXTENTS, _STRIDES, _FLAGS = 16, 24, 32, 40, 64
 _INT = 0xFFFFFFFF
@@ -86,8 +86,8 @@ def places_of_files(batch: TensorListCPU) -> tuple[np.ndarray, np.ndarray] | Non
     return None if places is None else (places, sizes)
 
 
-def places_of_samples(batch: TensorListCPU) -> np.ndarray | None:
-    """The addresses of a batch's samples, int64; None if one of them is not contiguous. Something else must keep them."""
+def places_of_samples(batch: TensorList) -> np.ndarray | None:
+    """The addresses of a batch's samples on the CPU, int64; None if one of them is not contiguous. Something else must keep them."""
     if batch.elements is not None:
         elements, shapes = batch.elements, batch.shapes
         first: int = elements.ctypes.data

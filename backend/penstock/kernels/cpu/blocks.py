@@ -34,25 +34,33 @@ class Blocks(NamedTuple):
     sizes: np.ndarray | int
 
 
-class Batch(Protocol):
+class Threads(Protocol):
+    """Threads that share work.
+
+    Attributes:
+        parallel: runs a function for each of several indices on them.
+        num_threads: how many there are.
+    """
+
+    num_threads: int
+
+    @property
+    def parallel(self) -> Callable[..., None]: ...
+
+
+class Batch(Threads, Protocol):
     """The part of a workspace that copies for the whole batch depend on.
 
     Attributes:
         batch_size: number of samples.
         inputs, outputs: the batches to read and to fill.
         failures: errors by sample.
-        parallel: runs a function for each of several indices on the pool's threads.
-        num_threads: of the pool.
     """
 
     batch_size: int
     inputs: Sequence[Any]
     outputs: list[Any]
     failures: dict[int, BaseException]
-    num_threads: int
-
-    @property
-    def parallel(self) -> Callable[..., None]: ...
 
 
 @kernel
@@ -67,11 +75,11 @@ def _copy(blocks: np.ndarray, first: int, end: int) -> None:
             target += target_step
 
 
-def copy_blocks(batch: Batch, blocks: Blocks, together: int = 1) -> None:
+def copy_blocks(threads: Threads, blocks: Blocks, together: int = 1) -> None:
     """Copies blocks, on several threads if they are large.
 
     Args:
-        batch: that they belong to.
+        threads: such as those of a workspace.
         blocks: whose sources do not overlap targets.
         together: how many blocks at a time are copied by one thread, in order: their targets may overlap.
     """
@@ -80,14 +88,14 @@ def copy_blocks(batch: Batch, blocks: Blocks, together: int = 1) -> None:
     for column, values in enumerate(blocks):
         table[:, column] = values
     groups = count // max(together, 1)
-    shares = min(batch.num_threads, groups)
+    shares = min(threads.num_threads, groups)
     if shares > 1:
         shares = min(shares, int((table[:, 4] * table[:, 5]).sum()) // _WORTH_WAKING)
     if shares < 2:
         _copy(table, 0, count)
         return
     bounds = [groups * share // shares * together for share in range(shares + 1)]
-    batch.parallel(lambda share: _copy(table, bounds[share], bounds[share + 1]), shares)
+    threads.parallel(lambda share: _copy(table, bounds[share], bounds[share + 1]), shares)
 
 
 def join_samples(batch: Batch, axis: int) -> bool:

@@ -14,6 +14,7 @@ class Driver(NamedTuple):
 
     set_context: int
     launch: int
+    copy: int
     copy_to_device: int
     copy_to_host: int
     record: int
@@ -23,6 +24,7 @@ class Driver(NamedTuple):
 _NAMES = (
     "cuCtxSetCurrent",
     "cuLaunchKernel",
+    "cuMemcpyAsync",
     "cuMemcpyHtoDAsync_v2",
     "cuMemcpyDtoHAsync_v2",
     "cuEventRecord",

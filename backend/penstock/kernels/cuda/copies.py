@@ -1,0 +1,28 @@
+"""Copies of many arrays on the GPU, told to the current stream in one call."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.kernels.cpu.shares import CALL_WORDS, make_calls
+from penstock.kernels.cuda.driver import context_of, driver, driver_error
+from penstock.tensors.cuda import require_cupy
+
+
+def copy_arrays(sources: np.ndarray, targets: np.ndarray, sizes: np.ndarray | int) -> None:
+    """Copies arrays, in the order of CuPy's current stream.
+
+    Args:
+        sources, targets: addresses on the GPU, uint64.
+        sizes: bytes of each, int64; or of all.
+    """
+    cuda, functions = require_cupy().cuda, driver()
+    calls = np.zeros((1 + len(sources), CALL_WORDS), np.int64)
+    calls[0, :2] = functions.set_context, context_of(cuda.Device().id)
+    copies = calls[1:]
+    copies[:, 0] = functions.copy
+    copies[:, 1], copies[:, 2], copies[:, 3] = targets, sources, sizes
+    copies[:, 4] = cuda.get_current_stream().ptr
+    status = make_calls(calls.ctypes.data, len(calls))
+    if status:
+        raise driver_error(status)

@@ -1,0 +1,86 @@
+"""Fed data is copied, so that the caller may overwrite it, whatever it lies in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from penstock import fn, pipeline_def
+from penstock.runtime.feeding import to_batch
+from penstock.runtime.workers import WorkerPool
+from penstock.tensors import HostPool, TensorListCPU
+
+THREADS = WorkerPool(4)
+
+
+@pipeline_def(num_threads=4, device_id=None, prefetch_queue_depth=1)
+def fed() -> Any:
+    return fn.external_source(name="data")
+
+
+def check_fed(batch: Any, arrays: list[np.ndarray]) -> None:
+    """Feeds a batch, overwrites the arrays that it is made of, and compares what comes out with what they held."""
+    expected = [array.copy() for array in arrays]
+    pipe = fed(batch_size=len(arrays))
+    pipe.build()
+    pipe.feed_input("data", batch)
+    for array in arrays:
+        array.flags.writeable = True
+        array[...] = 0
+    (output,) = pipe.run()
+    for position, array in enumerate(expected):
+        np.testing.assert_array_equal(output.at(position), array)
+
+
+@pytest.mark.parametrize("count", [1, 3, 40])
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.bool_])
+def test_samples_of_any_size(count: int, dtype: type) -> None:
+    rng = np.random.default_rng(count)
+    arrays: list[np.ndarray] = [rng.integers(0, 2, (k % 7, 5), np.int64).astype(dtype) for k in range(count)]
+    check_fed(arrays, arrays)
+
+
+def test_large_batches() -> None:
+    rng = np.random.default_rng(1)
+    check_fed(arrays := [rng.integers(0, 255, 1_000_000 + 7 * k, np.uint8) for k in range(9)], arrays)
+    check_fed(arrays := [rng.integers(0, 255, 5_000_001, np.uint8)], arrays)
+
+
+def test_samples_that_cannot_be_written_to() -> None:
+    arrays = [np.full(3, k, np.uint8) for k in range(20)]
+    for array in arrays:
+        array.flags.writeable = False
+    check_fed(arrays, arrays)
+
+
+def test_samples_without_dimensions() -> None:
+    arrays = [np.array(k + 1, np.int32) for k in range(20)]
+    check_fed(arrays, arrays)
+
+
+def test_arrays_of_a_batch() -> None:
+    array = np.arange(20 * 6, dtype=np.int16).reshape(20, 2, 3)
+    check_fed(array, list(array))
+
+
+def test_batches_of_tensors() -> None:
+    arrays = [np.full((2, k), k, np.float64) for k in range(20)]
+    check_fed(TensorListCPU.of_samples(arrays), arrays)
+
+
+@pytest.mark.parametrize("count", [2, 20])
+def test_batches_of_what_is_not_contiguous(count: int) -> None:
+    arrays = [np.arange(6, dtype=np.uint8).reshape(2, 3) + k for k in range(count)]
+    batch = TensorListCPU.of_samples([array.T for array in arrays])
+    copied = to_batch(batch, None, count, HostPool(), THREADS)
+    for array, copy in zip(arrays, copied.samples, strict=True):
+        np.testing.assert_array_equal(copy, array.T)
+        assert not np.shares_memory(copy, array)
+
+
+def test_sources_are_kept() -> None:
+    batch = TensorListCPU.of_samples([np.zeros(2, np.uint8)] * 10, source_infos=[f"file {k}" for k in range(10)])
+    copied = to_batch(batch, None, 10, HostPool(), THREADS)
+    assert [copied.source_info(k) for k in range(10)] == [f"file {k}" for k in range(10)]
