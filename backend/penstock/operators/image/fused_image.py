@@ -142,10 +142,10 @@ class FusedImage(FusedOperator):
     def compute_together(self, steps: Sequence[Workspace]) -> Sequence[int]:
         from penstock.kernels.cpu.array_objects import places_of_samples
 
-        everything = range(steps[-1].batch_size)
-        targets = None
-        if self._source is not None and not any(step.failures for step in steps):
-            targets = places_of_samples(steps[-1].outputs[0])
+        everything, source = range(steps[-1].batch_size), self._source
+        if source is None or not everything or any(step.failures for step in steps):
+            return everything
+        targets = places_of_samples(steps[-1].outputs[0])
         if targets is None:
             return everything
         try:
@@ -165,7 +165,7 @@ class FusedImage(FusedOperator):
 
             decode_and_resample(files, most_scans, resizings, taken, decoded, bench)
 
-        return self._source.decode_parts_for(steps[0], rows, targets, work)
+        return source.decode_parts_for(steps[0], rows, targets, work)
 
     def compute_fused(self, samples: Sequence[Sample]) -> None:
         steps = samples if self._source is None else samples[1:]
