@@ -611,6 +611,12 @@ VIDEOS: dict[str, Mapping[str, object]] = {
         "patch_size": 5,
         "do_sample_frames": False,
     },
+    "cosmos3-edge": {
+        "video_processor_type": "Cosmos3EdgeVideoProcessor",
+        "size": {"shortest_edge": 400, "longest_edge": 9000},
+        "patch_size": 5,
+        "do_sample_frames": False,
+    },
     "glmga": {
         "video_processor_type": "GlmgaVideoProcessor",
         "size": {"shortest_edge": 400, "longest_edge": 9000},

@@ -88,6 +88,7 @@ from penstock.presets.tiles import (
     UnlimitedOcrFamily,
 )
 from penstock.presets.videos import (
+    COSMOS3_EDGE_VIDEO,
     GLM46V_VIDEO,
     GLMGA_VIDEO,
     QWEN2_VL_VIDEO,
@@ -142,6 +143,7 @@ _FAMILIES: dict[str, Family] = {
     "ConditionalDetr": DetectionFamily(),
     "ConvNext": ConvNextFamily(),
     "Cosmos3Edge": COSMOS3_EDGE,
+    "Cosmos3EdgeVideo": COSMOS3_EDGE_VIDEO,
     "Dac": DacFamily(),
     "DeepseekOcr2": OcrFamily(),
     "DeepseekVL": JANUS,

@@ -284,6 +284,17 @@ QWEN3_VL_VIDEO = VideoFamily(
     sampling="qwen3-vl",
 )
 
+COSMOS3_EDGE_VIDEO = VideoFamily(
+    rule="cosmos3",
+    size={"shortest_edge": 64 * 64, "longest_edge": 24 * 1024 * 1024},
+    patch_size=16,
+    temporal_patch_size=1,
+    channels_last=True,
+    do_sample_frames=True,
+    fps=2.0,
+    sampling="qwen3-vl",
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Glm4vVideoFamily(VideoFamily):
