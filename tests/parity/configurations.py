@@ -585,6 +585,15 @@ VIDEOS: dict[str, Mapping[str, object]] = {
         "do_sample_frames": False,
     },
     "instructblip": {"video_processor_type": "InstructBlipVideoVideoProcessor", "size": {"height": 22, "width": 25}},
+    "pe-video": {
+        "video_processor_type": "PeVideoVideoProcessor",
+        "size": {"height": 22, "width": 25},
+        "do_resize": True,
+        "do_rescale": True,
+        "do_normalize": True,
+        "image_mean": [0.5, 0.5, 0.5],
+        "image_std": [0.5, 0.5, 0.5],
+    },
     "perception-lm": {"video_processor_type": "PerceptionLMVideoProcessor", "size": {"height": 22, "width": 25}},
     "sam2": {"video_processor_type": "Sam2VideoVideoProcessor", "size": {"height": 22, "width": 25}},
     "smolvlm": {

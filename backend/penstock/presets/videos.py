@@ -204,11 +204,20 @@ def _smolvlm(family: SampledFamily, frames: int, rate: float | None) -> list[int
     return np.unique(np.linspace(start, end, count, dtype=int)).tolist()
 
 
+def _pe(family: SampledFamily, frames: int, rate: float | None) -> list[int]:
+    if not family.num_frames:
+        return _uniform(family, frames, rate)
+    if family.num_frames == 1:
+        raise ValueError("The first and the last frame are taken, and those between: `num_frames` is at least 2")
+    return [int(number * (frames - 1) / (family.num_frames - 1)) for number in range(family.num_frames)]
+
+
 _RULES: dict[str, Callable[[SampledFamily, int, float | None], list[int]]] = {
     "uniform": _uniform,
     "qwen2-vl": _qwen2_vl,
     "qwen3-vl": _qwen3_vl,
     "internvl": _internvl,
+    "pe": _pe,
     "glm4v": _glm4v,
     "glm46v": _glm46v,
     "glmga": _glmga,
@@ -361,6 +370,25 @@ class ClipFamily(FrameFamily):
     """VideoMAE, TimeSformer and InstructBLIP, which call frames as others do images."""
 
     names = (PIXELS,)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PeVideoFamily(FrameFamily):
+    """PE Video, which does only what it is told to, and adds frames of zeros to shorter videos of a call, with a mask."""
+
+    size: Mapping[str, int] = field(default_factory=lambda: {"height": 336, "width": 336})
+    do_resize: bool = False
+    do_rescale: bool = False
+    do_normalize: bool = False
+    sampling: str = "pe"
+
+    def joined(self, images: Sequence[Features]) -> Values:
+        videos = [image[_PIXELS] for image in images]
+        lengths = np.array([len(video) for video in videos])
+        values: Values = {_PIXELS: extended(videos, (0,))}
+        if (lengths != lengths[0]).any():
+            values["padding_mask_videos"] = np.arange(lengths.max()) < lengths[:, None]
+        return values
 
 
 @dataclass(frozen=True, kw_only=True)
