@@ -626,6 +626,13 @@ VIDEOS: dict[str, Mapping[str, object]] = {
         "patch_size": 5,
         "do_sample_frames": False,
     },
+    "minimax-m3": {
+        "video_processor_type": "MiniMaxM3VLVideoProcessor",
+        "min_pixels": 400,
+        "max_pixels": 9000,
+        "patch_size": 5,
+        "vision_segment_max_frames": 2,
+    },
     "glmga": {
         "video_processor_type": "GlmgaVideoProcessor",
         "size": {"shortest_edge": 400, "longest_edge": 9000},

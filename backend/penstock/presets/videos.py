@@ -329,6 +329,43 @@ GLMGA_VIDEO = Glm4vVideoFamily(
 
 
 @dataclass(frozen=True, kw_only=True)
+class MiniMaxVideoFamily(VideoFamily):
+    """Videos of MiniMax M3, which are told to the model in segments. A pipeline tells their grid as a whole.
+
+    Attributes:
+        min_pixels, max_pixels: of a frame; `size` has no effect.
+        vision_segment_max_frames: patches in time that a segment has at the most; None: there is one.
+    """
+
+    size: Mapping[str, int] = field(default_factory=lambda: {"height": 672, "width": 672})
+    min_pixels: int = 4 * 28 * 28
+    max_pixels: int = 768 * 28 * 28
+    image_mean: tuple[float, ...] = OPENAI["image_mean"]
+    image_std: tuple[float, ...] = OPENAI["image_std"]
+    fps: float = 1.0
+    vision_segment_max_frames: int | None = 4
+    ignored: frozenset[str] = _INERT | {"total_pixels"}
+
+    def converted(self, values: Values) -> Values:
+        longest = values["vision_segment_max_frames"]
+        if longest is not None and longest < 1:
+            raise PresetError(f"`vision_segment_max_frames` is positive. Got: {longest}")
+        edges = {"shortest_edge": values["min_pixels"], "longest_edge": values["max_pixels"]}
+        return super().converted({**values, "size": edges})
+
+    def joined(self, images: Sequence[Features]) -> Values:
+        segments = [self._segments(*image[_GRID].tolist()) for image in images]
+        grids = np.array([segment for of_video in segments for segment in of_video])
+        counts = np.array([len(of_video) for of_video in segments])
+        return {**super().joined(images), _GRID: grids, "num_chunks_per_video": counts}
+
+    def _segments(self, frames: int, height: int, width: int) -> list[list[int]]:
+        """The grids of a video's segments."""
+        most = self.vision_segment_max_frames or frames
+        return [[min(most, frames - start), height, width] for start in range(0, frames, most)]
+
+
+@dataclass(frozen=True, kw_only=True)
 class FrameFamily(SampledFamily, FixedFamily):
     """Videos whose frames are treated as images are."""
 
