@@ -585,6 +585,15 @@ VIDEOS: dict[str, Mapping[str, object]] = {
         "do_sample_frames": False,
     },
     "instructblip": {"video_processor_type": "InstructBlipVideoVideoProcessor", "size": {"height": 22, "width": 25}},
+    "pe-video": {
+        "video_processor_type": "PeVideoVideoProcessor",
+        "size": {"height": 22, "width": 25},
+        "do_resize": True,
+        "do_rescale": True,
+        "do_normalize": True,
+        "image_mean": [0.5, 0.5, 0.5],
+        "image_std": [0.5, 0.5, 0.5],
+    },
     "perception-lm": {"video_processor_type": "PerceptionLMVideoProcessor", "size": {"height": 22, "width": 25}},
     "sam2": {"video_processor_type": "Sam2VideoVideoProcessor", "size": {"height": 22, "width": 25}},
     "smolvlm": {
@@ -610,6 +619,19 @@ VIDEOS: dict[str, Mapping[str, object]] = {
         "size": {"shortest_edge": 400, "longest_edge": 9000},
         "patch_size": 5,
         "do_sample_frames": False,
+    },
+    "cosmos3-edge": {
+        "video_processor_type": "Cosmos3EdgeVideoProcessor",
+        "size": {"shortest_edge": 400, "longest_edge": 9000},
+        "patch_size": 5,
+        "do_sample_frames": False,
+    },
+    "minimax-m3": {
+        "video_processor_type": "MiniMaxM3VLVideoProcessor",
+        "min_pixels": 400,
+        "max_pixels": 9000,
+        "patch_size": 5,
+        "vision_segment_max_frames": 2,
     },
     "glmga": {
         "video_processor_type": "GlmgaVideoProcessor",

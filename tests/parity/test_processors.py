@@ -39,6 +39,7 @@ NEEDED: dict[str, dict[str, Any]] = {
     "LlavaNextImageProcessor": LLAVA,
     "LayoutLMv2ImageProcessor": {"apply_ocr": False},
     "LayoutLMv3ImageProcessor": {"apply_ocr": False},
+    "PeVideoVideoProcessor": {"do_rescale": True},
 }
 
 

@@ -118,8 +118,8 @@ def _qwen3_vl_video(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 
 def _cosmos3(height: int, width: int, arguments: SizeArguments) -> Fit:
-    """`factor`, and `least` and `most` pixels; no side is less than `factor`."""
-    return _at_least_one(height, width, arguments, 1)
+    """`factor`, and `least` and `most` pixels of all frames; no side is less than `factor`."""
+    return _at_least_one(height, width, arguments, arguments.frames)
 
 
 def _at_least_one(height: int, width: int, arguments: SizeArguments, counted: int) -> Fit:

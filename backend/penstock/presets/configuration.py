@@ -88,6 +88,7 @@ from penstock.presets.tiles import (
     UnlimitedOcrFamily,
 )
 from penstock.presets.videos import (
+    COSMOS3_EDGE_VIDEO,
     GLM46V_VIDEO,
     GLMGA_VIDEO,
     QWEN2_VL_VIDEO,
@@ -96,6 +97,8 @@ from penstock.presets.videos import (
     FrameFamily,
     Glm4vVideoFamily,
     InternVLVideoFamily,
+    MiniMaxVideoFamily,
+    PeVideoFamily,
     Sam2VideoFamily,
     SmolVideoFamily,
     VJepaFamily,
@@ -142,6 +145,7 @@ _FAMILIES: dict[str, Family] = {
     "ConditionalDetr": DetectionFamily(),
     "ConvNext": ConvNextFamily(),
     "Cosmos3Edge": COSMOS3_EDGE,
+    "Cosmos3EdgeVideo": COSMOS3_EDGE_VIDEO,
     "Dac": DacFamily(),
     "DeepseekOcr2": OcrFamily(),
     "DeepseekVL": JANUS,
@@ -200,6 +204,7 @@ _FAMILIES: dict[str, Family] = {
     "MaskFormer": MaskFormerFamily(),
     "MiniCPMV4_6": MiniCPMFamily(),
     "MiniMaxM3VL": MINIMAX_M3_VL,
+    "MiniMaxM3VLVideo": MiniMaxVideoFamily(),
     "Mllama": MllamaFamily(),
     "MobileNetV1": FixedFamily(size=_EDGE_256, do_center_crop=True, crop_size=_SIDES_224, default_to_square=False),
     "MobileNetV2": FixedFamily(
@@ -225,6 +230,7 @@ _FAMILIES: dict[str, Family] = {
         pad_size=_SIDES_224,
         torchvision_only=True,
     ),
+    "PeVideoVideo": PeVideoFamily(),
     "Pixtral": PixtralFamily(),
     "PoolFormer": PoolFormerFamily(**IMAGENET),
     "PPChart2Table": FixedFamily(size={"height": 1024, "width": 1024}, resample=3, **OPENAI),

@@ -204,11 +204,20 @@ def _smolvlm(family: SampledFamily, frames: int, rate: float | None) -> list[int
     return np.unique(np.linspace(start, end, count, dtype=int)).tolist()
 
 
+def _pe(family: SampledFamily, frames: int, rate: float | None) -> list[int]:
+    if not family.num_frames:
+        return _uniform(family, frames, rate)
+    if family.num_frames == 1:
+        raise ValueError("The first and the last frame are taken, and those between: `num_frames` is at least 2")
+    return [int(number * (frames - 1) / (family.num_frames - 1)) for number in range(family.num_frames)]
+
+
 _RULES: dict[str, Callable[[SampledFamily, int, float | None], list[int]]] = {
     "uniform": _uniform,
     "qwen2-vl": _qwen2_vl,
     "qwen3-vl": _qwen3_vl,
     "internvl": _internvl,
+    "pe": _pe,
     "glm4v": _glm4v,
     "glm46v": _glm46v,
     "glmga": _glmga,
@@ -284,6 +293,17 @@ QWEN3_VL_VIDEO = VideoFamily(
     sampling="qwen3-vl",
 )
 
+COSMOS3_EDGE_VIDEO = VideoFamily(
+    rule="cosmos3",
+    size={"shortest_edge": 64 * 64, "longest_edge": 24 * 1024 * 1024},
+    patch_size=16,
+    temporal_patch_size=1,
+    channels_last=True,
+    do_sample_frames=True,
+    fps=2.0,
+    sampling="qwen3-vl",
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Glm4vVideoFamily(VideoFamily):
@@ -306,6 +326,43 @@ GLM46V_VIDEO = Glm4vVideoFamily(sampling="glm46v")
 GLMGA_VIDEO = Glm4vVideoFamily(
     size={"shortest_edge": 112 * 112, "longest_edge": 28 * 28 * 2 * 55790}, max_frames=640, sampling="glmga"
 )
+
+
+@dataclass(frozen=True, kw_only=True)
+class MiniMaxVideoFamily(VideoFamily):
+    """Videos of MiniMax M3, which are told to the model in segments. A pipeline tells their grid as a whole.
+
+    Attributes:
+        min_pixels, max_pixels: of a frame; `size` has no effect.
+        vision_segment_max_frames: patches in time that a segment has at the most; None: there is one.
+    """
+
+    size: Mapping[str, int] = field(default_factory=lambda: {"height": 672, "width": 672})
+    min_pixels: int = 4 * 28 * 28
+    max_pixels: int = 768 * 28 * 28
+    image_mean: tuple[float, ...] = OPENAI["image_mean"]
+    image_std: tuple[float, ...] = OPENAI["image_std"]
+    fps: float = 1.0
+    vision_segment_max_frames: int | None = 4
+    ignored: frozenset[str] = _INERT | {"total_pixels"}
+
+    def converted(self, values: Values) -> Values:
+        longest = values["vision_segment_max_frames"]
+        if longest is not None and longest < 1:
+            raise PresetError(f"`vision_segment_max_frames` is positive. Got: {longest}")
+        edges = {"shortest_edge": values["min_pixels"], "longest_edge": values["max_pixels"]}
+        return super().converted({**values, "size": edges})
+
+    def joined(self, images: Sequence[Features]) -> Values:
+        segments = [self._segments(*image[_GRID].tolist()) for image in images]
+        grids = np.array([segment for of_video in segments for segment in of_video])
+        counts = np.array([len(of_video) for of_video in segments])
+        return {**super().joined(images), _GRID: grids, "num_chunks_per_video": counts}
+
+    def _segments(self, frames: int, height: int, width: int) -> list[list[int]]:
+        """The grids of a video's segments."""
+        most = self.vision_segment_max_frames or frames
+        return [[min(most, frames - start), height, width] for start in range(0, frames, most)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -350,6 +407,25 @@ class ClipFamily(FrameFamily):
     """VideoMAE, TimeSformer and InstructBLIP, which call frames as others do images."""
 
     names = (PIXELS,)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PeVideoFamily(FrameFamily):
+    """PE Video, which does only what it is told to, and adds frames of zeros to shorter videos of a call, with a mask."""
+
+    size: Mapping[str, int] = field(default_factory=lambda: {"height": 336, "width": 336})
+    do_resize: bool = False
+    do_rescale: bool = False
+    do_normalize: bool = False
+    sampling: str = "pe"
+
+    def joined(self, images: Sequence[Features]) -> Values:
+        videos = [image[_PIXELS] for image in images]
+        lengths = np.array([len(video) for video in videos])
+        values: Values = {_PIXELS: extended(videos, (0,))}
+        if (lengths != lengths[0]).any():
+            values["padding_mask_videos"] = np.arange(lengths.max()) < lengths[:, None]
+        return values
 
 
 @dataclass(frozen=True, kw_only=True)

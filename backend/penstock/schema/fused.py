@@ -144,6 +144,13 @@ class FusedOperator(Operator):
     def check_batch(self, steps: Sequence[Workspace]) -> None:
         """Raises NotFusable if this batch, whose shapes are inferred, cannot be computed at once."""
 
+    def compute_together(self, steps: Sequence[Workspace]) -> Sequence[int]:
+        """Computes what compiled code takes of a batch on the CPU; returns the positions of the other samples.
+
+        Nothing fails here: samples that would are left to :meth:`compute_fused`.
+        """
+        return range(steps[-1].batch_size)
+
     def compute_fused(self, samples: Sequence[Sample]) -> None:
         """Computes the last step's output of one sample, on the CPU.
 
@@ -264,8 +271,10 @@ class FusedOperator(Operator):
             except Exception:
                 in_turn.append(index)
 
+        others = self.compute_together(steps)
+        self.counts[AT_ONCE] += last.batch_size - len(others)
         try:
-            last.parallel(task, last.batch_size, [_volume(shape) for shape in shapes])
+            last.parallel(lambda place: task(others[place]), len(others), [_volume(shapes[index]) for index in others])
         except SampleFailure:
             if not in_turn:
                 raise

@@ -14,14 +14,16 @@ to compose any chain: it determines the regions backwards from the output, then 
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from penstock.kernels.windows import Region
 from penstock.schema.operator import Operator, Sample, Shape
 from penstock.schema.plans import Plan, Plans, State
+from penstock.schema.workspace import Workspace
 
 
 class NotFusable(Exception):
@@ -60,6 +62,9 @@ class Stage:
     writes_views = False
     # Whether a part of the output costs as much to compute as all of it.
     is_whole = False
+    # What compiled code is told that decodes JPEGs and computes this stage of each; see `_decode_and_resample_cpu.py`. None: it
+    # cannot.
+    told_to_decoder: np.ndarray | None = None
     shape: Shape
 
     def covers(self, window: Region) -> Region:
@@ -197,6 +202,28 @@ class PixelSource(Operator[State, Plan, Plans]):
         Returns None if the part has to be cut out of the whole image, or if that is faster.
         """
         return None
+
+    def decode_parts_for(
+        self,
+        workspace: Workspace,
+        parts: np.ndarray,
+        targets: np.ndarray,
+        work: Callable[[Any, int, np.ndarray, np.ndarray, Any], None],
+    ) -> Sequence[int]:
+        """Has compiled code decode parts of a batch's images, and compute what follows of each.
+
+        Args:
+            workspace: of the batch.
+            parts: anchors and extents in H, W, in rows.
+            targets: addresses of the results.
+            work: what each thread does, with files, how many scans they may have, how many files were taken and which were
+                decoded, to be set, and what it decodes with; see ``kernels/cpu/jpeg/files.py``. A region of a file may be larger
+                than the part.
+
+        Returns:
+            The positions of the other images, to be decoded one by one.
+        """
+        return range(workspace.batch_size)
 
     def decode_part_into(self, sample: Sample[State, Plan, Plans], part: Region, output: np.ndarray) -> bool:
         """Decodes a part (in H, W) of the image directly into ``output``; returns whether that was possible."""

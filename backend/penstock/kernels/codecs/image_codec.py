@@ -21,7 +21,7 @@ from penstock.kernels.codecs.image_description import UPRIGHT, EncodedFiles, Ima
 from penstock.kernels.codecs.image_errors import CorruptImageError, ImageError
 from penstock.kernels.codecs.image_header import reading_with_pillow
 from penstock.kernels.codecs.isolated_images import decode_isolated
-from penstock.kernels.codecs.jpeg_baseline import decode_region, decode_together, is_worthwhile
+from penstock.kernels.codecs.jpeg_baseline import decode_region, decode_together, is_worthwhile, on_all_threads
 from penstock.kernels.codecs.jpeg_regions import decodes_alone
 from penstock.kernels.codecs.libraries import decode_on_cpu, nvimgcodec, simplejpeg
 from penstock.kernels.colour import LUMA, TO_YCBCR, YCBCR_OFFSET
@@ -163,15 +163,45 @@ def decode_jpegs(
     Returns:
         Which files were decoded; the others need :func:`decode`.
     """
-    sizes = headers.rows[:, :2]
-    parts = np.hstack((np.zeros_like(sizes), sizes) if regions is None else regions)
-    order = np.argsort(-files.sizes, kind="stable")
-    if adjust_orientation:
-        order = order[~headers.turned[order]]
+    sizes, order = headers.rows[:, :2], _largest_first(files, headers, adjust_orientation)
     if not order.size:
         return np.zeros(len(files), np.bool_)
+    parts = np.hstack((np.zeros_like(sizes), sizes) if regions is None else regions)
     channels, reverse = output_channels(output_type, 0), output_type == DALIImageType.BGR
     return decode_together(files, sizes, parts, order, targets, channels, reverse, _most_scans(), parallel, num_threads)
+
+
+def decode_jpegs_for(
+    files: EncodedFiles,
+    headers: JpegHeaders,
+    regions: np.ndarray,
+    targets: np.ndarray,
+    work: Callable[[Any, int, np.ndarray, np.ndarray, Any], None],
+    parallel: Callable[[Callable[[int], None], int], None],
+    num_threads: int,
+) -> np.ndarray:
+    """Has threads decode upright JPEGs and compute what follows; returns which were decoded.
+
+    Args:
+        files, headers, parallel, num_threads: as for :func:`decode_jpegs`.
+        regions: anchors and extents (H, W), in rows.
+        targets: addresses of the results.
+        work: what each thread does, with a ``Files``, how many scans they may have, how many were taken, which were decoded, and
+            a ``Bench``.
+    """
+    from penstock.kernels.cpu.jpeg.files import Files
+
+    order = _largest_first(files, headers, upright=True)
+    if not order.size:
+        return np.zeros(len(files), np.bool_)
+    columns, most = Files(files.places, files.sizes, targets, headers.rows[:, :2], regions, order), _most_scans()
+    return on_all_threads(functools.partial(work, columns, most), columns, parallel, num_threads)
+
+
+def _largest_first(files: EncodedFiles, headers: JpegHeaders, upright: bool) -> np.ndarray:
+    """The files to decode, the largest first; ``upright``: none that has to be turned."""
+    order = np.argsort(-files.sizes, kind="stable")
+    return order[~headers.turned[order]] if upright else order
 
 
 def _unwritable(encoded: np.ndarray) -> np.ndarray:

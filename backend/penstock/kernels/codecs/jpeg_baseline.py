@@ -120,13 +120,34 @@ def decode_together(
     """
     from penstock.kernels.cpu.jpeg.files import Files, decode_files
 
-    decoded, taken = np.zeros(len(files), np.bool_), np.zeros(1, np.int64)
     columns = Files(files.places, files.sizes, targets, headers, regions, order)
-    largest, widest = int(files.sizes[order].max()), int(headers[order, 1].max())
-    parallel(
-        lambda _: decode_files(columns, channels, reverse, most_scans, taken, decoded, _bench(largest, widest)),
-        min(num_threads, len(order)),
-    )
+
+    def decode(taken: np.ndarray, decoded: np.ndarray, bench: Any) -> None:
+        decode_files(columns, channels, reverse, most_scans, taken, decoded, bench)
+
+    return on_all_threads(decode, columns, parallel, num_threads)
+
+
+def on_all_threads(
+    work: Callable[[np.ndarray, np.ndarray, Any], None],
+    files: Any,
+    parallel: Callable[[Callable[[int], None], int], None],
+    num_threads: int,
+) -> np.ndarray:
+    """Has threads work on the files of a batch, each of which takes the next one without asking Python.
+
+    Args:
+        work: what a thread does, from how many files were taken (int64 of shape (1,)), which were decoded, to be set, and a
+            ``Bench`` of the thread's.
+        files: a ``Files``, with those to decode.
+        parallel: runs a task on all threads, which are ``num_threads``.
+
+    Returns:
+        Which files were decoded.
+    """
+    decoded, taken, order = np.zeros(len(files.places), np.bool_), np.zeros(1, np.int64), files.order
+    largest, widest = int(files.sizes[order].max()), int(files.headers[order, 1].max())
+    parallel(lambda _: work(taken, decoded, _bench(largest, widest)), min(num_threads, len(order)))
     return decoded
 
 

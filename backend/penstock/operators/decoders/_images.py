@@ -27,7 +27,7 @@ from penstock.data_types import (
     numpy_dtype,
 )
 from penstock.errors import PenstockError
-from penstock.kernels.codecs.image_codec import decode, decode_jpegs, decode_to_scratch
+from penstock.kernels.codecs.image_codec import decode, decode_jpegs, decode_jpegs_for, decode_to_scratch
 from penstock.kernels.codecs.image_description import (
     EncodedFiles,
     ImageHeader,
@@ -335,7 +335,6 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
         """Whether kernels may decode many images in one call: they make just what the arguments ask for."""
         return (
             self.device == "cpu"
-            and type(self)._decode is ImageDecoder._decode
             and self.output_type in (RGB, BGR, GRAY)
             and self.args["dtype"] == UINT8
             and not self.args["use_fast_idct"]
@@ -389,6 +388,27 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
             )
         except PenstockError as error:
             raise undecodable(error, sample) from None
+
+    def decode_parts_for(
+        self,
+        workspace: Workspace,
+        parts: np.ndarray,
+        targets: np.ndarray,
+        work: Callable[[Any, int, np.ndarray, np.ndarray, Any], None],
+    ) -> Sequence[int]:
+        plans: DecodePlans = workspace.plans
+        headers = plans.headers
+        if not workspace.state.together or not isinstance(headers, JpegHeaders) or headers.isolated:
+            return range(workspace.batch_size)
+        if plans.windows is not None or self.output_type != RGB or not self.args["adjust_orientation"]:
+            return range(workspace.batch_size)
+        sizes, regions = headers.rows[:, :2], parts.copy()
+        whole = regions[:, 2:].prod(axis=1) > _WORTH_CUTTING * sizes.prod(axis=1)
+        regions[whole, :2], regions[whole, 2:] = 0, sizes[whole]
+        files, threads = workspace.state.files, workspace.num_threads
+        decoded = decode_jpegs_for(files, headers, regions, targets, work, workspace.parallel, threads)
+        others: list[int] = np.flatnonzero(~decoded).tolist()
+        return others
 
     def decode_part_into(self, sample: Sample[Encoded, DecodePlan], part: Region, output: np.ndarray) -> bool:
         """Decodes a part (in H, W) of what :meth:`decode_into` gives into an array of its own, where that is exact."""

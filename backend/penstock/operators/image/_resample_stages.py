@@ -207,6 +207,12 @@ class ResampledPlanes(Stage):
         part = self.resampling.plan.part_read
         return Region((*part.anchor, 0), (*part.extents, self.resampling.shape_in[2]))
 
+    @functools.cached_property
+    def told_to_decoder(self) -> np.ndarray | None:  # type: ignore[override]
+        from penstock.operators.image._decode_and_resample_cpu import columns_of
+
+        return columns_of(self.vertical, self.horizontal, self.store.factors, self._read.extents[0])
+
     def compute(self, sample: Sample, source: Pixels, window: Region, target: np.ndarray) -> None:
         from penstock.operators.image._rescale_normalize_cpu import resample_to_planes
 

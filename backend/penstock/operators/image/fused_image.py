@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from penstock.data_types import numpy_dtype
 from penstock.kernels.thread_buffers import ThreadBuffers
 from penstock.kernels.windows import Region
-from penstock.schema import Operator, Sample, Schema, register_operator
+from penstock.schema import Operator, Sample, Schema, Workspace, register_operator
 from penstock.schema.fused import FirstStepFailed, FusedOperator
 from penstock.schema.image_chain import (
     ChainOperator,
@@ -138,6 +139,34 @@ class FusedImage(FusedOperator):
         if self._source is None and batch.ndim() < 3:
             raise NotFusable("fewer than three dimensions")
 
+    def compute_together(self, steps: Sequence[Workspace]) -> Sequence[int]:
+        from penstock.kernels.cpu.array_objects import places_of_samples
+
+        everything, source = range(steps[-1].batch_size), self._source
+        if source is None or not everything or any(step.failures for step in steps):
+            return everything
+        targets = places_of_samples(steps[-1].outputs[0])
+        if targets is None:
+            return everything
+        try:
+            planned = [self._segments(samples) for samples in zip(*(step.samples for step in steps[1:]))]
+        except Exception:
+            # It is raised again for the sample that it concerns.
+            return everything
+        told = [_told_to_decoder(segments) for segments in planned]
+        if any(columns is None for columns in told):
+            return everything
+        parts = [segments[0].part_read for segments in planned]
+        rows = np.array([(*part.anchor[:2], *part.extents[:2]) for part in parts], np.int64)
+        resizings = np.array(told, np.int64)
+
+        def work(files: Any, most_scans: int, taken: np.ndarray, decoded: np.ndarray, bench: Any) -> None:
+            from penstock.operators.image._decode_and_resample_cpu import decode_and_resample
+
+            decode_and_resample(files, most_scans, resizings, taken, decoded, bench)
+
+        return source.decode_parts_for(steps[0], rows, targets, work)
+
     def compute_fused(self, samples: Sequence[Sample]) -> None:
         steps = samples if self._source is None else samples[1:]
         segments = self._segments(steps)
@@ -225,6 +254,13 @@ class FusedImage(FusedOperator):
             plans = [sample.plan for sample in steps]
             known = self._known[key] = plans, _planned(_links(operators, steps))
         return known[1]
+
+
+def _told_to_decoder(segments: Sequence[_Segment]) -> np.ndarray | None:
+    """What compiled code is told that decodes and computes a whole chain; None if it cannot."""
+    if len(segments) != 1 or len(segments[0].links) != 1:
+        return None
+    return segments[0].links[0].stage.told_to_decoder
 
 
 def _is_view(stage: Stage) -> bool:

@@ -150,9 +150,18 @@ def decode_files(
 
 @inner
 def _decode_numbered(files: Files, number: int, channels: int, reverse: bool, most_scans: int, bench: Bench) -> bool:
+    region = files.regions[number]
+    output = carray(bytes_from(files.targets[number]), (region[ROWS], region[COLUMNS], channels))
+    return decode_numbered(files, number, output, reverse, most_scans, bench)
+
+
+@kernel
+def decode_numbered(
+    files: Files, number: int, output: np.ndarray, reverse: bool, most_scans: int, bench: Bench
+) -> bool:
+    """Decodes the region of one of a batch's files, as :func:`decode_files` does, but to ``output``, of its size."""
     place, size, region = files.places[number], files.sizes[number], files.regions[number]
     if count_markers(carray(bytes_from(place), (size,)), _START_OF_SCAN) > most_scans:
         return False
-    output = carray(bytes_from(files.targets[number]), (region[ROWS], region[COLUMNS], channels))
     height, width = files.headers[number, 0], files.headers[number, 1]
     return decode_file(place, size, height, width, region[TOP], region[LEFT], output, reverse, bench)
