@@ -321,11 +321,11 @@ def test_debug_is_ignored_by_the_ordinary_decorator() -> None:
     ("mistake", "kind"),
     [
         (lambda pipeline: pipeline.feed_input("x", [np.int32(1)], layout=3), TypeError),
-        (lambda pipeline: pipeline.feed_input("x", [np.int32([1])], layout="AB"), RuntimeError),
+        (lambda pipeline: pipeline.feed_input("x", [np.array([1])], layout="AB"), RuntimeError),
         (lambda pipeline: pipeline.output_dtype(), RuntimeError),
         (lambda pipeline: pipeline.output_ndim(), RuntimeError),
-        (lambda _: Pipeline.deserialize(3), TypeError),
-        (lambda _: Pipeline.deserialize("text"), RuntimeError),
+        (lambda _: Pipeline.deserialize(3), TypeError),  # type: ignore[arg-type]
+        (lambda _: Pipeline.deserialize("text"), RuntimeError),  # type: ignore[arg-type]
     ],
 )
 def test_mistakes_have_dalis_types_of_errors(mistake: Callable[[Pipeline], object], kind: type[Exception]) -> None:

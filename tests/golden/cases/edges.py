@@ -97,3 +97,5 @@ for name, numbers in NUMBERS.items():
             [{"preemph_coeff": 0.0, "dtype": f"types.{kind}"} for kind in (*TYPES, "INT64")],
             exact=True,
         )
+for shape in ((0, 4, 3), (3, 0, 3), (3, 4, 0), (0, 3), (4, 0)):
+    FAMILY.each("coord_transform", {f"{shape}": feed([np.zeros(shape, np.float32)] * 3)}, [{}, {"M": 2.0}])
