@@ -270,3 +270,11 @@ def test_nodes_are_unhashable_and_not_iterable() -> None:
         hash(node)
     with pytest.raises(TypeError, match="not iterable"):
         list(node)
+
+
+@pytest.mark.parametrize(
+    "call", [fn.copy, lambda x: fn.brightness(fn.zeros(shape=[1]), brightness=x), lambda x: fn.zeros(shape=x)]
+)
+def test_arrays_that_cannot_be_constants(call: Callable[[Any], Any]) -> None:
+    with pytest.raises(TypeError, match=r"convertible to constant nodes.*1099511627776 out of range"):
+        call(np.array([1, 2**40]))

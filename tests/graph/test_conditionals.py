@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -117,6 +118,33 @@ def only_one_branch() -> Any:
     return y
 
 
+class Chooser:
+    def __init__(self, n: Any) -> None:
+        self.n = n
+
+    def __call__(self, condition: Any) -> Any:
+        if condition:
+            return self.n
+        return -self.n
+
+
+def passed_on() -> Any:
+    def larger(condition: Any, n: Any) -> Any:
+        if condition:
+            n = n + 10
+        return n
+
+    return list(map(functools.partial(larger, flag()), [number(), -number()]))
+
+
+def item_of_variable() -> Any:
+    items, index = [number(), number()], 1
+    if flag():
+        items[index] = items[index] + 5
+        items[-2] = items[0] * 2
+    return items[0], items[1]
+
+
 def unused_in_one_branch() -> Any:
     n = number()
     if n > 1:
@@ -138,6 +166,10 @@ def unused_in_one_branch() -> Any:
         (dictionary, [1, 2, 2, 3]),
         (only_one_branch, [0, 1, 7, 8]),
         (unused_in_one_branch, [0, 1, 2, 3]),
+        (lambda: Chooser(number())(flag()), [0, 1, -2, 3]),
+        (lambda: functools.partial(Chooser.__call__, Chooser(number()))(flag()), [0, 1, -2, 3]),
+        (passed_on, [[0, 11, 2, 13], [0, 9, -2, 7]]),
+        (item_of_variable, [[0, 2, 2, 6], [0, 6, 2, 8]]),
         (lambda: number() if flag() else -number(), [0, 1, -2, 3]),
         (lambda: flag() and (number() > 1), [False, False, False, True]),
         (lambda: flag() or (number() > 1), [False, True, True, True]),
@@ -155,11 +187,47 @@ def one_branch_only() -> Any:
     return y
 
 
-def no_else_return() -> Any:
-    n = number()
+def no_else_return() -> Any:  # noqa: RET503  # what is tested
     if flag():
-        return n
+        return number()
+
+
+def return_of_none() -> Any:
+    if flag():
+        return number()
     return None
+
+
+def return_in_loop() -> Any:
+    for i in range(3):
+        if flag():
+            return number() + i
+    return number()
+
+
+def typed_constants() -> Any:
+    if flag():
+        y = types.Constant(1)
+    else:
+        y = types.Constant(2)
+    return y
+
+
+def text_or_nothing() -> Any:
+    if flag():
+        y = "a"
+    return y
+
+
+def structures_in_elif() -> Any:
+    n = number()
+    if n > 2:
+        y: Any = n
+    elif n > 1:
+        y = (n, n)
+    else:
+        y = n
+    return y
 
 
 def different_structures() -> Any:
@@ -223,6 +291,11 @@ def attribute_of_one_branch() -> Any:
         (attribute_of_one_branch, RuntimeError),
         (one_branch_only, RuntimeError),
         (no_else_return, RuntimeError),
+        (return_of_none, ValueError),
+        (return_in_loop, RuntimeError),
+        (typed_constants, TypeError),
+        (text_or_nothing, TypeError),
+        (structures_in_elif, ValueError),
         (different_structures, ValueError),
         (text_results, TypeError),
         (different_types, RuntimeError),
@@ -290,6 +363,25 @@ def test_one_of_several_lambdas_in_a_statement() -> None:
     first, second = (lambda n: n if flag() else 0), (lambda n: n if not flag() else 7)
     assert values(lambda: second(number())) == [0, 7, 2, 7]
     assert values(lambda: first(number())) == [0, 1, 0, 3]
+
+
+# fmt: off
+try: IN_A_BLOCK_OF_ONE_LINE = lambda: number() if flag() else -number()  # noqa: E701, E731
+finally: pass  # noqa: E701
+# fmt: on
+
+
+def test_functions_whose_lines_alone_are_no_program() -> None:
+    def with_text_at_the_margin() -> Any:
+        text = """
+at the margin"""
+        y = number() + len(text)
+        if flag():
+            y = y + 100
+        return y
+
+    assert values(IN_A_BLOCK_OF_ONE_LINE) == [0, 1, -2, 3]
+    assert values(with_text_at_the_margin) == [14, 115, 16, 117]
 
 
 def test_errors_tell_the_users_lines() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -314,3 +315,31 @@ def test_debug_is_ignored_by_the_ordinary_decorator() -> None:
         return types.Constant(3, device="cpu")
 
     assert counted(debug=True).run()[0].as_array().tolist() == [3, 3]
+
+
+@pytest.mark.parametrize(
+    ("mistake", "kind"),
+    [
+        (lambda pipeline: pipeline.feed_input("x", [np.int32(1)], layout=3), TypeError),
+        (lambda pipeline: pipeline.feed_input("x", [np.array([1])], layout="AB"), RuntimeError),
+        (lambda pipeline: pipeline.output_dtype(), RuntimeError),
+        (lambda pipeline: pipeline.output_ndim(), RuntimeError),
+        (lambda _: Pipeline.deserialize(3), TypeError),  # type: ignore[arg-type]
+        (lambda _: Pipeline.deserialize("text"), RuntimeError),  # type: ignore[arg-type]
+    ],
+)
+def test_mistakes_have_dalis_types_of_errors(mistake: Callable[[Pipeline], object], kind: type[Exception]) -> None:
+    pipeline = Pipeline(1, 1, None, output_ndim=[0, 1])
+    with pipeline:
+        pipeline.set_outputs(fn.external_source(name="x"))
+    with pytest.raises(kind):
+        mistake(pipeline)
+
+
+@pytest.mark.parametrize("number", [np.int32(1), np.array(1)])
+def test_a_number_is_not_several_outputs(number: Any) -> None:
+    pipeline = pipeline_def(
+        lambda: tuple(fn.external_source(lambda: number, num_outputs=2)), batch_size=1, num_threads=1, device_id=None
+    )()
+    with pytest.raises(IndexError, match="must give 2 outputs"):
+        pipeline.run()

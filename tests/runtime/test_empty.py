@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from penstock import Pipeline, fn, types
+from penstock import Pipeline, fn, pipeline_def, types
 
 
 def _pipeline(following: Callable[[Any], Any], **source: Any) -> Pipeline:
@@ -50,3 +50,28 @@ def test_what_repeats_clashes_with_samples_beside_it_until_it_is_fed() -> None:
     pipeline.feed_input("y", [np.int32(1)])
     with pytest.raises(RuntimeError, match=r"Batch size clash.*0 in 'x', 1 in 'y'"):
         pipeline.run()
+
+
+@pytest.mark.parametrize(
+    "refusing",
+    [
+        lambda x: fn.cat(fn.reshape(x, shape=[1]), x),
+        lambda x: fn.transpose(x, perm=[2, 0, 1]),
+        lambda x: fn.decoders.image(x),
+        lambda x: fn.bb_flip(fn.resize(x, size=2)),
+        lambda x: fn.python_function(x, function=lambda _: 1 / 0),
+    ],
+)
+def test_branches_that_no_sample_takes_are_no_errors(refusing: Callable[[Any], Any]) -> None:
+    @pipeline_def(batch_size=2, num_threads=1, device_id=None, enable_conditionals=True, prefetch_queue_depth=1)
+    def chosen() -> Any:
+        x = fn.external_source(name="x")
+        if fn.external_source(name="flag"):
+            x = refusing(x)
+        return x
+
+    pipeline = chosen()
+    x = np.array([1, 2], np.int32)
+    assert pipeline.run(x=x, flag=np.zeros(2, np.bool_))[0].as_array().tolist() == [1, 2]
+    with pytest.raises((RuntimeError, ZeroDivisionError)):
+        pipeline.run(x=x, flag=np.ones(2, np.bool_))

@@ -38,15 +38,29 @@ class Tools:
     conjunction = staticmethod(branching.conjunction)
     disjunction = staticmethod(branching.disjunction)
     comparison_chain = staticmethod(branching.comparison_chain)
+    refuse_return = staticmethod(branching.refuse_return)
     refuse_loop = staticmethod(branching.refuse_loop)
     undefined = staticmethod(branching.undefined)
+    no_return = staticmethod(branching.no_return)
+    returned = staticmethod(branching.returned)
     load = staticmethod(branching.load)
     probe = staticmethod(branching.probe)
 
     @staticmethod
     def callee(function: Any) -> Any:
         """A function about to be called; rewritten if it is the user's own."""
+        if isinstance(function, functools.partial):
+            return functools.partial(Tools.callee(function.func), *function.args, **function.keywords)
+        if not isinstance(function, (FunctionType, MethodType, type)):
+            # An object that is called like a function.
+            call = getattr(function, "__call__")  # noqa: B004, B009  # the method itself is wanted
+            return convert(call) if _is_users_own(call) else function
         return convert(function) if _is_users_own(function) else function
+
+    @staticmethod
+    def inner(function: Callable[..., object]) -> Callable[..., object]:
+        """A function defined inside a rewritten one; rewritten, too, as a library's code may call it."""
+        return convert(function)
 
 
 def convert(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -164,20 +178,36 @@ def _find_code(outer: CodeType, name: str) -> CodeType:
 def _definition_of(code: CodeType) -> ast.FunctionDef | None:
     """The function's definition, with the line numbers of its file; a lambda becomes a function of one statement."""
     try:
-        lines, first = inspect.getsourcelines(code)
-        tree = _parsed("".join(lines))
+        tree = _parsed(code)
     except (OSError, TypeError, SyntaxError):
         return None
-    if tree is None:
-        return None
-    ast.increment_lineno(tree, first - 1)
+    if code.co_name == "<lambda>":
+        return _as_function(tree, code)
     for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef) and node.name == code.co_name:
+        if isinstance(node, ast.FunctionDef) and node.name == code.co_name and _first_line(node) == code.co_firstlineno:
             node.decorator_list = []
             return node
+    return None
+
+
+def _parsed(code: CodeType) -> ast.Module:
+    """What the lines of a function say, or all of its file where they alone are no program.
+
+    A lambda may stand in the midst of a statement, and lines of a string may begin further left than the function.
+    """
+    lines, first = inspect.getsourcelines(code)
+    try:
+        return ast.increment_lineno(ast.parse(textwrap.dedent("".join(lines))), first - 1)
+    except SyntaxError:
+        return ast.parse("".join(inspect.findsource(code)[0]))
+
+
+def _first_line(node: ast.FunctionDef) -> int:
+    return min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+
+
+def _as_function(tree: ast.Module, code: CodeType) -> ast.FunctionDef | None:
     lambdas = [node for node in ast.walk(tree) if isinstance(node, ast.Lambda)]
-    if code.co_name != "<lambda>":
-        return None
     if len(lambdas) > 1:
         lambdas = _lambdas_like(code)
     if len(lambdas) != 1:
@@ -191,7 +221,7 @@ def _definition_of(code: CodeType) -> ast.FunctionDef | None:
 
 def _lambdas_like(code: CodeType) -> list[ast.Lambda]:
     """Of several lambdas in a statement, the ones at the code's position, or at least with its parameters."""
-    tree = ast.parse("".join(linecache.getlines(code.co_filename)))
+    tree = ast.parse("".join(inspect.findsource(code)[0]))
     found = [node for node in ast.walk(tree) if isinstance(node, ast.Lambda) and node.lineno == code.co_firstlineno]
     count = code.co_argcount + code.co_kwonlyargcount
     found = [node for node in found if [a.arg for a in _own_arguments(node)] == list(code.co_varnames[:count])]
@@ -203,18 +233,3 @@ def _lambdas_like(code: CodeType) -> list[ast.Lambda]:
 
 def _own_arguments(node: ast.Lambda) -> list[ast.arg]:
     return [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
-
-
-def _parsed(source: str) -> ast.Module | None:
-    source = textwrap.dedent(source)
-    try:
-        return ast.parse(source)
-    except SyntaxError:
-        # For a lambda in the middle of an expression, the text up to the last closing bracket may parse.
-        for end in range(len(source), 0, -1):
-            if source[end - 1] in ")]}":
-                try:
-                    return ast.parse(source[:end].strip())
-                except SyntaxError:
-                    continue
-        return None

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
+from penstock.data_types import ScalarConstant
 from penstock.errors import as_imported
 from penstock.graph.calls import call_operator, constant_node
 from penstock.graph.conditionals import Branch, ConditionStack
@@ -38,6 +39,20 @@ class Unusable:
 def undefined(name: str) -> Unusable:
     """A variable that is not assigned yet."""
     return Unusable(UnboundLocalError(f"local variable '{name}' is used before it is assigned"))
+
+
+NO_RETURN = Unusable(RuntimeError("The function ended without a `return` statement in one branch."))
+"""What a rewritten function's result is where it ends without a `return`."""
+
+
+def no_return() -> Unusable:
+    """The result of a path through a function without a `return`."""
+    return NO_RETURN
+
+
+def returned(value: object) -> object:
+    """What a rewritten function returns."""
+    return None if value is NO_RETURN else load(value)
 
 
 def load(value: object) -> object:
@@ -115,19 +130,44 @@ def _trace_sides(condition: DataNode, if_true: Callable[[], object], if_false: C
 def _merged_variable(branch: Branch, name: str, true: object, false: object, original: object) -> object:
     if true is original and false is original:
         return original
-    if name == RESULT and (true is None) != (false is None):
-        raise RuntimeError(
-            f"{_INCONSISTENT} The `{'if' if true is None else 'else'}` branch must also have a return statement."
-        )
-    if isinstance(true, Unusable) or isinstance(false, Unusable):
-        side = "if" if isinstance(true, Unusable) else "else"
-        return Unusable(
-            RuntimeError(f"{_INCONSISTENT} Variable '{name}' must also be initialized in the `{side}` branch.")
-        )
+    if true is NO_RETURN and false is NO_RETURN:
+        return NO_RETURN
     try:
+        _check_initialized(name, "if", true)
+        if isinstance(false, Unusable):
+            _check_leaves(name, true)
+        _check_initialized(name, "else", false)
         return merge(branch, name, true, false)
-    except (TypeError, ValueError) as error:
+    except (RuntimeError, TypeError, ValueError, OverflowError) as error:
+        if true is NO_RETURN or false is NO_RETURN:
+            raise
+        # A variable that no later statement reads may be anything.
         return Unusable(error)
+
+
+def _check_initialized(name: str, side: str, value: object) -> None:
+    if value is NO_RETURN:
+        raise RuntimeError(f"{_INCONSISTENT} The `{side}` branch must also have a return statement.")
+    if isinstance(value, Unusable):
+        if not isinstance(value.error, UnboundLocalError):
+            raise value.error
+        raise RuntimeError(f"{_INCONSISTENT} Variable '{name}' must also be initialized in the `{side}` branch.")
+
+
+def _check_leaves(name: str, value: object) -> None:
+    """Refuses what is neither a node nor can become a constant, also inside tuples, lists and dictionaries."""
+    if isinstance(value, (tuple, list)):
+        for item in value:
+            _check_leaves(name, item)
+    elif isinstance(value, dict):
+        for item in value.values():
+            _check_leaves(name, item)
+    elif isinstance(value, ScalarConstant) or not (value is None or isinstance(value, DataNode) or is_constant(value)):
+        # As in DALI, a constant of `types.Constant` is for arithmetic only.
+        raise TypeError(
+            f"Unexpected type: {type(value)}. It is what the variable '{name}' is after an `if` statement on a DataNode. Allowed are "
+            "DataNodes, and numbers and arrays that can become constants."
+        )
 
 
 def merge(branch: Branch, name: str, true: object, false: object) -> object:
@@ -143,12 +183,7 @@ def merge(branch: Branch, name: str, true: object, false: object) -> object:
         return _merge_nested(branch, name, true, false)
     if true is None or false is None:
         raise _divergent(name, true, false)
-    for value in (true, false):
-        if not (isinstance(value, DataNode) or is_constant(value)):
-            raise TypeError(
-                f"Unexpected type: {type(value)}. It is what the variable '{name}' is after an `if` statement on a DataNode. Allowed "
-                "are DataNodes, and numbers and arrays that can become constants."
-            )
+    _check_leaves(name, [true, false])
     return _merge_nodes(branch, true, false)
 
 
@@ -166,6 +201,7 @@ def _merge_nested(branch: Branch, name: str, true: Any, false: Any) -> object:
 
 
 def _divergent(name: str, true: object, false: object) -> ValueError:
+    _check_leaves(name, [true, false])
     return ValueError(
         "Divergent data found in different branches of `if/else` control flow statement. Variables in all code paths are merged "
         "into common output batches. The values assigned to a given variable need to have the same nesting structure in every "
@@ -288,9 +324,19 @@ def refuse_loop(condition: object) -> object:
     return condition
 
 
+def refuse_return(condition: object) -> object:
+    """The condition of an `if` that returns from within a loop, which cannot be a node."""
+    if isinstance(condition, DataNode):
+        raise RuntimeError(
+            f"{_INCONSISTENT} Inside of a loop, an `if` statement on a DataNode cannot have a return statement: the rest of the "
+            "loop does not return."
+        )
+    return condition
+
+
 def _refuse() -> NoReturn:
     raise TypeError(
-        '"DataNode" was used in conditional context that cannot be traced: as the condition of a loop, or of an `if` with `break`, '
-        "`continue` or `return` inside of a loop. Its values are known only when the pipeline runs, while loops run when it is "
+        '"DataNode" was used in conditional context that cannot be traced: as the condition of a loop, or of an `if` with `break` or '
+        "`continue` inside of a loop. Its values are known only when the pipeline runs, while loops run when it is "
         "defined. Conditional execution via `if` statements (`enable_conditionals=True` in `pipeline_def`) does not cover these."
     )

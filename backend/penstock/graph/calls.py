@@ -195,14 +195,18 @@ def _is_input_set(item: object) -> bool:
 def _promoted(item: object, index: int, device: str, schema: Schema, display: str) -> DataNode:
     if isinstance(item, DataNode):
         return item
-    if not is_constant(item):
-        raise TypeError(
-            f"when calling operator `{display}`: expected inputs of type 'DataNode', list of 'DataNode' or convertible to "
-            f"constant nodes. Received input `{index}` of type '{type(item).__name__}'."
-        )
     # It can stay on the CPU, where its values are available without a copy from the GPU.
     on_gpu = device == "gpu" and schema.input(index).device in ("", "any")
-    return constant_node(item, device="gpu" if on_gpu else "cpu")
+    try:
+        if is_constant(item):
+            return constant_node(item, device="gpu" if on_gpu else "cpu")
+        reason: OverflowError | None = None
+    except OverflowError as error:
+        reason = error
+    raise TypeError(
+        f"when calling operator `{display}`: expected inputs of type 'DataNode', list of 'DataNode' or convertible to "
+        f"constant nodes. Received input `{index}` of type '{type(item).__name__}'.{f' {reason}.' if reason else ''}"
+    ) from reason
 
 
 def _check_input_devices(schema: Schema, device: str, inputs: Sequence[DataNode], display: str) -> None:
@@ -230,7 +234,13 @@ def split_arguments(
     for argument, value in current_arguments(schema, arguments, display):
         if isinstance(value, np.ndarray) and (value.size != 1 or value.ndim > 1) and argument.type != "object":
             # An array is data of its own type, like data from the graph; one with a single element is a number.
-            value = constant_node(value)
+            try:
+                value = constant_node(value)
+            except OverflowError as error:
+                raise TypeError(
+                    f"when calling operator `{display}`: expected inputs of type 'DataNode' or convertible to constant nodes. "
+                    f"Received input `{argument.name}` of type 'ndarray'. {error}."
+                ) from error
         if isinstance(value, DataNode):
             if not argument.tensor:
                 raise TypeError(

@@ -24,12 +24,15 @@ def rewritten(definition: ast.FunctionDef) -> ast.FunctionDef:
     global_names = _declared(definition, ast.Global)
     parameters = {arg.arg for arg in ast.walk(definition.args) if isinstance(arg, ast.arg)}
     body = definition.body
-    if _returns_inside_if(body):
-        body = [*_return_once(body), ast.Return(_name(_RESULT))]
+    returns_once = _returns_inside_if(body)
+    if returns_once:
+        body = _return_once(body)
     assigned = _assigned_in_ifs(body)
     maybe_unset = assigned - parameters - global_names - _declared(definition, ast.Nonlocal)
     rewriter = _Rewriter(assigned, maybe_unset, global_names)
     statements = rewriter.rewrite_all(body)
+    if returns_once:
+        statements.append(ast.Return(_tool("returned", _name(_RESULT))))
     docstring = statements[:1] if ast.get_docstring(definition, clean=False) is not None else []
     begin = [_assign(name, _tool("undefined", ast.Constant(name))) for name in sorted(maybe_unset)]
     definition.body = [*docstring, *begin, *statements[len(docstring) :]]
@@ -100,7 +103,7 @@ def _return_once(body: list[ast.stmt]) -> list[ast.stmt]:
             branches = [_return_once([*branch, *rest]) for branch in (statement.body, statement.orelse)]
             renewed = ast.copy_location(ast.If(statement.test, branches[0], branches[1]), statement)
             return [*body[:index], renewed]
-    return [*body, _assign(_RESULT, ast.Constant(None))]
+    return [*body, _assign(_RESULT, _tool("no_return"))]
 
 
 def _cannot_be_function(statement: ast.If) -> bool:
@@ -143,13 +146,15 @@ def _assigned_in_ifs(body: Iterable[ast.AST]) -> set[str]:
     return names
 
 
+def _is_simple_index(index: ast.expr) -> bool:
+    return isinstance(index.operand if isinstance(index, ast.UnaryOp) else index, (ast.Constant, ast.Name))
+
+
 def _places(statements: Iterable[ast.AST]) -> dict[str, ast.expr]:
-    """The attributes and constant items that statements assign, by source text."""
+    """The attributes and the items with a constant or a variable as their index that statements assign, by source text."""
     places: dict[str, ast.expr] = {}
     for target in _targets(statements):
-        if isinstance(target, ast.Attribute) or (
-            isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Constant)
-        ):
+        if isinstance(target, ast.Attribute) or (isinstance(target, ast.Subscript) and _is_simple_index(target.slice)):
             places.setdefault(ast.unparse(target), target)
     return places
 
@@ -178,10 +183,19 @@ class _Rewriter(ast.NodeTransformer):
         return result
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        # Rewritten when it is called.
+        place = node.decorator_list[0] if node.decorator_list else node
+        rewrite = ast.Attribute(_name(TOOLS), "inner", ast.Load())
+        for part in ast.walk(rewrite):
+            ast.copy_location(part, place)
+        node.decorator_list.append(rewrite)
         return node
 
-    visit_AsyncFunctionDef = visit_ClassDef = visit_FunctionDef  # type: ignore[assignment]
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
+        return node
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        # Its methods are rewritten when they are called.
+        return node
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
         node.body = self.visit(node.body)
@@ -251,7 +265,10 @@ class _Rewriter(ast.NodeTransformer):
     def visit_If(self, node: ast.If) -> ast.AST | list[ast.AST]:
         if _cannot_be_function(node):
             self.generic_visit(node)
-            node.test = ast.copy_location(_tool("refuse_loop", node.test), node.test)
+            tool = (
+                "refuse_return" if any(isinstance(n, ast.Return) for n in _walk_statements([node])) else "refuse_loop"
+            )
+            node.test = ast.copy_location(_tool(tool, node.test), node.test)
             return node
         number = self._count
         self._count += 1

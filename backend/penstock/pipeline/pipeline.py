@@ -182,14 +182,17 @@ class Pipeline(SettingsAttributes):
 
     def output_dtype(self) -> list[DALIDataType | None]:
         """The declared types of the outputs."""
+        self.settings.check_output_counts(self.num_outputs)
         return self.settings.output_dtypes(self.num_outputs)
 
     def output_ndim(self) -> list[int | None]:
         """The declared ranks of the outputs."""
+        self.settings.check_output_counts(self.num_outputs)
         return self.settings.output_ndims(self.num_outputs)
 
     def output_layout(self) -> list[str | None]:
         """The declared layouts of the outputs."""
+        self.settings.check_output_counts(self.num_outputs)
         return self.settings.output_layouts(self.num_outputs)
 
     # -- defining --------------------------------------------------------------------------------------------------
@@ -377,11 +380,14 @@ class Pipeline(SettingsAttributes):
 
         Raises:
             KeyError: there is no such source.
+            TypeError: the name or the layout is not a string.
             RuntimeError: the source has a callback, or the batch is too large or not as declared.
         """
         name = data_node.name if isinstance(data_node, DataNode) else data_node
         if not isinstance(name, str):
             raise TypeError(f"Expected the name of an external source, or its node, got {type(data_node).__name__}")
+        if not isinstance(layout, (str, type(None))):
+            raise TypeError(f"A layout must be a str or None, got {layout!r}")
         self._session.feed_input(self.executor, name, data, layout)
 
     # -- running ---------------------------------------------------------------------------------------------------

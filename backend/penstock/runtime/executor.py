@@ -38,6 +38,12 @@ NOTHING = contextlib.nullcontext()
 """A context in which everything is as it was."""
 
 
+def _is_without_samples(workspace: Workspace) -> bool:
+    """Whether an operator has no samples to work on, such as in a branch that no sample takes."""
+    given = [*workspace.inputs, *workspace.arguments.values()]
+    return bool(given) and not any(map(len, given))
+
+
 def _empty(device: str) -> TensorList:
     """A batch without samples, and so without a type."""
     return (TensorListCPU if device == "cpu" else TensorListGPU).of_samples([])
@@ -265,6 +271,8 @@ class Executor:
 
     def _begin_operator(self, step: Step, batch: Batch) -> None:
         workspace = self._workspace(step, batch)
+        if _is_without_samples(workspace):
+            return
         try:
             self._attempt(step, workspace, step.operator.begin)
         except BaseException:
@@ -277,9 +285,8 @@ class Executor:
     def _run_operator(self, step: Step, batch: Batch) -> None:
         workspace = batch.begun.pop(step.node.name, None) or self._workspace(step, batch)
         try:
-            if not workspace.batch_size and any(each.dtype == NO_TYPE for each in workspace.inputs):
-                # The operator could not tell the types of its outputs either.
-                workspace.outputs = [_empty(node.device) for node in step.node.outputs]
+            if _is_without_samples(workspace):
+                self._run_without_samples(step, workspace)
             else:
                 self._attempt(step, workspace, step.operator.run)
         finally:
@@ -297,6 +304,17 @@ class Executor:
                 self._note_memory(step, outputs)
         if workspace.failures:
             self._note_failures(step, workspace, batch)
+
+    def _run_without_samples(self, step: Step, workspace: Workspace) -> None:
+        """Runs an operator only to tell the types of its outputs.
+
+        It may not be able to: its inputs may have none, or others than those that samples would have.
+        """
+        if not any(each.dtype == NO_TYPE for each in workspace.inputs):
+            with contextlib.suppress(Exception):
+                self._attempt(step, workspace, step.operator.run)
+                return
+        workspace.outputs = [_empty(node.device) for node in step.node.outputs]
 
     def _attempt(self, step: Step, workspace: Workspace, action: Callable[[Workspace], None]) -> None:
         """Calls an operator; errors name it and the sample."""

@@ -119,6 +119,12 @@ class PipelineSettings:
         """The declared layouts of the outputs."""
         return _broadcast("output_layout", self.output_layout, count)
 
+    def check_output_counts(self, count: int) -> None:
+        """Raises RuntimeError unless what is declared of the outputs is of ``count`` outputs."""
+        self.output_dtypes(count)
+        self.output_ndims(count)
+        self.output_layouts(count)
+
     def check(self) -> None:
         """Raises unless the settings allow the pipeline to run."""
         if self.batch_size is None:

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from inspect import Parameter
 from typing import Any
 
+import numpy as np
+
 from penstock.data_types import BatchInfo, SampleInfo
 from penstock.runtime.settings import PipelineSettings
 
@@ -177,6 +179,8 @@ class Source:
         return [list(column) for column in zip(*map(self._checked, samples))]
 
     def _checked(self, data: Any) -> list[object]:
+        if isinstance(data, (np.generic, np.ndarray)) and not data.ndim:
+            raise IndexError(f"The external source must give {self.num_outputs} outputs, it gave one number, {data!r}")
         if not isinstance(data, (list, tuple)) and not hasattr(data, "__len__"):
             raise TypeError(
                 f"The external source must give {self.num_outputs} outputs, it gave a {type(data).__name__}"

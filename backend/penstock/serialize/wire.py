@@ -197,9 +197,11 @@ def decode(data: bytes) -> PipelineDef:
 
     Raises:
         SerializationError: ``data`` is not a saved pipeline, or contradicts itself.
+        TypeError: it is neither bytes nor text.
     """
     if not isinstance(data, (bytes, bytearray, memoryview)):
-        raise SerializationError(f"A saved pipeline is made of bytes, got {type(data).__name__}")
+        kind = SerializationError if isinstance(data, str) else TypeError
+        raise kind(f"A saved pipeline is made of bytes, got {type(data).__name__}")
     try:
         message = _MESSAGES.parse("Pipeline", bytes(data))
     except ImportError as error:

@@ -70,3 +70,32 @@ BATCHES = [[np.float32([number])] * 3 for number in range(2)]
 for cycle in (0, 1, 2, 0.0, None, False, True, "no", "quiet", "raise", "x", []):
     FAMILY.add(f"external_source(batches, cycle={cycle!r})", lambda m, c=cycle: m.fn.external_source(BATCHES, cycle=c))
     FAMILY.add(f"external_source(cycle={cycle!r})", lambda m, c=cycle: beside_unfed(m, c))
+# Values at the edges of types.
+NUMBERS = {
+    "halves": np.float16([0, -0.5, 65504, np.inf, -np.inf, 1e-7]),
+    "floats": np.float32([0, -0.5, 3e38, 2147483904, -2.5, 1e-40]),
+    "int16": np.int16([0, -1, 32767, -32768, 255, 256]),
+    "int32": np.int32([0, -1, 2**31 - 1, -(2**31), 65535, 65536]),
+    "uint8": np.uint8([0, 1, 127, 128, 254, 255]),
+    "int64": np.int64([0, -1, 2**31 + 1, 2**53 + 1, 2**63 - 1, -(2**63)]),
+}
+TYPES = ("UINT8", "INT16", "INT32", "FLOAT")
+for name, numbers in NUMBERS.items():
+    row = {name: feed([numbers.reshape(1, 6, 1)] * 3, "HWC")}
+    FAMILY.each("crop", row, [{"dtype": f"types.{kind}"} for kind in (*TYPES, "FLOAT16")], exact=True)
+    outside = {"matrix": [1.0, 0, 3, 0, 1, 0], "interp_type": "types.INTERP_NN"}
+    FAMILY.each(
+        "warp_affine",
+        row,
+        [{**outside, "fill_value": fill, "dtype": f"types.{kind}"} for fill in (-300.5, 70000.5) for kind in TYPES],
+        exact=True,
+    )
+    if name != "halves":
+        FAMILY.each(
+            "preemphasis_filter",
+            {name: feed([numbers] * 3)},
+            [{"preemph_coeff": 0.0, "dtype": f"types.{kind}"} for kind in (*TYPES, "INT64")],
+            exact=True,
+        )
+for shape in ((0, 4, 3), (3, 0, 3), (3, 4, 0), (0, 3), (4, 0)):
+    FAMILY.each("coord_transform", {f"{shape}": feed([np.zeros(shape, np.float32)] * 3)}, [{}, {"M": 2.0}])

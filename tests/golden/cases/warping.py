@@ -38,6 +38,16 @@ FAMILY.each(
     PIXELS,
     [{"angle": 3.0, "interp_type": "types.INTERP_CUBIC"}, {}, {"angle": 5.0, "keep_size": True, "size": [3, 3]}],
 )
+for source, kinds in (("floats", ("UINT8", "INT16", "INT32")), ("int16", ("FLOAT",)), ("pixels", ("FLOAT",))):
+    FAMILY.each(
+        "warp_affine",
+        {source: INPUTS[source]},
+        [
+            {"matrix": MATRIX, "dtype": f"types.{kind}", "fill_value": -300.5, "interp_type": f"types.INTERP_{how}"}
+            for kind in kinds
+            for how in ("NN", "LINEAR")
+        ],
+    )
 FAMILY.each("rotate", VOLUMES, [{"angle": 3.0}])
 FAMILY.each("warp_affine", PIXELS, [{}, {"matrix": [1.0, 2.0]}])
 FAMILY.each("warp_affine", PIXELS, [{"matrix": MATRIX, "inverse_map": False, "size": [9, 8]}])

@@ -8,6 +8,10 @@ __global__ void preemphasize(const int64 *__restrict__ first_blocks, const Preem
     int64 element = (blockIdx.x - first_blocks[sample]) * blockDim.x + threadIdx.x;
     if (element >= job.length) return;
     const In *signal = reinterpret_cast<const In *>(job.source);
+    if (!job.coefficient) {
+        reinterpret_cast<Out *>(job.target)[element] = converted<Out>(signal[element]);
+        return;
+    }
     int64 previous = element ? element - 1 : job.before;
     Work before = previous < 0 ? Work(0) : converted<Work>(signal[previous]);
     Work value = converted<Work>(signal[element]) - Work(job.coefficient) * before;

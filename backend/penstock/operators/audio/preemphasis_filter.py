@@ -64,10 +64,15 @@ class PreemphasisFilter(Operator):
         signal, out = np.ascontiguousarray(sample.inputs[0]).reshape(-1), sample.outputs[0].reshape(-1)
         if not signal.size:
             return
+        coefficient = np.float32(sample["preemph_coeff"])
+        if not coefficient:
+            # Nothing is subtracted, so that large integers keep their digits.
+            convert.cast(signal, out)
+            return
         working = np.float64 if signal.dtype == np.float64 else np.float32
         signal = signal.astype(working, copy=False)
         filtered = out if out.dtype == working else np.empty(out.size, working)
-        audio.preemphasis(signal, working(np.float32(sample["preemph_coeff"])), self._before(signal), filtered)
+        audio.preemphasis(signal, working(coefficient), self._before(signal), filtered)
         if filtered is not out:
             convert.cast(filtered, out)
 

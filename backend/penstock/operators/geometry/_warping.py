@@ -92,7 +92,7 @@ class WarpingOperator(ChainOperator[None, WarpPlan, WarpPlans]):
         if batch.dtype not in (UINT8, INT16, INT32, FLOAT):
             raise RuntimeError(f"Unsupported input type: {dtype_name(batch.dtype)}")
         dtype = batch.dtype if self.args["dtype"] is None else self.args["dtype"]
-        if dtype not in (batch.dtype, FLOAT, UINT8) or (dtype == UINT8 and batch.dtype not in (UINT8, FLOAT)):
+        if dtype not in ((UINT8, INT16, INT32, FLOAT) if batch.dtype == FLOAT else (batch.dtype, FLOAT)):
             raise RuntimeError(
                 f"Unsupported input/output types for the operator: {dtype_name(batch.dtype)} -> {dtype_name(dtype)}."
             )
@@ -144,12 +144,13 @@ class WarpingOperator(ChainOperator[None, WarpPlan, WarpPlans]):
         return [sample.plan.matrix for sample in workspace.live]
 
     def _fill(self, workspace: Workspace) -> float | None:
-        """The fill value, clamped to the ranges of both the input's and the output's type."""
+        """The fill value, clamped to the range of the output's type, and, where pixels are blended with it, of the input's."""
         fill, given = self.args["fill_value"], self.args["dtype"]
         if fill is None:
             return None
         dtype = workspace.inputs[0].dtype
-        for held in (dtype, dtype if given is None else given):
+        blended = self.args["interp_type"] == INTERP_LINEAR
+        for held in (*((dtype,) if blended else ()), dtype if given is None else given):
             if held != FLOAT:
                 info = np.iinfo(numpy_dtype(held))
                 fill = float(np.clip(math.copysign(math.floor(abs(fill) + 0.5), fill), info.min, info.max))

@@ -106,7 +106,7 @@ class CoordTransform(Operator[bool, tuple[np.ndarray, np.ndarray]]):
             raise RuntimeError(f"Points must have at least 2 dimensions, got shape {list(shape)}")
         if not sample.workspace.state:
             # A batch without points has no coordinates either.
-            return (0,) * len(shape)
+            return (*shape[:-1], 0)
         sample.plan = self._map(sample, shape[-1])
         return (*shape[:-1], len(sample.plan[0]))
 

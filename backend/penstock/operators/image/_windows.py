@@ -341,12 +341,14 @@ def _copy_mirrored(part: np.ndarray, mirrored: Sequence[bool], target: np.ndarra
 
 
 def _converted(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Converts values, clamping them to the type's finite range. Integers are truncated, and NaN becomes 0."""
+    """Converts values, clamping them to a smaller type's finite range. Integers are truncated, and NaN becomes 0."""
     if dtype.kind in "iu":
         limits = np.iinfo(dtype)
         clamped = np.clip(values, limits.min, limits.max)
         return (np.nan_to_num(clamped) if values.dtype.kind == "f" else clamped).astype(dtype)
     single = values.astype(np.float32)
+    if values.dtype == np.float16 and dtype.itemsize > values.itemsize:
+        return single.astype(dtype)
     highest = float(np.finfo(dtype).max)
     clamped = np.clip(single, -highest, highest)
     if dtype == np.float16:
