@@ -9,19 +9,11 @@ import numpy as np
 from penstock.kernels.background import BackgroundThreads, Job, Semaphore, address_of
 
 
-def in_order(task: int, argument: int, shares: int) -> None:
-    """Has a C function of an address and of a number called for each number, on this thread."""
-    share(task, argument, shares, None)
-
-
-def share(task: int, argument: int, shares: int, threads: BackgroundThreads | None) -> None:
-    """Has a C function of an address and of a number called for each number, on this thread and others, and waits for them."""
+def no_calls() -> np.ndarray:
+    """A list of nothing, for :meth:`SharedWork.follow`."""
     from penstock.kernels.cpu.shares import CALL_WORDS
 
-    work = SharedWork(task, argument, shares, None, threads)
-    work.follow(np.zeros((0, CALL_WORDS), np.int64))
-    work.help()
-    work.wait()
+    return np.zeros((0, CALL_WORDS), np.int64)
 
 
 class SharedWork:

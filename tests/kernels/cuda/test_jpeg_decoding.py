@@ -27,7 +27,6 @@ from penstock.kernels.codecs.jpeg_gpu import JpegDecoder
 from penstock.kernels.cpu.foreign import call, counted_at, word_at
 from penstock.kernels.cuda import jpeg_pixels
 from penstock.kernels.cuda.launch import staging
-from penstock.kernels.shared_work import share
 
 RNG = np.random.default_rng(5)
 
@@ -274,7 +273,6 @@ def test_memory_is_kept_until_all_is_launched(shared: JpegDecoder, monkeypatch: 
     # Threads that are busy do not launch anything yet.
     place = np.zeros(2, np.int64)
     shared.crew.submit(Job(spin.address, place.ctypes.data, place, len(shared.crew)))
-    monkeypatch.setattr(jpeg_gpu, "share", lambda *given: share(*given[:3], None))
     monkeypatch.setattr(cupy, "empty", noted)
     batch = Decoded(FILES, shared)
     assert not batch.batch.is_done

@@ -168,12 +168,11 @@ class GpuImageDecoder:
             if begun is not None:
                 return begun
         if self._own is not None:
-            scans = self._own.read(files, found[:, :2])
-            if not scans.taken.all():
-                return None
+            reading = self._own.begin_reading(files)
             streams = self._own_turn(count, total)
             windows = np.concatenate([np.zeros_like(found[:, :2]), found[:, :2]], 1)
-            memory = self._memory(room, streams)
+            scans = self._own.chosen(reading, found[:, :2])
+            memory = self._memory(room, streams) if scans.taken.all() else None
             if memory is None:
                 return None
             outputs = (table[:, loop.OUTPUT] + memory.data.ptr).astype(np.uint64)
@@ -210,7 +209,11 @@ class GpuImageDecoder:
         own = self._own
         if own is None or not own.divides(pixels):
             return None
-        scans = own.read(jobs.files, shapes[:, :2])
+        reading = own.begin_reading(jobs.files)
+        following = following_for(jobs.shapes)
+        scans = own.chosen(reading, shapes[:, :2])
+        if following is None:
+            return None
         taken = np.flatnonzero(scans.taken)
         windows = np.zeros((len(taken), 4), np.int64)
         windows[:, 2:] = shapes[taken, :2]
@@ -218,9 +221,6 @@ class GpuImageDecoder:
             pixels = int(windows[:, 2:].prod(1).sum())
             if not own.divides(pixels):
                 return None
-        following = following_for(jobs.shapes)
-        if following is None:
-            return None
         streams = self._own_turn(len(taken), pixels)
         batch = own.begin(scans, jobs.files, windows, Followed(following, taken), streams.decoding)
         part = Part(batch, taken.tolist(), (), True, None)

@@ -20,12 +20,12 @@ from penstock.kernels.codecs.image_description import EncodedFiles
 from penstock.kernels.codecs.image_jobs import Followed
 from penstock.kernels.cuda.driver import driver_error
 from penstock.kernels.cuda.launch import KernelLaunch, Located, Pinned, Staging, size_class, staging
-from penstock.kernels.cuda.launch_list import LaunchList, Step, no_calls
-from penstock.kernels.shared_work import SharedWork, share
+from penstock.kernels.cuda.launch_list import LaunchList, Step
+from penstock.kernels.shared_work import SharedWork, no_calls
 from penstock.tensors.cuda import require_cupy
 
 if TYPE_CHECKING:
-    from penstock.kernels.cpu.jpeg.batches import JpegScans
+    from penstock.kernels.cpu.jpeg.batches import JpegScans, ScansBeingRead
     from penstock.tensors.streams import Stream
 
 # Bytes of each that are in memory at a time: coefficients of 32 photographs keep a large GPU busy, and samples of 16.
@@ -59,21 +59,27 @@ class JpegDecoder:
         weakref.finalize(self, crew.close).atexit = False
         return crew
 
-    def read(self, files: EncodedFiles, sizes: np.ndarray) -> JpegScans:
+    def begin_reading(self, files: EncodedFiles) -> ScansBeingRead:
+        """Has threads read what :meth:`chosen` needs to know of files."""
+        from penstock.kernels.cpu.jpeg.batches import ScansBeingRead
+
+        return ScansBeingRead(files.places, files.sizes, self.crew if self.threads > 1 else None, files)
+
+    def chosen(self, reading: ScansBeingRead, sizes: np.ndarray) -> JpegScans:
         """What is known of files before they are decoded, above all whether they are taken.
 
         Args:
             sizes: heights and widths as their headers say.
         """
-        from penstock.kernels.cpu.jpeg.batches import read_scans
         from penstock.kernels.cuda.jpeg_pixels import choose_images
 
-        scans = read_scans(files.places, files.sizes, self._share)
+        scans = reading.wait()
         choose_images(scans, np.ascontiguousarray(sizes))
         return scans
 
-    def _share(self, task: int, argument: int, shares: int) -> None:
-        share(task, argument, shares, None if shares == 1 or self.threads == 1 else self.crew)
+    def read(self, files: EncodedFiles, sizes: np.ndarray) -> JpegScans:
+        """:meth:`begin_reading` and :meth:`chosen`."""
+        return self.chosen(self.begin_reading(files), sizes)
 
     def divides(self, pixels: int) -> bool:
         """Whether of images of so many pixels only some are in memory at a time, if something follows that takes them."""

@@ -129,10 +129,3 @@ def _argument(given: Extra, uploads: list[np.ndarray]) -> tuple[int, int, int]:
         return value.address, step, 0
     uploads.append(value)
     return 0, step, len(uploads)
-
-
-def no_calls() -> np.ndarray:
-    """A list of nothing."""
-    from penstock.kernels.cpu.shares import CALL_WORDS
-
-    return np.zeros((0, CALL_WORDS), np.int64)

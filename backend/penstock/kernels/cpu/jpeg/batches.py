@@ -14,7 +14,6 @@ A subsequence is what one thread begins to decode (:mod:`penstock.kernels.cuda.j
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -37,8 +36,9 @@ from penstock.kernels.cpu.jpeg.segments import (
     memory_for_segments,
     read_segments,
 )
+from penstock.kernels.background import BackgroundThreads
 from penstock.kernels.cpu.options import inner, kernel
-from penstock.kernels.shared_work import in_order
+from penstock.kernels.shared_work import SharedWork, no_calls
 
 SUBSEQUENCE = 23 * 32
 """The bits that one thread begins to decode: an odd number of words, which lie at different banks of a GPU's shared memory."""
@@ -140,24 +140,42 @@ def _words_for(count: int) -> int:
     return _WORDS * count + 1 + -(-rest * count // 8)
 
 
-def read_scans(places: np.ndarray, sizes: np.ndarray, share: Callable[[int, int, int], object] = in_order) -> JpegScans:
-    """Reads what precedes the scans of files, and finds out which ones are taken.
+class ScansBeingRead:
+    """Files of which threads read what precedes their scans, and find out which ones are taken.
 
     Args:
         places: the files' addresses; int64.
         sizes: in bytes; int64.
-        share: has threads call a C function of an address and of a number, for each below a number, and waits for them; given are
-            the address of the function, the other address, and the number.
+        threads: that read; None: all is read at once.
+        keep: object to keep alive meanwhile: the owner of the files.
     """
-    count = len(places)
-    places, sizes = np.ascontiguousarray(places), np.ascontiguousarray(sizes)
-    memory = np.zeros(_words_for(count), np.int64)
-    shares = max(count // _WORTH_SHARING, 1)
-    words = np.array([memory.ctypes.data, len(memory), count, places.ctypes.data, sizes.ctypes.data, shares], np.int64)
-    share(read_share.address or 0, words.ctypes.data, shares)
-    scans: JpegScans = _columns(memory, count)
-    np.cumsum(scans.begins, out=scans.begins)
-    return scans
+
+    def __init__(
+        self, places: np.ndarray, sizes: np.ndarray, threads: BackgroundThreads | None = None, keep: object = None
+    ) -> None:
+        self._count = count = len(places)
+        places, sizes = np.ascontiguousarray(places), np.ascontiguousarray(sizes)
+        self._memory = memory = np.zeros(_words_for(count), np.int64)
+        shares = max(count // _WORTH_SHARING, 1)
+        given = memory.ctypes.data, len(memory), count, places.ctypes.data, sizes.ctypes.data, shares
+        words = np.array(given, np.int64)
+        kept = words, memory, places, sizes, keep
+        own = None if shares == 1 else threads
+        self._work = SharedWork(read_share.address or 0, words.ctypes.data, shares, kept, own)
+        self._work.follow(no_calls())
+
+    def wait(self) -> JpegScans:
+        """Reads what no thread has begun with, and waits for the rest."""
+        self._work.help()
+        self._work.wait()
+        scans: JpegScans = _columns(self._memory, self._count)
+        np.cumsum(scans.begins, out=scans.begins)
+        return scans
+
+
+def read_scans(places: np.ndarray, sizes: np.ndarray) -> JpegScans:
+    """Reads what precedes the scans of files at these addresses, of these sizes in bytes; both int64."""
+    return ScansBeingRead(places, sizes).wait()
 
 
 @kernel
@@ -197,7 +215,9 @@ def _describe(segments: Segments, size: int, scans: JpegScans, index: int) -> in
     data = size - numbers[START]
     if intervals > data or units * unit_blocks >= 1 << 31:
         return 0
-    scans.numbers[index], scans.components[index], scans.factors[index] = numbers, components, segments.factors
+    _copy(scans.numbers[index], numbers)
+    _copy(scans.components[index], components)
+    _copy(scans.factors[index], segments.factors)
     scans.blocks[index], scans.intervals[index] = units * unit_blocks, intervals
     scans.interval_blocks[index], scans.unit_blocks[index] = min(interval, units) * unit_blocks, unit_blocks
     scans.parts[index] = parts
@@ -207,6 +227,12 @@ def _describe(segments: Segments, size: int, scans: JpegScans, index: int) -> in
     begin = _aligned(begin + 8 * (intervals + 1))
     scans.places[index, 1] = begin
     return _aligned(begin + data + BEYOND)
+
+
+@inner
+def _copy(target: np.ndarray, source: np.ndarray) -> None:
+    """Copies an array's memory: an assignment would first look whether shapes fit and places overlap."""
+    copy_bytes(target.ctypes.data, source.ctypes.data, source.size * source.itemsize)
 
 
 @inner
@@ -221,8 +247,9 @@ def _choose_tables(segments: Segments, scans: JpegScans, index: int) -> bool:
     Where all components have the same, a decoder that begins anywhere does not find out which block of a unit it is at.
     """
     count, choices, codes = segments.numbers[COMPONENTS], 0, scans.codes[index]
-    kept = np.full(CODE_TABLES, _UNUSED)
-    half = CODE_TABLES // 2
+    kept, half = np.empty(CODE_TABLES, np.int64), CODE_TABLES // 2
+    for place in range(CODE_TABLES):
+        kept[place] = _UNUSED
     for c in range(count):
         for kind, start in ((0, segments.dc_tables[c]), (1, segments.ac_tables[c])):
             number = start // TABLE
@@ -231,8 +258,9 @@ def _choose_tables(segments: Segments, scans: JpegScans, index: int) -> bool:
                 choice += 1
             if choice == half:
                 return False
-            kept[kind * half + choice] = number
-            codes[kind * half + choice] = segments.codes[number]
+            if kept[kind * half + choice] == _UNUSED:
+                kept[kind * half + choice] = number
+                _copy(codes[kind * half + choice], segments.codes[number])
             choices |= choice << (2 * c + kind)
     scans.choices[index] = choices
     return count == 1 or choices != 0
