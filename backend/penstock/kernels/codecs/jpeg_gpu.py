@@ -20,7 +20,7 @@ from penstock.kernels.codecs.image_description import EncodedFiles
 from penstock.kernels.codecs.image_jobs import Followed
 from penstock.kernels.cuda.driver import driver_error
 from penstock.kernels.cuda.launch import KernelLaunch, Located, Pinned, Staging, size_class, staging
-from penstock.kernels.cuda.launch_list import LaunchList, Step
+from penstock.kernels.cuda.launch_list import LaunchList
 from penstock.kernels.shared_work import SharedWork, no_calls
 from penstock.tensors.cuda import require_cupy
 
@@ -205,12 +205,13 @@ class JpegBatch:
         launches.kept += memory, scratch
         launches.copy_to_device(memory.data.ptr, pinned.address, size)
         try:
-            launches.launch_all(*self._launches(memory.data.ptr, layout, scratch.data.ptr))
+            kernels, steps = self._launches(memory.data.ptr, layout, scratch.data.ptr)
+            launches.launch_all(kernels, np.array(steps, np.int64))
         except MemoryError:
             return
         launches.copy_to_host(pinned.address, memory.data.ptr, self._states.nbytes)
 
-    def _launches(self, given: int, layout: _Layout, scratch: int) -> tuple[list[KernelLaunch], list[Step]]:
+    def _launches(self, given: int, layout: _Layout, scratch: int) -> tuple[list[KernelLaunch], list[tuple[int, int, int]]]:
         """What decodes the images, whose data lie at ``given``, and in which order; ``scratch`` is the memory that is laid out."""
         from penstock.kernels.cpu.jpeg.segments import ACROSS, DOWN, HEIGHT, WIDTH
         from penstock.kernels.cuda.jpeg_codes import reading
@@ -230,7 +231,7 @@ class JpegBatch:
             scans.factors.reshape(count, -1, 64),
         )
         launches: list[KernelLaunch] = []
-        steps: list[Step] = []
+        steps: list[tuple[int, int, int]] = []
         if followed:
             launches.append(followed.following.preparing())
             steps.append((0, 0, len(launches[0].descriptors)))

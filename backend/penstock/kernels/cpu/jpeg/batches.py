@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import carray, cfunc, types
 
+from penstock.kernels.background import BackgroundThreads
 from penstock.kernels.cpu.foreign import bytes_from, copy_bytes, set_int, word_at, words_from
 from penstock.kernels.cpu.jpeg.entropy import FULL, TABLE
 from penstock.kernels.cpu.jpeg.scan import copy_scan
@@ -36,7 +37,6 @@ from penstock.kernels.cpu.jpeg.segments import (
     memory_for_segments,
     read_segments,
 )
-from penstock.kernels.background import BackgroundThreads
 from penstock.kernels.cpu.options import inner, kernel
 from penstock.kernels.shared_work import SharedWork, no_calls
 
