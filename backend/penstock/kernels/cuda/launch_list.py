@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from penstock.kernels.cuda.driver import context_of, driver
 from penstock.kernels.cpu.shares import CALL_WORDS
+from penstock.kernels.cuda.driver import context_of, driver
 from penstock.kernels.cuda.launch import (
     Extra,
     KernelLaunch,
