@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -332,14 +331,16 @@ def test_one_fed_batch_is_one_run_however_late_it_is_taken() -> None:
     def fed():
         return fn.external_source(name="data") * 1
 
-    @contextlib.contextmanager
-    def late() -> Iterator[None]:
-        time.sleep(0.05)
-        yield
+    class Late(contextlib.AbstractContextManager[None]):
+        def __enter__(self) -> None:
+            time.sleep(0.05)
+
+        def __exit__(self, *_: object) -> None:
+            pass
 
     pipe = fed()
     pipe.build()
-    pipe.executor.run_context = late
+    pipe.executor.run_context = Late()
     for number in range(3):
         pipe.feed_input("data", [np.array([number])])
         assert pipe.run()[0].at(0).tolist() == [number]

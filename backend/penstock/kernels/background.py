@@ -17,18 +17,15 @@ import numpy as np
 
 _MAX_JOBS = 64
 # At least the size of the C library's type on any platform.
-_SEMAPHORE_BYTES = 64
-
-
-@functools.cache
-def _library() -> ctypes.CDLL:
-    return ctypes.CDLL(None, use_errno=True)
+_SemaphoreMemory = ctypes.c_char * 64
+# What returns at once keeps the GIL: another thread could take it, and keep it for long.
+_waiting, _prompt = ctypes.CDLL(None), ctypes.PyDLL(None)
 
 
 @functools.cache
 def address_of(name: str) -> int:
     """The address of a function of the C library."""
-    return ctypes.cast(getattr(_library(), name), ctypes.c_void_p).value or 0
+    return ctypes.cast(getattr(_waiting, name), ctypes.c_void_p).value or 0
 
 
 class Semaphore:
@@ -36,29 +33,30 @@ class Semaphore:
 
     Args:
         count: initial value.
+
+    Attributes:
+        address: where it lies.
     """
 
-    def __init__(self, count: int = 0) -> None:
-        self._memory = ctypes.create_string_buffer(_SEMAPHORE_BYTES)
-        _library().sem_init(self._memory, 0, count)
+    __slots__ = ("_memory", "address")
 
-    @property
-    def address(self) -> int:
-        """Its address."""
-        return ctypes.addressof(self._memory)
+    def __init__(self, count: int = 0) -> None:
+        self._memory = _SemaphoreMemory()
+        self.address = ctypes.addressof(self._memory)
+        _prompt.sem_init(self._memory, 0, count)
 
     def wait(self) -> None:
         """Waits until the count is positive, and decrements it."""
-        while _library().sem_wait(self._memory):
+        while not self.try_wait() and _waiting.sem_wait(self._memory):
             pass  # Interrupted by a signal.
 
     def try_wait(self) -> bool:
         """Decrements the count if it is positive; returns whether it did."""
-        return not _library().sem_trywait(self._memory)
+        return not _prompt.sem_trywait(self._memory)
 
     def post(self) -> None:
         """Increments the count."""
-        _library().sem_post(self._memory)
+        _prompt.sem_post(self._memory)
 
 
 class Job:
@@ -69,30 +67,30 @@ class Job:
         argument: that address.
         keep: object to keep alive until the function is done.
         times: how many threads are to call it.
+
+    Attributes:
+        done: posted after each call.
     """
+
+    __slots__ = ("_counting", "_keep", "_left", "argument", "done", "function", "times")
 
     def __init__(self, function: int, argument: int, keep: object = None, times: int = 1) -> None:
         self.function, self.argument, self.times = function, argument, times
         self._keep = keep
-        self._done = Semaphore()
+        self.done = Semaphore()
         self._left, self._counting = times, threading.Lock()
-
-    @property
-    def done_address(self) -> int:
-        """Address of the semaphore that is posted after each call."""
-        return self._done.address
 
     @property
     def is_done(self) -> bool:
         """Whether it is done."""
-        while self._left and self._done.try_wait():
+        while self._left and self.done.try_wait():
             self._end_one()
         return not self._left
 
     def wait(self) -> None:
         """Waits until the job is done, without holding the GIL."""
         while self._left:
-            self._done.wait()
+            self.done.wait()
             self._end_one()
 
     def _end_one(self) -> None:
@@ -100,7 +98,7 @@ class Job:
             self._left = max(self._left - 1, 0)
         if not self._left:
             # Another thread may wait, too, and this one have had what it waits for.
-            self._done.post()
+            self.done.post()
             # A finished job need not keep its data alive.
             self._keep = None
 
@@ -116,13 +114,14 @@ class BackgroundThreads:
     def __init__(self, name: str, count: int = 1) -> None:
         from penstock.kernels.cpu.service import JOB_WORDS
 
-        self._jobs = np.zeros((_MAX_JOBS, JOB_WORDS), np.int64)
-        self._turn = 0
+        # A place more than there are jobs, for the one that ends the threads.
+        jobs = np.zeros((_MAX_JOBS + 1, JOB_WORDS), np.int64)
+        self._places, self._turn = list(jobs), 0
         self._adding = threading.Lock()
-        self._waiting, self._room, turning = Semaphore(), Semaphore(_MAX_JOBS), Semaphore(1)
+        self._waiting, turning = Semaphore(), Semaphore(1)
         # Running jobs are kept alive here, as their owners may drop them early.
         self._running: deque[Job] = deque()
-        ring = self._jobs, np.zeros(1, np.int64), self._waiting, self._room, turning
+        ring = jobs, np.zeros(1, np.int64), self._waiting, turning
         self._threads = [threading.Thread(target=_serve, args=ring, name=name, daemon=True) for _ in range(count)]
         for thread in self._threads:
             thread.start()
@@ -133,16 +132,17 @@ class BackgroundThreads:
 
     def submit(self, job: Job) -> None:
         """Queues a job; blocks while the queue is full."""
+        running = self._running
         with self._adding:
-            while self._running and self._running[0].is_done:
-                self._running.popleft()
-            self._running.append(job)
-            self._add(job.function, job.argument, job.done_address, job.times)
+            while running and (running[0].is_done or len(running) == _MAX_JOBS):
+                # It has to be done, and not only begun, for its place to be free.
+                running.popleft().wait()
+            running.append(job)
+            self._add(job.function, job.argument, job.done.address, job.times)
 
     def _add(self, function: int, argument: int, done: int, times: int) -> None:
-        self._room.wait()
-        self._jobs[self._turn] = function, argument, done, times, times - 1
-        self._turn = (self._turn + 1) % _MAX_JOBS
+        self._places[self._turn][:] = function, argument, done, times, times - 1
+        self._turn = (self._turn + 1) % len(self._places)
         self._waiting.post()
 
     def close(self) -> None:
@@ -155,11 +155,10 @@ class BackgroundThreads:
             self._running.clear()
 
 
-def _serve(jobs: np.ndarray, turn: np.ndarray, waiting: Semaphore, room: Semaphore, turning: Semaphore) -> None:
+def _serve(jobs: np.ndarray, turn: np.ndarray, waiting: Semaphore, turning: Semaphore) -> None:
     from penstock.kernels.cpu.service import serve
 
-    semaphores = waiting.address, room.address, turning.address
-    serve(jobs, turn, *semaphores, address_of("sem_wait"), address_of("sem_post"))
+    serve(jobs, turn, waiting.address, turning.address, address_of("sem_wait"), address_of("sem_post"))
 
 
 _threads: weakref.WeakSet[BackgroundThreads] = weakref.WeakSet()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 from penstock.graph import Scope, scope_stack
@@ -34,8 +35,8 @@ def innermost() -> Any:
     return _local.pipelines[-1]() if _local.pipelines else None
 
 
-class AsCurrent:
-    """Makes a pipeline the current one for Python functions it calls, without keeping it alive.
+class AsCurrent(AbstractContextManager[None]):
+    """Makes a pipeline the current one for Python functions it calls, without keeping it alive; as often as it is entered.
 
     Args:
         reference: returns the pipeline.

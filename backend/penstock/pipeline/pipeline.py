@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import html
 import inspect
 import warnings
@@ -305,7 +304,7 @@ class Pipeline(SettingsAttributes):
         executor.enable_memory_stats = settings.enable_memory_stats
         if settings.trace:
             executor.trace = Trace(settings.num_threads or 1, settings.depth, titles(improved.operators))
-        executor.run_context = functools.partial(current.AsCurrent, weakref.ref(self), self._scope)
+        executor.run_context = current.AsCurrent(weakref.ref(self), self._scope)
         if settings.enable_checkpointing:
             session.keep_states(executor)
         self.start_py_workers()

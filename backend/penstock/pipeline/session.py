@@ -17,6 +17,7 @@ from penstock.graph import Graph
 from penstock.runtime import Plan, PrefetchingExecutor
 from penstock.runtime.batches import Result
 from penstock.runtime.checkpoints import Position, restore_checkpoint, save_checkpoint
+from penstock.runtime.executor import NOTHING
 from penstock.runtime.feeding import to_batch
 from penstock.runtime.settings import PipelineSettings
 from penstock.runtime.sources import Source, fetch_all
@@ -67,6 +68,8 @@ class Session:
         # Batches that were started before they were asked for.
         self._ahead = 0
         self._api: PipelineAPIType | None = None
+        # Whether no data of the user's is waited for.
+        self._feeds_itself = False
 
     # -- beginning and end -----------------------------------------------------------------------------------------
 
@@ -85,6 +88,7 @@ class Session:
         )
         self.feeds = {step.node.name: step for step in plan.operators if hasattr(step.operator, "feed")}
         self.readers = {step.node.name: step for step in plan.operators if hasattr(step.operator, "reader_meta")}
+        self._feeds_itself = all(isinstance(step.node.payload, Source) for step in self.feeds.values())
         return self.executor
 
     def keep_states(self, executor: PrefetchingExecutor) -> None:
@@ -158,11 +162,6 @@ class Session:
         while self._ahead < wanted and not self.exhausted:
             self._ahead += 1
             self._schedule_one(executor, before_batch)
-
-    @property
-    def _feeds_itself(self) -> bool:
-        """Whether no data of the user's is waited for."""
-        return all(isinstance(step.node.payload, Source) for step in self.feeds.values())
 
     def _schedule_one(self, executor: PrefetchingExecutor, before_batch: Callable[[], None]) -> None:
         if self.exhausted:
@@ -341,7 +340,7 @@ def _batches_of(step: Any) -> float:
 def feed(executor: PrefetchingExecutor, step: Any, data: object, layout: str | None, copy: bool) -> None:
     """Feeds one batch to a step."""
     on_host = isinstance(data, list) and bool(data) and isinstance(data[0], np.ndarray)
-    with contextlib.nullcontext() if on_host else executor.on_device():
+    with NOTHING if on_host else executor.on_device():
         step.operator.feed(to_batch(data, layout, executor.max_batch_size, executor.host_pool, copy))
 
 

@@ -12,7 +12,7 @@ from penstock.schema.workspace import Destination, Workspace
 from penstock.tensors import TensorList
 
 
-@dataclass
+@dataclass(slots=True)
 class Result:
     """The result of one run.
 
@@ -35,7 +35,7 @@ class Result:
     stopped: bool = False
 
 
-@dataclass
+@dataclass(slots=True)
 class Batch:
     """A batch in flight.
 
@@ -79,7 +79,7 @@ class Watch(Protocol):
 
 
 def check_batch_sizes(workspace: Workspace) -> None:
-    if len(workspace.inputs) + len(workspace.arguments) < 2:
+    if not workspace.arguments and len(workspace.inputs) < 2:
         return
     sizes = {len(batch) for batch in [*workspace.inputs, *workspace.arguments.values()]}
     if len(sizes) > 1:

@@ -34,7 +34,8 @@ from penstock.tensors import HostPool, TensorList, TensorListCPU, TensorListGPU
 from penstock.tensors.cuda import device_lost, find_device_lost
 from penstock.tensors.streams import Stream
 
-_NOTHING = contextlib.nullcontext()
+NOTHING = contextlib.nullcontext()
+"""A context in which everything is as it was."""
 
 
 def _empty(device: str) -> TensorList:
@@ -80,12 +81,12 @@ class Executor:
         self.enable_memory_stats = False
         self.keep_states = False
         self.trace: Trace | None = None
-        # Entered around each run: makes the pipeline the current one.
-        self.run_context: Callable[[], AbstractContextManager[object]] = contextlib.nullcontext
+        # Entered around each run, on whatever thread: makes the pipeline the current one.
+        self.run_context: AbstractContextManager[object] = NOTHING
 
     def span(self, name: str, kind: Kind) -> AbstractContextManager[None]:
         """Records the time until the context ends, if the pipeline is traced."""
-        return _NOTHING if self.trace is None else self.trace.span(name, kind)
+        return NOTHING if self.trace is None else self.trace.span(name, kind)
 
     @functools.cached_property
     def input_operators(self) -> dict[str, InputOperator]:
@@ -134,36 +135,38 @@ class Executor:
         destinations: Mapping[int, Destination] | None = None,
     ) -> Batch:
         """Runs the steps that don't depend on operators started early, then starts those."""
-        slots = [None] * self.plan.num_slots
+        plan, slots = self.plan, [None] * self.plan.num_slots
         batch = Batch(
             self._batch_size(), self.iteration, isolate or tolerant, watch, slots, tolerant, destinations or {}
         )
-        with self.run_context(), self.on_device():
-            self._run_steps(batch, self.plan.steps[: self.plan.num_prepared])
-            for step in () if batch.result.stopped else self.plan.early:
+        result = batch.result
+        with self.run_context, self.on_device():
+            self._run_steps(batch, plan.prepared)
+            for step in () if result.stopped else plan.early:
                 self._begin_operator(step, batch)
-            if self._stream is not None and not self.plan.early:
+            if self._stream is not None and not plan.early:
                 # Now, as work submitted before the batch is taken belongs to later batches.
-                self._record_ready(batch.result, self._stream)
-        if not batch.result.stopped:
-            batch.result.taken = {name: operator.taken for name, operator in self.input_operators.items()}
+                self._record_ready(result, self._stream)
+        if not result.stopped:
+            result.taken = {name: operator.taken for name, operator in self.input_operators.items()}
         self.iteration += 1
         if self.keep_states:
             # Operators started early are already in the state that follows this batch.
-            batch.result.states = self.plan.states([*self.plan.steps[: self.plan.num_prepared], *self.plan.early])
+            result.states = plan.states([*plan.prepared, *plan.early])
         return batch
 
     def complete(self, batch: Batch) -> Result:
         """Runs the remaining steps of a batch, if there are any."""
-        waiting, result = self.plan.steps[self.plan.num_prepared :], batch.result
+        waiting, result = self.plan.waiting, batch.result
         try:
             if waiting and not result.stopped:
-                with self.run_context(), self.on_device():
+                with self.run_context, self.on_device():
                     self._run_steps(batch, waiting)
                     if self._stream is not None and not batch.tolerated:
                         self._record_ready(result, self._stream)
         finally:
-            batch.end()
+            if batch.begun:
+                batch.end()
         if result.stopped:
             result.taken = {}
         else:
@@ -171,27 +174,24 @@ class Executor:
             if batch.tolerated:
                 result.kept = kept_samples(batch.size, batch.tolerated)
                 result.outputs = [kept_of(output, result.kept) for output in result.outputs]
-        self._mark_ready(result)
+        if self._stream is not None and result.ready is None:
+            with self.on_device():
+                self._record_ready(result, self._stream)
         if result.states is not None:
             result.states = self.plan.states(waiting) | result.states
         return result
 
     def on_device(self) -> AbstractContextManager[None]:
         """Makes the pipeline's device and stream the current ones; does nothing on the CPU."""
-        return _NOTHING if self._stream is None else self._stream.as_current()
+        return NOTHING if self._stream is None else self._stream.as_current()
 
     def use_stream(self, stream: Stream) -> None:
         """Has later work run on another's stream; for an executor with a GPU."""
         assert self._stream is not None
         self._stream.give(stream)
 
-    def _mark_ready(self, result: Result) -> None:
-        """Marks a result as ready once all work submitted to the pipeline's stream so far is done."""
-        if self._stream is not None and result.ready is None:
-            with self.on_device():
-                self._record_ready(result, self._stream)
-
     def _record_ready(self, result: Result, stream: PipelineStream) -> None:
+        """Marks a result as ready once all work submitted to the pipeline's stream so far is done."""
         result.ready = stream.event(block=self._sleeps_for_results)
 
     @property
@@ -207,9 +207,11 @@ class Executor:
                 batch.result.stopped = True
                 return
             if isinstance(step, Step):
-                began = perf_counter()
-                self._run_operator(step, batch)
-                if watch is not None:
+                if watch is None:
+                    self._run_operator(step, batch)
+                else:
+                    began = perf_counter()
+                    self._run_operator(step, batch)
                     watch.operator_ran(step, perf_counter() - began)
             else:
                 slots[step.target] = self._transfer(step, slots[step.source])
@@ -246,22 +248,14 @@ class Executor:
         slots = batch.slots
         inputs = [slots[slot] for slot in step.inputs]
         arguments = {name: slots[slot] for name, slot in step.arguments.items()} if step.arguments else {}
-        first = inputs[0] if inputs and not step.node.schema.merges else next(iter(arguments.values()), None)
-        workspace = Workspace(
-            inputs=inputs,
-            arguments=arguments,
-            batch_size=batch.size if first is None else len(first),
-            device="cpu" if step.node.device == "cpu" else "gpu",
-            isolate=batch.isolate,
-            parallel=self._parallel(step),
-            start=self.workers.start,
-            pool=self.host_pool,
-            max_batch_size=self.max_batch_size,
-            iteration=batch.iteration,
-            num_threads=self.workers.num_threads,
-            positions=first.positions if first is not None else None,
-            decoding=self.plan.decoding,
-        )
+        first = inputs[0] if inputs and not step.merges else next(iter(arguments.values()), None)
+        likeness = step.workspace
+        if likeness is None:
+            likeness = step.workspace = self._likeness(step)
+        workspace = likeness.anew(inputs, arguments, batch.size if first is None else len(first))
+        workspace.isolate, workspace.iteration = batch.isolate, batch.iteration
+        if first is not None:
+            workspace.positions = first.positions
         if batch.destinations and workspace.positions is None:
             outputs = enumerate(step.outputs)
             workspace.destinations = {n: batch.destinations[slot] for n, slot in outputs if slot in batch.destinations}
@@ -290,7 +284,7 @@ class Executor:
                 self._attempt(step, workspace, step.operator.run)
         finally:
             workspace.end()
-        if not step.node.schema.merges:
+        if not step.merges:
             propagate_sources(workspace)
         for slot, outputs in zip(step.outputs, workspace.outputs):
             if outputs.positions is None:
@@ -305,7 +299,7 @@ class Executor:
         """Calls an operator; errors name it and the sample."""
         failure: tuple[BaseException, int | None] | None = None
         try:
-            if not step.node.schema.merges:
+            if not step.merges:
                 check_batch_sizes(workspace)
             if self.trace is None:
                 action(workspace)
@@ -324,9 +318,18 @@ class Executor:
             finally:
                 del failure
 
-    def _parallel(self, step: Step) -> Parallel:
-        parallel = functools.partial(self.workers.parallel, pace=step.pace)
-        return parallel if self.trace is None else self.trace.parallel(parallel, step.node.name)
+    def _likeness(self, step: Step) -> Workspace:
+        """What the workspaces of an operator for all batches have in common."""
+        parallel: Parallel = functools.partial(self.workers.parallel, pace=step.pace)
+        return Workspace(
+            device=step.device,
+            parallel=parallel if self.trace is None else self.trace.parallel(parallel, step.node.name),
+            start=self.workers.start,
+            pool=self.host_pool,
+            max_batch_size=self.max_batch_size,
+            num_threads=self.workers.num_threads,
+            decoding=self.plan.decoding,
+        )
 
     def _note_failures(self, step: Step, workspace: Workspace, batch: Batch) -> None:
         """Sets the samples that failed in an operator aside, with errors that name it."""

@@ -14,7 +14,7 @@ from penstock.tensors.batch import check_samples
 from penstock.tensors.dlpack import is_capsule
 from penstock.tensors.tensor import check_dense, check_layout, device_view, host_view
 
-_DTYPE, _NDIM = attrgetter("dtype"), attrgetter("ndim")
+_DTYPE, _NDIM, _IS_DENSE = attrgetter("dtype"), attrgetter("ndim"), attrgetter("flags.c_contiguous")
 
 
 def to_batch(
@@ -77,7 +77,10 @@ def _as_tensor_list(data: object, layout: str | None) -> TensorList:
 def _batch_of(data: Sequence[object]) -> TensorList:
     kind = _common_kind(data)
     if kind is not None:
-        return kind.of_samples([check_dense(array) for array in data])
+        if not all(map(_IS_DENSE, data)):
+            for array in data:
+                check_dense(array)
+        return kind.of_samples(data)
     layouts = [item.layout() if isinstance(item, Tensor) else "" for item in data]
     for index, own in enumerate(layouts):
         if own and own != layouts[0]:

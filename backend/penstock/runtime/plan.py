@@ -15,6 +15,7 @@ from penstock.schema import Operator, operator_class
 from penstock.schema.fused import FusedOperator
 from penstock.schema.input_operator import InputOperator
 from penstock.schema.tolerance import ON_ERROR, check_policy
+from penstock.schema.workspace import Workspace
 from penstock.storage import ANYWHERE, Files
 
 
@@ -28,6 +29,9 @@ class Step:
         inputs, arguments, outputs: slots.
         release: slots not needed after this step.
         pace: how long its samples take.
+        workspace: from which those of its batches are made; None before the first run.
+        merges: it joins the parts of a batch.
+        device: on which it computes, ``cpu`` or ``gpu``.
     """
 
     node: OpNode
@@ -37,6 +41,11 @@ class Step:
     outputs: list[int]
     release: list[int] = field(default_factory=list)
     pace: Pace = field(default_factory=Pace)
+    workspace: Workspace | None = None
+
+    def __post_init__(self) -> None:
+        self.merges = self.node.schema.merges
+        self.device = "cpu" if self.node.device == "cpu" else "gpu"
 
 
 @dataclass
@@ -68,8 +77,9 @@ class Plan:
     Attributes:
         seed: from which random operators derive theirs.
         outputs: the slots of the pipeline's outputs.
-        num_prepared: number of steps, at the start, that don't depend on those started early.
+        prepared: the steps, at the start, that don't depend on those started early.
         early: the steps started next, whose work continues while other batches run.
+        waiting: the steps that are not prepared.
     """
 
     def __init__(
@@ -126,7 +136,10 @@ class Plan:
     @property
     def is_cheap_on_host(self) -> bool:
         """Whether a run takes the host next to no time, as the GPU does all the work asynchronously."""
-        return all(step.operator.is_cheap_on_host for step in self.operators)
+        for step in self.operators:  # noqa: SIM110  (asked before each batch)
+            if not step.operator.is_cheap_on_host:
+                return False
+        return True
 
     def _add(self, op: OpNode) -> None:
         inputs = [self._slot_of(node) for node in op.inputs]
@@ -151,8 +164,8 @@ class Plan:
 
     def _schedule_early_steps(self) -> None:
         """Moves the steps that don't depend on those started early before the others."""
-        prepared: list[Step | Transfer] = []
-        waiting: list[Step | Transfer] = []
+        self.prepared: list[Step | Transfer] = []
+        self.waiting: list[Step | Transfer] = []
         pending: set[int] = set()
         for step in self.steps:
             needed, made = _touched(step)
@@ -160,12 +173,11 @@ class Plan:
             if isinstance(step, Step) and early and pending.isdisjoint(needed):
                 self.early.append(step)
             if early or not pending.isdisjoint(needed):
-                waiting.append(step)
+                self.waiting.append(step)
                 pending.update(made)
             else:
-                prepared.append(step)
-        self.num_prepared = len(prepared)
-        self.steps = prepared + waiting
+                self.prepared.append(step)
+        self.steps = self.prepared + self.waiting
 
     def _place_releases(self) -> None:
         needed = set(self.outputs)

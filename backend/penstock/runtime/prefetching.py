@@ -217,7 +217,7 @@ class PrefetchingExecutor(Executor):
         """The number of batches beyond the prefetch depth that are worth scheduling."""
         if self._depth < 2 or self._is_threaded:
             return 0
-        return max((step.operator.batches_ahead for step in self.plan.early), default=0)
+        return max([step.operator.batches_ahead for step in self.plan.early], default=0)
 
     @functools.cached_property
     def _blocking(self) -> list[tuple[str, InputOperator]]:

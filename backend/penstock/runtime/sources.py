@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import inspect
 from collections.abc import Callable, Iterator, Sequence
@@ -213,9 +212,11 @@ def fetch_all(sources: Sequence[Source], batch_size: int, epoch: int) -> list[tu
     """
     fetched = []
     for source in sources:
-        # The exception is not kept: it would keep the callers' frames alive, and with them the pipeline.
-        with contextlib.suppress(StopIteration):
+        try:
             fetched.append((source, source.fetch(batch_size, epoch)))
+        except StopIteration:
+            # It is not kept: it would keep the callers' frames alive, and with them the pipeline.
+            continue
     if len(fetched) < len(sources):
         raise StopIteration
     return fetched

@@ -113,10 +113,12 @@ class FusedOperator(Operator):
         self.nodes, self.operators = payload
         self.repeatable = all(operator.repeatable for operator in self.operators)
         self.counts: Counter[str] = Counter()
+        self._blamed = list(map(_Blaming, self.nodes))
 
     def take_counts(self) -> Counter[str]:
         """The counts since the previous call."""
-        taken, self.counts = self.counts, Counter()
+        taken = self.counts.copy()
+        self.counts.clear()
         return taken
 
     # -- implemented by concrete operators -------------------------------------------------------------------------
@@ -313,25 +315,27 @@ class FusedOperator(Operator):
 
     def blaming(self, position: int) -> AbstractContextManager[None]:
         """Has errors that concern no sample name the step at this position."""
-        return _Blaming(self.nodes[position])
+        return self._blamed[position]
 
     def step(self, workspace: Workspace, position: int) -> _Step:
         """The workspace as one of the operators sees it, without its inputs yet."""
-        prefix = fused_argument(position, "")
         step = _Step.__new__(_Step)
         vars(step).update(vars(workspace))
         step.node = self.nodes[position]
         if position + 1 < len(self.operators):
             step.destinations = {}
-        given = {
-            name.removeprefix(prefix): batch for name, batch in workspace.arguments.items() if name.startswith(prefix)
-        }
-        further = sorted(name for name in given if name.startswith(further_input(0)[0]))
-        step.further = [given.pop(name) for name in further]
-        step.arguments = given
+        step.arguments, step.further = _given(workspace.arguments, position) if workspace.arguments else ({}, [])
         step.inputs, step.outputs, step.samples, step.state, step.plans = [], [], [], None, None
         step.failures = dict(workspace.failures)
         return step
+
+
+def _given(arguments: dict[str, TensorListCPU], position: int) -> tuple[dict[str, TensorListCPU], list[object]]:
+    """The arguments of the step at this position, and its further inputs."""
+    prefix = fused_argument(position, "")
+    given = {name.removeprefix(prefix): batch for name, batch in arguments.items() if name.startswith(prefix)}
+    further = sorted(name for name in given if name.startswith(further_input(0)[0]))
+    return given, [given.pop(name) for name in further]
 
 
 class _Blaming(AbstractContextManager[None]):
@@ -341,6 +345,9 @@ class _Blaming(AbstractContextManager[None]):
 
     def __init__(self, node: FusedNode) -> None:
         self._node = node
+
+    def __enter__(self) -> None:
+        pass
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None

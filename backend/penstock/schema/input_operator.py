@@ -5,16 +5,14 @@ from __future__ import annotations
 import threading
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from penstock.kernels.codecs.decoding import FREELY, Decoding
 from penstock.schema.operator import Operator
 from penstock.tensors import TensorList
 
 
-@dataclass(frozen=True)
-class FedBatch:
+class FedBatch(NamedTuple):
     """A batch that was fed.
 
     Attributes:

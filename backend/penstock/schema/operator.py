@@ -18,6 +18,7 @@ and ``infer`` a ``Plan`` in each sample; in ``Operator[State, Plan, Plans]``, ``
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
@@ -504,7 +505,7 @@ class Operator(Generic[State, Plan, Plans]):
 
         workspace.parallel(task, len(indices), [math.prod(shapes[index]) for index in indices])
 
-    @property
+    @functools.cached_property
     def is_cheap_on_host(self) -> bool:
         """Whether a run takes so little host time that prefetching on a thread gains nothing."""
         kind = type(self)

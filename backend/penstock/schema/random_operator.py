@@ -82,7 +82,10 @@ class RandomOperator(Operator[State, Plan, Plans]):
     def streams(self, workspace: Workspace, indices: Sequence[int]) -> Streams:
         """The streams of some samples of the current batch."""
         first, owners = self.first_stream(workspace), workspace.owners
-        own = np.array(indices if owners is None else [owners[index] for index in indices], np.uint64)
+        if owners is None and isinstance(indices, range):
+            own = np.arange(indices.start, indices.stop, indices.step, np.uint64)
+        else:
+            own = np.array(indices if owners is None else [owners[index] for index in indices], np.uint64)
         return Streams(first.key, first.stream + np.uint64(SAMPLE_STRIDE) * own, first.start)
 
     def state(self) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, overload
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from penstock.kernels.codecs.decoding import FREELY, Decoding
 from penstock.schema.declaration import Schema
 from penstock.schema.plans import OwnPlan, Plan, PlanRow, Plans, State
 from penstock.tensors import HostPool, TensorListCPU, TensorListGPU
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 Shape = tuple[int, ...]
 Derived = TypeVar("Derived")
@@ -117,6 +120,14 @@ class Workspace(Generic[State, Plan, Plans]):
     begun: Any = None
     decoding: Decoding = FREELY
     destinations: Mapping[int, Destination] = field(default_factory=dict)
+
+    def anew(self, inputs: Sequence[Any], arguments: dict[str, TensorListCPU], batch_size: int) -> Self:
+        """The workspace of another batch of the same operator, of which the rest is to be set."""
+        other = type(self).__new__(type(self))
+        vars(other).update(vars(self))
+        other.inputs, other.arguments, other.batch_size = inputs, arguments, batch_size
+        other.outputs, other.samples, other.failures = [], [], {}
+        return other
 
     def allocate(self, shapes: Sequence[Shape], spec: OutputSpec, output: int | None = None) -> Any:
         """An uninitialized batch on the operator's device.

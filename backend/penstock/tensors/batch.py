@@ -23,6 +23,13 @@ def volumes(shapes: Sequence[Shape]) -> list[int]:
     return list(map(math.prod, shapes))
 
 
+def total_volume(shapes: Sequence[Shape]) -> int:
+    """The number of elements of arrays of these shapes together."""
+    if shapes and shapes.count(shapes[0]) == len(shapes):
+        return len(shapes) * math.prod(shapes[0])
+    return sum(map(math.prod, shapes))
+
+
 _List = TypeVar("_List", bound="TensorList")
 
 
@@ -38,21 +45,23 @@ class TensorList:
 
     device_type: ClassVar[str]
     _tensor_class: ClassVar[type[Tensor]]
+    # What most batches have in common is here, as each step of a pipeline makes some.
     # Whether the user asked for the samples not to be copied to one buffer.
     _scattered = False
+    _dtype = DALIDataType.NO_TYPE
+    _ndim = 0
+    _layout = ""
+    # The shapes last converted to an array, and that array.
+    _shape_rows: tuple[list[Shape], np.ndarray] | None = None
+    source_infos: Sequence[str] = ()
+    positions: list[int] | None = None
+    # The elements of all samples as one 1-D array if the batch is contiguous, else None.
+    elements: Any = None
+    _samples: list[Any] | None = None
 
     def __init__(self) -> None:
-        self._dtype: DALIDataType = DALIDataType.NO_TYPE
-        self._ndim = 0
-        self._layout = ""
         self.shapes: list[Shape] = []
-        # The shapes last converted to an array, and that array.
-        self._shape_rows: tuple[list[Shape], np.ndarray] | None = None
-        self.source_infos: Sequence[str] = []
-        self.positions: list[int] | None = None
-        self._samples: list[Any] | None = []
-        # The elements of all samples as one 1-D array if the batch is contiguous, else None.
-        self.elements: Any = None
+        self._samples = []
 
     # -- making ------------------------------------------------------------------------------------------------
 
@@ -70,16 +79,16 @@ class TensorList:
         ``dtype`` and ``ndim`` describe an empty batch.
         """
         self = cls.__new__(cls)
-        TensorList.__init__(self)
-        self._samples = list(samples)
-        self.shapes = [sample.shape for sample in self._samples]
-        first = self._samples[0] if self._samples else None
-        if dtype is None and first is not None:
-            dtype = from_numpy_dtype(first.dtype)
-        self._dtype = dtype if dtype is not None else DALIDataType.NO_TYPE
-        self._ndim = first.ndim if first is not None else (ndim or 0)
-        self._layout = layout
-        self.source_infos = list(source_infos)
+        arrays: list[Any] = list(samples)
+        self._samples, self._layout = arrays, layout
+        self.shapes = [array.shape for array in arrays]
+        if arrays:
+            self._ndim = arrays[0].ndim
+            self._dtype = from_numpy_dtype(arrays[0].dtype) if dtype is None else dtype
+        else:
+            self._ndim, self._dtype = ndim or 0, DALIDataType.NO_TYPE if dtype is None else dtype
+        if source_infos:
+            self.source_infos = list(source_infos)
         return self
 
     @classmethod
@@ -98,9 +107,7 @@ class TensorList:
             dtype: the type, if it is not the array's.
         """
         self = cls.__new__(cls)
-        TensorList.__init__(self)
         self.elements = elements
-        self._samples = None
         self.shapes = list(shapes)
         self._dtype = from_numpy_dtype(elements.dtype) if dtype is None else dtype
         self._ndim = len(self.shapes[0]) if self.shapes else (ndim or 0)
@@ -240,6 +247,7 @@ class TensorList:
 
     def reset(self) -> None:
         """Drops the samples."""
+        vars(self).clear()
         TensorList.__init__(self)
 
     def contiguous_elements(self) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from types import ModuleType, TracebackType
 from typing import Any, Protocol
 
@@ -154,6 +155,5 @@ def require_cupy(purpose: str = "this pipeline") -> ModuleType:
     count, why = _device_count()
     if not count:
         raise DeviceError(f"{purpose[0].upper()}{purpose[1:]} requires a CUDA-capable GPU but none can be used: {why}.")
-    import cupy
-
-    return cupy
+    # An import costs more, even of what is there already.
+    return sys.modules["cupy"]

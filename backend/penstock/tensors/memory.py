@@ -9,6 +9,7 @@ its only reference. A result that a user keeps is therefore never overwritten.
 from __future__ import annotations
 
 import bisect
+import ctypes
 import sys
 import threading
 
@@ -20,7 +21,8 @@ _ALIGNMENT = 64
 
 def _aligned_block(size: int) -> np.ndarray:
     raw = np.empty(size + _ALIGNMENT, np.uint8)
-    start = -raw.ctypes.data % _ALIGNMENT
+    # Told by ctypes, as `raw.ctypes` takes NumPy as long as all the rest.
+    start = -ctypes.addressof(ctypes.c_char.from_buffer(raw)) % _ALIGNMENT
     return raw[start : start + size]
 
 

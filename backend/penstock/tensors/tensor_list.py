@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from penstock.data_types import DALIDataType, check_readable, from_numpy_dtype, numpy_dtype
-from penstock.tensors.batch import Shape, TensorList, arrays_of, check_dlpack_list, volumes
+from penstock.tensors.batch import Shape, TensorList, arrays_of, check_dlpack_list, total_volume, volumes
 from penstock.tensors.cuda import require_cupy
 from penstock.tensors.memory import HostPool
 from penstock.tensors.tensor import (
@@ -92,14 +92,12 @@ class TensorListCPU(TensorList):
     ) -> TensorListCPU:
         """An uninitialized contiguous batch."""
         kind = numpy_dtype(dtype)
-        count = sum(volumes(shapes))
+        count = total_volume(shapes)
         if pool is None:
             elements = np.empty(count, kind)
         else:
             elements = pool.take(count * kind.itemsize).view(kind)
-        batch = cls.of_elements(elements, shapes, layout)
-        batch._dtype = dtype
-        return batch
+        return cls.of_elements(elements, shapes, layout, dtype=dtype)
 
     @staticmethod
     def from_dlpack_list(
@@ -300,9 +298,7 @@ class TensorListGPU(TensorList):
     def allocate(cls, shapes: Sequence[Shape], dtype: DALIDataType, layout: str = "") -> TensorListGPU:
         """An uninitialized contiguous batch on the current device, ordered by CuPy's current stream."""
         cupy = require_cupy("a batch on the GPU")
-        batch = cls.of_elements(cupy.empty(sum(volumes(shapes)), numpy_dtype(dtype)), shapes, layout)
-        batch._dtype = dtype
-        return batch
+        return cls.of_elements(cupy.empty(total_volume(shapes), numpy_dtype(dtype)), shapes, layout, dtype=dtype)
 
     @staticmethod
     def from_dlpack_list(

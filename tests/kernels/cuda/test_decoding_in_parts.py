@@ -20,6 +20,7 @@ from penstock.kernels.codecs.nvimgcodec import on_gpu
 from penstock.kernels.codecs.nvimgcodec.decoder import BatchDecoder
 from penstock.kernels.codecs.nvimgcodec.library import Backend, Share
 from penstock.operators.decoders.decode_in_parts import DecodeInParts
+from penstock.operators.image.resize_normalize import ResizeNormalize
 
 RNG = np.random.default_rng(11)
 RESIZE: dict[str, Any] = {"resize_shorter": 20.0}
@@ -275,23 +276,12 @@ def test_batches_without_memory_for_their_results_are_begun_without_them(
     images = photographs()
     expected = run(a, [images], [])
     failed: list[bool] = []
-    original = DecodeInParts._follower.fget
-    assert original is not None
 
-    class Follower:
-        """Has no memory for the first batch."""
+    def follow(_self: ResizeNormalize, _workspace: Any) -> Any:
+        failed.append(True)
+        raise MemoryError
 
-        def __init__(self, own: Any) -> None:
-            self._own = own
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(self._own, name)
-
-        def follow(self, workspace: Any) -> Any:
-            failed.append(True)
-            raise MemoryError
-
-    monkeypatch.setattr(DecodeInParts, "_follower", property(lambda self: Follower(original(self))))
+    monkeypatch.setattr(ResizeNormalize, "follow", follow)
     assert_equal(run(a, [images]), expected)
     assert failed
     assert followed == [False]

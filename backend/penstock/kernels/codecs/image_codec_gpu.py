@@ -104,7 +104,7 @@ class GpuImageDecoder:
         self._others = PythonApi(device, num_threads, options)
         self._num_threads = num_threads
         self._own: JpegDecoder | None = None
-        pixels = _FORMATS.get(self._output_type)
+        pixels = self._pixels = _FORMATS.get(self._output_type)
         wants_own = self._turns is None or (not given_load and (self._smooth or max_batch_size >= _MANY))
         if pixels is not None and wants_own:
             self._own = self._by_our_kernels(pixels)
@@ -148,7 +148,7 @@ class GpuImageDecoder:
         Args:
             following_for: gives what is done with images of these shapes (H, W, C); asked where they take much memory.
         """
-        limits, pixels = decoding.limits, _FORMATS.get(self._output_type)
+        limits, pixels = decoding.limits, self._pixels
         if pixels is None or not self._upright_bytes or self._cache.capacity or not len(files):
             return None
         if limits.bytes is not None or decoding.pool_for(trusted=True) is not None:
@@ -268,16 +268,16 @@ class GpuImageDecoder:
         Returns:
             For each job where its image of shape (H, W, C) lies, or a CuPy array of it, or the exception that it raised.
         """
-        jobs, results = begun.jobs, begun.results
-        missing = [index for index, result in enumerate(results) if result is None]
+        jobs, results, keeps = begun.jobs, begun.results, bool(self._cache.capacity)
+        missing = [index for index, result in enumerate(results) if result is None] if keeps else []
         for part in begun.parts:
             states = self._joined(part, begun)
-            if part.as_decoded and len(states) == len(results) and all(states) and not self._cache.capacity:
+            if part.as_decoded and len(states) == len(results) and all(states) and not keeps:
                 return part.places
             self._take(part, states, begun)
         self._decode_others(begun)
         self._decode_on_cpu(jobs, results, parallel, decoding)
-        for index in missing if self._cache.capacity else ():
+        for index in missing:
             if not isinstance(results[index], Exception):
                 # A copy: the image itself lies in the memory of its batch.
                 results[index] = as_array(results[index]).copy()
@@ -290,9 +290,9 @@ class GpuImageDecoder:
         Those that the JPEG engine failed at are decoded by our kernels, to where they would lie.
         """
         states, jobs = part.join(), begun.jobs
-        left = [row for row, state in enumerate(states) if not state]
-        if not left or part.streams is None or self._turns is None or not self._turns.leaves_baseline:
+        if all(states) or part.streams is None or self._turns is None or not self._turns.leaves_baseline:
             return states
+        left = [row for row, state in enumerate(states) if not state]
         indices = [part.taken[row] for row in left]
         files, sizes = jobs.files.take(indices), self._stored_sizes(jobs, indices)
         scans = self._instead.read(files, sizes)

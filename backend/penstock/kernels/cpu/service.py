@@ -14,16 +14,13 @@ _WOKEN = 2
 
 
 @kernel
-def serve(
-    jobs: np.ndarray, turn: np.ndarray, waiting: int, room: int, turning: int, sem_wait: int, sem_post: int
-) -> None:
+def serve(jobs: np.ndarray, turn: np.ndarray, waiting: int, turning: int, sem_wait: int, sem_post: int) -> None:
     """Runs jobs until one has no function.
 
     Args:
         jobs: ring buffer, int64 of shape (n, JOB_WORDS).
         turn: one int64: the place of the next job.
         waiting: the semaphore that threads wait for until there are calls to be made.
-        room: the semaphore that counts free places.
         turning: the semaphore that a thread has while it looks at jobs.
         sem_wait, sem_post: addresses of the C library's functions.
     """
@@ -36,15 +33,12 @@ def serve(
         job = jobs[turn[0]]
         function, argument, done = job[FUNCTION], job[ARGUMENT], job[DONE]
         job[TIMES] -= 1
-        is_last = job[TIMES] == 0
-        if is_last:
+        if job[TIMES] == 0:
             turn[0] = (turn[0] + 1) % len(jobs)
         # Threads wake one another, as waking all of them would hold up whoever brings the job.
         told = min(job[UNTOLD], _WOKEN)
         job[UNTOLD] -= told
         call(sem_post, (turning,))
-        if is_last:
-            call(sem_post, (room,))
         for _ in range(told):
             call(sem_post, (waiting,))
         if function == 0:

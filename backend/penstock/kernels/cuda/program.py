@@ -184,6 +184,7 @@ class _Calls:
         self._calls = np.zeros((1 + len(launches), CALL_WORDS), np.int64)
         self._calls[0, :2] = functions.set_context, context_of(cuda.Device().id)
         self._values, self._addresses, self._varying = values, addresses, list[tuple[int, int, str]]()
+        self._place: int = self._calls.ctypes.data
         stream = cuda.get_current_stream().ptr
         for number, one in enumerate(launches):
             for place, argument in enumerate(_placed_arguments(one, bases)):
@@ -198,7 +199,7 @@ class _Calls:
         """Makes them, with the values that differ from run to run."""
         for number, place, name in self._varying:
             self._values[number, place] = _word_of(values[name])
-        status = make_calls(self._calls.ctypes.data, len(self._calls))
+        status = make_calls(self._place, len(self._calls))
         if status:
             raise driver_error(status)
 
@@ -211,7 +212,9 @@ class Programs:
     """The programs of one operator, by kind of batch."""
 
     def __init__(self) -> None:
+        # The one that ran last is the last.
         self._known: OrderedDict[Any, Program] = OrderedDict()
+        self._last: Program | None = None
         self._seen: OrderedDict[int, None] = OrderedDict()
         self._recordable = True
         self._misses = 0
@@ -234,7 +237,9 @@ class Programs:
             self._misses += 1
             return False
         self._misses = 0
-        self._known.move_to_end(workspace.kind)
+        if program is not self._last:
+            self._known.move_to_end(workspace.kind)
+            self._last = program
         workspace.outputs = program.allocate()
         program.run(bases, workspace.outputs, values)
         return True
@@ -250,7 +255,7 @@ class Programs:
             return False
         # A kind of batch with failures is not kept, as later batches must fail as well.
         if not workspace.failures:
-            self._known[workspace.kind] = program
+            self._known[workspace.kind] = self._last = program
             self._misses = 0
         if len(self._known) > _MAX_PROGRAMS:
             self._known.popitem(last=False)
@@ -325,7 +330,7 @@ def _described(batch: TensorListGPU) -> Any:
     scattered = batch.elements is None
     if scattered and batch.located is None and not all(map(_IS_CONTIGUOUS, batch.samples)):
         return None
-    return batch.dtype, batch.layout(), tuple(batch.shapes), scattered
+    return *_form(batch), scattered
 
 
 def _value(batch: TensorList) -> Any:
@@ -337,5 +342,7 @@ def _value(batch: TensorList) -> Any:
 
 
 def _form(batch: TensorList) -> tuple[object, ...]:
-    """The types and shapes of a batch on the CPU."""
-    return batch.dtype, batch.layout(), tuple(batch.shapes)
+    """The types and shapes of a batch."""
+    shapes = batch.shapes
+    is_uniform = shapes and shapes.count(shapes[0]) == len(shapes)
+    return batch.dtype, batch.layout(), len(shapes), shapes[0] if is_uniform else tuple(shapes)

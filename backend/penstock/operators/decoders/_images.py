@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -29,7 +28,13 @@ from penstock.data_types import (
 )
 from penstock.errors import PenstockError
 from penstock.kernels.codecs.image_codec import decode, decode_jpegs, decode_to_scratch
-from penstock.kernels.codecs.image_description import EncodedFiles, ImageHeader, JpegHeaders, output_channels
+from penstock.kernels.codecs.image_description import (
+    EncodedFiles,
+    ImageHeader,
+    JpegHeaders,
+    array_objects,
+    output_channels,
+)
 from penstock.kernels.codecs.image_errors import CorruptImageError
 from penstock.kernels.codecs.image_header import read_header, read_jpeg_headers
 from penstock.kernels.codecs.jpeg_baseline import is_worthwhile
@@ -169,16 +174,20 @@ class Encoded:
 
     def __init__(self, batch: TensorListCPU) -> None:
         self._batch = batch
+        self._files: EncodedFiles | None = None
         self.headers: dict[int, ImageHeader] = {}
         self.together = False
 
-    @functools.cached_property
+    @property
     def files(self) -> EncodedFiles:
         """The bytes of all samples."""
-        from penstock.kernels.cpu.array_objects import places_of_files
+        if self._files is None:
+            self._files = self._found()
+        return self._files
 
+    def _found(self) -> EncodedFiles:
         batch = self._batch
-        placed = places_of_files(batch) if batch.dtype == UINT8 and batch.ndim() == 1 else None
+        placed = array_objects().places_of_files(batch) if batch.dtype == UINT8 and batch.ndim() == 1 else None
         if placed is not None:
             return EncodedFiles(_Files(batch), *placed)
         return EncodedFiles([bytes_of(sample) for sample in batch.samples])
@@ -221,6 +230,7 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
                 f"Unsupported output type: {dtype_name(self.args['dtype'])}. Images can be decoded as "
                 f"{', '.join(dtype_name(t) for t in _OUTPUT_TYPES)}"
             )
+        self._output = OutputSpec(self.args["dtype"], "HWC", 3)
 
     def windows(self, samples: Samples[Encoded, DecodePlan, DecodePlans], extents: np.ndarray) -> Regions | None:
         """The windows (in H, W) of upright images, whose heights and widths are in rows; None for all of them."""
@@ -239,10 +249,6 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
         check_encoded(workspace)
         workspace.state = Encoded(workspace.inputs[0])
         return [self._output]
-
-    @property
-    def _output(self) -> OutputSpec:
-        return OutputSpec(self.args["dtype"], "HWC", 3)
 
     def infer_batch(self, samples: Samples[Encoded, DecodePlan, DecodePlans]) -> tuple[np.ndarray, DecodePlans]:
         samples.state.together = self._decodes_together and is_worthwhile(self.decodes_whole, together=len(samples))
@@ -510,14 +516,14 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
     def _run_on_gpu(self, workspace: Workspace) -> None:
         if workspace.begun is None:
             self.begin(workspace)
-        spec, begun = self._output, workspace.begun
-        from penstock.kernels.codecs.image_codec_gpu import as_array
-        from penstock.kernels.cuda.launch import Located, Places
-
-        decoded = self._gpu.finish(begun, workspace.parallel, workspace.decoding)
-        if isinstance(decoded, Places) and len(decoded) == workspace.batch_size:
+        spec, decoded = self._output, self._gpu.finish(workspace.begun, workspace.parallel, workspace.decoding)
+        if not isinstance(decoded, list) and len(decoded) == workspace.batch_size:
+            # Places, and not what is known of each.
             workspace.outputs = [TensorListGPU.of_located(decoded, spec.layout, spec.dtype, 3)]
             return
+        from penstock.kernels.codecs.image_codec_gpu import as_array
+        from penstock.kernels.cuda.launch import Located
+
         images: list[Any] = [None] * workspace.batch_size
         for index, image in zip(workspace.live_indices, decoded):
             if isinstance(image, Exception):

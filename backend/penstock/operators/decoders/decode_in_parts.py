@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, cast
@@ -57,14 +58,14 @@ class _Follower(Protocol):
     def follow(self, workspace: Workspace) -> _InParts | None:
         """Prepares for images that are to come in parts."""
 
+    counts: Counter[str]
+    is_cheap_on_host: bool
+
     def run(self, workspace: Workspace) -> None:
         """Computes images that are there."""
 
-    def take_counts(self) -> dict[str, int]:
-        """How many samples were computed at once, and how many step by step."""
 
-
-@dataclass
+@dataclass(slots=True)
 class _Begun:
     """A batch that is begun.
 
@@ -93,13 +94,11 @@ class DecodeInParts(FusedOperator):
     )
     nests = True
 
-    @property
-    def _decoder(self) -> _Decoder:
-        return cast(_Decoder, self.operators[0])
-
-    @property
-    def _follower(self) -> _Follower:
-        return cast(_Follower, self.operators[1])
+    def bind(self, payload: object) -> None:
+        super().bind(payload)
+        self._decoder, self._follower = cast(tuple[_Decoder, _Follower], self.operators)
+        # What the follower computes is counted here.
+        self._follower.counts = self.counts
 
     @property
     def begins_early(self) -> bool:
@@ -111,10 +110,10 @@ class DecodeInParts(FusedOperator):
 
     @property
     def is_cheap_on_host(self) -> bool:
-        return all(operator.is_cheap_on_host for operator in self.operators)
+        return self._decoder.is_cheap_on_host and self._follower.is_cheap_on_host
 
     def begin(self, workspace: Workspace) -> None:
-        first, second = (self.step(workspace, position) for position in range(2))
+        first, second = self.step(workspace, 0), self.step(workspace, 1)
         first.inputs = list(workspace.inputs)
         begun = _Begun(first, second)
 
@@ -161,7 +160,6 @@ class DecodeInParts(FusedOperator):
         second.inputs, second.failures = first.outputs, first.failures
         with self.blaming(1):
             self._follower.run(second)
-        self.counts.update(self._follower.take_counts())
         workspace.outputs, workspace.failures = second.outputs, second.failures
 
     def _complete(self, workspace: Workspace, first: Workspace, following: _InParts, late: dict[int, Any]) -> None:

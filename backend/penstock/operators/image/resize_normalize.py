@@ -121,11 +121,8 @@ class ResizeNormalize(FusedOperator):
     def _mirrored(self, workspace: Workspace) -> np.ndarray:
         """The drawn flags."""
         count = workspace.batch_size
-        flags = Samples(
-            self.operators[1],
-            Workspace(arguments={"mirror": workspace.arguments[_MIRROR]}, batch_size=count),
-            range(count),
-        )
+        second = workspace.anew((), {"mirror": workspace.arguments[_MIRROR]}, count)
+        flags = Samples(self.operators[1], second, range(count))
         return _flags(flags.scalars("mirror") != 0)
 
     def run_planned(self, workspace: Workspace) -> bool:

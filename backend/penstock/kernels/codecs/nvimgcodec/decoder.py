@@ -30,9 +30,9 @@ from penstock.kernels.codecs.nvimgcodec.library import (
 _DEVICE_MEMORY, _HOST_MEMORY = 1, 2
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PixelFormat:
-    """A pixel format to decode to.
+    """A pixel format to decode to; there is one object for each.
 
     Attributes:
         color_spec: the library's number for the colour space.
@@ -140,18 +140,17 @@ class Batch:
         words: the first of the block, the arguments of the loop.
     """
 
+    __slots__ = ("_count", "address", "words")
+
     def __init__(self, block: np.ndarray, count: int, constants: np.ndarray, base: int) -> None:
-        loop = compiled_loop()
         # Compiled code reads the block until the job is done, so it must not move.
-        self.words = block
-        self.address: int = loop.complete_block(block, count, constants, base)
-        self._states = table_of(block, count)[:, loop.STATE]
-        self._second = loop.SECOND
+        self.words, self._count = block, count
+        self.address: int = compiled_loop().complete_block(block, count, constants, base)
 
     @property
     def had_second(self) -> bool:
         """Whether there was a second decoder when the batch was submitted."""
-        return bool(self.words[self._second])
+        return bool(self.words[compiled_loop().SECOND])
 
     @property
     def needs_second(self) -> bool:
@@ -160,7 +159,7 @@ class Batch:
 
     def states(self) -> list[int]:
         """The state of each image: 0 if it is not decoded, else the number of the decoder that decoded it."""
-        states: list[int] = self._states.tolist()
+        states: list[int] = table_of(self.words, self._count)[:, compiled_loop().STATE].tolist()
         return states
 
 
@@ -172,6 +171,8 @@ class Decoded:
         batch: the images.
         keep: object to keep alive until the batch is decoded.
     """
+
+    __slots__ = ("_batch", "_decoder", "_job", "_keep")
 
     def __init__(self, decoder: BatchDecoder, batch: Batch, keep: object) -> None:
         self._decoder, self._batch, self._keep = decoder, batch, keep
