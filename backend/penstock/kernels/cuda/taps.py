@@ -16,7 +16,6 @@ from penstock.kernels.cuda.structs import Double, Float, Int32, Records, layout_
 from penstock.kernels.filters import MAX_SUPPORT, SUPPORT, TABULATED, tabulated
 from penstock.kernels.resize_shapes import AxisPlans
 
-
 _WEIGHT = np.dtype(np.float32)
 # In numbers: more than what is read at a time.
 _ALIGNMENT = 64
