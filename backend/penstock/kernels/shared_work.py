@@ -7,13 +7,12 @@ import os
 import numpy as np
 
 from penstock.kernels.background import BackgroundThreads, Job, Semaphore, address_of
+from penstock.kernels.cpu import shares as compiled
 
 
 def no_calls() -> np.ndarray:
     """A list of nothing, for :meth:`SharedWork.follow`."""
-    from penstock.kernels.cpu.shares import CALL_WORDS
-
-    return np.zeros((0, CALL_WORDS), np.int64)
+    return np.zeros((0, compiled.CALL_WORDS), np.int64)
 
 
 class SharedWork:
@@ -33,9 +32,7 @@ class SharedWork:
     def __init__(
         self, task: int, argument: int, shares: int, keep: object, threads: BackgroundThreads | None = None
     ) -> None:
-        from penstock.kernels.cpu import shares as compiled
-
-        self._compiled, self._threads = compiled, threads
+        self._threads = threads
         self._kept = [keep]
         self._done, self._is_done, self._process = Semaphore(), False, os.getpid()
         ending = self._done.address, address_of("sem_post")
@@ -55,7 +52,6 @@ class SharedWork:
             calls: rows of CALL_WORDS words; int64.
             keep: object to keep alive until then.
         """
-        compiled = self._compiled
         self._kept += calls, keep
         self._words[compiled.CALLS], self._words[compiled.COUNT] = calls.ctypes.data, len(calls)
         if not compiled.end_one(self._address):
@@ -67,7 +63,7 @@ class SharedWork:
 
     def help(self) -> None:
         """Takes shares on this thread, too, as long as there are any."""
-        self._compiled.take_shares(self._address)
+        compiled.take_shares(self._address)
 
     @property
     def is_done(self) -> bool:
@@ -82,7 +78,7 @@ class SharedWork:
         if not self._is_done and os.getpid() == self._process:
             self._done.wait()
             self._end()
-        return int(self._words[self._compiled.STATUS])
+        return int(self._words[compiled.STATUS])
 
     def _end(self) -> None:
         # For others that wait.

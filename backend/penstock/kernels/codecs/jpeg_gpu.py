@@ -58,23 +58,13 @@ class JpegDecoder:
         weakref.finalize(self, crew.close).atexit = False
         return crew
 
-    def begin_reading(self, files: EncodedFiles) -> ScansBeingRead:
-        """Has threads read what :meth:`chosen` needs to know of files."""
-        return ScansBeingRead(files.places, files.sizes, self.crew if self.threads > 1 else None, files)
-
-    def chosen(self, reading: ScansBeingRead, sizes: np.ndarray) -> JpegScans:
-        """What is known of files before they are decoded, above all whether they are taken.
+    def begin_reading(self, files: EncodedFiles, extents: np.ndarray) -> ScansBeingRead:
+        """Has threads read what is to be known of files before they are decoded, above all whether they are taken.
 
         Args:
-            sizes: heights and widths as their headers say.
+            extents: heights and widths as their headers say, in rows.
         """
-        scans = reading.wait()
-        jpeg_pixels.choose_images(scans, np.ascontiguousarray(sizes))
-        return scans
-
-    def read(self, files: EncodedFiles, sizes: np.ndarray) -> JpegScans:
-        """:meth:`begin_reading` and :meth:`chosen`."""
-        return self.chosen(self.begin_reading(files), sizes)
+        return ScansBeingRead(files.places, files.sizes, extents, self.crew if self.threads > 1 else None, files)
 
     def divides(self, pixels: int) -> bool:
         """Whether of images of so many pixels only some are in memory at a time, if something follows that takes them."""

@@ -9,7 +9,6 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from penstock.kernels.cpu.jpeg import colour, segments, transform
-from penstock.kernels.cpu.jpeg.batches import JpegScans
 from penstock.kernels.cpu.options import kernel
 from penstock.kernels.cuda.launch import KernelLaunch
 from penstock.kernels.cuda.sources import THREADS, KernelSource
@@ -119,34 +118,6 @@ class Coefficients:
     windows: np.ndarray
     numbers: np.ndarray
     components: np.ndarray
-
-
-@kernel
-def choose_images(scans: JpegScans, sizes: np.ndarray) -> None:
-    """Keeps those taken of which pixels can be made: grey ones, and YCbCr whose samples are those of whole numbers of pixels.
-
-    Args:
-        scans: with factors that are those of a unit afterwards, and zeros of components that are not there.
-        sizes: heights and widths that the images are expected to have.
-    """
-    for index in range(len(sizes)):
-        numbers, components = scans.numbers[index], scans.components[index]
-        if numbers[segments.COMPONENTS] == 1:
-            components[0, segments.ACROSS : segments.DOWN + 1] = 1
-            components[1:] = 0
-            known = True
-        elif numbers[segments.JFIF] or numbers[segments.ADOBE] >= 0:
-            known = numbers[segments.JFIF] > 0 or numbers[segments.ADOBE] == 1
-        else:
-            known = True
-            for c in range(COMPONENTS):
-                known &= components[c, segments.NUMBER] == c + 1
-        for axis in (segments.ACROSS, segments.DOWN):
-            most = max(components[0, axis], components[1, axis], components[2, axis])
-            for c in range(COMPONENTS):
-                known &= most % max(components[c, axis], 1) == 0
-        known &= numbers[segments.HEIGHT] == sizes[index, 0] and numbers[segments.WIDTH] == sizes[index, 1]
-        scans.taken[index] &= known
 
 
 def making_pixels(

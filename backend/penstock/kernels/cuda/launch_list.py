@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from penstock.kernels.cpu.launches import ARGUMENT_WORDS, list_launches, room_for_launches
 from penstock.kernels.cpu.shares import CALL_WORDS
 from penstock.kernels.cuda.driver import context_of, driver
 from penstock.kernels.cuda.launch import (
@@ -64,8 +65,6 @@ class LaunchList:
             steps: what to launch in order, in rows: which one, and for which samples, from one number to another; for each
                 launch, they ascend. None: each for all its samples.
         """
-        from penstock.kernels.cpu.launches import ARGUMENT_WORDS, list_launches, room_for_launches
-
         if steps is None:
             steps = np.array([(number, 0, len(one.descriptors)) for number, one in enumerate(launches)], np.int64)
         uploads: list[np.ndarray] = []

@@ -25,12 +25,15 @@ from penstock.kernels.cpu.jpeg.entropy import FULL, TABLE
 from penstock.kernels.cpu.jpeg.scan import copy_scan
 from penstock.kernels.cpu.jpeg.segments import (
     ACROSS,
+    ADOBE,
     CODES,
     COMPONENTS,
     DOWN,
     HEIGHT,
     INTERVAL,
+    JFIF,
     MAX_COMPONENTS,
+    NUMBER,
     START,
     WIDTH,
     Segments,
@@ -60,7 +63,7 @@ _UNUSED = -1
 
 
 class JpegScans(NamedTuple):
-    """A batch of JPEGs, a row for each; see :func:`read_scans`.
+    """A batch of JPEGs, a row for each; see :class:`ScansBeingRead`.
 
     Attributes:
         taken: whether it is an image of the kind that the GPU decodes; nothing else is defined for others.
@@ -106,6 +109,7 @@ class JpegScans(NamedTuple):
 
 # Files that are worth another thread.
 _WORTH_SHARING = 16
+_NO_EXTENTS = np.empty((0, 2), np.int64)
 # Words of each image, in the order in which they lie in memory; what has no whole number of words comes last.
 _NUMBERS, _COMPONENTS, _PLACES, _SINGLE = 7, MAX_COMPONENTS * 4, 2, 8
 _WORDS = _NUMBERS + _COMPONENTS + _PLACES + _SINGLE
@@ -146,52 +150,101 @@ class ScansBeingRead:
     Args:
         places: the files' addresses; int64.
         sizes: in bytes; int64.
+        extents: the heights and widths that the images are expected to have, in rows; int64. Those are taken of which pixels can be
+            made: grey ones, and YCbCr whose samples are those of whole numbers of pixels. None: all whose coefficients can be read.
         threads: that read; None: all is read at once.
         keep: object to keep alive meanwhile: the owner of the files.
     """
 
     def __init__(
-        self, places: np.ndarray, sizes: np.ndarray, threads: BackgroundThreads | None = None, keep: object = None
+        self,
+        places: np.ndarray,
+        sizes: np.ndarray,
+        extents: np.ndarray | None = None,
+        threads: BackgroundThreads | None = None,
+        keep: object = None,
     ) -> None:
         self._count = count = len(places)
-        places, sizes = np.ascontiguousarray(places), np.ascontiguousarray(sizes)
-        self._memory = memory = np.zeros(_words_for(count), np.int64)
+        if extents is None:
+            extents = _NO_EXTENTS
+        self._memory = np.zeros(_words_for(count), np.int64)
+        given = self._memory, *(np.ascontiguousarray(own) for own in (places, sizes, extents))
         shares = max(count // _WORTH_SHARING, 1)
-        given = memory.ctypes.data, len(memory), count, places.ctypes.data, sizes.ctypes.data, shares
-        words = np.array(given, np.int64)
-        kept = words, memory, places, sizes, keep
-        own = None if shares == 1 else threads
-        self._work = SharedWork(read_share.address or 0, words.ctypes.data, shares, kept, own)
+        words = np.empty(_READING_WORDS, np.int64)
+        _describe_reading(*given, shares, words)
+        own_threads = None if shares == 1 else threads
+        self._work = SharedWork(read_share.address or 0, words.ctypes.data, shares, (words, given, keep), own_threads)
         self._work.follow(no_calls())
 
     def wait(self) -> JpegScans:
-        """Reads what no thread has begun with, and waits for the rest."""
+        """What was read, as soon as all is: reads what no thread has begun with, and waits for the rest."""
         self._work.help()
         self._work.wait()
-        scans: JpegScans = _columns(self._memory, self._count)
-        np.cumsum(scans.begins, out=scans.begins)
-        return scans
+        return _placed(self._memory, self._count)
 
 
-def read_scans(places: np.ndarray, sizes: np.ndarray) -> JpegScans:
-    """Reads what precedes the scans of files at these addresses, of these sizes in bytes; both int64."""
-    return ScansBeingRead(places, sizes).wait()
+@kernel
+def _placed(memory: np.ndarray, count: int) -> JpegScans:
+    """What was read, once it is known where each image's part of the pinned memory begins."""
+    scans = _columns(memory, count)
+    for index in range(count):
+        scans.begins[index + 1] += scans.begins[index]
+    return scans
 
 
 @kernel
 def _read_scans(
-    places: np.ndarray, sizes: np.ndarray, first: int, last: int, segments: Segments, scans: JpegScans
+    places: np.ndarray,
+    sizes: np.ndarray,
+    extents: np.ndarray,
+    first: int,
+    last: int,
+    segments: Segments,
+    scans: JpegScans,
 ) -> None:
     """Reads some of the files, and leaves the size of each one's part of the pinned memory where the next begins."""
     for index in range(first, last):
         size = 0
         if 4 < sizes[index] < _LARGEST and read_segments(carray(bytes_from(places[index]), (sizes[index],)), segments):
             size = _describe(segments, sizes[index], scans, index)
-        scans.taken[index] = size != 0
+        scans.taken[index] = size != 0 and (len(extents) == 0 or _makes_pixels(scans, index, extents[index]))
         scans.begins[index + 1] = size
 
 
-_MEMORY, _MEMORY_WORDS, _COUNT, _FILES, _SIZES, _SHARES = range(6)
+_MEMORY, _MEMORY_WORDS, _COUNT, _FILES, _SIZES, _EXTENTS, _EXPECTED, _SHARES, _READING_WORDS = range(9)
+
+
+@kernel
+def _describe_reading(
+    memory: np.ndarray, places: np.ndarray, sizes: np.ndarray, extents: np.ndarray, shares: int, words: np.ndarray
+) -> None:
+    """Fills in the argument of :func:`read_share`."""
+    words[_MEMORY], words[_MEMORY_WORDS], words[_COUNT] = memory.ctypes.data, len(memory), len(places)
+    words[_FILES], words[_SIZES], words[_EXTENTS] = places.ctypes.data, sizes.ctypes.data, extents.ctypes.data
+    words[_EXPECTED], words[_SHARES] = len(extents), shares
+
+
+@inner
+def _makes_pixels(scans: JpegScans, index: int, extents: np.ndarray) -> bool:
+    """Whether pixels of an image can be made, and are as many as expected.
+
+    Its factors are those of a unit afterwards, and zeros of components that are not there.
+    """
+    numbers, components = scans.numbers[index], scans.components[index]
+    known = True
+    if numbers[COMPONENTS] == 1:
+        components[0, ACROSS : DOWN + 1] = 1
+        components[1:] = 0
+    elif numbers[JFIF] or numbers[ADOBE] >= 0:
+        known = numbers[JFIF] > 0 or numbers[ADOBE] == 1
+    else:
+        for c in range(MAX_COMPONENTS):
+            known &= components[c, NUMBER] == c + 1
+    for axis in (ACROSS, DOWN):
+        most = max(components[0, axis], components[1, axis], components[2, axis])
+        for c in range(MAX_COMPONENTS):
+            known &= most % max(components[c, axis], 1) == 0
+    return known and numbers[HEIGHT] == extents[0] and numbers[WIDTH] == extents[1]
 
 
 @inner
@@ -279,14 +332,14 @@ def gathering(
 
     Args:
         scans: of these files, all of which are taken.
-        places, sizes: as for :func:`read_scans`.
+        places, sizes: as for :class:`ScansBeingRead`.
         pinned: the address of ``scans.size`` bytes, aligned.
         states: the address of a number for each image, int32, which becomes that of its restart intervals, unless it turns out to be
             damaged.
         shares: into how many to divide the images, by their sizes.
     """
     rows, words = np.empty((len(places), _GATHERING_COLUMNS), np.int64), np.empty(shares + 2, np.int64)
-    codes, factors = np.ascontiguousarray(scans.codes), np.ascontiguousarray(scans.factors)
+    codes, factors = scans.codes, scans.factors
     _describe_gathering(
         scans.numbers,
         scans.begins,
@@ -295,8 +348,8 @@ def gathering(
         places,
         sizes,
         pinned,
-        codes.ctypes.data,
-        factors.ctypes.data,
+        codes,
+        factors,
         states,
         rows,
         words,
@@ -313,8 +366,8 @@ def _describe_gathering(
     places: np.ndarray,
     sizes: np.ndarray,
     pinned: int,
-    codes: int,
-    factors: int,
+    codes: np.ndarray,
+    factors: np.ndarray,
     states: int,
     rows: np.ndarray,
     words: np.ndarray,
@@ -334,10 +387,7 @@ def _describe_gathering(
         row[_PART], row[_END] = pinned + begins[index], begins[index + 1] - begins[index]
         row[_ROWS], row[_DATA] = parts[index, 0], parts[index, 1]
         row[_INTERVALS] = intervals[index]
-        row[_CODES], row[_FACTORS] = (
-            codes + index * QUANTIZERS_PLACE,
-            factors + index * (CHAIN_PLACE - QUANTIZERS_PLACE),
-        )
+        row[_CODES], row[_FACTORS] = codes[index].ctypes.data, factors[index].ctypes.data
         row[_STATE] = states + 4 * index
 
 
@@ -380,6 +430,7 @@ def read_share(reading: int, share: int) -> int:
     memory = carray(words_from(word_at(reading + 8 * _MEMORY)), (word_at(reading + 8 * _MEMORY_WORDS),))
     places = carray(words_from(word_at(reading + 8 * _FILES)), (count,))
     sizes = carray(words_from(word_at(reading + 8 * _SIZES)), (count,))
+    extents = carray(words_from(word_at(reading + 8 * _EXTENTS)), (word_at(reading + 8 * _EXPECTED), 2))
     first, last = count * share // shares, count * (share + 1) // shares
-    _read_scans(places, sizes, first, last, memory_for_segments(), _columns(memory, count))
+    _read_scans(places, sizes, extents, first, last, memory_for_segments(), _columns(memory, count))
     return 0
