@@ -197,7 +197,7 @@ def test_a_batch_is_decoded_while_python_computes(monkeypatch: pytest.MonkeyPatc
         files, stream = EncodedFiles(encoded), cupy.cuda.Stream(non_blocking=True)
         decoder = jpeg_gpu.JpegDecoder(3, False, True, 4)
         for _ in range(100):
-            scans = decoder.read(files, sizes)
+            scans = decoder.begin_reading(files, sizes).wait()
             assert scans.taken.all()
             targets = [cupy.zeros((height, width, 3), np.uint8) for height, width in sizes.tolist()]
             cupy.cuda.get_current_stream().synchronize()

@@ -17,7 +17,7 @@ from numba import cfunc, types
 from penstock.kernels.background import BackgroundThreads, address_of
 from penstock.kernels.cpu.foreign import call, counted_at, set_word, word_at
 from penstock.kernels.cpu.shares import CALL_WORDS
-from penstock.kernels.shared_work import SharedWork, in_order, share
+from penstock.kernels.shared_work import SharedWork, no_calls
 
 # What waits leaves the processors to others, should the test fail and nobody end it.
 _SLEEP = address_of("usleep")
@@ -146,12 +146,14 @@ def test_what_work_needs_is_kept_as_long_as_it_is_needed() -> None:
     assert alive() is None
 
 
-def test_sharing_waits(threads: BackgroundThreads | None) -> None:
+def test_nothing_need_follow(threads: BackgroundThreads | None) -> None:
     numbers = np.zeros(30, np.int64)
     for _ in range(100):
-        share(note.address, numbers.ctypes.data, 30, threads)
-    in_order(note.address, numbers.ctypes.data, 30)
-    assert (numbers == 101).all()
+        work = SharedWork(note.address, numbers.ctypes.data, 30, numbers, threads)
+        work.follow(no_calls())
+        work.help()
+        assert work.wait() == 0
+    assert (numbers == 100).all()
 
 
 PROGRAM = """

@@ -7,21 +7,12 @@ import os
 import numpy as np
 
 from penstock.kernels.background import BackgroundThreads, Job, Semaphore, address_of
+from penstock.kernels.cpu import shares as compiled
 
 
-def in_order(task: int, argument: int, shares: int) -> None:
-    """Has a C function of an address and of a number called for each number, on this thread."""
-    share(task, argument, shares, None)
-
-
-def share(task: int, argument: int, shares: int, threads: BackgroundThreads | None) -> None:
-    """Has a C function of an address and of a number called for each number, on this thread and others, and waits for them."""
-    from penstock.kernels.cpu.shares import CALL_WORDS
-
-    work = SharedWork(task, argument, shares, None, threads)
-    work.follow(np.zeros((0, CALL_WORDS), np.int64))
-    work.help()
-    work.wait()
+def no_calls() -> np.ndarray:
+    """A list of nothing, for :meth:`SharedWork.follow`."""
+    return np.zeros((0, compiled.CALL_WORDS), np.int64)
 
 
 class SharedWork:
@@ -41,9 +32,7 @@ class SharedWork:
     def __init__(
         self, task: int, argument: int, shares: int, keep: object, threads: BackgroundThreads | None = None
     ) -> None:
-        from penstock.kernels.cpu import shares as compiled
-
-        self._compiled, self._threads = compiled, threads
+        self._threads = threads
         self._kept = [keep]
         self._done, self._is_done, self._process = Semaphore(), False, os.getpid()
         ending = self._done.address, address_of("sem_post")
@@ -63,7 +52,6 @@ class SharedWork:
             calls: rows of CALL_WORDS words; int64.
             keep: object to keep alive until then.
         """
-        compiled = self._compiled
         self._kept += calls, keep
         self._words[compiled.CALLS], self._words[compiled.COUNT] = calls.ctypes.data, len(calls)
         if not compiled.end_one(self._address):
@@ -75,7 +63,7 @@ class SharedWork:
 
     def help(self) -> None:
         """Takes shares on this thread, too, as long as there are any."""
-        self._compiled.take_shares(self._address)
+        compiled.take_shares(self._address)
 
     @property
     def is_done(self) -> bool:
@@ -90,7 +78,7 @@ class SharedWork:
         if not self._is_done and os.getpid() == self._process:
             self._done.wait()
             self._end()
-        return int(self._words[self._compiled.STATUS])
+        return int(self._words[compiled.STATUS])
 
     def _end(self) -> None:
         # For others that wait.

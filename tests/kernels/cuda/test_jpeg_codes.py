@@ -13,7 +13,7 @@ from jpeg_coefficients import read_coefficients
 from jpeg_reading import Damaged, read_jpeg
 from PIL import Image, ImageFile
 
-from penstock.kernels.cpu.jpeg.batches import OWN, JpegScans, gather_share, gathering, read_scans
+from penstock.kernels.cpu.jpeg.batches import OWN, JpegScans, ScansBeingRead, gather_share, gathering
 from penstock.kernels.cuda import jpeg_codes, sources
 from penstock.kernels.cuda.jpeg_codes import DAMAGED, LATE, NOT_TAKEN, UNSAFE, read_codes
 from penstock.kernels.cuda.launch import scratch
@@ -73,7 +73,7 @@ def gathered(
 def prepared(files: Sequence[np.ndarray]) -> tuple[JpegScans, np.ndarray, np.ndarray]:
     places = np.array([file.ctypes.data for file in files], np.int64)
     sizes = np.array([file.size for file in files], np.int64)
-    scans = read_scans(places, sizes)
+    scans = ScansBeingRead(places, sizes).wait()
     pinned, states = gathered(scans, places, sizes, range(len(files)))
     return scans, pinned, states
 

@@ -27,7 +27,6 @@ from penstock.kernels.codecs.jpeg_gpu import JpegDecoder
 from penstock.kernels.cpu.foreign import call, counted_at, word_at
 from penstock.kernels.cuda import jpeg_pixels
 from penstock.kernels.cuda.launch import staging
-from penstock.kernels.shared_work import share
 
 RNG = np.random.default_rng(5)
 
@@ -71,7 +70,7 @@ class Decoded:
     ) -> None:
         given = EncodedFiles(files)
         sizes = np.array([size_of(file) for file in files])
-        scans = own.read(given, sizes)
+        scans = own.begin_reading(given, sizes).wait()
         self.taken = scans.taken.tolist()
         windows = np.concatenate([0 * sizes, sizes], 1) if windows is None else np.array(windows)
         self.targets = [xp.empty((height, width, own.channels)) for _, _, height, width in windows.tolist()]
@@ -147,8 +146,8 @@ def test_other_kinds_are_not_taken() -> None:
 
 def test_a_file_whose_header_says_something_else_is_not_taken() -> None:
     own = decoder()
-    assert own.read(EncodedFiles(FILES[:1]), np.array([(40, 60)])).taken.all()
-    assert not own.read(EncodedFiles(FILES[:1]), np.array([(60, 40)])).taken.any()
+    assert own.begin_reading(EncodedFiles(FILES[:1]), np.array([(40, 60)])).wait().taken.all()
+    assert not own.begin_reading(EncodedFiles(FILES[:1]), np.array([(60, 40)])).wait().taken.any()
 
 
 def test_damaged_images_are_left_alone() -> None:
@@ -274,7 +273,6 @@ def test_memory_is_kept_until_all_is_launched(shared: JpegDecoder, monkeypatch: 
     # Threads that are busy do not launch anything yet.
     place = np.zeros(2, np.int64)
     shared.crew.submit(Job(spin.address, place.ctypes.data, place, len(shared.crew)))
-    monkeypatch.setattr(jpeg_gpu, "share", lambda *given: share(*given[:3], None))
     monkeypatch.setattr(cupy, "empty", noted)
     batch = Decoded(FILES, shared)
     assert not batch.batch.is_done

@@ -13,6 +13,7 @@ import simplejpeg
 from jpeg_writing import blocks_of, grid_of, write_jpeg
 from PIL import Image
 
+from penstock.kernels.cpu.jpeg import segments
 from penstock.kernels.cuda import jpeg_pixels
 from penstock.kernels.cuda.launch import launch_all
 
@@ -70,17 +71,17 @@ class Images:
         sources = [xp.put(c) for c, _ in self.made]
         targets = [xp.empty((height, width, channels)) for _, _, height, width in windows]
         count = len(self.sizes)
-        quantizers, factors = np.ones((count, 3, 64), np.uint16), np.zeros((count, 3, 2), np.int64)
-        for k, (_, own) in enumerate(self.made):
-            quantizers[k, : len(own)], factors[k, : len(own)] = own, self.factors_of[k]
-        coefficients, pixels = (
-            np.array([array.data.ptr for array in arrays], np.uint64) for arrays in (sources, targets)
+        quantizers = [xp.put(np.concatenate([own, np.ones((3 - len(own), 64), np.uint16)])) for _, own in self.made]
+        numbers, components = np.zeros((count, 7), np.int64), np.zeros((count, 3, 4), np.int64)
+        numbers[:, segments.HEIGHT : segments.WIDTH + 1] = np.reshape(self.sizes, (-1, 2))
+        for k, own in enumerate(self.factors_of):
+            components[k, : len(own), segments.ACROSS : segments.DOWN + 1] = own
+        coefficients, pixels, factors = (
+            np.array([array.data.ptr for array in arrays], np.uint64) for arrays in (sources, targets, quantizers)
         )
         planes = xp.empty((sum(c.size for c, _ in self.made),))
-        places = planes.data.ptr + np.cumsum([0, *(c.size for c, _ in self.made)])[:-1]
-        given = jpeg_pixels.Coefficients(
-            coefficients, places, pixels, np.array(self.sizes), np.array(windows), factors, quantizers
-        )
+        places = np.cumsum([planes.data.ptr, *(c.size for c, _ in self.made)], dtype=np.uint64)[:-1]
+        given = jpeg_pixels.Coefficients(coefficients, places, pixels, factors, np.array(windows), numbers, components)
         launch_all(jpeg_pixels.making_pixels(given, channels, **how))
         return [target.get() for target in targets]
 

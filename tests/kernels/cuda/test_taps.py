@@ -46,7 +46,7 @@ def placed(table: Taps) -> dict[tuple[int, int], bytes]:
 
 
 def memory(located: Located) -> np.ndarray:
-    return np.asarray(located.owner).view(np.ndarray)
+    return np.asarray(located.array().get())
 
 
 def found(starts: np.ndarray, weights: np.ndarray, tables: np.ndarray, index: int, count: int, last: bool) -> Taps:

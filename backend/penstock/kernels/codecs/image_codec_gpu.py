@@ -124,10 +124,10 @@ class GpuImageDecoder:
         taken = self._decoded_early(jobs, missing)
         self.takes_all = self.takes_all and len(taken) == len(missing)
         if self._own is not None and taken:
-            scans = self._own.read(jobs.files.take(taken), self._stored_sizes(jobs, taken))
+            scans = self._own.begin_reading(jobs.files.take(taken), self._stored_sizes(jobs, taken)).wait()
             read, taken = _divided(taken, scans.taken)
             if taken and read:
-                scans = self._own.read(jobs.files.take(read), self._stored_sizes(jobs, read))
+                scans = self._own.begin_reading(jobs.files.take(read), self._stored_sizes(jobs, read)).wait()
             if read:
                 self._begin_part(begun, read, scans)
         if self._turns is not None and taken:
@@ -168,12 +168,11 @@ class GpuImageDecoder:
             if begun is not None:
                 return begun
         if self._own is not None:
-            scans = self._own.read(files, found[:, :2])
-            if not scans.taken.all():
-                return None
+            reading = self._own.begin_reading(files, found[:, :2])
             streams = self._own_turn(count, total)
             windows = np.concatenate([np.zeros_like(found[:, :2]), found[:, :2]], 1)
-            memory = self._memory(room, streams)
+            scans = reading.wait()
+            memory = self._memory(room, streams) if scans.taken.all() else None
             if memory is None:
                 return None
             outputs = (table[:, loop.OUTPUT] + memory.data.ptr).astype(np.uint64)
@@ -210,22 +209,24 @@ class GpuImageDecoder:
         own = self._own
         if own is None or not own.divides(pixels):
             return None
-        scans = own.read(jobs.files, shapes[:, :2])
-        taken = np.flatnonzero(scans.taken)
+        reading = own.begin_reading(jobs.files, shapes[:, :2])
+        following = following_for(jobs.shapes)
+        scans = reading.wait()
+        if following is None:
+            return None
+        whole = bool(scans.taken.all())
+        taken = np.arange(len(jobs)) if whole else np.flatnonzero(scans.taken)
         windows = np.zeros((len(taken), 4), np.int64)
-        windows[:, 2:] = shapes[taken, :2]
-        if len(taken) < len(jobs):
+        windows[:, 2:] = shapes[:, :2] if whole else shapes[taken, :2]
+        if not whole:
             pixels = int(windows[:, 2:].prod(1).sum())
             if not own.divides(pixels):
                 return None
-        following = following_for(jobs.shapes)
-        if following is None:
-            return None
         streams = self._own_turn(len(taken), pixels)
         batch = own.begin(scans, jobs.files, windows, Followed(following, taken), streams.decoding)
         part = Part(batch, taken.tolist(), (), True, None)
         begun = followed(jobs, part, following, streams, batch.work.wait)
-        if len(taken) < len(jobs) and self._turns is not None:
+        if not whole and self._turns is not None:
             self._begin_part(begun, np.flatnonzero(~scans.taken).tolist())
         return begun
 
@@ -295,7 +296,7 @@ class GpuImageDecoder:
         left = [row for row, state in enumerate(states) if not state]
         indices = [part.taken[row] for row in left]
         files, sizes = jobs.files.take(indices), self._stored_sizes(jobs, indices)
-        scans = self._instead.read(files, sizes)
+        scans = self._instead.begin_reading(files, sizes).wait()
         if not scans.taken.any():
             return states
         regions = self._stored_regions(jobs, indices)
@@ -403,7 +404,7 @@ class GpuImageDecoder:
             if not taken:
                 return
             if scans is not None and own is not None:
-                scans = own.read(jobs.files.take(taken), sizes)
+                scans = own.begin_reading(jobs.files.take(taken), sizes).wait()
         files = jobs.files.take(taken)
         if scans is not None and own is not None:
             windows = np.concatenate([regions[:, :2], extents], 1)

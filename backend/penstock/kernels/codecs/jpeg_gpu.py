@@ -11,22 +11,21 @@ import functools
 import weakref
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from penstock.kernels.background import BackgroundThreads
 from penstock.kernels.codecs.image_description import EncodedFiles
 from penstock.kernels.codecs.image_jobs import Followed
+from penstock.kernels.cpu.jpeg import parts as compiled
+from penstock.kernels.cpu.jpeg.batches import QUANTIZERS_PLACE, JpegScans, ScansBeingRead, gather_share, gathering
+from penstock.kernels.cuda import jpeg_codes, jpeg_pixels
 from penstock.kernels.cuda.driver import driver_error
 from penstock.kernels.cuda.launch import KernelLaunch, Located, Pinned, Staging, size_class, staging
-from penstock.kernels.cuda.launch_list import LaunchList, Step, no_calls
-from penstock.kernels.shared_work import SharedWork, share
+from penstock.kernels.cuda.launch_list import LaunchList
+from penstock.kernels.shared_work import SharedWork, no_calls
 from penstock.tensors.cuda import require_cupy
-
-if TYPE_CHECKING:
-    from penstock.kernels.cpu.jpeg.batches import JpegScans
-    from penstock.tensors.streams import Stream
+from penstock.tensors.streams import Stream
 
 # Bytes of each that are in memory at a time: coefficients of 32 photographs keep a large GPU busy, and samples of 16.
 _AT_ONCE, _SAMPLES_AT_ONCE = 104 << 20, 28 << 20
@@ -59,21 +58,13 @@ class JpegDecoder:
         weakref.finalize(self, crew.close).atexit = False
         return crew
 
-    def read(self, files: EncodedFiles, sizes: np.ndarray) -> JpegScans:
-        """What is known of files before they are decoded, above all whether they are taken.
+    def begin_reading(self, files: EncodedFiles, extents: np.ndarray) -> ScansBeingRead:
+        """Has threads read what is to be known of files before they are decoded, above all whether they are taken.
 
         Args:
-            sizes: heights and widths as their headers say.
+            extents: heights and widths as their headers say, in rows.
         """
-        from penstock.kernels.cpu.jpeg.batches import read_scans
-        from penstock.kernels.cuda.jpeg_pixels import choose_images
-
-        scans = read_scans(files.places, files.sizes, self._share)
-        choose_images(scans, np.ascontiguousarray(sizes))
-        return scans
-
-    def _share(self, task: int, argument: int, shares: int) -> None:
-        share(task, argument, shares, None if shares == 1 or self.threads == 1 else self.crew)
+        return ScansBeingRead(files.places, files.sizes, extents, self.crew if self.threads > 1 else None, files)
 
     def divides(self, pixels: int) -> bool:
         """Whether of images of so many pixels only some are in memory at a time, if something follows that takes them."""
@@ -137,8 +128,6 @@ class JpegBatch:
         stream: Stream,
         keep: object,
     ) -> None:
-        from penstock.kernels.cuda.jpeg_codes import NOT_TAKEN
-
         self._decoder, self._scans, self._windows, self._targets = decoder, scans, windows, targets
         # In front of the data lie two numbers for each image: its state, and for its part which turn is the next.
         count = len(files)
@@ -146,7 +135,7 @@ class JpegBatch:
         self._staging = staging()
         pinned = self._staging.take(self._begin + scans.size)
         self._states, turns = pinned.bytes[: 2 * _NUMBER * count].view(np.int32).reshape(2, count)
-        self._states[:], turns[:] = NOT_TAKEN, 0
+        self._states[:], turns[:] = jpeg_codes.NOT_TAKEN, 0
         self._done = require_cupy().cuda.Event(disable_timing=True)
         launches = LaunchList(stream)
         launches.kept += targets, keep
@@ -169,8 +158,6 @@ class JpegBatch:
 
     def _gathering(self, files: EncodedFiles, pinned: Pinned) -> SharedWork:
         """Copies the coded data to pinned memory, several shares at a time; a single one is copied at once."""
-        from penstock.kernels.cpu.jpeg.batches import gather_share, gathering
-
         shares = max(min(int(files.sizes.sum()) // _WORTH_SHARING, self._decoder.threads), 1)
         places = pinned.address + self._begin, pinned.address
         words, kept = gathering(self._scans, files.places, files.sizes, *places, shares)
@@ -188,13 +175,13 @@ class JpegBatch:
         layout = _Layout(
             self._scans.blocks, self._windows, self._decoder.channels * isinstance(self._targets, Followed)
         )
-        while layout.parts:
+        while len(layout.parts):
             try:
                 scratch = cupy.empty(_scratch_size(layout.room), np.uint8)
                 break
             except MemoryError:
                 layout.halve()
-        if not layout.parts:
+        if not len(layout.parts):
             return
         launches.kept += memory, scratch
         launches.copy_to_device(memory.data.ptr, pinned.address, size)
@@ -204,42 +191,28 @@ class JpegBatch:
             return
         launches.copy_to_host(pinned.address, memory.data.ptr, self._states.nbytes)
 
-    def _launches(self, given: int, layout: _Layout, scratch: int) -> tuple[list[KernelLaunch], list[Step]]:
+    def _launches(self, given: int, layout: _Layout, scratch: int) -> tuple[list[KernelLaunch], np.ndarray]:
         """What decodes the images, whose data lie at ``given``, and in which order; ``scratch`` is the memory that is laid out."""
-        from penstock.kernels.cpu.jpeg.segments import ACROSS, DOWN, HEIGHT, WIDTH
-        from penstock.kernels.cuda.jpeg_codes import reading
-        from penstock.kernels.cuda.jpeg_pixels import Coefficients, making_pixels
-
         decoder, scans, count = self._decoder, self._scans, len(self._windows)
         followed = self._targets if isinstance(self._targets, Followed) else None
-        sources, planes = (places.view(np.uint64) for places in (layout.sources + scratch, layout.planes + scratch))
-        states, turns, data = (Located(given + offset, (), _STATE) for offset in (0, _NUMBER * count, self._begin))
-        images = Coefficients(
-            sources,
-            planes,
-            sources if isinstance(self._targets, Followed) else self._targets,
-            np.ascontiguousarray(scans.numbers[:, HEIGHT : WIDTH + 1]),
-            self._windows,
-            np.ascontiguousarray(scans.components[:, :, ACROSS : DOWN + 1]),
-            scans.factors.reshape(count, -1, 64),
+        data = given + self._begin
+        places = layout.sources + scratch, layout.planes + scratch, scans.begins[:-1] + (data + QUANTIZERS_PLACE)
+        sources, planes, quantizers = (own.view(np.uint64) for own in places)
+        targets = sources if isinstance(self._targets, Followed) else self._targets
+        images = jpeg_pixels.Coefficients(
+            sources, planes, targets, quantizers, self._windows, scans.numbers, scans.components
         )
-        launches: list[KernelLaunch] = []
-        steps: list[Step] = []
-        if followed:
-            launches.append(followed.following.preparing())
-            steps.append((0, 0, len(launches[0].descriptors)))
-        codes = len(launches)
-        launches.append(reading(scans, data, sources, states, turns))
-        launches += making_pixels(images, decoder.channels, decoder.reverse, decoder.smooth)
-        pixels = range(codes + 1, len(launches))
-        if followed:
-            launches += followed.following.launches(followed.rows, sources)
-        after = range(pixels.stop, len(launches))
-        for first, last in layout.parts:
-            own = [(begin, end) for begin, end in layout.groups if first <= begin < last]
-            steps.append((codes, first, last))
-            steps += [(number, begin, end) for begin, end in own for number in pixels]
-            steps += [(number, first, last) for number in after]
+        states, turns = Located(given, (), _STATE), Located(given + _NUMBER * count, (), _STATE)
+        launches: list[KernelLaunch] = [] if followed is None else [followed.following.preparing()]
+        first = len(launches)
+        launches.append(jpeg_codes.reading(scans, Located(data, (), _STATE), sources, states, turns))
+        pixels = jpeg_pixels.making_pixels(images, decoder.channels, decoder.reverse, decoder.smooth)
+        launches += pixels
+        after = () if followed is None else followed.following.launches(followed.rows, sources)
+        launches += after
+        steps = layout.steps(first, len(pixels), len(after))
+        if followed is not None:
+            steps = np.concatenate([np.array([[0, 0, len(launches[0].descriptors)]]), steps])
         return launches, steps
 
     @property
@@ -269,39 +242,44 @@ class _Layout:
         channels: of the pixels that take the coefficients' place as soon as samples are made of these; 0: they lie elsewhere.
 
     Attributes:
-        parts: from which image to which each goes.
-        groups: from which image to which samples are in memory together.
+        parts: from which image to which each goes, in rows.
+        groups: from which image to which samples are in memory together, in rows.
         sources, planes: where each image's coefficients and samples lie.
         room: the bytes that the largest part needs.
     """
 
     def __init__(self, blocks: np.ndarray, windows: np.ndarray, channels: int) -> None:
-        from penstock.kernels.cpu.jpeg import parts as compiled
-
         count = len(blocks)
-        self._lay_out, self._ranges = compiled.lay_out, np.empty((count, 2), np.int64)
-        self._sizes, self._samples, self.sources, self.planes = np.zeros((4, count), np.int64)
-        compiled.fill_sizes(blocks, windows, channels, self._sizes, self._samples)
-        parts = self._ranges[: compiled.cut(self._sizes, 0, count, _AT_ONCE, self._ranges)]
-        self._place(parts.copy())
+        memory = np.empty((9, count), np.int64)
+        self._sizes, self._samples, self.sources, self.planes, self._rooms = memory[:5]
+        self.parts, self.groups = memory[5:].reshape(2, count, 2)
+        found = self._sizes, self._samples, self.sources, self.planes, self._rooms, self.parts, self.groups
+        counts = compiled.plan_parts(blocks, windows, channels, _AT_ONCE, _SAMPLES_AT_ONCE, *found)
+        self._have(*counts)
 
-    def _place(self, parts: np.ndarray) -> None:
-        rooms = np.zeros(len(parts), np.int64)
-        places = self._sizes, self._samples, parts, _SAMPLES_AT_ONCE, self.sources, self.planes, rooms, self._ranges
-        groups = self._lay_out(*places)
-        self.parts, self.groups, self._rooms = parts.tolist(), self._ranges[:groups].tolist(), rooms.tolist()
-        self.room = max(self._rooms, default=0)
+    def _have(self, parts: int, groups: int) -> None:
+        self.parts, self.groups, self._rooms = self.parts[:parts], self.groups[:groups], self._rooms[:parts]
+        self.room = int(self._rooms.max(initial=0))
 
     def halve(self) -> None:
         """Has less memory do, if that is possible: of the largest parts, each becomes two, or, if it is one image, none."""
         smaller: list[tuple[int, int]] = []
-        for (first, last), room in zip(self.parts, self._rooms):
+        for (first, last), room in zip(self.parts.tolist(), self._rooms.tolist()):
             middle = (first + last) // 2
             if room < self.room:
                 smaller.append((first, last))
             elif middle > first:
                 smaller += (first, middle), (middle, last)
-        self._place(np.array(smaller, np.int64).reshape(-1, 2))
+        self.parts = np.array(smaller, np.int64).reshape(-1, 2)
+        self.groups, self._rooms = np.empty((len(self._sizes), 2), np.int64), np.empty(len(smaller), np.int64)
+        places = self._sizes, self._samples, self.parts, _SAMPLES_AT_ONCE, self.sources, self.planes, self._rooms
+        self._have(len(smaller), compiled.lay_out(*places, self.groups))
+
+    def steps(self, first: int, of_groups: int, of_parts: int) -> np.ndarray:
+        """What is launched for all parts, as :class:`LaunchList` takes it; see :func:`~penstock.kernels.cpu.jpeg.parts.fill_steps`."""
+        steps = np.empty((len(self.parts) * (1 + of_parts) + len(self.groups) * of_groups, 3), np.int64)
+        compiled.fill_steps(self.parts, self.groups, first, of_groups, of_parts, steps)
+        return steps
 
 
 def _scratch_size(size: int) -> int:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from penstock.kernels.cpu.foreign import word_at
+from penstock.kernels.cpu.foreign import copy_bytes, word_at
 from penstock.kernels.cpu.options import kernel
 from penstock.tensors import TensorList, TensorListCPU
 
@@ -42,6 +42,16 @@ def _fill_contiguous(objects: np.ndarray, places: np.ndarray) -> bool:
         if not word_at(array + _FLAGS) & _CONTIGUOUS:
             return False
         places[number] = word_at(array + _DATA)
+    return True
+
+
+@kernel
+def _copy(objects: np.ndarray, sizes: np.ndarray, offsets: np.ndarray, target: int) -> bool:
+    for number in range(len(objects)):
+        if not word_at(objects[number] + _FLAGS) & _CONTIGUOUS:
+            return False
+    for number in range(len(objects)):
+        copy_bytes(target + offsets[number], word_at(objects[number] + _DATA), sizes[number])
     return True
 
 
@@ -105,3 +115,18 @@ def places_of_arrays(arrays: Sequence[np.ndarray]) -> np.ndarray | None:
         return None
     places = np.empty(len(arrays), np.int64)
     return places if _fill_contiguous(np.fromiter(map(id, arrays), np.int64, len(arrays)), places) else None
+
+
+def copy_arrays(arrays: Sequence[np.ndarray], sizes: Sequence[int], offsets: Sequence[int], target: int) -> bool:
+    """Copies the data of arrays to memory; returns whether it did, which it does not if one of them is not contiguous.
+
+    Args:
+        arrays: of any types.
+        sizes: in bytes.
+        offsets: where in the memory each of them goes.
+        target: the memory's address.
+    """
+    if not _is_known():
+        return False
+    objects = np.fromiter(map(id, arrays), np.int64, len(arrays))
+    return bool(_copy(objects, np.array(sizes, np.int64), np.array(offsets, np.int64), target))

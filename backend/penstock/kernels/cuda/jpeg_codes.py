@@ -151,7 +151,7 @@ def reading(scans: JpegScans, data: Located, targets: np.ndarray, status: Locate
     count = len(scans.taken)
     rows, counts = blank_records(_JpegScan, count), np.empty(count, np.int64)
     words, halves = (rows.rows.view(kind).reshape(count, -1) for kind in (np.int64, np.int32))
-    _describe(scans, data.address, targets.view(np.int64), words, halves, counts)
+    _describe(scans, data.address, targets, words, halves, counts)
     extra = NATURAL_ORDER, PerSample(status), PerSample(turns)
     return KernelLaunch(SOURCE.kernel("read_codes"), rows, counts, extra, layout_of(_Shared).dtype.itemsize)
 

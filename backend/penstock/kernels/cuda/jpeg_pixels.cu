@@ -26,7 +26,7 @@ __device__ inline uint8 to_byte(int value) { return uint8(min(max(value, 0), 255
 
 // Eight threads make the samples of one block: each reads a row of coefficients, transforms a column, and then a row of these.
 __global__ void transform_blocks(const int64 *__restrict__ first_blocks, const JpegImage *__restrict__ images,
-                                 int samples, const uint16 *__restrict__ quantizers) {
+                                 int samples) {
     __shared__ int numbers[BLOCKS_AT_ONCE * BLOCK_PITCH];
     int sample = sample_of(first_blocks, samples, blockIdx.x);
     const JpegImage &p = images[sample];
@@ -40,7 +40,8 @@ __global__ void transform_blocks(const int64 *__restrict__ first_blocks, const J
     if (is_one) {
         int64 block = ((p.unit_top + row) * p.row_of_units + p.unit_left + column) * p.unit_blocks + place;
         Pack<int16, SIDE> read = read_pack<SIDE>(reinterpret_cast<const int16 *>(p.source) + block * BLOCK + line * SIDE);
-        Pack<uint16, SIDE> factors = read_pack<SIDE>(quantizers + (p.quantizers + part) * BLOCK + line * SIDE);
+        const uint16 *quantizers = reinterpret_cast<const uint16 *>(p.quantizers) + part * BLOCK;
+        Pack<uint16, SIDE> factors = read_pack<SIDE>(quantizers + line * SIDE);
         for (int i = 0; i < SIDE; i++) own[line * PITCH + i] = int(read.values[i]) * int(factors.values[i]);
     }
     __syncthreads();

@@ -9,7 +9,6 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from penstock.kernels.cpu.jpeg import colour, segments, transform
-from penstock.kernels.cpu.jpeg.batches import JpegScans
 from penstock.kernels.cpu.options import kernel
 from penstock.kernels.cuda.launch import KernelLaunch
 from penstock.kernels.cuda.sources import THREADS, KernelSource
@@ -60,9 +59,9 @@ class _JpegImage(NamedTuple):
         source: its coefficients.
         planes: the samples of its components.
         target: of shape (height, width, channels).
+        quantizers: of its components.
         left, top, height, width: of the window that is made.
         components: that it has.
-        quantizers: the number of its first component's.
         unit_blocks: blocks of a unit, of which the first ``made`` are needed.
         row_of_units: units of a row of the image.
         unit_left, unit_top, units_across, units_down: the units that are needed.
@@ -71,13 +70,13 @@ class _JpegImage(NamedTuple):
     source: Pointer
     planes: Pointer
     target: Pointer
+    quantizers: Pointer
     left: Int64
     top: Int64
     height: Int64
     width: Int64
     channels: Int64
     components: Int64
-    quantizers: Int64
     unit_blocks: Int64
     made: Int64
     row_of_units: Int64
@@ -100,55 +99,25 @@ _PART_FIELDS = len(_Part._fields)
 
 @dataclass(slots=True)
 class Coefficients:
-    """What is left to do of images, in columns, of which all but the addresses are int64.
+    """What is left to do of images, in columns: addresses are uint64, all others int64.
 
     Attributes:
         sources: addresses of their coefficients, int16: unit by unit as they are coded, in each unit the blocks of the
             components, in blocks 64 in rows.
         planes: addresses, multiples of 8, of the room for their samples: a byte for each coefficient.
         targets: addresses of their pixels, uint8.
-        sizes: heights and widths.
+        quantizers: addresses, multiples of 16, of each one's quantizers: uint16 of shape (COMPONENTS, 64).
         windows: top, left, height and width of what is made of each.
-        factors: how many blocks each component has in a unit across and down, of shape (images, COMPONENTS, 2); a grey image has
-            one, and zeros.
-        quantizers: of each component, in rows of 64: uint16 of shape (images, COMPONENTS, 64).
+        numbers, components: as in :class:`~penstock.kernels.cpu.jpeg.batches.JpegScans`; a grey image has one component, and zeros.
     """
 
     sources: np.ndarray
     planes: np.ndarray
     targets: np.ndarray
-    sizes: np.ndarray
-    windows: np.ndarray
-    factors: np.ndarray
     quantizers: np.ndarray
-
-
-@kernel
-def choose_images(scans: JpegScans, sizes: np.ndarray) -> None:
-    """Keeps those taken of which pixels can be made: grey ones, and YCbCr whose samples are those of whole numbers of pixels.
-
-    Args:
-        scans: with factors that are those of a unit afterwards, and zeros of components that are not there.
-        sizes: heights and widths that the images are expected to have.
-    """
-    for index in range(len(sizes)):
-        numbers, components = scans.numbers[index], scans.components[index]
-        if numbers[segments.COMPONENTS] == 1:
-            components[0, segments.ACROSS : segments.DOWN + 1] = 1
-            components[1:] = 0
-            known = True
-        elif numbers[segments.JFIF] or numbers[segments.ADOBE] >= 0:
-            known = numbers[segments.JFIF] > 0 or numbers[segments.ADOBE] == 1
-        else:
-            known = True
-            for c in range(COMPONENTS):
-                known &= components[c, segments.NUMBER] == c + 1
-        for axis in (segments.ACROSS, segments.DOWN):
-            most = max(components[0, axis], components[1, axis], components[2, axis])
-            for c in range(COMPONENTS):
-                known &= most % max(components[c, axis], 1) == 0
-        known &= numbers[segments.HEIGHT] == sizes[index, 0] and numbers[segments.WIDTH] == sizes[index, 1]
-        scans.taken[index] &= known
+    windows: np.ndarray
+    numbers: np.ndarray
+    components: np.ndarray
 
 
 def making_pixels(
@@ -165,53 +134,66 @@ def making_pixels(
     count = len(images.sources)
     if not count:
         return ()
-    rows = blank_records(_JpegImage, count)
-    counts = np.zeros((2, count), np.int64)
-    numbers = rows.rows.view(np.int64).reshape(count, -1)
-    rows["source"], rows["planes"], rows["target"] = images.sources, images.planes, images.targets
-    _describe(images.sizes, images.windows, images.factors, channels, smooth, numbers, counts)
-    quantizers = np.ascontiguousarray(images.quantizers, np.uint16)
+    rows, counts = blank_records(_JpegImage, count), np.empty((2, count), np.int64)
+    _describe(
+        images.sources,
+        images.planes,
+        images.targets,
+        images.quantizers,
+        images.windows,
+        images.numbers,
+        images.components,
+        channels,
+        smooth,
+        rows.rows.view(np.int64).reshape(count, -1),
+        counts,
+    )
     return (
-        KernelLaunch(SOURCE.kernel("transform_blocks"), rows, counts[0], (quantizers,)),
+        KernelLaunch(SOURCE.kernel("transform_blocks"), rows, counts[0]),
         KernelLaunch(SOURCE.kernel("convert_pixels"), rows, counts[1], (np.int32(reverse),)),
     )
 
 
 @kernel
 def _describe(
-    sizes: np.ndarray,
+    sources: np.ndarray,
+    planes: np.ndarray,
+    targets: np.ndarray,
+    quantizers: np.ndarray,
     windows: np.ndarray,
-    factors: np.ndarray,
+    numbers: np.ndarray,
+    components: np.ndarray,
     channels: int,
     smooth: bool,
-    numbers: np.ndarray,
+    descriptors: np.ndarray,
     counts: np.ndarray,
 ) -> None:
     """Fills in descriptors, and how many blocks of threads the kernels have for each image.
 
     Args:
-        sizes, windows, factors: as in :class:`Coefficients`.
+        sources, planes, targets, quantizers, windows, numbers, components: as in :class:`Coefficients`.
         channels, smooth: as for :func:`making_pixels`.
-        numbers: those of descriptors, a row for each.
+        descriptors: of zeros, a row for each.
         counts: a row for each kernel.
     """
     # A smoothed sample has to do with the pixels beside its own.
     margin = _SMOOTHED if smooth else 0
-    for index in range(len(sizes)):
-        own, (height, width), (top, left, rows, columns) = numbers[index], sizes[index], windows[index]
-        across, down, components, unit_blocks = 1, 1, 0, 0
+    for index in range(len(sources)):
+        own, given, (top, left, rows, columns) = descriptors[index], components[index], windows[index]
+        height, width = numbers[index, segments.HEIGHT], numbers[index, segments.WIDTH]
+        across, down, known, unit_blocks = 1, 1, 0, 0
         for c in range(COMPONENTS):
-            across, down = max(across, factors[index, c, 0]), max(down, factors[index, c, 1])
-            components += factors[index, c, 0] > 0
-            unit_blocks += factors[index, c, 0] * factors[index, c, 1]
+            across, down = max(across, given[c, segments.ACROSS]), max(down, given[c, segments.DOWN])
+            known += given[c, segments.ACROSS] > 0
+            unit_blocks += given[c, segments.ACROSS] * given[c, segments.DOWN]
         unit_left, unit_top = max(left - margin, 0) // (across * _SIDE), max(top - margin, 0) // (down * _SIDE)
         units_across = -(-min(left + columns + margin, width) // (across * _SIDE)) - unit_left
         units_down = -(-min(top + rows + margin, height) // (down * _SIDE)) - unit_top
-        wanted = components if channels > 1 else 1
+        wanted = known if channels > 1 else 1
         made = 0
         for c in range(wanted):
             part = own[_PARTS_AT + c * _PART_FIELDS :]
-            own_across, own_down = factors[index, c]
+            own_across, own_down = given[c, segments.ACROSS], given[c, segments.DOWN]
             repeat_across, repeat_down = across // own_across, down // own_down
             samples_across, samples_down = -(-width * own_across // across), -(-height * own_down // down)
             # As libjpeg-turbo does: rows are smoothed together with columns, but not columns of narrow images.
@@ -232,9 +214,10 @@ def _describe(
         for c in range(wanted, COMPONENTS):
             # Those that are not made begin behind all others.
             own[_PARTS_AT + c * _PART_FIELDS + _PART_AT.first] = made
+        own[_AT.source], own[_AT.planes] = sources[index], planes[index]
+        own[_AT.target], own[_AT.quantizers] = targets[index], quantizers[index]
         own[_AT.left], own[_AT.top], own[_AT.height], own[_AT.width] = left, top, rows, columns
-        own[_AT.channels], own[_AT.components] = channels, components
-        own[_AT.quantizers] = index * COMPONENTS
+        own[_AT.channels], own[_AT.components] = channels, known
         own[_AT.unit_blocks], own[_AT.made] = unit_blocks, made
         own[_AT.row_of_units] = -(-width // (across * _SIDE))
         own[_AT.unit_left], own[_AT.unit_top] = unit_left, unit_top

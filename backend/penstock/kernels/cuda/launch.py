@@ -263,13 +263,17 @@ class Staging:
 
     def fill(self, parts: Sequence[np.ndarray]) -> tuple[Pinned, list[int], int]:
         """Memory with arrays in it, where each of them is, and the bytes that they take together."""
+        from penstock.kernels.cpu.array_objects import copy_arrays
+
+        sizes = [part.nbytes for part in parts]
         offsets, size = [], 0
-        for part in parts:
+        for own in sizes:
             offsets.append(size)
-            size += -(-part.nbytes // _ALIGNMENT) * _ALIGNMENT
+            size += -(-own // _ALIGNMENT) * _ALIGNMENT
         pinned = self.take(size)
-        for part, offset in zip(parts, offsets):
-            pinned.bytes[offset : offset + part.nbytes] = part.reshape(-1).view(np.uint8)
+        if not copy_arrays(parts, sizes, offsets, pinned.address):
+            for part, own, offset in zip(parts, sizes, offsets):
+                pinned.bytes[offset : offset + own] = part.reshape(-1).view(np.uint8)
         return pinned, offsets, size
 
     def give_back(self, pinned: Pinned, stream: Stream | None) -> None:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from penstock.kernels.cpu.launches import ARGUMENT_WORDS, list_launches, room_for_launches
+from penstock.kernels.cpu.shares import CALL_WORDS
 from penstock.kernels.cuda.driver import context_of, driver
 from penstock.kernels.cuda.launch import (
     Extra,
@@ -22,8 +24,7 @@ from penstock.kernels.cuda.sources import THREADS
 from penstock.tensors.cuda import require_cupy
 from penstock.tensors.streams import Event, Stream
 
-# A step of a list of launches: which one, and for which samples, from one number to another.
-Step = tuple[int, int, int]
+_WORD = 8
 
 
 class LaunchList:
@@ -56,27 +57,29 @@ class LaunchList:
         """Records an event."""
         self._add(self._driver.record, event.ptr, self._stream.ptr)
 
-    def launch_all(self, launches: Sequence[KernelLaunch], steps: Sequence[Step] | None = None) -> None:
+    def launch_all(self, launches: Sequence[KernelLaunch], steps: np.ndarray | None = None) -> None:
         """Launches kernels, with the host data of all of them in one upload.
 
         Args:
             launches: without ``blocks``.
-            steps: what to launch in order, for each of them ranges of samples that ascend; None: each for all its samples.
+            steps: what to launch in order, in rows: which one, and for which samples, from one number to another; for each
+                launch, they ascend. None: each for all its samples.
         """
-        from penstock.kernels.cpu.launches import MOST_ARGUMENTS, list_launches, room_for_launches
-
         if steps is None:
-            steps = [(number, 0, len(one.descriptors)) for number, one in enumerate(launches)]
+            steps = np.array([(number, 0, len(one.descriptors)) for number, one in enumerate(launches)], np.int64)
         uploads: list[np.ndarray] = []
-        functions, arguments = [], []
+        functions: list[int] = []
+        arguments: list[int] = []
         for one in launches:
             allow_shared(one)
-            extra = [_argument(value, uploads) for value in one.extra]
-            rows = _argument(PerSample(one.descriptors.rows), uploads)
-            starts = _argument(PerSample(np.asarray(one.counts, np.int64)), uploads)
-            own = [starts, rows, (0, 0, 0), *extra]
-            functions.append((one.function.kernel.ptr, one.shared, len(own)))
-            arguments.append(own + [(0, 0, 0)] * (MOST_ARGUMENTS - len(own)))
+            first = len(arguments) // ARGUMENT_WORDS
+            rows = one.descriptors.rows
+            uploads += np.asarray(one.counts, np.int64), rows
+            # Where blocks begin, the descriptors, and how many there are.
+            arguments += 0, _WORD, len(uploads) - 1, 0, rows.itemsize, len(uploads), 0, 0, 0
+            for value in one.extra:
+                arguments += _argument(value, uploads)
+            functions += one.function.kernel.ptr, one.shared, first, len(arguments) // ARGUMENT_WORDS - first
         pinned, offsets, size = staging().fill(uploads)
         self.pinned.append(pinned)
         with self._stream:
@@ -86,7 +89,7 @@ class LaunchList:
         self.copy_to_device(address, pinned.address, size)
         calls, words = room_for_launches(len(steps))
         count = list_launches(
-            np.array(steps, np.int64),
+            steps,
             np.array(functions, np.int64),
             np.array(arguments, np.int64),
             np.array(offsets, np.int64),
@@ -101,8 +104,6 @@ class LaunchList:
 
     def _add(self, *words: int) -> None:
         """Adds a call of a function, with arguments."""
-        from penstock.kernels.cpu.shares import CALL_WORDS
-
         call = np.zeros((1, CALL_WORDS), np.int64)
         call[0, : len(words)] = words
         self._calls.append(call)
@@ -113,12 +114,7 @@ class LaunchList:
 
 
 def _argument(given: Extra, uploads: list[np.ndarray]) -> tuple[int, int, int]:
-    """A kernel argument, where what is to be uploaded is added to ``uploads``.
-
-    Returns:
-        A value, what is to be added to it for each sample before those of a launch, and, if the value is to be where something is
-        uploaded, its number and one.
-    """
+    """The words of a kernel argument, where what is to be uploaded is added to ``uploads``."""
     value = plain_value(given)
     if isinstance(value, np.generic):
         return int.from_bytes(value.tobytes(), "little"), 0, 0
@@ -129,10 +125,3 @@ def _argument(given: Extra, uploads: list[np.ndarray]) -> tuple[int, int, int]:
         return value.address, step, 0
     uploads.append(value)
     return 0, step, len(uploads)
-
-
-def no_calls() -> np.ndarray:
-    """A list of nothing."""
-    from penstock.kernels.cpu.shares import CALL_WORDS
-
-    return np.zeros((0, CALL_WORDS), np.int64)

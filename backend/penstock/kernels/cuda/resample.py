@@ -317,20 +317,16 @@ class PlannedResampling(NamedTuple):
     resampling: KernelLaunch
 
     def part(self, rows: np.ndarray, addresses: np.ndarray) -> KernelLaunch:
-        """What resamples some of the stacks, from other addresses, which are multiples of 16; ``rows``: their numbers."""
+        """What resamples some of the stacks, from other addresses, which are multiples of 16; ``rows``: their numbers, ascending."""
         whole = self.resampling
-        descriptors = whole.descriptors.take(rows)
+        descriptors, counts, extra = whole.descriptors, whole.counts, whole.extra
+        if len(rows) < len(descriptors):
+            descriptors, counts = descriptors.take(rows), np.asarray(counts)[rows]
         descriptors["source"] = addresses
-        starts, weights, mirrored, *others = whole.extra
+        starts, weights, mirrored, *others = extra
         if isinstance(mirrored, RunValue):
-            mirrored = PerSample(np.asarray(mirrored.value)[rows])
-        return KernelLaunch(
-            whole.function,
-            descriptors,
-            np.asarray(whole.counts)[rows],
-            (starts, weights, mirrored, *others),
-            whole.shared,
-        )
+            extra = starts, weights, PerSample(np.asarray(mirrored.value)[rows]), *others
+        return KernelLaunch(whole.function, descriptors, counts, extra, whole.shared)
 
 
 def plan_by_tables(

@@ -16,6 +16,10 @@ from penstock.kernels.cuda.structs import Double, Float, Int32, Records, layout_
 from penstock.kernels.filters import MAX_SUPPORT, SUPPORT, TABULATED, tabulated
 from penstock.kernels.resize_shapes import AxisPlans
 
+_WEIGHT = np.dtype(np.float32)
+# In numbers: more than what is read at a time.
+_ALIGNMENT = 64
+
 
 class _Taps(NamedTuple):
     """The descriptor of one axis of an image.
@@ -120,8 +124,10 @@ class FilterTables(NamedTuple):
         Args:
             copied: floats to put before the weights.
         """
-        (starts,) = scratch([(self.starts,)], np.int32, kept=True)
-        (weights,) = scratch([(self.weights,)], np.float32, kept=True)
+        # Both have four bytes; weights begin where they would in memory of their own.
+        whole = -(-self.starts // _ALIGNMENT) * _ALIGNMENT
+        starts, weights = scratch([(whole,), (self.weights,)], np.int32, kept=True)
+        weights.dtype = _WEIGHT
         values, _ = _filters()
         extra = (
             values,

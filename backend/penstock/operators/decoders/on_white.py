@@ -122,7 +122,7 @@ class OnWhite(ImageDecoder):
         if not wanted:
             return
         sizes = np.array([headers[index][1:3] for index in wanted], np.int64)
-        scans = decoder.read(files, sizes)
+        scans = decoder.begin_reading(files, sizes).wait()
         rows = np.flatnonzero(scans.taken)
         begun.taken = [wanted[row] for row in rows.tolist()]
         if begun.taken:

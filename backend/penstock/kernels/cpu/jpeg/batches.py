@@ -14,23 +14,26 @@ A subsequence is what one thread begins to decode (:mod:`penstock.kernels.cuda.j
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from numba import carray, cfunc, types
 
+from penstock.kernels.background import BackgroundThreads
 from penstock.kernels.cpu.foreign import bytes_from, copy_bytes, set_int, word_at, words_from
 from penstock.kernels.cpu.jpeg.entropy import FULL, TABLE
 from penstock.kernels.cpu.jpeg.scan import copy_scan
 from penstock.kernels.cpu.jpeg.segments import (
     ACROSS,
+    ADOBE,
     CODES,
     COMPONENTS,
     DOWN,
     HEIGHT,
     INTERVAL,
+    JFIF,
     MAX_COMPONENTS,
+    NUMBER,
     START,
     WIDTH,
     Segments,
@@ -38,7 +41,7 @@ from penstock.kernels.cpu.jpeg.segments import (
     read_segments,
 )
 from penstock.kernels.cpu.options import inner, kernel
-from penstock.kernels.shared_work import in_order
+from penstock.kernels.shared_work import SharedWork, no_calls
 
 SUBSEQUENCE = 23 * 32
 """The bits that one thread begins to decode: an odd number of words, which lie at different banks of a GPU's shared memory."""
@@ -60,7 +63,7 @@ _UNUSED = -1
 
 
 class JpegScans(NamedTuple):
-    """A batch of JPEGs, a row for each; see :func:`read_scans`.
+    """A batch of JPEGs, a row for each; see :class:`ScansBeingRead`.
 
     Attributes:
         taken: whether it is an image of the kind that the GPU decodes; nothing else is defined for others.
@@ -106,6 +109,7 @@ class JpegScans(NamedTuple):
 
 # Files that are worth another thread.
 _WORTH_SHARING = 16
+_NO_EXTENTS = np.empty((0, 2), np.int64)
 # Words of each image, in the order in which they lie in memory; what has no whole number of words comes last.
 _NUMBERS, _COMPONENTS, _PLACES, _SINGLE = 7, MAX_COMPONENTS * 4, 2, 8
 _WORDS = _NUMBERS + _COMPONENTS + _PLACES + _SINGLE
@@ -140,40 +144,107 @@ def _words_for(count: int) -> int:
     return _WORDS * count + 1 + -(-rest * count // 8)
 
 
-def read_scans(places: np.ndarray, sizes: np.ndarray, share: Callable[[int, int, int], object] = in_order) -> JpegScans:
-    """Reads what precedes the scans of files, and finds out which ones are taken.
+class ScansBeingRead:
+    """Files of which threads read what precedes their scans, and find out which ones are taken.
 
     Args:
         places: the files' addresses; int64.
         sizes: in bytes; int64.
-        share: has threads call a C function of an address and of a number, for each below a number, and waits for them; given are
-            the address of the function, the other address, and the number.
+        extents: the heights and widths that the images are expected to have, in rows; int64. Those are taken of which pixels can be
+            made: grey ones, and YCbCr whose samples are those of whole numbers of pixels. None: all whose coefficients can be read.
+        threads: that read; None: all is read at once.
+        keep: object to keep alive meanwhile: the owner of the files.
     """
-    count = len(places)
-    places, sizes = np.ascontiguousarray(places), np.ascontiguousarray(sizes)
-    memory = np.zeros(_words_for(count), np.int64)
-    shares = max(count // _WORTH_SHARING, 1)
-    words = np.array([memory.ctypes.data, len(memory), count, places.ctypes.data, sizes.ctypes.data, shares], np.int64)
-    share(read_share.address or 0, words.ctypes.data, shares)
-    scans: JpegScans = _columns(memory, count)
-    np.cumsum(scans.begins, out=scans.begins)
+
+    def __init__(
+        self,
+        places: np.ndarray,
+        sizes: np.ndarray,
+        extents: np.ndarray | None = None,
+        threads: BackgroundThreads | None = None,
+        keep: object = None,
+    ) -> None:
+        self._count = count = len(places)
+        if extents is None:
+            extents = _NO_EXTENTS
+        self._memory = np.zeros(_words_for(count), np.int64)
+        given = self._memory, *(np.ascontiguousarray(own) for own in (places, sizes, extents))
+        shares = max(count // _WORTH_SHARING, 1)
+        words = np.empty(_READING_WORDS, np.int64)
+        _describe_reading(*given, shares, words)
+        own_threads = None if shares == 1 else threads
+        self._work = SharedWork(read_share.address or 0, words.ctypes.data, shares, (words, given, keep), own_threads)
+        self._work.follow(no_calls())
+
+    def wait(self) -> JpegScans:
+        """What was read, as soon as all is: reads what no thread has begun with, and waits for the rest."""
+        self._work.help()
+        self._work.wait()
+        return _placed(self._memory, self._count)
+
+
+@kernel
+def _placed(memory: np.ndarray, count: int) -> JpegScans:
+    """What was read, once it is known where each image's part of the pinned memory begins."""
+    scans = _columns(memory, count)
+    for index in range(count):
+        scans.begins[index + 1] += scans.begins[index]
     return scans
 
 
 @kernel
 def _read_scans(
-    places: np.ndarray, sizes: np.ndarray, first: int, last: int, segments: Segments, scans: JpegScans
+    places: np.ndarray,
+    sizes: np.ndarray,
+    extents: np.ndarray,
+    first: int,
+    last: int,
+    segments: Segments,
+    scans: JpegScans,
 ) -> None:
     """Reads some of the files, and leaves the size of each one's part of the pinned memory where the next begins."""
     for index in range(first, last):
         size = 0
         if 4 < sizes[index] < _LARGEST and read_segments(carray(bytes_from(places[index]), (sizes[index],)), segments):
             size = _describe(segments, sizes[index], scans, index)
-        scans.taken[index] = size != 0
+        scans.taken[index] = size != 0 and (len(extents) == 0 or _makes_pixels(scans, index, extents[index]))
         scans.begins[index + 1] = size
 
 
-_MEMORY, _MEMORY_WORDS, _COUNT, _FILES, _SIZES, _SHARES = range(6)
+_MEMORY, _MEMORY_WORDS, _COUNT, _FILES, _SIZES, _EXTENTS, _EXPECTED, _SHARES, _READING_WORDS = range(9)
+
+
+@kernel
+def _describe_reading(
+    memory: np.ndarray, places: np.ndarray, sizes: np.ndarray, extents: np.ndarray, shares: int, words: np.ndarray
+) -> None:
+    """Fills in the argument of :func:`read_share`."""
+    words[_MEMORY], words[_MEMORY_WORDS], words[_COUNT] = memory.ctypes.data, len(memory), len(places)
+    words[_FILES], words[_SIZES], words[_EXTENTS] = places.ctypes.data, sizes.ctypes.data, extents.ctypes.data
+    words[_EXPECTED], words[_SHARES] = len(extents), shares
+
+
+@inner
+def _makes_pixels(scans: JpegScans, index: int, extents: np.ndarray) -> bool:
+    """Whether pixels of an image can be made, and are as many as expected.
+
+    Its factors are those of a unit afterwards, and zeros of components that are not there.
+    """
+    numbers, components = scans.numbers[index], scans.components[index]
+    known = True
+    if numbers[COMPONENTS] == 1:
+        components[0, ACROSS : DOWN + 1] = 1
+        components[1:] = 0
+    elif numbers[JFIF] or numbers[ADOBE] >= 0:
+        known = numbers[JFIF] > 0 or numbers[ADOBE] == 1
+    else:
+        for c in range(MAX_COMPONENTS):
+            known &= components[c, NUMBER] == c + 1
+    for axis in (ACROSS, DOWN):
+        most = max(components[0, axis], components[1, axis], components[2, axis])
+        for c in range(MAX_COMPONENTS):
+            known &= most % max(components[c, axis], 1) == 0
+    return known and numbers[HEIGHT] == extents[0] and numbers[WIDTH] == extents[1]
 
 
 @inner
@@ -197,7 +268,9 @@ def _describe(segments: Segments, size: int, scans: JpegScans, index: int) -> in
     data = size - numbers[START]
     if intervals > data or units * unit_blocks >= 1 << 31:
         return 0
-    scans.numbers[index], scans.components[index], scans.factors[index] = numbers, components, segments.factors
+    _copy(scans.numbers[index], numbers)
+    _copy(scans.components[index], components)
+    _copy(scans.factors[index], segments.factors)
     scans.blocks[index], scans.intervals[index] = units * unit_blocks, intervals
     scans.interval_blocks[index], scans.unit_blocks[index] = min(interval, units) * unit_blocks, unit_blocks
     scans.parts[index] = parts
@@ -207,6 +280,12 @@ def _describe(segments: Segments, size: int, scans: JpegScans, index: int) -> in
     begin = _aligned(begin + 8 * (intervals + 1))
     scans.places[index, 1] = begin
     return _aligned(begin + data + BEYOND)
+
+
+@inner
+def _copy(target: np.ndarray, source: np.ndarray) -> None:
+    """Copies an array's memory: an assignment would first look whether shapes fit and places overlap."""
+    copy_bytes(target.ctypes.data, source.ctypes.data, source.size * source.itemsize)
 
 
 @inner
@@ -221,8 +300,9 @@ def _choose_tables(segments: Segments, scans: JpegScans, index: int) -> bool:
     Where all components have the same, a decoder that begins anywhere does not find out which block of a unit it is at.
     """
     count, choices, codes = segments.numbers[COMPONENTS], 0, scans.codes[index]
-    kept = np.full(CODE_TABLES, _UNUSED)
-    half = CODE_TABLES // 2
+    kept, half = np.empty(CODE_TABLES, np.int64), CODE_TABLES // 2
+    for place in range(CODE_TABLES):
+        kept[place] = _UNUSED
     for c in range(count):
         for kind, start in ((0, segments.dc_tables[c]), (1, segments.ac_tables[c])):
             number = start // TABLE
@@ -231,8 +311,9 @@ def _choose_tables(segments: Segments, scans: JpegScans, index: int) -> bool:
                 choice += 1
             if choice == half:
                 return False
-            kept[kind * half + choice] = number
-            codes[kind * half + choice] = segments.codes[number]
+            if kept[kind * half + choice] == _UNUSED:
+                kept[kind * half + choice] = number
+                _copy(codes[kind * half + choice], segments.codes[number])
             choices |= choice << (2 * c + kind)
     scans.choices[index] = choices
     return count == 1 or choices != 0
@@ -251,14 +332,14 @@ def gathering(
 
     Args:
         scans: of these files, all of which are taken.
-        places, sizes: as for :func:`read_scans`.
+        places, sizes: as for :class:`ScansBeingRead`.
         pinned: the address of ``scans.size`` bytes, aligned.
         states: the address of a number for each image, int32, which becomes that of its restart intervals, unless it turns out to be
             damaged.
         shares: into how many to divide the images, by their sizes.
     """
     rows, words = np.empty((len(places), _GATHERING_COLUMNS), np.int64), np.empty(shares + 2, np.int64)
-    codes, factors = np.ascontiguousarray(scans.codes), np.ascontiguousarray(scans.factors)
+    codes, factors = scans.codes, scans.factors
     _describe_gathering(
         scans.numbers,
         scans.begins,
@@ -267,8 +348,8 @@ def gathering(
         places,
         sizes,
         pinned,
-        codes.ctypes.data,
-        factors.ctypes.data,
+        codes,
+        factors,
         states,
         rows,
         words,
@@ -285,8 +366,8 @@ def _describe_gathering(
     places: np.ndarray,
     sizes: np.ndarray,
     pinned: int,
-    codes: int,
-    factors: int,
+    codes: np.ndarray,
+    factors: np.ndarray,
     states: int,
     rows: np.ndarray,
     words: np.ndarray,
@@ -306,10 +387,7 @@ def _describe_gathering(
         row[_PART], row[_END] = pinned + begins[index], begins[index + 1] - begins[index]
         row[_ROWS], row[_DATA] = parts[index, 0], parts[index, 1]
         row[_INTERVALS] = intervals[index]
-        row[_CODES], row[_FACTORS] = (
-            codes + index * QUANTIZERS_PLACE,
-            factors + index * (CHAIN_PLACE - QUANTIZERS_PLACE),
-        )
+        row[_CODES], row[_FACTORS] = codes[index].ctypes.data, factors[index].ctypes.data
         row[_STATE] = states + 4 * index
 
 
@@ -352,6 +430,7 @@ def read_share(reading: int, share: int) -> int:
     memory = carray(words_from(word_at(reading + 8 * _MEMORY)), (word_at(reading + 8 * _MEMORY_WORDS),))
     places = carray(words_from(word_at(reading + 8 * _FILES)), (count,))
     sizes = carray(words_from(word_at(reading + 8 * _SIZES)), (count,))
+    extents = carray(words_from(word_at(reading + 8 * _EXTENTS)), (word_at(reading + 8 * _EXPECTED), 2))
     first, last = count * share // shares, count * (share + 1) // shares
-    _read_scans(places, sizes, first, last, memory_for_segments(), _columns(memory, count))
+    _read_scans(places, sizes, extents, first, last, memory_for_segments(), _columns(memory, count))
     return 0

@@ -102,3 +102,60 @@ def lay_out(
             rooms[part] = max(rooms[part], place)
         count += made
     return count
+
+
+@kernel
+def plan_parts(
+    blocks: np.ndarray,
+    windows: np.ndarray,
+    channels: int,
+    most: int,
+    most_samples: int,
+    sizes: np.ndarray,
+    samples: np.ndarray,
+    sources: np.ndarray,
+    planes: np.ndarray,
+    rooms: np.ndarray,
+    parts: np.ndarray,
+    groups: np.ndarray,
+) -> tuple[int, int]:
+    """Cuts a batch into parts, of which coefficients take ``most`` bytes, and lays them out; returns how many parts and groups there are.
+
+    Args:
+        blocks, windows, channels, sizes, samples: as for :func:`fill_sizes`.
+        parts: as ``shares`` of :func:`cut`.
+        most_samples, sources, planes, rooms, groups: as for :func:`lay_out`.
+    """
+    fill_sizes(blocks, windows, channels, sizes, samples)
+    count = cut(sizes, 0, len(blocks), most, parts)
+    return count, lay_out(sizes, samples, parts[:count], most_samples, sources, planes, rooms, groups)
+
+
+@kernel
+def fill_steps(
+    parts: np.ndarray, groups: np.ndarray, first: int, of_groups: int, of_parts: int, steps: np.ndarray
+) -> int:
+    """Fills in what is launched for parts one after the other; returns how many steps there are.
+
+    Args:
+        parts, groups: as for :func:`lay_out`.
+        first: the number of the launch that each part begins with.
+        of_groups: how many launches there are for each of its groups, after that one.
+        of_parts: how many there are for it at the end.
+        steps: to fill: numbers of launches, and where their images begin and end, in rows.
+    """
+    made = 0
+    group = 0
+    for part in range(len(parts)):
+        begin, end = parts[part]
+        steps[made, 0], steps[made, 1], steps[made, 2] = first, begin, end
+        made += 1
+        while group < len(groups) and groups[group, 0] < end:
+            for number in range(of_groups):
+                steps[made, 0], steps[made, 1], steps[made, 2] = first + 1 + number, groups[group, 0], groups[group, 1]
+                made += 1
+            group += 1
+        for number in range(of_parts):
+            steps[made, 0], steps[made, 1], steps[made, 2] = first + 1 + of_groups + number, begin, end
+            made += 1
+    return made

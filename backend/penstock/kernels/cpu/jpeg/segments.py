@@ -168,6 +168,15 @@ def _read_quantizers(body: np.ndarray, segments: Segments) -> bool:
 
 
 @njit(inline="always", **OPTIONS)
+def _are_same(codes: np.ndarray, given: np.ndarray) -> bool:
+    """Whether these are the codes of a table, which are good, as none are; what follows them there depends on their number."""
+    different = np.uint8(0)
+    for i in range(min(codes.size, given.size)):
+        different |= codes[np.uint64(i)] ^ given[np.uint64(i)]
+    return different == 0 and given.size <= codes.size
+
+
+@njit(inline="always", **OPTIONS)
 def _read_tables(body: np.ndarray, segments: Segments) -> bool:
     start = 0
     while start < body.size:
@@ -182,11 +191,13 @@ def _read_tables(body: np.ndarray, segments: Segments) -> bool:
             return False
         if kind >= _AC:
             number += _TABLES_OF_A_CLASS
-        if not are_codes(lengths, body[start + 17 : end], kind < _AC):
-            return False
-        codes = segments.codes[number]
-        codes[:] = 0
-        codes[: end - start - 1] = body[start + 1 : end]
+        codes, given = segments.codes[number], body[start + 1 : end]
+        # Most files have the codes of the one before.
+        if not _are_same(codes, given):
+            if not are_codes(lengths, given[LENGTHS:], kind < _AC):
+                return False
+            codes[:] = 0
+            codes[: given.size] = given
         segments.known[_TABLES_OF_A_CLASS + number] = True
         start = end
     return True
