@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from penstock.kernels.windows import Region
 from penstock.schema.operator import Operator, Sample, Shape
 from penstock.schema.plans import Plan, Plans, State
 from penstock.schema.workspace import Workspace
+
+if TYPE_CHECKING:
+    from penstock.kernels.cpu.jpeg.files import Bench, Files
 
 
 class NotFusable(Exception):
@@ -208,7 +211,7 @@ class PixelSource(Operator[State, Plan, Plans]):
         workspace: Workspace,
         parts: np.ndarray,
         targets: np.ndarray,
-        work: Callable[[Any, int, np.ndarray, np.ndarray, Any], None],
+        work: Callable[[Files, int, np.ndarray, np.ndarray, Bench], None],
     ) -> Sequence[int]:
         """Has compiled code decode parts of a batch's images, and compute what follows of each.
 

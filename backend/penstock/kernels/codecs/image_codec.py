@@ -10,7 +10,7 @@ import functools
 import os
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,6 +28,9 @@ from penstock.kernels.colour import LUMA, TO_YCBCR, YCBCR_OFFSET
 from penstock.kernels.cpu.opencv import opencv
 from penstock.kernels.thread_buffers import ThreadBuffers
 from penstock.kernels.windows import Region
+
+if TYPE_CHECKING:
+    from penstock.kernels.cpu.jpeg.files import Bench, Files
 
 _pixels = ThreadBuffers()
 
@@ -176,7 +179,7 @@ def decode_jpegs_for(
     headers: JpegHeaders,
     regions: np.ndarray,
     targets: np.ndarray,
-    work: Callable[[Any, int, np.ndarray, np.ndarray, Any], None],
+    work: Callable[[Files, int, np.ndarray, np.ndarray, Bench], None],
     parallel: Callable[[Callable[[int], None], int], None],
     num_threads: int,
 ) -> np.ndarray:

@@ -25,6 +25,8 @@ from penstock.kernels.windows import Region
 if TYPE_CHECKING:
     from numba.core.dispatcher import Dispatcher
 
+    from penstock.kernels.cpu.jpeg.files import Bench, Files
+
 _local = threading.local()
 _scans = ThreadBuffers()
 
@@ -122,15 +124,15 @@ def decode_together(
 
     columns = Files(files.places, files.sizes, targets, headers, regions, order)
 
-    def decode(taken: np.ndarray, decoded: np.ndarray, bench: Any) -> None:
+    def decode(taken: np.ndarray, decoded: np.ndarray, bench: Bench) -> None:
         decode_files(columns, channels, reverse, most_scans, taken, decoded, bench)
 
     return on_all_threads(decode, columns, parallel, num_threads)
 
 
 def on_all_threads(
-    work: Callable[[np.ndarray, np.ndarray, Any], None],
-    files: Any,
+    work: Callable[[np.ndarray, np.ndarray, Bench], None],
+    files: Files,
     parallel: Callable[[Callable[[int], None], int], None],
     num_threads: int,
 ) -> np.ndarray:

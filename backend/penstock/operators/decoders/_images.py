@@ -51,6 +51,7 @@ from penstock.tensors import TensorListCPU, TensorListGPU
 
 if TYPE_CHECKING:
     from penstock.kernels.codecs.image_jobs import Following
+    from penstock.kernels.cpu.jpeg.files import Bench, Files
 
 _OUTPUT_TYPES = (UINT8, INT8, UINT16, INT16, UINT32, INT32, FLOAT)
 
@@ -394,7 +395,7 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
         workspace: Workspace,
         parts: np.ndarray,
         targets: np.ndarray,
-        work: Callable[[Any, int, np.ndarray, np.ndarray, Any], None],
+        work: Callable[[Files, int, np.ndarray, np.ndarray, Bench], None],
     ) -> Sequence[int]:
         plans: DecodePlans = workspace.plans
         headers = plans.headers

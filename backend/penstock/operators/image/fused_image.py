@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -26,6 +26,9 @@ from penstock.schema.image_chain import (
 )
 from penstock.schema.pointwise import PointwiseOperator
 from penstock.tensors import TensorList
+
+if TYPE_CHECKING:
+    from penstock.kernels.cpu.jpeg.files import Bench, Files
 
 _MAX_CACHED = 256
 _STRIP = 1 << 20
@@ -160,7 +163,7 @@ class FusedImage(FusedOperator):
         rows = np.array([(*part.anchor[:2], *part.extents[:2]) for part in parts], np.int64)
         resizings = np.array(told, np.int64)
 
-        def work(files: Any, most_scans: int, taken: np.ndarray, decoded: np.ndarray, bench: Any) -> None:
+        def work(files: Files, most_scans: int, taken: np.ndarray, decoded: np.ndarray, bench: Bench) -> None:
             from penstock.operators.image._decode_and_resample_cpu import decode_and_resample
 
             decode_and_resample(files, most_scans, resizings, taken, decoded, bench)

@@ -168,12 +168,12 @@ class ScansBeingRead:
         if extents is None:
             extents = _NO_EXTENTS
         self._memory = np.zeros(_words_for(count), np.int64)
-        given = self._memory, *(np.ascontiguousarray(own) for own in (places, sizes, extents))
+        places, sizes, extents = (np.ascontiguousarray(own) for own in (places, sizes, extents))
         shares = max(count // _WORTH_SHARING, 1)
         words = np.empty(_READING_WORDS, np.int64)
-        _describe_reading(*given, shares, words)
-        own_threads = None if shares == 1 else threads
-        self._work = SharedWork(read_share.address or 0, words.ctypes.data, shares, (words, given, keep), own_threads)
+        _describe_reading(self._memory, places, sizes, extents, shares, words)
+        kept, own_threads = (words, self._memory, places, sizes, extents, keep), None if shares == 1 else threads
+        self._work = SharedWork(read_share.address or 0, words.ctypes.data, shares, kept, own_threads)
         self._work.follow(no_calls())
 
     def wait(self) -> JpegScans:
