@@ -134,7 +134,7 @@ def passed_on() -> Any:
             n = n + 10
         return n
 
-    return list(map(functools.partial(larger, flag()), [number(), -number()]))
+    return tuple(map(functools.partial(larger, flag()), [number(), -number()]))
 
 
 def item_of_variable() -> Any:

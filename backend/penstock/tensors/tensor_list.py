@@ -282,12 +282,12 @@ class TensorListGPU(TensorList):
     @classmethod
     def of_located(cls, places: Sequence[Any], layout: str, dtype: DALIDataType, ndim: int) -> TensorListGPU:
         """A batch of samples in memory that CuPy does not own (:class:`penstock.kernels.cuda.launch.Located`)."""
-        batch = cls.__new__(cls)
-        batch._layout, batch._dtype, batch._ndim = layout, dtype, ndim
+        self = cls.__new__(cls)
+        self._layout, self._dtype, self._ndim = layout, dtype, ndim
         # Whoever holds many locations has the shapes apart.
-        batch.shapes = list(getattr(places, "shapes", None) or [place.shape for place in places])
-        batch.located = places
-        return batch
+        self.shapes = list(getattr(places, "shapes", None) or [place.shape for place in places])
+        self.located = places
+        return self
 
     @property
     def samples(self) -> list[Any]:

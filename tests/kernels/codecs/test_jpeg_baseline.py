@@ -130,9 +130,12 @@ WINDOW = Region((10, 20), (30, 40))
 def test_kernels_are_compiled_once_whether_files_can_be_written_or_not() -> None:
     encoded = jpeg()
     output = np.empty((*WINDOW.extents, 3), np.uint8)
-    for file in (encoded, encoded.copy()):
-        decode(file, read_header(file), output, region=WINDOW)
-    assert len(decode_file.signatures) == 1
+    decode(encoded, read_header(encoded), output, region=WINDOW)
+    # Other kernels that call this one may have had it compiled for other arrays.
+    known = list(decode_file.signatures)
+    writable = encoded.copy()
+    decode(writable, read_header(writable), output, region=WINDOW)
+    assert decode_file.signatures == known
 
 
 def test_what_a_served_pipeline_is_tried_with_is_decoded_by_kernels() -> None:

@@ -60,11 +60,11 @@ def test_memory_that_is_not_there_at_times(
     batches = [images[k % 7 :] + images[: k % 7] for k in range(ROUNDS)]
     expected = answers(decode, batches, 24, jpeg_fancy_upsampling=smooth, **options)
     assert not on_the_cpu
-    cupy = sys.modules["cupy"]
+    cupy, random = sys.modules["cupy"], np.random.default_rng(17)
     empty = cupy.empty
 
     def short(shape: Any, dtype: Any = np.float64) -> Any:
-        if RNG.random() < 0.3:
+        if random.random() < 0.3:
             raise MemoryError
         return empty(shape, dtype)
 
