@@ -117,7 +117,7 @@ def places_of_arrays(arrays: Sequence[np.ndarray]) -> np.ndarray | None:
     return places if _fill_contiguous(np.fromiter(map(id, arrays), np.int64, len(arrays)), places) else None
 
 
-def copy_arrays(arrays: Sequence[np.ndarray], sizes: Sequence[int], offsets: Sequence[int], target: int) -> bool:
+def pack_arrays(arrays: Sequence[np.ndarray], sizes: Sequence[int], offsets: Sequence[int], target: int) -> bool:
     """Copies the data of arrays to memory; returns whether it did, which it does not if one of them is not contiguous.
 
     Args:

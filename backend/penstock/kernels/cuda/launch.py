@@ -263,7 +263,7 @@ class Staging:
 
     def fill(self, parts: Sequence[np.ndarray]) -> tuple[Pinned, list[int], int]:
         """Memory with arrays in it, where each of them is, and the bytes that they take together."""
-        from penstock.kernels.cpu.array_objects import copy_arrays
+        from penstock.kernels.cpu.array_objects import pack_arrays
 
         sizes = [part.nbytes for part in parts]
         offsets, size = [], 0
@@ -271,7 +271,7 @@ class Staging:
             offsets.append(size)
             size += -(-own // _ALIGNMENT) * _ALIGNMENT
         pinned = self.take(size)
-        if not copy_arrays(parts, sizes, offsets, pinned.address):
+        if not pack_arrays(parts, sizes, offsets, pinned.address):
             for part, own, offset in zip(parts, sizes, offsets):
                 pinned.bytes[offset : offset + own] = part.reshape(-1).view(np.uint8)
         return pinned, offsets, size
