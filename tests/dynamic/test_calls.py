@@ -6,6 +6,7 @@ import inspect
 import threading
 import traceback
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from penstock import dynamic
 from penstock.dynamic import EvalContext, EvalMode
 from penstock.errors import OperatorError
+from penstock.runtime.workers import WorkerPool
 
 pytestmark = pytest.mark.every_case
 
@@ -211,3 +213,23 @@ def test_calls_that_no_signature_allows(call: Callable[[], object], told: str) -
     with EvalMode.deferred, pytest.raises(TypeError) as refused:
         call()
     assert str(refused.value).startswith(told)
+
+
+def test_an_operator_that_ran_before_runs_on_new_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    used: list[WorkerPool] = []
+    original = WorkerPool.parallel
+
+    def noted(self: WorkerPool, *given: Any, **named: Any) -> None:
+        used.append(self)
+        original(self, *given, **named)
+
+    monkeypatch.setattr(WorkerPool, "parallel", noted)
+    images = dynamic.as_batch([np.full((8, 9, 3), value, np.uint8) for value in range(4)])
+    try:
+        for count in (2, 3):
+            dynamic.set_num_threads(count)
+            used.clear()
+            np.array(dynamic.rotate(images, angle=10.0).tensors[0])
+            assert set(used) == {EvalContext.current().thread_pool.workers}
+    finally:
+        dynamic.set_num_threads(None)

@@ -256,7 +256,8 @@ class Executor:
         arguments = {name: slots[slot] for name, slot in step.arguments.items()} if step.arguments else {}
         first = inputs[0] if inputs and not step.merges else next(iter(arguments.values()), None)
         likeness = step.workspace
-        if likeness is None:
+        # In dynamic mode, the threads may be others than before.
+        if likeness is None or likeness.start != self.workers.start:
             likeness = step.workspace = self._likeness(step)
         workspace = likeness.anew(inputs, arguments, batch.size if first is None else len(first))
         workspace.isolate, workspace.iteration = batch.isolate, batch.iteration
