@@ -265,8 +265,6 @@ class Lfm2Family(_SliceFamily):
         return of_whole
 
 
-# In single precision, numbers above it have no fractions.
-_ROUNDER = float(1 << 23)
 # Of Phi-4: tokens of the whole with the ends of its rows, and one behind it.
 _PHI4_WHOLE = 256 + 16 + 1
 
@@ -498,14 +496,15 @@ class MolmoFamily(_SliceFamily):
         return SizeArguments(most=self.max_crops, tile=(self.size["height"] - margin, margin))
 
     def resized(self, images: DataNode, backend: str, size: DataNode | list[int]) -> DataNode:
-        # The class resizes floats, and rounds them, halves to even: this is not what becomes of bytes.
-        floats = fn.rescale_normalize(images, divisor=1.0, output_layout="CHW")
-        resized = fn.resize(
-            floats, size=size, reference=backend, interpolation=self.filter_of(backend), antialias=False
+        # The class resizes floats, and rounds them: this is not what becomes of bytes.
+        return fn.resize(
+            images,
+            size=size,
+            reference=backend,
+            interpolation=self.filter_of(backend),
+            antialias=False,
+            as_floats=True,
         )
-        rounder = types.Constant(_ROUNDER, dtype=types.FLOAT)
-        pixels = fn.cast(resized + rounder - rounder, dtype=types.UINT8)
-        return fn.reinterpret(fn.transpose(pixels, perm=[1, 2, 0]), layout="HWC")
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
         settings: Values = {"patch": self.patch_size, "channels_last": True, **self.normalizing(backend)}

@@ -1,0 +1,88 @@
+"""Resizing as PyTorch resizes floats, as a stage of a chain: with the values of pixels that come before it."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from penstock.kernels.windows import Region
+from penstock.operators.image._lookup_store import LookupStore
+from penstock.operators.image._resampling import resample_planes
+from penstock.schema import Sample
+from penstock.schema.image_chain import Pixels, Sampling, Stage, Store
+from penstock.schema.operator import Shape
+
+if TYPE_CHECKING:
+    from penstock.operators.image._references import FloatPlan
+
+CHANNELS = 3
+"""Of images whose pixels are resampled at once."""
+
+
+@dataclass(frozen=True)
+class FloatResampling(Sampling):
+    """A sample resized as a whole.
+
+    Attributes:
+        plan: of the spatial axes.
+        first: the first spatial dimension.
+        shape_in: of the input.
+    """
+
+    plan: FloatPlan
+    first: int
+    shape_in: Shape
+
+    is_whole = True
+
+    @functools.cached_property
+    def shape(self) -> Shape:  # type: ignore[override]
+        return (*self.shape_in[: self.first], *self.plan.extents, *self.shape_in[self.first + 2 :])
+
+    def covers(self, window: Region) -> Region:
+        return Region((0,) * len(self.shape), self.shape)
+
+    def reads(self, window: Region) -> Region:
+        return Region((0,) * len(self.shape_in), self.shape_in)
+
+    def following(self, store: Store) -> Stage | None:
+        if not isinstance(store, LookupStore) or not store.is_computed or not self.plan.takes_neighbours:
+            return None
+        rounds_steps = store.factors[:, 3].any()
+        return None if rounds_steps or self.shape_in[0] != CHANNELS or self.first != 1 else ResampledValues(self, store)
+
+    def compute(self, sample: Sample, source: Pixels, window: Region, target: np.ndarray) -> None:
+        resample_planes(source.contiguous(self.reads(window)), target, self.first, self.plan, ())
+
+
+@dataclass(frozen=True)
+class ResampledValues(Stage):
+    """The planes of an image's values, resized, which are not computed but for the rows that are at hand.
+
+    Attributes:
+        resampling, store: the stages that it combines.
+    """
+
+    resampling: FloatResampling
+    store: LookupStore
+
+    is_whole = True
+
+    @property
+    def shape(self) -> Shape:  # type: ignore[override]
+        return self.resampling.shape
+
+    def covers(self, window: Region) -> Region:
+        return self.resampling.covers(window)
+
+    def reads(self, window: Region) -> Region:
+        return self.store.reads(self.resampling.reads(window))
+
+    def compute(self, sample: Sample, source: Pixels, window: Region, target: np.ndarray) -> None:
+        from penstock.kernels.cpu.torch_pixels import resample_to_planes
+
+        image, cubic = source.contiguous(self.reads(window)), self.resampling.plan.filter == "bicubic"
+        resample_to_planes(image, self.store.factors, cubic, target)
