@@ -168,7 +168,7 @@ def _prepare_rows(
 ) -> None:
     """Has ``held`` hold what is made of each wanted row of an image, row ``r`` at ``r % len(held)``; ``known`` tells which ones are."""
     width = 3 * image.shape[1]
-    stride, places = held.shape[1] // (2 if at_once else 1), pointer(columns.reshape(-1))
+    taps, stride, places = columns.shape[1], held.shape[1] // (2 if at_once else 1), pointer(columns.reshape(-1))
     for row in wanted:
         slot = row % len(held)
         if known[slot] == row:
@@ -180,7 +180,13 @@ def _prepare_rows(
             _take_neighbours(pointer(line), places, len(columns), pointer(held.reshape(-1)), place, stride)
         else:
             _sum_neighbours(
-                pointer(line), places, pointer(weights.reshape(-1)), *columns.shape, pointer(held.reshape(-1)), place
+                pointer(line),
+                places,
+                pointer(weights.reshape(-1)),
+                len(columns),
+                taps,
+                pointer(held.reshape(-1)),
+                place,
             )
 
 
