@@ -100,28 +100,18 @@ class MiniCPMFamily(_SliceFamily):
         return SizeArguments(side * self._merged, slices, self.scale_resolution, (), (side, side))
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
-        settings: Values = {"patch": self.patch_size, **self.normalizing(backend)}
         whole, _ = self._resized_by(data, backend, "minicpm", self._bounds)
         large, tile = self._resized_by(data, backend, "minicpm-slices", self._bounds)
-        slices, counts = fn.crop_boxes(large, fn.tile_boxes(large, tile=tile))
-        own, grid = fn.image_patches(whole, **settings)
-        others, grids = (
-            fn.collect(parts, counts=counts, join=join)
-            for parts, join in zip(fn.image_patches(slices, **settings), ("cat", "stack"))
-        )
         # What is no slice is as large as a patch.
         sliced = fn.cast(tile[0] > types.Constant(self.patch_size, dtype=types.INT32), dtype=types.INT32)
-        count = counts * sliced
-        patches = fn.cat(own, others[: count * tile[0] * tile[1] // self.patch_size**2])
-        side = self.patch_size
-        squares = fn.transpose(fn.reshape(patches, shape=[-1, CHANNELS, side, side]), perm=[1, 2, 0, 3])
-        sizes = fn.cat(fn.expand_dims(grid, axes=[0]), grids[:count])[:, 1:]
+        settings: Values = {"patch": self.patch_size, "beside": True, **self.normalizing(backend)}
+        pixels, grids = fn.image_patches(large, whole, tile=tile * sliced, **settings)
         arrangement = fn.cast(large.shape(dtype=types.INT32)[:2] // tile * sliced, dtype=types.INT64)
         return (
-            fn.reshape(squares, shape=[1, CHANNELS, side, -1], name=self.names[0]),
-            fn.cast(sizes, dtype=types.INT32, name=self.names[1]),
+            fn.expand_dims(pixels, axes=[0], name=self.names[0]),
+            fn.cast(grids[:, 1:], dtype=types.INT32, name=self.names[1]),
             named(arrangement, self.names[2], 1),
-            fn.cast(count + 1, dtype=types.INT64, name=self.names[3]),
+            fn.copy(grids.shape()[0], name=self.names[3]),
         )
 
     def tokens(self, height: int, width: int, model: Mapping[str, int]) -> int:
@@ -226,22 +216,22 @@ class Lfm2Family(_SliceFamily):
         settings: Values = {"patch": self.encoder_patch_size, "channels_last": True, "length": self._length}
         settings |= self.normalizing(backend)
         whole, _ = self._resized_by(data, backend, "lfm2", self._bounds)
-        patches, grid, mask = fn.image_patches(whole, **settings)
-        own = [fn.expand_dims(each, axes=[0]) for each in (patches, mask, grid[1:])]
         one = fn.constant(idata=[1], shape=[], dtype=types.INT64)
         arrangement = (one, fn.copy(one))
         if self._splits:
             large, tile = self._resized_by(data, backend, "lfm2-tiles", self._tiling)
-            tiles, counts = fn.crop_boxes(large, fn.tile_boxes(large, tile=tile))
-            patches, grid, mask = fn.image_patches(tiles, **settings)
             # What is no tile is as large as a patch.
-            count = counts * fn.cast(tile[0] == types.Constant(self.tile_size, dtype=types.INT32), dtype=types.INT32)
-            shown = (count == 0) | (count > 1) if self.use_thumbnail else count == 0
-            last = fn.cast(shown, dtype=types.INT32)
-            parts = [fn.collect(each, counts=counts) for each in (patches, mask, grid[1:])]
-            own = [fn.cat(part[:count], of_whole[:last]) for part, of_whole in zip(parts, own)]
+            tiled = fn.cast(tile[0] == types.Constant(self.tile_size, dtype=types.INT32), dtype=types.INT32)
+            beside = 2 if self.use_thumbnail else self.max_tiles + 1
+            patches, grids, mask = fn.image_patches(
+                large, whole, tile=tile * tiled, whole_at="last", whole_from=beside, **settings
+            )
+            own = [patches, mask, grids[:, 1:]]
             rows = fn.cast(large.shape(dtype=types.INT32)[:2] // tile, dtype=types.INT64)
             arrangement = rows[0], rows[1]
+        else:
+            patches, grid, mask = fn.image_patches(whole, **settings)
+            own = [fn.expand_dims(each, axes=[0]) for each in (patches, mask, grid[1:])]
         outputs = tuple(named(each, name, ndim) for each, name, ndim in zip(own, self.outputs, (3, 2, 2)))
         if not self.return_row_col_info:
             return outputs
@@ -508,11 +498,10 @@ class MolmoFamily(_SliceFamily):
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
         settings: Values = {"patch": self.patch_size, "channels_last": True, **self.normalizing(backend)}
-        tile = [self.size["height"]] * 2
+        tile, cells = [self.size["height"]] * 2, self.size["height"] // self.patch_size
         canvases, _ = self._resized_by(data, backend, "molmo2", self._bounds)
-        crops, _, counts = fn.cut_tiles(canvases, tile=tile, stride=[self._bounds.tile[0]] * 2, edge="drop")
-        others = fn.collect(fn.image_patches(crops, **settings)[0], counts=counts)
-        whole = fn.image_patches(self.resized(data, backend, tile), **settings)[0]
+        whole, step = self.resized(data, backend, tile), [self._bounds.tile[0]] * 2
+        patches, grids = fn.image_patches(canvases, whole, tile=tile, stride=step, **settings)
         indices, grid = fn.pooled_patches(
             canvases,
             crop=tile[0],
@@ -521,10 +510,10 @@ class MolmoFamily(_SliceFamily):
             pool=list(self.pooling_size),
         )
         return (
-            fn.cat(fn.expand_dims(whole, axes=[0]), others, name=self.names[0]),
+            fn.reshape(patches, shape=[-1, cells * cells, CHANNELS * self.patch_size**2], name=self.names[0]),
             named(indices, self.names[1], 2),
             named(grid, self.names[2], 1),
-            fn.cast(counts + 1, dtype=types.INT64, name=self.names[3]),
+            fn.copy(grids.shape()[0], name=self.names[3]),
         )
 
     def tokens(self, height: int, width: int, model: Mapping[str, int]) -> int:

@@ -6,11 +6,11 @@ import numpy as np
 from numba import njit, types
 
 from penstock.kernels.cpu.options import OPTIONS, inner, kernel
-from penstock.kernels.cpu.simd import fence, load, load_channel, pointer, store
+from penstock.kernels.cpu.simd import fence, load, load_channel, pointer, pointer_at, store
+from penstock.kernels.cpu.simd_integers import put
 from penstock.operators.image._rescale_normalize_cpu import (
     LANES,
     compute_row,
-    is_beyond_cache,
     is_written_past_cache,
     store_values,
 )
@@ -24,35 +24,44 @@ _RUN = 3 * _LANES
 @kernel
 def fill_patches(
     frames: np.ndarray,
+    top: int,
+    left: int,
+    height: int,
+    width: int,
     table: np.ndarray,
     factors: np.ndarray,
     patch: int,
     merge: int,
     temporal: int,
     channels_last: bool,
+    past_cache: bool,
     out: np.ndarray,
 ) -> None:
-    """Fills ``out`` with the patches of an image or of a video, from its begin to its end: memory takes that the fastest.
+    """Fills ``out`` with the patches of a region of an image or of a video, from its begin to its end: memory takes that the
+    fastest.
 
     Args:
         frames: uint8 of shape (T, H, W, C), contiguous.
+        top, left, height, width: the region.
         table: float32 of shape (C, 256), or (1, 256) for all channels.
         factors: by which the same values are computed; may be empty.
         patch: extent of a patch.
         merge: patches are ordered in squares of this size.
         temporal: frames in a patch; where they do not suffice, the last one is repeated.
         channels_last: a patch has the order (H, W, C), not (C, T, H, W).
+        past_cache: whether it is written past the cache: see :func:`is_beyond_cache`.
         out: float32, 1-D.
     """
-    count, height, width, channels = frames.shape
-    square, stride = patch * merge, width * channels
+    count, _, _, channels = frames.shape
+    square, stride = patch * merge, frames.shape[2] * channels
+    corner, frame_size = top * stride + left * channels, frames.shape[1] * stride
     # Bfloat16 is looked up: no model takes patches of it.
     computed = len(factors) > 0 and factors[0, 3] == 0 and channels == 3 and patch >= _LANES
     pixels, values = frames.reshape(-1), table.reshape(-1)
     spread = _spread(factors) if computed else np.empty(0, np.float32)
     # From a channel's values in the table to the next one's.
     step = 256 if len(table) > 1 else 0
-    size, past_cache = patch * patch * (channels if channels_last else 1), is_beyond_cache(out)
+    size = patch * patch * (channels if channels_last else 1)
     # A patch, or a channel of it, and before that what is not written yet: less than a line of the cache.
     held, left, done = np.empty(size + 2 * LANES, np.float32), 0, 0
     values_held, values_out, address = pointer(held), pointer(out), np.int64(out.ctypes.data) // 4
@@ -60,13 +69,13 @@ def fill_patches(
         for square_row in range(height // square):
             for square_column in range(width // square):
                 for number in range(merge * merge):
-                    top = square_row * square + number // merge * patch
+                    row = square_row * square + number // merge * patch
                     column = square_column * square + number % merge * patch
                     # In a frame.
-                    begin = top * stride + column * channels
+                    begin = corner + row * stride + column * channels
                     for part in range(1 if channels_last else channels * temporal):
                         channel, frame = part // temporal, min(time * temporal + part % temporal, count - 1)
-                        source = begin + frame * height * stride
+                        source = begin + frame * frame_size
                         if channels_last and computed:
                             _compute_pixels(pixels, source, stride, patch, spread, held, left)
                         elif channels_last:
@@ -82,6 +91,65 @@ def fill_patches(
                         done += written
     for k in range(left):
         out[done + k] = held[k]
+    fence()
+
+
+@kernel
+def fill_rows(
+    image: np.ndarray,
+    top: int,
+    begin: int,
+    height: int,
+    width: int,
+    table: np.ndarray,
+    factors: np.ndarray,
+    column: int,
+    past_cache: bool,
+    out: np.ndarray,
+) -> None:
+    """Lays the patches of a region of an image beside each other: rows of patches, which are rows of pixels, follow each other.
+
+    Args:
+        image: uint8 of shape (H, W, C), contiguous.
+        top, begin, height, width: the region.
+        table, factors, past_cache: as for :func:`fill_patches`.
+        column: the first one of the result.
+        out: float32 of shape (C, patch, columns), contiguous.
+    """
+    channels, patch, columns = out.shape
+    computed = len(factors) > 0 and channels == 3 and width >= LANES
+    # Of each channel, what is not written yet of the rows before, less than a line of the cache, and a row.
+    size = width + 3 * LANES
+    held, left, done = np.empty(channels * size, np.float32), np.empty(channels, np.int64), np.empty(channels, np.int64)
+    pixels, numbers, rests = (
+        pointer(image.reshape(-1)),
+        pointer(factors.reshape(-1)),
+        np.empty((channels, LANES), np.float32),
+    )
+    values, target, address = pointer(held), pointer(out.reshape(-1)), np.int64(out.ctypes.data) // 4
+    for first in range(patch):
+        for c in range(channels):
+            left[c], done[c] = 0, (c * patch + first) * columns + column
+        for y in range(first, height, patch):
+            if computed:
+                start = ((top + y) * image.shape[1] + begin) * channels
+                compute_row(pixels, start, width, numbers, values, LANES, size, False)
+            for c in range(channels):
+                if not computed:
+                    own, row = table[c if len(table) > 1 else 0], image[top + y, begin : begin + width, c]
+                    for x in range(width):
+                        held[c * size + LANES + x] = own[row[x]]
+                place = c * size + LANES - left[c]
+                for k in range(left[c]):
+                    held[place + k] = rests[c, k]
+                count, offset = left[c] + width, (address + done[c]) % LANES
+                written = _write_lines(pointer_at(values, place), count, target, done[c], offset, past_cache)
+                left[c], done[c] = count - written, done[c] + written
+                for k in range(left[c]):
+                    rests[c, k] = held[place + k]
+        for c in range(channels):
+            for k in range(left[c]):
+                put(target, done[c] + k, rests[c, k])
     fence()
 
 
