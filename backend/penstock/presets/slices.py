@@ -314,7 +314,7 @@ class Phi4Family(_SliceFamily):
         )
         floats = self.normalized(white, backend, None)
         whole = fn.resize(floats, size=tile, reference=backend, interpolation=self.filter_of(backend), antialias=False)
-        tiles = fn.image_tiles(white, tile=tile, canvas=canvas, **self.normalizing(backend))
+        tiles = fn.image_tiles(white, whole, tile=tile, canvas=canvas, name=self.names[0], **self.normalizing(backend))
         patch, across = (types.Constant(each, dtype=types.INT32) for each in (self.patch_size, cells))
         grid = canvas // types.Constant(self._side, dtype=types.INT32)
         filled = grid * across - (canvas - fn.cast(size, dtype=types.INT32)) // patch
@@ -325,7 +325,7 @@ class Phi4Family(_SliceFamily):
         # Of two rows and columns, one counts; each row has an end.
         rows, columns = ((filled[axis] + 1) // types.Constant(2, dtype=types.INT32) for axis in (0, 1))
         return (
-            fn.cat(fn.expand_dims(whole, axes=[0]), tiles, name=self.names[0]),
+            tiles,
             fn.cast(canvas, dtype=types.INT64, name=self.names[1]),
             fn.cat(of_whole, squares, name=self.names[2]),
             fn.cast(rows * columns + rows + _PHI4_WHOLE, dtype=types.INT64, name=self.names[3]),
@@ -406,6 +406,8 @@ class AriaFamily(_SliceFamily):
             count = fn.constant(idata=[1], shape=[], dtype=types.INT64, name=self.names[2])
             return named(values, self.names[0], 4), fn.expand_dims(masks, axes=[0], name=self.names[1]), count
         images, canvas = self._resized_by(data, backend, "llava-next", self._canvases)
+        if not any(extent % side for pair in self._canvases.canvases for extent in pair):
+            return self._as_squares(images, canvas, backend)
         extents = fn.cast(canvas, dtype=types.FLOAT)
         whole = fn.crop(
             images,
@@ -421,6 +423,20 @@ class AriaFamily(_SliceFamily):
             fn.collect(values, counts=counts, join="cat", name=self.names[0]),
             fn.collect(masks, counts=counts, name=self.names[1]),
             fn.cast(counts, dtype=types.INT64, name=self.names[2]),
+        )
+
+    def _as_squares(self, images: DataNode, canvas: DataNode, backend: str) -> tuple[DataNode, ...]:
+        """Images in the middle of canvases that are of whole squares, which parts fill."""
+        side = types.Constant(self.max_image_size, dtype=types.INT32)
+        square = [self.max_image_size] * 2
+        values = fn.image_tiles(
+            images, tile=square, canvas=canvas, centred=True, name=self.names[0], **self.normalizing(backend)
+        )
+        count = canvas[0] // side * (canvas[1] // side)
+        return (
+            values,
+            fn.ones(shape=fn.stack(count, side, side), dtype=types.BOOL, name=self.names[1]),
+            fn.cast(count, dtype=types.INT64, name=self.names[2]),
         )
 
     def _on_squares(self, data: DataNode, backend: str) -> tuple[DataNode, DataNode]:
