@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from penstock import fn, pipeline_def
+from penstock import fn, pipeline_def, types
 from penstock.errors import OperatorError
 from penstock.kernels.fitted_sizes import RULES, SizeArguments, fitted
 from penstock.operators.image._lookup_store import look_up
 from penstock.operators.image._normalizing import REFERENCES, factors_of, table_of
-from penstock.operators.image._pieces_cpu import fill_patches
+from penstock.operators.image._pieces_cpu import fill_patches, fill_tiles
 
 RNG = np.random.default_rng(11)
 MEAN, STD = [0.4, 0.5, 0.6], [0.2, 0.25, 0.5]
@@ -314,6 +314,47 @@ def test_tiles_with_a_picture_of_the_whole() -> None:
     )
     np.testing.assert_array_equal(corner[-1], centred[0])
     assert single.shape == (1, 3, 6, 5)
+
+
+@pytest.mark.parametrize("whole_at", ["first", "last"])
+def test_a_whole_of_float_is_a_tile_already(whole_at: str) -> None:
+    image, whole = (RNG.integers(0, 256, (*size, 3), np.uint8) for size in ((10, 13), (6, 5)))
+    settings: dict[str, Any] = {"mean": MEAN, "std": STD}
+
+    def work(images: Any, small: Any) -> Any:
+        return [
+            fn.image_tiles(images, each, tile=[6, 5], whole_at=whole_at, **settings)
+            for each in (small, fn.rescale_normalize(small, **settings))
+        ]
+
+    np.testing.assert_array_equal(*with_whole(work, image, whole))
+
+
+def test_wholes_that_are_no_tiles_are_refused() -> None:
+    image = np.zeros((4, 12, 3), np.uint8)
+    for whole in (lambda x: fn.cast(x, dtype=types.FLOAT), lambda x: fn.transpose(x, perm=[2, 0, 1])):
+        with pytest.raises(OperatorError, match="of uint8 and HWC, or of float and CHW"):
+            run(lambda x, make=whole: fn.image_tiles(x, make(x), tile=[4, 12]), image)
+    with pytest.raises(OperatorError, match=r"The whole has the shape \(3, 4, 12\), and a tile \(3, 4, 4\)"):
+        run(lambda x: fn.image_tiles(x, fn.rescale_normalize(x), tile=[4, 4]), image)
+
+
+@pytest.mark.parametrize("channels", [1, 3, 4])
+@pytest.mark.parametrize("corner", [(0, 0), (5, 13), (200, 400)])
+def test_large_tiles_of_any_width_on_canvases(channels: int, corner: tuple[int, int]) -> None:
+    image = RNG.integers(0, 256, (700, 900, channels), np.uint8)
+    canvas = np.zeros((735, 1029 * 4 // channels + 1, channels), np.float32)
+    columns = canvas.shape[1] // 49 * 49
+    canvas = canvas[:, :columns]
+    image = np.ascontiguousarray(image[: 735 - corner[0], : columns - corner[1]])
+    out = np.full((15 * columns // 49, channels, 49, 49), 9, np.float32)
+    table = table_of("torchvision", 255.0, [0.5], [0.25])
+    factors = factors_of(table, 255.0, [0.5], "torchvision", [0.25])
+    fill_tiles(image, table, factors, *corner, columns // 49, np.full(channels, 7, np.float32), out)
+    canvas[:] = 7
+    canvas[corner[0] : corner[0] + len(image), corner[1] : corner[1] + image.shape[1]] = table[0][image]
+    expected = canvas.reshape(15, 49, columns // 49, 49, channels).transpose(0, 2, 4, 1, 3)
+    np.testing.assert_array_equal(out, expected.reshape(out.shape))
 
 
 def test_tiles_up_to_a_number() -> None:

@@ -6,11 +6,12 @@ import numpy as np
 from numba import njit, types
 
 from penstock.kernels.cpu.options import OPTIONS, inner, kernel
-from penstock.kernels.cpu.simd import fence, load, load_channel, pointer, pointer_at, store
+from penstock.kernels.cpu.simd import at, fence, load, load_channel, pointer, pointer_at, store
 from penstock.kernels.cpu.simd_integers import put
 from penstock.operators.image._rescale_normalize_cpu import (
     LANES,
     compute_row,
+    is_beyond_cache,
     is_written_past_cache,
     store_values,
 )
@@ -118,39 +119,72 @@ def fill_rows(
     """
     channels, patch, columns = out.shape
     computed = len(factors) > 0 and channels == 3 and width >= LANES
-    # Of each channel, what is not written yet of the rows before, less than a line of the cache, and a row.
     size = width + 3 * LANES
-    held, left, done = np.empty(channels * size, np.float32), np.empty(channels, np.int64), np.empty(channels, np.int64)
-    pixels, numbers, rests = (
-        pointer(image.reshape(-1)),
-        pointer(factors.reshape(-1)),
-        np.empty((channels, LANES), np.float32),
-    )
-    values, target, address = pointer(held), pointer(out.reshape(-1)), np.int64(out.ctypes.data) // 4
+    held, rests = np.empty((channels, size), np.float32), np.empty((channels, LANES), np.float32)
+    left, done = np.empty(channels, np.int64), np.empty(channels, np.int64)
+    # Addresses, since numba counts references to arrays for each call; arrays live as long as they are named.
+    pixels, numbers, flat = pointer(image.reshape(-1)), pointer(factors.reshape(-1)), pointer(held.reshape(-1))
+    rest, lefts, places = pointer(rests.reshape(-1)), pointer(left), pointer(done)
+    target, address = pointer(out.reshape(-1)), np.int64(out.ctypes.data) // 4
     for first in range(patch):
         for c in range(channels):
             left[c], done[c] = 0, (c * patch + first) * columns + column
         for y in range(first, height, patch):
             if computed:
                 start = ((top + y) * image.shape[1] + begin) * channels
-                compute_row(pixels, start, width, numbers, values, LANES, size, False)
-            for c in range(channels):
-                if not computed:
-                    own, row = table[c if len(table) > 1 else 0], image[top + y, begin : begin + width, c]
-                    for x in range(width):
-                        held[c * size + LANES + x] = own[row[x]]
-                place = c * size + LANES - left[c]
-                for k in range(left[c]):
-                    held[place + k] = rests[c, k]
-                count, offset = left[c] + width, (address + done[c]) % LANES
-                written = _write_lines(pointer_at(values, place), count, target, done[c], offset, past_cache)
-                left[c], done[c] = count - written, done[c] + written
-                for k in range(left[c]):
-                    rests[c, k] = held[place + k]
-        for c in range(channels):
-            for k in range(left[c]):
-                put(target, done[c] + k, rests[c, k])
+                compute_row(pixels, start, width, numbers, flat, LANES, size, False)
+            for c in range(0 if computed else channels):
+                own, row = table[c if len(table) > 1 else 0], image[top + y, begin : begin + width, c]
+                for x in range(width):
+                    held[c, LANES + x] = own[row[x]]
+            _write_rows(flat, size, channels, width, rest, lefts, places, past_cache, target, address)
+        _write_rests(rests, left, done, target)
     fence()
+
+
+@inner
+def _write_rows(
+    held: types.CPointer,
+    size: int,
+    channels: int,
+    width: int,
+    rests: types.CPointer,
+    left: types.CPointer,
+    done: types.CPointer,
+    past_cache: bool,
+    out: types.CPointer,
+    address: int,
+) -> None:
+    """Writes a row of each channel, as far as it fills lines of the cache, behind the channel's rows before.
+
+    Args:
+        held: float32, ``size`` for each channel: a row, of ``width`` values, begins ``LANES`` behind, and there are as many behind it.
+        rests: ``LANES`` for each channel: what is not written yet of the rows before, less than a line.
+        left: how many values these are, for each channel.
+        done: where the next ones are written, for each channel.
+        past_cache: whether lines are written past the cache.
+        address: of ``out``, in values.
+    """
+    for c in range(channels):
+        rest, place = at(left, c), at(done, c)
+        begin = c * size + LANES - rest
+        for k in range(rest):
+            put(held, begin + k, at(rests, c * LANES + k))
+        offset = (address + place) % LANES
+        written = _write_lines(pointer_at(held, begin), rest + width, out, place, offset, past_cache)
+        rest += width - written
+        put(left, c, rest)
+        put(done, c, place + written)
+        for k in range(rest):
+            put(rests, c * LANES + k, at(held, begin + k))
+
+
+@inner
+def _write_rests(rests: np.ndarray, left: np.ndarray, done: np.ndarray, out: types.CPointer) -> None:
+    """Writes what is left of each channel: see :func:`_write_rows`."""
+    for c in range(len(left)):
+        for k in range(left[c]):
+            put(out, done[c] + k, rests[c, k])
 
 
 @njit(inline="always", **OPTIONS)
@@ -294,32 +328,50 @@ def fill_tiles(
     """
     height, width, channels = image.shape
     count, _, high, wide = out.shape
-    several, computed = len(table) > 1, len(factors) > 0 and channels == 3
-    pixels, numbers, flat = pointer(image.ravel()), pointer(factors.ravel()), pointer(out.ravel())
-    aligned = is_written_past_cache(out, wide, high * wide)
+    aligned, area, size = is_written_past_cache(out, wide, high * wide), high * wide, wide + 3 * LANES
+    held, rests = np.empty((channels, size), np.float32), np.empty((channels, LANES), np.float32)
+    left_over, done = np.empty(channels, np.int64), np.empty(channels, np.int64)
+    # Addresses, since numba counts references to arrays for each call; arrays live as long as they are named.
+    pixels, tables, step = pointer(image.reshape(-1)), pointer(table.reshape(-1)), 256 if len(table) > 1 else 0
+    numbers, blanks, computed = pointer(factors.reshape(-1)), pointer(blank), len(factors) > 0 and channels == 3
+    target, address = pointer(out.reshape(-1)), np.int64(out.ctypes.data) // 4
+    rest, lefts, places = pointer(rests.reshape(-1)), pointer(left_over), pointer(done)
     for number in range(count):
-        row, column = number // columns * high - top, number % columns * wide - left
+        row, column, first = number // columns * high - top, number % columns * wide - left, number * channels * area
         begin, end = min(max(-column, 0), wide), max(min(width - column, wide), 0)
         past_cache = aligned and begin % LANES == 0 and end % LANES == 0
+        # Rows that are no whole lines are written past the cache through a buffer, in which lines become whole.
+        gathers = is_beyond_cache(out) and not past_cache
+        own, where, stride = (pointer(held.reshape(-1)), LANES, size) if gathers else (target, first, area)
+        for c in range(channels):
+            left_over[c], done[c] = 0, first + c * area
         for y in range(high):
             inside = row + y >= 0 and row + y < height and end > begin
-            if inside and computed and end - begin >= LANES:
-                start = ((row + y) * width + column + begin) * 3
-                place = (number * 3 * high + y) * wide + begin
-                compute_row(pixels, start, end - begin, numbers, flat, place, high * wide, past_cache)
-                if end - begin == wide:
-                    continue
-            for c in range(channels):
-                target = out[number, c, y]
-                if not inside:
-                    target[:] = blank[c]
-                    continue
-                target[:begin] = blank[c]
-                target[end:] = blank[c]
+            start = ((row + y) * width + column + begin) * channels
+            if not inside:
+                for c in range(channels):
+                    _fill(own, where + c * stride, wide, at(blanks, c))
+            else:
+                for c in range(channels):
+                    _fill(own, where + c * stride, begin, at(blanks, c))
+                    _fill(own, where + c * stride + end, wide - end, at(blanks, c))
                 if computed and end - begin >= LANES:
-                    continue
-                values, part = table[c if several else 0], target[begin:end]
-                source = image[row + y, column + begin : column + end, c]
-                for x in range(end - begin):
-                    part[x] = values[source[x]]
+                    compute_row(pixels, start, end - begin, numbers, own, where + begin, stride, past_cache)
+                else:
+                    for c in range(channels):
+                        for x in range(end - begin):
+                            value = at(tables, c * step + at(pixels, start + x * channels + c))
+                            put(own, where + c * stride + begin + x, value)
+            if gathers:
+                _write_rows(own, size, channels, wide, rest, lefts, places, True, target, address)
+            else:
+                where += wide
+        if gathers:
+            _write_rests(rests, left_over, done, target)
     fence()
+
+
+@inner
+def _fill(out: types.CPointer, place: int, count: int, value: np.float32) -> None:
+    for k in range(count):
+        put(out, place + k, value)
