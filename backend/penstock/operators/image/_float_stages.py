@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from penstock.kernels.windows import Region
 from penstock.operators.image._lookup_store import LookupStore
+from penstock.operators.image._resample_plans import ResamplePlan
 from penstock.operators.image._resampling import resample_planes
 from penstock.schema import Sample
 from penstock.schema.image_chain import Pixels, Sampling, Stage, Store
 from penstock.schema.operator import Shape
-
-if TYPE_CHECKING:
-    from penstock.operators.image._references import FloatPlan
 
 CHANNELS = 3
 """Of images whose pixels are resampled at once."""
@@ -30,11 +27,13 @@ class FloatResampling(Sampling):
         plan: of the spatial axes.
         first: the first spatial dimension.
         shape_in: of the input.
+        neighbours: the filter, `bilinear` or `bicubic`, if each pixel of three channels is made of neighbours.
     """
 
-    plan: FloatPlan
+    plan: ResamplePlan
     first: int
     shape_in: Shape
+    neighbours: str | None
 
     is_whole = True
 
@@ -49,10 +48,10 @@ class FloatResampling(Sampling):
         return Region((0,) * len(self.shape_in), self.shape_in)
 
     def following(self, store: Store) -> Stage | None:
-        if not isinstance(store, LookupStore) or not store.is_computed or not self.plan.takes_neighbours:
+        if not isinstance(store, LookupStore) or not store.is_computed or store.factors[:, 3].any():
             return None
-        rounds_steps = store.factors[:, 3].any()
-        return None if rounds_steps or self.shape_in[0] != CHANNELS or self.first != 1 else ResampledValues(self, store)
+        planes = self.first == 1 and self.shape_in[0] == CHANNELS
+        return ResampledValues(self, store) if planes and self.neighbours else None
 
     def compute(self, sample: Sample, source: Pixels, window: Region, target: np.ndarray) -> None:
         resample_planes(source.contiguous(self.reads(window)), target, self.first, self.plan, ())
@@ -84,5 +83,5 @@ class ResampledValues(Stage):
     def compute(self, sample: Sample, source: Pixels, window: Region, target: np.ndarray) -> None:
         from penstock.kernels.cpu.torch_pixels import resample_to_planes
 
-        image, cubic = source.contiguous(self.reads(window)), self.resampling.plan.filter == "bicubic"
+        image, cubic = source.contiguous(self.reads(window)), self.resampling.neighbours == "bicubic"
         resample_to_planes(image, self.store.factors, cubic, target)

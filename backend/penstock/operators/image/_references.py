@@ -287,8 +287,8 @@ class FloatPlan(ReferencePlan):
         return self.antialias and not same and not self.filter.startswith("nearest")
 
     @property
-    def takes_neighbours(self) -> bool:
-        """Whether each pixel is made of neighbours of a whole image of three channels, at least so wide as vectors are."""
+    def neighbours(self) -> str | None:
+        """The filter, if each pixel is made of neighbours, of a whole image of three channels that is at least so wide as vectors."""
         from penstock.kernels.cpu.torch_pixels import LEAST
 
         whole = all(
@@ -296,9 +296,9 @@ class FloatPlan(ReferencePlan):
             for axis, window in zip(self.axes, self.windows)
         )
         same = all(axis.size_in == axis.size_out for axis in self.axes)
-        least = min(self.axes[1].size_in, self.axes[1].size_out)
-        nearest = self.filter.startswith("nearest")
-        return whole and not (same or nearest or self.antialias) and self.channels == CHANNELS and least >= LEAST
+        narrow = min(self.axes[1].size_in, self.axes[1].size_out) < LEAST
+        other = self.antialias or self.filter.startswith("nearest") or self.channels != CHANNELS
+        return None if same or narrow or other or not whole else self.filter
 
     @functools.cached_property
     def widened(self) -> tuple[WidenedTaps, ...]:
@@ -333,8 +333,8 @@ class RoundedPlan(FloatPlan):
     def resample(self, source: np.ndarray, target: np.ndarray, tables: Sequence[AnyTaps]) -> None:
         from penstock.kernels.cpu.torch_pixels import resample_rounded
 
-        if self.takes_neighbours and source.shape[2] == CHANNELS:
-            resample_rounded(np.ascontiguousarray(source), self.filter == "bicubic", target)
+        if self.neighbours and source.shape[2] == CHANNELS:
+            resample_rounded(np.ascontiguousarray(source), self.neighbours == "bicubic", target)
             return
         values = np.empty(target.shape, np.float32)
         super().resample(source.astype(np.float32), values, tables)
@@ -440,7 +440,7 @@ class ReferenceResizing(ResizingOperator):
     def stage(self, sample: Sample[Spatial, ResamplePlan]) -> Stage:
         plan = sample.plan
         if isinstance(plan, FloatPlan):
-            return FloatResampling(plan, sample.workspace.state.first, sample.shapes[0])
+            return FloatResampling(plan, sample.workspace.state.first, sample.shapes[0], plan.neighbours)
         part = plan.part_kept if isinstance(plan, ReferencePlan) else None
         if part is None:
             return super().stage(sample)
