@@ -72,6 +72,35 @@ def test_chains_give_the_same_when_they_are_fused(library: str) -> None:
         np.testing.assert_array_equal(fused, stepwise)
 
 
+@pytest.mark.parametrize("antialias", [False, True])
+@pytest.mark.parametrize("interpolation", ["bilinear", "bicubic", "nearest", "nearest-exact"])
+@pytest.mark.parametrize("size", [(47, 101), (90, 7), (300, 210), (400, 640)])
+@pytest.mark.parametrize("shape", [(60, 80, 3), (33, 300, 1), (40, 9, 4)])
+def test_bytes_are_resized_as_floats_and_rounded(
+    shape: tuple[int, ...], size: tuple[int, int], interpolation: str, antialias: bool
+) -> None:
+    given = {"size": size, "reference": "torchvision", "interpolation": interpolation, "antialias": antialias}
+
+    def rounded() -> Any:
+        samples = source(image(shape), image((300, 210, shape[2])))
+        return fn.resize(samples, as_floats=True, **given)
+
+    def floats() -> Any:
+        samples = source(image(shape), image((300, 210, shape[2])))
+        return fn.resize(fn.cast(samples, dtype=types.FLOAT), **given)
+
+    for bytes_, values in zip(run(rounded), run(floats), strict=True):
+        assert bytes_.dtype == np.uint8
+        np.testing.assert_array_equal(bytes_, np.clip(np.rint(values), 0, 255))
+
+
+def test_what_is_not_resized_as_floats() -> None:
+    with pytest.raises(Exception, match="`as_floats` needs `reference='torchvision'`"):
+        run(lambda: fn.resize(source(), size=[9, 9], reference="pil", as_floats=True))
+    with pytest.raises(Exception, match="lanczos is followed for images of uint8, as bytes"):
+        run(lambda: fn.resize(source(), size=[9, 9], reference="torchvision", interpolation="lanczos", as_floats=True))
+
+
 @pytest.mark.parametrize("library", ["pil", "torchvision"])
 def test_windows_that_begin_where_an_outer_weight_is_zero(library: str) -> None:
     # Sevenfold, each seventh filter lies upon a pixel: its outer weights are 0, and it begins later than the next one.

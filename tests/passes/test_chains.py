@@ -43,6 +43,10 @@ def rescaled(image: Any) -> Any:
     return fn.rescale_normalize(image, mean=[0.5, 0.4, 0.3], std=[0.2, 0.25, 0.3])
 
 
+def floats_of_torchvision(image: Any, **arguments: Any) -> Any:
+    return fn.resize(image, **{"size": [101, 130], "reference": "torchvision", "antialias": False, **arguments})
+
+
 def matrix() -> Any:
     return fn.transforms.rotation(angle=uniform(-30.0, 30.0), center=[90.0, 90.0])
 
@@ -161,6 +165,23 @@ FURTHER: dict[str, Callable[[Any], Any]] = {
     "cubic, growing": lambda x: fn.crop(
         fn.resize(x, size=[900, 495], interp_type=types.INTERP_CUBIC, antialias=False), crop=(700, 300)
     ),
+    "values resized": lambda x: floats_of_torchvision(rescaled(x), interpolation="bilinear"),
+    "values resized by cubes": lambda x: (
+        floats_of_torchvision(rescaled(x), interpolation="bicubic", size=[200, 500]) * 2
+    ),
+    "values resized to few columns": lambda x: floats_of_torchvision(rescaled(x), size=[70, 9]),
+    "values of a region resized": lambda x: floats_of_torchvision(rescaled(x), roi_start=[3, 4], roi_end=[80, 150]),
+    "values resized, widened": lambda x: floats_of_torchvision(rescaled(x), antialias=True),
+    "values resized, in bfloat16": lambda x: floats_of_torchvision(
+        fn.rescale_normalize(x, mean=[0.5], std=[0.5], reference="bfloat16")
+    ),
+    "values of interleaved channels resized": lambda x: floats_of_torchvision(
+        fn.rescale_normalize(x, output_layout="HWC")
+    ),
+    "values of a window resized to the size of some": lambda x: floats_of_torchvision(
+        rescaled(fn.crop(x, crop=(90, 160))), size=[350, 260]
+    ),
+    "resized as floats": lambda x: rescaled(floats_of_torchvision(fn.crop(x, crop=(80, 150)), as_floats=True)),
     "nothing left": lambda x: fn.slice(fn.resize(x, size=[30, 35]), start=[4], end=[4], axis_names="H"),
 }
 

@@ -100,28 +100,18 @@ class MiniCPMFamily(_SliceFamily):
         return SizeArguments(side * self._merged, slices, self.scale_resolution, (), (side, side))
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
-        settings: Values = {"patch": self.patch_size, **self.normalizing(backend)}
         whole, _ = self._resized_by(data, backend, "minicpm", self._bounds)
         large, tile = self._resized_by(data, backend, "minicpm-slices", self._bounds)
-        slices, counts = fn.crop_boxes(large, fn.tile_boxes(large, tile=tile))
-        own, grid = fn.image_patches(whole, **settings)
-        others, grids = (
-            fn.collect(parts, counts=counts, join=join)
-            for parts, join in zip(fn.image_patches(slices, **settings), ("cat", "stack"))
-        )
         # What is no slice is as large as a patch.
         sliced = fn.cast(tile[0] > types.Constant(self.patch_size, dtype=types.INT32), dtype=types.INT32)
-        count = counts * sliced
-        patches = fn.cat(own, others[: count * tile[0] * tile[1] // self.patch_size**2])
-        side = self.patch_size
-        squares = fn.transpose(fn.reshape(patches, shape=[-1, CHANNELS, side, side]), perm=[1, 2, 0, 3])
-        sizes = fn.cat(fn.expand_dims(grid, axes=[0]), grids[:count])[:, 1:]
+        settings: Values = {"patch": self.patch_size, "beside": True, **self.normalizing(backend)}
+        pixels, grids = fn.image_patches(large, whole, tile=tile * sliced, **settings)
         arrangement = fn.cast(large.shape(dtype=types.INT32)[:2] // tile * sliced, dtype=types.INT64)
         return (
-            fn.reshape(squares, shape=[1, CHANNELS, side, -1], name=self.names[0]),
-            fn.cast(sizes, dtype=types.INT32, name=self.names[1]),
+            fn.expand_dims(pixels, axes=[0], name=self.names[0]),
+            fn.cast(grids[:, 1:], dtype=types.INT32, name=self.names[1]),
             named(arrangement, self.names[2], 1),
-            fn.cast(count + 1, dtype=types.INT64, name=self.names[3]),
+            fn.copy(grids.shape()[0], name=self.names[3]),
         )
 
     def tokens(self, height: int, width: int, model: Mapping[str, int]) -> int:
@@ -226,22 +216,22 @@ class Lfm2Family(_SliceFamily):
         settings: Values = {"patch": self.encoder_patch_size, "channels_last": True, "length": self._length}
         settings |= self.normalizing(backend)
         whole, _ = self._resized_by(data, backend, "lfm2", self._bounds)
-        patches, grid, mask = fn.image_patches(whole, **settings)
-        own = [fn.expand_dims(each, axes=[0]) for each in (patches, mask, grid[1:])]
         one = fn.constant(idata=[1], shape=[], dtype=types.INT64)
         arrangement = (one, fn.copy(one))
         if self._splits:
             large, tile = self._resized_by(data, backend, "lfm2-tiles", self._tiling)
-            tiles, counts = fn.crop_boxes(large, fn.tile_boxes(large, tile=tile))
-            patches, grid, mask = fn.image_patches(tiles, **settings)
             # What is no tile is as large as a patch.
-            count = counts * fn.cast(tile[0] == types.Constant(self.tile_size, dtype=types.INT32), dtype=types.INT32)
-            shown = (count == 0) | (count > 1) if self.use_thumbnail else count == 0
-            last = fn.cast(shown, dtype=types.INT32)
-            parts = [fn.collect(each, counts=counts) for each in (patches, mask, grid[1:])]
-            own = [fn.cat(part[:count], of_whole[:last]) for part, of_whole in zip(parts, own)]
+            tiled = fn.cast(tile[0] == types.Constant(self.tile_size, dtype=types.INT32), dtype=types.INT32)
+            beside = 2 if self.use_thumbnail else self.max_tiles + 1
+            patches, grids, mask = fn.image_patches(
+                large, whole, tile=tile * tiled, whole_at="last", whole_from=beside, **settings
+            )
+            own = [patches, mask, grids[:, 1:]]
             rows = fn.cast(large.shape(dtype=types.INT32)[:2] // tile, dtype=types.INT64)
             arrangement = rows[0], rows[1]
+        else:
+            patches, grid, mask = fn.image_patches(whole, **settings)
+            own = [fn.expand_dims(each, axes=[0]) for each in (patches, mask, grid[1:])]
         outputs = tuple(named(each, name, ndim) for each, name, ndim in zip(own, self.outputs, (3, 2, 2)))
         if not self.return_row_col_info:
             return outputs
@@ -265,8 +255,6 @@ class Lfm2Family(_SliceFamily):
         return of_whole
 
 
-# In single precision, numbers above it have no fractions.
-_ROUNDER = float(1 << 23)
 # Of Phi-4: tokens of the whole with the ends of its rows, and one behind it.
 _PHI4_WHOLE = 256 + 16 + 1
 
@@ -326,7 +314,7 @@ class Phi4Family(_SliceFamily):
         )
         floats = self.normalized(white, backend, None)
         whole = fn.resize(floats, size=tile, reference=backend, interpolation=self.filter_of(backend), antialias=False)
-        tiles = fn.image_tiles(white, tile=tile, canvas=canvas, **self.normalizing(backend))
+        tiles = fn.image_tiles(white, whole, tile=tile, canvas=canvas, name=self.names[0], **self.normalizing(backend))
         patch, across = (types.Constant(each, dtype=types.INT32) for each in (self.patch_size, cells))
         grid = canvas // types.Constant(self._side, dtype=types.INT32)
         filled = grid * across - (canvas - fn.cast(size, dtype=types.INT32)) // patch
@@ -337,7 +325,7 @@ class Phi4Family(_SliceFamily):
         # Of two rows and columns, one counts; each row has an end.
         rows, columns = ((filled[axis] + 1) // types.Constant(2, dtype=types.INT32) for axis in (0, 1))
         return (
-            fn.cat(fn.expand_dims(whole, axes=[0]), tiles, name=self.names[0]),
+            tiles,
             fn.cast(canvas, dtype=types.INT64, name=self.names[1]),
             fn.cat(of_whole, squares, name=self.names[2]),
             fn.cast(rows * columns + rows + _PHI4_WHOLE, dtype=types.INT64, name=self.names[3]),
@@ -418,6 +406,8 @@ class AriaFamily(_SliceFamily):
             count = fn.constant(idata=[1], shape=[], dtype=types.INT64, name=self.names[2])
             return named(values, self.names[0], 4), fn.expand_dims(masks, axes=[0], name=self.names[1]), count
         images, canvas = self._resized_by(data, backend, "llava-next", self._canvases)
+        if not any(extent % side for pair in self._canvases.canvases for extent in pair):
+            return self._as_squares(images, canvas, backend)
         extents = fn.cast(canvas, dtype=types.FLOAT)
         whole = fn.crop(
             images,
@@ -433,6 +423,20 @@ class AriaFamily(_SliceFamily):
             fn.collect(values, counts=counts, join="cat", name=self.names[0]),
             fn.collect(masks, counts=counts, name=self.names[1]),
             fn.cast(counts, dtype=types.INT64, name=self.names[2]),
+        )
+
+    def _as_squares(self, images: DataNode, canvas: DataNode, backend: str) -> tuple[DataNode, ...]:
+        """Images in the middle of canvases that are of whole squares, which parts fill."""
+        side = types.Constant(self.max_image_size, dtype=types.INT32)
+        square = [self.max_image_size] * 2
+        values = fn.image_tiles(
+            images, tile=square, canvas=canvas, centred=True, name=self.names[0], **self.normalizing(backend)
+        )
+        count = canvas[0] // side * (canvas[1] // side)
+        return (
+            values,
+            fn.ones(shape=fn.stack(count, side, side), dtype=types.BOOL, name=self.names[1]),
+            fn.cast(count, dtype=types.INT64, name=self.names[2]),
         )
 
     def _on_squares(self, data: DataNode, backend: str) -> tuple[DataNode, DataNode]:
@@ -498,22 +502,22 @@ class MolmoFamily(_SliceFamily):
         return SizeArguments(most=self.max_crops, tile=(self.size["height"] - margin, margin))
 
     def resized(self, images: DataNode, backend: str, size: DataNode | list[int]) -> DataNode:
-        # The class resizes floats, and rounds them, halves to even: this is not what becomes of bytes.
-        floats = fn.rescale_normalize(images, divisor=1.0, output_layout="CHW")
-        resized = fn.resize(
-            floats, size=size, reference=backend, interpolation=self.filter_of(backend), antialias=False
+        # The class resizes floats, and rounds them: this is not what becomes of bytes.
+        return fn.resize(
+            images,
+            size=size,
+            reference=backend,
+            interpolation=self.filter_of(backend),
+            antialias=False,
+            as_floats=True,
         )
-        rounder = types.Constant(_ROUNDER, dtype=types.FLOAT)
-        pixels = fn.cast(resized + rounder - rounder, dtype=types.UINT8)
-        return fn.reinterpret(fn.transpose(pixels, perm=[1, 2, 0]), layout="HWC")
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
         settings: Values = {"patch": self.patch_size, "channels_last": True, **self.normalizing(backend)}
-        tile = [self.size["height"]] * 2
+        tile, cells = [self.size["height"]] * 2, self.size["height"] // self.patch_size
         canvases, _ = self._resized_by(data, backend, "molmo2", self._bounds)
-        crops, _, counts = fn.cut_tiles(canvases, tile=tile, stride=[self._bounds.tile[0]] * 2, edge="drop")
-        others = fn.collect(fn.image_patches(crops, **settings)[0], counts=counts)
-        whole = fn.image_patches(self.resized(data, backend, tile), **settings)[0]
+        whole, step = self.resized(data, backend, tile), [self._bounds.tile[0]] * 2
+        patches, grids = fn.image_patches(canvases, whole, tile=tile, stride=step, **settings)
         indices, grid = fn.pooled_patches(
             canvases,
             crop=tile[0],
@@ -522,10 +526,10 @@ class MolmoFamily(_SliceFamily):
             pool=list(self.pooling_size),
         )
         return (
-            fn.cat(fn.expand_dims(whole, axes=[0]), others, name=self.names[0]),
+            fn.reshape(patches, shape=[-1, cells * cells, CHANNELS * self.patch_size**2], name=self.names[0]),
             named(indices, self.names[1], 2),
             named(grid, self.names[2], 1),
-            fn.cast(counts + 1, dtype=types.INT64, name=self.names[3]),
+            fn.copy(grids.shape()[0], name=self.names[3]),
         )
 
     def tokens(self, height: int, width: int, model: Mapping[str, int]) -> int:

@@ -146,6 +146,10 @@ class Sampling(Stage):
         """A single stage equivalent to this one followed by ``store``; None if there is none."""
         return None
 
+    def following(self, store: Store) -> Stage | None:
+        """A single stage equivalent to ``store`` followed by this one; None if there is none."""
+        return None
+
 
 class PointwiseMap(Stage):
     """Each element (or pixel) of the output depends only on the corresponding one of the input."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -9,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from penstock import fn, pipeline_def
+from penstock import fn, pipeline_def, types
 from penstock.errors import OperatorError
 from penstock.kernels.fitted_sizes import RULES, SizeArguments, fitted
 from penstock.operators.image._lookup_store import look_up
 from penstock.operators.image._normalizing import REFERENCES, factors_of, table_of
-from penstock.operators.image._pieces_cpu import fill_patches
+from penstock.operators.image._pieces_cpu import fill_patches, fill_tiles
 
 RNG = np.random.default_rng(11)
 MEAN, STD = [0.4, 0.5, 0.6], [0.2, 0.25, 0.5]
@@ -101,7 +102,8 @@ def test_large_outputs_have_their_patches_anywhere_in_memory(
     out = np.full(image.size * temporal + 64, 9, np.float32)
     begin = -out.ctypes.data // 4 % 16 + offset
     end = begin + image.size * temporal
-    fill_patches(image, values, factors_of(values, **settings), patch, 1, temporal, channels_last, out[begin:end])
+    order = patch, 1, temporal, channels_last
+    fill_patches(image, 0, 0, 448, 560, values, factors_of(values, **settings), *order, True, out[begin:end])
     cut = normal(image[0]).reshape(448 // patch, patch, 560 // patch, patch, 3).transpose(0, 2, 1, 3, 4)
     if not channels_last:
         cut = np.repeat(cut.transpose(0, 1, 4, 2, 3)[:, :, :, None], temporal, axis=3)
@@ -151,6 +153,124 @@ def test_patches_are_padded() -> None:
     assert grids[0].tolist() == [1, 2, 3]
 
 
+def patches_of(image: np.ndarray, patch: int) -> np.ndarray:
+    """The patches of an image, of shape (patches, patch, patch, C), row by row."""
+    rows, columns = image.shape[0] // patch, image.shape[1] // patch
+    cut = normal(image).reshape(rows, patch, columns, patch, 3).transpose(0, 2, 1, 3, 4)
+    return cut.reshape(-1, patch, patch, 3)
+
+
+def tiles_of(image: np.ndarray, tile: tuple[int, int], stride: tuple[int, int]) -> list[np.ndarray]:
+    starts = (range(0, extent - size + 1, step) for extent, size, step in zip(image.shape, tile, stride))
+    return [image[top : top + tile[0], left : left + tile[1]] for top, left in itertools.product(*starts)]
+
+
+def with_whole(work: Callable[..., Any], image: np.ndarray, whole: np.ndarray) -> list[np.ndarray]:
+    """The outputs for an image and a picture of the whole, which are given side by side."""
+    both = np.zeros((max(len(image), len(whole)), image.shape[1] + whole.shape[1], 3), np.uint8)
+    both[: len(image), : image.shape[1]], both[: len(whole), image.shape[1] :] = image, whole
+
+    def define(images: Any) -> Any:
+        large, small = (
+            fn.slice(images, start=[0, left], shape=part.shape[:2], axis_names="HW")
+            for left, part in ((0, image), (image.shape[1], whole))
+        )
+        return work(large, small)
+
+    return [output[0] for output in run(define, both)]
+
+
+@pytest.mark.parametrize("whole_at", ["first", "last"])
+@pytest.mark.parametrize("stride", [None, [4, 12]])
+def test_patches_of_tiles_and_of_the_whole(stride: list[int] | None, whole_at: str) -> None:
+    image, whole = (RNG.integers(0, 256, (*size, 3), np.uint8) for size in ((16, 36), (8, 4)))
+    settings: dict[str, Any] = {"patch": 4, "tile": [8, 12], "stride": stride, "mean": MEAN, "std": STD}
+    shown = tiles_of(image, (8, 12), (4, 12) if stride else (8, 12))
+    shown.insert(0 if whole_at == "first" else len(shown), whole)
+
+    def work(images: Any, small: Any) -> Any:
+        longer = fn.image_patches(images, small, whole_at=whole_at, channels_last=True, length=7, **settings)
+        return [*fn.image_patches(images, small, whole_at=whole_at, **settings), *longer]
+
+    patches, grids, padded, also_grids, masks = with_whole(work, image, whole)
+    cut = [patches_of(picture, 4) for picture in shown]
+    np.testing.assert_array_equal(patches, np.concatenate(cut).transpose(0, 3, 1, 2).reshape(len(patches), -1))
+    assert grids.tolist() == [[1, len(picture) // 4, picture.shape[1] // 4] for picture in shown]
+    np.testing.assert_array_equal(grids, also_grids)
+    assert padded.shape == (len(shown), 7, 48)
+    for own, values, mask in zip(cut, padded, masks, strict=True):
+        np.testing.assert_array_equal(values[: len(own)], own.reshape(len(own), -1))
+        assert not values[len(own) :].any()
+        assert mask.tolist() == [1] * len(own) + [0] * (7 - len(own))
+
+
+@pytest.mark.parametrize(("patch", "tile"), [(4, (8, 12)), (14, (448, 560)), (14, (280, 42)), (3, (9, 15))])
+def test_patches_beside_each_other(patch: int, tile: tuple[int, int]) -> None:
+    image = RNG.integers(0, 256, (2 * tile[0], 3 * tile[1], 3), np.uint8)
+    whole = RNG.integers(0, 256, (3 * patch, 5 * patch, 3), np.uint8)
+    settings: dict[str, Any] = {"patch": patch, "beside": True, "mean": MEAN, "std": STD}
+
+    def work(images: Any, small: Any) -> Any:
+        return [*fn.image_patches(images, small, tile=tile, **settings), fn.image_patches(images, **settings)[0]]
+
+    pixels, grids, alone = with_whole(work, image, whole)
+    shown = [whole, *tiles_of(image, tile, tile)]
+    expected = np.concatenate([patches_of(picture, patch) for picture in shown])
+    np.testing.assert_array_equal(pixels, expected.transpose(3, 1, 0, 2).reshape(3, patch, -1))
+    assert len(grids) == 7
+    np.testing.assert_array_equal(alone, patches_of(image, patch).transpose(3, 1, 0, 2).reshape(3, patch, -1))
+
+
+@pytest.mark.parametrize(
+    ("tile", "whole_from", "shown"),
+    [([0, 0], 9, "w"), ([8, 12], 1, "wt"), ([8, 12], 2, "t"), ([8, 6], 2, "wtt"), ([8, 6], 3, "tt")],
+)
+def test_where_the_whole_is_shown(tile: list[int], whole_from: int, shown: str) -> None:
+    image, whole = (RNG.integers(0, 256, (*size, 3), np.uint8) for size in ((8, 12), (4, 2)))
+    _, grids = with_whole(
+        lambda x, y: list(fn.image_patches(x, y, patch=2, tile=tile, whole_from=whole_from)), image, whole
+    )
+    kinds = {"w": [1, 2, 1], "t": [1, 4, tile[1] // 2]}
+    assert grids.tolist() == [kinds[kind] for kind in shown]
+
+
+def test_nothing_is_shown_of_an_image_without_tiles_alone() -> None:
+    patches, grids, mask = run(
+        lambda x: fn.image_patches(x, patch=4, tile=[0, 0], length=3), np.zeros((8, 12, 3), np.uint8)
+    )
+    assert (patches[0].shape, grids[0].shape, mask[0].shape) == ((0, 3, 48), (0, 3), (0, 3))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({"tile": [8, 5]}, "not of whole tiles of 5 x 8"),
+        ({"tile": [8, 6]}, "sides are multiples of 4"),
+        ({"tile": [16, 12]}, "not of whole tiles of 12 x 16"),
+        ({"tile": [8]}, "or 0 and 0"),
+        ({"tile": [8, 0]}, "or 0 and 0"),
+        ({"tile": [4, 4], "stride": [3, 4]}, "not of whole tiles of 4 x 4"),
+        ({"tile": [4, 4], "stride": [0, 4]}, "`stride` has positive numbers"),
+        ({"tile": [4, 4], "whole_at": "middle"}, "`first` or `last`"),
+        ({"tile": [4, 4], "beside": True, "length": 9}, "without `channels_last` and `length`"),
+        ({"beside": True, "merge": 2}, "`merge` is 1"),
+    ],
+)
+def test_patches_of_tiles_that_are_refused(arguments: dict[str, Any], told: str) -> None:
+    with pytest.raises((OperatorError, ValueError), match=told):
+        run(lambda x: fn.image_patches(x, patch=4, **arguments), np.zeros((8, 12, 3), np.uint8))
+
+
+def test_a_whole_that_does_not_belong_there_is_refused() -> None:
+    image = np.zeros((8, 12, 3), np.uint8)
+    with pytest.raises(OperatorError, match="it needs `tile`"):
+        run(lambda x: fn.image_patches(x, x, patch=4), image)
+    with pytest.raises(OperatorError, match="`tile` is for images"):
+        run(lambda x: fn.image_patches(x, patch=4, tile=[4, 4]), image[None], layout="FHWC")
+    with pytest.raises(OperatorError, match="as many channels as the image"):
+        run(lambda x: fn.image_patches(x, fn.slice(x, start=[0], end=[2], axis_names="C"), patch=4, tile=[4, 4]), image)
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
@@ -194,6 +314,47 @@ def test_tiles_with_a_picture_of_the_whole() -> None:
     )
     np.testing.assert_array_equal(corner[-1], centred[0])
     assert single.shape == (1, 3, 6, 5)
+
+
+@pytest.mark.parametrize("whole_at", ["first", "last"])
+def test_a_whole_of_float_is_a_tile_already(whole_at: str) -> None:
+    image, whole = (RNG.integers(0, 256, (*size, 3), np.uint8) for size in ((10, 13), (6, 5)))
+    settings: dict[str, Any] = {"mean": MEAN, "std": STD}
+
+    def work(images: Any, small: Any) -> Any:
+        return [
+            fn.image_tiles(images, each, tile=[6, 5], whole_at=whole_at, **settings)
+            for each in (small, fn.rescale_normalize(small, **settings))
+        ]
+
+    np.testing.assert_array_equal(*with_whole(work, image, whole))
+
+
+def test_wholes_that_are_no_tiles_are_refused() -> None:
+    image = np.zeros((4, 12, 3), np.uint8)
+    for whole in (lambda x: fn.cast(x, dtype=types.FLOAT), lambda x: fn.transpose(x, perm=[2, 0, 1])):
+        with pytest.raises(OperatorError, match="of uint8 and HWC, or of float and CHW"):
+            run(lambda x, make=whole: fn.image_tiles(x, make(x), tile=[4, 12]), image)
+    with pytest.raises(OperatorError, match=r"The whole has the shape \(3, 4, 12\), and a tile \(3, 4, 4\)"):
+        run(lambda x: fn.image_tiles(x, fn.rescale_normalize(x), tile=[4, 4]), image)
+
+
+@pytest.mark.parametrize("channels", [1, 3, 4])
+@pytest.mark.parametrize("corner", [(0, 0), (5, 13), (200, 400)])
+def test_large_tiles_of_any_width_on_canvases(channels: int, corner: tuple[int, int]) -> None:
+    image = RNG.integers(0, 256, (700, 900, channels), np.uint8)
+    canvas = np.zeros((735, 1029 * 4 // channels + 1, channels), np.float32)
+    columns = canvas.shape[1] // 49 * 49
+    canvas = canvas[:, :columns]
+    image = np.ascontiguousarray(image[: 735 - corner[0], : columns - corner[1]])
+    out = np.full((15 * columns // 49, channels, 49, 49), 9, np.float32)
+    table = table_of("torchvision", 255.0, [0.5], [0.25])
+    factors = factors_of(table, 255.0, [0.5], "torchvision", [0.25])
+    fill_tiles(image, table, factors, *corner, columns // 49, np.full(channels, 7, np.float32), out)
+    canvas[:] = 7
+    canvas[corner[0] : corner[0] + len(image), corner[1] : corner[1] + image.shape[1]] = table[0][image]
+    expected = canvas.reshape(15, 49, columns // 49, 49, channels).transpose(0, 2, 4, 1, 3)
+    np.testing.assert_array_equal(out, expected.reshape(out.shape))
 
 
 def test_tiles_up_to_a_number() -> None:

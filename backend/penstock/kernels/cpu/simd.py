@@ -429,23 +429,26 @@ def subtract_product(_context: TypingContext, total: FloatVector, weight: types.
 
 
 @intrinsic
-def fused(_context: TypingContext, left: types.Type, right: types.Float, rest: types.Type) -> Intrinsic:
+def fused(_context: TypingContext, left: types.Type, right: types.Type, rest: types.Type) -> Intrinsic:
     """``left * right + rest`` of float32, rounded once, even on machines without an instruction for it.
 
-    ``left`` and ``rest`` may be vectors.
+    All may be vectors, and ``right`` a number for all lanes of the others.
     """
-    if not isinstance(left, FloatVector):
+    vector = left if isinstance(left, FloatVector) else None
+    if vector is None:
         left = rest = types.float32
+    factor = right if isinstance(right, FloatVector) else types.float32
 
     def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
         kind, name = args[0].type, "f32"
         weights = args[1]
-        if isinstance(left, FloatVector):
-            name, weights = f"v{left.lanes}f32", spread_lanes(builder, weights, kind)
+        if vector is not None:
+            name = f"v{vector.lanes}f32"
+            weights = weights if weights.type == kind else spread_lanes(builder, weights, kind)
         function = cgutils.get_or_insert_function(builder.module, ir.FunctionType(kind, [kind] * 3), f"llvm.fma.{name}")
         return builder.call(function, [args[0], weights, args[2]])
 
-    return rest(left, types.float32, rest), generate
+    return rest(left, factor, rest), generate
 
 
 @intrinsic

@@ -6,7 +6,8 @@ import numpy as np
 from numba import njit, types
 
 from penstock.kernels.cpu.options import OPTIONS, inner, kernel
-from penstock.kernels.cpu.simd import fence, load, load_channel, pointer, store
+from penstock.kernels.cpu.simd import at, fence, load, load_channel, pointer, pointer_at, store
+from penstock.kernels.cpu.simd_integers import put
 from penstock.operators.image._rescale_normalize_cpu import (
     LANES,
     compute_row,
@@ -24,35 +25,44 @@ _RUN = 3 * _LANES
 @kernel
 def fill_patches(
     frames: np.ndarray,
+    top: int,
+    left: int,
+    height: int,
+    width: int,
     table: np.ndarray,
     factors: np.ndarray,
     patch: int,
     merge: int,
     temporal: int,
     channels_last: bool,
+    past_cache: bool,
     out: np.ndarray,
 ) -> None:
-    """Fills ``out`` with the patches of an image or of a video, from its begin to its end: memory takes that the fastest.
+    """Fills ``out`` with the patches of a region of an image or of a video, from its begin to its end: memory takes that the
+    fastest.
 
     Args:
         frames: uint8 of shape (T, H, W, C), contiguous.
+        top, left, height, width: the region.
         table: float32 of shape (C, 256), or (1, 256) for all channels.
         factors: by which the same values are computed; may be empty.
         patch: extent of a patch.
         merge: patches are ordered in squares of this size.
         temporal: frames in a patch; where they do not suffice, the last one is repeated.
         channels_last: a patch has the order (H, W, C), not (C, T, H, W).
+        past_cache: whether it is written past the cache: see :func:`is_beyond_cache`.
         out: float32, 1-D.
     """
-    count, height, width, channels = frames.shape
-    square, stride = patch * merge, width * channels
+    count, _, _, channels = frames.shape
+    square, stride = patch * merge, frames.shape[2] * channels
+    corner, frame_size = top * stride + left * channels, frames.shape[1] * stride
     # Bfloat16 is looked up: no model takes patches of it.
     computed = len(factors) > 0 and factors[0, 3] == 0 and channels == 3 and patch >= _LANES
     pixels, values = frames.reshape(-1), table.reshape(-1)
     spread = _spread(factors) if computed else np.empty(0, np.float32)
     # From a channel's values in the table to the next one's.
     step = 256 if len(table) > 1 else 0
-    size, past_cache = patch * patch * (channels if channels_last else 1), is_beyond_cache(out)
+    size = patch * patch * (channels if channels_last else 1)
     # A patch, or a channel of it, and before that what is not written yet: less than a line of the cache.
     held, left, done = np.empty(size + 2 * LANES, np.float32), 0, 0
     values_held, values_out, address = pointer(held), pointer(out), np.int64(out.ctypes.data) // 4
@@ -60,13 +70,13 @@ def fill_patches(
         for square_row in range(height // square):
             for square_column in range(width // square):
                 for number in range(merge * merge):
-                    top = square_row * square + number // merge * patch
+                    row = square_row * square + number // merge * patch
                     column = square_column * square + number % merge * patch
                     # In a frame.
-                    begin = top * stride + column * channels
+                    begin = corner + row * stride + column * channels
                     for part in range(1 if channels_last else channels * temporal):
                         channel, frame = part // temporal, min(time * temporal + part % temporal, count - 1)
-                        source = begin + frame * height * stride
+                        source = begin + frame * frame_size
                         if channels_last and computed:
                             _compute_pixels(pixels, source, stride, patch, spread, held, left)
                         elif channels_last:
@@ -83,6 +93,98 @@ def fill_patches(
     for k in range(left):
         out[done + k] = held[k]
     fence()
+
+
+@kernel
+def fill_rows(
+    image: np.ndarray,
+    top: int,
+    begin: int,
+    height: int,
+    width: int,
+    table: np.ndarray,
+    factors: np.ndarray,
+    column: int,
+    past_cache: bool,
+    out: np.ndarray,
+) -> None:
+    """Lays the patches of a region of an image beside each other: rows of patches, which are rows of pixels, follow each other.
+
+    Args:
+        image: uint8 of shape (H, W, C), contiguous.
+        top, begin, height, width: the region.
+        table, factors, past_cache: as for :func:`fill_patches`.
+        column: the first one of the result.
+        out: float32 of shape (C, patch, columns), contiguous.
+    """
+    channels, patch, columns = out.shape
+    computed = len(factors) > 0 and channels == 3 and width >= LANES
+    size = width + 3 * LANES
+    held, rests = np.empty((channels, size), np.float32), np.empty((channels, LANES), np.float32)
+    left, done = np.empty(channels, np.int64), np.empty(channels, np.int64)
+    # Addresses, since numba counts references to arrays for each call; arrays live as long as they are named.
+    pixels, numbers, flat = pointer(image.reshape(-1)), pointer(factors.reshape(-1)), pointer(held.reshape(-1))
+    rest, lefts, places = pointer(rests.reshape(-1)), pointer(left), pointer(done)
+    target, address = pointer(out.reshape(-1)), np.int64(out.ctypes.data) // 4
+    for first in range(patch):
+        for c in range(channels):
+            left[c], done[c] = 0, (c * patch + first) * columns + column
+        for y in range(first, height, patch):
+            if computed:
+                start = ((top + y) * image.shape[1] + begin) * channels
+                compute_row(pixels, start, width, numbers, flat, LANES, size, False)
+            for c in range(0 if computed else channels):
+                own, row = table[c if len(table) > 1 else 0], image[top + y, begin : begin + width, c]
+                for x in range(width):
+                    held[c, LANES + x] = own[row[x]]
+            _write_rows(flat, size, channels, width, rest, lefts, places, past_cache, target, address)
+        _write_rests(rests, left, done, target)
+    fence()
+
+
+@inner
+def _write_rows(
+    held: types.CPointer,
+    size: int,
+    channels: int,
+    width: int,
+    rests: types.CPointer,
+    left: types.CPointer,
+    done: types.CPointer,
+    past_cache: bool,
+    out: types.CPointer,
+    address: int,
+) -> None:
+    """Writes a row of each channel, as far as it fills lines of the cache, behind the channel's rows before.
+
+    Args:
+        held: float32, ``size`` for each channel: a row, of ``width`` values, begins ``LANES`` behind, and there are as many behind it.
+        rests: ``LANES`` for each channel: what is not written yet of the rows before, less than a line.
+        left: how many values these are, for each channel.
+        done: where the next ones are written, for each channel.
+        past_cache: whether lines are written past the cache.
+        address: of ``out``, in values.
+    """
+    for c in range(channels):
+        rest, place = at(left, c), at(done, c)
+        begin = c * size + LANES - rest
+        for k in range(rest):
+            put(held, begin + k, at(rests, c * LANES + k))
+        offset = (address + place) % LANES
+        written = _write_lines(pointer_at(held, begin), rest + width, out, place, offset, past_cache)
+        rest += width - written
+        put(left, c, rest)
+        put(done, c, place + written)
+        for k in range(rest):
+            put(rests, c * LANES + k, at(held, begin + k))
+
+
+@inner
+def _write_rests(rests: np.ndarray, left: np.ndarray, done: np.ndarray, out: types.CPointer) -> None:
+    """Writes what is left of each channel: see :func:`_write_rows`."""
+    for c in range(len(left)):
+        for k in range(left[c]):
+            put(out, done[c] + k, rests[c, k])
 
 
 @njit(inline="always", **OPTIONS)
@@ -226,32 +328,50 @@ def fill_tiles(
     """
     height, width, channels = image.shape
     count, _, high, wide = out.shape
-    several, computed = len(table) > 1, len(factors) > 0 and channels == 3
-    pixels, numbers, flat = pointer(image.ravel()), pointer(factors.ravel()), pointer(out.ravel())
-    aligned = is_written_past_cache(out, wide, high * wide)
+    aligned, area, size = is_written_past_cache(out, wide, high * wide), high * wide, wide + 3 * LANES
+    held, rests = np.empty((channels, size), np.float32), np.empty((channels, LANES), np.float32)
+    left_over, done = np.empty(channels, np.int64), np.empty(channels, np.int64)
+    # Addresses, since numba counts references to arrays for each call; arrays live as long as they are named.
+    pixels, tables, step = pointer(image.reshape(-1)), pointer(table.reshape(-1)), 256 if len(table) > 1 else 0
+    numbers, blanks, computed = pointer(factors.reshape(-1)), pointer(blank), len(factors) > 0 and channels == 3
+    target, address = pointer(out.reshape(-1)), np.int64(out.ctypes.data) // 4
+    rest, lefts, places = pointer(rests.reshape(-1)), pointer(left_over), pointer(done)
     for number in range(count):
-        row, column = number // columns * high - top, number % columns * wide - left
+        row, column, first = number // columns * high - top, number % columns * wide - left, number * channels * area
         begin, end = min(max(-column, 0), wide), max(min(width - column, wide), 0)
         past_cache = aligned and begin % LANES == 0 and end % LANES == 0
+        # Rows that are no whole lines are written past the cache through a buffer, in which lines become whole.
+        gathers = is_beyond_cache(out) and not past_cache
+        own, where, stride = (pointer(held.reshape(-1)), LANES, size) if gathers else (target, first, area)
+        for c in range(channels):
+            left_over[c], done[c] = 0, first + c * area
         for y in range(high):
             inside = row + y >= 0 and row + y < height and end > begin
-            if inside and computed and end - begin >= LANES:
-                start = ((row + y) * width + column + begin) * 3
-                place = (number * 3 * high + y) * wide + begin
-                compute_row(pixels, start, end - begin, numbers, flat, place, high * wide, past_cache)
-                if end - begin == wide:
-                    continue
-            for c in range(channels):
-                target = out[number, c, y]
-                if not inside:
-                    target[:] = blank[c]
-                    continue
-                target[:begin] = blank[c]
-                target[end:] = blank[c]
+            start = ((row + y) * width + column + begin) * channels
+            if not inside:
+                for c in range(channels):
+                    _fill(own, where + c * stride, wide, at(blanks, c))
+            else:
+                for c in range(channels):
+                    _fill(own, where + c * stride, begin, at(blanks, c))
+                    _fill(own, where + c * stride + end, wide - end, at(blanks, c))
                 if computed and end - begin >= LANES:
-                    continue
-                values, part = table[c if several else 0], target[begin:end]
-                source = image[row + y, column + begin : column + end, c]
-                for x in range(end - begin):
-                    part[x] = values[source[x]]
+                    compute_row(pixels, start, end - begin, numbers, own, where + begin, stride, past_cache)
+                else:
+                    for c in range(channels):
+                        for x in range(end - begin):
+                            value = at(tables, c * step + at(pixels, start + x * channels + c))
+                            put(own, where + c * stride + begin + x, value)
+            if gathers:
+                _write_rows(own, size, channels, wide, rest, lefts, places, True, target, address)
+            else:
+                where += wide
+        if gathers:
+            _write_rests(rests, left_over, done, target)
     fence()
+
+
+@inner
+def _fill(out: types.CPointer, place: int, count: int, value: np.float32) -> None:
+    for k in range(count):
+        put(out, place + k, value)

@@ -1,30 +1,40 @@
 // Images as the patches or tiles of a model, their values looked up in tables: as _pieces_cpu.py does.
 
 // One thread makes one value of the target, so that neighbours are written together.
-template <int PATCH, int MERGE, int TEMPORAL, bool CHANNELS_LAST>
+template <int PATCH, int MERGE, int TEMPORAL, bool CHANNELS_LAST, bool BESIDE>
 __global__ void fill_patches(const int64 *__restrict__ first_blocks, const Patching *__restrict__ images, int samples,
                              const float *__restrict__ table) {
     int sample = sample_of(first_blocks, samples, blockIdx.x);
     const Patching p = images[sample];
     uint32 element = uint32(blockIdx.x - first_blocks[sample]) * blockDim.x + threadIdx.x;
     if (element >= p.elements) return;
-    float *target = reinterpret_cast<float *>(p.target) + element;
+    float *target = reinterpret_cast<float *>(p.target);
     uint32 channels = p.channels, size = channels * TEMPORAL * PATCH * PATCH;
     uint32 number = element / size, within = element % size;
-    if (number >= p.patches) {
-        *target = 0.0f;
-        return;
-    }
     uint32 channel, y, x, frame = 0;
-    if (CHANNELS_LAST) {
-        channel = within % channels;
-        x = within / channels % PATCH;
-        y = within / channels / PATCH;
+    if (BESIDE) {
+        uint32 width = p.patches * PATCH, line = element / width, column = element % width;
+        number = column / PATCH;
+        x = column % PATCH;
+        y = line % PATCH;
+        channel = line / PATCH;
+        target += (int64(line) * p.total + p.first) * PATCH + column;
     } else {
-        x = within % PATCH;
-        y = within / PATCH % PATCH;
-        frame = within / (PATCH * PATCH) % TEMPORAL;
-        channel = within / (PATCH * PATCH * TEMPORAL);
+        target += element;
+        if (number >= p.patches) {
+            *target = 0.0f;
+            return;
+        }
+        if (CHANNELS_LAST) {
+            channel = within % channels;
+            x = within / channels % PATCH;
+            y = within / channels / PATCH;
+        } else {
+            x = within % PATCH;
+            y = within / PATCH % PATCH;
+            frame = within / (PATCH * PATCH) % TEMPORAL;
+            channel = within / (PATCH * PATCH * TEMPORAL);
+        }
     }
     uint32 columns = p.columns, area = p.rows * columns, place = number % area;
     // Squares of patches follow each other row by row.
@@ -32,7 +42,7 @@ __global__ void fill_patches(const int64 *__restrict__ first_blocks, const Patch
     uint32 row = square / squares * MERGE + inside / MERGE, column = square % squares * MERGE + inside % MERGE;
     // The last frame stands for those missing.
     frame = min(number / area * TEMPORAL + frame, uint32(p.frames - 1));
-    int64 pixel = (int64(frame) * p.rows * PATCH + row * PATCH + y) * (columns * PATCH) + column * PATCH + x;
+    int64 pixel = frame * p.frame + int64(row * PATCH + y) * p.width + column * PATCH + x;
     uint8 value = reinterpret_cast<const uint8 *>(p.source)[pixel * channels + channel];
     *target = table[(p.several ? channel * 256 : 0) + value];
 }

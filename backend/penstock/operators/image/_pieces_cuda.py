@@ -17,23 +17,31 @@ _TOGETHER = 4
 
 
 class _Patching(NamedTuple):
-    """The descriptor of one image or video.
+    """The descriptor of one image or video, or of a region.
 
     Attributes:
-        elements: of the target.
+        source: where the region begins.
+        elements: to be made of the target.
+        frame: pixels of a frame.
         patches: those of the image; the rest of the target is 0.
         rows, columns: of patches.
+        width: pixels of a row.
+        first, total: patches before these, and all of them, where they lie beside each other.
         several: there is a table for each channel.
     """
 
     source: Pointer
     target: Pointer
     elements: Int64
+    frame: Int64
     patches: Int32
     frames: Int32
     rows: Int32
     columns: Int32
+    width: Int32
     channels: Int32
+    first: Int32
+    total: Int32
     several: Int32
 
 
@@ -72,13 +80,18 @@ class Patches:
 
     Attributes:
         source: of shape (T, H, W, C).
-        target: float32 of shape (patches, values).
+        target: float32 of shape (patches, values), or (C, patch, columns) where patches lie beside each other.
+        region: of each frame: its begin and its extents.
         count: of the patches, less padding.
+        first, total: patches before these, and all of them, where they lie beside each other.
     """
 
     source: Located
     target: Located
+    region: tuple[int, int, int, int]
     count: int
+    first: int = 0
+    total: int = 0
 
 
 @dataclass(slots=True)
@@ -100,27 +113,38 @@ class Tiles:
 
 
 def fill_patches(
-    jobs: Sequence[Patches], table: np.ndarray, patch: int, merge: int, temporal: int, channels_last: bool
+    jobs: Sequence[Patches], table: np.ndarray, patch: int, merge: int, temporal: int, channels_last: bool, beside: bool
 ) -> None:
-    """Fills all targets, in one launch; arguments as those of the function of the same name for the CPU."""
+    """Fills all targets, in one launch; arguments as those of the function of the same name for the CPU.
+
+    Args:
+        beside: patches lie beside each other.
+    """
     entries = []
     for job in jobs:
-        frames, height, width, channels = job.source.shape
+        frames, high, wide, channels = job.source.shape
+        top, left, height, width = job.region
         entries.append(
             _Patching(
-                job.source.address,
+                job.source.address + (top * wide + left) * channels,
                 job.target.address,
-                job.target.size,
+                job.count * channels * patch * patch if beside else job.target.size,
+                high * wide,
                 job.count,
                 frames,
                 height // patch,
                 width // patch,
+                wide,
                 channels,
+                job.first,
+                job.total,
                 len(table) > 1,
             )
         )
-    kernel = SOURCE.kernel(f"fill_patches<{patch}, {merge}, {temporal}, {str(channels_last).lower()}>")
-    launch(kernel, records(_Patching, entries), [blocks_for(entry.elements) for entry in entries], table)
+    flags = (str(flag).lower() for flag in (channels_last, beside))
+    kernel = SOURCE.kernel(f"fill_patches<{patch}, {merge}, {temporal}, {', '.join(flags)}>")
+    if entries:
+        launch(kernel, records(_Patching, entries), [blocks_for(entry.elements) for entry in entries], table)
 
 
 def fill_tiles(jobs: Sequence[Tiles], table: np.ndarray, blank: np.ndarray) -> None:

@@ -23,12 +23,13 @@ from penstock.data_types import (
 )
 from penstock.kernels.reference_filters import TORCH_SMALL, ReferenceAxis, ReferenceTaps, pil_taps, torch_taps
 from penstock.kernels.windows import Region
+from penstock.operators.image._float_stages import CHANNELS, FloatResampling
 from penstock.operators.image._resample_plans import AnyTaps, ResamplePlan, ResamplePlans, Spatial, Window
 from penstock.operators.image._resampling import image_stack
 from penstock.operators.image._resizing import ResizingOperator
 from penstock.operators.image._windows import region_copy
 from penstock.schema import Argument, OutputSpec, Sample, Samples, Workspace
-from penstock.schema.image_chain import NotFusable, Stage
+from penstock.schema.image_chain import Stage
 from penstock.schema.operator import Operator
 
 if TYPE_CHECKING:
@@ -70,6 +71,14 @@ _TYPES = {"pil": (UINT8,), "torchvision": (UINT8, FLOAT)}
 _ANTIALIASES = {"pil": True, "opencv": False}
 REFERENCE_ARGUMENTS = (
     Argument(
+        "as_floats",
+        "bool",
+        False,
+        "With `torchvision`: resize images of uint8 as those of float are, and round the result, halves to even. What becomes "
+        "of bytes is rounded after each axis.",
+        exempt="It needs a reference.",
+    ),
+    Argument(
         "interpolation",
         "string",
         None,
@@ -106,11 +115,13 @@ class Reference:
         interpolation: the filter's name; empty: the one that corresponds to ours.
         reducing_gap: Pillow's: first reduce the image by integer factors, to no less than this many times the output's
             size; 0: don't.
+        as_floats: whether images of uint8 are resized as PyTorch resizes floats, and rounded.
     """
 
     library: str
     interpolation: str
     reducing_gap: float
+    as_floats: bool = False
 
     def plan_of(self, dtype: DALIDataType) -> type[ReferencePlan]:
         """The class of the plans for images of this type."""
@@ -118,6 +129,8 @@ class Reference:
             return OpencvPlan
         if dtype == FLOAT:
             return FloatPlan
+        if self.as_floats:
+            return RoundedPlan
         return ReducingPlan if self.reducing_gap else ReferencePlan
 
     def filter_of(self, kind: DALIInterpType) -> str:
@@ -273,6 +286,20 @@ class FloatPlan(ReferencePlan):
         same = all(axis.size_out == int(axis.end) - int(axis.start) for axis in self.axes)
         return self.antialias and not same and not self.filter.startswith("nearest")
 
+    @property
+    def neighbours(self) -> str | None:
+        """The filter, if each pixel is made of neighbours, of a whole image of three channels that is at least so wide as vectors."""
+        from penstock.kernels.cpu.torch_pixels import LEAST
+
+        whole = all(
+            (axis.start, axis.end, axis.size_out, False) == (0, axis.size_in, window.stop, window.mirrored)
+            for axis, window in zip(self.axes, self.windows)
+        )
+        same = all(axis.size_in == axis.size_out for axis in self.axes)
+        narrow = min(self.axes[1].size_in, self.axes[1].size_out) < LEAST
+        other = self.antialias or self.filter.startswith("nearest") or self.channels != CHANNELS
+        return None if same or narrow or other or not whole else self.filter
+
     @functools.cached_property
     def widened(self) -> tuple[WidenedTaps, ...]:
         """The filters of both axes, for a GPU."""
@@ -293,6 +320,25 @@ class FloatPlan(ReferencePlan):
             result = np.empty(target.shape, np.float32)
             resample_image(part, result, self.filter == "bicubic", self.antialias, self.channels)
             target[...] = result[backwards]
+
+
+@dataclass(frozen=True)
+class RoundedPlan(FloatPlan):
+    """How one sample of uint8 is resampled as float32, and then rounded, halves to even."""
+
+    @property
+    def has_kernel(self) -> bool:
+        return False
+
+    def resample(self, source: np.ndarray, target: np.ndarray, tables: Sequence[AnyTaps]) -> None:
+        from penstock.kernels.cpu.torch_pixels import resample_rounded
+
+        if self.neighbours and source.shape[2] == CHANNELS:
+            resample_rounded(np.ascontiguousarray(source), self.neighbours == "bicubic", target)
+            return
+        values = np.empty(target.shape, np.float32)
+        super().resample(source.astype(np.float32), values, tables)
+        target[...] = np.clip(np.rint(values), 0, 255)
 
 
 @functools.lru_cache(256)
@@ -354,11 +400,13 @@ class ReferenceResizing(ResizingOperator):
         super().setup()
         self._reference: Reference | None = None
         library, interpolation = self.args["reference"], self.args["interpolation"]
-        gap = self.args["reducing_gap"]
+        gap, as_floats = self.args["reducing_gap"], self.args["as_floats"]
         if library not in (_DALI, *_NAMES):
             raise ValueError(f"`reference` is one of {', '.join((_DALI, *_NAMES))}. Got: {library!r}")
         if gap and library != "pil":
             raise ValueError("`reducing_gap` needs `reference='pil'`")
+        if as_floats and library != "torchvision":
+            raise ValueError("`as_floats` needs `reference='torchvision'`")
         if library == _DALI:
             if interpolation is not None:
                 raise ValueError(
@@ -366,7 +414,7 @@ class ReferenceResizing(ResizingOperator):
                 )
             return
         self._check(library, interpolation, gap)
-        self._reference = Reference(library, interpolation or "", gap)
+        self._reference = Reference(library, interpolation or "", gap, as_floats)
 
     def _check(self, library: str, interpolation: str | None, gap: float) -> None:
         if interpolation is not None and interpolation not in _NAMES[library]:
@@ -392,7 +440,7 @@ class ReferenceResizing(ResizingOperator):
     def stage(self, sample: Sample[Spatial, ResamplePlan]) -> Stage:
         plan = sample.plan
         if isinstance(plan, FloatPlan):
-            raise NotFusable("images of float, resized as by torchvision")
+            return FloatResampling(plan, sample.workspace.state.first, sample.shapes[0], plan.neighbours)
         part = plan.part_kept if isinstance(plan, ReferencePlan) else None
         if part is None:
             return super().stage(sample)
@@ -435,9 +483,9 @@ class ReferenceResizing(ResizingOperator):
         if (
             name == "lanczos"
             and self.args["reference"] == "torchvision"
-            and (dtype == FLOAT or not self.args["antialias"])
+            and (dtype == FLOAT or self.args["as_floats"] or not self.args["antialias"])
         ):
-            raise ValueError("torchvision's lanczos is followed for images of uint8, with `antialias`")
+            raise ValueError("torchvision's lanczos is followed for images of uint8, as bytes and with `antialias`")
 
     def plan_axes(self, samples: Samples, extents: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         if self._reference is None:

@@ -38,7 +38,7 @@ def _short(values: Vector) -> Vector:
     return more - (more - values)
 
 
-@inner
+@kernel
 def is_beyond_cache(target: np.ndarray) -> bool:
     """Whether an output, float32, is so large that it is written past the cache, where whole lines of that are."""
     return 4 * target.size >= _BEYOND_CACHE

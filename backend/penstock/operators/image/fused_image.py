@@ -293,6 +293,8 @@ def _links(operators: Sequence[ChainOperator], steps: Sequence[Sample]) -> list[
 
 def _composed(one: Stage, other: Stage) -> Stage | None:
     """A single stage equivalent to both, or None."""
+    if isinstance(one, Store) and isinstance(other, Sampling):
+        return other.following(one)
     if not isinstance(one, Sampling):
         return None
     if isinstance(other, Placement):

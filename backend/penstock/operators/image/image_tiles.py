@@ -15,6 +15,8 @@ from penstock.schema.image_chain import ChainOperator, Pixels, Stage
 from penstock.schema.operator import Shape
 
 _WHOLE = ("first", "last")
+# The layout of the whole, by its type.
+_WHOLES = {UINT8: "HWC", FLOAT: "CHW"}
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ class ImageTiles(ChainOperator[None, _Layout]):
     """Computes ``(x / divisor - mean) / std`` of images of uint8, and cuts them into tiles.
 
     Returns float32 of shape (tiles, C, height, width). A second input, the whole image resized to a tile, becomes
-    one of them.
+    one of them, or is one already, if it is of float.
 
     >>> tiles = fn.image_tiles(images, thumbnails, tile=[336, 336], canvas=canvas, mean=[0.5] * 3, std=[0.5] * 3)
     """
@@ -84,7 +86,12 @@ class ImageTiles(ChainOperator[None, _Layout]):
         name="ImageTiles",
         inputs=(
             Input("images", ("HWC",), doc="Images of uint8.", example=_tiled),
-            Input("whole", ("HWC",), doc="The whole image, resized to a tile.", example=_single),
+            Input(
+                "whole",
+                ("HWC", "CHW"),
+                doc="The whole image, resized to a tile: of uint8 and HWC, or its values, of float and CHW.",
+                example=_single,
+            ),
         ),
         min_inputs=1,
         arguments=(
@@ -135,9 +142,15 @@ class ImageTiles(ChainOperator[None, _Layout]):
         self._factors = factors_of(self._table, *settings)
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
-        for batch in workspace.inputs:
-            if batch.dtype != UINT8:
-                raise RuntimeError(f"Images must be of uint8. Got: {dtype_name(batch.dtype)}")
+        images, *wholes = workspace.inputs
+        if images.dtype != UINT8:
+            raise RuntimeError(f"Images must be of uint8. Got: {dtype_name(images.dtype)}")
+        for whole in wholes:
+            layout = _WHOLES.get(whole.dtype)
+            if layout is None or whole.layout() not in ("", layout):
+                raise RuntimeError(
+                    f"The whole must be of uint8 and HWC, or of float and CHW. Got: {dtype_name(whole.dtype)}, {whole.layout()!r}"
+                )
         return [OutputSpec(FLOAT, "NCHW", 4)]
 
     def infer(self, sample: Sample[None, _Layout]) -> tuple[int, ...]:
@@ -157,8 +170,10 @@ class ImageTiles(ChainOperator[None, _Layout]):
         tiles = rows * columns
         corner = (beside[0] // 2, beside[1] // 2) if self.args["centred"] and tiles else (0, 0)
         whole = len(sample.shapes) > 1 and (tiles > 1 or self.args["alone"])
-        if whole and sample.shapes[1] != (high, wide, channels):
-            raise ValueError(f"The whole has the shape {sample.shapes[1]}, and a tile {(high, wide, channels)}")
+        computed = whole and sample.workspace.inputs[1].dtype == FLOAT
+        shape = (channels, high, wide) if computed else (high, wide, channels)
+        if whole and sample.shapes[1] != shape:
+            raise ValueError(f"The whole has the shape {sample.shapes[1]}, and a tile {shape}")
         sample.plan = _Layout((canvas[0], canvas[1]), corner, columns, tiles, whole)
         length = self.args["length"]
         if length and tiles + whole > length:
@@ -182,7 +197,10 @@ class ImageTiles(ChainOperator[None, _Layout]):
         fill_tiles(image, table, factors, *plan.corner, plan.columns, blank, out[begin : begin + plan.tiles])
         if plan.whole:
             place, whole = 0 if begin else plan.tiles, np.ascontiguousarray(sample.inputs[1])
-            fill_tiles(whole, table, factors, 0, 0, 1, blank, out[place : place + 1])
+            if whole.dtype == np.float32:
+                out[place] = whole
+            else:
+                fill_tiles(whole, table, factors, 0, 0, 1, blank, out[place : place + 1])
         out[plan.tiles + plan.whole :] = 0
 
     def stage(self, sample: Sample[None, _Layout]) -> _Tiling:
@@ -199,9 +217,10 @@ class ImageTiles(ChainOperator[None, _Layout]):
 
     def compute_batch(self, workspace: Workspace[None, _Layout]) -> None:
         from penstock.kernels.cuda.launch import locate_all
+        from penstock.kernels.cuda.window import WindowCopy, copy_windows
         from penstock.operators.image._pieces_cuda import Tiles, fill_tiles
 
-        samples = workspace.live
+        samples, computed = workspace.live, []
         images, *wholes = (locate_all(batch, samples) for batch in workspace.inputs)
         targets = locate_all(workspace.outputs[0], samples)
         jobs: list[Tiles] = []
@@ -212,12 +231,17 @@ class ImageTiles(ChainOperator[None, _Layout]):
             if plan.tiles:
                 jobs.append(Tiles(images[number], target.part(begin, plan.tiles), *plan.corner, plan.columns))
             if plan.whole:
-                jobs.append(Tiles(wholes[0][number], target.part(0 if begin else plan.tiles, 1)))
+                whole, place = wholes[0][number], target.part(0 if begin else plan.tiles, 1)
+                if whole.dtype == np.float32:
+                    computed.append(WindowCopy(whole, place.reshape(*target.shape[1:])))
+                else:
+                    jobs.append(Tiles(whole, place))
             filled = plan.tiles + plan.whole
             if filled < target.shape[0]:
                 # Of an image that begins below all of them, there is nothing on these.
                 rest = target.shape[0] - filled
                 zeros.append(Tiles(images[number], target.part(filled, rest), top=rest * target.shape[2]))
+        copy_windows(computed)
         most = max(target.shape[1] for target in targets)
         if jobs:
             fill_tiles(jobs, self._table, self._blank(most))

@@ -1,0 +1,260 @@
+"""Images of bytes, resampled as PyTorch resamples their values, which are float32, without antialiasing.
+
+No image of floats is in memory: of each row that is needed, values are computed, and resampled along the row, once; results are made
+of two or four such rows. The sums are those of ``kernels/cpu/torch_floats.py``, in the same order.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, types
+
+from penstock.kernels.cpu.code_generation import Vector
+from penstock.kernels.cpu.options import OPTIONS, inner, kernel
+from penstock.kernels.cpu.simd import at, fence, fused, load, load_pixels, pointer, rounded, store, store_past_cache
+from penstock.kernels.cpu.torch_floats import neighbour_taps
+
+# Numbers that are computed at a time.
+_LANES = 16
+LEAST = _LANES
+"""Images are at least so wide, before and after."""
+_NO_PLANES, _NO_PIXELS = np.empty((0, 0, 0), np.float32), np.empty((0, 0, 0), np.uint8)
+_AS_THEY_ARE = np.array([[1, 0, 1, 0]] * 3, np.float32)
+# The values of so many pixels, as which the factors of three channels come again.
+_PERIOD = 3 * _LANES
+# A pixel is loaded and stored with one number more.
+_PIXEL = 4
+# Of outputs of so many bytes and more, whole lines of the cache are written past it: see decision 81.
+_BEYOND_CACHE, _LINE = 1 << 21, 64
+# Added to a number and subtracted again, it leaves none of its fractions, as numbers above it have none in single precision.
+_ROUNDER = np.float32(1 << 23)
+
+
+@inner
+def _spread(factors: np.ndarray) -> np.ndarray:
+    """The factors of the values of ``_LANES`` pixels, in their order: three rows, of a, b and c."""
+    spread = np.empty(3 * _PERIOD, np.float32)
+    for k in range(3 * _PERIOD):
+        spread[k] = factors[k % 3, k // _PERIOD]
+    return spread
+
+
+@inner
+def _compute_values(
+    pixels: types.CPointer, start: int, size: int, spread: types.CPointer, divides: bool, line: types.CPointer
+) -> None:
+    """The values of a row of ``size`` bytes, in their order."""
+    x = 0
+    while x < size:
+        # The last vectors overlap the previous ones.
+        x = min(x, size - _PERIOD)
+        for k in range(0, _PERIOD, _LANES):
+            values = load(pixels, start + x + k, _LANES) * load(spread, k, _LANES)
+            if divides:
+                values = (values - load(spread, k + _PERIOD, _LANES)) / load(spread, k + 2 * _PERIOD, _LANES)
+            store(line, x + k, values)
+        x += _PERIOD
+
+
+@inner
+def _take_neighbours(
+    line: types.CPointer, columns: types.CPointer, width: int, held: types.CPointer, place: int, stride: int
+) -> None:
+    """Each column's two neighbours, in rows ``stride`` apart."""
+    for x in range(width):
+        store(held, place, load(line, at(columns, 2 * x), _PIXEL))
+        store(held, place + stride, load(line, at(columns, 2 * x + 1), _PIXEL))
+        place += 3
+
+
+@inner
+def _sum_neighbours(
+    line: types.CPointer,
+    columns: types.CPointer,
+    weights: types.CPointer,
+    width: int,
+    taps: int,
+    held: types.CPointer,
+    place: int,
+) -> None:
+    """The sums of each column's two or four neighbours: the second one is multiplied first."""
+    for first in range(0, width * taps, taps):
+        total = load(line, at(columns, first + 1), _PIXEL) * at(weights, first + 1)
+        total = fused(load(line, at(columns, first), _PIXEL), at(weights, first), total)
+        for k in range(first + 2, first + taps):
+            total = fused(load(line, at(columns, k), _PIXEL), at(weights, k), total)
+        store(held, place, total)
+        place += 3
+
+
+@inner
+def _mix_at_once(
+    held: types.CPointer,
+    first: int,
+    second: int,
+    stride: int,
+    above: np.float32,
+    below: np.float32,
+    weights: types.CPointer,
+    line: types.CPointer,
+) -> None:
+    """A row of the neighbours of two rows, held at ``first`` and ``second``, by the products of both axes' weights."""
+    for x in range(0, stride, _LANES):
+        left, right = load(weights, x, _LANES), load(weights, stride + x, _LANES)
+        total = load(held, first + stride + x, _LANES) * (right * above)
+        total = fused(load(held, first + x, _LANES), left * above, total)
+        total = fused(load(held, second + x, _LANES), left * below, total)
+        total = fused(load(held, second + stride + x, _LANES), right * below, total)
+        store(line, x, total)
+
+
+@inner
+def _mix(held: types.CPointer, places: np.ndarray, weights: np.ndarray, stride: int, line: types.CPointer) -> None:
+    """A row of two or four rows, held at ``places``."""
+    for x in range(0, stride, _LANES):
+        total = load(held, places[1] + x, _LANES) * weights[1]
+        total = fused(load(held, places[0] + x, _LANES), weights[0], total)
+        for k in range(2, len(weights)):
+            total = fused(load(held, places[k] + x, _LANES), weights[k], total)
+        store(line, x, total)
+
+
+@njit(inline="always", **OPTIONS)
+def _store(target: types.CPointer, place: int, values: Vector, past_cache: bool) -> None:
+    if past_cache:
+        store_past_cache(target, place, values)
+    else:
+        store(target, place, values)
+
+
+@inner
+def _store_planes(
+    line: types.CPointer, width: int, target: types.CPointer, place: int, stride: int, past_cache: bool
+) -> None:
+    """A row of pixels as rows of three planes, which are ``stride`` apart."""
+    x = 0
+    while x < width:
+        x = min(x, width - _LANES)
+        red, green, blue = load_pixels(line, 3 * x, _LANES, 3, False)
+        _store(target, place + x, red, past_cache)
+        _store(target, place + stride + x, green, past_cache)
+        _store(target, place + 2 * stride + x, blue, past_cache)
+        x += _LANES
+
+
+@inner
+def _store_rounded(line: types.CPointer, size: int, target: types.CPointer, place: int) -> None:
+    """A row of numbers, rounded to bytes, halves to even."""
+    x = 0
+    while x < size:
+        x = min(x, size - _LANES)
+        whole = load(line, x, _LANES) + _ROUNDER - _ROUNDER
+        store(target, place + x, rounded(whole, np.uint8(0)))
+        x += _LANES
+
+
+@inner
+def _prepare_rows(
+    image: np.ndarray,
+    spread: np.ndarray,
+    divides: bool,
+    wanted: np.ndarray,
+    columns: np.ndarray,
+    weights: np.ndarray,
+    at_once: bool,
+    line: np.ndarray,
+    held: np.ndarray,
+    known: np.ndarray,
+) -> None:
+    """Has ``held`` hold what is made of each wanted row of an image, row ``r`` at ``r % len(held)``; ``known`` tells which ones are."""
+    width = 3 * image.shape[1]
+    taps, stride, places = columns.shape[1], held.shape[1] // (2 if at_once else 1), pointer(columns.reshape(-1))
+    for row in wanted:
+        slot = row % len(held)
+        if known[slot] == row:
+            continue
+        known[slot] = row
+        _compute_values(pointer(image.reshape(-1)), row * width, width, pointer(spread), divides, pointer(line))
+        place = slot * held.shape[1]
+        if at_once:
+            _take_neighbours(pointer(line), places, len(columns), pointer(held.reshape(-1)), place, stride)
+        else:
+            _sum_neighbours(
+                pointer(line),
+                places,
+                pointer(weights.reshape(-1)),
+                len(columns),
+                taps,
+                pointer(held.reshape(-1)),
+                place,
+            )
+
+
+@kernel
+def _resample(
+    image: np.ndarray,
+    factors: np.ndarray,
+    rows: np.ndarray,
+    row_weights: np.ndarray,
+    columns: np.ndarray,
+    weights: np.ndarray,
+    at_once: bool,
+    planes: np.ndarray,
+    pixels: np.ndarray,
+) -> None:
+    """Resamples the values of an image, and stores the results as planes or, rounded, as pixels.
+
+    Args:
+        image: uint8 of shape (H, W, 3), contiguous, at least ``LEAST`` wide.
+        factors: by which values are computed, none of them rounded to bfloat16: see ``_normalizing.factors_of``.
+        rows, row_weights, columns, weights: the neighbours of each row and column, and their weights.
+        at_once: whether four neighbours are summed at once, by the products of weights, not along one axis after the other.
+        planes: float32 of shape (3, h, w), contiguous, or of (0, 0, 0).
+        pixels: uint8 of shape (h, w, 3), contiguous, or of (0, 0, 0).
+    """
+    taps, width, size = rows.shape[1], len(columns), 3 * len(columns)
+    # Vectors reach beyond rows.
+    stride = (size + _LANES) // _LANES * _LANES
+    held = np.zeros((taps, stride * (2 if at_once else 1)), np.float32)
+    known = np.full(taps, -1, np.int64)
+    line = np.zeros(max(3 * image.shape[1], stride) + _PERIOD, np.float32)
+    products = np.zeros(2 * stride, np.float32)
+    for k in range(size if at_once else 0):
+        products[k], products[stride + k] = weights[k // 3, 0], weights[k // 3, 1]
+    spread, places, begins = _spread(factors), np.empty(taps, np.int64), 3 * columns
+    divides = False
+    for k in range(3):
+        divides |= factors[k, 1] != 0 or factors[k, 2] != 1
+    above, sums, results, area = (
+        pointer(held.reshape(-1)),
+        pointer(line),
+        pointer(planes.reshape(-1)),
+        len(rows) * width,
+    )
+    past_cache = planes.nbytes >= _BEYOND_CACHE and planes.ctypes.data % _LINE == 0 and width % _LANES == 0
+    for y in range(len(rows)):
+        _prepare_rows(image, spread, divides, rows[y], begins, weights, at_once, line, held, known)
+        for k in range(taps):
+            places[k] = rows[y, k] % taps * held.shape[1]
+        if at_once:
+            first, second = places[0], places[1]
+            _mix_at_once(above, first, second, stride, row_weights[y, 0], row_weights[y, 1], pointer(products), sums)
+        else:
+            _mix(above, places, row_weights[y], stride, sums)
+        if planes.size:
+            _store_planes(sums, width, results, y * width, area, past_cache)
+        else:
+            _store_rounded(sums, size, pointer(pixels.reshape(-1)), y * size)
+    fence()
+
+
+def resample_to_planes(image: np.ndarray, factors: np.ndarray, cubic: bool, planes: np.ndarray) -> None:
+    """Resamples the values of an image (H, W, 3), contiguous, to float32 (3, h, w), contiguous."""
+    rows, columns = (neighbour_taps(*extents, cubic) for extents in zip(image.shape[:2], planes.shape[1:]))
+    _resample(image, factors, *rows, *columns, not cubic, planes, _NO_PIXELS)
+
+
+def resample_rounded(image: np.ndarray, cubic: bool, pixels: np.ndarray) -> None:
+    """Resamples an image (H, W, 3), contiguous, as float32, and rounds that to uint8 (h, w, 3), contiguous."""
+    rows, columns = (neighbour_taps(*extents, cubic) for extents in zip(image.shape[:2], pixels.shape[:2]))
+    _resample(image, _AS_THEY_ARE, *rows, *columns, not cubic, _NO_PLANES, pixels)

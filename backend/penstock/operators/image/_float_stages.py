@@ -1,0 +1,87 @@
+"""Resizing as PyTorch resizes floats, as a stage of a chain: with the values of pixels that come before it."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+
+import numpy as np
+
+from penstock.kernels.windows import Region
+from penstock.operators.image._lookup_store import LookupStore
+from penstock.operators.image._resample_plans import ResamplePlan
+from penstock.operators.image._resampling import resample_planes
+from penstock.schema import Sample
+from penstock.schema.image_chain import Pixels, Sampling, Stage, Store
+from penstock.schema.operator import Shape
+
+CHANNELS = 3
+"""Of images whose pixels are resampled at once."""
+
+
+@dataclass(frozen=True)
+class FloatResampling(Sampling):
+    """A sample resized as a whole.
+
+    Attributes:
+        plan: of the spatial axes.
+        first: the first spatial dimension.
+        shape_in: of the input.
+        neighbours: the filter, `bilinear` or `bicubic`, if each pixel of three channels is made of neighbours.
+    """
+
+    plan: ResamplePlan
+    first: int
+    shape_in: Shape
+    neighbours: str | None
+
+    is_whole = True
+
+    @functools.cached_property
+    def shape(self) -> Shape:  # type: ignore[override]
+        return (*self.shape_in[: self.first], *self.plan.extents, *self.shape_in[self.first + 2 :])
+
+    def covers(self, window: Region) -> Region:
+        return Region((0,) * len(self.shape), self.shape)
+
+    def reads(self, window: Region) -> Region:
+        return Region((0,) * len(self.shape_in), self.shape_in)
+
+    def following(self, store: Store) -> Stage | None:
+        if not isinstance(store, LookupStore) or not store.is_computed or store.factors[:, 3].any():
+            return None
+        planes = self.first == 1 and self.shape_in[0] == CHANNELS
+        return ResampledValues(self, store) if planes and self.neighbours else None
+
+    def compute(self, sample: Sample, source: Pixels, window: Region, target: np.ndarray) -> None:
+        resample_planes(source.contiguous(self.reads(window)), target, self.first, self.plan, ())
+
+
+@dataclass(frozen=True)
+class ResampledValues(Stage):
+    """The planes of an image's values, resized, which are not computed but for the rows that are at hand.
+
+    Attributes:
+        resampling, store: the stages that it combines.
+    """
+
+    resampling: FloatResampling
+    store: LookupStore
+
+    is_whole = True
+
+    @property
+    def shape(self) -> Shape:  # type: ignore[override]
+        return self.resampling.shape
+
+    def covers(self, window: Region) -> Region:
+        return self.resampling.covers(window)
+
+    def reads(self, window: Region) -> Region:
+        return self.store.reads(self.resampling.reads(window))
+
+    def compute(self, sample: Sample, source: Pixels, window: Region, target: np.ndarray) -> None:
+        from penstock.kernels.cpu.torch_pixels import resample_to_planes
+
+        image, cubic = source.contiguous(self.reads(window)), self.resampling.neighbours == "bicubic"
+        resample_to_planes(image, self.store.factors, cubic, target)
