@@ -465,7 +465,7 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
 
     @property
     def batches_ahead(self) -> int:
-        return 0 if self._gpu is None else int(self._gpu.idle_turns)
+        return 0 if self._gpu is None else int(self._gpu.batches_ahead)
 
     @property
     def is_cheap_on_host(self) -> bool:
