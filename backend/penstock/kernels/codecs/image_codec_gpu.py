@@ -66,6 +66,8 @@ _FORMATS = {
 _ALIGNMENT = 256
 # Our kernels are faster than the engine from so many images on.
 _MANY = 8
+# Threads that gather what our kernels decode: more would keep the processors from those that run Python.
+_GATHERING = 4
 # Stands for an image whose pixels are not needed any more.
 _FOLLOWED = object()
 _BYTE_DEPTH, _BYTES = 8, np.dtype(np.uint8)
@@ -83,13 +85,16 @@ class GpuImageDecoder:
         given_load: the user has chosen ``hw_decoder_load``.
         num_threads: CPU threads that may work for it.
         max_batch_size: of the pipeline.
+        turns: how many decoders there are at most, for very small batches.
 
     Attributes:
         takes_all: all images so far are decoded without Python, and no other is held up.
-        idle_turns: decoders that had nothing to do while one batch like the last is decoded, and the next begun.
+        batches_ahead: how many batches like the last are worth beginning besides those that are on their way anyway.
     """
 
-    def __init__(self, arguments: dict[str, Any], given_load: bool, num_threads: int, max_batch_size: int) -> None:
+    def __init__(
+        self, arguments: dict[str, Any], given_load: bool, num_threads: int, max_batch_size: int, turns: int = TURNS
+    ) -> None:
         self._cupy = require_cupy("decoding images on the device `mixed`")
         self._output_type: DALIImageType = arguments["output_type"]
         self._dtype = numpy_dtype(arguments["dtype"])
@@ -100,7 +105,7 @@ class GpuImageDecoder:
         self._cache = ImageCache.from_arguments(arguments)
         device, load = self._cupy.cuda.Device().id, arguments["hw_decoder_load"] if given_load else None
         options = options_of(arguments)
-        self._turns = Turns(self._cupy, num_threads, load, options) if library() else None
+        self._turns = Turns(self._cupy, num_threads, load, options, turns) if library() else None
         self._others = PythonApi(device, num_threads, options)
         self._num_threads = num_threads
         self._own: JpegDecoder | None = None
@@ -108,9 +113,9 @@ class GpuImageDecoder:
         wants_own = self._turns is None or (not given_load and (self._smooth or max_batch_size >= _MANY))
         if pixels is not None and wants_own:
             self._own = self._by_our_kernels(pixels)
-        self._own_streams = borrowed_streams(self, TURNS if self._own else 0)
-        self.idle_turns = 0
-        self._own_turns, self._event = TurnTaking(), self._cupy.cuda.Event(disable_timing=True)
+        self._own_streams = borrowed_streams(self, turns if self._own else 0)
+        self.batches_ahead = 0
+        self._own_turns, self._event = TurnTaking(turns), self._cupy.cuda.Event(disable_timing=True)
         self.takes_all = pixels is not None and (self._own is not None or self._turns is not None)
 
     def empty(self, dtype: DALIDataType) -> Any:
@@ -224,6 +229,8 @@ class GpuImageDecoder:
                 return None
         streams = self._own_turn(len(taken), pixels)
         batch = own.begin(scans, jobs.files, windows, Followed(following, taken), streams.decoding)
+        # It takes little memory, and what precedes its kernels takes half as long as they do.
+        self.batches_ahead = max(self.batches_ahead, 1)
         part = Part(batch, taken.tolist(), (), True, None)
         begun = followed(jobs, part, following, streams, batch.work.wait)
         if not whole and self._turns is not None:
@@ -233,7 +240,7 @@ class GpuImageDecoder:
     def _own_turn(self, count: int, pixels: int) -> Streams:
         """The streams for our kernels to decode ``count`` images of so many pixels together."""
         turn = self._own_turns.next(count, pixels)
-        self.idle_turns = self._own_turns.idle
+        self.batches_ahead = self._own_turns.idle
         assert self._own is not None
         self._own.settle(self._own_streams[turn])
         return self._streams(self._own_streams[turn], self._event)
@@ -241,7 +248,7 @@ class GpuImageDecoder:
     def _engine_turn(self, turns: Turns, count: int, pixels: int) -> tuple[BatchDecoder, Streams]:
         """The decoder of nvImageCodec for these, and the streams."""
         decoder, stream, event = turns.next(count, pixels)
-        self.idle_turns = turns.idle
+        self.batches_ahead = turns.idle
         return decoder, self._streams(stream, event)
 
     def _streams(self, decoding: Stream, event: Event) -> Streams:
@@ -316,7 +323,7 @@ class GpuImageDecoder:
         return self._own or self._by_our_kernels(_FORMATS[self._output_type])
 
     def _by_our_kernels(self, pixels: PixelFormat) -> JpegDecoder:
-        return JpegDecoder(pixels.channels, pixels is BGR, self._smooth, self._num_threads)
+        return JpegDecoder(pixels.channels, pixels is BGR, self._smooth, min(self._num_threads, _GATHERING))
 
     def _take(self, part: Part, states: Sequence[int], begun: Begun) -> None:
         """Takes the images of a part that are decoded."""

@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
-TURNS = 3
-"""How many take turns at small batches."""
-# Batches of so few images, or of images of so few pixels, leave the GPU idle at times.
-_FEW, _SMALL = 8, 1 << 19
+TURNS = 6
+"""How many take turns at very small batches, at most."""
+TURNS_OF_REQUESTS = 3
+"""As many, where batches are not begun ahead, but when somebody asks for them."""
+# Batches of so few images, or of images of so few pixels, leave the GPU idle at times; those of so few pixels, for most of the time.
+_FEW, _SMALL, _LITTLE = 8, 1 << 19, 1 << 22
+_TURNS_OF_FEW = 3
 # Batches that are on their way anyway: one is completed when the next is begun.
 _BEGUN = 2
 
 
 class TurnTaking:
-    """Those that take turns, by numbers below ``TURNS``.
+    """Those that take turns, by numbers.
+
+    Args:
+        most: how many there are, at most ``TURNS``.
 
     Attributes:
         idle: how many have nothing to do while one batch like the last is decoded, and the next begun.
     """
 
-    def __init__(self) -> None:
-        self._turn = self.idle = 0
+    def __init__(self, most: int = TURNS) -> None:
+        self._most, self._turn, self.idle = most, 0, 0
 
     def next(self, count: int, pixels: int) -> int:
         """Which takes ``count`` images of so many pixels together; large batches always have the first."""
-        turns = TURNS if count <= _FEW or pixels <= _SMALL * count else 1
+        if pixels <= _LITTLE:
+            turns = self._most
+        else:
+            turns = _TURNS_OF_FEW if count <= _FEW or pixels <= _SMALL * count else 1
         self.idle = max(turns - _BEGUN, 0)
         self._turn = (self._turn + 1) % turns
         return self._turn

@@ -465,7 +465,7 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
 
     @property
     def batches_ahead(self) -> int:
-        return 0 if self._gpu is None else int(self._gpu.idle_turns)
+        return 0 if self._gpu is None else int(self._gpu.batches_ahead)
 
     @property
     def is_cheap_on_host(self) -> bool:
@@ -486,11 +486,12 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
         """
         if self._gpu is None:
             from penstock.kernels.codecs.image_codec_gpu import GpuImageDecoder
+            from penstock.kernels.codecs.turns import TURNS, TURNS_OF_REQUESTS
 
             given_load, threads = self.given("hw_decoder_load"), workspace.num_threads
-            # Of a served model, requests decide how many images come at a time.
-            most = 1 if workspace.isolate else workspace.max_batch_size
-            self._gpu = GpuImageDecoder(self.args, given_load, threads, most)
+            # Of a served model, requests decide how many images come at a time, and when.
+            most, turns = (1, TURNS_OF_REQUESTS) if workspace.isolate else (workspace.max_batch_size, TURNS)
+            self._gpu = GpuImageDecoder(self.args, given_load, threads, most, turns)
         self.describe(workspace)
         if self.decodes_whole and not workspace.failures:
 

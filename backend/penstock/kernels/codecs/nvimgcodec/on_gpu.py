@@ -16,7 +16,7 @@ from penstock.kernels.codecs.image_codec import decode_parameters, nvimgcodec_re
 from penstock.kernels.codecs.libraries import nvimgcodec
 from penstock.kernels.codecs.nvimgcodec.decoder import BatchDecoder
 from penstock.kernels.codecs.nvimgcodec.library import Backend, Policy, Share
-from penstock.kernels.codecs.turns import TURNS, TurnTaking
+from penstock.kernels.codecs.turns import TurnTaking
 from penstock.kernels.windows import Region
 from penstock.tensors.streams import Event, Stream, borrowed_streams
 
@@ -30,6 +30,7 @@ class Turns:
 
     Args:
         load: the part of each batch that the engine is to have; None: all.
+        most: how many decoders there are at most.
 
     Attributes:
         leaves_baseline: baseline JPEGs may be left undecoded that others can decode.
@@ -37,7 +38,7 @@ class Turns:
             decoding.
     """
 
-    def __init__(self, cupy: ModuleType, num_threads: int, load: float | None, options: str) -> None:
+    def __init__(self, cupy: ModuleType, num_threads: int, load: float | None, options: str, most: int) -> None:
         rest = [Share(Backend.GPU_ONLY), Share(Backend.HYBRID)]
         self._shares: tuple[list[Share], list[Share]] = rest, []
         if load is None or load >= 1:
@@ -48,10 +49,10 @@ class Turns:
         device = cupy.cuda.Device().id
         self._settings = device, num_threads, options
         self.leaves_baseline = load is None
-        self.streams = borrowed_streams(self, TURNS)
-        self._events: list[Event] = [cupy.cuda.Event(disable_timing=True) for _ in range(TURNS)]
-        self._decoders: list[BatchDecoder | None] = [None] * TURNS
-        self._turns = TurnTaking()
+        self.streams = borrowed_streams(self, most)
+        self._events: list[Event] = [cupy.cuda.Event(disable_timing=True) for _ in range(most)]
+        self._decoders: list[BatchDecoder | None] = [None] * most
+        self._turns = TurnTaking(most)
 
     @property
     def idle(self) -> int:
