@@ -20,7 +20,7 @@ from penstock.serving.server import LocalServer
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from served import add_model
+from served import add_model, stopped_later
 
 pytestmark = pytest.mark.exhaustive
 
@@ -64,7 +64,7 @@ def trace(tmp_path_factory: pytest.TempPathFactory, model_host: str) -> Path:
 def server(tmp_path_factory: pytest.TempPathFactory, trace: Path, model_host: str) -> Iterator[LocalServer]:
     repository = tmp_path_factory.mktemp("repository")
     add_model(repository, "slow", CONFIG, SLOW.format(trace=str(trace)))
-    with LocalServer(repository, model_host=model_host) as running:
+    with stopped_later(LocalServer(repository, model_host=model_host)) as running:
         yield running
 
 

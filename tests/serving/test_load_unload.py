@@ -16,6 +16,7 @@ from penstock.serving.server import LocalServer
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from served import stopped_later
 from traffic import Traffic, children, one_by_one, resident_mib
 from traffic_models import write_model
 from traffic_process import Counts
@@ -78,7 +79,7 @@ def empty_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServ
         (folder / "crossing").rename(repository / f"crossing_{number}")
     # Completing configurations takes another process for each load, and these are complete.
     flags = ["--model-control-mode=explicit", "--disable-auto-complete-config"]
-    with LocalServer(repository, allow_failures=True, flags=flags) as running:
+    with stopped_later(LocalServer(repository, allow_failures=True, flags=flags)) as running:
         yield running
 
 
@@ -108,7 +109,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
     for model in ("crossing", "several", "twins"):
         write_model(repository, model)
     flags = ["--model-control-mode=explicit", "--load-model=*"]
-    with LocalServer(repository, allow_failures=True, flags=flags) as running:
+    with stopped_later(LocalServer(repository, allow_failures=True, flags=flags)) as running:
         yield running
 
 

@@ -17,6 +17,10 @@ from penstock.serving.control import ServerError, readable
 from penstock.serving.environment import describe, find_environment
 from penstock.serving.server import LocalServer
 
+sys.path.insert(0, str(Path(__file__).parent))
+
+from served import stopped_later
+
 pytestmark = pytest.mark.exhaustive
 
 IDENTITY_CONFIG = """
@@ -70,7 +74,7 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def server(repository: Path) -> Iterator[LocalServer]:
-    with LocalServer(repository) as running:
+    with stopped_later(LocalServer(repository)) as running:
         yield running
 
 
@@ -128,7 +132,7 @@ def test_models_that_fail_are_reported_with_the_reason(tmp_path: Path) -> None:
     with pytest.raises(ServerError) as caught:
         LocalServer(tmp_path).start()
     assert str(caught.value) == "1 of 2 models cannot be served:\n  broken: ValueError: the lights are off"
-    with LocalServer(tmp_path, allow_failures=True) as server:
+    with stopped_later(LocalServer(tmp_path, allow_failures=True)) as server:
         assert {model.name: model.ready for model in server.models()} == {"identity": True, "broken": False}
         assert infer(server, [3.0]) == [3.0]
 
@@ -177,7 +181,7 @@ def test_ports_that_another_program_takes_meanwhile_are_chosen_anew(
             tries.append(server.ports["HTTP"])
 
         monkeypatch.setattr(server, "_take_ports", take)
-        with server:
+        with stopped_later(server):
             assert len(tries) == 2
             assert infer(server, [1.0]) == [1.0]
 
@@ -186,7 +190,7 @@ def test_answers_are_cached_where_that_is_asked_for(tmp_path: Path) -> None:
     add_model(tmp_path, "identity", IDENTITY)
     with (tmp_path / "identity" / "config.pbtxt").open("a") as config:
         config.write("response_cache { enable: true }\n")
-    with LocalServer(tmp_path, flags=["--cache-config=local,size=1048576"]) as server:
+    with stopped_later(LocalServer(tmp_path, flags=["--cache-config=local,size=1048576"])) as server:
         assert infer(server, [4.0]) == infer(server, [4.0]) == [4.0]
         with urllib.request.urlopen(server.metrics_url, timeout=30) as response:
             assert b'nv_cache_num_hits_per_model{model="identity",version="1"} 1' in response.read()
@@ -202,7 +206,7 @@ def test_settings_reach_the_models(tmp_path: Path) -> None:
     (tmp_path / "identity" / "1" / "model.py").write_text(source.replace("        return", telling))
     flags = ["--backend-config=penstock,max_pixels=5", "--backend-config", "dali,num_threads=3"]
     flags += ["--backend-config=penstock,max_bytes=8"]
-    with LocalServer(tmp_path, flags=flags, settings={"max_pixels": "7"}) as server:
+    with stopped_later(LocalServer(tmp_path, flags=flags, settings={"max_pixels": "7"})) as server:
         assert infer(server, [0.0, 0.0, 0.0]) == [7.0, 3.0, 2.0]
 
 

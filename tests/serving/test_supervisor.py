@@ -8,6 +8,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -21,6 +22,10 @@ from penstock.serving import supervisor
 from penstock.serving.control import ModelState, NoAnswer, ServerError
 from penstock.serving.server import LocalServer
 from penstock.serving.stubs import Stub
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from served import stopped_later
 
 pytestmark = pytest.mark.exhaustive
 
@@ -142,7 +147,7 @@ def explicit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Explicit]:
     write_model(repository, "later", factor=3)
     write_model(repository, "edited", factor=2)
     made = Explicit(repository)
-    with made.server:
+    with stopped_later(made.server):
         yield made
 
 
@@ -289,7 +294,7 @@ def test_models_come_and_go_with_their_files(tmp_path: Path) -> None:
     reports: list[str] = []
     flags = ["--model-control-mode=poll", "--repository-poll-secs=1"]
     with (
-        LocalServer(tmp_path, model_host="stub", flags=flags, report=reports.append) as server,
+        stopped_later(LocalServer(tmp_path, model_host="stub", flags=flags, report=reports.append)) as server,
         traffic(server, "steady"),
     ):
         pid = server.pid
