@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import http.server
 import json
 import socket
 import sys
+import threading
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import replace
@@ -165,25 +167,54 @@ def test_leaves_nothing_behind(repository: Path, tmp_path: Path) -> None:
     server.stop()
 
 
+class Obliging(http.server.BaseHTTPRequestHandler):
+    """Answers as a Triton without models would."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"[]")
+
+    do_POST = do_GET
+
+    def log_message(self, format: str, *values: object) -> None:
+        pass
+
+
+@pytest.fixture
+def obliging_port() -> Iterator[int]:
+    with http.server.HTTPServer(("127.0.0.1", 0), Obliging) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server.server_port
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def silent_port() -> Iterator[int]:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        yield listener.getsockname()[1]
+
+
+@pytest.mark.parametrize("program", ["obliging", "silent"])
 def test_ports_that_another_program_takes_meanwhile_are_chosen_anew(
-    repository: Path, monkeypatch: pytest.MonkeyPatch
+    repository: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, program: str
 ) -> None:
-    server = LocalServer(repository)
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        take_ports, tries = server._take_ports, []
+    server, tries = LocalServer(repository), list[int]()
+    taken = request.getfixturevalue(f"{program}_port")
+    take_ports = server._take_ports
 
-        def take() -> None:
-            take_ports()
-            if not tries:
-                server.ports["HTTP"] = taken.getsockname()[1]
-            tries.append(server.ports["HTTP"])
+    def take() -> None:
+        take_ports()
+        if not tries:
+            server.ports["HTTP"] = taken
+        tries.append(server.ports["HTTP"])
 
-        monkeypatch.setattr(server, "_take_ports", take)
-        with stopped_later(server):
-            assert len(tries) == 2
-            assert infer(server, [1.0]) == [1.0]
+    monkeypatch.setattr(server, "_take_ports", take)
+    with stopped_later(server):
+        assert len(tries) == 2
+        assert infer(server, [1.0]) == [1.0]
 
 
 def test_answers_are_cached_where_that_is_asked_for(tmp_path: Path) -> None:
