@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -54,14 +54,19 @@ def ask(client: Any, model: str, request_id: str = "", parameters: Any = None, *
     return client.infer(model, tensors, request_id=request_id, parameters=parameters)
 
 
+def stop_later(stop: Callable[[], None]) -> None:
+    """Stops a server while the next tests go on: most of the time that takes, Triton sleeps."""
+    _stops.append(_stopper.submit(stop))
+
+
 @contextlib.contextmanager
 def stopped_later(server: LocalServer) -> Iterator[LocalServer]:
-    """A server that runs meanwhile. It is stopped while the next tests go on: most of the time that takes, Triton sleeps."""
+    """A server that runs meanwhile, and is stopped later."""
     server.start()
     try:
         yield server
     finally:
-        _stops.append(_stopper.submit(server.stop))
+        stop_later(server.stop)
 
 
 def await_stops() -> None:

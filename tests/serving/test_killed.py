@@ -17,6 +17,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from served import stop_later
 from traffic import Traffic, children, one_by_one
 from traffic_models import write_model
 from traffic_process import BIN, Counts
@@ -130,7 +131,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory, model_host: str) -> Iterator[
         write_model(repository, model, instances=1 + (model == "twins"))
     service = Service(repository, tmp_path_factory.mktemp("log") / "serve.log", model_host)
     yield service
-    service.stop()
+    stop_later(service.stop)
 
 
 @pytest.fixture

@@ -332,9 +332,13 @@ def test_gives_up_on_a_server_that_keeps_dying(tmp_path: Path) -> None:
 
 
 class OneProcess:
-    """A server of one model, which asks how a dead process has ended, as Triton does from 26.01 on: none stays to be seen."""
+    """A server of one model, which asks how a dead process has ended, as Triton does from 26.01 on: none stays to be seen.
+
+    It also is the supervisor's clock.
+    """
 
     def __init__(self) -> None:
+        self.now = 0.0
         self.instances = 1
         self.processes: dict[int, subprocess.Popen[bytes]] = {}
         self.repositories = [Path("/models")]
@@ -345,6 +349,9 @@ class OneProcess:
         self.silent = False
         self.living = [self.start("resize_0_0")]
         self._new: list[Stub] = []
+
+    def monotonic(self) -> float:
+        return self.now
 
     def start(self, instance: str) -> Stub:
         """One more process of the model."""
@@ -389,17 +396,20 @@ class OneProcess:
 
 
 @pytest.fixture
-def one_process() -> Iterator[OneProcess]:
+def one_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[OneProcess]:
     server = OneProcess()
+    monkeypatch.setattr(supervisor, "time", server)
     yield server
     for stub in server.stubs():
         server.end(stub)
 
 
-def look(models: supervisor._Models, seconds: float = 2.5) -> None:
+def look(server: OneProcess, models: supervisor._Models, seconds: float = 2.5) -> None:
     for _ in range(int(seconds / 0.1)):
         models.look()
-        time.sleep(0.1)
+        for repair in list(models._busy.values()):
+            repair.join()
+        server.now += 0.1
 
 
 @pytest.mark.parametrize("instances", [0, 1])
@@ -408,7 +418,7 @@ def test_a_process_that_has_gone_is_missed_if_the_model_wants_as_many(one_proces
     server.instances = instances
     models = supervisor._Models(server, lambda line: None)  # type: ignore[arg-type]
     server.end(server.living[0])
-    look(models)
+    look(server, models)
     assert server.asked == (["unload resize"] if instances else [])
 
 
@@ -418,7 +428,7 @@ def test_a_process_that_was_never_seen_alive_is_missed(one_process: OneProcess) 
     models = supervisor._Models(server, lambda line: None)  # type: ignore[arg-type]
     server.end(stub)
     server.missed(stub)
-    look(models)
+    look(server, models)
     assert server.asked == ["unload resize"]
 
 
@@ -429,7 +439,7 @@ def test_the_process_that_completes_a_configuration_does_not_stand_for_one_that_
     server.living.append(server.start("resize"))
     models = supervisor._Models(server, lambda line: None)  # type: ignore[arg-type]
     server.end(server.living[0])
-    look(models)
+    look(server, models)
     assert server.asked == ["unload resize"]
 
 
@@ -438,8 +448,8 @@ def test_a_death_is_remembered_until_the_server_answers(one_process: OneProcess)
     models = supervisor._Models(server, lambda line: None)  # type: ignore[arg-type]
     server.silent = True
     server.end(server.living[0])
-    look(models)
+    look(server, models)
     assert server.asked == []
     server.silent = False
-    look(models, 1)
+    look(server, models, 1)
     assert server.asked == ["unload resize"]
