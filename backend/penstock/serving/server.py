@@ -425,7 +425,14 @@ class LocalServer:
     def _end(self, patience: float) -> None:
         process, self._process = self._process, None
         if process is not None:
-            process.end(patience)
+            process.end(patience, self._loaded() if patience and process.running else None)
+
+    def _loaded(self) -> set[tuple[str, str]] | None:
+        """Name and version of each model that is loaded, or about to be; None if the server does not answer."""
+        try:
+            return {(model.name, model.version) for model in self.models() if model.state != "UNAVAILABLE"}
+        except ServerError:
+            return None
 
     def _stop_at_exit(self, owner: int) -> None:
         if os.getpid() == owner:  # and not in a forked child
