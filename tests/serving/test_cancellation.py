@@ -24,8 +24,8 @@ from served import add_model, stopped_later
 
 pytestmark = pytest.mark.exhaustive
 
-# Three operators in a row, each of which notes the samples that reach it and takes its time for the batch: long enough, with the
-# number 7, for another request to arrive and be cancelled, on a busy machine as well.
+# Three operators in a row, each of which notes the samples that reach it, adds 1000 and takes its time for the batch: the first of
+# them long enough, with the number 7, for another request to arrive and be cancelled, on a busy machine as well.
 SLOW = """
 import time
 from penstock import fn, pipeline_def, types
@@ -34,7 +34,7 @@ def slow(step):
     def run(samples):
         with open({trace!r}, "a") as file:
             file.writelines(f"{{int(sample[0])}} {{step}}\\n" for sample in samples)
-        time.sleep(1.5 if 7 in samples[0] % 1000 else 0.4)
+        time.sleep(1.5 if 7 in samples[0] else 0.4)
         return [sample + 1000 for sample in samples]
     return run
 
