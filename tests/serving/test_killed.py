@@ -67,12 +67,10 @@ class Service:
         if self._process is None or self._process.poll() is not None:
             options = [f"--{use}-port={port}" for use, port in zip(("http", "grpc", "metrics"), self._ports)]
             options.append(f"--backend={self._model_host}")
+            # The tests may run under nohup, whose children ignore this signal.
+            command = ["env", "--default-signal=HUP", sys.executable, "-m", "penstock", "serve", str(self.repository)]
             with self._log.open("ab") as log:
-                self._process = subprocess.Popen(
-                    [sys.executable, "-m", "penstock", "serve", str(self.repository), *options],
-                    stdout=log,
-                    stderr=subprocess.STDOUT,
-                )
+                self._process = subprocess.Popen([*command, *options], stdout=log, stderr=subprocess.STDOUT)
         assert wait_for(lambda: all(map(self.ready, MODELS))), self._log.read_text()
 
     def stop(self) -> None:
