@@ -30,6 +30,9 @@ output [ { name: "y" data_type: TYPE_FP32 dims: [ 1 ] } ]
 instance_group [ { kind: KIND_CPU } ]
 """
 
+# A shell's background jobs ignore Ctrl-C, and those under nohup SIGHUP; the test may run in one.
+_UNDISTURBED = ["env", "--default-signal=INT,HUP"]
+
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
@@ -76,11 +79,9 @@ class Serving:
         self.out = out
         with out.open("w") as file:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "penstock", "serve", str(repository), *free_ports(), *flags],
+                [*_UNDISTURBED, sys.executable, "-m", "penstock", "serve", str(repository), *free_ports(), *flags],
                 stdout=file,
                 stderr=subprocess.STDOUT,
-                # A shell's background jobs ignore Ctrl-C, and the test may run in one.
-                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
             )
         wait(lambda: "Ctrl-C stops the server" in self.text() or self.process.poll() is not None)
         self.folder = Path(re.search(r"log +(\S+)/triton.log", self.text())[1])  # type: ignore[index]

@@ -1,7 +1,10 @@
-"""Writes models to a repository, and sends requests to them, for tests that start Triton."""
+"""Writes models to a repository, serves them and sends them requests, for tests that start Triton."""
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +12,15 @@ import numpy as np
 import tritonclient.http
 from tritonclient.utils import np_to_triton_dtype
 
+from penstock.serving.server import LocalServer
+
 HEADER = """
 from penstock import fn, pipeline_def, types
 from penstock.plugin.triton import autoserialize
 """
+
+_stopper = ThreadPoolExecutor(thread_name_prefix="stopper")
+_stops: list[Future[None]] = []
 
 
 def add_model(
@@ -44,3 +52,24 @@ def ask(client: Any, model: str, request_id: str = "", parameters: Any = None, *
         tensor.set_data_from_numpy(data)
         tensors.append(tensor)
     return client.infer(model, tensors, request_id=request_id, parameters=parameters)
+
+
+def stop_later(stop: Callable[[], None]) -> None:
+    """Stops a server while the next tests go on: most of the time that takes, Triton sleeps."""
+    _stops.append(_stopper.submit(stop))
+
+
+@contextlib.contextmanager
+def stopped_later(server: LocalServer) -> Iterator[LocalServer]:
+    """A server that runs meanwhile, and is stopped later."""
+    server.start()
+    try:
+        yield server
+    finally:
+        stop_later(server.stop)
+
+
+def await_stops() -> None:
+    """Waits for all servers to be stopped; raises what one of them failed with."""
+    for stop in _stops:
+        stop.result()

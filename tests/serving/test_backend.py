@@ -19,7 +19,7 @@ from penstock.serving.server import LocalServer
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from served import add_model
+from served import add_model, stopped_later
 
 pytestmark = pytest.mark.exhaustive
 
@@ -71,7 +71,7 @@ def server(tmp_path_factory: pytest.TempPathFactory, model_host: str) -> Iterato
         TWO_LINES + 'max_batch_size: 4\noutput [{ name: "doubled" data_type: TYPE_INT64 dims: [-1] }]',
         NUMBERS.replace("batch_size=4", "batch_size=4, output_dtype=[types.FLOAT, None]"),
     )
-    with LocalServer(repository, model_host=model_host, allow_failures=True) as running:
+    with stopped_later(LocalServer(repository, model_host=model_host, allow_failures=True)) as running:
         yield running
 
 

@@ -20,12 +20,12 @@ from penstock.serving.server import LocalServer
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from served import add_model
+from served import add_model, stopped_later
 
 pytestmark = pytest.mark.exhaustive
 
-# Three operators in a row, each of which notes the samples that reach it and takes its time for the batch: long enough, with the
-# number 7, for another request to arrive and be cancelled, on a busy machine as well.
+# Three operators in a row, each of which notes the samples that reach it, adds 1000 and takes its time for the batch: the first of
+# them long enough, with the number 7, for another request to arrive and be cancelled, on a busy machine as well.
 SLOW = """
 import time
 from penstock import fn, pipeline_def, types
@@ -34,7 +34,7 @@ def slow(step):
     def run(samples):
         with open({trace!r}, "a") as file:
             file.writelines(f"{{int(sample[0])}} {{step}}\\n" for sample in samples)
-        time.sleep(1.5 if 7 in samples[0] % 1000 else 0.4)
+        time.sleep(1.5 if 7 in samples[0] else 0.4)
         return [sample + 1000 for sample in samples]
     return run
 
@@ -64,7 +64,7 @@ def trace(tmp_path_factory: pytest.TempPathFactory, model_host: str) -> Path:
 def server(tmp_path_factory: pytest.TempPathFactory, trace: Path, model_host: str) -> Iterator[LocalServer]:
     repository = tmp_path_factory.mktemp("repository")
     add_model(repository, "slow", CONFIG, SLOW.format(trace=str(trace)))
-    with LocalServer(repository, model_host=model_host) as running:
+    with stopped_later(LocalServer(repository, model_host=model_host)) as running:
         yield running
 
 

@@ -17,7 +17,7 @@ from penstock.serving.server import LocalServer
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from served import HEADER, add_model, ask
+from served import HEADER, add_model, ask, stopped_later
 
 # The first test waits for the server, and that for two processes of each model.
 pytestmark = pytest.mark.timeout(300)
@@ -208,7 +208,7 @@ def log(tmp_path_factory: pytest.TempPathFactory, model_host: str) -> Path:
 
 @pytest.fixture(scope="module")
 def server(repository: Path, log: Path, model_host: str) -> Iterator[LocalServer]:
-    with LocalServer(repository, model_host=model_host, allow_failures=True, log=log) as running:
+    with stopped_later(LocalServer(repository, model_host=model_host, allow_failures=True, log=log)) as running:
         yield running
 
 
@@ -219,7 +219,9 @@ def saboteurs(tmp_path_factory: pytest.TempPathFactory, model_host: str) -> Iter
     add_model(made, "sabotaged", TWO_LINES, HEADER + SABOTAGED)
     add_model(made, "without_library", TWO_LINES, HEADER + WITHOUT_LIBRARY)
     # The operator keeps memory of a request, for which Triton waits at its end.
-    with LocalServer(made, model_host=model_host, allow_failures=True, flags=["--exit-timeout-secs=1"]) as running:
+    with stopped_later(
+        LocalServer(made, model_host=model_host, allow_failures=True, flags=["--exit-timeout-secs=1"])
+    ) as running:
         yield running
 
 

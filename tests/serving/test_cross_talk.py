@@ -14,6 +14,7 @@ from penstock.serving.server import LocalServer
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from served import stopped_later
 from traffic import Memory, Traffic, children, one_by_one, summary_of
 from traffic_models import write_repository
 from traffic_process import Counts
@@ -40,7 +41,9 @@ class Run:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
-    with LocalServer(write_repository(tmp_path_factory.mktemp("repository")), allow_failures=True) as running:
+    with stopped_later(
+        LocalServer(write_repository(tmp_path_factory.mktemp("repository")), allow_failures=True)
+    ) as running:
         yield running
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,6 +21,10 @@ from tritonclient.utils import InferenceServerException
 
 from penstock import fn, pipeline_def, types
 from penstock.serving.server import LocalServer, ServerError
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from served import stopped_later
 
 pytestmark = pytest.mark.exhaustive
 
@@ -99,12 +104,14 @@ def server(tmp_path_factory: pytest.TempPathFactory, model_host: str) -> Iterato
     versions = add(repository, "versions", {"halves.py": HALVES}, CONFIG + HALVES_IN_FULL + ON_GPU + named)
     (versions / "2").mkdir()
     (versions / "2" / "dali.py").write_text(HALVES.replace("(2)", "(4)"))
-    with LocalServer(
-        repository,
-        model_host=model_host,
-        backends=("penstock", "dali"),
-        settings={"device": "cpu"},
-        flags=["--backend-config=dali,release_after_unload=true"],
+    with stopped_later(
+        LocalServer(
+            repository,
+            model_host=model_host,
+            backends=("penstock", "dali"),
+            settings={"device": "cpu"},
+            flags=["--backend-config=dali,release_after_unload=true"],
+        )
     ) as running:
         yield running
 
@@ -223,7 +230,7 @@ def _reading(root: str) -> Any:
 
 
 def test_code_outside_of_a_models_folder_never_runs(repository: Path) -> None:
-    with LocalServer(repository, backends=("penstock", "dali"), allow_failures=True) as server:
+    with stopped_later(LocalServer(repository, backends=("penstock", "dali"), allow_failures=True)) as server:
         reasons = {model.name: model.reason for model in server.models()}
     assert reasons.keys() == REFUSALS.keys()
     for name, words in REFUSALS.items():
@@ -235,7 +242,9 @@ def test_clients_load_models_and_are_told_why_not(repository: Path) -> None:
     """As configured, without completion: then nothing of ours is asked before the model is made."""
     flags = ["--model-control-mode=explicit", "--disable-auto-complete-config"]
     with (
-        LocalServer(repository, backends=("penstock", "dali"), settings={"device": "cpu"}, flags=flags) as server,
+        stopped_later(
+            LocalServer(repository, backends=("penstock", "dali"), settings={"device": "cpu"}, flags=flags)
+        ) as server,
         contextlib.closing(tritonclient.grpc.InferenceServerClient(server.grpc_url)) as client,
     ):
         for name in ("above", "quote", "linked"):

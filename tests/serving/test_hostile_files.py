@@ -22,7 +22,7 @@ from penstock.serving.server import LocalServer
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from served import HEADER, add_model, ask
+from served import HEADER, add_model, ask, stopped_later
 
 pytestmark = pytest.mark.exhaustive
 
@@ -78,7 +78,7 @@ def bomb() -> np.ndarray:
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
     repository = tmp_path_factory.mktemp("repository")
     add_model(repository, "decoded", CONFIG, HEADER + DECODED)
-    with LocalServer(repository) as running:
+    with stopped_later(LocalServer(repository)) as running:
         yield running
 
 
@@ -135,7 +135,7 @@ def test_a_file_that_kills_its_decoder_fails_alone_among_many(tmp_path: Path) ->
     # A server of its own: this model changes Penstock itself.
     add_model(tmp_path, "unchecked", CONFIG, HEADER + UNCHECKED + DECODED)
     good, bad = image("JPEG2000"), killer()
-    with LocalServer(tmp_path) as server:
+    with stopped_later(LocalServer(tmp_path)) as server:
         expected = pixels_of(server, "unchecked", good)
 
         def one(number: int) -> None:

@@ -19,7 +19,7 @@ from penstock.serving.server import LocalServer
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from served import HEADER, add_model, ask
+from served import HEADER, add_model, ask, stopped_later
 
 PLAIN = """
 @pipeline_def(batch_size=4)
@@ -111,7 +111,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
     add_model(repository, "spawns", config, HEADER + FORKS_WORKERS + OPERATOR)
     flags = ["--model-control-mode=explicit", "--load-model=*"]
     # From the environment of the tests, whatever its numpy.
-    with LocalServer(repository, model_host="native", environment=sys.executable, flags=flags) as running:
+    with stopped_later(
+        LocalServer(repository, model_host="native", environment=sys.executable, flags=flags)
+    ) as running:
         yield running
 
 

@@ -23,7 +23,7 @@ from penstock.serving.server import LocalServer, ServerError
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from served import HEADER, add_model
+from served import HEADER, add_model, stopped_later
 
 OURS = 'backend: "penstock"\n'
 APART = OURS + 'parameters { key: "isolation" value { string_value: "process" } }\n'
@@ -80,7 +80,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         add_model(repository, name, config, HEADER + WORKS)
     add_model(repository, "later", OURS, HEADER + WORKS)
     made = Served(repository)
-    with made.server:
+    with stopped_later(made.server):
         yield made
 
 

@@ -17,6 +17,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from served import stop_later
 from traffic import Traffic, children, one_by_one
 from traffic_models import write_model
 from traffic_process import BIN, Counts
@@ -66,12 +67,10 @@ class Service:
         if self._process is None or self._process.poll() is not None:
             options = [f"--{use}-port={port}" for use, port in zip(("http", "grpc", "metrics"), self._ports)]
             options.append(f"--backend={self._model_host}")
+            # The tests may run under nohup, whose children ignore this signal.
+            command = ["env", "--default-signal=HUP", sys.executable, "-m", "penstock", "serve", str(self.repository)]
             with self._log.open("ab") as log:
-                self._process = subprocess.Popen(
-                    [sys.executable, "-m", "penstock", "serve", str(self.repository), *options],
-                    stdout=log,
-                    stderr=subprocess.STDOUT,
-                )
+                self._process = subprocess.Popen([*command, *options], stdout=log, stderr=subprocess.STDOUT)
         assert wait_for(lambda: all(map(self.ready, MODELS))), self._log.read_text()
 
     def stop(self) -> None:
@@ -130,7 +129,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory, model_host: str) -> Iterator[
         write_model(repository, model, instances=1 + (model == "twins"))
     service = Service(repository, tmp_path_factory.mktemp("log") / "serve.log", model_host)
     yield service
-    service.stop()
+    stop_later(service.stop)
 
 
 @pytest.fixture

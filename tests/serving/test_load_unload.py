@@ -16,6 +16,7 @@ from penstock.serving.server import LocalServer
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from served import add_model, stopped_later
 from traffic import Traffic, children, one_by_one, resident_mib
 from traffic_models import write_model
 from traffic_process import Counts
@@ -78,7 +79,7 @@ def empty_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServ
         (folder / "crossing").rename(repository / f"crossing_{number}")
     # Completing configurations takes another process for each load, and these are complete.
     flags = ["--model-control-mode=explicit", "--disable-auto-complete-config"]
-    with LocalServer(repository, allow_failures=True, flags=flags) as running:
+    with stopped_later(LocalServer(repository, allow_failures=True, flags=flags)) as running:
         yield running
 
 
@@ -108,7 +109,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
     for model in ("crossing", "several", "twins"):
         write_model(repository, model)
     flags = ["--model-control-mode=explicit", "--load-model=*"]
-    with LocalServer(repository, allow_failures=True, flags=flags) as running:
+    with stopped_later(LocalServer(repository, allow_failures=True, flags=flags)) as running:
         yield running
 
 
@@ -174,3 +175,48 @@ def test_a_reload_that_fails_leaves_the_old_one(server: LocalServer) -> None:
         assert alone.spotless, alone.mistakes
     finally:
         file.write_text(before)
+
+
+# -- the end -------------------------------------------------------------------------------------------------------------
+
+PATIENT_CONFIG = """
+backend: "python"
+input [ { name: "x" data_type: TYPE_FP32 dims: [ 1 ] } ]
+output [ { name: "y" data_type: TYPE_FP32 dims: [ 1 ] } ]
+instance_group [ { kind: KIND_CPU } ]
+"""
+PATIENT = """
+import pathlib, time
+
+class TritonPythonModel:
+    def execute(self, requests):
+        return []
+
+    def finalize(self):
+        time.sleep(2.5)
+        pathlib.Path(__file__).with_name("finalized").touch()
+"""
+
+
+def fail_to_reload(server: LocalServer, model: str) -> None:
+    (server.repositories[0] / model / "1" / "pipeline.py").write_text("raise LookupError")
+    assert control(server, model, "load")[0] == 400
+
+
+@pytest.mark.parametrize("steps", [(), ("unload",)])
+def test_a_server_ends_soon_after_a_reload_that_failed(tmp_path: Path, steps: tuple[str, ...]) -> None:
+    write_model(tmp_path, "crossing")
+    with LocalServer(tmp_path, flags=["--model-control-mode=explicit", "--load-model=*"]) as server:
+        fail_to_reload(server, "crossing")
+        for step in steps:
+            control(server, "crossing", step)
+        began = time.monotonic()
+    assert time.monotonic() - began < 9
+
+
+def test_a_server_ends_no_sooner_than_its_models_after_a_reload_that_failed(tmp_path: Path) -> None:
+    write_model(tmp_path, "crossing")
+    add_model(tmp_path, "patient", PATIENT_CONFIG, PATIENT, "model.py")
+    with LocalServer(tmp_path, flags=["--model-control-mode=explicit", "--load-model=*"]) as server:
+        fail_to_reload(server, "crossing")
+    assert (tmp_path / "patient" / "1" / "finalized").exists()

@@ -31,7 +31,7 @@ from penstock.tensors import TensorListCPU
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from served import add_model
+from served import add_model, stopped_later
 
 pytestmark = pytest.mark.exhaustive
 
@@ -73,7 +73,7 @@ def server(tmp_path_factory: pytest.TempPathFactory, model_host: str) -> Iterato
     for name, (source, config) in models.items():
         add_model(repository, name, config, source)
     flags = ["--model-control-mode=explicit", "--load-model=*"]
-    with LocalServer(repository, model_host=model_host, flags=flags) as running:
+    with stopped_later(LocalServer(repository, model_host=model_host, flags=flags)) as running:
         yield running
 
 

@@ -20,7 +20,7 @@ from penstock.serving.server import LocalServer
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from served import HEADER, add_model, ask
+from served import HEADER, add_model, ask, stopped_later
 
 PLAIN = """
 @pipeline_def(batch_size=4)
@@ -98,7 +98,9 @@ def server(tmp_path_factory: pytest.TempPathFactory, log: Path, model_host: str)
         )
         add_model(repository, name, config, defined)
     flags = ["--model-control-mode=explicit", "--load-model=*"]
-    with LocalServer(repository, model_host=model_host, allow_failures=True, flags=flags, log=log) as running:
+    with stopped_later(
+        LocalServer(repository, model_host=model_host, allow_failures=True, flags=flags, log=log)
+    ) as running:
         yield running
 
 

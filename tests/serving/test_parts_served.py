@@ -19,7 +19,7 @@ from penstock.serving.server import LocalServer
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from served import HEADER, add_model, ask
+from served import HEADER, add_model, ask, stopped_later
 
 # The first test waits for the server.
 pytestmark = pytest.mark.timeout(300)
@@ -128,7 +128,7 @@ def url(tmp_path_factory: pytest.TempPathFactory, model_host: Any) -> Iterator[s
         add_model(repository, name, CONFIGS[name], HEADER + source)
     (repository / "find" / "1").mkdir(parents=True)
     (repository / "find" / "config.pbtxt").write_text(ENSEMBLE)
-    with LocalServer(repository, model_host=model_host) as server:
+    with stopped_later(LocalServer(repository, model_host=model_host)) as server:
         yield server.http_url
 
 

@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "parity"))
 from configurations import CONFIGURATIONS
 from processors import pictures
 from record import FAMILIES_RECORDED, PICTURE_MOST, PICTURES, digest_of
-from served import ask
+from served import ask, stopped_later
 
 # The first test waits for the server.
 pytestmark = pytest.mark.timeout(300)
@@ -41,7 +41,7 @@ def url(tmp_path_factory: pytest.TempPathFactory, model_host: Any) -> Iterator[s
         configuration = folder / f"{name}.json"
         configuration.write_text(json.dumps(CONFIGURATIONS[name]))
         export_preset(configuration, folder / "models" / name, batch_size=8)
-    with LocalServer(folder / "models", model_host=model_host) as server:
+    with stopped_later(LocalServer(folder / "models", model_host=model_host)) as server:
         yield server.http_url
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import http.server
 import json
 import socket
 import sys
+import threading
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import replace
@@ -16,6 +18,10 @@ import pytest
 from penstock.serving.control import ServerError, readable
 from penstock.serving.environment import describe, find_environment
 from penstock.serving.server import LocalServer
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from served import stopped_later
 
 pytestmark = pytest.mark.exhaustive
 
@@ -70,7 +76,7 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def server(repository: Path) -> Iterator[LocalServer]:
-    with LocalServer(repository) as running:
+    with stopped_later(LocalServer(repository)) as running:
         yield running
 
 
@@ -128,7 +134,7 @@ def test_models_that_fail_are_reported_with_the_reason(tmp_path: Path) -> None:
     with pytest.raises(ServerError) as caught:
         LocalServer(tmp_path).start()
     assert str(caught.value) == "1 of 2 models cannot be served:\n  broken: ValueError: the lights are off"
-    with LocalServer(tmp_path, allow_failures=True) as server:
+    with stopped_later(LocalServer(tmp_path, allow_failures=True)) as server:
         assert {model.name: model.ready for model in server.models()} == {"identity": True, "broken": False}
         assert infer(server, [3.0]) == [3.0]
 
@@ -161,32 +167,61 @@ def test_leaves_nothing_behind(repository: Path, tmp_path: Path) -> None:
     server.stop()
 
 
+class Obliging(http.server.BaseHTTPRequestHandler):
+    """Answers as a Triton without models would."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"[]")
+
+    do_POST = do_GET
+
+    def log_message(self, format: str, *values: object) -> None:
+        pass
+
+
+@pytest.fixture
+def obliging_port() -> Iterator[int]:
+    with http.server.HTTPServer(("127.0.0.1", 0), Obliging) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server.server_port
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def silent_port() -> Iterator[int]:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        yield listener.getsockname()[1]
+
+
+@pytest.mark.parametrize("program", ["obliging", "silent"])
 def test_ports_that_another_program_takes_meanwhile_are_chosen_anew(
-    repository: Path, monkeypatch: pytest.MonkeyPatch
+    repository: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, program: str
 ) -> None:
-    server = LocalServer(repository)
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        take_ports, tries = server._take_ports, []
+    server, tries = LocalServer(repository), list[int]()
+    taken = request.getfixturevalue(f"{program}_port")
+    take_ports = server._take_ports
 
-        def take() -> None:
-            take_ports()
-            if not tries:
-                server.ports["HTTP"] = taken.getsockname()[1]
-            tries.append(server.ports["HTTP"])
+    def take() -> None:
+        take_ports()
+        if not tries:
+            server.ports["HTTP"] = taken
+        tries.append(server.ports["HTTP"])
 
-        monkeypatch.setattr(server, "_take_ports", take)
-        with server:
-            assert len(tries) == 2
-            assert infer(server, [1.0]) == [1.0]
+    monkeypatch.setattr(server, "_take_ports", take)
+    with stopped_later(server):
+        assert len(tries) == 2
+        assert infer(server, [1.0]) == [1.0]
 
 
 def test_answers_are_cached_where_that_is_asked_for(tmp_path: Path) -> None:
     add_model(tmp_path, "identity", IDENTITY)
     with (tmp_path / "identity" / "config.pbtxt").open("a") as config:
         config.write("response_cache { enable: true }\n")
-    with LocalServer(tmp_path, flags=["--cache-config=local,size=1048576"]) as server:
+    with stopped_later(LocalServer(tmp_path, flags=["--cache-config=local,size=1048576"])) as server:
         assert infer(server, [4.0]) == infer(server, [4.0]) == [4.0]
         with urllib.request.urlopen(server.metrics_url, timeout=30) as response:
             assert b'nv_cache_num_hits_per_model{model="identity",version="1"} 1' in response.read()
@@ -202,7 +237,7 @@ def test_settings_reach_the_models(tmp_path: Path) -> None:
     (tmp_path / "identity" / "1" / "model.py").write_text(source.replace("        return", telling))
     flags = ["--backend-config=penstock,max_pixels=5", "--backend-config", "dali,num_threads=3"]
     flags += ["--backend-config=penstock,max_bytes=8"]
-    with LocalServer(tmp_path, flags=flags, settings={"max_pixels": "7"}) as server:
+    with stopped_later(LocalServer(tmp_path, flags=flags, settings={"max_pixels": "7"})) as server:
         assert infer(server, [0.0, 0.0, 0.0]) == [7.0, 3.0, 2.0]
 
 

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import ctypes
 import os
+import sys
 from pathlib import Path
 
 import pytest
 
 from penstock.serving.server import LocalServer
 from penstock.serving.shim import ShimError, shim
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from served import stopped_later
 
 
 @pytest.fixture(autouse=True)
@@ -50,7 +55,7 @@ def test_models_run_in_the_stub_where_there_is_none(monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("CXX", "/nowhere/c++")
     (tmp_path / "models").mkdir()
     reports: list[str] = []
-    with LocalServer(tmp_path / "models", report=reports.append) as server:
+    with stopped_later(LocalServer(tmp_path / "models", report=reports.append)) as server:
         assert server.model_host == "stub"
     assert "models run by 'stub': `/nowhere/c++` does not work" in reports[0]
 

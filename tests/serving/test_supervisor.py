@@ -8,6 +8,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -21,6 +22,10 @@ from penstock.serving import supervisor
 from penstock.serving.control import ModelState, NoAnswer, ServerError
 from penstock.serving.server import LocalServer
 from penstock.serving.stubs import Stub
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from served import stopped_later
 
 pytestmark = pytest.mark.exhaustive
 
@@ -142,7 +147,7 @@ def explicit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Explicit]:
     write_model(repository, "later", factor=3)
     write_model(repository, "edited", factor=2)
     made = Explicit(repository)
-    with made.server:
+    with stopped_later(made.server):
         yield made
 
 
@@ -289,7 +294,7 @@ def test_models_come_and_go_with_their_files(tmp_path: Path) -> None:
     reports: list[str] = []
     flags = ["--model-control-mode=poll", "--repository-poll-secs=1"]
     with (
-        LocalServer(tmp_path, model_host="stub", flags=flags, report=reports.append) as server,
+        stopped_later(LocalServer(tmp_path, model_host="stub", flags=flags, report=reports.append)) as server,
         traffic(server, "steady"),
     ):
         pid = server.pid
@@ -327,9 +332,13 @@ def test_gives_up_on_a_server_that_keeps_dying(tmp_path: Path) -> None:
 
 
 class OneProcess:
-    """A server of one model, which asks how a dead process has ended, as Triton does from 26.01 on: none stays to be seen."""
+    """A server of one model, which asks how a dead process has ended, as Triton does from 26.01 on: none stays to be seen.
+
+    It also is the supervisor's clock.
+    """
 
     def __init__(self) -> None:
+        self.now = 0.0
         self.instances = 1
         self.processes: dict[int, subprocess.Popen[bytes]] = {}
         self.repositories = [Path("/models")]
@@ -340,6 +349,9 @@ class OneProcess:
         self.silent = False
         self.living = [self.start("resize_0_0")]
         self._new: list[Stub] = []
+
+    def monotonic(self) -> float:
+        return self.now
 
     def start(self, instance: str) -> Stub:
         """One more process of the model."""
@@ -384,17 +396,20 @@ class OneProcess:
 
 
 @pytest.fixture
-def one_process() -> Iterator[OneProcess]:
+def one_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[OneProcess]:
     server = OneProcess()
+    monkeypatch.setattr(supervisor, "time", server)
     yield server
     for stub in server.stubs():
         server.end(stub)
 
 
-def look(models: supervisor._Models, seconds: float = 2.5) -> None:
+def look(server: OneProcess, models: supervisor._Models, seconds: float = 2.5) -> None:
     for _ in range(int(seconds / 0.1)):
         models.look()
-        time.sleep(0.1)
+        for repair in list(models._busy.values()):
+            repair.join()
+        server.now += 0.1
 
 
 @pytest.mark.parametrize("instances", [0, 1])
@@ -403,7 +418,7 @@ def test_a_process_that_has_gone_is_missed_if_the_model_wants_as_many(one_proces
     server.instances = instances
     models = supervisor._Models(server, lambda line: None)  # type: ignore[arg-type]
     server.end(server.living[0])
-    look(models)
+    look(server, models)
     assert server.asked == (["unload resize"] if instances else [])
 
 
@@ -413,7 +428,7 @@ def test_a_process_that_was_never_seen_alive_is_missed(one_process: OneProcess) 
     models = supervisor._Models(server, lambda line: None)  # type: ignore[arg-type]
     server.end(stub)
     server.missed(stub)
-    look(models)
+    look(server, models)
     assert server.asked == ["unload resize"]
 
 
@@ -424,7 +439,7 @@ def test_the_process_that_completes_a_configuration_does_not_stand_for_one_that_
     server.living.append(server.start("resize"))
     models = supervisor._Models(server, lambda line: None)  # type: ignore[arg-type]
     server.end(server.living[0])
-    look(models)
+    look(server, models)
     assert server.asked == ["unload resize"]
 
 
@@ -433,8 +448,8 @@ def test_a_death_is_remembered_until_the_server_answers(one_process: OneProcess)
     models = supervisor._Models(server, lambda line: None)  # type: ignore[arg-type]
     server.silent = True
     server.end(server.living[0])
-    look(models)
+    look(server, models)
     assert server.asked == []
     server.silent = False
-    look(models, 1)
+    look(server, models, 1)
     assert server.asked == ["unload resize"]

@@ -26,7 +26,7 @@ from penstock.tensors import TensorListCPU
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from served import add_model
+from served import add_model, stopped_later
 
 pytestmark = pytest.mark.exhaustive
 
@@ -102,7 +102,7 @@ def server(tmp_path_factory: pytest.TempPathFactory, model_host: str) -> Iterato
     repository = tmp_path_factory.mktemp("repository")
     for name, (source, config) in CONFIGURATIONS.items():
         add_model(repository, name, config, source)
-    with LocalServer(repository, model_host=model_host) as running:
+    with stopped_later(LocalServer(repository, model_host=model_host)) as running:
         yield running
 
 

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import socket
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 from penstock.serving.control import ServerError
+
+_LISTENING = "0A"
+"""The kernel's number of that state of a socket."""
 
 
 def choose_ports(host: str, given: Mapping[str, int | None]) -> dict[str, int]:
@@ -28,6 +33,33 @@ def choose_ports(host: str, given: Mapping[str, int | None]) -> dict[str, int]:
             use: held.enter_context(_bound(host, 0)).getsockname()[1] if port is None else port
             for use, port in given.items()
         }
+
+
+def belongs_to_another(port: int, process: int) -> bool:
+    """Whether a program other than this process listens on a port; False as well where the system does not tell."""
+    try:
+        listening = set(_listening(port))
+        return bool(listening) and not listening & _open_files(process)
+    except OSError:
+        return False
+
+
+def _listening(port: int) -> Iterator[str]:
+    """The sockets that listen on a port, as the links in `/proc/<process>/fd` name them."""
+    for protocol in ("tcp", "tcp6"):
+        table = Path("/proc/net", protocol)
+        for line in table.read_text().splitlines()[1:] if table.exists() else ():
+            _, address, _, state, *_, inode = line.split()[:10]
+            if state == _LISTENING and int(address.rpartition(":")[2], 16) == port:
+                yield f"socket:[{inode}]"
+
+
+def _open_files(process: int) -> set[str]:
+    found = set()
+    for descriptor in Path(f"/proc/{process}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # it was closed meanwhile
+            found.add(os.readlink(descriptor))
+    return found
 
 
 def _check_free(host: str, port: int, use: str) -> None:

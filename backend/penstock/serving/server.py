@@ -30,7 +30,7 @@ from penstock.serving.model_hosts import (
     with_stub,
     wrong_data_in_stub,
 )
-from penstock.serving.ports import choose_ports
+from penstock.serving.ports import belongs_to_another, choose_ports
 from penstock.serving.settings import SERVER_SETTINGS, settings_of
 from penstock.serving.shim import shim
 from penstock.serving.stub_launcher import lay_out_launcher
@@ -383,12 +383,19 @@ class LocalServer:
     def _await_models(self) -> None:
         """Waits until the server answers and no model is loading."""
         deadline = time.monotonic() + self._timeout
-        while not self.control.live():
+        while not self._live():
             self._check_start(deadline)
             self._stopping.wait(0.05)
         while any(model.state == "LOADING" for model in self.models()) and time.monotonic() < deadline:
             self._check_start(deadline)
             self._stopping.wait(0.1)
+
+    def _live(self) -> bool:
+        """Whether the server answers, and not another program that has taken its port meanwhile."""
+        process = self._process
+        if process is None or not process.running or belongs_to_another(self.ports["HTTP"], process.pid):
+            return False
+        return self.control.live()
 
     def _check_start(self, deadline: float) -> None:
         if self._stopping.is_set():
@@ -418,7 +425,14 @@ class LocalServer:
     def _end(self, patience: float) -> None:
         process, self._process = self._process, None
         if process is not None:
-            process.end(patience)
+            process.end(patience, self._loaded() if patience and process.running else None)
+
+    def _loaded(self) -> set[tuple[str, str]] | None:
+        """Name and version of each model that is loaded, or about to be; None if the server does not answer."""
+        try:
+            return {(model.name, model.version) for model in self.models() if model.state != "UNAVAILABLE"}
+        except ServerError:
+            return None
 
     def _stop_at_exit(self, owner: int) -> None:
         if os.getpid() == owner:  # and not in a forked child

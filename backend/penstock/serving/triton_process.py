@@ -8,13 +8,16 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
 from penstock.serving import guardian
 from penstock.serving.control import readable
 from penstock.serving.stubs import Stubs, describe_end
+
+_STILL_COUNTED = re.compile(r"Found [1-9]\d* live models and 0 in-flight non-inference requests")
+"""What Triton says at its end once a second, when all requests have been answered."""
 
 
 class TritonProcess:
@@ -81,25 +84,27 @@ class TritonProcess:
         ]
         return "\n".join(f"  {line}" for line in (errors or lines)[-8:]).strip() or "it wrote no log"
 
-    def end(self, patience: float) -> None:
+    def end(self, patience: float, loaded: Collection[tuple[str, str]] | None = None) -> None:
         """Ends the server's processes and frees the memory they leave behind.
 
         Args:
             patience: seconds in which requests in flight may be answered.
+            loaded: name and version of each model that is loaded; None: unknown.
         """
         if self.running and patience:
+            said = self._log.stat().st_size
             self._process.send_signal(signal.SIGINT)
-            self._wait_for_end(patience)
+            self._wait_for_end(patience, lambda: loaded is not None and self._is_left_without_models(loaded, said))
         guardian.end_group(self.pid)
         self._process.wait()
         self._reader.join(5)
         guardian.remove_shared_memory(self._shared_memory)
 
-    def _wait_for_end(self, patience: float) -> None:
-        """Waits until the server has ended, or has only requests left that will never finish."""
+    def _wait_for_end(self, patience: float, pointless: Callable[[], bool]) -> None:
+        """Waits until the server has ended, or only waits for what will never come."""
         deadline = time.monotonic() + patience
         idle_since = None
-        while self.running and time.monotonic() < deadline:
+        while self.running and time.monotonic() < deadline and not pointless():
             # It would wait forever for a model that died while handling a request; then that process and all others
             # are gone.
             idle = not self.stubs.running() and self.stubs.any_dead()
@@ -107,6 +112,22 @@ class TritonProcess:
             if idle_since is not None and time.monotonic() - idle_since > 1.0:
                 return
             time.sleep(0.05)
+
+    def _is_left_without_models(self, loaded: Collection[tuple[str, str]], since: int) -> bool:
+        """Whether the server has unloaded its models, and counts some all the same.
+
+        To Triton, a version that failed to load in place of a loaded one lives forever (`background_models_` in its
+        `ModelLifeCycle`), so that it waits until its exit timeout.
+
+        Args:
+            loaded: name and version of each model that was loaded.
+            since: where its log of the end begins.
+        """
+        with self._log.open("rb") as file:
+            file.seek(since)
+            log = file.read().decode(errors="replace")
+        ends = [log.find(f"successfully unloaded '{name}' version {version}") for name, version in loaded]
+        return -1 not in ends and _STILL_COUNTED.search(log, max(ends, default=0)) is not None
 
 
 def log_lines(log: Path) -> list[str]:

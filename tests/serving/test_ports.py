@@ -1,0 +1,50 @@
+"""Whose a port is."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from penstock.serving.ports import belongs_to_another
+
+
+@pytest.fixture(params=["127.0.0.1", "::1"])
+def listener(request: pytest.FixtureRequest) -> Iterator[socket.socket]:
+    family = socket.AF_INET6 if ":" in request.param else socket.AF_INET
+    try:
+        made = socket.create_server((request.param, 0), family=family)
+    except OSError:
+        pytest.skip(f"there is no {request.param} here")
+    with made:
+        yield made
+
+
+@pytest.fixture
+def other_process() -> Iterator[int]:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        yield process.pid
+
+
+def test_a_port_belongs_to_who_listens_on_it(listener: socket.socket, other_process: int) -> None:
+    port = listener.getsockname()[1]
+    assert not belongs_to_another(port, os.getpid())
+    assert belongs_to_another(port, other_process)
+    listener.close()
+    assert not belongs_to_another(port, other_process)
+
+
+def test_who_has_a_port_and_does_not_listen_answers_nobody(other_process: int) -> None:
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        assert not belongs_to_another(bound.getsockname()[1], other_process)
+
+
+def test_of_a_process_that_is_gone_nothing_is_known(listener: socket.socket) -> None:
+    with subprocess.Popen([sys.executable, "-c", ""]) as gone:
+        gone.wait()
+    assert not belongs_to_another(listener.getsockname()[1], gone.pid)
