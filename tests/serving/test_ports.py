@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from penstock.serving import ports
 from penstock.serving.ports import belongs_to_another
 
 
@@ -44,7 +45,27 @@ def test_who_has_a_port_and_does_not_listen_answers_nobody(other_process: int) -
         assert not belongs_to_another(bound.getsockname()[1], other_process)
 
 
-def test_of_a_process_that_is_gone_nothing_is_known(listener: socket.socket) -> None:
+def test_whoever_listens_is_another_than_a_process_that_is_gone(listener: socket.socket) -> None:
     with subprocess.Popen([sys.executable, "-c", ""]) as gone:
         gone.wait()
-    assert not belongs_to_another(listener.getsockname()[1], gone.pid)
+    assert belongs_to_another(listener.getsockname()[1], gone.pid)
+
+
+def test_a_port_belongs_to_a_group_of_which_one_process_listens() -> None:
+    """A program that starts the server may be a script that waits for it."""
+    inner = "import socket; made = socket.create_server(('127.0.0.1', 0)); print(made.getsockname()[1], flush=True); input()"
+    outer = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {inner!r}])"
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen([sys.executable, "-c", outer], start_new_session=True, **pipes) as group:
+        assert group.stdout is not None
+        port = int(group.stdout.readline())
+        assert not belongs_to_another(port, group.pid)
+        assert belongs_to_another(port, os.getpid())
+
+
+def test_of_what_nobody_is_seen_to_have_nothing_is_known(
+    listener: socket.socket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As of other users' programs, and in sandboxes whose tables name no sockets."""
+    monkeypatch.setattr(ports, "_processes", list)
+    assert not belongs_to_another(listener.getsockname()[1], os.getpid())

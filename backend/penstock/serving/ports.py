@@ -35,13 +35,20 @@ def choose_ports(host: str, given: Mapping[str, int | None]) -> dict[str, int]:
         }
 
 
-def belongs_to_another(port: int, process: int) -> bool:
-    """Whether a program other than this process listens on a port; False as well where the system does not tell."""
-    try:
-        listening = set(_listening(port))
-        return bool(listening) and not listening & _open_files(process)
-    except OSError:
+def belongs_to_another(port: int, group: int) -> bool:
+    """Whether a program outside of a group of processes listens on a port; False as well where the system does not tell."""
+    listening = set(_listening(port))
+    if not listening:
         return False
+    theirs = False
+    for process in _processes():
+        # Of other users' processes, nothing is known.
+        with contextlib.suppress(OSError):
+            if not listening.isdisjoint(_open_files(process)):
+                if group in (process, os.getpgid(process)):
+                    return False
+                theirs = True
+    return theirs
 
 
 def _listening(port: int) -> Iterator[str]:
@@ -54,12 +61,14 @@ def _listening(port: int) -> Iterator[str]:
                 yield f"socket:[{inode}]"
 
 
-def _open_files(process: int) -> set[str]:
-    found = set()
+def _processes() -> list[int]:
+    return [int(folder.name) for folder in Path("/proc").glob("[0-9]*")]
+
+
+def _open_files(process: int) -> Iterator[str]:
     for descriptor in Path(f"/proc/{process}/fd").iterdir():
         with contextlib.suppress(FileNotFoundError):  # it was closed meanwhile
-            found.add(os.readlink(descriptor))
-    return found
+            yield os.readlink(descriptor)
 
 
 def _check_free(host: str, port: int, use: str) -> None:
