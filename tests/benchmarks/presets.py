@@ -218,9 +218,10 @@ def page_table() -> str:
     )
     for name, ms in times.items():
         compared = [row for row in measured() if row.library == "transformers" and f"({name})" in row.what]
-        kind = compared[0].what.partition(" ")[0] if compared else "WhisperFeatureExtractor"
-        cases = f"{sum(row.cases for row in compared):,}" if compared else ""
-        different = str(sum(row.different for row in compared)) if compared else "within 6e-5"
+        kind, cases, different = "WhisperFeatureExtractor", "", "within 6e-5"
+        if name != WHISPER:
+            kind = str(CONFIGURATIONS[name]["image_processor_type"])
+            cases, different = (f"{sum(column):,}" for column in zip(*((row.cases, row.different) for row in compared)))
         ours, fast, slow, gpu = ms["Penstock"], ms["torchvision"], ms.get("pil"), on_gpu.get(name)
         cells = [name, kind, cases, different, f"{ours:.2f}", f"{fast:.2f}", f"{slow:.2f}" if slow else ""]
         cells += [f"{fast / ours:.2f}", f"{slow / ours:.2f}" if slow else ""]
