@@ -68,7 +68,7 @@ def _read_units(scan: Scan, memory: Memory, count: int, coefficients: np.ndarray
     data, tables, order, target = pointer(scan.data), pointer(scan.tables), pointer(_ORDER), pointer(coefficients)
     dc_tables, ac_tables, interval = pointer(scan.dc_tables), pointer(scan.ac_tables), scan.interval
     for unit in range(count):
-        if not begin_unit(ends, interval, reader, predicted):
+        if not begin_unit(data, ends, interval, reader, predicted):
             return False
         place, bits, left = at(reader, PLACE), at(reader, BITS), at(reader, COUNT)
         invalid = np.uint64(0)

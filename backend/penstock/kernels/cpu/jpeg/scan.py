@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit, types
 
 from penstock.kernels.cpu.jpeg.colour import LANES, convert_doubled_row, convert_row, weigh_row, weigh_rows
-from penstock.kernels.cpu.jpeg.entropy import ENDED, FULL, MARGIN, decode_block, order_of
+from penstock.kernels.cpu.jpeg.entropy import ENDED, FULL, MARGIN, decode_block, order_of, refilled
 from penstock.kernels.cpu.jpeg.transform import OTHER, PAIR, PLACES, transform_pair
 from penstock.kernels.cpu.options import OPTIONS, inner, kernel
 from penstock.kernels.cpu.simd import at, pointer
@@ -252,14 +252,17 @@ def decode_scan(scan: Scan, memory: Memory, top: int, left: int, output: np.ndar
 def begin_reading(scan: Scan, memory: Memory) -> None:
     """Puts the reader at the scan's beginning."""
     memory.reader[:] = 0
+    _read_from(pointer(scan.data), np.uint64(0), pointer(memory.reader))
     memory.reader[_LEFT] = scan.interval
     memory.predicted[:] = 0
 
 
 @njit(inline="always", **OPTIONS)
-def begin_unit(ends: types.CPointer, interval: int, reader: types.CPointer, predicted: types.CPointer) -> bool:
+def begin_unit(
+    data: types.CPointer, ends: types.CPointer, interval: int, reader: types.CPointer, predicted: types.CPointer
+) -> bool:
     """Restarts where a unit is the first of an interval; returns False if the one before does not end there."""
-    if at(reader, _LEFT) == 0 and not _restart(ends, interval, reader, predicted):
+    if at(reader, _LEFT) == 0 and not _restart(data, ends, interval, reader, predicted):
         return False
     put(reader, _LEFT, at(reader, _LEFT) - np.uint64(1))
     return True
@@ -284,19 +287,28 @@ def _consumed(reader: np.ndarray | types.CPointer) -> np.int64:
 
 
 @njit(inline="always", **OPTIONS)
-def put_reader(reader: types.CPointer, place: int, bits: int, count: int) -> None:
+def put_reader(reader: types.CPointer, place: np.uint64, bits: np.uint64, count: np.uint64) -> None:
     put(reader, PLACE, place)
     put(reader, BITS, bits)
     put(reader, COUNT, count)
 
 
 @njit(inline="always", **OPTIONS)
-def _restart(ends: types.CPointer, interval: int, reader: types.CPointer, predicted: types.CPointer) -> bool:
+def _read_from(data: types.CPointer, place: np.uint64, reader: types.CPointer) -> None:
+    """Puts the reader at a byte of the data, of which the first bits are read at once."""
+    after, bits, count = refilled(data, place, np.uint64(0), np.uint64(0))
+    put_reader(reader, after, bits, count)
+
+
+@njit(inline="always", **OPTIONS)
+def _restart(
+    data: types.CPointer, ends: types.CPointer, interval: int, reader: types.CPointer, predicted: types.CPointer
+) -> bool:
     """Continues with the next interval; returns False if this one does not end here."""
     restarts = np.int64(at(reader, _RESTARTS))
     if _consumed(reader) != at(ends, restarts):
         return False
-    put_reader(reader, at(ends, restarts), 0, 0)
+    _read_from(data, np.uint64(at(ends, restarts)), reader)
     put(reader, _LEFT, interval)
     put(reader, _RESTARTS, restarts + 1)
     for c in range(_COMPONENTS):
@@ -356,7 +368,7 @@ def _decode_units(scan: Scan, memory: Memory, strip: _Strip, blocks: int, used: 
     first, last = strip.first, strip.last
     sizes = zeros_short(16)
     for column in range(-(-scan.width // (8 * scan.across))):
-        if not begin_unit(ends, interval, reader, predicted):
+        if not begin_unit(data, ends, interval, reader, predicted):
             return False
         wanted = used if first <= column <= last else 0
         place, bits, count = at(reader, PLACE), at(reader, BITS), at(reader, COUNT)
