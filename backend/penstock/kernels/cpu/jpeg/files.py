@@ -151,17 +151,16 @@ def decode_files(
 @inner
 def _decode_numbered(files: Files, number: int, channels: int, reverse: bool, most_scans: int, bench: Bench) -> bool:
     region = files.regions[number]
+    supported, scan = read_numbered(files, number, channels, most_scans, bench)
     output = carray(bytes_from(files.targets[number]), (region[ROWS], region[COLUMNS], channels))
-    return decode_numbered(files, number, output, reverse, most_scans, bench)
+    return supported and decode_scan(scan, bench.memory, region[TOP], region[LEFT], output, reverse)
 
 
 @kernel
-def decode_numbered(
-    files: Files, number: int, output: np.ndarray, reverse: bool, most_scans: int, bench: Bench
-) -> bool:
-    """Decodes the region of one of a batch's files, as :func:`decode_files` does, but to ``output``, of its size."""
-    place, size, region = files.places[number], files.sizes[number], files.regions[number]
-    if count_markers(carray(bytes_from(place), (size,)), _START_OF_SCAN) > most_scans:
-        return False
+def read_numbered(files: Files, number: int, channels: int, most_scans: int, bench: Bench) -> tuple[bool, Scan]:
+    """The scan of one of a batch's files, and whether it and the region are supported."""
+    place, size = files.places[number], files.sizes[number]
+    few = count_markers(carray(bytes_from(place), (size,)), _START_OF_SCAN) <= most_scans
     height, width = files.headers[number, 0], files.headers[number, 1]
-    return decode_file(place, size, height, width, region[TOP], region[LEFT], output, reverse, bench)
+    supported, scan = read_scan(place, size, height, width, channels, bench.segments, bench.data)
+    return supported and few and files.regions[number, COLUMNS] >= LANES, scan
