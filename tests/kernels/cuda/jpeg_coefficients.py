@@ -39,8 +39,8 @@ def read_coefficients(file: np.ndarray) -> np.ndarray | None:
     """Blocks of 64, unit by unit; None for damaged data, and where decoders may differ about the pixels."""
     header = read_header(file)
     bench, place = jpeg_baseline._bench(file.size, header.width), file.__array_interface__["data"][0]
-    supported, scan = read_scan(place, file.size, header.height, header.width, 3, bench.segments, bench.data)
-    if not supported or (scan.across, scan.down) != (2, 2):
+    end, scan = read_scan(place, file.size, header.height, header.width, 3, bench.segments, bench.data)
+    if not end or (scan.across, scan.down) != (2, 2):
         return None
     blocks = -(-header.height // 16) * -(-header.width // 16) * _BLOCKS
     coefficients = np.empty(blocks * FULL + _SLACK, np.int16)

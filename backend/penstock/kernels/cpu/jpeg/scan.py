@@ -23,7 +23,7 @@ _CHUNK = 32
 
 
 @kernel
-def copy_scan(data: np.ndarray, start: int, scan: np.ndarray, ends: np.ndarray) -> bool:
+def copy_scan(data: np.ndarray, start: int, scan: np.ndarray, ends: np.ndarray) -> int:
     """Copies a scan's data without stuffing and markers, up to the end of the image.
 
     Args:
@@ -34,7 +34,7 @@ def copy_scan(data: np.ndarray, start: int, scan: np.ndarray, ends: np.ndarray) 
         ends: receives the positions in ``scan`` where restart intervals end; the last one ends the scan.
 
     Returns:
-        Whether there are as many intervals as ``ends`` has elements, followed by the end of the image.
+        Where the image ends in the file; 0 unless there are as many intervals as ``ends`` has elements before that.
     """
     here, there, interval = start, 0, 0
     while here + 1 < data.size:
@@ -64,11 +64,11 @@ def copy_scan(data: np.ndarray, start: int, scan: np.ndarray, ends: np.ndarray) 
             interval += 1
             if interval == ends.size:
                 scan[there : there + MARGIN] = 0
-                return marker == _END_OF_IMAGE
+                return here + 2 if marker == _END_OF_IMAGE else 0
             if marker != _RESTART + (interval - 1) % 8:
-                return False
+                return 0
         here += 2
-    return False
+    return 0
 
 
 class Scan(NamedTuple):
