@@ -255,3 +255,20 @@ def test_images_beyond_the_limits_are_refused_before_they_are_decoded() -> None:
     with pytest.raises(OperatorError, match="max_pixels"):
         run(fn.decoders.image, ORDINARY, max_pixels=200 * 300 - 1)
     assert len(run(fn.decoders.image, ORDINARY, max_bytes=200 * 300 * 3, max_pixels=200 * 300)) == len(ORDINARY)
+
+
+@pytest.mark.parametrize("most", [0, 1, 3, 4])
+def test_markers_of_scans_are_counted_wherever_they_are(most: int) -> None:
+    """In the image, which has one, in a comment before it, and behind its end."""
+    scan = np.array([0xFF, 0xDA], np.uint8)
+    comment = np.array([0xFF, 0xFE, 0, 4], np.uint8)
+    file = jpeg(restart_marker_blocks=1)
+    files = [file, np.concatenate([file[:2], comment, scan, file[2:], scan, scan])]
+    headers, order = np.array([(48, 64)] * 2), np.arange(2)
+    outputs = np.zeros((2, 48, 64, 3), np.uint8)
+    targets = np.array([output.ctypes.data for output in outputs])
+    everything = np.array([(0, 0, 48, 64)] * 2)
+    decoded = decode_together(
+        EncodedFiles(files), headers, everything, order, targets, 3, False, most, lambda task, _: task(0), 1
+    )
+    assert decoded.tolist() == [most >= 1, most >= 4]

@@ -39,8 +39,8 @@ def read_coefficients(file: np.ndarray) -> np.ndarray | None:
     """Blocks of 64, unit by unit; None for damaged data, and where decoders may differ about the pixels."""
     header = read_header(file)
     bench, place = jpeg_baseline._bench(file.size, header.width), file.__array_interface__["data"][0]
-    supported, scan = read_scan(place, file.size, header.height, header.width, 3, bench.segments, bench.data)
-    if not supported or (scan.across, scan.down) != (2, 2):
+    end, scan = read_scan(place, file.size, header.height, header.width, 3, bench.segments, bench.data)
+    if not end or (scan.across, scan.down) != (2, 2):
         return None
     blocks = -(-header.height // 16) * -(-header.width // 16) * _BLOCKS
     coefficients = np.empty(blocks * FULL + _SLACK, np.int16)
@@ -68,7 +68,7 @@ def _read_units(scan: Scan, memory: Memory, count: int, coefficients: np.ndarray
     data, tables, order, target = pointer(scan.data), pointer(scan.tables), pointer(_ORDER), pointer(coefficients)
     dc_tables, ac_tables, interval = pointer(scan.dc_tables), pointer(scan.ac_tables), scan.interval
     for unit in range(count):
-        if not begin_unit(ends, interval, reader, predicted):
+        if not begin_unit(data, ends, interval, reader, predicted):
             return False
         place, bits, left = at(reader, PLACE), at(reader, BITS), at(reader, COUNT)
         invalid = np.uint64(0)

@@ -75,6 +75,25 @@ def test_photographs_of_several_sizes(configuration: dict[str, Any], threads: in
     assert together[0].all()
 
 
+@pytest.mark.parametrize("subsampling", [0, 1, 2])
+def test_photographs_of_several_shares_of_rows(subsampling: int, together: list[np.ndarray]) -> None:
+    """Rows are resized a share at a time, of which the last one is a few rows longer where fewer would be left."""
+    heights = [127, 128, 129, 143, 144, 145, 160, 161, 255, 272, 289, 290]
+    files = [saved(height, 90, subsampling=subsampling) for height in heights]
+    for own, expected in zip(values(WHOLE, files), step_by_step(WHOLE, files), strict=True):
+        np.testing.assert_array_equal(own, expected)
+    assert together[0].all()
+
+
+def test_regions_and_restarts(together: list[np.ndarray]) -> None:
+    """Of tall images, the middle is decoded; memory of larger ones before is used again."""
+    sizes = [(700, 120), (400, 300), (1000, 64), (300, 90)]
+    files = [saved(*size, restart_marker_blocks=1 + number, quality=98) for number, size in enumerate(sizes)]
+    for own, expected in zip(values(MIDDLE, files), step_by_step(MIDDLE, files), strict=True):
+        np.testing.assert_array_equal(own, expected)
+    assert together[0].all()
+
+
 def test_what_the_kernels_leave_is_computed_one_by_one(together: list[np.ndarray]) -> None:
     files = [
         saved(120, 160),

@@ -1,15 +1,25 @@
-"""Decodes the JPEGs of a batch, and resizes and stores each while it is in the cache: one compiled call for a thread."""
+"""Decodes the JPEGs of a batch, and resizes and stores what is decoded while it is in the cache: one compiled call for a thread."""
 
 from __future__ import annotations
 
 import numpy as np
 from numba import carray
 
+from penstock.kernels.cpu.fixed_point import BLOCK, sum_columns
 from penstock.kernels.cpu.foreign import bytes_from, counted
-from penstock.kernels.cpu.jpeg.files import COLUMNS, LEFT, ROWS, TOP, Bench, Files, decode_numbered
+from penstock.kernels.cpu.jpeg.files import COLUMNS, LEFT, ROWS, TOP, Bench, Files, read_numbered
+from penstock.kernels.cpu.jpeg.scan import (
+    TALLEST,
+    Memory,
+    Scan,
+    begin_strips,
+    convert_strip,
+    decode_strip,
+    is_complete,
+)
 from penstock.kernels.cpu.options import inner, kernel
 from penstock.kernels.thread_buffers import ThreadBuffers
-from penstock.operators.image._rescale_normalize_cpu import resample_to_planes
+from penstock.operators.image._rescale_normalize_cpu import sum_rows_to_planes
 
 (
     _ROW_STARTS,
@@ -24,11 +34,13 @@ from penstock.operators.image._rescale_normalize_cpu import resample_to_planes
     _BITS,
     _FACTORS,
     _FACTORS_OF_A_CHANNEL,
-    _ROWS_READ,
-) = range(13)
+) = range(12)
 """The columns of what is told of a resizing: addresses of arrays, and their extents."""
 _CHANNELS = 3
 _BYTE = np.dtype(np.uint8)
+_ROWS = 128
+"""Pixels are resized in columns so many rows at a time, which are in the cache, unless they are a few more."""
+_MOST_ROWS = _ROWS + BLOCK + 2 * TALLEST
 
 _pixels, _between = ThreadBuffers(), ThreadBuffers()
 
@@ -37,14 +49,12 @@ def columns_of(
     vertical: tuple[np.ndarray, np.ndarray, int],
     horizontal: tuple[np.ndarray, np.ndarray, int],
     factors: np.ndarray,
-    rows_read: int,
 ) -> np.ndarray | None:
     """What :func:`decode_and_resample` is told of a resizing, int64; the arrays must be kept. None if it takes other ones.
 
     Args:
         vertical, horizontal: starts, weights and bits of the filters.
         factors: of the values.
-        rows_read: how many rows of the image are needed.
     """
     told: list[int] = []
     for starts, weights, bits in (vertical, horizontal):
@@ -53,7 +63,7 @@ def columns_of(
         told += [starts.ctypes.data, len(starts), weights.ctypes.data, weights.shape[1], bits]
     if not factors.flags.c_contiguous or factors.dtype != np.float32:
         return None
-    return np.array([*told, factors.ctypes.data, factors.shape[1], rows_read], np.int64)
+    return np.array([*told, factors.ctypes.data, factors.shape[1]], np.int64)
 
 
 def decode_and_resample(
@@ -66,8 +76,9 @@ def decode_and_resample(
             of the values, float32.
         resizings: what :func:`columns_of` tells of each, in rows.
     """
-    pixels = _pixels.array((_CHANNELS * int((files.regions[:, ROWS] * files.regions[:, COLUMNS]).max()),), _BYTE)
-    between = _between.array((_CHANNELS * int((resizings[:, _ROWS_READ] * resizings[:, _WIDTH]).max()),), _BYTE)
+    rows, columns = files.regions[:, ROWS], files.regions[:, COLUMNS]
+    pixels = _pixels.array((_CHANNELS * _MOST_ROWS * int(columns.max()),), _BYTE)
+    between = _between.array((_CHANNELS * int((rows * resizings[:, _WIDTH]).max()),), _BYTE)
     _decode_and_resample(files, most_scans, resizings, taken, decoded, bench, pixels, between)
 
 
@@ -85,33 +96,52 @@ def _decode_and_resample(
     turn = counted(taken)
     while turn < files.order.size:
         number = files.order[turn]
-        region = files.regions[number]
-        size = _CHANNELS * region[ROWS] * region[COLUMNS]
-        image = pixels[:size].reshape((region[ROWS], region[COLUMNS], _CHANNELS))
-        decoded[number] = decode_numbered(files, number, image, False, most_scans, bench)
-        if decoded[number]:
-            _resample(image, region, resizings[number], between, files.targets[number])
+        supported, scan = read_numbered(files, number, _CHANNELS, most_scans, bench)
+        region, resizing = files.regions[number], resizings[number]
+        line = _CHANNELS * resizing[_WIDTH]
+        lines = between[: region[ROWS] * line].reshape((region[ROWS], line))
+        if supported and _decode_and_resample_columns(scan, bench.memory, region, resizing, pixels, lines):
+            _resample_rows(lines, region, resizing, files.targets[number])
+            decoded[number] = True
         turn = counted(taken)
 
 
 @inner
-def _resample(
-    image: np.ndarray, region: np.ndarray, resizing: np.ndarray, between: np.ndarray, target: np.int64
-) -> None:
+def _decode_and_resample_columns(
+    scan: Scan, memory: Memory, region: np.ndarray, resizing: np.ndarray, pixels: np.ndarray, lines: np.ndarray
+) -> bool:
+    """Decodes a region, some rows at a time, of which the columns are resized before others take their place.
+
+    Args:
+        pixels: of these rows: overwritten.
+        lines: receives the region with its columns resized.
+    """
+    width, rows, columns = resizing[_WIDTH], region[ROWS], region[COLUMNS]
+    starts = _numbers(resizing[_STARTS], 1, width).reshape(width) - np.int32(region[LEFT])
+    weights = _numbers(resizing[_WEIGHTS], width, resizing[_TAPS])
+    image = pixels[: _MOST_ROWS * columns * _CHANNELS].reshape((_MOST_ROWS, columns * _CHANNELS))
+    strips, resized, done = begin_strips(scan, memory, region[TOP], region[LEFT], rows, columns, _CHANNELS), 0, 0
+    for row in range(strips.last + 1):
+        if not decode_strip(scan, memory, strips, row):
+            return False
+        done = convert_strip(scan, memory, strips, row, done, image.reshape(-1), resized, False)
+        # As many as are to be resized must be left.
+        if done == rows or resized + _ROWS <= done <= rows - BLOCK:
+            sum_columns(image[: done - resized], _CHANNELS, starts, weights, resizing[_BITS], lines[resized:done])
+            resized = done
+    return is_complete(scan, memory, strips)
+
+
+@inner
+def _resample_rows(lines: np.ndarray, region: np.ndarray, resizing: np.ndarray, target: np.int64) -> None:
     height, width = resizing[_HEIGHT], resizing[_WIDTH]
-    rows_read, line = resizing[_ROWS_READ], _CHANNELS * width
     values = carray(bytes_from(target), (4 * _CHANNELS * height * width,)).view(np.float32)
-    numbers = _numbers(resizing[_FACTORS], _CHANNELS, resizing[_FACTORS_OF_A_CHANNEL]).view(np.float32)
-    resample_to_planes(
-        image,
+    sum_rows_to_planes(
+        lines,
         _numbers(resizing[_ROW_STARTS], 1, height).reshape(height) - np.int32(region[TOP]),
         _numbers(resizing[_ROW_WEIGHTS], height, resizing[_ROW_TAPS]),
         resizing[_ROW_BITS],
-        _numbers(resizing[_STARTS], 1, width).reshape(width) - np.int32(region[LEFT]),
-        _numbers(resizing[_WEIGHTS], width, resizing[_TAPS]),
-        resizing[_BITS],
-        numbers,
-        between[: rows_read * line].reshape((rows_read, line)),
+        _numbers(resizing[_FACTORS], _CHANNELS, resizing[_FACTORS_OF_A_CHANNEL]).view(np.float32),
         values.reshape((_CHANNELS, height, width)),
     )
 

@@ -211,7 +211,7 @@ class ResampledPlanes(Stage):
     def told_to_decoder(self) -> np.ndarray | None:  # type: ignore[override]
         from penstock.operators.image._decode_and_resample_cpu import columns_of
 
-        return columns_of(self.vertical, self.horizontal, self.store.factors, self._read.extents[0])
+        return columns_of(self.vertical, self.horizontal, self.store.factors)
 
     def compute(self, sample: Sample, source: Pixels, window: Region, target: np.ndarray) -> None:
         from penstock.operators.image._rescale_normalize_cpu import resample_to_planes

@@ -148,15 +148,28 @@ def resample_to_planes(
         between: uint8 of shape (rows that are read, 3 * w), contiguous: overwritten.
         target: float32 of shape (3, h, w), contiguous.
     """
-    height, width = row_starts.size, starts.size
     rows, first = image.reshape(image.shape[0], 3 * image.shape[1]), row_starts.min()
     sum_columns(rows[first : first + between.shape[0]], 3, starts, weights, bits, between)
-    lines, own = np.empty((_ROWS, 3 * width), np.uint8), row_starts - np.int32(first)
+    sum_rows_to_planes(between, row_starts - np.int32(first), row_weights, row_bits, factors, target)
+
+
+@kernel
+def sum_rows_to_planes(
+    rows: np.ndarray,
+    starts: np.ndarray,
+    weights: np.ndarray,
+    bits: int,
+    factors: np.ndarray,
+    target: np.ndarray,
+) -> None:
+    """The second pass of :func:`resample_to_planes`: by the vertical filter, from rows (H, 3 * w) on."""
+    _, height, width = target.shape
+    lines = np.empty((_ROWS, 3 * width), np.uint8)
     pixels, numbers, values = pointer(lines.ravel()), pointer(factors.ravel()), pointer(target.ravel())
     past_cache = is_written_past_cache(target, width, height * width)
     for begin in range(0, height, _ROWS):
         end = min(begin + _ROWS, height)
-        sum_rows(between, own[begin:end], row_weights[begin:end], row_bits, lines[: end - begin])
+        sum_rows(rows, starts[begin:end], weights[begin:end], bits, lines[: end - begin])
         for y in range(begin, end):
             start = 3 * (y - begin) * width
             compute_row(pixels, start, width, numbers, values, y * width, height * width, past_cache)

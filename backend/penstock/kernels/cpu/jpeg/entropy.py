@@ -158,19 +158,18 @@ def pair_codes(table: np.ndarray) -> None:
 def _long_entry(table: types.CPointer, bits: np.uint64) -> np.uint64:
     """The position of the entry of a code with more than ``_LOOKUP`` bits."""
     first = np.int64(bits >> np.uint64(48))
-    length = _LOOKUP + 1
-    while length < 17 and first >= np.int64(at(table, _LIMITS + length)):
-        length += 1
-    if length == 17:
-        return np.uint64(_INVALID)
-    known = (first >> (16 - length)) + np.int64(at(table, _OFFSETS + length))
-    return np.uint64(_CODES + (known & (MAX_CODES - 1)))
+    length = np.int64(_LOOKUP + 1)
+    # No loop that ends early: how often it runs could not be predicted.
+    for tried in range(_LOOKUP + 1, 17):
+        length += np.int64(first >= np.int64(at(table, _LIMITS + tried)))
+    known = (first >> max(16 - length, 0)) + np.int64(at(table, _OFFSETS + length))
+    return np.uint64(_CODES + (known & (MAX_CODES - 1)) if length < 17 else _INVALID)
 
 
 @njit(forceinline=True, **OPTIONS)
 def refilled(
-    scan: types.CPointer, place: np.int64, bits: np.uint64, count: np.uint64
-) -> tuple[np.int64, np.uint64, np.uint64]:
+    scan: types.CPointer, place: np.uint64, bits: np.uint64, count: np.uint64
+) -> tuple[np.uint64, np.uint64, np.uint64]:
     """Refills the reader to at least 56 bits."""
     bits |= load_word(scan, place) >> count
     place += (np.uint64(63) - count) >> np.uint64(3)
@@ -178,9 +177,18 @@ def refilled(
 
 
 @njit(forceinline=True, **OPTIONS)
-def _next_entry(table: types.CPointer, bits: np.uint64) -> tuple[np.uint64, np.uint64, np.int64]:
-    """The position of the entry of the next bits, how many it stands for, and the value after its first code."""
-    entry = bits >> np.uint64(_WORD - _LOOKUP)
+def _looked_up(bits: np.uint64) -> np.uint64:
+    """The first bits, by which an entry is looked up."""
+    return bits >> np.uint64(_WORD - _LOOKUP)
+
+
+@njit(forceinline=True, **OPTIONS)
+def _next_entry(table: types.CPointer, entry: np.uint64, bits: np.uint64) -> tuple[np.uint64, np.uint64, np.int64]:
+    """The position of the entry of the next bits, how many it stands for, and the value after its first code.
+
+    Args:
+        entry: the first of the bits, by which it is looked up.
+    """
     if rarely(part_of(table, entry, _REST, 1) == 0):
         entry = _long_entry(table, bits)
     mask = part_of(table, entry, _MASK, 2)
@@ -208,7 +216,7 @@ def _put_values(
 @njit(forceinline=True, **OPTIONS)
 def decode_block(
     scan: types.CPointer,
-    place: np.int64,
+    place: np.uint64,
     bits: np.uint64,
     count: np.uint64,
     tables: types.CPointer,
@@ -218,22 +226,27 @@ def decode_block(
     block: types.CPointer,
     start: int,
     order: types.CPointer,
-) -> tuple[np.int64, np.uint64, np.uint64, np.int64, np.uint64]:
+) -> tuple[np.uint64, np.uint64, np.uint64, np.int64, np.uint64]:
     """Decodes a block: returns the reader, the DC coefficient, and where the coefficients ended.
 
     The end is 63 if the last coefficient was decoded, or ``ENDED`` beyond the last before an end-of-block code. The bit
     ``FULL`` is set if the block is invalid.
 
+    Codes are looked up by what is left of the bits, while these are refilled: codes do not wait for that. That is enough, also for
+    the next block: a word has 64 bits after it is refilled, of which at most two codes with their values are taken, up to 53.
+
     Args:
         scan, tables, block, order: pointers.
+        bits: at least ``_LOOKUP`` of them, as an earlier block leaves, or :func:`refilled`.
         tables: those at ``dc`` and ``ac`` are used.
         predicted: the DC coefficient of the component's previous block.
         block: receives the coefficients, from ``start`` on; int16, zeroed.
         order: from :func:`order_of`.
     """
     codes, block = pointer_at(tables, dc), pointer_at(block, start)
+    first_bits = _looked_up(bits)
     place, bits, count = refilled(scan, place, bits, count)
-    entry, taken, value = _next_entry(codes, bits)
+    entry, taken, value = _next_entry(codes, first_bits, bits)
     bits, count = bits << taken, count - taken
     spoiled = part_of(codes, entry, _STEPS, 1)
     predicted += value
@@ -241,22 +254,23 @@ def decode_block(
     put(block, at(order, reached), predicted)
     codes = pointer_at(tables, ac)
     while True:
-        place, bits, count = refilled(scan, place, bits, count)
-        entry, taken, value = _next_entry(codes, bits)
+        entry, taken, value = _next_entry(codes, _looked_up(bits), bits)
         ends = _put_values(codes, entry, value, reached, block, order)
         if ends >= last:
             break
         reached = ends
         bits, count = bits << taken, count - taken
-        # Two entries have up to 54 bits.
-        entry, taken, value = _next_entry(codes, bits)
+        first_bits = _looked_up(bits)
+        place, bits, count = refilled(scan, place, bits, count)
+        entry, taken, value = _next_entry(codes, first_bits, bits)
         ends = _put_values(codes, entry, value, reached, block, order)
         if ends >= last:
             break
         reached = ends
         bits, count = bits << taken, count - taken
     first = reached + part_of(codes, entry, _STEPS, 1)
-    if first >= last:
+    # If last <= first < ends, of which one alone could not be predicted: both differences are negative.
+    if rarely(np.int64((last - np.uint64(1) - first) & (first - ends)) < 0):
         # The second code belongs to the next block.
         ends, taken = first, np.uint64(_WORD) - part_of(codes, entry, _REST, 1)
     return place, bits << taken, count - taken, predicted, ends | spoiled

@@ -68,8 +68,8 @@ class Files(NamedTuple):
 @kernel
 def read_scan(
     place: int, size: int, height: int, width: int, channels: int, segments: Segments, data: np.ndarray
-) -> tuple[bool, Scan]:
-    """The scan of a file that is decoded to so many channels, and whether it is supported.
+) -> tuple[int, Scan]:
+    """Where a file's image ends, which is 0 if that is not supported, and its scan, to be decoded to so many channels.
 
     Args:
         place, size: of the file.
@@ -84,11 +84,11 @@ def read_scan(
     interval = numbers[INTERVAL] if numbers[INTERVAL] else units
     # There cannot be more intervals than bytes.
     ends = np.zeros(min(-(-units // interval), size) if supported else 0, np.int64)
-    supported = supported and copy_scan(encoded, numbers[START], data, ends)
-    if supported:
+    end = copy_scan(encoded, numbers[START], data, ends) if supported else 0
+    if end:
         build_tables(segments)
     components = numbers[COMPONENTS]
-    return supported, Scan(
+    return end, Scan(
         data,
         ends,
         interval,
@@ -117,8 +117,8 @@ def decode_file(
     """
     if output.shape[1] < LANES:
         return False
-    supported, scan = read_scan(place, size, height, width, output.shape[2], bench.segments, bench.data)
-    return supported and decode_scan(scan, bench.memory, top, left, output, reverse)
+    end, scan = read_scan(place, size, height, width, output.shape[2], bench.segments, bench.data)
+    return end > 0 and decode_scan(scan, bench.memory, top, left, output, reverse)
 
 
 @kernel
@@ -151,17 +151,21 @@ def decode_files(
 @inner
 def _decode_numbered(files: Files, number: int, channels: int, reverse: bool, most_scans: int, bench: Bench) -> bool:
     region = files.regions[number]
+    supported, scan = read_numbered(files, number, channels, most_scans, bench)
     output = carray(bytes_from(files.targets[number]), (region[ROWS], region[COLUMNS], channels))
-    return decode_numbered(files, number, output, reverse, most_scans, bench)
+    return supported and decode_scan(scan, bench.memory, region[TOP], region[LEFT], output, reverse)
 
 
 @kernel
-def decode_numbered(
-    files: Files, number: int, output: np.ndarray, reverse: bool, most_scans: int, bench: Bench
-) -> bool:
-    """Decodes the region of one of a batch's files, as :func:`decode_files` does, but to ``output``, of its size."""
-    place, size, region = files.places[number], files.sizes[number], files.regions[number]
-    if count_markers(carray(bytes_from(place), (size,)), _START_OF_SCAN) > most_scans:
-        return False
+def read_numbered(files: Files, number: int, channels: int, most_scans: int, bench: Bench) -> tuple[bool, Scan]:
+    """The scan of one of a batch's files, and whether it and the region are supported."""
+    place, size = files.places[number], files.sizes[number]
     height, width = files.headers[number, 0], files.headers[number, 1]
-    return decode_file(place, size, height, width, region[TOP], region[LEFT], output, reverse, bench)
+    end, scan = read_scan(place, size, height, width, channels, bench.segments, bench.data)
+    supported = end > 0 and files.regions[number, COLUMNS] >= LANES
+    if supported:
+        # Between these, there are no other markers than those of restarts.
+        encoded, start = carray(bytes_from(place), (size,)), bench.segments.numbers[START]
+        scans = count_markers(encoded[:start], _START_OF_SCAN) + count_markers(encoded[end:], _START_OF_SCAN)
+        supported = scans <= most_scans
+    return supported, scan

@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit, types
 
 from penstock.kernels.cpu.jpeg.colour import LANES, convert_doubled_row, convert_row, weigh_row, weigh_rows
-from penstock.kernels.cpu.jpeg.entropy import ENDED, FULL, MARGIN, decode_block, order_of
+from penstock.kernels.cpu.jpeg.entropy import ENDED, FULL, MARGIN, decode_block, order_of, refilled
 from penstock.kernels.cpu.jpeg.transform import OTHER, PAIR, PLACES, transform_pair
 from penstock.kernels.cpu.options import OPTIONS, inner, kernel
 from penstock.kernels.cpu.simd import at, pointer
@@ -23,7 +23,7 @@ _CHUNK = 32
 
 
 @kernel
-def copy_scan(data: np.ndarray, start: int, scan: np.ndarray, ends: np.ndarray) -> bool:
+def copy_scan(data: np.ndarray, start: int, scan: np.ndarray, ends: np.ndarray) -> int:
     """Copies a scan's data without stuffing and markers, up to the end of the image.
 
     Args:
@@ -34,7 +34,7 @@ def copy_scan(data: np.ndarray, start: int, scan: np.ndarray, ends: np.ndarray) 
         ends: receives the positions in ``scan`` where restart intervals end; the last one ends the scan.
 
     Returns:
-        Whether there are as many intervals as ``ends`` has elements, followed by the end of the image.
+        Where the image ends in the file; 0 unless there are as many intervals as ``ends`` has elements before that.
     """
     here, there, interval = start, 0, 0
     while here + 1 < data.size:
@@ -64,11 +64,11 @@ def copy_scan(data: np.ndarray, start: int, scan: np.ndarray, ends: np.ndarray) 
             interval += 1
             if interval == ends.size:
                 scan[there : there + MARGIN] = 0
-                return marker == _END_OF_IMAGE
+                return here + 2 if marker == _END_OF_IMAGE else 0
             if marker != _RESTART + (interval - 1) % 8:
-                return False
+                return 0
         here += 2
-    return False
+    return 0
 
 
 class Scan(NamedTuple):
@@ -134,6 +134,8 @@ _PAIR = PAIR + 2 * OTHER
 """From pair to pair; what is nowhere comes after the coefficients of both blocks."""
 _KEPT, _DROPPED = order_of(PLACES, _NOWHERE), order_of(np.full_like(PLACES, _NOWHERE), _NOWHERE)
 _WIDEST_UNIT, _ROWS_OF_STRIP = 16, 17 + 9 + 9
+TALLEST = 16
+"""The rows of the tallest units."""
 _SPARE = 64
 
 
@@ -190,6 +192,28 @@ class _Places(NamedTuple):
     pixels: types.CPointer
 
 
+class Strips(NamedTuple):
+    """How a region is decoded: one strip after the other.
+
+    Attributes:
+        strip: what strips have in common.
+        blocks, used: of a unit, and how many of them the region needs.
+        first, last: the rows of units that it needs.
+        top, left, rows, columns, channels: of its pixels.
+    """
+
+    strip: _Strip
+    blocks: int
+    used: int
+    first: int
+    last: int
+    top: int
+    left: int
+    rows: int
+    columns: int
+    channels: int
+
+
 @kernel
 def decode_scan(scan: Scan, memory: Memory, top: int, left: int, output: np.ndarray, reverse: bool) -> bool:
     """Decodes a region of an image from its scan; returns False for damaged data.
@@ -203,11 +227,20 @@ def decode_scan(scan: Scan, memory: Memory, top: int, left: int, output: np.ndar
         reverse: in BGR order.
     """
     rows, columns, channels = output.shape
+    strips, pixels, done = begin_strips(scan, memory, top, left, rows, columns, channels), output.reshape(-1), 0
+    for row in range(strips.last + 1):
+        if not decode_strip(scan, memory, strips, row):
+            return False
+        done = convert_strip(scan, memory, strips, row, done, pixels, 0, reverse)
+    return is_complete(scan, memory, strips)
+
+
+@inner
+def begin_strips(scan: Scan, memory: Memory, top: int, left: int, rows: int, columns: int, channels: int) -> Strips:
+    """Prepares to decode a region, strip by strip: see :func:`decode_strip`."""
     unit_height, unit_width = 8 * scan.down, 8 * scan.across
     bottom, right = top + rows, left + columns
     # Smooth chroma needs one pixel around the region.
-    first_row = max(top - scan.down + 1, 0) // unit_height
-    last_row = min(bottom + scan.down - 2, scan.height - 1) // unit_height
     first_column = max(left - scan.across + 1, 0) // unit_width
     last_column = min(right + scan.across - 2, scan.width - 1) // unit_width
     chroma_stride = (last_column - first_column + 1) * 8
@@ -228,38 +261,65 @@ def decode_scan(scan: Scan, memory: Memory, top: int, left: int, output: np.ndar
     begin_reading(scan, memory)
     memory.coefficients[:] = 0
     blocks, used = _lay_out(scan, memory, strip, channels)
-    planes, pixels = pointer(memory.planes), output.reshape(-1)
+    first = max(top - scan.down + 1, 0) // unit_height
+    last = min(bottom + scan.down - 2, scan.height - 1) // unit_height
+    return Strips(strip, blocks, used, first, last, top, left, rows, columns, channels)
+
+
+@inner
+def decode_strip(scan: Scan, memory: Memory, strips: Strips, row: int) -> bool:
+    """Decodes a row of units, of which none up to the last one may be left out; returns False for damaged data."""
+    return _decode_units(scan, memory, strips.strip, strips.blocks, strips.used if row >= strips.first else 0)
+
+
+@inner
+def convert_strip(
+    scan: Scan, memory: Memory, strips: Strips, row: int, done: int, pixels: np.ndarray, begin: int, reverse: bool
+) -> int:
+    """Converts those rows of the region that a row of units completes; returns how many rows are done then.
+
+    Args:
+        done: how many were before.
+        pixels: receives them; uint8, contiguous, the region's row ``begin`` first.
+        reverse: in BGR order.
+    """
+    if row < strips.first:
+        return done
+    strip, height, bottom = strips.strip, 8 * scan.down, strips.top + strips.rows
+    planes = pointer(memory.planes)
     places = _Places(planes, pointer(memory.blue), pointer(memory.red), pointer(pixels))
-    converted = top
-    for row in range(last_row + 1):
-        if not _decode_units(scan, memory, strip, blocks, used if row >= first_row else 0):
-            return False
-        if row < first_row:
-            continue
-        # The last row of a strip needs chroma of the next.
-        ready = bottom if row == last_row else min((row + 1) * unit_height - (scan.down - 1), bottom)
-        for y in range(converted, ready):
-            _convert_row(strip, places, row, y, left, columns, channels, (y - top) * columns, reverse)
-        converted = max(converted, ready)
-        _keep_last_row(planes, 0, unit_height, stride)
-        _keep_last_row(planes, strip.blue, 8, chroma_stride)
-        _keep_last_row(planes, strip.red, 8, chroma_stride)
-    whole = last_row == (scan.height - 1) // unit_height
-    return not whole or at_end(scan, memory)
+    # The last row of a strip needs chroma of the next.
+    ready = bottom if row == strips.last else min((row + 1) * height - (scan.down - 1), bottom)
+    for y in range(strips.top + done, ready):
+        target = (y - strips.top - begin) * strips.columns
+        _convert_row(strip, places, row, y, strips.left, strips.columns, strips.channels, target, reverse)
+    _keep_last_row(planes, 0, height, strip.stride)
+    _keep_last_row(planes, strip.blue, 8, strip.chroma_stride)
+    _keep_last_row(planes, strip.red, 8, strip.chroma_stride)
+    return max(done, ready - strips.top)
+
+
+@inner
+def is_complete(scan: Scan, memory: Memory, strips: Strips) -> bool:
+    """Whether all of the scan was read, if the region needs its last row of units."""
+    return strips.last < (scan.height - 1) // (8 * scan.down) or at_end(scan, memory)
 
 
 @njit(inline="always", **OPTIONS)
 def begin_reading(scan: Scan, memory: Memory) -> None:
     """Puts the reader at the scan's beginning."""
     memory.reader[:] = 0
+    _read_from(pointer(scan.data), np.uint64(0), pointer(memory.reader))
     memory.reader[_LEFT] = scan.interval
     memory.predicted[:] = 0
 
 
 @njit(inline="always", **OPTIONS)
-def begin_unit(ends: types.CPointer, interval: int, reader: types.CPointer, predicted: types.CPointer) -> bool:
+def begin_unit(
+    data: types.CPointer, ends: types.CPointer, interval: int, reader: types.CPointer, predicted: types.CPointer
+) -> bool:
     """Restarts where a unit is the first of an interval; returns False if the one before does not end there."""
-    if at(reader, _LEFT) == 0 and not _restart(ends, interval, reader, predicted):
+    if at(reader, _LEFT) == 0 and not _restart(data, ends, interval, reader, predicted):
         return False
     put(reader, _LEFT, at(reader, _LEFT) - np.uint64(1))
     return True
@@ -284,19 +344,28 @@ def _consumed(reader: np.ndarray | types.CPointer) -> np.int64:
 
 
 @njit(inline="always", **OPTIONS)
-def put_reader(reader: types.CPointer, place: int, bits: int, count: int) -> None:
+def put_reader(reader: types.CPointer, place: np.uint64, bits: np.uint64, count: np.uint64) -> None:
     put(reader, PLACE, place)
     put(reader, BITS, bits)
     put(reader, COUNT, count)
 
 
 @njit(inline="always", **OPTIONS)
-def _restart(ends: types.CPointer, interval: int, reader: types.CPointer, predicted: types.CPointer) -> bool:
+def _read_from(data: types.CPointer, place: np.uint64, reader: types.CPointer) -> None:
+    """Puts the reader at a byte of the data, of which the first bits are read at once."""
+    after, bits, count = refilled(data, place, np.uint64(0), np.uint64(0))
+    put_reader(reader, after, bits, count)
+
+
+@njit(inline="always", **OPTIONS)
+def _restart(
+    data: types.CPointer, ends: types.CPointer, interval: int, reader: types.CPointer, predicted: types.CPointer
+) -> bool:
     """Continues with the next interval; returns False if this one does not end here."""
     restarts = np.int64(at(reader, _RESTARTS))
     if _consumed(reader) != at(ends, restarts):
         return False
-    put_reader(reader, at(ends, restarts), 0, 0)
+    _read_from(data, np.uint64(at(ends, restarts)), reader)
     put(reader, _LEFT, interval)
     put(reader, _RESTARTS, restarts + 1)
     for c in range(_COMPONENTS):
@@ -356,7 +425,7 @@ def _decode_units(scan: Scan, memory: Memory, strip: _Strip, blocks: int, used: 
     first, last = strip.first, strip.last
     sizes = zeros_short(16)
     for column in range(-(-scan.width // (8 * scan.across))):
-        if not begin_unit(ends, interval, reader, predicted):
+        if not begin_unit(data, ends, interval, reader, predicted):
             return False
         wanted = used if first <= column <= last else 0
         place, bits, count = at(reader, PLACE), at(reader, BITS), at(reader, COUNT)
