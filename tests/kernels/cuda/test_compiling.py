@@ -54,7 +54,7 @@ INSTANCES = {
         "jitter<uint8, 3>",
         "jitter<float, 0>",
     ],
-    "pieces": ["fill_patches<14, 2, 2, false>", "fill_patches<16, 1, 1, true>", "fill_tiles"],
+    "pieces": ["fill_patches<14, 2, 2, false, false>", "fill_patches<16, 1, 1, true, true>", "fill_tiles"],
     "preemphasis": ["preemphasize<int16, float, uint8>", "preemphasize<double, double, float>"],
     "reduction": [
         "reduce<float, float, float, float, Plain, GreatestPositive>",
