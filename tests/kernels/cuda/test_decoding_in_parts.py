@@ -14,7 +14,7 @@ import simplejpeg
 from broken_batches import good, saved
 
 from penstock import fn, pipeline_def, types
-from penstock.kernels.codecs import image_codec_gpu, jpeg_gpu
+from penstock.kernels.codecs import image_codec_gpu, jpeg_gpu, turns
 from penstock.kernels.codecs.image_errors import CorruptImageError
 from penstock.kernels.codecs.nvimgcodec import on_gpu
 from penstock.kernels.codecs.nvimgcodec.decoder import BatchDecoder
@@ -327,6 +327,32 @@ def test_a_batch_that_nobody_waits_for_keeps_its_memory_until_it_is_done(monkeyp
     del pipe
     gc.collect()
     assert len(joined) > before
+
+
+@pytest.mark.parametrize(("most", "ahead"), [(1 << 20, 2), (1, 1)])
+def test_a_batch_more_is_begun_unless_it_takes_much_memory(
+    most: int, ahead: int, monkeypatch: pytest.MonkeyPatch, followed: list[bool]
+) -> None:
+    monkeypatch.setattr(image_codec_gpu, "_WORTH_AHEAD", most)
+    # No batch is so small that more are begun for that.
+    monkeypatch.setattr(turns, "_LITTLE", 0)
+    monkeypatch.setattr(turns, "_SMALL", 0)
+    images, given = photographs(9), 0
+
+    @pipeline_def(batch_size=24, num_threads=2, device_id=0, prefetch_queue_depth=2)
+    def pipeline() -> Any:
+        def source() -> list[np.ndarray]:
+            nonlocal given
+            given += 1
+            return images
+
+        return a(fn.external_source(source))
+
+    running: Any = pipeline()
+    for _ in range(4):
+        running.run()
+    assert given == 4 + ahead
+    assert all(followed)
 
 
 @pytest.mark.usefixtures("strict")

@@ -68,6 +68,8 @@ _ALIGNMENT = 256
 _MANY = 8
 # Threads that gather what our kernels decode: more would keep the processors from those that run Python.
 _GATHERING = 4
+# Pixels of a batch that is followed and takes so little memory that one more may be on its way: some 90 photographs.
+_WORTH_AHEAD = 96 << 20
 # Stands for an image whose pixels are not needed any more.
 _FOLLOWED = object()
 _BYTE_DEPTH, _BYTES = 8, np.dtype(np.uint8)
@@ -229,8 +231,9 @@ class GpuImageDecoder:
                 return None
         streams = self._own_turn(len(taken), pixels)
         batch = own.begin(scans, jobs.files, windows, Followed(following, taken), streams.decoding)
-        # It takes little memory, and what precedes its kernels takes half as long as they do.
-        self.batches_ahead = max(self.batches_ahead, 1)
+        if pixels <= _WORTH_AHEAD:
+            # What precedes its kernels takes half as long as they do.
+            self.batches_ahead = max(self.batches_ahead, 1)
         part = Part(batch, taken.tolist(), (), True, None)
         begun = followed(jobs, part, following, streams, batch.work.wait)
         if not whole and self._turns is not None:
