@@ -7,36 +7,23 @@ of two or four such rows. The sums are those of ``kernels/cpu/torch_floats.py``,
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, types
+from numba import types
 
-from penstock.kernels.cpu.code_generation import Vector
-from penstock.kernels.cpu.options import OPTIONS, inner, kernel
-from penstock.kernels.cpu.simd import at, fence, fused, load, load_pixels, pointer, rounded, store, store_past_cache
+from penstock.kernels.cpu.options import inner, kernel
+from penstock.kernels.cpu.pixel_values import LANES, is_written_past_cache, spread_factors, store_values
+from penstock.kernels.cpu.simd import at, fence, fused, load, load_pixels, pointer, rounded, store
 from penstock.kernels.cpu.torch_floats import neighbour_taps
 
-# Numbers that are computed at a time.
-_LANES = 16
-LEAST = _LANES
+LEAST = LANES
 """Images are at least so wide, before and after."""
 _NO_PLANES, _NO_PIXELS = np.empty((0, 0, 0), np.float32), np.empty((0, 0, 0), np.uint8)
 _AS_THEY_ARE = np.array([[1, 0, 1, 0]] * 3, np.float32)
 # The values of so many pixels, as which the factors of three channels come again.
-_PERIOD = 3 * _LANES
+_PERIOD = 3 * LANES
 # A pixel is loaded and stored with one number more.
 _PIXEL = 4
-# Of outputs of so many bytes and more, whole lines of the cache are written past it: see decision 81.
-_BEYOND_CACHE, _LINE = 1 << 21, 64
 # Added to a number and subtracted again, it leaves none of its fractions, as numbers above it have none in single precision.
 _ROUNDER = np.float32(1 << 23)
-
-
-@inner
-def _spread(factors: np.ndarray) -> np.ndarray:
-    """The factors of the values of ``_LANES`` pixels, in their order: three rows, of a, b and c."""
-    spread = np.empty(3 * _PERIOD, np.float32)
-    for k in range(3 * _PERIOD):
-        spread[k] = factors[k % 3, k // _PERIOD]
-    return spread
 
 
 @inner
@@ -48,10 +35,10 @@ def _compute_values(
     while x < size:
         # The last vectors overlap the previous ones.
         x = min(x, size - _PERIOD)
-        for k in range(0, _PERIOD, _LANES):
-            values = load(pixels, start + x + k, _LANES) * load(spread, k, _LANES)
+        for k in range(0, _PERIOD, LANES):
+            values = load(pixels, start + x + k, LANES) * load(spread, k, LANES)
             if divides:
-                values = (values - load(spread, k + _PERIOD, _LANES)) / load(spread, k + 2 * _PERIOD, _LANES)
+                values = (values - load(spread, k + _PERIOD, LANES)) / load(spread, k + 2 * _PERIOD, LANES)
             store(line, x + k, values)
         x += _PERIOD
 
@@ -99,32 +86,24 @@ def _mix_at_once(
     line: types.CPointer,
 ) -> None:
     """A row of the neighbours of two rows, held at ``first`` and ``second``, by the products of both axes' weights."""
-    for x in range(0, stride, _LANES):
-        left, right = load(weights, x, _LANES), load(weights, stride + x, _LANES)
-        total = load(held, first + stride + x, _LANES) * (right * above)
-        total = fused(load(held, first + x, _LANES), left * above, total)
-        total = fused(load(held, second + x, _LANES), left * below, total)
-        total = fused(load(held, second + stride + x, _LANES), right * below, total)
+    for x in range(0, stride, LANES):
+        left, right = load(weights, x, LANES), load(weights, stride + x, LANES)
+        total = load(held, first + stride + x, LANES) * (right * above)
+        total = fused(load(held, first + x, LANES), left * above, total)
+        total = fused(load(held, second + x, LANES), left * below, total)
+        total = fused(load(held, second + stride + x, LANES), right * below, total)
         store(line, x, total)
 
 
 @inner
 def _mix(held: types.CPointer, places: np.ndarray, weights: np.ndarray, stride: int, line: types.CPointer) -> None:
     """A row of two or four rows, held at ``places``."""
-    for x in range(0, stride, _LANES):
-        total = load(held, places[1] + x, _LANES) * weights[1]
-        total = fused(load(held, places[0] + x, _LANES), weights[0], total)
+    for x in range(0, stride, LANES):
+        total = load(held, places[1] + x, LANES) * weights[1]
+        total = fused(load(held, places[0] + x, LANES), weights[0], total)
         for k in range(2, len(weights)):
-            total = fused(load(held, places[k] + x, _LANES), weights[k], total)
+            total = fused(load(held, places[k] + x, LANES), weights[k], total)
         store(line, x, total)
-
-
-@njit(inline="always", **OPTIONS)
-def _store(target: types.CPointer, place: int, values: Vector, past_cache: bool) -> None:
-    if past_cache:
-        store_past_cache(target, place, values)
-    else:
-        store(target, place, values)
 
 
 @inner
@@ -134,12 +113,12 @@ def _store_planes(
     """A row of pixels as rows of three planes, which are ``stride`` apart."""
     x = 0
     while x < width:
-        x = min(x, width - _LANES)
-        red, green, blue = load_pixels(line, 3 * x, _LANES, 3, False)
-        _store(target, place + x, red, past_cache)
-        _store(target, place + stride + x, green, past_cache)
-        _store(target, place + 2 * stride + x, blue, past_cache)
-        x += _LANES
+        x = min(x, width - LANES)
+        red, green, blue = load_pixels(line, 3 * x, LANES, 3, False)
+        store_values(target, place + x, red, past_cache)
+        store_values(target, place + stride + x, green, past_cache)
+        store_values(target, place + 2 * stride + x, blue, past_cache)
+        x += LANES
 
 
 @inner
@@ -147,10 +126,10 @@ def _store_rounded(line: types.CPointer, size: int, target: types.CPointer, plac
     """A row of numbers, rounded to bytes, halves to even."""
     x = 0
     while x < size:
-        x = min(x, size - _LANES)
-        whole = load(line, x, _LANES) + _ROUNDER - _ROUNDER
+        x = min(x, size - LANES)
+        whole = load(line, x, LANES) + _ROUNDER - _ROUNDER
         store(target, place + x, rounded(whole, np.uint8(0)))
-        x += _LANES
+        x += LANES
 
 
 @inner
@@ -214,14 +193,14 @@ def _resample(
     """
     taps, width, size = rows.shape[1], len(columns), 3 * len(columns)
     # Vectors reach beyond rows.
-    stride = (size + _LANES) // _LANES * _LANES
+    stride = (size + LANES) // LANES * LANES
     held = np.zeros((taps, stride * (2 if at_once else 1)), np.float32)
     known = np.full(taps, -1, np.int64)
     line = np.zeros(max(3 * image.shape[1], stride) + _PERIOD, np.float32)
     products = np.zeros(2 * stride, np.float32)
     for k in range(size if at_once else 0):
         products[k], products[stride + k] = weights[k // 3, 0], weights[k // 3, 1]
-    spread, places, begins = _spread(factors), np.empty(taps, np.int64), 3 * columns
+    spread, places, begins = spread_factors(factors, LANES), np.empty(taps, np.int64), 3 * columns
     divides = False
     for k in range(3):
         divides |= factors[k, 1] != 0 or factors[k, 2] != 1
@@ -231,7 +210,7 @@ def _resample(
         pointer(planes.reshape(-1)),
         len(rows) * width,
     )
-    past_cache = planes.nbytes >= _BEYOND_CACHE and planes.ctypes.data % _LINE == 0 and width % _LANES == 0
+    past_cache = is_written_past_cache(planes, width, area)
     for y in range(len(rows)):
         _prepare_rows(image, spread, divides, rows[y], begins, weights, at_once, line, held, known)
         for k in range(taps):

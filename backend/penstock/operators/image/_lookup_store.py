@@ -57,7 +57,8 @@ def look_up(
     image: np.ndarray, table: np.ndarray, target: np.ndarray, permutation: tuple[int, ...], factors: np.ndarray
 ) -> None:
     """Fills ``target`` with the values of an image (H, W, C); ``factors`` are those of the table, if there are any."""
-    from penstock.operators.image._rescale_normalize_cpu import LANES, compute_planes, look_up_pixels
+    from penstock.kernels.cpu.pixel_values import LANES
+    from penstock.operators.image._rescale_normalize_cpu import compute_planes, look_up_pixels
 
     planes = len(factors) and image.shape[2] == 3 and permutation[0] == 2 and image.shape[1] >= LANES
     if planes and image.flags.c_contiguous and target[0].flags.c_contiguous:

@@ -6,15 +6,16 @@ import numpy as np
 from numba import njit, types
 
 from penstock.kernels.cpu.options import OPTIONS, inner, kernel
-from penstock.kernels.cpu.simd import at, fence, load, load_channel, pointer, pointer_at, store
-from penstock.kernels.cpu.simd_integers import put
-from penstock.operators.image._rescale_normalize_cpu import (
+from penstock.kernels.cpu.pixel_values import (
     LANES,
-    compute_row,
     is_beyond_cache,
     is_written_past_cache,
+    spread_factors,
     store_values,
 )
+from penstock.kernels.cpu.simd import at, fence, load, load_channel, pointer, pointer_at, store
+from penstock.kernels.cpu.simd_integers import put
+from penstock.operators.image._rescale_normalize_cpu import compute_row
 
 # Pixels of a patch whose values are computed at a time; a narrower patch is looked up.
 _LANES = 8
@@ -59,7 +60,7 @@ def fill_patches(
     # Bfloat16 is looked up: no model takes patches of it.
     computed = len(factors) > 0 and factors[0, 3] == 0 and channels == 3 and patch >= _LANES
     pixels, values = frames.reshape(-1), table.reshape(-1)
-    spread = _spread(factors) if computed else np.empty(0, np.float32)
+    spread = spread_factors(factors, _LANES) if computed else np.empty(0, np.float32)
     # From a channel's values in the table to the next one's.
     step = 256 if len(table) > 1 else 0
     size = patch * patch * (channels if channels_last else 1)
@@ -213,15 +214,6 @@ def _write_lines(
         written += LANES
     store(held, 0, load(held, written, LANES))
     return written
-
-
-@inner
-def _spread(factors: np.ndarray) -> np.ndarray:
-    """The factors of the values of ``_LANES`` pixels, in their order: three rows, of a, b and c."""
-    spread = np.empty(3 * _RUN, np.float32)
-    for k in range(3 * _RUN):
-        spread[k] = factors[k % 3, k // _RUN]
-    return spread
 
 
 @inner

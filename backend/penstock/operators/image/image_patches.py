@@ -243,8 +243,8 @@ class ImagePatches(Operator[None, _Pictures]):
 
     def _fill(self, image: np.ndarray, picture: _Picture, number: int, out: np.ndarray) -> None:
         """Fills the patches of a picture, and those that pad it."""
+        from penstock.kernels.cpu.pixel_values import is_beyond_cache
         from penstock.operators.image._pieces_cpu import fill_patches
-        from penstock.operators.image._rescale_normalize_cpu import is_beyond_cache
 
         frames, region = image if image.ndim == 4 else image[None], picture.region
         own, first = (out[number], 0) if out.ndim == 3 else (out, picture.first)
@@ -269,8 +269,8 @@ class ImagePatches(Operator[None, _Pictures]):
 
     def _fill_beside(self, image: np.ndarray, picture: _Picture, _number: int, out: np.ndarray) -> None:
         """Fills the columns of a picture's patches."""
+        from penstock.kernels.cpu.pixel_values import is_beyond_cache
         from penstock.operators.image._pieces_cpu import fill_rows
-        from penstock.operators.image._rescale_normalize_cpu import is_beyond_cache
 
         begin = picture.first * self.args["patch"]
         fill_rows(image, *picture.region, self._table, self._factors, begin, is_beyond_cache(out), out)
