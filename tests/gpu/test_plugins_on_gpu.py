@@ -56,6 +56,7 @@ def test_batches_are_prepared_while_torch_computes() -> None:
     iterator = DALIGenericIterator(pipe, ["x", "host"])
     with torch.cuda.device(device()):
         first = next(iterator)[0]["x"]
+        first.mean()  # The first time, its kernel is loaded, which waits for those before.
         torch.cuda._sleep(1 << 30)  # half a second
         computed = torch.cuda.current_stream().record_event()
         mean = first.mean()

@@ -18,13 +18,14 @@ from penstock.kernels.codecs.nvimgcodec.library import (
     FUNCTIONS,
     CodeStreamView,
     DecodeParams,
+    Decoders,
     ImageInfo,
-    Instance,
     Orientation,
     PlaneInfo,
     Region,
     Share,
     address_of,
+    instance,
 )
 
 _DEVICE_MEMORY, _HOST_MEMORY = 1, 2
@@ -117,12 +118,12 @@ class Templates:
         structures = (self._info, self._seen, self._view, self._params)
         self._addresses = tuple(map(ctypes.addressof, structures))
 
-    def words(self, instance: int) -> np.ndarray:
-        """The words of a batch that all batches share; ``instance``: handle of the library's instance."""
+    def words(self) -> np.ndarray:
+        """The words of a batch that all batches share."""
         loop = compiled_loop()
         words = np.zeros(loop.BATCH_WORDS, np.int64)
         words[[loop.INFO, loop.SEEN, loop.VIEW, loop.PARAMS]] = self._addresses
-        words[loop.INSTANCE], words[loop.FUNCTION_TABLE] = instance, _functions().ctypes.data
+        words[loop.INSTANCE], words[loop.FUNCTION_TABLE] = instance(), _functions().ctypes.data
         return words
 
 
@@ -227,8 +228,8 @@ class BatchDecoder:
         spares_baseline: bool = False,
     ) -> None:
         self._on_host = device is None
-        self._instance = Instance()
-        self._make = functools.partial(self._instance.decoder, device, threads, options=options)
+        decoders = Decoders()
+        self._make = functools.partial(decoders.make, device, threads, options=options)
         self._second, self._shares_of_second = 0, second
         try:
             self._first = self._make(first)
@@ -245,7 +246,7 @@ class BatchDecoder:
         self._function: int = loop.decode_batch.address
         self._places = loop.FIRST, loop.SECOND
         self._spares_baseline = spares_baseline
-        self.close = weakref.finalize(self, _close, self._thread, self._instance)
+        self.close = weakref.finalize(self, _close, self._thread, decoders)
 
     def decode(self, images: EncodedImages, pixels: PixelFormat, stream: int = 0, keep: object = None) -> Decoded:
         """Starts decoding a batch.
@@ -272,7 +273,7 @@ class BatchDecoder:
         known = self._templates.get((pixels, stream))
         if known is None:
             templates = Templates(pixels, stream, self._on_host)
-            words = templates.words(self._instance.handle)
+            words = templates.words()
             words[compiled_loop().SPARED] = self._spares_baseline
             known = self._templates[pixels, stream] = templates, words
         templates, constants = known
@@ -297,9 +298,9 @@ class BatchDecoder:
         return True
 
 
-def _close(thread: BackgroundThreads, instance: Instance) -> None:
+def _close(thread: BackgroundThreads, decoders: Decoders) -> None:
     thread.close()
-    instance.close()
+    decoders.close()
 
 
 @functools.cache

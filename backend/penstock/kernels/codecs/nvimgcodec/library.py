@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import os
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -210,25 +211,31 @@ class Share:
     policy: Policy = Policy.IGNORED
 
 
-class Instance:
-    """An instance of the library for one thread, with the decoders it has created.
+@functools.cache
+def instance() -> int:
+    """The handle of the library's instance.
 
-    Attributes:
-        handle: of the instance.
+    All threads share it, as those of the library's Python API do: once made, it is only read. To make one takes a second on some
+    machines with a GPU, where the library looks for JPEG engines.
     """
+    handle = ctypes.c_void_p()
+    info = InstanceCreateInfo(load_builtin_modules=1, load_extension_modules=1)
+    _check(_loaded().nvimgcodecInstanceCreate(ctypes.byref(handle), ctypes.byref(info)), "be loaded")
+    return handle.value or 0
+
+
+# A process that is forked finds neither threads nor GPUs of the one before.
+os.register_at_fork(after_in_child=instance.cache_clear)
+
+
+class Decoders:
+    """The decoders of one thread."""
 
     def __init__(self) -> None:
-        loaded = library()
-        assert loaded is not None
-        self._library = loaded
-        handle = ctypes.c_void_p()
-        info = InstanceCreateInfo(load_builtin_modules=1, load_extension_modules=1)
-        self._check(loaded.nvimgcodecInstanceCreate(ctypes.byref(handle), ctypes.byref(info)), "load nvImageCodec")
-        self.handle = handle.value or 0
-        self._decoders: list[ctypes.c_void_p] = []
-        self.close = weakref.finalize(self, _destroy, loaded, handle, self._decoders)
+        self._made: list[ctypes.c_void_p] = []
+        self.close = weakref.finalize(self, _destroy, self._made)
 
-    def decoder(self, device: int | None, threads: int, shares: Sequence[Share], options: str) -> int:
+    def make(self, device: int | None, threads: int, shares: Sequence[Share], options: str) -> int:
         """Creates a decoder, and returns its handle.
 
         Args:
@@ -248,20 +255,25 @@ class Instance:
             backends=backends,
         )
         decoder = ctypes.c_void_p()
-        status = self._library.nvimgcodecDecoderCreate(
-            ctypes.c_void_p(self.handle), ctypes.byref(decoder), ctypes.byref(execution), options.encode()
+        status = _loaded().nvimgcodecDecoderCreate(
+            ctypes.c_void_p(instance()), ctypes.byref(decoder), ctypes.byref(execution), options.encode()
         )
-        self._check(status, "make a decoder")
-        self._decoders.append(decoder)
+        _check(status, "make a decoder")
+        self._made.append(decoder)
         return decoder.value or 0
 
-    @staticmethod
-    def _check(status: int, what: str) -> None:
-        if status:
-            raise RuntimeError(f"nvImageCodec could not {what}: its C library answered with status {status}")
+
+def _loaded() -> ctypes.CDLL:
+    loaded = library()
+    assert loaded is not None
+    return loaded
 
 
-def _destroy(loaded: ctypes.CDLL, handle: ctypes.c_void_p, decoders: Sequence[ctypes.c_void_p]) -> None:
+def _check(status: int, what: str) -> None:
+    if status:
+        raise RuntimeError(f"nvImageCodec could not {what}: its C library answered with status {status}")
+
+
+def _destroy(decoders: Sequence[ctypes.c_void_p]) -> None:
     for decoder in decoders:
-        loaded.nvimgcodecDecoderDestroy(decoder)
-    loaded.nvimgcodecInstanceDestroy(handle)
+        _loaded().nvimgcodecDecoderDestroy(decoder)
