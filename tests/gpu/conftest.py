@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from penstock.tensors.cuda import device_count
 collect_ignore_glob = [] if device_count() else ["test_*.py"]
 if device_count() < 2:
     collect_ignore_glob.append("test_*two_gpus.py")
+# Otherwise JAX takes most of the GPU's memory, which tests in several processes share.
+os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 # This folder's own, too, as the server's tests share their models.
 sys.path[:0] = [str(Path(__file__).parents[1] / folder) for folder in ("golden", "kernels/cuda", "gpu")]
 

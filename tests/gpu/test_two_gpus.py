@@ -19,9 +19,6 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "plugin" / "processes"))
 
 from recipes import check_jax_distributed, check_torchrun, free_address, run_together
 
-# JAX would take most of each GPU's memory, which the processes share.
-SHARED_GPU = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
-
 
 def encoded(seed: int) -> np.ndarray:
     pixels = np.random.default_rng(seed).integers(0, 255, (20, 30, 3), np.uint8)
@@ -101,7 +98,7 @@ def test_torchrun_takes_a_gpu_for_each_process(tmp_path: Path) -> None:
 @pytest.mark.timeout(300)
 def test_jax_processes_that_see_one_gpu_each(tmp_path: Path) -> None:
     pytest.importorskip("jax")
-    check_jax_distributed(tmp_path, [{**SHARED_GPU, "CUDA_VISIBLE_DEVICES": str(number)} for number in range(2)])
+    check_jax_distributed(tmp_path, [{"CUDA_VISIBLE_DEVICES": str(number)} for number in range(2)])
 
 
 MESHES = """
@@ -143,7 +140,7 @@ def test_jax_processes_that_see_both_gpus_and_use_one(tmp_path: Path) -> None:
     (tmp_path / "meshes.py").write_text(MESHES)
     address = free_address()
     commands = [[str(tmp_path / "meshes.py"), address, str(number)] for number in range(2)]
-    told = run_together(commands, [SHARED_GPU] * 2)
+    told = run_together(commands, [{}] * 2)
     shards = [[0, 1], [100, 101]]
     for process, text in enumerate(told):
         # One dimension; two, with the devices in reverse; copies of the whole batch on both.

@@ -203,6 +203,21 @@ def test_a_decoder_that_cannot_be_made_says_so() -> None:
         BatchDecoder(99, 1, [Share(Backend.CPU_ONLY)])
 
 
+def test_without_memory_no_other_decoder_stands_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    class Full:
+        def nvimgcodecDecoderCreate(self, *_: object) -> int:  # noqa: N802
+            asked.append(self)
+            return 5
+
+    monkeypatch.setattr(library, "_loaded", Full)
+    monkeypatch.setattr(library, "instance", lambda: 1)
+    with pytest.raises(MemoryError, match="no memory was left"):
+        BatchDecoder(None, 1, [Share(Backend.CPU_ONLY)], [Share(Backend.CPU_ONLY)])
+    assert len(asked) == 1
+
+
 def test_batches_that_were_on_their_way_get_the_second_decoder_too() -> None:
     file = jpeg(40, 50)
     output = np.zeros((3, 60, 60, 3), np.uint8)

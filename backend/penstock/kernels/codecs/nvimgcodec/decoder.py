@@ -234,7 +234,7 @@ class BatchDecoder:
         try:
             self._first = self._make(first)
         except RuntimeError:
-            # Not every GPU has a JPEG engine.
+            # Not every GPU has a JPEG engine. One without memory at the moment is another matter: pixels would differ.
             if not second:
                 raise
             self._first, self._shares_of_second = self._make(second), ()

@@ -22,6 +22,8 @@ VERSION = (0, 9)
 """The version that these declarations match: major and minor."""
 
 _CPU_ONLY = -99999
+# The library's own allocation failed, or a plug-in's.
+_NO_MEMORY = 5, 15
 _CODEC_NAME_BYTES, _MAX_PLANES, _MAX_DIMENSIONS, _MAX_FILLS = 256, 32, 5, 5
 
 
@@ -243,6 +245,10 @@ class Decoders:
             threads: CPU threads that it may use.
             shares: its backends, in order of preference.
             options: for the backends, in the library's syntax.
+
+        Raises:
+            MemoryError: there is no memory for it.
+            RuntimeError: the backends are not to be had.
         """
         backends = (BackendDescription * len(shares))()
         for description, share in zip(backends, shares):
@@ -270,6 +276,8 @@ def _loaded() -> ctypes.CDLL:
 
 
 def _check(status: int, what: str) -> None:
+    if status in _NO_MEMORY:
+        raise MemoryError(f"nvImageCodec could not {what}: no memory was left for it (status {status})")
     if status:
         raise RuntimeError(f"nvImageCodec could not {what}: its C library answered with status {status}")
 
