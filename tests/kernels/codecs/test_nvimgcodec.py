@@ -207,7 +207,7 @@ def test_without_memory_no_other_decoder_stands_in(monkeypatch: pytest.MonkeyPat
     asked = []
 
     class Full:
-        def nvimgcodecDecoderCreate(self, *_: object) -> int:  # noqa: N802
+        def nvimgcodecDecoderCreate(self, *_: object) -> int:
             asked.append(self)
             return 5
 
