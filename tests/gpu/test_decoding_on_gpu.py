@@ -53,6 +53,14 @@ def _run(define: Callable[[Any, str], Any], encoded: Sequence[np.ndarray], devic
     return [np.array(sample) for sample in batch.as_cpu()]
 
 
+def _alone(encoded: Sequence[np.ndarray], **how: Any) -> list[np.ndarray]:
+    """Each image by itself, in one pipeline, as nvImageCodec takes a second and more to make a decoder."""
+    running = _built(lambda x, device: fn.decoders.image(x, device=device, **how), encoded[:1], "mixed")
+    for data in encoded[1:]:
+        running.feed_input("encoded", [data])
+    return [np.array(running.run()[0].as_cpu()[0]) for _ in encoded]
+
+
 def _assert_close(define: Callable[[Any, str], Any], encoded: Sequence[np.ndarray], range_: float = 255) -> None:
     # What is not said to be smooth is not, and nvImageCodec rounds in its own way; a wrong place or colour is far off.
     for ours, theirs in zip(_run(define, encoded, "mixed"), _run(define, encoded, "cpu")):
@@ -159,7 +167,7 @@ def test_an_image_is_the_same_whatever_it_is_batched_with(how: dict[str, Any]) -
         return fn.decoders.image(x, device=device, **how)
 
     encoded = photographs()
-    alone = [_run(decode, [data], "mixed")[0] for data in encoded]
+    alone = _alone(encoded, **how)
     order = np.random.default_rng(0)
     for size in (2, 7, 8, 9, 11, 17, 24):
         chosen = order.permutation(len(encoded))[:size]
@@ -178,9 +186,7 @@ def test_batches_on_their_way_do_not_meet(how: dict[str, Any]) -> None:
         return fn.decoders.image(data, device="mixed", **how)
 
     running = pipeline()
-    images = [
-        _run(lambda x, device: fn.decoders.image(x, device=device, **how), [data], "mixed")[0] for data in encoded
-    ]
+    images = _alone(encoded, **how)
     kept = [running.run()[0] for _ in range(30)]
     for step, batch in enumerate(kept):
         for k, image in enumerate(batch.as_cpu()):
@@ -299,7 +305,7 @@ def test_broken_images_are_skipped_while_batches_are_begun_ahead() -> None:
         return fn.decoders.image(data, device="mixed")
 
     running = pipeline()
-    images = [_run(lambda x, device: fn.decoders.image(x, device=device), [data], "mixed")[0] for data in good]
+    images = _alone(good)
     for step in range(30):
         (batch,) = running.run()
         assert len(batch) == 2
