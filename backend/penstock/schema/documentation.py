@@ -99,8 +99,8 @@ def _shown_default(value: object) -> object:
         return MemberDefault(value)
     if isinstance(value, list):
         return [_shown_default(item) for item in value]
-    # 4/3 with the digits that single precision has.
-    return float(f"{value:.7g}") if isinstance(value, float) and not value.is_integer() else value
+    # With as many decimals as DALI shows of 4/3.
+    return float(f"{value:.6f}") if isinstance(value, float) and not value.is_integer() else value
 
 
 def docstring(schema: Schema) -> str:

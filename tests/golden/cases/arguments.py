@@ -144,6 +144,12 @@ FAMILY.each(
         {"mean": np.float32([3]), "axes": [0]},
     ],
 )
+# Axes are checked before the mean's type.
+for axes in ([5], [0, 0], [0]):
+    FAMILY.add(
+        f"deviation along {axes} from a mean of integers",
+        lambda m, a=axes: m.fn.reductions.std_dev(PIXELS(m), numbers(4, 3, dtype=np.int32)(m), axes=a),
+    )
 
 for shape in [(2,), (2, 1), (3, 2), (6,), (3, 3)]:
     for name in ("shear", "angles"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -9,6 +10,9 @@ import numpy as np
 from penstock.operators.geometry._displacement import ARGUMENTS, INPUTS, TO_CENTRES, DisplacementOperator
 from penstock.schema import Argument, Schema, register_operator
 from penstock.schema.example_data import on_photo
+
+# A wave in 128 pixels.
+_FREQUENCY = 2 * math.pi / 128
 
 
 class _Wave(NamedTuple):
@@ -30,8 +34,8 @@ class Water(DisplacementOperator):
             *ARGUMENTS,
             Argument("ampl_x", "float", 10.0, "Amplitude of the displacement in x, in pixels."),
             Argument("ampl_y", "float", 10.0, "Amplitude of the displacement in y, in pixels."),
-            Argument("freq_x", "float", 0.049087, "Frequency of the displacement in x, in radians per row."),
-            Argument("freq_y", "float", 0.049087, "Frequency of the displacement in y, in radians per column."),
+            Argument("freq_x", "float", _FREQUENCY, "Frequency of the displacement in x, in radians per row."),
+            Argument("freq_y", "float", _FREQUENCY, "Frequency of the displacement in y, in radians per column."),
             Argument("phase_x", "float", 0.0, "Phase of the displacement in x, in radians."),
             Argument("phase_y", "float", 0.0, "Phase of the displacement in y, in radians."),
         ),

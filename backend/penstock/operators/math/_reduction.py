@@ -145,9 +145,10 @@ class Deviation(Reduction):
         return FLOAT
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
+        described = super().describe(workspace)
         if workspace.inputs[1].dtype != FLOAT:
             raise RuntimeError(f"The mean must be of type float, got {dtype_name(workspace.inputs[1].dtype)}")
-        return super().describe(workspace)
+        return described
 
     def variance(self, data: np.ndarray, axes: tuple[int, ...], sample: Sample) -> Any:
         """The mean of squared differences from the mean input, with `ddof` subtracted from the denominator."""
