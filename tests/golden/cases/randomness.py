@@ -114,6 +114,7 @@ DEFINITIONS: dict[str, Callable[[Any], Any]] = {
     "gaussian scalar": lambda dali: dali.fn.noise.gaussian(np.float32(5)),
     "shot": lambda dali: dali.fn.noise.shot(image(dali), factor=20),
     "shot weak": lambda dali: dali.fn.noise.shot(image(dali, "FLOAT"), factor=0.1),
+    "shot whose reciprocal is rounded": lambda dali: dali.fn.noise.shot(image(dali), factor=0.3),
     "shot negative": lambda dali: dali.fn.noise.shot(np.float32([-1, -20, 0, 1, 5000])),
     "shot negative factor": lambda dali: dali.fn.noise.shot(np.float32([1, 20, 0, 1]), factor=-1),
     "salt and pepper": lambda dali: dali.fn.noise.salt_and_pepper(image(dali), prob=0.3, salt_vs_pepper=0.4),

@@ -139,14 +139,18 @@ def poisson(
 def replace_by_shots(
     out: np.ndarray, source: np.ndarray, key: Key, stream: np.uint64, start: np.uint64, factor: np.float32
 ) -> None:
-    """Poisson-distributed numbers with mean ``source / factor``, times ``factor``; 0 where the mean isn't positive."""
+    """Poisson-distributed numbers with mean ``source / factor``, times ``factor``; 0 where the mean isn't positive.
+
+    As in DALI, the source is multiplied by the factor's reciprocal in single precision.
+    """
+    reciprocal = np.float32(1) / factor
     # The terms of previous means, by the lowest byte of the source: those of all means for uint8.
     known = np.full((256, _TERMS), np.nan)
     factorials, spare = np.full(256, np.nan), np.zeros(2)
     # The first draws of the elements around the last one that needed them.
     words, drawn = np.empty((12, _CHUNK), np.uint64), -1
     for e in range(out.size):
-        mean = np.float32(source[e]) / factor
+        mean = np.float32(source[e]) * reciprocal
         count = np.float32(0)
         if 0 < mean < np.inf:
             terms = known[np.int64(source[e]) & 255]

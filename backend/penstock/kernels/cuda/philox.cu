@@ -403,11 +403,11 @@ __global__ void __launch_bounds__(256, 4) replace_by_shots(const int64 *__restri
     T *target = reinterpret_cast<T *>(d.target);
     int64 begin = (blockIdx.x - first_blocks[sample]) * SHOTS;
     int size = d.elements - begin < SHOTS ? int(d.elements - begin) : SHOTS;
-    float factor = float(d.a);
+    float factor = float(d.a), reciprocal = 1 / factor;
     if (threadIdx.x == 0) few = many = few_taken = many_taken = 0;
     __syncthreads();
     for (int i = threadIdx.x; i < size; i += blockDim.x) {
-        float mean = converted<float>(source[begin + i]) / factor;
+        float mean = converted<float>(source[begin + i]) * reciprocal;
         bool positive = 0 < mean && mean <= 3.402823466e38f;
         numbers[i] = positive ? mean : 0.0f;
         if (positive && mean < MIN_REJECTED) places[atomicAdd(&few, 1)] = uint16(i);
