@@ -25,6 +25,11 @@ class Region:
     anchor: tuple[int, ...]
     extents: tuple[int, ...]
 
+    @classmethod
+    def whole(cls, shape: tuple[int, ...]) -> Region:
+        """All of an array of ``shape``."""
+        return cls((0,) * len(shape), shape)
+
     def inside(self, shape: Sequence[int]) -> bool:
         """Whether it lies within an array of ``shape``."""
         return all(a >= 0 and a + e <= s for a, e, s in zip(self.anchor, self.extents, shape))

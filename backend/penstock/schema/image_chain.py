@@ -63,7 +63,7 @@ class Stage:
 
     # Whether the targets of `compute` may be strided views; otherwise they are contiguous.
     writes_views = False
-    # Whether a part of the output costs as much to compute as all of it.
+    # Whether a part of the output costs as much to compute as all of it, which is computed then.
     is_whole = False
     # What compiled code is told that decodes JPEGs and computes this stage of each; see `_decode_and_resample_cpu.py`. None: it
     # cannot.
@@ -72,7 +72,7 @@ class Stage:
 
     def covers(self, window: Region) -> Region:
         """The part of the output that has to be computed to get ``window``."""
-        return window
+        return Region.whole(self.shape) if self.is_whole else window
 
     def reads(self, window: Region) -> Region:
         """The part of the input that ``window`` of the output, as returned by :meth:`covers`, depends on."""

@@ -36,7 +36,7 @@ def jpeg(height: int = 48, width: int = 64, mode: str = "RGB", kind: str = "JPEG
 def pixels_of(encoded: np.ndarray) -> np.ndarray | None:
     header = read_header(encoded)
     output = np.zeros((header.height, header.width, 3), np.uint8)
-    whole = Region((0, 0), (header.height, header.width))
+    whole = Region.whole((header.height, header.width))
     return output if decode_region(encoded, header, whole, output, False) else None
 
 

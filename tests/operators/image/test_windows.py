@@ -39,5 +39,5 @@ def test_what_lies_outside_is_filled(dimensions: int, channels: str, dtype: type
         computed = np.empty(extents, dtype)
         window = region_copy(region, shape, fill, axis)
         whole = Pixels(source, (0,) * dimensions)
-        window.compute(None, whole, Region((0,) * dimensions, extents), computed)  # type: ignore[arg-type]
+        window.compute(None, whole, Region.whole(extents), computed)  # type: ignore[arg-type]
         np.testing.assert_array_equal(computed, expected)

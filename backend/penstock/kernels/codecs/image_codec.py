@@ -263,7 +263,7 @@ def _decode_jpeg(
     if region is not None:
         return not fast_idct and is_worthwhile() and decode_region(encoded, header, region, output, space == "BGR")
     if not fast_idct and encoded.size >= _LARGE_FILE and is_worthwhile(whole=True):
-        everything = Region((0, 0), (header.height, header.width))
+        everything = Region.whole((header.height, header.width))
         if decode_region(encoded, header, everything, output, space == "BGR"):
             return True
     return _decode_with_simplejpeg(encoded, space, output, fast_idct)

@@ -206,7 +206,7 @@ class Warping(Sampling):
         return Region((top, left // TILE * TILE, 0), (height, width + left % TILE, self.shape[2]))
 
     def reads(self, window: Region) -> Region:
-        return Region((0, 0, 0), self.shape_in)
+        return Region.whole(self.shape_in)
 
     def compute(self, sample: Sample, source: Pixels, window: Region, target: np.ndarray) -> None:
         from penstock.kernels.cpu.warp import warp

@@ -39,13 +39,10 @@ class FloatResampling(Sampling):
 
     @functools.cached_property
     def shape(self) -> Shape:  # type: ignore[override]
-        return (*self.shape_in[: self.first], *self.plan.extents, *self.shape_in[self.first + 2 :])
-
-    def covers(self, window: Region) -> Region:
-        return Region((0,) * len(self.shape), self.shape)
+        return self.plan.resized(self.shape_in, self.first)
 
     def reads(self, window: Region) -> Region:
-        return Region((0,) * len(self.shape_in), self.shape_in)
+        return Region.whole(self.shape_in)
 
     def following(self, store: Store) -> Stage | None:
         if not isinstance(store, LookupStore) or not store.is_computed or store.factors[:, 3].any():
@@ -73,9 +70,6 @@ class ResampledValues(Stage):
     @property
     def shape(self) -> Shape:  # type: ignore[override]
         return self.resampling.shape
-
-    def covers(self, window: Region) -> Region:
-        return self.resampling.covers(window)
 
     def reads(self, window: Region) -> Region:
         return self.store.reads(self.resampling.reads(window))

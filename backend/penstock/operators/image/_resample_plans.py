@@ -15,6 +15,7 @@ from penstock.kernels.reference_filters import ReferenceTaps
 from penstock.kernels.resize_shapes import AxisPlan, AxisPlans
 from penstock.kernels.windows import Region
 from penstock.schema import PlanColumns
+from penstock.schema.operator import Shape
 
 _FILTERS = {int(kind): kind for kind in DALIInterpType.__members__.values()}
 AnyTaps = Taps | ReferenceTaps
@@ -63,6 +64,10 @@ class ResamplePlan:
     def extents(self) -> tuple[int, ...]:
         """The output's extents along the spatial axes."""
         return tuple(window.stop - window.start for window in self.windows)
+
+    def resized(self, shape: Shape, first: int) -> Shape:
+        """The output's shape for an input's, whose spatial dimensions begin with ``first``."""
+        return (*shape[:first], *self.extents, *shape[first + len(self.windows) :])
 
     @property
     def columns_first(self) -> bool:

@@ -37,7 +37,7 @@ class Resampling(Sampling):
 
     @functools.cached_property
     def shape(self) -> Shape:  # type: ignore[override]
-        return (*self.shape_in[: self.first], *self.plan.extents, *self.shape_in[self.first + 2 :])
+        return self.plan.resized(self.shape_in, self.first)
 
     def covers(self, window: Region) -> Region:
         behind = self.first + 2
@@ -152,9 +152,6 @@ class ResampledStore(Stage):
         """Whether nothing in the output is filled except added channels."""
         return self.store.is_inside
 
-    def covers(self, window: Region) -> Region:
-        return Region((0,) * len(self.shape), self.shape)
-
     def reads(self, window: Region) -> Region:
         first, shape, part = self.resampling.first, self.resampling.shape_in, self.plan.part_read
         outer = (0,) * first
@@ -195,9 +192,6 @@ class ResampledPlanes(Stage):
     @property
     def shape(self) -> Shape:  # type: ignore[override]
         return self.store.shape
-
-    def covers(self, window: Region) -> Region:
-        return Region((0,) * len(self.shape), self.shape)
 
     def reads(self, window: Region) -> Region:
         return self._read

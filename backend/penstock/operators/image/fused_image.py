@@ -304,8 +304,7 @@ def _composed(one: Stage, other: Stage) -> Stage | None:
 
 def _planned(links: Sequence[_Link]) -> tuple[_Segment, ...]:
     """The segments of a chain, worked out backwards from the last one."""
-    shape = links[-1].stage.shape
-    wanted = Region((0,) * len(shape), shape)
+    wanted = Region.whole(links[-1].stage.shape)
     segments: list[_Segment] = []
     for group in reversed(list(_groups(links))):
         segment = _segment(tuple(group), wanted)

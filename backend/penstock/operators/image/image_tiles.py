@@ -54,11 +54,8 @@ class _Tiling(Stage):
 
     is_whole = True
 
-    def covers(self, window: Region) -> Region:
-        return Region((0,) * len(self.shape), self.shape)
-
     def reads(self, window: Region) -> Region:
-        return Region((0,) * len(self.shape_in), self.shape_in)
+        return Region.whole(self.shape_in)
 
     def compute(self, sample: Sample, source: Pixels, window: Region, target: np.ndarray) -> None:
         self.operator.fill(sample, source.contiguous(self.reads(window)), target)
