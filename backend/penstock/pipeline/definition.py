@@ -12,8 +12,9 @@ from penstock.graph.autograph import convert, exempt, explain, is_exempt
 from penstock.graph.conditionals import ConditionStack
 from penstock.pipeline.pipeline import CONSTRUCTOR, Pipeline, check_settings
 
-# DALI's name, which tools look for.
+# DALI's names, which tools look for.
 _DEFINITION = "_is_pipeline_def"
+_AUTOSERIALIZE = "_is_autoserialize"
 _T = TypeVar("_T", bound=Callable[..., Any])
 
 
@@ -75,6 +76,17 @@ def mark_definition(factory: _T) -> _T:
 def is_definition(value: object) -> bool:
     """Whether a value is a function decorated with :func:`pipeline_def`."""
     return bool(getattr(value, _DEFINITION, False))
+
+
+def mark_autoserialize(factory: _T) -> _T:
+    """Marks the factory whose pipeline a file is served as, as DALI does."""
+    setattr(factory, _AUTOSERIALIZE, True)
+    return factory
+
+
+def is_autoserialize(value: object) -> bool:
+    """Whether a value was marked by :func:`mark_autoserialize`."""
+    return bool(getattr(value, _AUTOSERIALIZE, False))
 
 
 def conditionals_enabled(function: Callable[..., object], keywords: dict[str, object], default: bool) -> bool:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from penstock.pipeline.definition import is_definition
-
-_AUTOSERIALIZE = "_is_autoserialize"
+from penstock.pipeline.definition import is_definition, mark_autoserialize
 
 
 def autoserialize(dali_pipeline: Callable[..., object]) -> Callable[..., Any]:
@@ -21,10 +19,4 @@ def autoserialize(dali_pipeline: Callable[..., object]) -> Callable[..., Any]:
     """
     if not is_definition(dali_pipeline):
         raise TypeError("Only `@pipeline_def` can be decorated with `@triton.autoserialize`.")
-    setattr(dali_pipeline, _AUTOSERIALIZE, True)
-    return dali_pipeline
-
-
-def is_autoserialize(value: object) -> bool:
-    """Whether a pipeline's factory was marked by :func:`autoserialize`."""
-    return bool(getattr(value, _AUTOSERIALIZE, False))
+    return mark_autoserialize(dali_pipeline)

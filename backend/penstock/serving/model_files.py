@@ -17,8 +17,7 @@ from typing import Any
 
 from penstock.errors import PenstockError, SerializationError
 from penstock.pipeline import Pipeline
-from penstock.pipeline.definition import is_definition
-from penstock.plugin.triton import is_autoserialize
+from penstock.pipeline.definition import is_autoserialize, is_definition
 from penstock.serving.model_imports import import_file
 from penstock.serving.settings import ConfigurationError
 from penstock.storage import is_remote

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any
 
-from penstock.plugin.triton import is_autoserialize
+from penstock.pipeline.definition import is_autoserialize
 
 
 def invoke_autoserialize(head_module: ModuleType, filename: str) -> None:
