@@ -14,6 +14,7 @@ from penstock.kernels.random_streams import (
     Stream,
     bounded,
     mersenne_twister,
+    mersenne_twister_64,
     sample_stream,
     seed_sequence,
     seed_slots,
@@ -57,6 +58,11 @@ def test_mersenne_twister() -> None:
     assert next(itertools.islice(mersenne_twister(5489), 9999, None)) == 4123659995
 
 
+def test_mersenne_twister_64() -> None:
+    # And that of a default-seeded std::mt19937_64 this.
+    assert next(itertools.islice(mersenne_twister_64(5489), 9999, None)) == 9981545732273789042
+
+
 def test_minimal_standard() -> None:
     # And that the 10000th output of std::minstd_rand0, seeded by 1, is this.
     generator = MinimalStandard(0)
@@ -71,17 +77,25 @@ def test_minimal_standard() -> None:
     [(0, []), (1, [0]), (2, [1, 0]), (7, [3, 0, 2, 4, 5, 1, 6]), (10, [5, 9, 1, 6, 7, 2, 0, 4, 8, 3])],
 )
 def test_shuffles_are_those_of_the_gnu_library(count: int, order: list[int]) -> None:
-    assert std_shuffle(count, mersenne_twister(524287)) == order
+    assert std_shuffle(range(count), mersenne_twister(524287)) == order
+
+
+def test_shuffles_by_draws_of_64_bits() -> None:
+    # DALI's, of the files between epochs.
+    assert std_shuffle(range(6), mersenne_twister_64((1 << 32) + 2**33 + 5), bits=64) == [2, 0, 3, 1, 4, 5]
+    assert std_shuffle(range(6), mersenne_twister_64((1 << 32) - 1), bits=64) == [5, 3, 2, 0, 4, 1]
+    assert std_shuffle([7], mersenne_twister_64(1), bits=64) == [7]
 
 
 def test_a_shuffle_too_long_for_pairs() -> None:
-    order = std_shuffle(70001, mersenne_twister(524287))
+    order = std_shuffle(range(70001), mersenne_twister(524287))
     assert order[:5] == [14022, 67989, 4767, 37944, 42924]
     assert sorted(order) == list(range(70001))
 
 
 def test_bounded_numbers_reject_the_biased_ones() -> None:
     assert bounded(iter([0, 2**31]), 3) == 1
+    assert bounded(iter([0, 2**63]), 3, bits=64) == 1
 
 
 @pytest.mark.parametrize("bound", [1, 2, 7, 2**31 + 5])

@@ -9,7 +9,7 @@ The rules are DALI's (and, below them, the GNU C++ library's), so that a seeded 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +23,7 @@ __all__ = [
     "Stream",
     "bounded",
     "mersenne_twister",
+    "mersenne_twister_64",
     "philox",
     "sample_stream",
     "seed_sequence",
@@ -31,7 +32,10 @@ __all__ = [
     "stream_from_state",
 ]
 
-_WORD = 0xFFFFFFFF
+_WORD, _LONG_WORD = 0xFFFFFFFF, 0xFFFFFFFFFFFFFFFF
+_WORDS = {32: _WORD, 64: _LONG_WORD}  # by their bits
+# Of the state of std::mt19937_64.
+_LENGTH, _MIDDLE = 312, 156
 _SEED_SLOTS = 1024
 # The blocks that positions of draws count.
 _COUNTED = 2**62 - 1
@@ -139,6 +143,33 @@ def mersenne_twister(seed: int) -> Iterator[int]:
         yield from generator.random_raw(1024).tolist()
 
 
+def mersenne_twister_64(seed: int) -> Iterator[int]:
+    """The endless output of ``std::mt19937_64(seed)``.
+
+    Source: T. Nishimura, "Tables of 64-bit Mersenne Twisters", ACM TOMACS 10 (2000).
+    """
+    words = [seed & _LONG_WORD]
+    for index in range(1, _LENGTH):
+        words.append((6364136223846793005 * (words[-1] ^ (words[-1] >> 62)) + index) & _LONG_WORD)
+    state = np.array(words, np.uint64)
+    while True:
+        _twist(state)
+        numbers = state ^ ((state >> np.uint64(29)) & np.uint64(0x5555555555555555))
+        numbers ^= (numbers << np.uint64(17)) & np.uint64(0x71D67FFFEDA60000)
+        numbers ^= (numbers << np.uint64(37)) & np.uint64(0xFFF7EEE000000000)
+        yield from (numbers ^ (numbers >> np.uint64(43))).tolist()
+
+
+def _twist(state: np.ndarray) -> None:
+    """Advances the generator's state by one round, in place."""
+    upper, lower = np.uint64(0xFFFFFFFF80000000), np.uint64(0x7FFFFFFF)
+    for begin, end in ((0, _MIDDLE), (_MIDDLE, _LENGTH)):
+        following = np.append(state[begin + 1 : end], state[end % _LENGTH])
+        joined = (state[begin:end] & upper) | (following & lower)
+        odd = np.where(joined & np.uint64(1), np.uint64(0xB5026F5AA96619E9), np.uint64(0))
+        state[begin:end] = state[_MIDDLE - begin : _MIDDLE - begin + end - begin] ^ (joined >> np.uint64(1)) ^ odd
+
+
 def philox(stream: Stream) -> Iterator[int]:
     """The endless draws of a sample's stream, 32 bits each."""
     from penstock.kernels.cpu.philox import fill_draws
@@ -151,39 +182,38 @@ def philox(stream: Stream) -> Iterator[int]:
         position, count = position + count, min(2 * count, 64)
 
 
-def bounded(draws: Iterator[int], bound: int) -> int:
-    """An unbiased number in [0, bound) from 32-bit draws (Lemire's method)."""
+def bounded(draws: Iterator[int], bound: int, bits: int = 32) -> int:
+    """An unbiased number in [0, bound) from draws of so many bits (Lemire's method)."""
+    word = _WORDS[bits]
     product = next(draws) * bound
-    if product & _WORD < bound:
-        threshold = (2**32 - bound) % bound
-        while product & _WORD < threshold:
+    if product & word < bound:
+        threshold = (word + 1 - bound) % bound
+        while product & word < threshold:
             product = next(draws) * bound
-    return product >> 32
+    return product >> bits
 
 
-def std_shuffle(count: int, draws: Iterator[int]) -> list[int]:
-    """The order that ``std::shuffle`` puts 0 ... count-1 in, from 32-bit draws.
+def std_shuffle(items: Sequence[int], draws: Iterator[int], bits: int = 32) -> list[int]:
+    """``items`` in the order that ``std::shuffle`` puts them in, from draws of so many bits.
 
     As long as two positions fit into one draw, it takes both from one.
     """
-    order = list(range(count))
-    if count * count > _WORD:
+    order, count = list(items), len(items)
+    if count * count >> bits:
         for i in range(1, count):
-            _swap(order, i, bounded(draws, i + 1))
+            j = bounded(draws, i + 1, bits)
+            order[i], order[j] = order[j], order[i]
         return order
     first = 1
     if count and count % 2 == 0:
-        _swap(order, 1, bounded(draws, 2))
+        j = bounded(draws, 2, bits)
+        order[1], order[j] = order[j], order[1]
         first = 2
     for i in range(first, count, 2):
-        j, k = divmod(bounded(draws, (i + 1) * (i + 2)), i + 2)
-        _swap(order, i, j)
-        _swap(order, i + 1, k)
+        j, k = divmod(bounded(draws, (i + 1) * (i + 2), bits), i + 2)
+        order[i], order[j] = order[j], order[i]
+        order[i + 1], order[k] = order[k], order[i + 1]
     return order
-
-
-def _swap(order: list[int], i: int, j: int) -> None:
-    order[i], order[j] = order[j], order[i]
 
 
 class MinimalStandard:

@@ -6,12 +6,7 @@ from dataclasses import replace
 import pytest
 
 from penstock.kernels.random_streams import seed_slots
-from penstock.operators.readers._reading_order import (
-    OrderSettings,
-    ReadingOrder,
-    mersenne_twister_64,
-    shuffled_by_64_bits,
-)
+from penstock.operators.readers._reading_order import OrderSettings, ReadingOrder
 
 
 def _batches(settings: OrderSettings, batch_size: int, count: int) -> list[list[int]]:
@@ -82,17 +77,6 @@ def test_epoch_shuffle_of_dali() -> None:
 def test_groups_stay_together() -> None:
     epochs = _batches(OrderSettings(size=8, epoch_shuffle_seed=524287, groups=(5, 3)), 8, 4)
     assert epochs == [[*range(8)], [*range(8)], [5, 6, 7, 0, 1, 2, 3, 4], [*range(8)]]
-
-
-def test_shuffle_with_a_seed_of_64_bits() -> None:
-    assert shuffled_by_64_bits(range(6), (1 << 32) + 2**33 + 5) == [2, 0, 3, 1, 4, 5]
-    assert shuffled_by_64_bits(range(6), (1 << 32) - 1) == [5, 3, 2, 0, 4, 1]
-
-
-def test_mersenne_twister_64() -> None:
-    # The C++ standard: the 10000th number of a default-constructed std::mt19937_64 (seed 5489).
-    draws = mersenne_twister_64(5489)
-    assert [next(draws) for _ in range(10000)][-1] == 9981545732273789042
 
 
 @pytest.mark.parametrize(

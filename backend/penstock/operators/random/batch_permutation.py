@@ -49,7 +49,7 @@ class BatchPermutation(RandomOperator):
             others = (bounded(draws, count - 1) for _ in range(count))
             return [other + (other >= own) for own, other in enumerate(others)]
         if fixed_points:
-            return std_shuffle(count, draws)
+            return std_shuffle(range(count), draws)
         order = list(range(count))
         for i in range(count - 1):
             j = i + 1 + bounded(draws, count - 1 - i)

@@ -11,14 +11,14 @@ The rules are DALI's, so that both read the same data in the same order:
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
 import numpy as np
 
-from penstock.kernels.random_streams import MinimalStandard, mersenne_twister, std_shuffle
+from penstock.kernels.random_streams import MinimalStandard, mersenne_twister, mersenne_twister_64, std_shuffle
 
 DEFAULT_SHUFFLE_SEED = 524287
 
@@ -210,7 +210,7 @@ class ReadingOrder:
 
     def _initial_order(self) -> np.ndarray:
         if self.settings.shuffle and self.settings.shuffle_list:
-            return np.array(std_shuffle(self.settings.size, mersenne_twister(DEFAULT_SHUFFLE_SEED)), np.int64)
+            return np.array(std_shuffle(range(self.settings.size), mersenne_twister(DEFAULT_SHUFFLE_SEED)), np.int64)
         return np.arange(self.settings.size, dtype=np.int64)
 
     def _begin_epoch(self) -> None:
@@ -221,7 +221,7 @@ class ReadingOrder:
             # the files' order.
             from_list = self._from_list or self.settings.groups is not None
             units = self._initial_units() if from_list else self._units
-            self._units = shuffled_by_64_bits(units, (self._epoch << 32) + seed)
+            self._units = std_shuffle(units, mersenne_twister_64((self._epoch << 32) + seed), bits=64)
             self._order = self._expanded(self._units)
 
     def _expanded(self, units: list[int]) -> np.ndarray:
@@ -260,64 +260,3 @@ class ReadingOrder:
         self._spans = deque(list(span) for span in state["spans"])
         self._buffer, self._last = np.array(state["buffer"], np.int64), state["last"]
         self._generator.state = state["generator"]
-
-
-# -- the shuffle between epochs --------------------------------------------------------------------------------------
-
-_WORD = 0xFFFFFFFFFFFFFFFF
-_LENGTH, _MIDDLE = 312, 156
-
-
-def mersenne_twister_64(seed: int) -> Iterator[int]:
-    """The endless output of ``std::mt19937_64(seed)``.
-
-    Source: T. Nishimura, "Tables of 64-bit Mersenne Twisters", ACM TOMACS 10 (2000).
-    """
-    words = [seed & _WORD]
-    for index in range(1, _LENGTH):
-        words.append((6364136223846793005 * (words[-1] ^ (words[-1] >> 62)) + index) & _WORD)
-    state = np.array(words, np.uint64)
-    while True:
-        _twist(state)
-        numbers = state ^ ((state >> np.uint64(29)) & np.uint64(0x5555555555555555))
-        numbers ^= (numbers << np.uint64(17)) & np.uint64(0x71D67FFFEDA60000)
-        numbers ^= (numbers << np.uint64(37)) & np.uint64(0xFFF7EEE000000000)
-        yield from (numbers ^ (numbers >> np.uint64(43))).tolist()
-
-
-def _twist(state: np.ndarray) -> None:
-    """Advances the generator's state by one round, in place."""
-    upper, lower = np.uint64(0xFFFFFFFF80000000), np.uint64(0x7FFFFFFF)
-    for begin, end in ((0, _MIDDLE), (_MIDDLE, _LENGTH)):
-        following = np.append(state[begin + 1 : end], state[end % _LENGTH])
-        joined = (state[begin:end] & upper) | (following & lower)
-        odd = np.where(joined & np.uint64(1), np.uint64(0xB5026F5AA96619E9), np.uint64(0))
-        state[begin:end] = state[_MIDDLE - begin : _MIDDLE - begin + end - begin] ^ (joined >> np.uint64(1)) ^ odd
-
-
-def shuffled_by_64_bits(items: Sequence[int], seed: int) -> list[int]:
-    """``items`` in the order that ``std::shuffle`` with ``std::mt19937_64(seed)`` puts them in.
-
-    Each draw yields two positions.
-    """
-    order, draws = list(items), mersenne_twister_64(seed)
-    first = 1
-    if len(order) % 2 == 0 and order:
-        j = _below(draws, 2)
-        order[1], order[j] = order[j], order[1]
-        first = 2
-    for i in range(first, len(order), 2):
-        j, k = divmod(_below(draws, (i + 1) * (i + 2)), i + 2)
-        order[i], order[j] = order[j], order[i]
-        order[i + 1], order[k] = order[k], order[i + 1]
-    return order
-
-
-def _below(draws: Iterator[int], bound: int) -> int:
-    """An unbiased number in [0, bound) from 64-bit draws (Lemire's method)."""
-    product = next(draws) * bound
-    if product & _WORD < bound:
-        threshold = (2**64 - bound) % bound
-        while product & _WORD < threshold:
-            product = next(draws) * bound
-    return product >> 64
