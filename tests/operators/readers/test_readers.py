@@ -122,6 +122,15 @@ def test_wrong_requests(
         _run(lambda: fn.readers.file(**arguments), 1)
 
 
+def test_where_files_are_is_said_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for read in (fn.readers.file, fn.readers.numpy):
+        with pytest.raises(RuntimeError, match="`file_root` argument is required"):
+            _run(lambda read=read: read(), 1)
+        with pytest.raises(RuntimeError, match="but not both"):
+            _run(lambda read=read: read(files=["a"], file_list="b"), 1)
+
+
 @pytest.mark.parametrize("line", ["b.jpg", "b.jpg -1", "b.jpg 1.5", "b.jpg cat"])
 def test_line_without_a_label(line: str, tree: Path) -> None:
     (tree / "list.txt").write_text(f"a.jpg 1\n{line}\n")

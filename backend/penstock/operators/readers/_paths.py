@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from penstock.operators.readers._reader import Reader
 from penstock.schema import Argument
@@ -22,16 +22,20 @@ def path_arguments(file_filter: str) -> tuple[Argument, ...]:
     )
 
 
+def check_places(arguments: Mapping[str, object]) -> None:
+    """Raises ValueError unless a reader's arguments say where its files are, in one way."""
+    if arguments["files"] is not None and arguments["file_list"] is not None:
+        raise ValueError("File paths can be provided through `files` or `file_list` but not both")
+    if arguments["files"] is None and arguments["file_list"] is None and arguments["file_root"] is None:
+        raise ValueError("The `file_root` argument is required when not using `files` or `file_list`")
+
+
 class PathReader(Reader):
     """The base of readers whose items are paths."""
 
     def setup(self) -> None:
-        args = self.args
-        if args["files"] is not None and args["file_list"] is not None:
-            raise ValueError("File paths can be provided through `files` or `file_list` but not both")
-        if args["files"] is None and args["file_list"] is None and args["file_root"] is None:
-            raise ValueError("The `file_root` argument is required when not using `files` or `file_list`")
-        self._root = args["file_root"] or ""
+        check_places(self.args)
+        self._root = self.args["file_root"] or ""
         super().setup()
 
     def list_items(self) -> Sequence[str]:

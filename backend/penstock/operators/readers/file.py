@@ -13,6 +13,7 @@ import numpy as np
 
 from penstock.data_types import INT32, UINT8
 from penstock.operators.readers._block_reading import PathTable
+from penstock.operators.readers._paths import check_places
 from penstock.operators.readers._reader import EPOCH_SHUFFLE_ARGUMENTS, READER_ARGUMENTS, Reader, Sources
 from penstock.schema import Alias, Argument, Equivalent, OutputSpec, Schema, Workspace, register_operator
 from penstock.storage import join
@@ -108,10 +109,7 @@ class File(Reader):
 
     def setup(self) -> None:
         args = self.args
-        if args["files"] is not None and args["file_list"] is not None:
-            raise ValueError("File paths can be provided through `files` or `file_list` but not both")
-        if args["files"] is None and args["file_list"] is None and args["file_root"] is None:
-            raise ValueError("The `file_root` argument is required when not using `files` or `file_list`")
+        check_places(args)
         if args["labels"] is not None and args["files"] is None:
             raise ValueError("The argument `labels` is valid only when file paths are provided as `files`")
         for name in ("file_filters", "dir_filters"):
