@@ -106,6 +106,21 @@ def test_full_follows_each_sample() -> None:
     assert [np.unique(sample).tolist() for sample in output.samples] == [[1.0], [2.0]]
 
 
+@pytest.mark.parametrize("name", ["reshape", "reinterpret"])
+def test_a_new_shape_is_given_once(name: str) -> None:
+    def refused(*shapes: Any, **arguments: Any) -> None:
+        @pipeline_def(batch_size=1, num_threads=1)
+        def pipeline() -> Any:
+            return getattr(fn, name)(np.zeros((2, 3), np.float32), *shapes, **arguments)
+
+        with pytest.raises(RuntimeError, match="mutually exclusive"):
+            pipeline().run()
+
+    refused(shape=[6], rel_shape=[1, 1])
+    refused(np.array([6]), shape=[6])
+    refused(np.array([6]), rel_shape=[1, 1])
+
+
 def test_samples_after_one_that_cannot_be_reshaped_keep_their_data() -> None:
     contiguous = run(
         make("Cast", dtype=types.INT32), TensorListCPU([np.full(n, n, np.uint8) for n in (10, 12, 15)])

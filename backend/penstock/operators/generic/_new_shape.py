@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.schema import Argument, Input, Sample, Workspace
+from penstock.schema import Argument, Input, Operator, Sample, Workspace
 from penstock.schema.example_data import Example, fixed_arrays, pictures
 
 DATA_AND_SHAPE = (
@@ -35,6 +35,12 @@ EXAMPLES = (
     Example({"src_dims": [1, 0, 2]}),
     Example(inputs=(pictures, fixed_arrays([-1, 1], dtype=np.int32))),
 )
+
+
+def check_one_shape(operator: Operator, has_input: bool = False) -> None:
+    """Raises RuntimeError if the shape is given in two ways; ``has_input`` tells whether the second input is one."""
+    if has_input + operator.given("shape") + operator.given("rel_shape") > 1:
+        raise RuntimeError("Shape input, `shape` argument and `rel_shape` argument are mutually exclusive")
 
 
 def check_shapes(workspace: Workspace) -> None:

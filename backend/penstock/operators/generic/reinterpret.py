@@ -12,6 +12,7 @@ from penstock.operators.generic._new_shape import (
     DATA_AND_SHAPE,
     EXAMPLES,
     SHAPE_ARGUMENTS,
+    check_one_shape,
     check_shapes,
     extents_from_input,
 )
@@ -37,12 +38,10 @@ class Reinterpret(Operator):
 
     def setup(self) -> None:
         check_extents(self.args["shape"])
-        if self.given("shape") and self.given("rel_shape"):
-            raise RuntimeError("Shape input, `shape` argument and `rel_shape` argument are mutually exclusive")
+        check_one_shape(self)
 
     def run(self, workspace: Workspace) -> None:
-        if len(workspace.inputs) == 2 and (self.given("shape") or self.given("rel_shape")):
-            raise RuntimeError("Shape input, `shape` argument and `rel_shape` argument are mutually exclusive")
+        check_one_shape(self, len(workspace.inputs) == 2)
         if len(workspace.inputs) == 1 and not any(self.given(a.name) for a in self.schema.arguments):
             raise RuntimeError("`reinterpret` is no-op: arguments specify neither new shape, layout nor type.")
         self._check_lists(workspace)

@@ -10,6 +10,7 @@ from penstock.operators.generic._new_shape import (
     DATA_AND_SHAPE,
     EXAMPLES,
     SHAPE_ARGUMENTS,
+    check_one_shape,
     check_shapes,
     extents_from_input,
 )
@@ -31,15 +32,13 @@ class Reshape(Operator):
 
     def setup(self) -> None:
         check_extents(self.args["shape"])
-        if self.given("shape") and self.given("rel_shape"):
-            raise RuntimeError("Shape input, `shape` argument and `rel_shape` argument are mutually exclusive")
+        check_one_shape(self)
         sources = ("shape", "rel_shape", "layout", "src_dims")
         self._nothing_given = not any(self.given(name) for name in sources)
 
     def run(self, workspace: Workspace) -> None:
         batch = workspace.inputs[0]
-        if len(workspace.inputs) == 2 and (self.given("shape") or self.given("rel_shape")):
-            raise RuntimeError("Shape input, `shape` argument and `rel_shape` argument are mutually exclusive")
+        check_one_shape(self, len(workspace.inputs) == 2)
         if self._nothing_given and len(workspace.inputs) == 1:
             raise RuntimeError(
                 "`reshape` is no-op: arguments specify neither new shape nor layout. Give `shape`, `rel_shape`, `src_dims` "
