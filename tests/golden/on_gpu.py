@@ -1,13 +1,17 @@
-"""Runs a case with its inputs on the GPU."""
+"""Runs a case with its inputs on the GPU, and compares the outcome with DALI's."""
 
 from __future__ import annotations
 
+import functools
+import warnings
 from typing import Any
 
 import numpy as np
+import pytest
+import store
 import tested_gpu
 from case import Case
-from comparison import BATCH_SIZE, Batch
+from comparison import BATCH_SIZE, BUILT_IN, Batch, difference
 
 import penstock
 
@@ -39,3 +43,21 @@ def run_on_gpu(case: Case) -> list[list[Batch]]:
         )
     pipeline.close()
     return iterations
+
+
+@functools.cache
+def _recorded(family: str) -> dict[str, Any]:
+    return store.load(family)
+
+
+def check_on_gpu(family: str, case: Case) -> None:
+    """Raises AssertionError unless a case of a family has the outcome that is recorded of DALI on the CPU."""
+    expected = _recorded(family)[case.name]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        if isinstance(expected, dict):
+            kinds = tuple(kind for kind in BUILT_IN if kind.__name__ in expected["error"])
+            with pytest.raises(kinds or Exception):
+                run_on_gpu(case)
+        else:
+            assert difference(expected, run_on_gpu(case), case) == ""
