@@ -30,6 +30,7 @@ CHANGES = {
 for operator, change in CHANGES.items():
     FAMILY.each(operator, INPUTS, [{**change, **dtype} for dtype in TYPES])
     FAMILY.each(operator, FRAMES, [change, {}])
+    FAMILY.each(operator, {"float16": feed(images(SHAPES, np.float16), "HWC")}, [change])
 SPACES = ["types.RGB", "types.BGR", "types.GRAY", "types.YCbCr", "types.ANY_DATA"]
 GREY = {"grey": feed(images([(4, 5, 1)] * 3), "HWC")}
 CONVERSIONS = [{"image_type": a, "output_type": b} for a in SPACES for b in SPACES]

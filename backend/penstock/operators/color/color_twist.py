@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.data_types import FLOAT
+from penstock.data_types import FLOAT, FLOAT16
 from penstock.kernels.colour import hue_saturation_value
 from penstock.operators.color._linear import (
     BRIGHTNESS,
@@ -57,5 +57,5 @@ class ColorTwist(ColourMatrixOperator):
     def plan(self, sample: Sample) -> tuple[np.ndarray, np.ndarray]:
         brightness, contrast = sample["brightness"], sample["contrast"]
         matrix = hue_saturation_value(sample["hue"], sample["saturation"], 1.0)
-        centre = 0.5 if sample.workspace.inputs[0].dtype == FLOAT else 128.0
+        centre = 0.5 if sample.workspace.inputs[0].dtype in (FLOAT, FLOAT16) else 128.0
         return brightness * contrast * matrix, np.full(3, brightness * (1 - contrast) * centre)
