@@ -79,6 +79,10 @@ docs: setup  ## The documentation site, in build/docs (make docs ARGS=serve to r
 conformance: $(COMPARES)/.ready  ## Penstock and real DALI side by side: a table of a sample of cases, or of all (ARGS=--exhaustive)
 	@PYTHONPATH=backend $(COMPARES)/bin/python tests/conformance/compare.py $(ARGS)
 
+.PHONY: random-calls
+random-calls: $(COMPARES)/.ready  ## Random calls of operators in Penstock and in real DALI (ARGS="--calls 5000 --only resize")
+	@PYTHONPATH=backend $(COMPARES)/bin/python tests/conformance/random_calls.py $(ARGS)
+
 .PHONY: parity
 parity: $(PARITY)/.ready  ## Resizing as Pillow, torchvision and OpenCV do it, against them: 10,000 random cases
 	@PYTHONPATH=backend:tests/parity $(PARITY)/bin/python tests/parity/compare.py $(ARGS)

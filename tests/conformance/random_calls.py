@@ -1,0 +1,214 @@
+"""Calls operators with random arguments in real DALI and in Penstock: ``make random-calls ARGS="--calls 5000 --only water"``.
+
+A call begins as one of the operator's examples, whose samples, types and arguments are then changed. It is known by the seed and its
+number: ``--call 4711`` shows that one and runs it alone. Calls run in processes of their own, as DALI ends the process at some.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+from nvidia.dali.backend import GetSchema, RegisteredCPUOps
+from rich.console import Console
+from rich.progress import track
+from side_by_side import dali, difference
+
+from penstock import fn, types  # noqa: F401  (fn loads the operators)
+from penstock.schema import Argument, Schema
+from penstock.schema.catalogue import public_operators
+from penstock.schema.examples import examples, settable_arguments, why_unswept
+
+_BATCH_SIZE = 3
+_CALLS_OF_PROCESS = 50
+# Numbers at which operators change what they do.
+_NUMBERS = (0, 1, 2, 3, -1, 7, 16, 0.5, 0.3, 1.5, -0.7, 33.3)
+_DTYPES = ("uint8", "int8", "int16", "uint16", "int32", "float16", "float32", "float64", "int64", "bool")
+_ENUMERATIONS = {
+    "DALIDataType": ("UINT8", "INT8", "UINT16", "INT16", "INT32", "INT64", "FLOAT16", "FLOAT", "FLOAT64", "BOOL"),
+    "DALIInterpType": (
+        "INTERP_NN",
+        "INTERP_LINEAR",
+        "INTERP_CUBIC",
+        "INTERP_LANCZOS3",
+        "INTERP_TRIANGULAR",
+        "INTERP_GAUSSIAN",
+    ),
+    "DALIImageType": ("RGB", "BGR", "GRAY", "YCbCr", "ANY_DATA"),
+}
+_OF_TENSORS = {"bool": np.bool_, "int32": np.int32, "float": np.float32}
+
+
+@dataclass(frozen=True)
+class Member:
+    """A member of one of DALI's enumerations."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Computed:
+    """An argument's values, one for each sample."""
+
+    values: Sequence[np.ndarray]
+
+
+@dataclass(frozen=True)
+class RandomCall:
+    """A call of ``fn``'s operator at a path, on samples with their layouts."""
+
+    path: str
+    inputs: Sequence[tuple[Sequence[np.ndarray], str]]
+    arguments: Mapping[str, object]
+
+    def __str__(self) -> str:
+        given = [f"{samples[0].dtype}{[list(s.shape) for s in samples]} '{layout}'" for samples, layout in self.inputs]
+        return f"fn.{self.path}({', '.join([*given, *(f'{name}={value}' for name, value in self.arguments.items())])})"
+
+    def define(self, module: Any) -> Any:
+        """The call in ``nvidia.dali`` or ``penstock``."""
+        sources = [module.fn.external_source(_giving(samples), layout=layout) for samples, layout in self.inputs]
+        given = {name: _in_module(module, value) for name, value in self.arguments.items()}
+        outputs = attrgetter(self.path)(module.fn)(*sources, **given)
+        return tuple(outputs) if isinstance(outputs, list) else outputs
+
+
+def _giving(samples: Sequence[np.ndarray]) -> Callable[[], list[np.ndarray]]:
+    return lambda: list(samples)
+
+
+def _in_module(module: Any, value: object) -> Any:
+    if isinstance(value, Member):
+        return getattr(module.types, value.name)
+    if isinstance(value, Computed):
+        return module.fn.external_source(_giving(value.values))
+    return [_in_module(module, each) for each in value] if isinstance(value, list) else value
+
+
+def compared_operators(only: str) -> list[Schema]:
+    """The operators with examples that both run on the CPU, and whose path contains ``only``."""
+    shared = set(RegisteredCPUOps())
+    return [
+        schema
+        for _, schema in public_operators()
+        if only in schema.fn_path and schema.name in shared and "cpu" in schema.devices and not why_unswept(schema)
+    ]
+
+
+def random_call(operators: Sequence[Schema], seed: int, number: int) -> RandomCall:
+    """The call with this number."""
+    draw = random.Random(f"{seed} {number}")
+    schema = draw.choice(operators)
+    call = draw.choice(list(examples(schema)))
+    dtype = draw.choice([None, None, *_DTYPES])
+    inputs = []
+    for given in call.inputs:
+        samples = [_cut(draw, given.make(index), given.layout) for index in range(_BATCH_SIZE)]
+        inputs.append(([s.astype(dtype) if dtype and s.dtype.kind in "uif" else s for s in samples], given.layout))
+    arguments: dict[str, object] = {name: _without_module(value) for name, value in call.arguments.items()}
+    known = GetSchema(schema.name)
+    possible = [a for a in settable_arguments(schema) if known.HasArgument(a.name) and not (a.path or a.apart)]
+    for argument in draw.sample(possible, min(len(possible), draw.randrange(4))):
+        arguments[argument.name] = _random_value(draw, argument)
+    return RandomCall(schema.fn_path, inputs, arguments)
+
+
+def _cut(draw: random.Random, sample: np.ndarray, layout: str) -> np.ndarray:
+    """At times, a part of a sample: of all dimensions but channels."""
+    if not sample.ndim or draw.random() < 0.5:
+        return sample
+    kept = [
+        slice(None) if letter == "C" or not extent else slice(draw.randint(1, extent))
+        for letter, extent in zip(layout.ljust(sample.ndim), sample.shape)
+    ]
+    return sample[tuple(kept)].copy()
+
+
+def _without_module(value: object) -> object:
+    if isinstance(value, (types.DALIDataType, types.DALIInterpType, types.DALIImageType)):
+        return Member(value.name)
+    return value
+
+
+def _random_value(draw: random.Random, argument: Argument) -> object:
+    kind, is_list = argument.type.removesuffix("[]"), argument.type.endswith("[]")
+    count = draw.choice([1, 2, 2, 3]) if is_list else 0
+
+    def constant() -> object:
+        one = partial(_random_element, draw, argument, kind)
+        return [one() for _ in range(count)] if is_list else one()
+
+    if argument.tensor and kind in _OF_TENSORS and draw.random() < 0.3:
+        return Computed([np.array(constant(), _OF_TENSORS[kind]) for _ in range(_BATCH_SIZE)])
+    return constant()
+
+
+def _random_element(draw: random.Random, argument: Argument, kind: str) -> object:
+    if kind in _ENUMERATIONS:
+        return Member(draw.choice(_ENUMERATIONS[kind]))
+    if kind == "bool":
+        return draw.random() < 0.5
+    if kind in ("int32", "int64", "uint32", "float"):
+        near = argument.default if isinstance(argument.default, (int, float)) else draw.randint(1, 40)
+        value = draw.choice([near, 2 * near, near + 1, draw.choice(_NUMBERS), draw.randint(1, 40)])
+        return float(value) if kind == "float" else int(value)
+    return draw.choice([*argument.choices, argument.default or "", "HWC", "HW"])
+
+
+def run_alone(calls: Sequence[RandomCall], compare: Callable[[RandomCall], str]) -> Iterator[str]:
+    """How Penstock differs in each of the calls; empty where it does not, or where DALI ends the process."""
+    told = 0
+    while told < len(calls):
+        reading, writing = os.pipe()
+        child = os.fork()
+        if not child:
+            with os.fdopen(writing, "w", buffering=1) as answers:
+                for call in calls[told:]:
+                    print(" ".join(compare(call).split()), file=answers)
+            os._exit(0)
+        os.close(writing)
+        with os.fdopen(reading) as answers:
+            for answer in answers:
+                told += 1
+                yield answer.strip()
+        if os.waitpid(child, 0)[1]:
+            told += 1
+            yield ""
+
+
+def main() -> int:
+    """Prints the calls that differ, and returns whether there are any."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--calls", type=int, default=1000, help="how many")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", default="", help="operators whose path in fn contains this")
+    parser.add_argument("--call", type=int, help="only the call with this number")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    operators, console = compared_operators(options.only), Console(highlight=False)
+    numbers = range(options.calls) if options.call is None else range(options.call, options.call + 1)
+    different = 0
+    for start in track(numbers[::_CALLS_OF_PROCESS], "calling", console=Console(stderr=True)):
+        chosen = range(start, min(start + _CALLS_OF_PROCESS, numbers.stop))
+        calls = [random_call(operators, options.seed, number) for number in chosen]
+        for number, call, told in zip(
+            chosen, calls, run_alone(calls, lambda call: difference(call.define, _BATCH_SIZE))
+        ):
+            if told or options.call is not None:
+                console.print(f"{number} {call}\n    {told or 'equal'}", markup=False, soft_wrap=True)
+            different += bool(told)
+    console.print(f"{len(numbers)} calls of {len(operators)} operators, DALI {dali.__version__}: {different} differ")
+    return int(different > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
