@@ -16,7 +16,7 @@ from broken_batches import check_broken_batches
 from PIL import Image
 
 from penstock import fn, pipeline_def, types
-from penstock.kernels.codecs import image_codec_gpu, image_jobs, jpeg_gpu
+from penstock.kernels.codecs import image_codec_gpu, image_jobs, jpeg_gpu, turns
 from penstock.kernels.codecs.decoding import Decoding
 from penstock.kernels.codecs.image_codec import decode
 from penstock.kernels.codecs.image_description import EncodedFiles, ImageHeader
@@ -399,8 +399,13 @@ def test_every_batch_comes_once_and_in_order(sizes: list[int], depth: int, how: 
 
 
 @pytest.mark.parametrize("how", [SMOOTH, BY_ENGINE], ids=["by our kernels", "by the engine"])
-def test_few_images_and_small_ones_are_begun_further_ahead(how: dict[str, Any]) -> None:
-    single, small, few, many = Source([2] * 20, 730), Source([12] * 20), Source([8] * 20, 730), Source([9] * 20, 730)
+def test_few_images_and_small_ones_are_begun_further_ahead(
+    monkeypatch: pytest.MonkeyPatch, how: dict[str, Any]
+) -> None:
+    # A sixteenth of the pixels, which take a minute here.
+    monkeypatch.setattr(turns, "_SMALL", turns._SMALL >> 4)
+    monkeypatch.setattr(turns, "_LITTLE", turns._LITTLE >> 4)
+    single, small, few, many = Source([2] * 20, 183), Source([12] * 20), Source([8] * 20, 183), Source([9] * 20, 183)
     for source, depth, ahead in ((single, 2, 5), (small, 2, 5), (few, 2, 2), (many, 2, 1), (Source([2] * 20), 1, 0)):
         running = looping(source, depth, **how)
         for _ in range(6):
