@@ -41,8 +41,8 @@ def preset(
         configuration: a folder that holds `preprocessor_config.json`, that file, or what it holds.
         batch_size: the most images at a time.
         backend: whose arithmetic: `torchvision`, which `transformers` takes where it is installed, or `pil`.
-        device: where the outputs lie, and most is computed: `cpu` or `gpu`, which give the same bytes. The CPU always
-            decodes, with `num_threads` threads; of sounds, and for YOLO's letterbox, it computes everything.
+        device: where the outputs lie, and most is computed: `cpu` or `gpu`, which give the same bytes. A GPU decodes
+            baseline JPEGs; the CPU decodes other files, and computes everything for sounds and for YOLO's letterbox.
         device_id: the number of the GPU; by default, the current one.
         encoded: the input is files (JPEG, PNG and so on; sounds as WAV, FLAC or OGG); else images of uint8, of layout
             HWC, in RGB, or signals of float32 at the model's sampling rate. Videos are always given as frames of uint8, of
