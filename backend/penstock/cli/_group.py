@@ -44,7 +44,7 @@ def penstock() -> None:
 
     \b
     From a pipeline to a served model:
-      penstock setup                                     make the environment to serve from, once
+      penstock setup                                     prepare this environment for serving, once
       penstock export my_pipeline.py models/my_model     write a model folder for Triton
       penstock serve models                              start Triton with it
     \b

@@ -10,5 +10,5 @@ data = click.option(
     metavar="[NAME=]PATH",
     multiple=True,
     help="A file, or a folder of files and subfolders, for the pipeline's input NAME: images, recordings and the like as they are, arrays as "
-    ".npy. They are used again and again. Not needed for a pipeline that reads its data itself.",
+    ".npy. They are fed over and over. Not needed for a pipeline that reads its own data.",
 )

@@ -13,7 +13,9 @@ from penstock.cli._paths import ExistingPath
 @click.command()
 @click.argument("path", type=ExistingPath())
 @_options.data
-@click.option("--seconds", default=5.0, show_default=True, type=click.FloatRange(min=0), help="How long to run each.")
+@click.option(
+    "--seconds", default=5.0, show_default=True, type=click.FloatRange(min=0), help="How long to run each setting."
+)
 @click.option(
     "--batch-size",
     "batch_sizes",

@@ -16,7 +16,7 @@ from penstock.cli._paths import ExistingPath
     "--format",
     "form",
     type=click.Choice(["json", "dali", "python"]),
-    help="How the pipeline is saved: readable, in DALI's wire format, or as its Python source.",
+    help="How the pipeline is saved: as readable JSON, in DALI's wire format, or as its Python source.",
 )
 @click.option(
     "--device",
@@ -28,7 +28,7 @@ from penstock.cli._paths import ExistingPath
 @click.option("--batch-size", type=int, help="Largest batch; by default the pipeline's own.")
 @click.option("--version", type=int, default=1, show_default=True, help="The model version to write.")
 @click.option("--preset", "is_preset", is_flag=True, help="PIPELINE is a model's own preprocessor_config.json.")
-@click.option("--uint8", is_flag=True, help="Take encoded data as UINT8 arrays; by default as BYTES.")
+@click.option("--uint8", is_flag=True, help="Take encoded data as UINT8 arrays instead of as BYTES.")
 def command(
     pipeline: Path,
     model: Path,
@@ -41,8 +41,8 @@ def command(
 ) -> None:
     """Write a model folder for Triton from a pipeline.
 
-    PIPELINE is a Python file, or a pipeline saved in either format; MODEL is the folder to write. A definition that takes an
-    argument `device` is exported as Python by default, so that it runs on the server's device; any other as json.
+    PIPELINE is a Python file, or a pipeline saved in either format; MODEL is the folder to write. By default, a definition
+    that takes an argument `device` is exported as Python, so that it runs on the server's device, and any other as json.
 
     \b
     Examples:

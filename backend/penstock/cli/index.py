@@ -19,7 +19,7 @@ _FORMATS = {".tar": "webdataset", ".rec": "mxnet", ".tfrecord": "tfrecord", ".tf
     "--format",
     "kind",
     type=click.Choice(sorted(set(_FORMATS.values()))),
-    help="Of FILE; by default told from its name.",
+    help="The format of FILE; by default inferred from its name.",
 )
 def command(file: Path, index: Path | None, kind: str | None) -> None:
     """Write the index that a data set's reader takes as `index_path`.

@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     "--passes",
     "names",
     metavar="NAMES",
-    help='The passes that run, with commas between them; "" for none. Default: those that the pipeline was made with.',
+    help='The passes to run, separated by commas; "" for none.  [default: those that the pipeline was made with]',
 )
 @click.option(
     "--html",
     "page",
     metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Write a page with the graph before and after each pass, and what each operator gives for the input.",
+    help="Write a page with the graph before and after each pass, and each operator's output for the input.",
 )
 @click.option(
     "--input",
@@ -42,15 +42,15 @@ if TYPE_CHECKING:
     metavar="[NAME=]PATH",
     multiple=True,
     help="Run the pipeline on this file, or the files of this folder: images, recordings and the like as they are, arrays as "
-    ".npy. NAME is the input's, where there are several. May be repeated, up to a batch.",
+    ".npy. NAME is the input's name, if the pipeline has several. May be repeated, up to a batch.",
 )
 def command(path: Path, names: str | None, page: Path | None, given: tuple[str, ...]) -> None:
     """Show what is done to a pipeline's graph before it runs.
 
     For each pass, in order, this shows the number of operators before and after, which ones were pruned, shared, folded
-    or fused, and for which data fused operators still run step by step. With --input, the pipeline runs on it, and the
-    samples are counted that fused operators computed at once, and those that ran step by step, by reason. A pipeline
-    that reads its own data needs no --input for a page.
+    or fused, and for which data fused operators still run step by step. With --input, the
+    pipeline also runs on that data, and this shows how many samples the fused operators computed at once, how many step
+    by step, and why. A pipeline that reads its own data runs for --html without --input.
 
     `penstock show` shows the graph as written.
 

@@ -14,7 +14,7 @@ from penstock.errors import did_you_mean
 @click.command()
 @click.argument("words", nargs=-1)
 @click.option(
-    "--missing", is_flag=True, help="Show instead which operators and arguments of DALI's are absent, and why."
+    "--missing", is_flag=True, help="Show instead which of DALI's operators and arguments are missing, and why."
 )
 def command(words: tuple[str, ...], missing: bool) -> None:
     """Show the operators by family, and where each runs.

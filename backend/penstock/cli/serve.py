@@ -72,7 +72,7 @@ def _check_setting(context: click.Context, option: click.Parameter, text: str | 
     "--backend",
     "model_host",
     type=click.Choice(["native", "stub"]),
-    help="Run models in Triton's own process, or in Triton's Python stub, a process for each instance.",
+    help="Run models in Triton's own process (native; the default where possible), or each instance in a process of its own, Triton's Python stub.",
 )
 @_setting_options
 @click.option("--gpu-pool-mb", type=int, default=1024, show_default=True, help="GPU memory for outputs in flight.")
@@ -84,7 +84,9 @@ def _check_setting(context: click.Context, option: click.Parameter, text: str | 
     show_default=True,
     help="How often in a row to restart a Triton that dies within a minute.",
 )
-@click.option("--timeout", type=float, default=180.0, show_default=True, help="Seconds to wait for the models.")
+@click.option(
+    "--timeout", type=float, default=180.0, show_default=True, help="Seconds to wait until the models are ready."
+)
 @click.option("--log", type=click.Path(path_type=Path, dir_okay=False), help="File for Triton's log.")
 @click.option("-v", "--verbose", is_flag=True, help="Show Triton's log here.")
 def command(
@@ -99,8 +101,8 @@ def command(
 ) -> None:
     """Serve the models of REPOSITORY with Triton, until Ctrl-C.
 
-    A model whose process dies is reloaded while the others go on; a Triton that dies is restarted. Options that
-    this command does not know are passed to Triton.
+    A model whose process dies is reloaded, while the others go on; if Triton dies, it is restarted. Options that this
+    command does not know are passed to Triton.
 
     \b
     Examples:
@@ -115,11 +117,12 @@ def command(
       penstock serve models --max-pixels 50000000 --backend-config=penstock,num_threads=4
                                                             settings of all models; their own parameters take precedence
 
-    Clients can load models only in the mode explicit, since loading a model lets them run code here.
+    Clients can load models only with --model-control-mode=explicit, since loading a model lets them run code here.
 
-    Triton is the `tritonserver` of this machine, or the one inside the nvidia-pytriton wheel of the serving
-    environment, which `penstock setup` makes. The serving environment is --python-env, else $PENSTOCK_SERVE_ENV, else
-    the current one, else `.venv-serve` or `.venv` here, else the one that `penstock setup` makes by default.
+    Triton is the `tritonserver` of this machine, or else the one in the nvidia-pytriton wheel of the serving environment,
+    which `penstock setup` installs. The serving environment is --python-env or $PENSTOCK_SERVE_ENV, if given; otherwise
+    the first usable one of the current environment, `.venv-serve` and `.venv` in the working folder, and the one that
+    `penstock setup --stub` makes by default.
     """
     from penstock.serving.installation import BACKEND
     from penstock.serving.server import LocalServer

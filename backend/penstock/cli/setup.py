@@ -13,9 +13,13 @@ import click
 @click.option(
     "--python", type=click.Path(path_type=Path), help="Interpreter to make it from; found automatically by default."
 )
-@click.option("--gpu/--no-gpu", default=None, help="With the packages for NVIDIA GPUs; by default if there is one.")
 @click.option(
-    "--with", "packages", multiple=True, metavar="PACKAGE", help="A package that its models need; may be repeated."
+    "--gpu/--no-gpu",
+    default=None,
+    help="With or without the packages for NVIDIA GPUs; by default, with them if there is a GPU.",
+)
+@click.option(
+    "--with", "packages", multiple=True, metavar="PACKAGE", help="A package that your models need; may be repeated."
 )
 def command(folder: Path | None, stub: bool, python: Path | None, gpu: bool | None, packages: tuple[str, ...]) -> None:
     """Prepare this environment for serving models.

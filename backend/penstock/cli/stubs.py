@@ -9,7 +9,7 @@ import click
 
 
 @click.command()
-@click.option("--check", is_flag=True, help="Write nothing; exit with 1 if a stub is not what would be written.")
+@click.option("--check", is_flag=True, help="Write nothing; exit with 1 if a stub is out of date.")
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path), required=False)
 def command(check: bool, folder: Path | None) -> None:
     """Write type stubs of `fn` and `ops`, for editors and mypy.

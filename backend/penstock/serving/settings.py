@@ -98,7 +98,7 @@ class Settings:
         (),
         _list(","),
         "paths, separated by commas",
-        "What saved pipelines may read beside the model's folder: folders, and beginnings of remote paths.",
+        "What saved pipelines may read besides the model's folder: folders, and beginnings of remote paths.",
     )
     split_along_outer_axis: tuple[str, ...] = _setting(
         (), _list(":"), "names, separated by colons", "Outputs whose samples are cut along their first dimension."
@@ -107,7 +107,7 @@ class Settings:
         {},
         _values,
         "a JSON object of samples by input",
-        "What is taken for inputs that a request leaves out, which may then.",
+        "Values for inputs that a request leaves out; those named here are optional.",
     )
     max_pixels: int | None = _setting(
         PILLOW_PIXEL_LIMIT, _limit, "a number from 1, or none", "The most pixels that an encoded image may have."
@@ -137,25 +137,25 @@ class Settings:
         "The level at which each request that fails is logged.",
     )
     slow_execution_seconds: float | None = _setting(
-        None, _seconds, "a number of seconds, or none", "An execution that takes at least so long is logged."
+        None, _seconds, "a number of seconds, or none", "An execution that takes at least this long is logged."
     )
     device: str = _setting(
         "auto",
         _one_of(*DEVICES),
         "auto or cpu",
-        "cpu: everything runs on the CPU, also what asks for a GPU. auto: each runs where the pipeline says.",
+        "cpu: everything runs on the CPU, even what asks for a GPU. auto: each operator runs where the pipeline says.",
     )
     release_after_unload: bool = _setting(
         False,
         _flag,
         "true or false",
-        "Accepted for DALI's backend: an unloaded model holds nothing.",
+        "Accepted, as by DALI's backend, without effect: an unloaded model holds nothing.",
     )
     plugin_libs: tuple[str, ...] = _setting(
         (),
         _list(":"),
         "paths, separated by colons",
-        "Accepted for DALI's backend: there are no operators in C++ libraries.",
+        "Accepted, as by DALI's backend, without effect: operators in C++ libraries are not loaded.",
     )
 
     def without_limits(self) -> Settings:
