@@ -54,24 +54,24 @@ class Metric(Enum):
     OPERATOR_SECONDS = Family(
         "penstock_operator_seconds_total",
         "COUNTER",
-        "Seconds that each operator took the host; one on the GPU is launched in them, and goes on behind.",
+        "Host seconds of each operator; for operators on the GPU, the time to launch their work.",
         ("operator", "device"),
     )
     FUSED_SAMPLES = Family(
         "penstock_fused_samples_total",
         "COUNTER",
-        "Samples of operators that stand for several: computed at once (how: fused), or step by step (how: the reason).",
+        "Samples of fused operators: computed at once (how: fused), or step by step (how: the reason).",
         ("operator", "how"),
     )
     ISOLATED_DECODES = Family(
         "penstock_isolated_decodes_total",
         "COUNTER",
-        "What was done in decoders' own processes: to read a file's header is one, to decode it is another.",
+        "Operations in decoder processes: reading a file's header is one, decoding it another.",
     )
     DECODER_DEATHS = Family(
         "penstock_decoder_deaths_total",
         "COUNTER",
-        "Processes that died of the file that they decoded, or were ended because they took too long.",
+        "Decoder processes that died on a file, or timed out.",
     )
     HOST_BYTES = Family(
         "penstock_host_memory_bytes",
