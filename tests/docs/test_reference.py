@@ -36,6 +36,12 @@ def test_every_operator_has_a_page() -> None:
     assert listed == [f"operators/{schema.fn_path}.md" for schema in OPERATORS]
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # deprecated operators have pages, too
+@pytest.mark.parametrize("schema", OPERATORS, ids=lambda schema: schema.name)
+def test_every_page_is_made(schema: Schema) -> None:
+    assert f"operators/{schema.fn_path}.md" in pages_of(schema.name)
+
+
 def test_a_page_tells_what_the_schema_declares() -> None:
     page = pages_of("Rotate")["operators/rotate.md"]
     assert isinstance(page, str)

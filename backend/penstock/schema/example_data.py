@@ -183,7 +183,7 @@ def spectrograms(layout: str = "") -> ExampleSamples:
 
     def make(index: int) -> np.ndarray:
         frames = np.lib.stride_tricks.sliding_window_view(sounds().make(index), 512)[::128]
-        return (np.abs(np.fft.rfft(frames * np.hanning(512))) ** 2).T.astype(np.float32)
+        return (np.abs(np.fft.rfft(frames * np.hanning(512))) ** 2).T.astype(np.float32, order="C")
 
     return ExampleSamples(make, "ft")
 
