@@ -15,14 +15,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from nvidia.dali.backend import GetSchema, RegisteredCPUOps
 from rich.console import Console
 from rich.progress import track
-from side_by_side import dali, difference
+from side_by_side import dali, difference, run
 
+import penstock
 from penstock import fn, types  # noqa: F401  (fn loads the operators)
 from penstock.schema import Argument, Schema
 from penstock.schema.catalogue import public_operators
@@ -165,24 +166,47 @@ def _random_element(draw: random.Random, argument: Argument, kind: str) -> objec
 
 
 def run_alone(calls: Sequence[RandomCall], compare: Callable[[RandomCall], str]) -> Iterator[str]:
-    """How Penstock differs in each of the calls; empty where it does not, or where DALI ends the process."""
+    """How Penstock differs in each of the calls; empty where it does not.
+
+    Where DALI ends the process, Penstock must not.
+    """
     told = 0
     while told < len(calls):
         reading, writing = os.pipe()
         child = os.fork()
         if not child:
-            with os.fdopen(writing, "w", buffering=1) as answers:
-                for call in calls[told:]:
-                    print(" ".join(compare(call).split()), file=answers)
-            os._exit(0)
+            os.close(reading)
+            _answer(writing, calls[told:], compare)
         os.close(writing)
         with os.fdopen(reading) as answers:
             for answer in answers:
                 told += 1
                 yield answer.strip()
-        if os.waitpid(child, 0)[1]:
+        if os.waitpid(child, 0)[1] and told < len(calls):
+            yield "" if _penstock_survives(calls[told]) else "Penstock ends the process"
             told += 1
-            yield ""
+
+
+def _penstock_survives(call: RandomCall) -> bool:
+    child = os.fork()
+    if not child:
+        try:
+            run(penstock, call.define, _BATCH_SIZE, 1)
+        finally:
+            os._exit(0)
+    return os.waitpid(child, 0)[1] == 0
+
+
+def _answer(writing: int, calls: Sequence[RandomCall], compare: Callable[[RandomCall], str]) -> NoReturn:
+    """Writes a line for each call, and ends the process."""
+    status = 1
+    try:
+        with os.fdopen(writing, "w", buffering=1) as answers:
+            for call in calls:
+                print(" ".join(compare(call).split()), file=answers)
+        status = 0
+    finally:
+        os._exit(status)
 
 
 def main() -> int:

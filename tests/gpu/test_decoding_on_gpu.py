@@ -54,7 +54,7 @@ def _run(define: Callable[[Any, str], Any], encoded: Sequence[np.ndarray], devic
 
 
 def _alone(encoded: Sequence[np.ndarray], **how: Any) -> list[np.ndarray]:
-    """Each image by itself, in one pipeline, as nvImageCodec takes a second and more to make a decoder."""
+    """Each image by itself, in one pipeline, as nvImageCodec may take half a second to make a decoder."""
     running = _built(lambda x, device: fn.decoders.image(x, device=device, **how), encoded[:1], "mixed")
     for data in encoded[1:]:
         running.feed_input("encoded", [data])
