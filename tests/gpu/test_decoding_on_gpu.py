@@ -193,6 +193,30 @@ def test_batches_on_their_way_do_not_meet(how: dict[str, Any]) -> None:
             np.testing.assert_array_equal(np.array(image), images[(step + k) % len(encoded)])
 
 
+@pytest.mark.parametrize("count", [20, 48])
+def test_batches_that_are_resized_in_parts_do_not_meet(count: int) -> None:
+    """Of 20 images, a batch more is on its way than of 48."""
+    kinds: list[dict[str, object]] = [{"quality": 95}, {"subsampling": 0}, {"subsampling": 1}]
+    sizes = [(1400 + 64 * (k % 5), 2000 - 48 * (k % 7)) for k in range(count)]
+    encoded = [_saved("JPEG", *size, **kinds[k % 3]) for k, size in enumerate(sizes)]
+    orders = [np.random.default_rng(step).permutation(count) for step in range(12)]
+
+    def define(x: Any, device: str) -> Any:
+        images = fn.decoders.image(x, device=device)
+        return fn.crop_mirror_normalize(fn.resize(images, resize_shorter=64.0), crop=(56, 56), mean=[100.0], std=[50.0])
+
+    @pipeline_def(batch_size=count, num_threads=4, device_id=tested_gpu.device(), prefetch_queue_depth=2)
+    def pipeline() -> Any:
+        return define(fn.external_source([[encoded[k] for k in order] for order in orders], cycle=True), "mixed")
+
+    running = pipeline()
+    expected = _run(define, encoded, "mixed")
+    for order in [*orders, *orders]:
+        (batch,) = running.run()
+        for image, k in zip(batch.as_cpu(), order, strict=True):
+            np.testing.assert_array_equal(np.array(image), expected[k])
+
+
 def test_a_batch_is_decoded_while_python_computes(monkeypatch: pytest.MonkeyPatch) -> None:
     cupy = pytest.importorskip("cupy")
     monkeypatch.setattr(jpeg_gpu, "_WORTH_SHARING", 10_000)
