@@ -34,10 +34,11 @@ LANES = (
     "Python: begins a batch",
     "Python: completes a batch",
     "Python: runs, and waits",
+    "GPU: copies coded data",
     "GPU: decodes JPEGs",
     "GPU: resizes, normalizes",
 )
-BEGINS, COMPLETES, RUNS, DECODES, RESIZES = LANES
+BEGINS, COMPLETES, RUNS, COPIES, DECODES, RESIZES = LANES
 WARM_UP, SHOWN = 20, 4
 LEFT, WIDTH, HEIGHT, TOP = 190, 760, 26, 44
 COLOURS = ("#5b8def", "#f2a65a", "#59b68a", "#c77dbb")
@@ -67,6 +68,7 @@ class Recorder:
         self._wrap(Executor, "complete", self._on_host(COMPLETES))
         self._wrap(Session, "take", self._on_host(RUNS))
         self._wrap(BatchDecoder, "decode_block", self._decode)
+        self._wrap(LaunchList, "copy_beforehand", self._copy)
         self._wrap(LaunchList, "launch_all", self._launch)
         self._wrap(Part, "join", self._join)
         self._wrap(FusedOperator, "run", self._resize)
@@ -94,10 +96,19 @@ class Recorder:
         self._decoding.append(span)
         return call()
 
+    def _copy(self, call: Callable[[], Any], launches: LaunchList, *given: Any) -> Any:
+        *_places, stream, _event = given
+        span = Span(COPIES, cupy.cuda.Event(), cupy.cuda.Event())
+        # In the list, as it is worked off later.
+        launches.record(span.start, stream)
+        found = call()
+        launches.record(span.stop, stream)
+        self.spans.append(span)
+        return found
+
     def _launch(self, call: Callable[[], Any], launches: LaunchList, *_given: Any) -> Any:
         span = Span(DECODES, cupy.cuda.Event())
         self._decoding.append(span)
-        # In the list, as it is worked off later.
         launches.record(span.start)
         return call()
 

@@ -193,6 +193,30 @@ def test_batches_on_their_way_do_not_meet(how: dict[str, Any]) -> None:
             np.testing.assert_array_equal(np.array(image), images[(step + k) % len(encoded)])
 
 
+@pytest.mark.parametrize("count", [20, 48])
+def test_batches_that_are_resized_in_parts_do_not_meet(count: int) -> None:
+    """Of 20 images, a batch more is on its way than of 48."""
+    kinds: list[dict[str, object]] = [{"quality": 95}, {"subsampling": 0}, {"subsampling": 1}]
+    sizes = [(1400 + 64 * (k % 5), 2000 - 48 * (k % 7)) for k in range(count)]
+    encoded = [_saved("JPEG", *size, **kinds[k % 3]) for k, size in enumerate(sizes)]
+    orders = [np.random.default_rng(step).permutation(count) for step in range(12)]
+
+    def define(x: Any, device: str) -> Any:
+        images = fn.decoders.image(x, device=device)
+        return fn.crop_mirror_normalize(fn.resize(images, resize_shorter=64.0), crop=(56, 56), mean=[100.0], std=[50.0])
+
+    @pipeline_def(batch_size=count, num_threads=4, device_id=tested_gpu.device(), prefetch_queue_depth=2)
+    def pipeline() -> Any:
+        return define(fn.external_source([[encoded[k] for k in order] for order in orders], cycle=True), "mixed")
+
+    running = pipeline()
+    expected = _run(define, encoded, "mixed")
+    for order in [*orders, *orders]:
+        (batch,) = running.run()
+        for image, k in zip(batch.as_cpu(), order, strict=True):
+            np.testing.assert_array_equal(np.array(image), expected[k])
+
+
 def test_a_batch_is_decoded_while_python_computes(monkeypatch: pytest.MonkeyPatch) -> None:
     cupy = pytest.importorskip("cupy")
     monkeypatch.setattr(jpeg_gpu, "_WORTH_SHARING", 10_000)
@@ -217,6 +241,43 @@ def test_a_batch_is_decoded_while_python_computes(monkeypatch: pytest.MonkeyPatc
             assert all(batch.wait())
             for target, image in zip(targets, expected, strict=True):
                 np.testing.assert_array_equal(target.get(), image)
+
+
+def test_data_that_are_copied_beforehand_are_those_of_their_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    cupy = pytest.importorskip("cupy")
+    monkeypatch.setattr(jpeg_gpu, "_WORTH_SHARING", 10_000)
+    monkeypatch.setattr(jpeg_gpu, "_WORTH_A_STREAM", 10_000)
+    sizes = [(300 + 9 * k, 500 - 7 * k) for k in range(40)]
+    encoded = [_saved("JPEG", *size, quality=95, subsampling=k % 3) for k, size in enumerate(sizes)]
+    expected = _run(lambda x, device: fn.decoders.image(x, device=device), encoded, "cpu")
+    with cupy.cuda.Device(tested_gpu.device()):
+        stream, decoder = cupy.cuda.Stream(non_blocking=True), jpeg_gpu.JpegDecoder(3, False, True, 4)
+
+        def begin(order: Sequence[int]) -> tuple[jpeg_gpu.JpegBatch, list[Any]]:
+            files, extents = EncodedFiles([encoded[k] for k in order]), np.array([sizes[k] for k in order])
+            targets = [cupy.zeros((height, width, 3), np.uint8) for height, width in extents.tolist()]
+            cupy.cuda.get_current_stream().synchronize()
+            scans = decoder.begin_reading(files, extents).wait()
+            places = np.array([target.data.ptr for target in targets], np.uint64)
+            windows = np.concatenate([0 * extents, extents], 1)
+            return decoder.begin(scans, files, windows, places, stream, targets), targets
+
+        rng, on_their_way, dropped = np.random.default_rng(2), list[Any](), list[Any]()
+        for step in range(120):
+            order = rng.permutation(40)[: 10 + step % 31].tolist()
+            batch, targets = begin(order)
+            if step % 5 == 0:
+                # Nobody waits for it; only its pixels stay.
+                dropped.append(targets)
+                del batch
+            else:
+                on_their_way.append((batch, targets, order))
+            if len(on_their_way) > 2:
+                batch, targets, order = on_their_way.pop(0)
+                assert all(batch.wait())
+                for target, k in zip(targets, order, strict=True):
+                    np.testing.assert_array_equal(target.get(), expected[k])
+        stream.synchronize()
 
 
 def test_a_launch_that_the_driver_refuses_is_told() -> None:

@@ -200,6 +200,7 @@ _DRIVER = types.SimpleNamespace(
     cuMemcpyAsync=_driver_function(_copy),
     cuMemcpyDtoHAsync_v2=_driver_function(_copy),
     cuMemcpyHtoDAsync_v2=_driver_function(_copy),
+    cuStreamWaitEvent=_driver_function(_nothing),
 )
 
 

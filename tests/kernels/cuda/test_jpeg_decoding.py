@@ -260,28 +260,64 @@ def test_a_batch_is_launched_before_the_next_is_begun(shared: JpegDecoder) -> No
             np.testing.assert_array_equal(ours, by_pillow(file))
 
 
-def test_memory_is_kept_until_all_is_launched(shared: JpegDecoder, monkeypatch: pytest.MonkeyPatch) -> None:
-    cupy = sys.modules["cupy"]
-    taken: list[weakref.ref[object]] = []
-    empty = cupy.empty
+@pytest.fixture
+def allocated(monkeypatch: pytest.MonkeyPatch) -> list[weakref.ref[object]]:
+    """What was allocated on the GPU during the test."""
+    made: list[weakref.ref[object]] = []
+    empty = sys.modules["cupy"].empty
 
     def noted(shape: Any, dtype: Any = np.float64) -> Any:
         array = empty(shape, dtype)
-        taken.append(weakref.ref(array))
+        made.append(weakref.ref(array))
         return array
 
+    monkeypatch.setattr(sys.modules["cupy"], "empty", noted)
+    return made
+
+
+def test_memory_is_kept_until_all_is_launched(shared: JpegDecoder, allocated: list[weakref.ref[object]]) -> None:
     # Threads that are busy do not launch anything yet.
     place = np.zeros(2, np.int64)
     shared.crew.submit(Job(spin.address, place.ctypes.data, place, len(shared.crew)))
-    monkeypatch.setattr(cupy, "empty", noted)
     batch = Decoded(FILES, shared)
     assert not batch.batch.is_done
     # The data, the descriptors, and what is in between; the targets are the test's own.
-    assert [one() is not None for one in taken] == [True] * 3
+    assert [one() is not None for one in allocated] == [True] * 3
     place[0] = 1
     batch.batch.work.wait()
-    assert not any(one() is not None for one in taken)
+    assert not any(one() is not None for one in allocated)
     assert all(image is not None for image in batch.images())
+
+
+@pytest.fixture
+def joined(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, Any]]:
+    """Streams that were told to wait for another since data, however few, are copied in the order of another stream."""
+    told: list[tuple[Any, Any]] = []
+    monkeypatch.setattr(jpeg_gpu, "_WORTH_A_STREAM", 1)
+    monkeypatch.setattr(jpeg_gpu, "follow", lambda stream, other, _event: told.append((stream, other)))
+    return told
+
+
+def test_data_copied_on_another_stream_are_kept_until_the_gpu_is_done(
+    allocated: list[weakref.ref[object]], joined: list[tuple[Any, Any]]
+) -> None:
+    batch = Decoded(FILES, decoder())
+    batch.batch.work.wait()
+    assert [one() is not None for one in allocated] == [True, False, False]
+    for ours, file in zip(batch.images(), FILES, strict=True):
+        np.testing.assert_array_equal(ours, by_pillow(file))
+    assert allocated[0]() is None
+    assert not joined
+
+
+def test_the_next_copy_follows_a_batch_that_nobody_waits_for(
+    allocated: list[weakref.ref[object]], joined: list[tuple[Any, Any]]
+) -> None:
+    own, stream = decoder(), sys.modules["cupy"].cuda.Stream()
+    Decoded(FILES, own, stream=stream)
+    gc.collect()
+    assert allocated[0]() is None
+    assert joined == [(own.copying, stream)]
 
 
 def test_an_error_is_that_of_its_own_batch(shared: JpegDecoder) -> None:

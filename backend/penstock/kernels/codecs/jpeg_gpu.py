@@ -1,8 +1,8 @@
 """Decodes batches of baseline JPEGs on the GPU's own processors, to the pixels of libjpeg-turbo.
 
-Threads gather the coded data in pinned memory, from where they are copied at once; kernels read the codes and make the pixels, of
-some of the images at a time, so that the coefficients take little memory. What is damaged, and what decoders may differ about,
-comes back as not decoded.
+Threads gather the coded data in pinned memory, from where they are copied at once, those of a large batch while the batch before
+is decoded; kernels read the codes and make the pixels, of some of the images at a time, so that the coefficients take little
+memory. What is damaged, and what decoders may differ about, comes back as not decoded.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from penstock.kernels.cuda.launch import KernelLaunch, Located, Pinned, Staging,
 from penstock.kernels.cuda.launch_list import LaunchList
 from penstock.kernels.shared_work import SharedWork, no_calls
 from penstock.tensors.cuda import require_cupy
-from penstock.tensors.streams import Stream
+from penstock.tensors.streams import Event, Stream, borrowed_streams, follow
 
 # Bytes of each that are in memory at a time: coefficients of 32 photographs keep a large GPU busy, and samples of 16.
 _AT_ONCE, _SAMPLES_AT_ONCE = 104 << 20, 28 << 20
 # Bytes of pixels that are worth being in memory some at a time, where something follows that takes them.
 _WORTH_FOLLOWING = 64 << 20
 _ALIGNMENT = 256
-# Bytes of files that are worth another thread.
-_WORTH_SHARING = 1 << 20
+# Bytes of files that are worth another thread, and of data that are worth being copied in the order of another stream.
+_WORTH_SHARING = _WORTH_A_STREAM = 1 << 20
 
 
 class JpegDecoder:
@@ -44,11 +44,18 @@ class JpegDecoder:
         reverse: in BGR order.
         smooth: chroma is smoothed, as libjpeg-turbo does unless it is told otherwise.
         threads: that may gather at a time.
+
+    Attributes:
+        copying: the stream in whose order the data of large batches are copied.
+        copied: recorded after each of these copies.
     """
 
     def __init__(self, channels: int, reverse: bool, smooth: bool, threads: int) -> None:
-        self.device = require_cupy().cuda.Device()
+        cuda = require_cupy().cuda
+        self.device = cuda.Device()
         self.channels, self.reverse, self.smooth, self.threads = channels, reverse, smooth, threads
+        self.copying: Stream = borrowed_streams(self, 1)[0]
+        self.copied: Event = cuda.Event(disable_timing=True)
         self._last: dict[int, weakref.ref[JpegBatch]] = {}
 
     @functools.cached_property
@@ -140,17 +147,16 @@ class JpegBatch:
         launches = LaunchList(stream)
         launches.kept += targets, keep
         launches.pinned.append(pinned)
-        self._pinned = launches.pinned
+        self._pinned, self._copied_to = launches.pinned, list[object]()
         self.work = self._gathering(files, pinned)
-        # Pinned memory is another's only when the GPU is done.
-        self._return = weakref.finalize(
-            self, _give_back, decoder.device, stream, self._staging, self._pinned, self.work
-        )
+        # Pinned memory is another's only when the GPU is done, and so is what another stream copied to.
+        borrowed = self._staging, self._pinned, self._copied_to, decoder.copying
+        self._return = weakref.finalize(self, _give_back, decoder.device, stream, *borrowed, self.work)
         self._return.atexit = False
         calls = no_calls()
         try:
             with stream:
-                self._launch(launches, pinned)
+                self._launch(launches, pinned, stream)
             launches.record(self._done)
             calls = launches.calls()
         finally:
@@ -164,17 +170,16 @@ class JpegBatch:
         threads = None if shares == 1 else self._decoder.crew
         return SharedWork(gather_share.address or 0, words.ctypes.data, shares, (words, kept, files, pinned), threads)
 
-    def _launch(self, launches: LaunchList, pinned: Pinned) -> None:
+    def _launch(self, launches: LaunchList, pinned: Pinned, stream: Stream) -> None:
         """Lists what decodes the images; those for which there is no memory stay undecoded."""
-        size = self._begin + self._scans.size
-        cupy = require_cupy()
+        size, decoder = self._begin + self._scans.size, self._decoder
+        cupy, beforehand = require_cupy(), size >= _WORTH_A_STREAM
         try:
-            memory = cupy.empty(size_class(size), np.uint8)
+            with decoder.copying if beforehand else stream:
+                memory = cupy.empty(size_class(size), np.uint8)
         except MemoryError:
             return
-        layout = _Layout(
-            self._scans.blocks, self._windows, self._decoder.channels * isinstance(self._targets, Followed)
-        )
+        layout = _Layout(self._scans.blocks, self._windows, decoder.channels * isinstance(self._targets, Followed))
         while len(layout.parts):
             try:
                 scratch = cupy.empty(_scratch_size(layout.room), np.uint8)
@@ -184,7 +189,11 @@ class JpegBatch:
         if not len(layout.parts):
             return
         launches.kept += memory, scratch
-        launches.copy_to_device(memory.data.ptr, pinned.address, size)
+        if beforehand:
+            self._copied_to.append(memory)
+            launches.copy_beforehand(memory.data.ptr, pinned.address, size, decoder.copying, decoder.copied)
+        else:
+            launches.copy_to_device(memory.data.ptr, pinned.address, size)
         try:
             launches.launch_all(*self._launches(memory.data.ptr, layout, scratch.data.ptr))
         except MemoryError:
@@ -230,6 +239,7 @@ class JpegBatch:
         if self._return.detach() is not None:
             for pinned in self._pinned:
                 self._staging.give_back(pinned, None)
+            self._copied_to.clear()
         return decoded
 
 
@@ -297,10 +307,19 @@ _NUMBER = _STATE.itemsize
 
 
 def _give_back(
-    device: AbstractContextManager[object], stream: Stream, memory: Staging, pinned: Sequence[Pinned], work: SharedWork
+    device: AbstractContextManager[object],
+    stream: Stream,
+    staging: Staging,
+    pinned: Sequence[Pinned],
+    copied_to: list[object],
+    copying: Stream,
+    work: SharedWork,
 ) -> None:
     """Leaves the memory of a batch that nobody waited for to others."""
     work.wait()
     with device:
         for one in pinned:
-            memory.give_back(one, stream)
+            staging.give_back(one, stream)
+        if copied_to:
+            follow(copying, stream, require_cupy().cuda.Event(disable_timing=True))
+            copied_to.clear()

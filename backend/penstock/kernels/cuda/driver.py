@@ -18,6 +18,7 @@ class Driver(NamedTuple):
     copy_to_device: int
     copy_to_host: int
     record: int
+    wait: int
 
 
 # In the order of the fields. They stay as they are: later versions of a function have another name.
@@ -28,6 +29,7 @@ _NAMES = (
     "cuMemcpyHtoDAsync_v2",
     "cuMemcpyDtoHAsync_v2",
     "cuEventRecord",
+    "cuStreamWaitEvent",
 )
 
 

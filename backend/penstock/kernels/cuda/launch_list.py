@@ -49,13 +49,23 @@ class LaunchList:
         """Copies bytes from pinned memory."""
         self._add(self._driver.copy_to_device, target, source, size, self._stream.ptr)
 
+    def copy_beforehand(self, target: int, source: int, size: int, stream: Stream, event: Event) -> None:
+        """Copies bytes from pinned memory in the order of another stream, for which this one then waits.
+
+        Args:
+            event: marks the end of the copy; it may be one of earlier copies in the order of that stream.
+        """
+        self._add(self._driver.copy_to_device, target, source, size, stream.ptr)
+        self.record(event, stream)
+        self._add(self._driver.wait, self._stream.ptr, event.ptr)
+
     def copy_to_host(self, target: int, source: int, size: int) -> None:
         """Copies bytes to pinned memory."""
         self._add(self._driver.copy_to_host, target, source, size, self._stream.ptr)
 
-    def record(self, event: Event) -> None:
-        """Records an event."""
-        self._add(self._driver.record, event.ptr, self._stream.ptr)
+    def record(self, event: Event, stream: Stream | None = None) -> None:
+        """Records an event, in the order of another stream if one is given."""
+        self._add(self._driver.record, event.ptr, (stream or self._stream).ptr)
 
     def launch_all(self, launches: Sequence[KernelLaunch], steps: np.ndarray | None = None) -> None:
         """Launches kernels, with the host data of all of them in one upload.
