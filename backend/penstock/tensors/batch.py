@@ -51,6 +51,8 @@ class TensorList:
     _dtype = DALIDataType.NO_TYPE
     _ndim = 0
     _layout = ""
+    # Whether the samples are known to be contiguous, each for itself: CuPy takes long to tell that of many.
+    are_dense = False
     # The shapes last converted to an array, and that array.
     _shape_rows: tuple[list[Shape], np.ndarray] | None = None
     source_infos: Sequence[str] = ()
@@ -89,6 +91,14 @@ class TensorList:
             self._ndim, self._dtype = ndim or 0, DALIDataType.NO_TYPE if dtype is None else dtype
         if source_infos:
             self.source_infos = list(source_infos)
+        return self
+
+    @classmethod
+    def of_dense(cls: type[_List], samples: Sequence[object], shapes: list[Shape], dtype: DALIDataType) -> _List:
+        """A batch of at least one array, each contiguous, on this class's device. Nothing is copied or checked."""
+        self = cls.__new__(cls)
+        self._samples, self.shapes, self.are_dense = list(samples), shapes, True
+        self._dtype, self._ndim = dtype, len(shapes[0])
         return self
 
     @classmethod
@@ -131,6 +141,7 @@ class TensorList:
             other = type(self).of_samples([s.reshape(shape) for s, shape in zip(self.samples, shapes)])
         other._dtype = self._dtype
         other._layout = self._layout if layout is None else layout
+        other.are_dense = self.are_dense
         other.source_infos = self.source_infos
         if ndim is not None:
             other._ndim = ndim

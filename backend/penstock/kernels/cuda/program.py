@@ -328,7 +328,8 @@ def _kind(workspace: Batch, bases: Sequence[int], varying: Collection[str]) -> o
 def _described(batch: TensorListGPU) -> Any:
     """The types and shapes of a batch on the GPU; None if its samples are not laid out like the placeholders'."""
     scattered = batch.elements is None
-    if scattered and batch.located is None and not all(map(_IS_CONTIGUOUS, batch.samples)):
+    are_known = batch.are_dense or batch.located is not None
+    if scattered and not are_known and not all(map(_IS_CONTIGUOUS, batch.samples)):
         return None
     return *_form(batch), scattered
 
