@@ -17,6 +17,7 @@ from penstock.operators.image._stores import ChannelValues, CmnPlan, CmnPlans, C
 from penstock.schema import Operator, OutputSpec, Sample, Samples, Schema, Workspace, register_operator
 from penstock.schema.fused import FusedOperator, fused_argument, without_data
 from penstock.schema.image_chain import NotFusable
+from penstock.schema.workspace import values_of
 
 if TYPE_CHECKING:
     from penstock.kernels.cuda.launch import KernelLaunch, Located, RunValue
@@ -120,10 +121,9 @@ class ResizeNormalize(FusedOperator):
 
     def _mirrored(self, workspace: Workspace) -> np.ndarray:
         """The drawn flags."""
-        count = workspace.batch_size
-        second = workspace.anew((), {"mirror": workspace.arguments[_MIRROR]}, count)
-        flags = Samples(self.operators[1], second, range(count))
-        return _flags(flags.scalars("mirror") != 0)
+        argument = self.operators[1].schema.all_arguments["mirror"]
+        values = values_of(argument, workspace.arguments[_MIRROR], range(workspace.batch_size))
+        return _flags(values[:, 0] != 0)
 
     def run_planned(self, workspace: Workspace) -> bool:
         known = self._plan(workspace)
