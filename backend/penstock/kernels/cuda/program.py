@@ -100,10 +100,11 @@ class Program:
     """
 
     def __init__(self, recording: Recording, outputs: Sequence[TensorListGPU]) -> None:
+        self._staging = launch.staging()
         self._launches = recording.launches
         self._descriptors = recording.descriptors
         self._places, self._which, self._offsets = recording.relocations
-        self._tables = launch.staging().upload([recording.tables]) if recording.tables.size else (None, [0])
+        self._tables = self._staging.upload([recording.tables]) if recording.tables.size else (None, [0])
         self._scratch_bytes = recording.scratch_bytes
         self._varies = any(isinstance(a, RunValue) for one in recording.launches for a in one.arguments)
         self._outputs = [_Output.of(batch) for batch in outputs]
@@ -137,7 +138,7 @@ class Program:
             placement = self._placements[key] = self._placed(bases)
             if len(self._placements) > _MAX_PLACEMENTS:
                 self._placements.popitem(last=False)
-        own, buffer = _uploaded(values()) if self._varies else ({}, None)
+        own, buffer = self._uploaded(values()) if self._varies else ({}, None)
         placement[1].make(own)
         # Returned to CuPy's pool, which reuses it on the same stream only, hence after the launches.
         del buffer
@@ -147,18 +148,22 @@ class Program:
         arguments."""
         words = self._descriptors.copy()
         words[self._places] = np.array(bases, np.int64)[self._which] + self._offsets
-        buffer, (address,) = launch.staging().upload([words]) if words.size else (None, [0])
+        buffer, (address,) = self._staging.upload([words]) if words.size else (None, [0])
         return buffer, _Calls(self._launches, [*bases, address])
 
-
-def _uploaded(values: Mapping[str, np.generic | np.ndarray]) -> tuple[Mapping[str, np.generic], object]:
-    """The values of a run with arrays replaced by their addresses, and the owner of the memory."""
-    arrays = {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
-    scalars = {name: value for name, value in values.items() if isinstance(value, np.generic)}
-    if not arrays:
-        return scalars, None
-    buffer, addresses = launch.staging().upload(list(arrays.values()))
-    return scalars | dict(zip(arrays, map(np.uint64, addresses))), buffer
+    def _uploaded(self, values: Mapping[str, np.generic | np.ndarray]) -> tuple[Mapping[str, np.generic], object]:
+        """The values of a run with arrays replaced by their addresses, and the owner of the memory."""
+        arrays: dict[str, np.ndarray] = {}
+        scalars: dict[str, np.generic] = {}
+        for name, value in values.items():
+            if isinstance(value, np.ndarray):
+                arrays[name] = value
+            else:
+                scalars[name] = value
+        if not arrays:
+            return scalars, None
+        buffer, addresses = self._staging.upload(list(arrays.values()))
+        return scalars | dict(zip(arrays, map(np.uint64, addresses))), buffer
 
 
 def _placed_arguments(one: Launch, bases: Sequence[int]) -> tuple[_Placed, ...]:
