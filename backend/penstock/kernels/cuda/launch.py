@@ -178,6 +178,8 @@ def places_of(batch: TensorListGPU) -> tuple[np.ndarray, object]:
     """The addresses of a batch's samples, uint64, and the owner of the memory; non-contiguous samples are copied."""
     if batch.elements is not None:
         return batch.pointers(), batch.elements
+    if batch.are_dense and batch.located is None:
+        return batch.pointers(), batch.samples
     located = batch.located or [locate(sample) for sample in batch.samples]
     return addresses_of(located), located
 
