@@ -27,6 +27,8 @@ Shape = tuple[int, ...]
 _ALIGNMENT = 16
 _MIN_PINNED = 64 * 1024
 _SMALLEST_STEP = 256
+# So few arrays are copied sooner one by one than by compiled code, which first is to be told where they are.
+_FEW = 2
 
 
 @dataclass(frozen=True)
@@ -273,7 +275,7 @@ class Staging:
             offsets.append(size)
             size += -(-own // _ALIGNMENT) * _ALIGNMENT
         pinned = self.take(size)
-        if not pack_arrays(parts, sizes, offsets, pinned.address):
+        if len(parts) <= _FEW or not pack_arrays(parts, sizes, offsets, pinned.address):
             for part, own, offset in zip(parts, sizes, offsets):
                 pinned.bytes[offset : offset + own] = part.reshape(-1).view(np.uint8)
         return pinned, offsets, size

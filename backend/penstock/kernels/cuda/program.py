@@ -151,19 +151,15 @@ class Program:
         buffer, (address,) = self._staging.upload([words]) if words.size else (None, [0])
         return buffer, _Calls(self._launches, [*bases, address])
 
-    def _uploaded(self, values: Mapping[str, np.generic | np.ndarray]) -> tuple[Mapping[str, np.generic], object]:
-        """The values of a run with arrays replaced by their addresses, and the owner of the memory."""
-        arrays: dict[str, np.ndarray] = {}
-        scalars: dict[str, np.generic] = {}
-        for name, value in values.items():
-            if isinstance(value, np.ndarray):
-                arrays[name] = value
-            else:
-                scalars[name] = value
+    def _uploaded(self, values: Mapping[str, np.generic | np.ndarray]) -> tuple[Mapping[str, int], object]:
+        """The values of a run as words, arrays as their addresses; and the owner of the memory of these."""
+        arrays = {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
+        words = {name: _word_of(value) for name, value in values.items() if isinstance(value, np.generic)}
         if not arrays:
-            return scalars, None
+            return words, None
         buffer, addresses = self._staging.upload(list(arrays.values()))
-        return scalars | dict(zip(arrays, map(np.uint64, addresses))), buffer
+        words.update(zip(arrays, addresses))
+        return words, buffer
 
 
 def _placed_arguments(one: Launch, bases: Sequence[int]) -> tuple[_Placed, ...]:
@@ -200,10 +196,10 @@ class _Calls:
             how = *one.grid, 1, 1, THREADS, 1, 1, one.shared, stream, addresses[number].ctypes.data
             self._calls[1 + number, : 2 + len(how)] = functions.launch, one.function.kernel.ptr, *how
 
-    def make(self, values: Mapping[str, np.generic]) -> None:
-        """Makes them, with the values that differ from run to run."""
+    def make(self, words: Mapping[str, int]) -> None:
+        """Makes them, with the words of the arguments that differ from run to run."""
         for number, place, name in self._varying:
-            self._values[number, place] = _word_of(values[name])
+            self._values[number, place] = words[name]
         status = make_calls(self._place, len(self._calls))
         if status:
             raise driver_error(status)
