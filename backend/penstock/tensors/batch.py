@@ -221,8 +221,7 @@ class TensorList:
         """The samples' shapes as int64 of shape (batch, ndim), an array of the caller's own."""
         known = self._shape_rows
         if known is None or known[0] is not self.shapes:
-            rows = np.array(self.shapes, np.int64).reshape(len(self), -1 if self.shapes else self._ndim)
-            known = self._shape_rows = self.shapes, rows
+            known = self._shape_rows = self.shapes, _rows_of(self.shapes, self._ndim)
         return known[1].copy()
 
     def __len__(self) -> int:
@@ -346,6 +345,13 @@ class TensorList:
         self._samples = list(samples)
         self.shapes = [sample.shape for sample in samples]
         self._layout = check_layout(layout, self._ndim)
+
+
+def _rows_of(shapes: Sequence[Shape], ndim: int) -> np.ndarray:
+    """Shapes as int64 of shape (samples, ndim)."""
+    if shapes and shapes.count(shapes[0]) == len(shapes):
+        return np.array([shapes[0]], np.int64).repeat(len(shapes), axis=0)
+    return np.array(shapes, np.int64).reshape(len(shapes), -1 if shapes else ndim)
 
 
 def check_samples(samples: Sequence[Any]) -> None:
