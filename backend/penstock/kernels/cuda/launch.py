@@ -294,10 +294,11 @@ class Staging:
         """Memory of at least this many bytes."""
         capacity = max(_MIN_PINNED, 1 << (size - 1).bit_length())
         with self._lock:
-            while self._busy and self._busy[0].copied.done:
+            free = self._free.setdefault(capacity, [])
+            # Events are asked only when memory is needed.
+            while not free and self._busy and self._busy[0].copied.done:
                 pinned = self._busy.popleft()
                 self._free.setdefault(len(pinned.bytes), []).append(pinned)
-            free = self._free.get(capacity)
             if free:
                 return free.pop()
         return Pinned.of(capacity)
