@@ -84,3 +84,16 @@ def test_sources_are_kept() -> None:
     batch = TensorListCPU.of_samples([np.zeros(2, np.uint8)] * 10, source_infos=[f"file {k}" for k in range(10)])
     copied = to_batch(batch, None, 10, HostPool(), THREADS)
     assert [copied.source_info(k) for k in range(10)] == [f"file {k}" for k in range(10)]
+
+
+@pytest.mark.parametrize("strided", [[0], [1], [0, 1, 2]])
+def test_arrays_of_one_shape_that_are_strided_are_refused(strided: list[int]) -> None:
+    square = np.zeros((4, 4), np.uint8)
+    batch = [square.T if number in strided else square for number in range(3)]
+    with pytest.raises(RuntimeError, match="Strided data is not supported"):
+        to_batch(batch, None, 3, HostPool(), THREADS, copy=False)
+
+
+def test_arrays_of_two_ranks_are_refused() -> None:
+    with pytest.raises(RuntimeError, match="same number of dimensions"):
+        to_batch([np.zeros((2, 2)), np.zeros(4)], None, 2, HostPool(), THREADS)

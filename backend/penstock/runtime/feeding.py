@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 # So few samples, and so few bytes, are copied one by one: that takes no compiled code, which is loaded at the first call.
 _FEW, _SMALL = 8, 1 << 20
-_DTYPE, _NDIM, _IS_DENSE = attrgetter("dtype"), attrgetter("ndim"), attrgetter("flags.c_contiguous")
+_DTYPE, _SHAPE, _STRIDES = attrgetter("dtype"), attrgetter("shape"), attrgetter("strides")
+_IS_DENSE = attrgetter("flags.c_contiguous")
 
 
 def to_batch(
@@ -82,12 +83,9 @@ def _as_tensor_list(data: object, layout: str | None) -> TensorList:
 
 
 def _batch_of(data: Sequence[object]) -> TensorList:
-    kind = _common_kind(data)
-    if kind is not None:
-        if not all(map(_IS_DENSE, data)):
-            for array in data:
-                check_dense(array)
-        return kind.of_samples(data)
+    batch = _batch_of_arrays(data)
+    if batch is not None:
+        return batch
     layouts = [item.layout() if isinstance(item, Tensor) else "" for item in data]
     for index, own in enumerate(layouts):
         if own and own != layouts[0]:
@@ -105,19 +103,30 @@ def _batch_of(data: Sequence[object]) -> TensorList:
     return kind.of_samples(samples, layouts[0] if layouts else "")
 
 
-def _common_kind(data: Sequence[object]) -> type[TensorList] | None:
-    """The kind of a batch of nothing but arrays of one type and rank; None: each is to be looked at."""
-    types = set(map(type, data))
-    if len(types) != 1:
+def _batch_of_arrays(data: Sequence[object]) -> TensorList | None:
+    """A batch of nothing but arrays of one library, type and rank; None: each is to be looked at."""
+    kinds = set(map(type, data))
+    if kinds != {np.ndarray} and kinds != {_array_of_cupy()}:
         return None
-    (kind,) = types
-    if kind is not np.ndarray and kind is not _array_of_cupy():
+    dtypes, shapes = list(map(_DTYPE, data)), list(map(_SHAPE, data))
+    if not _are_equal(dtypes):
         return None
-    for facts in (map(_DTYPE, data), map(_NDIM, data)):
-        found = list(facts)
-        if found.count(found[0]) != len(found):
-            return None
-    return TensorListCPU if kind is np.ndarray else TensorListGPU
+    are_alike = _are_equal(shapes)
+    if are_alike:
+        # One object is compared with itself at once.
+        shapes = shapes[:1] * len(shapes)
+        # CuPy makes an object for the flags of each array, which takes longer than telling its strides.
+        are_alike = _are_equal(list(map(_STRIDES, data)))
+    elif not _are_equal(list(map(len, shapes))):
+        return None
+    if not all(map(_IS_DENSE, data[:1] if are_alike else data)):
+        for array in data:
+            check_dense(array)
+    return (TensorListCPU if np.ndarray in kinds else TensorListGPU).of_dense(data, shapes, from_numpy_dtype(dtypes[0]))
+
+
+def _are_equal(facts: Sequence[object]) -> bool:
+    return facts.count(facts[0]) == len(facts)
 
 
 def _array_of_cupy() -> type | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -164,11 +165,11 @@ class Argument:
     tensor_example: object = None
     exempt: str = ""
 
-    @property
+    @functools.cached_property
     def is_list(self) -> bool:
         return self.type.endswith("[]")
 
-    @property
+    @functools.cached_property
     def element(self) -> ArgumentType:
         return _SCALARS[self.type.removesuffix("[]")]
 
@@ -250,7 +251,7 @@ class Argument:
                 f"{list(value.shape)} cannot be converted to dimension (0)"
             )
         converted = wanted is INT32 or wanted in ENUM_TYPES
-        return self.element.convert(value.reshape(()).item()) if converted else value.reshape(()).item()
+        return self.element.convert(value.item()) if converted else value.item()
 
 
 def common_arguments(seedable: bool) -> tuple[Argument, ...]:

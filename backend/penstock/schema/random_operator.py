@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -82,14 +83,21 @@ class RandomOperator(Operator[State, Plan, Plans]):
     def streams(self, workspace: Workspace, indices: Sequence[int]) -> Streams:
         """The streams of some samples of the current batch."""
         first, owners = self.first_stream(workspace), workspace.owners
-        if owners is None and isinstance(indices, range):
-            own = np.arange(indices.start, indices.stop, indices.step, dtype=np.uint64)
+        if owners is None and indices == range(len(indices)):
+            steps = _steps(len(indices))
         else:
             own = np.array(indices if owners is None else [owners[index] for index in indices], np.uint64)
-        return Streams(first.key, first.stream + np.uint64(SAMPLE_STRIDE) * own, first.start)
+            steps = np.uint64(SAMPLE_STRIDE) * own
+        return Streams(first.key, first.stream + steps, first.start)
 
     def state(self) -> Any:
         return {"produced": self._produced}
 
     def restore(self, state: Any) -> None:
         self._produced = state["produced"]
+
+
+@functools.lru_cache(maxsize=64)
+def _steps(count: int) -> np.ndarray:
+    """From the first stream of a batch to each of its streams; wraps around like them."""
+    return np.uint64(SAMPLE_STRIDE) * np.arange(count, dtype=np.uint64)

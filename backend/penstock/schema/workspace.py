@@ -11,6 +11,7 @@ import numpy as np
 from penstock.data_types import DALIDataType
 from penstock.errors import OperatorError, without_frames
 from penstock.kernels.codecs.decoding import FREELY, Decoding
+from penstock.schema.arguments import Argument
 from penstock.schema.declaration import Schema
 from penstock.schema.plans import OwnPlan, Plan, PlanRow, Plans, State
 from penstock.tensors import HostPool, TensorListCPU, TensorListGPU
@@ -342,6 +343,21 @@ class PlannedSamples(Sequence["Sample[State, Plan, Plans] | None"], Generic[Stat
         self._made[range(self._count)[index]] = sample
 
 
+def values_of(argument: Argument, batch: TensorListCPU, indices: Sequence[int]) -> np.ndarray:
+    """The numbers that a tensor has for an argument, a row for each of some samples of the batch.
+
+    Raises:
+        ValueError: the samples have different numbers of values.
+    """
+    if len(indices) == len(batch) > 1 and batch.is_dense_tensor():
+        stacked: np.ndarray = batch.stacked()
+        # Checks type and shape, which all samples share.
+        argument.from_tensor(stacked[0], batch.dtype)
+        return stacked.reshape(len(batch), -1)
+    values = [argument.from_tensor(batch.samples[index], batch.dtype) for index in indices]
+    return np.array(values, np.float64).reshape(len(indices), -1)
+
+
 class Samples(Generic[State, Plan, Plans]):
     """Samples of a batch that are planned together, in arrays with a row for each.
 
@@ -413,12 +429,7 @@ class Samples(Generic[State, Plan, Plans]):
         if batch is None:
             return self._operator.constant_values(name)
         argument = self._operator.schema.all_arguments[name]
-        if len(self) > 1 and self.are_all and batch.is_dense_tensor():
-            stacked = batch.stacked()
-            # Checks type and shape, which all samples share.
-            argument.from_tensor(stacked[0], batch.dtype)
-            return stacked.astype(np.float64).reshape(len(self), -1)
-        return np.array(self.lists(name), np.float64).reshape(len(self), -1)
+        return values_of(argument, batch, self.indices).astype(np.float64, copy=False)
 
     def lists(self, name: str) -> list[Any]:
         """An argument's value for each sample, as :class:`Sample` gives it."""

@@ -51,6 +51,8 @@ class TensorList:
     _dtype = DALIDataType.NO_TYPE
     _ndim = 0
     _layout = ""
+    # Whether the samples are known to be contiguous, each for itself: CuPy takes long to tell that of many.
+    are_dense = False
     # The shapes last converted to an array, and that array.
     _shape_rows: tuple[list[Shape], np.ndarray] | None = None
     source_infos: Sequence[str] = ()
@@ -89,6 +91,14 @@ class TensorList:
             self._ndim, self._dtype = ndim or 0, DALIDataType.NO_TYPE if dtype is None else dtype
         if source_infos:
             self.source_infos = list(source_infos)
+        return self
+
+    @classmethod
+    def of_dense(cls: type[_List], samples: Sequence[object], shapes: list[Shape], dtype: DALIDataType) -> _List:
+        """A batch of at least one array, each contiguous, on this class's device. Nothing is copied or checked."""
+        self = cls.__new__(cls)
+        self._samples, self.shapes, self.are_dense = list(samples), shapes, True
+        self._dtype, self._ndim = dtype, len(shapes[0])
         return self
 
     @classmethod
@@ -131,6 +141,7 @@ class TensorList:
             other = type(self).of_samples([s.reshape(shape) for s, shape in zip(self.samples, shapes)])
         other._dtype = self._dtype
         other._layout = self._layout if layout is None else layout
+        other.are_dense = self.are_dense
         other.source_infos = self.source_infos
         if ndim is not None:
             other._ndim = ndim
@@ -210,8 +221,7 @@ class TensorList:
         """The samples' shapes as int64 of shape (batch, ndim), an array of the caller's own."""
         known = self._shape_rows
         if known is None or known[0] is not self.shapes:
-            rows = np.array(self.shapes, np.int64).reshape(len(self), -1 if self.shapes else self._ndim)
-            known = self._shape_rows = self.shapes, rows
+            known = self._shape_rows = self.shapes, _rows_of(self.shapes, self._ndim)
         return known[1].copy()
 
     def __len__(self) -> int:
@@ -335,6 +345,13 @@ class TensorList:
         self._samples = list(samples)
         self.shapes = [sample.shape for sample in samples]
         self._layout = check_layout(layout, self._ndim)
+
+
+def _rows_of(shapes: Sequence[Shape], ndim: int) -> np.ndarray:
+    """Shapes as int64 of shape (samples, ndim)."""
+    if shapes and shapes.count(shapes[0]) == len(shapes):
+        return np.array([shapes[0]], np.int64).repeat(len(shapes), axis=0)
+    return np.array(shapes, np.int64).reshape(len(shapes), -1 if shapes else ndim)
 
 
 def check_samples(samples: Sequence[Any]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,9 @@ from penstock.tensors.tensor import (
     host_view,
     only_given,
 )
+
+# Of an array of CuPy's.
+_POINTER = attrgetter("data.ptr")
 
 
 class TensorListCPU(TensorList):
@@ -348,7 +352,7 @@ class TensorListGPU(TensorList):
             sizes = np.array(volumes(shapes), np.int64) * itemsize
             starts = np.cumsum(sizes) - sizes + first
             return starts.astype(np.uint64)
-        return np.array([sample.data.ptr for sample in self.samples], np.uint64)
+        return np.array(list(map(_POINTER, self.samples)), np.uint64)
 
     def contiguous_elements(self) -> Any:
         if self.elements is None:

@@ -32,6 +32,38 @@ def _are_inside(sizes: np.ndarray, anchors: np.ndarray, extents: np.ndarray) -> 
     return True
 
 
+@inner
+def _fill_stacks(shapes: np.ndarray, stacks: np.ndarray) -> None:
+    """Makes shapes of images (H, W, C) those of stacks of one image."""
+    stacks[:, 0] = 1
+    stacks[:, 1:] = shapes
+
+
+@inner
+def _columns(
+    axis: int,
+    extents: np.ndarray,
+    sizes: np.ndarray,
+    starts: np.ndarray,
+    ends: np.ndarray,
+    kinds: np.ndarray,
+    anchors: np.ndarray,
+    cropped: np.ndarray,
+    mirrored: bool,
+) -> tuple[np.ndarray, ...]:
+    """The plans of one axis, as :func:`plan_tables` takes them."""
+    return (
+        extents[:, axis].copy(),
+        sizes[:, axis].copy(),
+        starts[:, axis].copy(),
+        ends[:, axis].copy(),
+        kinds[:, axis].copy(),
+        anchors[:, axis].copy(),
+        cropped[:, axis].copy(),
+        np.full(len(sizes), mirrored),
+    )
+
+
 @kernel
 def plan_images(
     shapes: np.ndarray,
@@ -99,32 +131,56 @@ def plan_images(
         return nothing
     if not _are_inside(sizes, anchors, cropped):
         return nothing
+    _fill_stacks(shapes, stacks)
     kinds = np.empty((count, 2), np.int64)
     fill_filters(sizes, starts, ends, filters[0], filters[1], kinds)
-    stacks[:, 0] = 1
-    stacks[:, 1:] = shapes
-    upright = np.zeros(count, np.bool_)
-    vertical = (
-        extents[:, 0].copy(),
-        sizes[:, 0].copy(),
-        starts[:, 0].copy(),
-        ends[:, 0].copy(),
-        kinds[:, 0].copy(),
-        anchors[:, 0].copy(),
-        cropped[:, 0].copy(),
-        upright,
-    )
-    horizontal = (
-        extents[:, 1].copy(),
-        sizes[:, 1].copy(),
-        starts[:, 1].copy(),
-        ends[:, 1].copy(),
-        kinds[:, 1].copy(),
-        anchors[:, 1].copy(),
-        cropped[:, 1].copy(),
-        np.full(count, mirrored),
-    )
+    vertical = _columns(0, extents, sizes, starts, ends, kinds, anchors, cropped, False)
+    horizontal = _columns(1, extents, sizes, starts, ends, kinds, anchors, cropped, mirrored)
     down, across, num_starts, num_weights = plan_tables(
         rows, vertical, horizontal, (antialias, antialias), known_filters, max_support, copied
     )
     return channels, down, across, num_starts, num_weights
+
+
+@kernel
+def plan_windows(
+    shapes: np.ndarray,
+    windows: np.ndarray,
+    size: np.ndarray,
+    filters: tuple[np.ndarray, np.ndarray],
+    antialias: bool,
+    known_filters: np.ndarray,
+    max_support: float,
+    rows: np.ndarray,
+    stacks: np.ndarray,
+    results: np.ndarray,
+) -> tuple[int, int, int, int]:
+    """Plans images of which windows are resized.
+
+    Args:
+        shapes: of the images (H, W, C), in rows; none is empty.
+        windows: (y, x, height, width), in rows.
+        size: of all results (h, w); -1: as the image's.
+        filters, antialias, known_filters, max_support, rows, stacks: as in :func:`plan_images`.
+        results: to fill: the shapes of the results (h, w, C).
+
+    Returns:
+        What :func:`plan_tables` returns; zeros if a result is too large.
+    """
+    count = len(shapes)
+    sizes, starts, ends = np.empty((count, 2), np.int64), np.empty((count, 2)), np.empty((count, 2))
+    for image in range(count):
+        for axis in range(2):
+            sizes[image, axis] = shapes[image, axis] if size[axis] == -1 else size[axis]
+            if sizes[image, axis] >= _LARGEST:
+                return 0, 0, 0, 0
+            starts[image, axis] = windows[image, axis]
+            ends[image, axis] = windows[image, axis] + windows[image, 2 + axis]
+    results[:, :2] = sizes
+    results[:, 2] = shapes[:, 2]
+    _fill_stacks(shapes, stacks)
+    kinds, anchors = np.empty((count, 2), np.int64), np.zeros((count, 2), np.int64)
+    fill_filters(sizes, starts, ends, filters[0], filters[1], kinds)
+    vertical = _columns(0, shapes, sizes, starts, ends, kinds, anchors, sizes, False)
+    horizontal = _columns(1, shapes, sizes, starts, ends, kinds, anchors, sizes, False)
+    return plan_tables(rows, vertical, horizontal, (antialias, antialias), known_filters, max_support, 0)

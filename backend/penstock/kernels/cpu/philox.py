@@ -174,6 +174,14 @@ def fill_rows_of_bits(out: np.ndarray, key: Key, streams: np.ndarray, start: np.
 
 
 @njit(nogil=True, cache=True)
+def fill_rows_of_flips(out: np.ndarray, key: Key, streams: np.ndarray, start: np.uint64, last_head: np.uint64) -> None:
+    """Whether the first draw of each element is at most ``last_head``."""
+    for row in range(len(out)):
+        for e in range(out.shape[1]):
+            out[row, e] = draw(key, streams[row], start + np.uint64(ELEMENT_STRIDE * e)) <= last_head
+
+
+@njit(nogil=True, cache=True)
 def canonical(key: Key, stream: np.uint64, n: np.uint64, real: float) -> tuple[float, np.uint64]:
     """A number in [0, 1) of the type of ``real``, and the position after it."""
     if isinstance(real, np.float32):

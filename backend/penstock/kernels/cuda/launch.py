@@ -27,6 +27,8 @@ Shape = tuple[int, ...]
 _ALIGNMENT = 16
 _MIN_PINNED = 64 * 1024
 _SMALLEST_STEP = 256
+# So few arrays are copied sooner one by one than by compiled code, which first is to be told where they are.
+_FEW = 2
 
 
 @dataclass(frozen=True)
@@ -178,6 +180,8 @@ def places_of(batch: TensorListGPU) -> tuple[np.ndarray, object]:
     """The addresses of a batch's samples, uint64, and the owner of the memory; non-contiguous samples are copied."""
     if batch.elements is not None:
         return batch.pointers(), batch.elements
+    if batch.are_dense and batch.located is None:
+        return batch.pointers(), batch.samples
     located = batch.located or [locate(sample) for sample in batch.samples]
     return addresses_of(located), located
 
@@ -271,7 +275,7 @@ class Staging:
             offsets.append(size)
             size += -(-own // _ALIGNMENT) * _ALIGNMENT
         pinned = self.take(size)
-        if not pack_arrays(parts, sizes, offsets, pinned.address):
+        if len(parts) <= _FEW or not pack_arrays(parts, sizes, offsets, pinned.address):
             for part, own, offset in zip(parts, sizes, offsets):
                 pinned.bytes[offset : offset + own] = part.reshape(-1).view(np.uint8)
         return pinned, offsets, size
@@ -290,10 +294,11 @@ class Staging:
         """Memory of at least this many bytes."""
         capacity = max(_MIN_PINNED, 1 << (size - 1).bit_length())
         with self._lock:
-            while self._busy and self._busy[0].copied.done:
+            free = self._free.setdefault(capacity, [])
+            # Events are asked only when memory is needed.
+            while not free and self._busy and self._busy[0].copied.done:
                 pinned = self._busy.popleft()
                 self._free.setdefault(len(pinned.bytes), []).append(pinned)
-            free = self._free.get(capacity)
             if free:
                 return free.pop()
         return Pinned.of(capacity)

@@ -100,10 +100,11 @@ class Program:
     """
 
     def __init__(self, recording: Recording, outputs: Sequence[TensorListGPU]) -> None:
+        self._staging = launch.staging()
         self._launches = recording.launches
         self._descriptors = recording.descriptors
         self._places, self._which, self._offsets = recording.relocations
-        self._tables = launch.staging().upload([recording.tables]) if recording.tables.size else (None, [0])
+        self._tables = self._staging.upload([recording.tables]) if recording.tables.size else (None, [0])
         self._scratch_bytes = recording.scratch_bytes
         self._varies = any(isinstance(a, RunValue) for one in recording.launches for a in one.arguments)
         self._outputs = [_Output.of(batch) for batch in outputs]
@@ -137,7 +138,7 @@ class Program:
             placement = self._placements[key] = self._placed(bases)
             if len(self._placements) > _MAX_PLACEMENTS:
                 self._placements.popitem(last=False)
-        own, buffer = _uploaded(values()) if self._varies else ({}, None)
+        own, buffer = self._uploaded(values()) if self._varies else ({}, None)
         placement[1].make(own)
         # Returned to CuPy's pool, which reuses it on the same stream only, hence after the launches.
         del buffer
@@ -147,18 +148,18 @@ class Program:
         arguments."""
         words = self._descriptors.copy()
         words[self._places] = np.array(bases, np.int64)[self._which] + self._offsets
-        buffer, (address,) = launch.staging().upload([words]) if words.size else (None, [0])
+        buffer, (address,) = self._staging.upload([words]) if words.size else (None, [0])
         return buffer, _Calls(self._launches, [*bases, address])
 
-
-def _uploaded(values: Mapping[str, np.generic | np.ndarray]) -> tuple[Mapping[str, np.generic], object]:
-    """The values of a run with arrays replaced by their addresses, and the owner of the memory."""
-    arrays = {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
-    scalars = {name: value for name, value in values.items() if isinstance(value, np.generic)}
-    if not arrays:
-        return scalars, None
-    buffer, addresses = launch.staging().upload(list(arrays.values()))
-    return scalars | dict(zip(arrays, map(np.uint64, addresses))), buffer
+    def _uploaded(self, values: Mapping[str, np.generic | np.ndarray]) -> tuple[Mapping[str, int], object]:
+        """The values of a run as words, arrays as their addresses; and the owner of the memory of these."""
+        arrays = {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
+        words = {name: _word_of(value) for name, value in values.items() if isinstance(value, np.generic)}
+        if not arrays:
+            return words, None
+        buffer, addresses = self._staging.upload(list(arrays.values()))
+        words.update(zip(arrays, addresses))
+        return words, buffer
 
 
 def _placed_arguments(one: Launch, bases: Sequence[int]) -> tuple[_Placed, ...]:
@@ -195,10 +196,10 @@ class _Calls:
             how = *one.grid, 1, 1, THREADS, 1, 1, one.shared, stream, addresses[number].ctypes.data
             self._calls[1 + number, : 2 + len(how)] = functions.launch, one.function.kernel.ptr, *how
 
-    def make(self, values: Mapping[str, np.generic]) -> None:
-        """Makes them, with the values that differ from run to run."""
+    def make(self, words: Mapping[str, int]) -> None:
+        """Makes them, with the words of the arguments that differ from run to run."""
         for number, place, name in self._varying:
-            self._values[number, place] = _word_of(values[name])
+            self._values[number, place] = words[name]
         status = make_calls(self._place, len(self._calls))
         if status:
             raise driver_error(status)
@@ -328,7 +329,8 @@ def _kind(workspace: Batch, bases: Sequence[int], varying: Collection[str]) -> o
 def _described(batch: TensorListGPU) -> Any:
     """The types and shapes of a batch on the GPU; None if its samples are not laid out like the placeholders'."""
     scattered = batch.elements is None
-    if scattered and batch.located is None and not all(map(_IS_CONTIGUOUS, batch.samples)):
+    are_known = batch.are_dense or batch.located is not None
+    if scattered and not are_known and not all(map(_IS_CONTIGUOUS, batch.samples)):
         return None
     return *_form(batch), scattered
 

@@ -148,10 +148,13 @@ class ResizingOperator(ChainOperator[Spatial, ResamplePlan, ResamplePlans]):
         """The filters that the arguments choose for each axis, as numbers."""
         from penstock.kernels.cpu.axis_plans import fill_filters
 
-        shrinking, growing = samples.derived(_FILTER_NAMES, "filters", lambda: self._filters_of(samples))
         filters = np.empty_like(sizes)
-        fill_filters(sizes, starts, ends, shrinking, growing, filters)
+        fill_filters(sizes, starts, ends, *self.filters_by_growth(samples), filters)
         return filters
+
+    def filters_by_growth(self, samples: Samples) -> tuple[np.ndarray, np.ndarray]:
+        """The filters for axes that shrink and for those that grow, as numbers; one row for each sample, or one for all."""
+        return samples.derived(_FILTER_NAMES, "filters", lambda: self._filters_of(samples))
 
     @staticmethod
     def _filters_of(samples: Samples) -> tuple[np.ndarray, np.ndarray]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from penstock.data_types import numpy_dtype
 from penstock.kernels.random_crop import DEFAULT_AREA, DEFAULT_ASPECT_RATIO, RandomCrop
 from penstock.operators.image._resample_plans import ResamplePlan, ResamplePlans, Spatial
+from penstock.operators.image._resampling import stacks_of
 from penstock.operators.image._resize_arguments import FILTER_ARGUMENTS, IMAGE_LAYOUTS
 from penstock.operators.image._resizing import ResizingOperator
-from penstock.schema import Argument, Equivalent, Input, Samples, Schema, register_operator
+from penstock.schema import Argument, Equivalent, Input, Samples, Schema, Workspace, register_operator
 from penstock.schema.example_data import on_photo
 from penstock.schema.random_operator import RandomOperator
 
@@ -57,10 +59,40 @@ class RandomResizedCrop(RandomOperator[Spatial, ResamplePlan, ResamplePlans], Re
         area, ratio = self.args["random_area"], self.args["random_aspect_ratio"]
         self._crop = RandomCrop(area, ratio, self.args["num_attempts"])
 
+    def run_batch(self, workspace: Workspace[Spatial, ResamplePlan, ResamplePlans]) -> None:
+        if workspace.device == "cpu" or not self._run_planned(workspace):
+            super().run_batch(workspace)
+
+    def _run_planned(self, workspace: Workspace[Spatial, ResamplePlan, ResamplePlans]) -> bool:
+        """Computes a batch of images of integers on the GPU, planned in one call; returns whether it could."""
+        images = workspace.inputs[0]
+        if workspace.failures or workspace.owners is not None or not len(images):
+            return False
+        (spec,) = self.describe(workspace)
+        shapes = images.shape_array()
+        if spec.layout != "HWC" or numpy_dtype(images.dtype).kind not in "iu" or not shapes.all():
+            return False
+        from penstock.kernels.cpu.image_plans import plan_windows
+        from penstock.kernels.cuda.resample import Normalized, resample_by_tables
+        from penstock.kernels.cuda.taps import FilterTables, blank_tables, known_filters
+
+        samples = Samples(self, workspace, range(len(images)))
+        windows = self._crop.windows(*self.streams(workspace, samples.indices), shapes)
+        filters, antialias = self.filters_by_growth(samples), bool(self.args["antialias"])
+        rows, stacks, sizes = blank_tables(len(images)), np.empty((len(images), 4), np.int64), np.empty_like(shapes)
+        counts = plan_windows(shapes, windows, self._size[0], filters, antialias, *known_filters(), rows, stacks, sizes)
+        if not counts[0]:
+            return False
+        targets = workspace.allocate(list(map(tuple, sizes.tolist())), spec, 0)
+        workspace.outputs = [targets]
+        tables = FilterTables.of_rows(rows, *counts)
+        resample_by_tables(stacks_of(images, stacks), targets.pointers(), numpy_dtype(spec.dtype), tables, Normalized())
+        return True
+
     def plan_axes(
         self, samples: Samples[Spatial, ResamplePlan, ResamplePlans], extents: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        if any(0 in sizes for sizes in extents.tolist()):
+        if not extents.all():
             empty = extents[(extents == 0).any(axis=1)][0]
             raise RuntimeError(f"Cannot take a window of an empty image: its extents are {empty.tolist()}")
         windows = self._crop.windows(*self.streams(samples.workspace, samples.indices), extents)

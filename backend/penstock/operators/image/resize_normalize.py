@@ -17,6 +17,7 @@ from penstock.operators.image._stores import ChannelValues, CmnPlan, CmnPlans, C
 from penstock.schema import Operator, OutputSpec, Sample, Samples, Schema, Workspace, register_operator
 from penstock.schema.fused import FusedOperator, fused_argument, without_data
 from penstock.schema.image_chain import NotFusable
+from penstock.schema.workspace import values_of
 
 if TYPE_CHECKING:
     from penstock.kernels.cuda.launch import KernelLaunch, Located, RunValue
@@ -119,11 +120,10 @@ class ResizeNormalize(FusedOperator):
         return {_MIRROR: self._mirrored(workspace)}
 
     def _mirrored(self, workspace: Workspace) -> np.ndarray:
-        """The drawn flags."""
-        count = workspace.batch_size
-        second = workspace.anew((), {"mirror": workspace.arguments[_MIRROR]}, count)
-        flags = Samples(self.operators[1], second, range(count))
-        return _flags(flags.scalars("mirror") != 0)
+        """The drawn flags, as the kernel reads them: numbers other than 0 mirror."""
+        argument = self.operators[1].schema.all_arguments["mirror"]
+        values = values_of(argument, workspace.arguments[_MIRROR], range(workspace.batch_size))
+        return values[:, 0].astype(np.int32)
 
     def run_planned(self, workspace: Workspace) -> bool:
         known = self._plan(workspace)
@@ -241,7 +241,7 @@ class ResizeNormalize(FusedOperator):
         from penstock.kernels.cuda.resample import ImageResampling, resample_grouped
 
         images, values = image_plans(first), second.plans.common_values
-        mirrored = RunValue(_MIRROR, _flags(second.plans.mirror)) if self._drawn else None
+        mirrored = RunValue(_MIRROR, second.plans.mirror.astype(np.int32)) if self._drawn else None
         if images is not None and values is not None:
             _resample_planned(first, second, images, values, mirrored)
             return
@@ -325,11 +325,6 @@ def _planned(shapes: np.ndarray, rules: _Rules) -> _Planned | None:
         shapes, *rules.size, *rules.store.crop, rules.store.mirrored, *known_filters(), copied, rows, stacks, cropped
     )
     return _Planned(FilterTables.of_rows(rows, *counts), stacks, cropped) if channels else None
-
-
-def _flags(mirrored: np.ndarray) -> np.ndarray:
-    """The flags as the kernel reads them."""
-    return mirrored.astype(np.int32)
 
 
 def _between(second: Workspace) -> np.dtype:

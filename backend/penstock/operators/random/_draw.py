@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any, ClassVar
@@ -85,9 +86,13 @@ class Draw(RandomOperator[Sample | None]):
         raise NotImplementedError
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
+        return [self._spec]
+
+    @functools.cached_property
+    def _spec(self) -> OutputSpec:
         dtype = self.default_dtype if self.args["dtype"] is None else self.args["dtype"]
         check_dtype(dtype, self.dtypes)
-        return [OutputSpec(dtype)]
+        return OutputSpec(dtype)
 
     def infer(self, sample: Sample) -> tuple[int, ...]:
         return output_shape(sample, 0)
@@ -95,7 +100,7 @@ class Draw(RandomOperator[Sample | None]):
     def infer_samples(self, workspace: Workspace[Sample | None], num_outputs: int) -> list[list[Shape]]:
         first = Sample(self, workspace, 0) if self._can_fill_batch(workspace) else None
         try:
-            shape = None if first is None else self.infer(first)
+            shape = None if first is None else self._common_shape(first)
         except Exception:
             # The error recurs when samples are computed one by one, which identifies the failing ones.
             shape = None
@@ -103,6 +108,13 @@ class Draw(RandomOperator[Sample | None]):
             return super().infer_samples(workspace, num_outputs)
         workspace.state = first
         return [[shape] * workspace.batch_size]
+
+    def _common_shape(self, sample: Sample) -> Shape:
+        """The shape of all samples without inputs, if the arguments are constant; ``sample``: any of them."""
+        shape: Shape | None = self.known.get("shape")
+        if shape is None:
+            shape = self.known["shape"] = self.infer(sample)
+        return shape
 
     def _can_fill_batch(self, workspace: Workspace) -> bool:
         """Whether all samples have the same shape and arguments and can be filled by one call."""

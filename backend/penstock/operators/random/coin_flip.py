@@ -42,9 +42,7 @@ class CoinFlip(Draw):
     def fill_batch(self, sample: Sample, out: np.ndarray, streams: Streams) -> None:
         from penstock.kernels.cpu import philox
 
-        bits = np.empty(out.shape, np.uint64)
-        philox.fill_rows_of_bits(bits, *streams)
-        out[...] = bits <= np.uint64(_last_head(sample))
+        philox.fill_rows_of_flips(out, *streams, np.uint64(_last_head(sample)))
 
     def distribution(self, sample: Sample, dtype: np.dtype) -> tuple[str, dict[str, Any]]:
         return "Flip", {"a": float(_last_head(sample))}
