@@ -329,7 +329,7 @@ class FusedOperator(Operator):
     def step(self, workspace: Workspace, position: int) -> _Step:
         """The workspace as one of the operators sees it, without its inputs yet."""
         step = _Step.__new__(_Step)
-        vars(step).update(vars(workspace))
+        step.__dict__ = vars(workspace).copy()
         step.node = self.nodes[position]
         if position + 1 < len(self.operators):
             step.destinations = {}
