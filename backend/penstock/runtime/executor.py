@@ -38,8 +38,10 @@ NOTHING = contextlib.nullcontext()
 """A context in which everything is as it was."""
 
 
-def _is_without_samples(workspace: Workspace) -> bool:
+def _is_without_samples(step: Step, workspace: Workspace) -> bool:
     """Whether an operator has no samples to work on, such as in a branch that no sample takes."""
+    if workspace.batch_size and not step.merges:
+        return False
     given = [*workspace.inputs, *workspace.arguments.values()]
     return bool(given) and not any(map(len, given))
 
@@ -272,7 +274,7 @@ class Executor:
 
     def _begin_operator(self, step: Step, batch: Batch) -> None:
         workspace = self._workspace(step, batch)
-        if _is_without_samples(workspace):
+        if _is_without_samples(step, workspace):
             return
         try:
             self._attempt(step, workspace, step.operator.begin)
@@ -286,7 +288,7 @@ class Executor:
     def _run_operator(self, step: Step, batch: Batch) -> None:
         workspace = batch.begun.pop(step.node.name, None) or self._workspace(step, batch)
         try:
-            if _is_without_samples(workspace):
+            if _is_without_samples(step, workspace):
                 self._run_without_samples(step, workspace)
             else:
                 self._attempt(step, workspace, step.operator.run)
@@ -321,7 +323,7 @@ class Executor:
         """Calls an operator; errors name it and the sample."""
         failure: tuple[BaseException, int | None] | None = None
         try:
-            if not step.merges and len(workspace.inputs) + len(workspace.arguments) > 1:
+            if step.joins:
                 check_batch_sizes(workspace)
             if self.trace is None:
                 action(workspace)

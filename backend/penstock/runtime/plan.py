@@ -31,6 +31,7 @@ class Step:
         pace: how long its samples take.
         workspace: from which those of its batches are made; None before the first run.
         merges: it joins the parts of a batch.
+        joins: it takes several batches, which are to have as many samples.
         device: on which it computes, ``cpu`` or ``gpu``.
     """
 
@@ -45,6 +46,7 @@ class Step:
 
     def __post_init__(self) -> None:
         self.merges = self.node.schema.merges
+        self.joins = not self.merges and len(self.inputs) + len(self.arguments) > 1
         self.device = "cpu" if self.node.device == "cpu" else "gpu"
 
 
@@ -136,10 +138,7 @@ class Plan:
     @property
     def is_cheap_on_host(self) -> bool:
         """Whether a run takes the host next to no time, as the GPU does all the work asynchronously."""
-        for step in self.operators:  # noqa: SIM110  (asked before each batch)
-            if not step.operator.is_cheap_on_host:
-                return False
-        return True
+        return all(step.operator.is_cheap_on_host for step in self.operators)
 
     def _add(self, op: OpNode) -> None:
         inputs = [self._slot_of(node) for node in op.inputs]
