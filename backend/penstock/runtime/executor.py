@@ -202,6 +202,12 @@ class Executor:
         """Marks a result as ready once all work submitted to the pipeline's stream so far is done."""
         result.ready = stream.event(block=self._sleeps_for_results)
 
+    def waited_for(self, result: Result) -> None:
+        """Notes that nobody will wait for a result any more."""
+        if self._stream is not None and not self._sleeps_for_results:
+            self._stream.take_back(result.ready)
+            result.ready = None
+
     @property
     def stream(self) -> Any:
         """The CuPy stream of GPU work; None if the pipeline uses no GPU."""
