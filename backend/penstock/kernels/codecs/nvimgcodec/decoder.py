@@ -150,7 +150,7 @@ class Decoded:
     def __init__(self, decoder: BatchDecoder, block: np.ndarray, address: int, count: int, keep: object) -> None:
         self._decoder, self._block, self._address, self._count = decoder, block, address, count
         # Compiled code reads the block until the job is done.
-        self._keep = block, keep
+        self._keep: object = (block, keep)
         self._job = decoder.run(block, address, self._keep)
 
     @property
