@@ -63,14 +63,14 @@ class PipelineStream:
 class _AsCurrent:
     """Makes a device, and a pipeline's stream on it, the current ones while it lasts."""
 
-    __slots__ = ("_before", "_device_id", "_entered", "_stream")
+    __slots__ = ("_before", "_device_id", "_entered", "_runtime", "_stream")
 
     def __init__(self, stream: PipelineStream, device_id: int) -> None:
         self._stream, self._device_id = stream, device_id
 
     def __enter__(self) -> None:
         # As CuPy's device does, which would be made for each batch.
-        runtime = require_cupy().cuda.runtime
+        runtime = self._runtime = require_cupy().cuda.runtime
         self._before = runtime.getDevice()
         if self._before != self._device_id:
             runtime.setDevice(self._device_id)
@@ -87,4 +87,4 @@ class _AsCurrent:
         try:
             self._entered.__exit__(kind, error, traceback)
         finally:
-            require_cupy().cuda.runtime.setDevice(self._before)
+            self._runtime.setDevice(self._before)

@@ -124,20 +124,19 @@ class ExternalSource(InputOperator):
 
     def run(self, workspace: Workspace) -> None:
         with self._fed:
-            fed = self._queue.popleft() if self._queue else None
+            fed = self._queue.popleft() if self._queue else self._last
         if fed is not None:
-            fed = FedBatch(self._checked(fed.batch), fed.ticket)
-            self._last = fed if self.args["repeat_last"] else None
-        elif self._last is not None:
-            fed = self._last
+            batch, ticket = self._checked(fed.batch), fed.ticket
+            if self.args["repeat_last"]:
+                self._last = FedBatch(batch, ticket)
         elif self.args["repeat_last"]:
-            fed = FedBatch(TensorListCPU.of_samples([]))
+            batch, ticket = TensorListCPU.of_samples([]), None
         else:
             raise IndexError(
                 "Attempted to peek the data batch that doesn't exist: feed more data to this external source before running."
             )
-        self.taken = fed.ticket
-        workspace.outputs = [self._placed(fed.batch, workspace.device)]
+        self.taken = ticket
+        workspace.outputs = [self._placed(batch, workspace.device)]
 
     @staticmethod
     def _placed(batch: TensorList, device: str) -> TensorList:
