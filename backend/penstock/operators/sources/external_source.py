@@ -108,7 +108,7 @@ class ExternalSource(InputOperator):
             )
 
     def pending_batch_size(self) -> int | None:
-        with self._fed:
+        with self._lock:
             fed = self._queue[0] if self._queue else self._last
         if fed is None:
             # What repeats is at first a batch without samples.
@@ -123,7 +123,7 @@ class ExternalSource(InputOperator):
         return bool(self._queue) or self._last is not None
 
     def run(self, workspace: Workspace) -> None:
-        with self._fed:
+        with self._lock:
             fed = self._queue.popleft() if self._queue else self._last
         if fed is not None:
             batch, ticket = self._checked(fed.batch), fed.ticket
@@ -148,6 +148,6 @@ class ExternalSource(InputOperator):
         self._queue.clear()
 
     def drop(self) -> None:
-        with self._fed:
+        with self._lock:
             self._queue.clear()
             self._last = None
