@@ -265,8 +265,9 @@ class Executor:
         first = inputs[0] if inputs and not step.merges else next(iter(arguments.values()), None)
         likeness = step.workspace
         # In dynamic mode, the threads may be others than before.
-        if likeness is None or likeness.start != self.workers.start:
-            likeness = step.workspace = self._likeness(step)
+        if likeness is None or step.workers is not self.workers:
+            likeness, step.workers = self._likeness(step), self.workers
+            step.workspace = likeness
         workspace = likeness.anew(inputs, arguments, batch.size if first is None else len(first))
         workspace.isolate, workspace.iteration = batch.isolate, batch.iteration
         if first is not None:

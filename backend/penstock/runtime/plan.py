@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from penstock.errors import operator_error
 from penstock.graph import DataNode, Graph, OpNode
 from penstock.kernels.codecs.decoding import FREELY, Decoding
-from penstock.runtime.workers import Pace
+from penstock.runtime.workers import Pace, WorkerPool
 from penstock.schema import Operator, operator_class
 from penstock.schema.fused import FusedOperator
 from penstock.schema.input_operator import InputOperator
@@ -30,6 +30,7 @@ class Step:
         release: slots not needed after this step.
         pace: how long its samples take.
         workspace: from which those of its batches are made; None before the first run.
+        workers: the threads of this workspace.
         merges: it joins the parts of a batch.
         joins: it takes several batches, which are to have as many samples.
         device: on which it computes, ``cpu`` or ``gpu``.
@@ -43,6 +44,7 @@ class Step:
     release: list[int] = field(default_factory=list)
     pace: Pace = field(default_factory=Pace)
     workspace: Workspace | None = None
+    workers: WorkerPool | None = None
 
     def __post_init__(self) -> None:
         self.merges = self.node.schema.merges
