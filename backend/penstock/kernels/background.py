@@ -134,9 +134,11 @@ class BackgroundThreads:
         """Queues a job; blocks while the queue is full."""
         running = self._running
         with self._adding:
-            while running and (running[0].is_done or len(running) == _MAX_JOBS):
+            if len(running) == _MAX_JOBS:
                 # It has to be done, and not only begun, for its place to be free.
-                running.popleft().wait()
+                running[0].wait()
+            while running and running[0].is_done:
+                running.popleft()
             running.append(job)
             self._add(job.function, job.argument, job.done.address, job.times)
 

@@ -185,7 +185,7 @@ class Session:
         self._to_consume -= 1
         try:
             result = executor.next_result()
-            self._wait_for(result, executor.device_id, cuda_stream)
+            self._wait_for(result, executor, cuda_stream)
         except Exception as error:
             self.failed = True
             lost = device_lost(error)
@@ -200,18 +200,19 @@ class Session:
         return tuple(result.outputs)
 
     @staticmethod
-    def _wait_for(result: Result, device_id: int | None, cuda_stream: object) -> None:
+    def _wait_for(result: Result, executor: PrefetchingExecutor, cuda_stream: object) -> None:
         """Has the caller, or a stream of its own, wait for the outputs on the GPU."""
         if result.ready is None:
             return
         if cuda_stream is None:
             result.ready.synchronize()
-            return
-        from penstock.tensors.tensor import as_cupy_stream
+        else:
+            from penstock.tensors.tensor import as_cupy_stream
 
-        # The default stream depends on the current device.
-        with require_cupy().cuda.Device(device_id):
-            as_cupy_stream(cuda_stream).wait_event(result.ready)
+            # The default stream depends on the current device.
+            with require_cupy().cuda.Device(executor.device_id):
+                as_cupy_stream(cuda_stream).wait_event(result.ready)
+        executor.waited_for(result)
 
     def check_outputs(self, outputs: Sequence[Any]) -> None:
         """Raises RuntimeError for outputs that are not as declared."""

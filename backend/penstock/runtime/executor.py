@@ -38,8 +38,10 @@ NOTHING = contextlib.nullcontext()
 """A context in which everything is as it was."""
 
 
-def _is_without_samples(workspace: Workspace) -> bool:
+def _is_without_samples(step: Step, workspace: Workspace) -> bool:
     """Whether an operator has no samples to work on, such as in a branch that no sample takes."""
+    if workspace.batch_size and not step.merges:
+        return False
     given = [*workspace.inputs, *workspace.arguments.values()]
     return bool(given) and not any(map(len, given))
 
@@ -200,6 +202,12 @@ class Executor:
         """Marks a result as ready once all work submitted to the pipeline's stream so far is done."""
         result.ready = stream.event(block=self._sleeps_for_results)
 
+    def waited_for(self, result: Result) -> None:
+        """Notes that nobody will wait for a result any more."""
+        if self._stream is not None and not self._sleeps_for_results:
+            self._stream.take_back(result.ready)
+            result.ready = None
+
     @property
     def stream(self) -> Any:
         """The CuPy stream of GPU work; None if the pipeline uses no GPU."""
@@ -257,8 +265,9 @@ class Executor:
         first = inputs[0] if inputs and not step.merges else next(iter(arguments.values()), None)
         likeness = step.workspace
         # In dynamic mode, the threads may be others than before.
-        if likeness is None or likeness.start != self.workers.start:
-            likeness = step.workspace = self._likeness(step)
+        if likeness is None or step.workers is not self.workers:
+            likeness, step.workers = self._likeness(step), self.workers
+            step.workspace = likeness
         workspace = likeness.anew(inputs, arguments, batch.size if first is None else len(first))
         workspace.isolate, workspace.iteration = batch.isolate, batch.iteration
         if first is not None:
@@ -272,7 +281,7 @@ class Executor:
 
     def _begin_operator(self, step: Step, batch: Batch) -> None:
         workspace = self._workspace(step, batch)
-        if _is_without_samples(workspace):
+        if _is_without_samples(step, workspace):
             return
         try:
             self._attempt(step, workspace, step.operator.begin)
@@ -286,7 +295,7 @@ class Executor:
     def _run_operator(self, step: Step, batch: Batch) -> None:
         workspace = batch.begun.pop(step.node.name, None) or self._workspace(step, batch)
         try:
-            if _is_without_samples(workspace):
+            if _is_without_samples(step, workspace):
                 self._run_without_samples(step, workspace)
             else:
                 self._attempt(step, workspace, step.operator.run)
@@ -321,7 +330,7 @@ class Executor:
         """Calls an operator; errors name it and the sample."""
         failure: tuple[BaseException, int | None] | None = None
         try:
-            if not step.merges and len(workspace.inputs) + len(workspace.arguments) > 1:
+            if step.joins:
                 check_batch_sizes(workspace)
             if self.trace is None:
                 action(workspace)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from penstock.errors import operator_error
 from penstock.graph import DataNode, Graph, OpNode
 from penstock.kernels.codecs.decoding import FREELY, Decoding
-from penstock.runtime.workers import Pace
+from penstock.runtime.workers import Pace, WorkerPool
 from penstock.schema import Operator, operator_class
 from penstock.schema.fused import FusedOperator
 from penstock.schema.input_operator import InputOperator
@@ -30,7 +30,9 @@ class Step:
         release: slots not needed after this step.
         pace: how long its samples take.
         workspace: from which those of its batches are made; None before the first run.
+        workers: the threads of this workspace.
         merges: it joins the parts of a batch.
+        joins: it takes several batches, which are to have as many samples.
         device: on which it computes, ``cpu`` or ``gpu``.
     """
 
@@ -42,9 +44,11 @@ class Step:
     release: list[int] = field(default_factory=list)
     pace: Pace = field(default_factory=Pace)
     workspace: Workspace | None = None
+    workers: WorkerPool | None = None
 
     def __post_init__(self) -> None:
         self.merges = self.node.schema.merges
+        self.joins = not self.merges and len(self.inputs) + len(self.arguments) > 1
         self.device = "cpu" if self.node.device == "cpu" else "gpu"
 
 
@@ -136,10 +140,7 @@ class Plan:
     @property
     def is_cheap_on_host(self) -> bool:
         """Whether a run takes the host next to no time, as the GPU does all the work asynchronously."""
-        for step in self.operators:  # noqa: SIM110  (asked before each batch)
-            if not step.operator.is_cheap_on_host:
-                return False
-        return True
+        return all(step.operator.is_cheap_on_host for step in self.operators)
 
     def _add(self, op: OpNode) -> None:
         inputs = [self._slot_of(node) for node in op.inputs]

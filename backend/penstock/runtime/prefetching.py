@@ -85,8 +85,8 @@ class PrefetchingExecutor(Executor):
         If another thread has closed this executor meanwhile, the batch fails.
         """
         if not self._is_threaded and self._depth and self.plan.early:
-            # The first batches show what can be started early.
-            self._is_threaded = not self.plan.is_cheap_on_host
+            # The first batches show what can be started early; what other steps take is known.
+            self._is_threaded = not all([step.operator.is_cheap_on_host for step in self.plan.early])
         if not self._is_threaded:
             if self._consumer_is_slower():
                 self._complete_decoded()

@@ -16,6 +16,8 @@ class PipelineStream:
         self._device_id = device_id
         self._stream: Stream | None = None
         self._is_given = False
+        # Creating an event takes longer than recording it.
+        self._events: list[Event] = []
 
     def as_current(self) -> AbstractContextManager[None]:
         """Makes the device and the stream the current ones."""
@@ -43,7 +45,13 @@ class PipelineStream:
 
     def event(self, block: bool) -> Event:
         """An event after the work that was submitted so far; ``block``: a thread that waits for it sleeps."""
+        if self._events and not block:
+            return self.stream.record(self._events.pop())
         return self.stream.record(require_cupy().cuda.Event(block=block, disable_timing=True))
+
+    def take_back(self, event: Event) -> None:
+        """Has later work use an event for which threads do not sleep, and for which nobody will wait any more."""
+        self._events.append(event)
 
     def release(self) -> None:
         """Leaves the stream to other pipelines."""
@@ -55,19 +63,22 @@ class PipelineStream:
 class _AsCurrent:
     """Makes a device, and a pipeline's stream on it, the current ones while it lasts."""
 
-    __slots__ = ("_device", "_device_id", "_entered", "_stream")
+    __slots__ = ("_before", "_device_id", "_entered", "_runtime", "_stream")
 
     def __init__(self, stream: PipelineStream, device_id: int) -> None:
         self._stream, self._device_id = stream, device_id
 
     def __enter__(self) -> None:
-        self._device = require_cupy().cuda.Device(self._device_id)
-        self._device.__enter__()
+        # As CuPy's device does, which would be made for each batch.
+        runtime = self._runtime = require_cupy().cuda.runtime
+        self._before = runtime.getDevice()
+        if self._before != self._device_id:
+            runtime.setDevice(self._device_id)
         try:
             self._entered = self._stream.taken()
             self._entered.__enter__()
         except BaseException:
-            self._device.__exit__()
+            runtime.setDevice(self._before)
             raise
 
     def __exit__(
@@ -76,4 +87,4 @@ class _AsCurrent:
         try:
             self._entered.__exit__(kind, error, traceback)
         finally:
-            self._device.__exit__(kind, error, traceback)
+            self._runtime.setDevice(self._before)

@@ -8,11 +8,9 @@ never change.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from types import TracebackType
-from typing import Any, Protocol
+from typing import Any, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 
@@ -23,6 +21,9 @@ from penstock.schema.operator import Operator, Sample
 from penstock.schema.plans import Plan, Plans, State
 from penstock.schema.workspace import OutputSpec, SampleFailure, Shape, Workspace
 from penstock.tensors import TensorList, TensorListCPU, TensorListGPU
+
+_Given = ParamSpec("_Given")
+_Result = TypeVar("_Result")
 
 AT_ONCE = "fused"
 """The key under which samples that were computed at once are counted."""
@@ -113,7 +114,6 @@ class FusedOperator(Operator):
         self.nodes, self.operators = payload
         self.repeatable = all(operator.repeatable for operator in self.operators)
         self.counts: Counter[str] = Counter()
-        self._blamed = list(map(_Blaming, self.nodes))
 
     def take_counts(self) -> Counter[str]:
         """The counts since the previous call."""
@@ -315,21 +315,27 @@ class FusedOperator(Operator):
             step.inputs = [*inputs, *step.further]
             step.failures = failures
             try:
-                with self.blaming(position):
-                    operator.run(step)
+                self.call_step(position, operator.run, step)
             finally:
                 step.end()
             inputs, failures = list(step.outputs), step.failures
         workspace.outputs, workspace.failures = inputs, failures
 
-    def blaming(self, position: int) -> AbstractContextManager[None]:
-        """Has errors that concern no sample name the step at this position."""
-        return self._blamed[position]
+    def call_step(
+        self, position: int, function: Callable[_Given, _Result], *given: _Given.args, **named: _Given.kwargs
+    ) -> _Result:
+        """Calls a function of the step at this position, which errors that concern no sample then name."""
+        try:
+            return function(*given, **named)
+        except SampleFailure:
+            raise
+        except Exception as error:
+            raise _blamed_on(self.nodes[position], error, None) from error
 
     def step(self, workspace: Workspace, position: int) -> _Step:
         """The workspace as one of the operators sees it, without its inputs yet."""
         step = _Step.__new__(_Step)
-        vars(step).update(vars(workspace))
+        step.__dict__ = vars(workspace).copy()
         step.node = self.nodes[position]
         if position + 1 < len(self.operators):
             step.destinations = {}
@@ -345,24 +351,6 @@ def _given(arguments: dict[str, TensorListCPU], position: int) -> tuple[dict[str
     given = {name.removeprefix(prefix): batch for name, batch in arguments.items() if name.startswith(prefix)}
     further = sorted(name for name in given if name.startswith(further_input(0)[0]))
     return given, [given.pop(name) for name in further]
-
-
-class _Blaming(AbstractContextManager[None]):
-    """Has errors that concern no sample name a step."""
-
-    __slots__ = ("_node",)
-
-    def __init__(self, node: FusedNode) -> None:
-        self._node = node
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        if isinstance(error, Exception) and not isinstance(error, SampleFailure):
-            raise _blamed_on(self._node, error, None) from error
 
 
 def _volume(shape: Shape) -> int:

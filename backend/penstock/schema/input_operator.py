@@ -39,13 +39,14 @@ class InputOperator(Operator):
     multi_run: ClassVar[bool] = False
 
     def setup(self) -> None:
-        # Guards the fed batches, and is notified when one arrives.
-        self._fed = threading.Condition()
+        # Guards the fed batches; entered for each of them, it is quicker than the condition that one arrived.
+        self._lock = threading.RLock()
+        self._fed = threading.Condition(self._lock)
         self.taken: object = None
 
     def feed(self, batch: TensorList, ticket: object = None) -> None:
         """Queues a batch for a later run, which sets :attr:`taken` to its ticket."""
-        with self._fed:
+        with self._lock:
             self._add(FedBatch(batch, ticket))
             self._fed.notify_all()
 

@@ -125,7 +125,7 @@ class Workspace(Generic[State, Plan, Plans]):
     def anew(self, inputs: Sequence[object], arguments: dict[str, TensorListCPU], batch_size: int) -> Self:
         """The workspace of another batch of the same operator, of which the rest is to be set."""
         other = type(self).__new__(type(self))
-        vars(other).update(vars(self))
+        other.__dict__ = vars(self).copy()
         other.inputs, other.arguments, other.batch_size = inputs, arguments, batch_size
         other.outputs, other.samples, other.failures = [], [], {}
         return other

@@ -57,3 +57,28 @@ def test_results_are_there_when_a_run_returns(monkeypatch: pytest.MonkeyPatch) -
     made.feed_input("numbers", [np.arange(3)])
     result = made.executor.run_once(isolate=True)
     assert result.ready in waited_for
+
+
+@pytest.mark.parametrize("waits", [True, False], ids=["host", "stream"])
+def test_events_that_were_waited_for_serve_later_results(monkeypatch: pytest.MonkeyPatch, waits: bool) -> None:
+    cupy = sys.modules["cupy"]
+    recorded: list[object] = []
+
+    class Stream(cupy.cuda.Stream):  # type: ignore[misc, name-defined]
+        def record(self, event: Any = None) -> Any:
+            recorded.append(event)
+            return super().record(event)
+
+    monkeypatch.setattr(cupy.cuda, "Stream", Stream)
+    monkeypatch.setattr(streams, "_idle", {})
+
+    @pipeline_def(batch_size=1, num_threads=1, device_id=0)
+    def pipeline() -> Any:
+        return fn.flip(fn.external_source(lambda: [np.zeros((2, 3, 3), np.uint8)], layout="HWC").gpu())
+
+    made: Any = pipeline()
+    for _ in range(6):
+        made.run() if waits else made.run(cupy.cuda.Stream())
+    # Two are on their way while the last one is waited for.
+    assert len(recorded) == 7
+    assert len(set(map(id, recorded))) == 2

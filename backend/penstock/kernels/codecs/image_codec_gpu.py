@@ -42,8 +42,8 @@ from penstock.kernels.codecs.nvimgcodec.decoder import (
     BatchDecoder,
     EncodedImages,
     PixelFormat,
+    column_of,
     compiled_loop,
-    table_of,
 )
 from penstock.kernels.codecs.nvimgcodec.library import library
 from penstock.kernels.codecs.nvimgcodec.on_gpu import PythonApi, Turns, options_of
@@ -166,23 +166,21 @@ class GpuImageDecoder:
         room, total = loop.prepare_jpegs(files.places, files.sizes, pixels.channels, limits.pixels or 0, block, found)
         if not room:
             return None
-        table = table_of(block, count)
-        sides = table[:, loop.HEIGHT : loop.CHANNELS + 1]
-        shapes = list(map(tuple, sides.tolist()))
+        sizes, shapes = found[:, :2], [(height, width, pixels.channels) for height, width, _, _ in found.tolist()]
         jobs = Jobs(files, JpegHeaders(found, False), None, shapes)
         if following_for is not None:
-            begun = self._begin_followed(jobs, sides, total, following_for)
+            begun = self._begin_followed(jobs, sizes, total, following_for)
             if begun is not None:
                 return begun
         if self._own is not None:
-            reading = self._own.begin_reading(files, found[:, :2])
+            reading = self._own.begin_reading(files, sizes)
             streams = self._own_turn(count, total)
-            windows = np.concatenate([np.zeros_like(found[:, :2]), found[:, :2]], 1)
+            windows = np.concatenate([np.zeros_like(sizes), sizes], 1)
             scans = reading.wait()
             memory = self._memory(room, streams) if scans.taken.all() else None
             if memory is None:
                 return None
-            outputs = (table[:, loop.OUTPUT] + memory.data.ptr).astype(np.uint64)
+            outputs = (column_of(block, count, loop.OUTPUT) + memory.data.ptr).astype(np.uint64)
             batch: Submitted = self._own.begin(scans, files, windows, outputs, streams.decoding, memory)
             joined = None
         elif self._turns is not None:
@@ -191,7 +189,7 @@ class GpuImageDecoder:
             if memory is None:
                 return None
             batch = decoder.decode_block(block, count, memory.data.ptr, pixels, streams.decoding.ptr, (files, memory))
-            outputs = table[:, loop.OUTPUT].astype(np.uint64)
+            outputs = column_of(block, count, loop.OUTPUT).astype(np.uint64)
             joined = streams
         else:
             return None
@@ -201,7 +199,7 @@ class GpuImageDecoder:
     def _begin_followed(
         self,
         jobs: Jobs,
-        shapes: np.ndarray,
+        sizes: np.ndarray,
         pixels: int,
         following_for: Callable[[Sequence[Shape]], Following | None],
     ) -> Begun | None:
@@ -210,13 +208,13 @@ class GpuImageDecoder:
         The pixels of those that our kernels take are in memory for a while only; the others are followed when they are decoded.
 
         Args:
-            shapes: of all images (H, W, C), in rows.
+            sizes: heights and widths of all images, in rows.
             pixels: of all images.
         """
         own = self._own
         if own is None or not own.divides(pixels):
             return None
-        reading = own.begin_reading(jobs.files, shapes[:, :2])
+        reading = own.begin_reading(jobs.files, sizes)
         following = following_for(jobs.shapes)
         scans = reading.wait()
         if following is None:
@@ -224,7 +222,7 @@ class GpuImageDecoder:
         whole = bool(scans.taken.all())
         taken = np.arange(len(jobs)) if whole else np.flatnonzero(scans.taken)
         windows = np.zeros((len(taken), 4), np.int64)
-        windows[:, 2:] = shapes[:, :2] if whole else shapes[taken, :2]
+        windows[:, 2:] = sizes if whole else sizes[taken]
         if not whole:
             pixels = int(windows[:, 2:].prod(1).sum())
             if not own.divides(pixels):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -241,7 +242,7 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
         # Windows are small, so that a batch of them takes little memory, and decoding one after the other is quicker.
         return self.decodes_whole
 
-    @property
+    @functools.cached_property
     def decodes_whole(self) -> bool:
         """Whether images are decoded whole, as there are no windows."""
         return type(self).windows is ImageDecoder.windows
@@ -500,7 +501,6 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
 
             workspace.begun = self._gpu.begin_jpegs(workspace.state.files, workspace.decoding, follow and following_for)
             if workspace.begun is not None:
-                workspace.samples = PlannedSamples(self, workspace)
                 return
         (shapes,) = self.infer_samples(workspace, 1)
         from penstock.kernels.codecs.image_jobs import Jobs
@@ -546,6 +546,9 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
         from penstock.kernels.codecs.image_codec_gpu import as_array
         from penstock.kernels.cuda.launch import Located
 
+        if not workspace.samples:
+            # Begun without a look at each.
+            workspace.samples = PlannedSamples(self, workspace)
         images: list[Any] = [None] * workspace.batch_size
         for index, image in zip(workspace.live_indices, decoded):
             if isinstance(image, Exception):

@@ -127,8 +127,7 @@ class DecodeInParts(FusedOperator):
             return begun.following
 
         try:
-            with self.blaming(0):
-                self._decoder.begin_followed(first, follow)
+            self.call_step(0, self._decoder.begin_followed, first, follow)
         except BaseException:
             first.end()
             raise
@@ -143,15 +142,12 @@ class DecodeInParts(FusedOperator):
         begun: _Begun = workspace.begun
         first, second, following = begun.first, begun.second, begun.following
         try:
-            with self.blaming(0):
-                late = self._decoder.finish_followed(first)
-                if late is None or following is None:
-                    self._decoder.run(first)
+            late = self.call_step(0, self._decoder.finish_followed, first)
             if late is None or following is None:
+                self.call_step(0, self._decoder.run, first)
                 # All are decoded.
                 second.inputs, second.failures = first.outputs, first.failures
-                with self.blaming(1):
-                    self._follower.run(second)
+                self.call_step(1, self._follower.run, second)
                 workspace.outputs, workspace.failures = second.outputs, second.failures
             else:
                 self._complete(workspace, first, following, late)

@@ -108,7 +108,7 @@ class ExternalSource(InputOperator):
             )
 
     def pending_batch_size(self) -> int | None:
-        with self._fed:
+        with self._lock:
             fed = self._queue[0] if self._queue else self._last
         if fed is None:
             # What repeats is at first a batch without samples.
@@ -123,21 +123,20 @@ class ExternalSource(InputOperator):
         return bool(self._queue) or self._last is not None
 
     def run(self, workspace: Workspace) -> None:
-        with self._fed:
-            fed = self._queue.popleft() if self._queue else None
+        with self._lock:
+            fed = self._queue.popleft() if self._queue else self._last
         if fed is not None:
-            fed = FedBatch(self._checked(fed.batch), fed.ticket)
-            self._last = fed if self.args["repeat_last"] else None
-        elif self._last is not None:
-            fed = self._last
+            batch, ticket = self._checked(fed.batch), fed.ticket
+            if self.args["repeat_last"]:
+                self._last = FedBatch(batch, ticket)
         elif self.args["repeat_last"]:
-            fed = FedBatch(TensorListCPU.of_samples([]))
+            batch, ticket = TensorListCPU.of_samples([]), None
         else:
             raise IndexError(
                 "Attempted to peek the data batch that doesn't exist: feed more data to this external source before running."
             )
-        self.taken = fed.ticket
-        workspace.outputs = [self._placed(fed.batch, workspace.device)]
+        self.taken = ticket
+        workspace.outputs = [self._placed(batch, workspace.device)]
 
     @staticmethod
     def _placed(batch: TensorList, device: str) -> TensorList:
@@ -149,6 +148,6 @@ class ExternalSource(InputOperator):
         self._queue.clear()
 
     def drop(self) -> None:
-        with self._fed:
+        with self._lock:
             self._queue.clear()
             self._last = None

@@ -87,7 +87,7 @@ class VideoInput(InputOperator):
             self._clips.append(_Clip(fed.ticket, error=error))
 
     def drop(self) -> None:
-        with self._fed:
+        with self._lock:
             self._clips.clear()
 
     @property

@@ -93,6 +93,13 @@ def table_of(block: np.ndarray, count: int) -> np.ndarray:
     return block[loop.BATCH_WORDS : loop.BATCH_WORDS + count * loop.IMAGE_WORDS].reshape(count, loop.IMAGE_WORDS)
 
 
+def column_of(block: np.ndarray, count: int, column: int) -> np.ndarray:
+    """A column of the table in a block of a batch."""
+    loop = compiled_loop()
+    first, words = loop.BATCH_WORDS + column, loop.IMAGE_WORDS
+    return block[first : first + count * words : words]
+
+
 class Templates:
     """The library's structures, with the fields that all images share filled in; the decoding thread fills in the rest.
 
@@ -127,64 +134,29 @@ class Templates:
         return words
 
 
-class Batch:
-    """Images being decoded together.
-
-    Args:
-        block: with its table filled in.
-        count: of the images.
-        constants: the words that the decoder's batches of this kind share.
-        base: added to the addresses in the table.
-
-    Attributes:
-        address: of the block, for the compiled loop.
-        words: the first of the block, the arguments of the loop.
-    """
-
-    __slots__ = ("_count", "address", "words")
-
-    def __init__(self, block: np.ndarray, count: int, constants: np.ndarray, base: int) -> None:
-        # Compiled code reads the block until the job is done, so it must not move.
-        self.words, self._count = block, count
-        self.address: int = compiled_loop().complete_block(block, count, constants, base)
-
-    @property
-    def had_second(self) -> bool:
-        """Whether there was a second decoder when the batch was submitted."""
-        return bool(self.words[compiled_loop().SECOND])
-
-    @property
-    def needs_second(self) -> bool:
-        """Whether there was none, and images are left for it."""
-        return not self.had_second and bool(compiled_loop().is_any_left(self.address))
-
-    def states(self) -> list[int]:
-        """The state of each image: 0 if it is not decoded, else the number of the decoder that decoded it."""
-        loop = compiled_loop()
-        first, words = loop.BATCH_WORDS + loop.STATE, loop.IMAGE_WORDS
-        states: list[int] = self.words[first : first + self._count * words : words].tolist()
-        return states
-
-
 class Decoded:
-    """A submitted batch.
+    """A submitted batch: images that are decoded together.
 
     Args:
         decoder: the decoder that it was submitted to.
-        batch: the images.
+        block: of the batch, complete.
+        address: of the block.
+        count: of the images.
         keep: object to keep alive until the batch is decoded.
     """
 
-    __slots__ = ("_batch", "_decoder", "_job", "_keep")
+    __slots__ = ("_address", "_block", "_count", "_decoder", "_job", "_keep")
 
-    def __init__(self, decoder: BatchDecoder, batch: Batch, keep: object) -> None:
-        self._decoder, self._batch, self._keep = decoder, batch, keep
-        self._job = decoder.run(batch, keep)
+    def __init__(self, decoder: BatchDecoder, block: np.ndarray, address: int, count: int, keep: object) -> None:
+        self._decoder, self._block, self._address, self._count = decoder, block, address, count
+        # Compiled code reads the block until the job is done.
+        self._keep: object = (block, keep)
+        self._job = decoder.run(block, address, self._keep)
 
     @property
     def had_second(self) -> bool:
-        """Whether images rejected by the first decoder went to a second."""
-        return self._batch.had_second
+        """Whether there was a second decoder, for images rejected by the first, when the batch was submitted."""
+        return bool(self._block[compiled_loop().SECOND])
 
     @property
     def is_done(self) -> bool:
@@ -192,17 +164,28 @@ class Decoded:
         return self._job.is_done
 
     def wait(self) -> list[int]:
-        """Waits for the batch, without holding the GIL; returns the states, as :meth:`Batch.states` does.
+        """Waits for the batch, without holding the GIL.
 
         On a GPU, work submitted to the stream afterwards sees the pixels.
+
+        Returns:
+            The state of each image: 0 if it is not decoded, else the number of the decoder that decoded it.
         """
         self._job.wait()
-        states = self._batch.states()
-        if 0 in states and self._batch.needs_second and self._decoder.make_second():
-            self._job = self._decoder.run(self._batch, self._keep)
+        states = self._states()
+        if 0 in states and self._needs_second() and self._decoder.make_second():
+            self._job = self._decoder.run(self._block, self._address, self._keep)
             self._job.wait()
-            states = self._batch.states()
+            states = self._states()
         self._keep = None
+        return states
+
+    def _needs_second(self) -> bool:
+        """Whether there was no second decoder, and images are left for it."""
+        return not self.had_second and bool(compiled_loop().is_any_left(self._address))
+
+    def _states(self) -> list[int]:
+        states: list[int] = column_of(self._block, self._count, compiled_loop().STATE).tolist()
         return states
 
 
@@ -277,13 +260,14 @@ class BatchDecoder:
             words[compiled_loop().SPARED] = self._spares_baseline
             known = self._templates[pixels, stream] = templates, words
         templates, constants = known
-        return Decoded(self, Batch(block, count, constants, base), (keep, templates))
+        address = compiled_loop().complete_block(block, count, constants, base)
+        return Decoded(self, block, address, count, (keep, templates))
 
-    def run(self, batch: Batch, keep: object) -> Job:
-        """Submits a batch; images that are decoded already are skipped."""
+    def run(self, block: np.ndarray, address: int, keep: object) -> Job:
+        """Submits a batch by its block, and where that lies; images that are decoded already are skipped."""
         first, second = self._places
-        batch.words[first], batch.words[second] = self._first, self._second
-        last = self._last = Job(self._function, batch.address, (batch, keep))
+        block[first], block[second] = self._first, self._second
+        last = self._last = Job(self._function, address, keep)
         self._thread.submit(last)
         return last
 

@@ -15,7 +15,7 @@ from penstock.kernels.cpu.foreign import call, set_int, set_word, word_at
 from penstock.kernels.cpu.jpeg import headers
 from penstock.kernels.cpu.options import inner, kernel
 
-# The words of a batch: numbers, and addresses held by :class:`penstock.kernels.codecs.nvimgcodec.decoder.Batch`.
+# The words of a batch: numbers, and addresses held by :class:`penstock.kernels.codecs.nvimgcodec.decoder.Decoded`.
 COUNT, TABLE, INSTANCE, FIRST, SECOND, SPARED, INFO, SEEN, VIEW, PARAMS, WORK, FUNCTION_TABLE, BATCH_WORDS = range(13)
 # The words of an image's row in the table. A region of zeros means the whole image; STATE is the result.
 DATA, LENGTH, OUTPUT, HEIGHT, WIDTH, CHANNELS, TOP, LEFT, BOTTOM, RIGHT, STATE, IMAGE_WORDS = range(12)
