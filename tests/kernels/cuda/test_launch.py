@@ -95,3 +95,19 @@ def test_strides_and_blocks() -> None:
     assert strides_of((2, 3, 4)) == [12, 4, 1]
     assert blocks_for(0) == 0
     assert blocks_for(257) == 2
+
+
+def test_memory_may_come_back_while_some_is_taken() -> None:
+    """As it does where garbage is collected just then."""
+    held = Staging()
+    other = held.take(100)
+
+    class Copied:
+        @property
+        def done(self) -> bool:
+            held.give_back(other, None)
+            return True
+
+    held._busy.append(held.take(100)._replace(copied=Copied()))
+    taken = [held.take(100) for _ in range(2)]
+    assert any(one is other for one in taken)

@@ -250,7 +250,8 @@ class Staging:
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        # Garbage that is collected while a thread holds it may give memory back, too.
+        self._lock = threading.RLock()
         self._free: dict[int, list[Pinned]] = {}
         self._busy: deque[Pinned] = deque()
 
