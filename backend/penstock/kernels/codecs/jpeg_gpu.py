@@ -27,7 +27,7 @@ from penstock.kernels.shared_work import SharedWork, no_calls
 from penstock.tensors.cuda import require_cupy
 from penstock.tensors.streams import Event, Stream, borrowed_streams, follow
 
-# Bytes of each that are in memory at a time: coefficients of 32 photographs keep a large GPU busy, and samples of 16.
+# Bytes of each that are in memory at a time: coefficients of 32 photographs keep most of a large GPU busy, and samples of 16.
 _AT_ONCE, _SAMPLES_AT_ONCE = 104 << 20, 28 << 20
 # Bytes of pixels that are worth being in memory some at a time, where something follows that takes them.
 _WORTH_FOLLOWING = 64 << 20
