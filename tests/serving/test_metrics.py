@@ -220,9 +220,10 @@ def test_counters_outlive_the_model_and_its_memory_is_given_back(server: LocalSe
     def held() -> list[float]:
         return [value for name, value in page(server, "quiet").items() if "host_memory" in name]
 
+    counted = page(server, "quiet").get("penstock_requests_total{}", 0) + 1
     ask(client, "quiet", 8, 400, heights=400)  # an output of more than the pool leaves to the allocator
-    until(lambda: sum(held()) > 0)
-    counted = page(server, "quiet")["penstock_requests_total{}"]
+    until(lambda: page(server, "quiet").get("penstock_requests_total{}") == counted)
+    assert sum(held()) > 0
     client.unload_model("quiet")
     until(lambda: sum(held()) == 0)
     client.load_model("quiet")

@@ -55,15 +55,18 @@ class MetricsPage:
         self._gauges: set[Metric] = set()
 
     def write(self, changes: Changes) -> None:
-        """Updates the page."""
-        for (metric, labels), raised in changes.counts.items():
-            self._at(metric, labels).increment(raised)
-        for (metric, value), times in changes.observed.items():
-            for _ in range(times):
-                self._at(metric, ()).observe(value)
+        """Updates the page.
+
+        Requests are counted last: whoever reads their number there finds everything else about them there too.
+        """
         for metric, value in changes.gauges.items():
             self._at(metric, (self._instance,)).set(value)
             self._gauges.add(metric)
+        for (metric, value), times in changes.observed.items():
+            for _ in range(times):
+                self._at(metric, ()).observe(value)
+        for (metric, labels), raised in sorted(changes.counts.items(), key=_is_of_requests):
+            self._at(metric, labels).increment(raised)
 
     def clear(self) -> None:
         """Sets all gauges to 0."""
@@ -76,6 +79,11 @@ class MetricsPage:
             named = self._common | dict(zip(metric.value.labels, labels))
             series = self._series[metric, labels] = self._make(metric.value, named)
         return series
+
+
+def _is_of_requests(change: tuple[Series, float]) -> bool:
+    (metric, _), _ = change
+    return metric is Metric.REQUESTS
 
 
 class MetricsWriter:
