@@ -83,7 +83,7 @@ def read(files: Sequence[np.ndarray]) -> tuple[np.ndarray, list[np.ndarray]]:
     scans, pinned, expected = prepared(files)
     (data,) = scratch([(pinned.size,)], np.uint8)
     data.array()[:] = pinned
-    targets = scratch([(blocks, 64) for blocks in scans.blocks.tolist()], np.int16)
+    targets = scratch([(blocks, 64) for blocks in scans.columns.blocks.tolist()], np.int16)
     status = read_codes(scans, data, np.array([target.address for target in targets], np.uint64), expected)
     return status.array().get(), [target.array().get() for target in targets]
 
@@ -234,7 +234,7 @@ def test_images_are_gathered_one_by_one() -> None:
     again, counts = gathered(scans, places, sizes, (2, 0, 3, 1))
     np.testing.assert_array_equal(pinned, again)
     np.testing.assert_array_equal(expected, counts)
-    np.testing.assert_array_equal(counts, scans.intervals)
+    np.testing.assert_array_equal(counts, scans.columns.intervals)
 
 
 def test_shared_memory_is_no_more_than_small_gpus_have() -> None:

@@ -177,7 +177,7 @@ class GpuImageDecoder:
             streams = self._own_turn(count, total)
             windows = np.concatenate([np.zeros_like(sizes), sizes], 1)
             scans = reading.wait()
-            memory = self._memory(room, streams) if scans.taken.all() else None
+            memory = self._memory(room, streams) if scans.taken_count == count else None
             if memory is None:
                 return None
             outputs = (column_of(block, count, loop.OUTPUT) + memory.data.ptr).astype(np.uint64)
@@ -219,7 +219,7 @@ class GpuImageDecoder:
         scans = reading.wait()
         if following is None:
             return None
-        whole = bool(scans.taken.all())
+        whole = scans.taken_count == len(jobs)
         taken = np.arange(len(jobs)) if whole else np.flatnonzero(scans.taken)
         windows = np.zeros((len(taken), 4), np.int64)
         windows[:, 2:] = sizes if whole else sizes[taken]
@@ -305,7 +305,7 @@ class GpuImageDecoder:
         indices = [part.taken[row] for row in left]
         files, sizes = jobs.files.take(indices), self._stored_sizes(jobs, indices)
         scans = self._instead.begin_reading(files, sizes).wait()
-        if not scans.taken.any():
+        if not scans.taken_count:
             return states
         regions = self._stored_regions(jobs, indices)
         extents = sizes if jobs.regions is None else regions[:, 2:] - regions[:, :2]

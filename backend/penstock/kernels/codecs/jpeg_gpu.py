@@ -18,7 +18,7 @@ from penstock.kernels.background import BackgroundThreads
 from penstock.kernels.codecs.image_description import EncodedFiles
 from penstock.kernels.codecs.image_jobs import Followed
 from penstock.kernels.cpu.jpeg import parts as compiled
-from penstock.kernels.cpu.jpeg.batches import QUANTIZERS_PLACE, JpegScans, ScansBeingRead, gather_share, gathering
+from penstock.kernels.cpu.jpeg.batches import JpegScans, ScansBeingRead, gather_share, gathering
 from penstock.kernels.cuda import jpeg_codes, jpeg_pixels
 from penstock.kernels.cuda.driver import driver_error
 from penstock.kernels.cuda.launch import KernelLaunch, Located, Pinned, Staging, size_class, staging
@@ -99,7 +99,7 @@ class JpegDecoder:
             stream: in whose order to decode.
             keep: object to keep alive until all kernels are launched: the owner of the targets.
         """
-        if not scans.taken.all():
+        if scans.taken_count < len(scans):
             rows = np.flatnonzero(scans.taken)
             scans, files = scans.take(rows), files.take(rows.tolist())
         self.settle(stream)
@@ -179,7 +179,7 @@ class JpegBatch:
                 memory = cupy.empty(size_class(size), np.uint8)
         except MemoryError:
             return
-        layout = _Layout(self._scans.blocks, self._windows, decoder.channels * isinstance(self._targets, Followed))
+        layout = _Layout(self._scans, self._windows, decoder.channels * isinstance(self._targets, Followed))
         while len(layout.parts):
             try:
                 scratch = cupy.empty(_scratch_size(layout.room), np.uint8)
@@ -204,13 +204,9 @@ class JpegBatch:
         """What decodes the images, whose data lie at ``given``, and in which order; ``scratch`` is the memory that is laid out."""
         decoder, scans, count = self._decoder, self._scans, len(self._windows)
         followed = self._targets if isinstance(self._targets, Followed) else None
-        data = given + self._begin
-        places = layout.sources + scratch, layout.planes + scratch, scans.begins[:-1] + (data + QUANTIZERS_PLACE)
-        sources, planes, quantizers = (own.view(np.uint64) for own in places)
+        data, sources, planes = given + self._begin, *layout.placed(scratch)
         targets = sources if isinstance(self._targets, Followed) else self._targets
-        images = jpeg_pixels.Coefficients(
-            sources, planes, targets, quantizers, self._windows, scans.numbers, scans.components
-        )
+        images = jpeg_pixels.Coefficients(scans, data, sources, planes, targets, self._windows)
         states, turns = Located(given, (), _STATE), Located(given + _NUMBER * count, (), _STATE)
         launches: list[KernelLaunch] = [] if followed is None else [followed.following.preparing()]
         first = len(launches)
@@ -247,7 +243,7 @@ class _Layout:
     """Where coefficients and samples of a batch lie in memory that parts of the batch have one after the other.
 
     Args:
-        blocks: of each image.
+        scans: of the images.
         windows: of each, as for :meth:`JpegDecoder.begin`.
         channels: of the pixels that take the coefficients' place as soon as samples are made of these; 0: they lie elsewhere.
 
@@ -258,13 +254,13 @@ class _Layout:
         room: the bytes that the largest part needs.
     """
 
-    def __init__(self, blocks: np.ndarray, windows: np.ndarray, channels: int) -> None:
-        count = len(blocks)
+    def __init__(self, scans: JpegScans, windows: np.ndarray, channels: int) -> None:
+        count = len(scans)
         memory = np.empty((9, count), np.int64)
         self._sizes, self._samples, self.sources, self.planes, self._rooms = memory[:5]
         self.parts, self.groups = memory[5:].reshape(2, count, 2)
         found = self._sizes, self._samples, self.sources, self.planes, self._rooms, self.parts, self.groups
-        counts = compiled.plan_parts(blocks, windows, channels, _AT_ONCE, _SAMPLES_AT_ONCE, *found)
+        counts = compiled.plan_parts(scans.memory, windows, channels, _AT_ONCE, _SAMPLES_AT_ONCE, *found)
         self._have(*counts)
 
     def _have(self, parts: int, groups: int) -> None:
@@ -284,6 +280,10 @@ class _Layout:
         self.groups, self._rooms = np.empty((len(self._sizes), 2), np.int64), np.empty(len(smaller), np.int64)
         places = self._sizes, self._samples, self.parts, _SAMPLES_AT_ONCE, self.sources, self.planes, self._rooms
         self._have(len(smaller), compiled.lay_out(*places, self.groups))
+
+    def placed(self, memory: int) -> tuple[np.ndarray, np.ndarray]:
+        """The addresses of each image's coefficients and samples, uint64, in memory that begins at an address."""
+        return (self.sources + memory).view(np.uint64), (self.planes + memory).view(np.uint64)
 
     def steps(self, first: int, of_groups: int, of_parts: int) -> np.ndarray:
         """What is launched for all parts, as :class:`LaunchList` takes it; see :func:`~penstock.kernels.cpu.jpeg.parts.fill_steps`."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from penstock.kernels.cpu.jpeg.batches import columns_of
 from penstock.kernels.cpu.options import kernel
 
 # Bytes of a block.
@@ -106,7 +107,7 @@ def lay_out(
 
 @kernel
 def plan_parts(
-    blocks: np.ndarray,
+    memory: np.ndarray,
     windows: np.ndarray,
     channels: int,
     most: int,
@@ -122,12 +123,13 @@ def plan_parts(
     """Cuts a batch into parts, of which coefficients take ``most`` bytes, and lays them out; returns how many parts and groups there are.
 
     Args:
-        blocks, windows, channels, sizes, samples: as for :func:`fill_sizes`.
+        memory: of the scans.
+        windows, channels, sizes, samples: as for :func:`fill_sizes`.
         parts: as ``shares`` of :func:`cut`.
         most_samples, sources, planes, rooms, groups: as for :func:`lay_out`.
     """
-    fill_sizes(blocks, windows, channels, sizes, samples)
-    count = cut(sizes, 0, len(blocks), most, parts)
+    fill_sizes(columns_of(memory, len(windows)).blocks, windows, channels, sizes, samples)
+    count = cut(sizes, 0, len(windows), most, parts)
     return count, lay_out(sizes, samples, parts[:count], most_samples, sources, planes, rooms, groups)
 
 
