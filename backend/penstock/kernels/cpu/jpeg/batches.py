@@ -198,7 +198,8 @@ class ScansBeingRead:
         count = len(places)
         if extents is None:
             extents = _NO_EXTENTS
-        self._scans = JpegScans.blank(count)
+        # Of those that are not taken, nothing is defined.
+        self._scans = JpegScans(np.empty(_words_for(count), np.int64), count, 0, 0)
         memory = self._scans.memory
         places, sizes, extents = (np.ascontiguousarray(own) for own in (places, sizes, extents))
         shares = max(count // _WORTH_SHARING, 1)
@@ -221,7 +222,7 @@ class ScansBeingRead:
 def _place(memory: np.ndarray, count: int) -> tuple[int, int]:
     """Fills in where each image's part of the pinned memory begins; returns how many images are taken, and where the parts end."""
     scans = columns_of(memory, count)
-    taken = 0
+    taken, scans.begins[0] = 0, 0
     for index in range(count):
         scans.begins[index + 1] += scans.begins[index]
         taken += scans.taken[index]
@@ -388,7 +389,7 @@ _FILE, _BYTES, _SCAN, _PART, _ROWS, _DATA, _END, _INTERVALS, _CODES, _FACTORS, _
 
 
 def gathering(
-    scans: JpegScans, places: np.ndarray, sizes: np.ndarray, pinned: int, states: int, shares: int
+    scans: JpegScans, places: np.ndarray, sizes: np.ndarray, pinned: int, states: int, state: int, shares: int
 ) -> tuple[np.ndarray, object]:
     """The argument of :func:`gather_share`, an array of words, and what it needs.
 
@@ -396,12 +397,12 @@ def gathering(
         scans: of these files, all of which are taken.
         places, sizes: as for :class:`ScansBeingRead`.
         pinned: the address of ``scans.size`` bytes, aligned.
-        states: the address of a number for each image, int32, which becomes that of its restart intervals, unless it turns out to be
-            damaged.
+        states: the address of two numbers for each image, int32: one for each becomes that of its restart intervals, or ``state`` if
+            it turns out to be damaged; those that follow become 0.
         shares: into how many to divide the images, by their sizes.
     """
     rows, words = np.empty((len(places), _GATHERING_COLUMNS), np.int64), np.empty(shares + 2, np.int64)
-    _describe_gathering(scans.memory, places, sizes, pinned, states, rows, words)
+    _describe_gathering(scans.memory, places, sizes, pinned, states, state, rows, words)
     return words, (rows, scans.memory)
 
 
@@ -412,6 +413,7 @@ def _describe_gathering(
     sizes: np.ndarray,
     pinned: int,
     states: int,
+    state: int,
     rows: np.ndarray,
     words: np.ndarray,
 ) -> None:
@@ -432,6 +434,8 @@ def _describe_gathering(
         row[_INTERVALS] = scans.intervals[index]
         row[_CODES], row[_FACTORS] = scans.codes[index].ctypes.data, scans.factors[index].ctypes.data
         row[_STATE] = states + 4 * index
+        set_int(row[_STATE], state)
+        set_int(row[_STATE] + 4 * len(rows), 0)
 
 
 @kernel
