@@ -52,7 +52,7 @@ with what fill."""
 def _describe(row: np.record, shape: np.ndarray, vertical: np.record, horizontal: np.record, stored: Stored) -> None:
     """Fills in what a descriptor says of its images' shapes and tables, and of how the result is stored."""
     height, width, channels = shape[1], shape[2], shape[3]
-    channels_out, row.planar, row.normalize, row.shift, row.fill = stored
+    channels_out, row.planar, row.normalize, row.shift, row["fill"] = stored
     out_channels = channels_out if channels_out else channels
     row.source_plane = height * width * channels
     row.target_plane = np.int64(vertical.outputs) * horizontal.outputs * out_channels

@@ -105,7 +105,7 @@ _NUMBERS, _COMPONENTS, _PLACES, _SINGLE = 7, MAX_COMPONENTS * 4, 2, 8
 _WORDS = _NUMBERS + _COMPONENTS + _PLACES + _SINGLE
 
 
-@inner
+@kernel
 def columns_of(memory: np.ndarray, count: int) -> ScanColumns:
     """The columns of images in memory of as many words as :func:`_words_for` says."""
     ends = count * np.cumsum(np.array([_NUMBERS, _COMPONENTS, _PLACES, 1, 1, 1, 1, 1, 1, 1]))
@@ -165,7 +165,7 @@ class JpegScans:
     @property
     def columns(self) -> ScanColumns:
         """What is known, in the memory itself; nothing is defined of images that are not taken."""
-        columns: ScanColumns = _boxed(self.memory, self.count)
+        columns: ScanColumns = columns_of(self.memory, self.count)
         return columns
 
     def take(self, rows: np.ndarray) -> JpegScans:
@@ -227,11 +227,6 @@ def _place(memory: np.ndarray, count: int) -> tuple[int, int]:
         scans.begins[index + 1] += scans.begins[index]
         taken += scans.taken[index]
     return taken, scans.begins[count]
-
-
-@kernel
-def _boxed(memory: np.ndarray, count: int) -> ScanColumns:
-    return columns_of(memory, count)
 
 
 @kernel
