@@ -74,6 +74,7 @@ def test_fences_are_deadly(place: int, deadly: bool) -> None:
     assert done.returncode == (-signal.SIGSEGV if deadly else 0)
 
 
+@pytest.mark.timeout(300)
 def test_what_no_decoder_may_do_is_seen(tmp_path: Path) -> None:
     summary = tmp_path / "summary.json"
     paths = {**os.environ, "PYTHONPATH": str(HERE.parents[1] / "backend")}
