@@ -29,9 +29,9 @@ PATIENCE = 40.0
 pytestmark = [pytest.mark.exhaustive, pytest.mark.timeout(300)]
 
 
-def wait_for(what: Callable[[], object], seconds: float = PATIENCE) -> bool:
+def wait_for(what: Callable[[], object]) -> bool:
     """Waits until something is so; False if it does not come about."""
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + PATIENCE
     while not what():
         if time.monotonic() > deadline:
             return False
@@ -181,7 +181,7 @@ def test_a_killed_stub_concerns_its_model_alone(service: Service, model: str) ->
         traffic.flow()
         os.kill(service.stubs(model)[0], signal.SIGKILL)
         killed = time.time()
-        assert wait_for(lambda: not service.ready(model), 5), "the model reads ready with a dead process"
+        assert wait_for(lambda: not service.ready(model)), "the model reads ready with a dead process"
         assert wait_for(answers_again(traffic, model, killed)), traffic.counts().mistakes
         counts = traffic.stop()
     print(f"{model}: the last failure came {recovered(counts, model, killed):.2f} s after its process was killed")
@@ -219,7 +219,7 @@ def test_a_supervisor_that_ends_leaves_nothing_behind(service: Service, number: 
         service.process.send_signal(number)
         assert wait_for(lambda: service.process.poll() is not None), "it goes on"
         assert wait_for(lambda: not service.left()), service.left()
-        assert wait_for(lambda: not list(Path("/dev/shm").glob(f"{prefix}*")), 5)
+        assert wait_for(lambda: not list(Path("/dev/shm").glob(f"{prefix}*")))
         counts = traffic.stop()
     assert counts.right
     assert counts.wrong == {}, counts.mistakes
