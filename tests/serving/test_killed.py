@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import http.client
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -17,6 +15,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from free_ports import free_ports
 from served import stop_later
 from traffic import Traffic, children, one_by_one
 from traffic_models import write_model
@@ -47,9 +46,7 @@ class Service:
         self._model_host = model_host
         self._log = log
         self._process: subprocess.Popen[bytes] | None = None
-        with contextlib.ExitStack() as stack:
-            held = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(3)]
-            self._ports = [one.getsockname()[1] for one in held]
+        self._ports = free_ports(3)
 
     @property
     def urls(self) -> tuple[str, str]:
