@@ -41,7 +41,7 @@ _FENCE = re.compile(
 )
 _COMMAND = re.compile(r"^\$ (.*(?:\\\n.*)*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
 _PORTS = ("8000", "8001", "8002")
-_PATIENCE = 90.0  # seconds for a server to be ready
+_PATIENCE = 240.0  # seconds for a server to be ready, which may have kernels to compile
 _CHECKER = doctest.OutputChecker()
 
 

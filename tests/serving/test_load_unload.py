@@ -7,7 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -53,10 +53,20 @@ class Holdings:
 
 
 def holdings(server: LocalServer) -> Holdings:
-    """What a server holds after the processes of its models had the time to end."""
+    """What a server holds after the processes of its models had the time to end, and it to clean up after them."""
     deadline = time.monotonic() + 20
     while children(server.pid) and time.monotonic() < deadline:
         time.sleep(0.05)
+    held = _holdings(server)
+    while time.monotonic() < deadline:
+        time.sleep(0.3)
+        before, held = held, _holdings(server)
+        if replace(before, resident_mib=held.resident_mib) == held:
+            break
+    return held
+
+
+def _holdings(server: LocalServer) -> Holdings:
     process = Path(f"/proc/{server.pid}")
     (prefix,) = (
         part for part in process.joinpath("cmdline").read_text().split("\0") if "shm-region-prefix-name=" in part
