@@ -22,7 +22,7 @@ from traffic_models import write_model
 from traffic_process import BIN, Counts
 
 MODELS = ("crossing", "several", "twins")
-PATIENCE = 40.0
+PATIENCE = 90.0
 """Seconds for what takes two or three on a machine with nothing else to do."""
 
 pytestmark = [pytest.mark.exhaustive, pytest.mark.timeout(300)]
