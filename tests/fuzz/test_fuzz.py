@@ -30,7 +30,7 @@ def _fuzz(folder: Path, *arguments: str, **environment: str) -> dict[str, Any]:
     return json.loads(summary.read_text())
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_mutated_files(tmp_path: Path) -> None:
     summary = _fuzz(tmp_path, "--cases", str(CASES), "--seed", "11", "--processes", "2")
     failures = {failure: kept[0] for failure, kept in summary["failures"].items()}
