@@ -15,6 +15,10 @@ from pathlib import Path
 
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "serving"))
+
+from free_ports import free_ports
+
 pytestmark = pytest.mark.exhaustive
 
 MODEL = """
@@ -43,14 +47,8 @@ def repository(tmp_path: Path) -> Path:
     return tmp_path / "models"
 
 
-def free_ports() -> list[str]:
-    sockets = [socket.socket() for _ in range(3)]
-    for one in sockets:
-        one.bind(("127.0.0.1", 0))
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return [f"--{use}-port={port}" for use, port in zip(("http", "grpc", "metrics"), ports)]
+def ports() -> list[str]:
+    return [f"--{use}-port={port}" for use, port in zip(("http", "grpc", "metrics"), free_ports(3))]
 
 
 def wait(condition: Callable[[], bool]) -> None:
@@ -79,7 +77,7 @@ class Serving:
         self.out = out
         with out.open("w") as file:
             self.process = subprocess.Popen(
-                [*_UNDISTURBED, sys.executable, "-m", "penstock", "serve", str(repository), *free_ports(), *flags],
+                [*_UNDISTURBED, sys.executable, "-m", "penstock", "serve", str(repository), *ports(), *flags],
                 stdout=file,
                 stderr=subprocess.STDOUT,
             )

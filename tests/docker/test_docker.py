@@ -22,7 +22,9 @@ from penstock.serving.model_hosts import DEFAULT_VARIABLES
 from penstock.serving.server import LocalServer
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1] / "serving"))
 from dockerfile import DOCKERFILE, ROOT, build_arguments, instructions, run_commands
+from free_ports import free_ports
 
 COMPOSE = ROOT / "docker" / "compose.yaml"
 KUBERNETES = ROOT / "docker" / "kubernetes"
@@ -110,7 +112,7 @@ def test_an_installed_triton_hosts_models_by_itself_after_setup(
     assert {path: path.stat().st_mtime_ns for path in laid_out} == laid_out
 
     # Without `penstock serve`, as the image's own program.
-    listening = [f"--{use}-port={port}" for use, port in zip(("http", "grpc", "metrics"), server.ports.values())]
+    listening = [f"--{use}-port={port}" for use, port in zip(("http", "grpc", "metrics"), free_ports(3))]
     command = [
         "tritonserver",
         f"--model-repository={repository}",

@@ -21,7 +21,6 @@ import io
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -31,6 +30,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "serving"))
+
+from free_ports import free_ports
+
 _FENCE = re.compile(
     r"(?:<!-- needs (?P<needs>\w+) -->\s*\n)?"
     r'^(?P<indent> *)```(?P<language>\w+)(?: title="(?P<title>[^"]+)")?\n(?P<body>.*?)^(?P=indent)```$',
@@ -38,7 +41,7 @@ _FENCE = re.compile(
 )
 _COMMAND = re.compile(r"^\$ (.*(?:\\\n.*)*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
 _PORTS = ("8000", "8001", "8002")
-_PATIENCE = 90.0  # seconds for a server to be ready
+_PATIENCE = 240.0  # seconds for a server to be ready, which may have kernels to compile
 _CHECKER = doctest.OutputChecker()
 
 
@@ -90,7 +93,7 @@ class PageRun:
         self._script = Path(name.replace("-", "_") + ".py")
         self._lines = 0
         self._names: dict[str, object] = {"__name__": "__main__"}
-        self._ports = dict(zip(_PORTS, map(str, _free_ports(len(_PORTS)))))
+        self._ports = dict(zip(_PORTS, map(str, free_ports(len(_PORTS)))))
         self._background: list[subprocess.Popen[bytes]] = []
         self._script.write_text("", encoding="utf-8")
 
@@ -141,14 +144,6 @@ class PageRun:
         for port, own in self._ports.items():
             text = text.replace(own, port)
         return text.replace(os.getcwd(), "/home/you/project")
-
-
-def _free_ports(count: int) -> list[int]:
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for own in sockets:
-            own.bind(("127.0.0.1", 0))
-        return [own.getsockname()[1] for own in sockets]
 
 
 def run_page(name: str, page: str, write: bool = False) -> str:

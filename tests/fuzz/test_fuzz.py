@@ -30,7 +30,7 @@ def _fuzz(folder: Path, *arguments: str, **environment: str) -> dict[str, Any]:
     return json.loads(summary.read_text())
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_mutated_files(tmp_path: Path) -> None:
     summary = _fuzz(tmp_path, "--cases", str(CASES), "--seed", "11", "--processes", "2")
     failures = {failure: kept[0] for failure, kept in summary["failures"].items()}
@@ -74,6 +74,7 @@ def test_fences_are_deadly(place: int, deadly: bool) -> None:
     assert done.returncode == (-signal.SIGSEGV if deadly else 0)
 
 
+@pytest.mark.timeout(300)
 def test_what_no_decoder_may_do_is_seen(tmp_path: Path) -> None:
     summary = tmp_path / "summary.json"
     paths = {**os.environ, "PYTHONPATH": str(HERE.parents[1] / "backend")}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import os
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -20,6 +19,10 @@ from penstock.plugin.jax.clu import DALIGenericPeekableIterator, peekable_data_i
 from penstock.plugin.jax.fn import jax_function
 from penstock.plugin.jax.shards import batch_shards
 from penstock.tensors import TensorCPU
+
+sys.path.insert(0, str(Path(__file__).parent / "processes"))
+
+from recipes import free_address
 
 BACKEND = Path(__file__).parents[2] / "backend"
 
@@ -354,9 +357,7 @@ True
 
 def test_several_processes(files: list[str], tmp_path: Path) -> None:
     told = [tmp_path / str(number) for number in range(2)]
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{probe.getsockname()[1]}"
+    address = free_address()
     processes = [
         subprocess.Popen(
             [sys.executable, "-c", SEVERAL_PROCESSES, address, str(number), str(told[number]), *files],

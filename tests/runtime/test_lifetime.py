@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import time
 import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -68,6 +69,14 @@ def drained(source: Callable[[], Any], error: type[BaseException], **options: An
         return pipeline
 
 
+def soon(condition: Callable[[], bool]) -> bool:
+    """Whether something comes about: a thread that handed on an error refers to it, and so to its frames, a moment longer."""
+    deadline = time.monotonic() + 20
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return condition()
+
+
 def is_running(pid: int) -> bool:
     stat = Path(f"/proc/{pid}/stat")
     return stat.exists() and stat.read_text().split()[2] != "Z"
@@ -87,8 +96,8 @@ def test_workers_end_with_their_pipeline(source: Any, cycle: Any, error: type[Ba
     pids, alive = pipeline._py_pool.pids(), weakref.ref(pipeline)
     assert all(map(is_running, pids))
     del pipeline
-    assert alive() is None
-    assert not any(map(is_running, pids))
+    assert soon(lambda: alive() is None)
+    assert soon(lambda: not any(map(is_running, pids)))
 
 
 def crop_that_fails() -> Any:
@@ -111,7 +120,7 @@ def test_pipelines_end_after_an_error(source: Any, options: dict[str, Any]) -> N
     pipeline = drained(source, OperatorError, **options)
     alive = weakref.ref(pipeline)
     del pipeline
-    assert alive() is None
+    assert soon(lambda: alive() is None)
 
 
 # Of three images, the second is none, and the third is not whole.
@@ -161,7 +170,7 @@ def test_batches_end_although_samples_failed(define: Any, data: Any) -> None:
     before = live_batches()
     for _ in range(10):
         run()
-    assert live_batches() == before
+    assert soon(lambda: live_batches() <= before)
 
 
 @pytest.mark.parametrize("define", [decoded, resized])
@@ -191,7 +200,7 @@ def test_batches_end_when_the_error_of_a_sample_was_raised(define: Any, options:
     before = live_batches()
     for _ in range(5):
         run()
-    assert live_batches() == before
+    assert soon(lambda: live_batches() <= before)
 
 
 def test_batches_of_the_dynamic_interface_end_although_samples_failed() -> None:
@@ -206,4 +215,4 @@ def test_batches_of_the_dynamic_interface_end_although_samples_failed() -> None:
     before = live_batches()
     for _ in range(5):
         run()
-    assert live_batches() == before
+    assert soon(lambda: live_batches() <= before)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import http.client
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -17,21 +15,22 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from free_ports import free_ports
 from served import stop_later
 from traffic import Traffic, children, one_by_one
 from traffic_models import write_model
 from traffic_process import BIN, Counts
 
 MODELS = ("crossing", "several", "twins")
-PATIENCE = 40.0
+PATIENCE = 90.0
 """Seconds for what takes two or three on a machine with nothing else to do."""
 
 pytestmark = [pytest.mark.exhaustive, pytest.mark.timeout(300)]
 
 
-def wait_for(what: Callable[[], object], seconds: float = PATIENCE) -> bool:
+def wait_for(what: Callable[[], object]) -> bool:
     """Waits until something is so; False if it does not come about."""
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + PATIENCE
     while not what():
         if time.monotonic() > deadline:
             return False
@@ -47,9 +46,7 @@ class Service:
         self._model_host = model_host
         self._log = log
         self._process: subprocess.Popen[bytes] | None = None
-        with contextlib.ExitStack() as stack:
-            held = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(3)]
-            self._ports = [one.getsockname()[1] for one in held]
+        self._ports = free_ports(3)
 
     @property
     def urls(self) -> tuple[str, str]:
@@ -181,7 +178,7 @@ def test_a_killed_stub_concerns_its_model_alone(service: Service, model: str) ->
         traffic.flow()
         os.kill(service.stubs(model)[0], signal.SIGKILL)
         killed = time.time()
-        assert wait_for(lambda: not service.ready(model), 5), "the model reads ready with a dead process"
+        assert wait_for(lambda: not service.ready(model)), "the model reads ready with a dead process"
         assert wait_for(answers_again(traffic, model, killed)), traffic.counts().mistakes
         counts = traffic.stop()
     print(f"{model}: the last failure came {recovered(counts, model, killed):.2f} s after its process was killed")
@@ -219,7 +216,7 @@ def test_a_supervisor_that_ends_leaves_nothing_behind(service: Service, number: 
         service.process.send_signal(number)
         assert wait_for(lambda: service.process.poll() is not None), "it goes on"
         assert wait_for(lambda: not service.left()), service.left()
-        assert wait_for(lambda: not list(Path("/dev/shm").glob(f"{prefix}*")), 5)
+        assert wait_for(lambda: not list(Path("/dev/shm").glob(f"{prefix}*")))
         counts = traffic.stop()
     assert counts.right
     assert counts.wrong == {}, counts.mistakes

@@ -5,12 +5,13 @@ from __future__ import annotations
 import io
 import re
 import sys
+import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 from urllib.parse import unquote
 
 import numpy as np
@@ -22,7 +23,8 @@ from tritonclient.utils import InferenceServerException
 from penstock import Pipeline, fn, types
 from penstock.errors import CancelledError, DecoderDiedError, LimitError, operator_error
 from penstock.serving.accounting import Accounts
-from penstock.serving.metrics import Metric
+from penstock.serving.metrics import Changes, Metric, Tally
+from penstock.serving.metrics_page import MetricsPage, MetricsWriter
 from penstock.serving.pipeline_runner import PipelineRunner
 from penstock.serving.refusals import Fault, refusal_of
 from penstock.serving.server import LocalServer
@@ -229,6 +231,30 @@ def test_counters_outlive_the_model_and_its_memory_is_given_back(server: LocalSe
     client.load_model("quiet")
     ask(client, "quiet", 1, 4)
     until(lambda: page(server, "quiet")["penstock_requests_total{}"] == counted + 1)
+
+
+def test_what_changes_while_the_page_is_written_is_written_too() -> None:
+    tally, written = Tally(), list[float]()
+
+    class Page:
+        def write(self, changes: Changes) -> None:
+            written.append(changes.counts[Metric.SAMPLES, ()])
+            if len(written) == 1:
+                with tally as more:
+                    more.counts[Metric.SAMPLES, ()] += 2
+                closing.start()
+                assert writer._closed.wait(10)
+
+        def clear(self) -> None:
+            written.append(0)
+
+    writer = MetricsWriter(cast(MetricsPage, Page()), tally)
+    closing = threading.Thread(target=writer.close)
+    with tally as changes:
+        changes.counts[Metric.SAMPLES, ()] += 1
+    until(lambda: not writer._thread.is_alive())
+    closing.join()
+    assert written == [1, 2, 0]
 
 
 def lines(server: LocalServer, event: str, **wanted: str) -> list[dict[str, str]]:

@@ -187,16 +187,20 @@ def test_a_forgotten_lock_stops_its_model_alone_and_not_the_end_of_the_server(tm
         ThreadPoolExecutor(4) as pool,
         LocalServer(tmp_path / "models", model_host=model_host, log=log, flags=flags) as server,
     ):
-        with tritonclient.http.InferenceServerClient(server.http_url, network_timeout=1.0) as impatient:
-            assert sent(impatient, "forgets_a_lock", 5) == [5]
-            with pytest.raises(TimeoutError):
-                sent(impatient, "forgets_a_lock", 5)
+        with tritonclient.http.InferenceServerClient(server.http_url) as patient:
+            assert sent(patient, "forgets_a_lock", 5) == [5]
+        with (
+            tritonclient.http.InferenceServerClient(server.http_url, network_timeout=1.0) as impatient,
+            pytest.raises(TimeoutError),
+        ):
+            sent(impatient, "forgets_a_lock", 5)
         asking = [pool.submit(go_on_asking, server.http_url, answers) for _ in range(4)]
         while len(answers) < 200:
             time.sleep(0.01)
         began = time.monotonic()
         server.stop()
-        assert time.monotonic() - began < (7 if model_host == "native" else 15)
+        # By force, it is ended after 20 s.
+        assert time.monotonic() - began < 18
         for one in asking:
             one.result(timeout=20)
     assert all(answers)

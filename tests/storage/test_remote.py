@@ -8,6 +8,7 @@ import tarfile
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -30,9 +31,14 @@ def archive() -> bytes:
     return packed.getvalue()
 
 
+# On a busy machine answers may take a while: only where some never come is the time short.
+PATIENT = Retries(attempts=4, first_pause=0.01)
+IMPATIENT = replace(PATIENT, timeout=2.0, seconds_per_mib=0.05)
+
+
 @pytest.fixture
 def server() -> Iterator[FlakyServer]:
-    configure(Retries(attempts=4, timeout=0.5, seconds_per_mib=0.05, first_pause=0.01))
+    configure(PATIENT)
     files = {"large.bin": DATA.tobytes(), "small.bin": b"small", "empty.bin": b"", "data.tar": archive()}
     with serving(files | {f"{index}.bin": bytes([index]) for index in range(SAMPLES)}) as started:
         yield started
@@ -41,6 +47,7 @@ def server() -> Iterator[FlakyServer]:
 
 @pytest.mark.parametrize("faults", [["drop"], ["503", "503"], ["stall"], ["half"], ["drop", "503", "half"]], ids=str)
 def test_faults_that_pass(server: FlakyServer, faults: list[str]) -> None:
+    configure(IMPATIENT if "stall" in faults else PATIENT)
     server.faults["/small.bin"] = list(faults)
     assert ANYWHERE.read_text(server.url("small.bin")) == "small"
     assert server.requests["/small.bin"] == len(faults) + 1
@@ -58,6 +65,7 @@ def test_tries_are_logged(server: FlakyServer, caplog: pytest.LogCaptureFixture)
 
 @pytest.mark.parametrize(("fault", "reason"), [("drop", ""), ("503", "503"), ("stall", "no answer in time")])
 def test_faults_that_last(server: FlakyServer, fault: str, reason: str) -> None:
+    configure(replace(IMPATIENT, timeout=1.0) if fault == "stall" else PATIENT)
     server.faults["/small.bin"] = [fault] * 100
     with pytest.raises(StorageError, match=rf"small\.bin' could not be read in 4 attempts and .* s: .*{reason}"):
         ANYWHERE.read(server.url("small.bin"))
@@ -110,6 +118,7 @@ def test_pauses_grow_up_to_a_limit() -> None:
 
 
 def test_an_epoch_survives(server: FlakyServer) -> None:
+    configure(IMPATIENT)
     server.faults = {"/3.bin": ["drop"], "/5.bin": ["503", "stall"], "/data.tar": ["503", "half", "", "drop"]}
 
     @pipeline_def(batch_size=4, num_threads=4, device_id=None)
@@ -129,15 +138,18 @@ def test_an_epoch_survives(server: FlakyServer) -> None:
 @pytest.mark.parametrize("threads", [1, 6])
 def test_threads_wait_side_by_side(server: FlakyServer, threads: int) -> None:
     asking, most = 0, 0
-    lock = threading.Lock()
+    changed = threading.Condition()
 
     def answer_late(path: str) -> None:
         nonlocal asking, most
-        with lock:
+        with changed:
             asking += 1
             most = max(most, asking)
+            changed.notify_all()
+            # The others may begin late on a busy machine.
+            changed.wait_for(lambda: most > threads // 2, 10)
         time.sleep(0.1)
-        with lock:
+        with changed:
             asking -= 1
 
     server.before_answer = answer_late

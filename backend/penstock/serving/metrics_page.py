@@ -113,6 +113,8 @@ class MetricsWriter:
                 self._tally.changed.wait()
                 self._closed.wait(_INTERVAL)
                 self._page.write(self._tally.take())
+            # What changed while the page was being written.
+            self._page.write(self._tally.take())
             self._page.clear()
         except Exception:
             logger.exception("no more metrics are written")

@@ -437,11 +437,13 @@ def test_what_is_decoded_is_completed_before_the_next_batch_is_begun(monkeypatch
 
     monkeypatch.setattr(image_codec_gpu, "GpuImageDecoder", Noting)
     running = looping(source, 2, **BY_ENGINE)
+    began = time.monotonic()
     running.run()
+    took = time.monotonic() - began
     (decoder,) = (step.operator for step in running.executor.plan.early)
     while not decoder._gpu.last.is_ready:
         time.sleep(0.001)
-    time.sleep(0.3)
+    time.sleep(took)  # who takes as long is slower than the pipeline
     done.clear()
     running.run()
     assert done == ["finished", "begun"]

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import re
-import socket
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from PIL import Image
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "serving"))
+
+from free_ports import free_ports
 
 ROOT = Path(__file__).resolve().parents[3]
 IMAGES = 20
@@ -28,9 +31,8 @@ def folder_of_images(root: Path) -> Path:
 
 def free_address() -> str:
     """An address on this machine."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return f"127.0.0.1:{probe.getsockname()[1]}"
+    (port,) = free_ports(1)
+    return f"127.0.0.1:{port}"
 
 
 def run_together(commands: Sequence[Sequence[str]], environments: Sequence[Mapping[str, str]]) -> list[str]:

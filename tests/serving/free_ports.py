@@ -1,0 +1,26 @@
+"""Ports for programs that tests start and that do not choose their own."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import socket
+from pathlib import Path
+
+_RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
+_MOST = 20_000
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports that are free now, and that nobody gets meanwhile who asks for any port, as other tests do."""
+    first = int(_RANGE.read_text().split()[0])
+    ports: list[int] = []
+    with contextlib.ExitStack() as held:
+        # Of the system's random numbers: those of two processes of tests may have one seed.
+        for port in random.SystemRandom().sample(range(max(1024, first - _MOST), first), 1000):
+            with contextlib.suppress(OSError):
+                held.enter_context(socket.create_server(("127.0.0.1", port)))
+                ports.append(port)
+            if len(ports) == count:
+                return ports
+    raise OSError(f"of 1000 ports below {first}, only {len(ports)} are free")
