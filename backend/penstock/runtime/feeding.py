@@ -11,7 +11,7 @@ import numpy as np
 
 from penstock.data_types import from_numpy_dtype, numpy_dtype
 from penstock.tensors import HostPool, Tensor, TensorList, TensorListCPU, TensorListGPU
-from penstock.tensors.batch import check_samples, total_volume
+from penstock.tensors.batch import check_samples
 from penstock.tensors.dlpack import is_capsule
 from penstock.tensors.tensor import check_dense, check_layout, device_view, host_view
 
@@ -160,8 +160,7 @@ def _copied(batch: TensorList, pool: HostPool, threads: Threads) -> TensorList:
 
 def _copied_on_cpu(batch: TensorList, pool: HostPool, threads: Threads) -> TensorList:
     copied = TensorListCPU.allocate(batch.shapes, batch.dtype, batch.layout(), pool)
-    size = total_volume(batch.shapes) * numpy_dtype(batch.dtype).itemsize
-    is_small = len(batch) <= _FEW and size <= _SMALL
+    is_small = len(batch) <= _FEW and copied.contiguous_elements().nbytes <= _SMALL
     if is_small or not _copied_at_once(batch, copied, threads):
         for target, sample in zip(copied.samples, batch.samples):
             np.copyto(target, sample)
@@ -171,12 +170,13 @@ def _copied_on_cpu(batch: TensorList, pool: HostPool, threads: Threads) -> Tenso
 def _copied_at_once(batch: TensorList, target: TensorList, threads: Threads) -> bool:
     """Copies samples in one call, without the GIL; returns whether they are contiguous, so that it could."""
     from penstock.kernels.cpu.array_objects import places_of_samples
-    from penstock.kernels.cpu.blocks import Blocks, copy_blocks, volumes
+    from penstock.kernels.cpu.blocks import Blocks, copy_blocks
 
+    sizes = batch.sample_volumes() * numpy_dtype(batch.dtype).itemsize
+    target.know_volumes(batch)
     sources, targets = places_of_samples(batch), places_of_samples(target)
     if sources is None or targets is None:
         return False
-    sizes = volumes(batch.shapes, 0) * numpy_dtype(batch.dtype).itemsize
     copy_blocks(threads, Blocks(sources, targets, sizes, sizes, 1, sizes))
     return True
 

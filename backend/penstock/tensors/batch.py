@@ -55,6 +55,8 @@ class TensorList:
     are_dense = False
     # The shapes last converted to an array, and that array.
     _shape_rows: tuple[list[Shape], np.ndarray] | None = None
+    # The shapes whose volumes were last asked for, and those.
+    _volumes: tuple[list[Shape], np.ndarray] | None = None
     source_infos: Sequence[str] = ()
     positions: list[int] | None = None
     # The elements of all samples as one 1-D array if the batch is contiguous, else None.
@@ -140,6 +142,8 @@ class TensorList:
         else:
             other = type(self).of_samples([s.reshape(shape) for s, shape in zip(self.samples, shapes)])
         other._dtype = self._dtype
+        if shapes is None:
+            other.know_volumes(self)
         other._layout = self._layout if layout is None else layout
         other.are_dense = self.are_dense
         other.source_infos = self.source_infos
@@ -223,6 +227,25 @@ class TensorList:
         if known is None or known[0] is not self.shapes:
             known = self._shape_rows = self.shapes, _rows_of(self.shapes, self._ndim)
         return known[1].copy()
+
+    def sample_volumes(self) -> np.ndarray:
+        """The number of elements of each sample, int64 of shape (batch,), which others may hold, too."""
+        known = self._volumes
+        if known is None or known[0] is not self.shapes:
+            shapes = self.shapes
+            are_alike = shapes and shapes.count(shapes[0]) == len(shapes)
+            found = [math.prod(shapes[0])] * len(shapes) if are_alike else list(map(math.prod, shapes))
+            known = self._volumes = shapes, np.array(found, np.int64)
+        return known[1]
+
+    def know_volumes(self, other: TensorList) -> None:
+        """Takes over what is known of the volumes of a batch of the same shapes."""
+        if other._volumes is not None and other._volumes[0] is other.shapes:
+            self._volumes = self.shapes, other._volumes[1]
+
+    def know_shapes(self, rows: np.ndarray) -> None:
+        """Notes what :meth:`shape_array` gives, where the shapes were made of an array."""
+        self._shape_rows = self.shapes, rows
 
     def __len__(self) -> int:
         return len(self.shapes)

@@ -349,9 +349,9 @@ class TensorListGPU(TensorList):
             if shapes and shapes.count(shapes[0]) == len(shapes):
                 step = math.prod(shapes[0]) * itemsize
                 return np.arange(len(shapes), dtype=np.uint64) * np.uint64(step) + np.uint64(first)
-            sizes = np.array(volumes(shapes), np.int64) * itemsize
-            starts = np.cumsum(sizes) - sizes + first
-            return starts.astype(np.uint64)
+            sizes = self.sample_volumes() * itemsize
+            starts: np.ndarray = sizes.cumsum() - sizes + first
+            return starts.view(np.uint64)
         return np.array(list(map(_POINTER, self.samples)), np.uint64)
 
     def contiguous_elements(self) -> Any:

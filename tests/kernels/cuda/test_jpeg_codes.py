@@ -58,10 +58,11 @@ def gathered(
     pinned, states = np.full(scans.size + 64, 0xAB, np.uint8), np.full(len(places), NOT_TAKEN, np.int32)
     pinned = pinned[-pinned.ctypes.data % 64 :][: scans.size]
     rows = np.flatnonzero(scans.taken)
-    expected = states[rows]
-    words, kept = gathering(
-        scans.take(rows), places[rows], sizes[rows], pinned.ctypes.data, expected.ctypes.data, len(rows)
-    )
+    expected, turns = numbers = np.full((2, len(rows)), -1, np.int32)
+    given = scans.take(rows), places[rows], sizes[rows], pinned.ctypes.data, numbers.ctypes.data
+    words, kept = gathering(*given, NOT_TAKEN, len(rows))
+    assert (expected == NOT_TAKEN).all()
+    assert not turns.any()
     for index in order:
         if index < len(rows):
             gather_share.ctypes(words.ctypes.data, index)
@@ -83,7 +84,7 @@ def read(files: Sequence[np.ndarray]) -> tuple[np.ndarray, list[np.ndarray]]:
     scans, pinned, expected = prepared(files)
     (data,) = scratch([(pinned.size,)], np.uint8)
     data.array()[:] = pinned
-    targets = scratch([(blocks, 64) for blocks in scans.blocks.tolist()], np.int16)
+    targets = scratch([(blocks, 64) for blocks in (scans.columns.blocks * scans.taken).tolist()], np.int16)
     status = read_codes(scans, data, np.array([target.address for target in targets], np.uint64), expected)
     return status.array().get(), [target.array().get() for target in targets]
 
@@ -168,7 +169,7 @@ def test_files_of_many_blocks_of_threads() -> None:
 def test_noise_whose_units_are_long() -> None:
     """Threads come to agree late."""
     file = encoded(noise(400, 400), quality=100)
-    assert prepared([file])[0].subsequences[0] > 10 * OWN
+    assert prepared([file])[0].columns.subsequences[0] > 10 * OWN
     status, found = read([file])
     np.testing.assert_array_equal(status, 0)
     np.testing.assert_array_equal(found[0], read_coefficients(file))
@@ -177,7 +178,7 @@ def test_noise_whose_units_are_long() -> None:
 def test_blocks_of_threads_that_wait_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where all units are the same, threads do not come to agree by themselves."""
     file, other = encoded(np.full((2000, 2400, 3), (10, 100, 250), np.uint8), **HALVED), encoded(noise(8, 8))
-    assert prepared([file])[0].subsequences[0] > 2 * OWN
+    assert prepared([file])[0].columns.subsequences[0] > 2 * OWN
     status, found = read([file, other])
     np.testing.assert_array_equal(status, 0)
     np.testing.assert_array_equal(found[0], read_coefficients(file))
@@ -234,7 +235,7 @@ def test_images_are_gathered_one_by_one() -> None:
     again, counts = gathered(scans, places, sizes, (2, 0, 3, 1))
     np.testing.assert_array_equal(pinned, again)
     np.testing.assert_array_equal(expected, counts)
-    np.testing.assert_array_equal(counts, scans.intervals)
+    np.testing.assert_array_equal(counts, scans.columns.intervals)
 
 
 def test_shared_memory_is_no_more_than_small_gpus_have() -> None:

@@ -14,6 +14,7 @@ from jpeg_writing import blocks_of, grid_of, write_jpeg
 from PIL import Image
 
 from penstock.kernels.cpu.jpeg import segments
+from penstock.kernels.cpu.jpeg.batches import QUANTIZERS_PLACE, JpegScans
 from penstock.kernels.cuda import jpeg_pixels
 from penstock.kernels.cuda.launch import launch_all
 
@@ -72,16 +73,19 @@ class Images:
         targets = [xp.empty((height, width, channels)) for _, _, height, width in windows]
         count = len(self.sizes)
         quantizers = [xp.put(np.concatenate([own, np.ones((3 - len(own), 64), np.uint16)])) for _, own in self.made]
-        numbers, components = np.zeros((count, 7), np.int64), np.zeros((count, 3, 4), np.int64)
-        numbers[:, segments.HEIGHT : segments.WIDTH + 1] = np.reshape(self.sizes, (-1, 2))
+        scans = JpegScans.blank(count)
+        columns = scans.columns
+        columns.numbers[:, segments.HEIGHT : segments.WIDTH + 1] = np.reshape(self.sizes, (-1, 2))
         for k, own in enumerate(self.factors_of):
-            components[k, : len(own), segments.ACROSS : segments.DOWN + 1] = own
+            columns.components[k, : len(own), segments.ACROSS : segments.DOWN + 1] = own
         coefficients, pixels, factors = (
             np.array([array.data.ptr for array in arrays], np.uint64) for arrays in (sources, targets, quantizers)
         )
         planes = xp.empty((sum(c.size for c, _ in self.made),))
         places = np.cumsum([planes.data.ptr, *(c.size for c, _ in self.made)], dtype=np.uint64)[:-1]
-        given = jpeg_pixels.Coefficients(coefficients, places, pixels, factors, np.array(windows), numbers, components)
+        # Each image's part begins so that its quantizers lie where they are.
+        columns.begins[:-1] = factors.astype(np.int64) - QUANTIZERS_PLACE
+        given = jpeg_pixels.Coefficients(scans, 0, coefficients, places, pixels, np.array(windows))
         launch_all(jpeg_pixels.making_pixels(given, channels, **how))
         return [target.get() for target in targets]
 

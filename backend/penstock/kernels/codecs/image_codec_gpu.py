@@ -72,6 +72,8 @@ _GATHERING = 4
 _WORTH_AHEAD = 96 << 20
 # Stands for an image whose pixels are not needed any more.
 _FOLLOWED = object()
+# Gives what is done with images of these shapes (H, W, C), which are also given in rows.
+FollowingFor = Callable[[Sequence[Shape], np.ndarray], "Following | None"]
 _BYTE_DEPTH, _BYTES = 8, np.dtype(np.uint8)
 
 
@@ -145,7 +147,7 @@ class GpuImageDecoder:
         self,
         files: EncodedFiles,
         decoding: Decoding = FREELY,
-        following_for: Callable[[Sequence[Shape]], Following | None] | None = None,
+        following_for: FollowingFor | None = None,
     ) -> Begun | None:
         """Begins to decode files that are all ordinary JPEGs, whole, and stored upright, without Python looking at each.
 
@@ -153,7 +155,7 @@ class GpuImageDecoder:
         :meth:`begin` then takes them.
 
         Args:
-            following_for: gives what is done with images of these shapes (H, W, C); asked where they take much memory.
+            following_for: asked where the images take much memory.
         """
         limits, pixels = decoding.limits, self._pixels
         if pixels is None or not self._upright_bytes or self._cache.capacity or not len(files):
@@ -166,10 +168,12 @@ class GpuImageDecoder:
         room, total = loop.prepare_jpegs(files.places, files.sizes, pixels.channels, limits.pixels or 0, block, found)
         if not room:
             return None
-        sizes, shapes = found[:, :2], [(height, width, pixels.channels) for height, width, _, _ in found.tolist()]
+        sizes, rows = found[:, :2], np.empty((count, 3), np.int64)
+        rows[:, :2], rows[:, 2] = sizes, pixels.channels
+        shapes: list[Shape] = list(map(tuple, rows.tolist()))
         jobs = Jobs(files, JpegHeaders(found, False), None, shapes)
         if following_for is not None:
-            begun = self._begin_followed(jobs, sizes, total, following_for)
+            begun = self._begin_followed(jobs, rows, total, following_for)
             if begun is not None:
                 return begun
         if self._own is not None:
@@ -177,7 +181,7 @@ class GpuImageDecoder:
             streams = self._own_turn(count, total)
             windows = np.concatenate([np.zeros_like(sizes), sizes], 1)
             scans = reading.wait()
-            memory = self._memory(room, streams) if scans.taken.all() else None
+            memory = self._memory(room, streams) if scans.taken_count == count else None
             if memory is None:
                 return None
             outputs = (column_of(block, count, loop.OUTPUT) + memory.data.ptr).astype(np.uint64)
@@ -199,27 +203,27 @@ class GpuImageDecoder:
     def _begin_followed(
         self,
         jobs: Jobs,
-        sizes: np.ndarray,
+        shapes: np.ndarray,
         pixels: int,
-        following_for: Callable[[Sequence[Shape]], Following | None],
+        following_for: FollowingFor,
     ) -> Begun | None:
         """Begins to decode ordinary JPEGs whose pixels are followed; None if that is not possible, or saves little memory.
 
         The pixels of those that our kernels take are in memory for a while only; the others are followed when they are decoded.
 
         Args:
-            sizes: heights and widths of all images, in rows.
+            shapes: of all images, in rows.
             pixels: of all images.
         """
-        own = self._own
+        own, sizes = self._own, shapes[:, :2]
         if own is None or not own.divides(pixels):
             return None
         reading = own.begin_reading(jobs.files, sizes)
-        following = following_for(jobs.shapes)
+        following = following_for(jobs.shapes, shapes)
         scans = reading.wait()
         if following is None:
             return None
-        whole = bool(scans.taken.all())
+        whole = scans.taken_count == len(jobs)
         taken = np.arange(len(jobs)) if whole else np.flatnonzero(scans.taken)
         windows = np.zeros((len(taken), 4), np.int64)
         windows[:, 2:] = sizes if whole else sizes[taken]
@@ -305,7 +309,7 @@ class GpuImageDecoder:
         indices = [part.taken[row] for row in left]
         files, sizes = jobs.files.take(indices), self._stored_sizes(jobs, indices)
         scans = self._instead.begin_reading(files, sizes).wait()
-        if not scans.taken.any():
+        if not scans.taken_count:
             return states
         regions = self._stored_regions(jobs, indices)
         extents = sizes if jobs.regions is None else regions[:, 2:] - regions[:, :2]

@@ -18,7 +18,7 @@ from penstock.kernels.background import BackgroundThreads
 from penstock.kernels.codecs.image_description import EncodedFiles
 from penstock.kernels.codecs.image_jobs import Followed
 from penstock.kernels.cpu.jpeg import parts as compiled
-from penstock.kernels.cpu.jpeg.batches import QUANTIZERS_PLACE, JpegScans, ScansBeingRead, gather_share, gathering
+from penstock.kernels.cpu.jpeg.batches import JpegScans, ScansBeingRead, gather_share, gathering
 from penstock.kernels.cuda import jpeg_codes, jpeg_pixels
 from penstock.kernels.cuda.driver import driver_error
 from penstock.kernels.cuda.launch import KernelLaunch, Located, Pinned, Staging, size_class, staging
@@ -99,7 +99,7 @@ class JpegDecoder:
             stream: in whose order to decode.
             keep: object to keep alive until all kernels are launched: the owner of the targets.
         """
-        if not scans.taken.all():
+        if scans.taken_count < len(scans):
             rows = np.flatnonzero(scans.taken)
             scans, files = scans.take(rows), files.take(rows.tolist())
         self.settle(stream)
@@ -141,8 +141,7 @@ class JpegBatch:
         self._begin = _aligned(2 * _NUMBER * count)
         self._staging = staging()
         pinned = self._staging.take(self._begin + scans.size)
-        self._states, turns = pinned.bytes[: 2 * _NUMBER * count].view(np.int32).reshape(2, count)
-        self._states[:], turns[:] = jpeg_codes.NOT_TAKEN, 0
+        self._states = pinned.bytes[: _NUMBER * count].view(np.int32)
         self._done = require_cupy().cuda.Event(disable_timing=True)
         launches = LaunchList(stream)
         launches.kept += targets, keep
@@ -164,9 +163,9 @@ class JpegBatch:
 
     def _gathering(self, files: EncodedFiles, pinned: Pinned) -> SharedWork:
         """Copies the coded data to pinned memory, several shares at a time; a single one is copied at once."""
-        shares = max(min(int(files.sizes.sum()) // _WORTH_SHARING, self._decoder.threads), 1)
+        shares = max(min(self._scans.size // _WORTH_SHARING, self._decoder.threads), 1)
         places = pinned.address + self._begin, pinned.address
-        words, kept = gathering(self._scans, files.places, files.sizes, *places, shares)
+        words, kept = gathering(self._scans, files.places, files.sizes, *places, jpeg_codes.NOT_TAKEN, shares)
         threads = None if shares == 1 else self._decoder.crew
         return SharedWork(gather_share.address or 0, words.ctypes.data, shares, (words, kept, files, pinned), threads)
 
@@ -179,7 +178,7 @@ class JpegBatch:
                 memory = cupy.empty(size_class(size), np.uint8)
         except MemoryError:
             return
-        layout = _Layout(self._scans.blocks, self._windows, decoder.channels * isinstance(self._targets, Followed))
+        layout = _Layout(self._scans, self._windows, decoder.channels * isinstance(self._targets, Followed))
         while len(layout.parts):
             try:
                 scratch = cupy.empty(_scratch_size(layout.room), np.uint8)
@@ -204,25 +203,18 @@ class JpegBatch:
         """What decodes the images, whose data lie at ``given``, and in which order; ``scratch`` is the memory that is laid out."""
         decoder, scans, count = self._decoder, self._scans, len(self._windows)
         followed = self._targets if isinstance(self._targets, Followed) else None
-        data = given + self._begin
-        places = layout.sources + scratch, layout.planes + scratch, scans.begins[:-1] + (data + QUANTIZERS_PLACE)
-        sources, planes, quantizers = (own.view(np.uint64) for own in places)
+        data, sources, planes = given + self._begin, *layout.placed(scratch)
         targets = sources if isinstance(self._targets, Followed) else self._targets
-        images = jpeg_pixels.Coefficients(
-            sources, planes, targets, quantizers, self._windows, scans.numbers, scans.components
-        )
+        images = jpeg_pixels.Coefficients(scans, data, sources, planes, targets, self._windows)
         states, turns = Located(given, (), _STATE), Located(given + _NUMBER * count, (), _STATE)
         launches: list[KernelLaunch] = [] if followed is None else [followed.following.preparing()]
-        first = len(launches)
+        before = 0 if followed is None else len(launches[0].descriptors)
         launches.append(jpeg_codes.reading(scans, Located(data, (), _STATE), sources, states, turns))
         pixels = jpeg_pixels.making_pixels(images, decoder.channels, decoder.reverse, decoder.smooth)
         launches += pixels
         after = () if followed is None else followed.following.launches(followed.rows, sources)
         launches += after
-        steps = layout.steps(first, len(pixels), len(after))
-        if followed is not None:
-            steps = np.concatenate([np.array([[0, 0, len(launches[0].descriptors)]]), steps])
-        return launches, steps
+        return launches, layout.steps(before, len(pixels), len(after))
 
     @property
     def is_done(self) -> bool:
@@ -247,7 +239,7 @@ class _Layout:
     """Where coefficients and samples of a batch lie in memory that parts of the batch have one after the other.
 
     Args:
-        blocks: of each image.
+        scans: of the images.
         windows: of each, as for :meth:`JpegDecoder.begin`.
         channels: of the pixels that take the coefficients' place as soon as samples are made of these; 0: they lie elsewhere.
 
@@ -258,18 +250,23 @@ class _Layout:
         room: the bytes that the largest part needs.
     """
 
-    def __init__(self, blocks: np.ndarray, windows: np.ndarray, channels: int) -> None:
-        count = len(blocks)
+    def __init__(self, scans: JpegScans, windows: np.ndarray, channels: int) -> None:
+        count = len(scans)
         memory = np.empty((9, count), np.int64)
-        self._sizes, self._samples, self.sources, self.planes, self._rooms = memory[:5]
+        self._places = memory[:2]
+        self.sources, self.planes, self._sizes, self._samples, self._rooms = memory[:5]
         self.parts, self.groups = memory[5:].reshape(2, count, 2)
         found = self._sizes, self._samples, self.sources, self.planes, self._rooms, self.parts, self.groups
-        counts = compiled.plan_parts(blocks, windows, channels, _AT_ONCE, _SAMPLES_AT_ONCE, *found)
+        counts = compiled.plan_parts(scans.memory, windows, channels, _AT_ONCE, _SAMPLES_AT_ONCE, *found)
         self._have(*counts)
 
-    def _have(self, parts: int, groups: int) -> None:
-        self.parts, self.groups, self._rooms = self.parts[:parts], self.groups[:groups], self._rooms[:parts]
-        self.room = int(self._rooms.max(initial=0))
+    def _have(self, parts: int, groups: int, room: int) -> None:
+        self.parts, self.groups, self._rooms, self.room = (
+            self.parts[:parts],
+            self.groups[:groups],
+            self._rooms[:parts],
+            room,
+        )
 
     def halve(self) -> None:
         """Has less memory do, if that is possible: of the largest parts, each becomes two, or, if it is one image, none."""
@@ -283,12 +280,19 @@ class _Layout:
         self.parts = np.array(smaller, np.int64).reshape(-1, 2)
         self.groups, self._rooms = np.empty((len(self._sizes), 2), np.int64), np.empty(len(smaller), np.int64)
         places = self._sizes, self._samples, self.parts, _SAMPLES_AT_ONCE, self.sources, self.planes, self._rooms
-        self._have(len(smaller), compiled.lay_out(*places, self.groups))
+        groups = compiled.lay_out(*places, self.groups)
+        self._have(len(smaller), groups, int(self._rooms.max(initial=0)))
 
-    def steps(self, first: int, of_groups: int, of_parts: int) -> np.ndarray:
+    def placed(self, memory: int) -> tuple[np.ndarray, np.ndarray]:
+        """The addresses of each image's coefficients and samples, uint64, in memory that begins at an address."""
+        sources, planes = (self._places + memory).view(np.uint64)
+        return sources, planes
+
+    def steps(self, before: int, of_groups: int, of_parts: int) -> np.ndarray:
         """What is launched for all parts, as :class:`LaunchList` takes it; see :func:`~penstock.kernels.cpu.jpeg.parts.fill_steps`."""
-        steps = np.empty((len(self.parts) * (1 + of_parts) + len(self.groups) * of_groups, 3), np.int64)
-        compiled.fill_steps(self.parts, self.groups, first, of_groups, of_parts, steps)
+        count = len(self.parts) * (1 + of_parts) + len(self.groups) * of_groups + (before > 0)
+        steps = np.empty((count, 3), np.int64)
+        compiled.fill_steps(self.parts, self.groups, before, of_groups, of_parts, steps)
         return steps
 
 

@@ -88,7 +88,7 @@ def places_of_files(batch: TensorListCPU) -> tuple[np.ndarray, np.ndarray] | Non
     parts = batch.parts
     if parts is None and batch.elements is None:
         return places_of_bytes(batch.samples)
-    sizes = np.fromiter((size for (size,) in batch.shapes), np.int64, len(batch))
+    sizes = batch.sample_volumes()
     if parts is not None:
         block, starts = parts
         return block.ctypes.data + starts, sizes
@@ -103,7 +103,7 @@ def places_of_samples(batch: TensorList) -> np.ndarray | None:
         first: int = elements.ctypes.data
         if shapes and shapes.count(shapes[0]) == len(shapes):
             return first + np.arange(len(shapes)) * (math.prod(shapes[0]) * elements.itemsize)
-        volumes = np.fromiter(map(math.prod, shapes), np.int64, len(shapes))
+        volumes = batch.sample_volumes()
         places: np.ndarray = first + (volumes.cumsum() - volumes) * elements.itemsize
         return places
     return places_of_arrays(batch.samples)

@@ -7,21 +7,23 @@ from numba import carray
 
 from penstock.kernels.cpu.foreign import words_from
 from penstock.kernels.cpu.options import kernel
-from penstock.kernels.cpu.shares import CALL_WORDS
 
 MOST_ARGUMENTS = 12
 """Of a kernel."""
 ARGUMENT_WORDS = 3
 """Of a kernel's argument: a value, what each sample before those of a launch adds to it, and, for the address of something uploaded,
 its number and one."""
-_STARTS, _DESCRIPTORS, _COUNT = range(3)
-_FUNCTION, _SHARED, _FIRST, _ARGUMENTS, _FUNCTION_WORDS = range(5)
+FUNCTION_WORDS = 7
+"""Of a kernel: its handle, shared memory, the first of its arguments and how many there are; of what is uploaded, the number of
+where its samples' blocks begin, that of its descriptors, and the bytes of one of these."""
+_FUNCTION, _SHARED, _FIRST, _ARGUMENTS, _STARTS, _DESCRIPTORS, _STEP = range(FUNCTION_WORDS)
+_BEFORE = 3
 _WORD = 8
 
 
-def room_for_launches(count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Memory for so many calls, and for the arguments that they refer to."""
-    return np.zeros((count, CALL_WORDS), np.int64), np.empty((count, 2, MOST_ARGUMENTS), np.int64)
+def room_for_arguments(launches: int) -> np.ndarray:
+    """Memory for the arguments of so many launches."""
+    return np.empty((launches, 2, MOST_ARGUMENTS), np.int64)
 
 
 @kernel
@@ -38,24 +40,25 @@ def list_launches(
 ) -> int:
     """Fills in calls that launch kernels; returns how many there are, as those without blocks are left out.
 
+    Kernels get where each sample's blocks begin, the descriptors, the number of samples, and then their own arguments.
+
     Args:
         steps: which kernel is launched for which samples, from one number to another, in rows; those for one kernel ascend.
-        functions: each kernel's handle, shared memory, first argument and number of arguments.
-        arguments: all kernels', each of ARGUMENT_WORDS words. The first arguments of a kernel are where each sample's blocks
-            begin, in whose place their numbers are uploaded; the descriptors; and the number of samples.
+        functions: for each kernel FUNCTION_WORDS. In place of where each sample's blocks begin, their numbers are uploaded.
+        arguments: all kernels', each of ARGUMENT_WORDS words.
         offsets: where what is uploaded lies, in bytes.
         host, device: addresses from which on it lies before it is uploaded, and afterwards.
         common: the driver's function, the threads of a block, and the stream.
-        calls, words: of :func:`room_for_launches`.
+        calls: rows of CALL_WORDS zeros, as many as there are steps.
+        words: of :func:`room_for_arguments`.
     """
     launch, threads, stream = common
     made = 0
     for number in range(len(steps)):
         kind, first, last = steps[number]
-        own = functions[kind * _FUNCTION_WORDS :]
-        given = arguments[own[_FIRST] * ARGUMENT_WORDS :]
-        place = host + offsets[given[_STARTS * ARGUMENT_WORDS + 2] - 1]
-        starts = carray(words_from(place + _WORD * first), (last - first,))
+        own = functions[kind * FUNCTION_WORDS :]
+        begin = offsets[own[_STARTS]] + _WORD * first
+        starts = carray(words_from(host + begin), (last - first,))
         blocks = 0
         for sample in range(last - first):
             more = starts[sample]
@@ -64,11 +67,14 @@ def list_launches(
         if blocks == 0:
             continue
         values, addresses = words[made]
+        values[0], values[1] = device + begin, device + offsets[own[_DESCRIPTORS]] + own[_STEP] * first
+        values[2] = last - first
         for place in range(own[_ARGUMENTS]):
-            value, step, upload = given[place * ARGUMENT_WORDS : (place + 1) * ARGUMENT_WORDS]
+            value, step, upload = arguments[(own[_FIRST] + place) * ARGUMENT_WORDS :][:ARGUMENT_WORDS]
             if upload > 0:
                 value += device + offsets[upload - 1]
-            values[place] = last - first if place == _COUNT else value + step * first
+            values[_BEFORE + place] = value + step * first
+        for place in range(_BEFORE + own[_ARGUMENTS]):
             addresses[place] = values[place:].ctypes.data
         call = calls[made]
         call[0], call[1] = launch, own[_FUNCTION]

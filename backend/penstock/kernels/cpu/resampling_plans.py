@@ -43,10 +43,16 @@ def _together(row: int, address: int, itemsize: int, most: int) -> int:
     return most
 
 
+Stored = tuple[int, bool, bool, float, float]
+"""How results are stored: with how many channels (0: those of the sources), whether as CHW, whether normalized, with what shift, and
+with what fill."""
+
+
 @inner
-def _describe(row: np.record, shape: np.ndarray, vertical: np.record, horizontal: np.record, channels_out: int) -> None:
-    """Fills in what a descriptor says of its images' shapes and tables."""
+def _describe(row: np.record, shape: np.ndarray, vertical: np.record, horizontal: np.record, stored: Stored) -> None:
+    """Fills in what a descriptor says of its images' shapes and tables, and of how the result is stored."""
     height, width, channels = shape[1], shape[2], shape[3]
+    channels_out, row.planar, row.normalize, row.shift, row["fill"] = stored
     out_channels = channels_out if channels_out else channels
     row.source_plane = height * width * channels
     row.target_plane = np.int64(vertical.outputs) * horizontal.outputs * out_channels
@@ -73,7 +79,7 @@ def plan_strips(
     shapes: np.ndarray,
     down: np.ndarray,
     across: np.ndarray,
-    channels_out: int,
+    stored: Stored,
     pitch: int,
     threads: int,
     limits: tuple[int, int, int, int, int],
@@ -125,7 +131,7 @@ def plan_strips(
         own = max(min(longest, most_rows * 16 // vertical.used), 1)
         row.strip = own - own % own_kept if own > own_kept else own
         row.source, row.target = sources[i], targets[i]
-        _describe(row, shapes[i], vertical, horizontal, channels_out)
+        _describe(row, shapes[i], vertical, horizontal, stored)
         blocks[i] = shapes[i, 0] * -(-np.int64(vertical.outputs) // np.int64(row.strip)) * row.segments
         kept, strip = max(kept, own_kept), max(strip, np.int64(row.strip))
         most_taps, weights = (
@@ -144,7 +150,7 @@ def plan_resampling(
     shapes: np.ndarray,
     down: np.ndarray,
     across: np.ndarray,
-    channels_out: int,
+    stored: Stored,
     itemsize: int,
     most: int,
     room: int,
@@ -154,12 +160,12 @@ def plan_resampling(
     """Fills the descriptors, and cuts rows into segments.
 
     Args:
-        rows: to fill, all but ``planar``, ``normalize``, ``normalization``, ``shift`` and ``fill``.
+        rows: to fill, all but ``normalization``, which is 0.
         blocks: to fill: the blocks of each image.
         sources, targets: addresses.
         shapes: of stacks of images (n, H, W, C), in rows.
         down, across: the descriptors of the tables of heights and widths: one for all images, or one for each.
-        channels_out: channels of the targets; 0: those of the sources.
+        stored: of all images.
         itemsize: of a source's elements.
         most: the most elements that are read at once.
         room: the most floats of an input row that a block keeps; a quarter of them with fewer output rows than
@@ -195,7 +201,7 @@ def plan_resampling(
         if channels != common:
             common = 0
         row.source, row.target = sources[i], targets[i]
-        _describe(row, shapes[i], vertical, horizontal, channels_out)
+        _describe(row, shapes[i], vertical, horizontal, stored)
         row.segment, row.segments = segment, -(-horizontal.outputs // segment)
         row.together = _together(width * channels, np.int64(sources[i]), itemsize, most)
         blocks[i] = planes * vertical.outputs * row.segments

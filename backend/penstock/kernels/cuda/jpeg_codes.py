@@ -18,7 +18,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from penstock.kernels.cpu.jpeg import batches
-from penstock.kernels.cpu.jpeg.batches import JpegScans
+from penstock.kernels.cpu.jpeg.batches import JpegScans, columns_of
 from penstock.kernels.cpu.jpeg.entropy import FULL, MAX_CODES, NATURAL_ORDER
 from penstock.kernels.cpu.options import kernel
 from penstock.kernels.cuda.launch import KernelLaunch, Located, PerSample, launch_all, upload
@@ -32,7 +32,7 @@ class _JpegScan(NamedTuple):
     Attributes:
         codes, quantizers, chain, intervals, data: parts of what the host gathered.
         target: receives the coefficients.
-        interval_count, interval_blocks, blocks, unit_blocks, parts, choices: as in :class:`JpegScans`.
+        interval_count, interval_blocks, blocks, unit_blocks, parts, choices: as in :class:`~penstock.kernels.cpu.jpeg.batches.ScanColumns`.
     """
 
     codes: Pointer
@@ -148,25 +148,26 @@ def reading(scans: JpegScans, data: Located, targets: np.ndarray, status: Locate
             what is wrong with it. The coefficients of an image about which something is wrong are undefined.
         turns: int32 for each image, of which a launch needs that of its first one.
     """
-    count = len(scans.taken)
+    count = len(scans)
     rows, counts = blank_records(_JpegScan, count), np.empty(count, np.int64)
     words, halves = (rows.rows.view(kind).reshape(count, -1) for kind in (np.int64, np.int32))
-    _describe(scans, data.address, targets, words, halves, counts)
+    _describe(scans.memory, data.address, targets, words, halves, counts)
     extra = NATURAL_ORDER, PerSample(status), PerSample(turns)
     return KernelLaunch(SOURCE.kernel("read_codes"), rows, counts, extra, layout_of(_Shared).dtype.itemsize)
 
 
 @kernel
 def _describe(
-    scans: JpegScans, data: int, targets: np.ndarray, words: np.ndarray, halves: np.ndarray, counts: np.ndarray
+    memory: np.ndarray, data: int, targets: np.ndarray, words: np.ndarray, halves: np.ndarray, counts: np.ndarray
 ) -> None:
     """Fills in descriptors, and how many blocks of threads each image has.
 
     Args:
-        scans, targets: as for :func:`reading`.
-        data: its address.
+        memory: of the scans.
+        data, targets: as for :func:`reading`; the data's address.
         words, halves: of descriptors, a row for each: the same memory in numbers of 64 and of 32 bits.
     """
+    scans = columns_of(memory, len(counts))
     for index in range(len(counts)):
         own, begin = words[index], data + scans.begins[index]
         own[_AT.codes], own[_AT.quantizers] = begin, begin + batches.QUANTIZERS_PLACE

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from penstock.kernels.cpu.jpeg import colour, segments, transform
+from penstock.kernels.cpu.jpeg.batches import QUANTIZERS_PLACE, JpegScans, columns_of
 from penstock.kernels.cpu.options import kernel
 from penstock.kernels.cuda.launch import KernelLaunch
 from penstock.kernels.cuda.sources import THREADS, KernelSource
@@ -97,27 +97,25 @@ _PART_AT = _Part(*range(len(_Part._fields)))
 _PART_FIELDS = len(_Part._fields)
 
 
-@dataclass(slots=True)
-class Coefficients:
+class Coefficients(NamedTuple):
     """What is left to do of images, in columns: addresses are uint64, all others int64.
 
     Attributes:
+        scans: their sizes and components, of which a grey image has one, and zeros.
+        data: the address from which on their parts lie, as :mod:`~penstock.kernels.cpu.jpeg.batches` tells, with their quantizers.
         sources: addresses of their coefficients, int16: unit by unit as they are coded, in each unit the blocks of the
             components, in blocks 64 in rows.
         planes: addresses, multiples of 8, of the room for their samples: a byte for each coefficient.
         targets: addresses of their pixels, uint8.
-        quantizers: addresses, multiples of 16, of each one's quantizers: uint16 of shape (COMPONENTS, 64).
         windows: top, left, height and width of what is made of each.
-        numbers, components: as in :class:`~penstock.kernels.cpu.jpeg.batches.JpegScans`; a grey image has one component, and zeros.
     """
 
+    scans: JpegScans
+    data: int
     sources: np.ndarray
     planes: np.ndarray
     targets: np.ndarray
-    quantizers: np.ndarray
     windows: np.ndarray
-    numbers: np.ndarray
-    components: np.ndarray
 
 
 def making_pixels(
@@ -131,23 +129,13 @@ def making_pixels(
         reverse: in BGR order.
         smooth: chroma that is halved in a direction is smoothed there; otherwise samples are repeated.
     """
-    count = len(images.sources)
+    scans, data, sources, planes, targets, windows = images
+    count = len(scans)
     if not count:
         return ()
     rows, counts = blank_records(_JpegImage, count), np.empty((2, count), np.int64)
-    _describe(
-        images.sources,
-        images.planes,
-        images.targets,
-        images.quantizers,
-        images.windows,
-        images.numbers,
-        images.components,
-        channels,
-        smooth,
-        rows.rows.view(np.int64).reshape(count, -1),
-        counts,
-    )
+    words = rows.rows.view(np.int64).reshape(count, -1)
+    _describe(scans.memory, data, sources, planes, targets, windows, channels, smooth, words, counts)
     return (
         KernelLaunch(SOURCE.kernel("transform_blocks"), rows, counts[0]),
         KernelLaunch(SOURCE.kernel("convert_pixels"), rows, counts[1], (np.int32(reverse),)),
@@ -156,13 +144,12 @@ def making_pixels(
 
 @kernel
 def _describe(
+    memory: np.ndarray,
+    data: int,
     sources: np.ndarray,
     planes: np.ndarray,
     targets: np.ndarray,
-    quantizers: np.ndarray,
     windows: np.ndarray,
-    numbers: np.ndarray,
-    components: np.ndarray,
     channels: int,
     smooth: bool,
     descriptors: np.ndarray,
@@ -171,16 +158,17 @@ def _describe(
     """Fills in descriptors, and how many blocks of threads the kernels have for each image.
 
     Args:
-        sources, planes, targets, quantizers, windows, numbers, components: as in :class:`Coefficients`.
+        memory: of the scans.
+        data, sources, planes, targets, windows: as in :class:`Coefficients`.
         channels, smooth: as for :func:`making_pixels`.
         descriptors: of zeros, a row for each.
         counts: a row for each kernel.
     """
     # A smoothed sample has to do with the pixels beside its own.
-    margin = _SMOOTHED if smooth else 0
+    margin, scans = _SMOOTHED if smooth else 0, columns_of(memory, len(sources))
     for index in range(len(sources)):
-        own, given, (top, left, rows, columns) = descriptors[index], components[index], windows[index]
-        height, width = numbers[index, segments.HEIGHT], numbers[index, segments.WIDTH]
+        own, given, (top, left, rows, columns) = descriptors[index], scans.components[index], windows[index]
+        height, width = scans.numbers[index, segments.HEIGHT], scans.numbers[index, segments.WIDTH]
         across, down, known, unit_blocks = 1, 1, 0, 0
         for c in range(COMPONENTS):
             across, down = max(across, given[c, segments.ACROSS]), max(down, given[c, segments.DOWN])
@@ -215,7 +203,7 @@ def _describe(
             # Those that are not made begin behind all others.
             own[_PARTS_AT + c * _PART_FIELDS + _PART_AT.first] = made
         own[_AT.source], own[_AT.planes] = sources[index], planes[index]
-        own[_AT.target], own[_AT.quantizers] = targets[index], quantizers[index]
+        own[_AT.target], own[_AT.quantizers] = targets[index], data + scans.begins[index] + QUANTIZERS_PLACE
         own[_AT.left], own[_AT.top], own[_AT.height], own[_AT.width] = left, top, rows, columns
         own[_AT.channels], own[_AT.components] = channels, known
         own[_AT.unit_blocks], own[_AT.made] = unit_blocks, made

@@ -352,8 +352,7 @@ def packed(arrays: Sequence[np.ndarray], dtype: DTypeLike) -> tuple[np.ndarray, 
     return (np.concatenate(parts) if parts else np.zeros(1, dtype)), offsets
 
 
-@dataclass(frozen=True, slots=True)
-class PerSample:
+class PerSample(NamedTuple):
     """A kernel argument with a row for each sample; a launch for some of them gets the address of theirs."""
 
     rows: np.ndarray | Located
@@ -413,8 +412,7 @@ def blocks_for(count: int, threads: int = THREADS) -> int:
     return -(-count // threads)
 
 
-@dataclass(frozen=True, slots=True)
-class KernelLaunch:
+class KernelLaunch(NamedTuple):
     """A kernel over all samples.
 
     Attributes:

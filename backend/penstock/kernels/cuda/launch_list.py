@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from array import array
 from collections.abc import Sequence
 
 import numpy as np
 
-from penstock.kernels.cpu.launches import ARGUMENT_WORDS, list_launches, room_for_launches
+from penstock.kernels.cpu.launches import ARGUMENT_WORDS, list_launches, room_for_arguments
 from penstock.kernels.cpu.shares import CALL_WORDS
 from penstock.kernels.cuda.driver import context_of, driver
 from penstock.kernels.cuda.launch import (
@@ -24,7 +25,8 @@ from penstock.kernels.cuda.sources import THREADS
 from penstock.tensors.cuda import require_cupy
 from penstock.tensors.streams import Event, Stream
 
-_WORD = 8
+# Calls that most lists have at most.
+_FEW = 32
 
 
 class LaunchList:
@@ -40,7 +42,7 @@ class LaunchList:
 
     def __init__(self, stream: Stream) -> None:
         self._stream, self._driver = stream, driver()
-        self._calls: list[np.ndarray] = []
+        self._calls, self._count = np.zeros((_FEW, CALL_WORDS), np.int64), 0
         self._add(self._driver.set_context, context_of(stream.device_id))
         self.pinned: list[Pinned] = []
         self.kept: list[object] = []
@@ -78,18 +80,22 @@ class LaunchList:
         if steps is None:
             steps = np.array([(number, 0, len(one.descriptors)) for number, one in enumerate(launches)], np.int64)
         uploads: list[np.ndarray] = []
+        known: dict[int, int] = {}
         functions: list[int] = []
         arguments: list[int] = []
         for one in launches:
             allow_shared(one)
+            starts = len(uploads)
+            uploads.append(np.asarray(one.counts, np.int64))
+            rows, extra = one.descriptors.rows, one.extra
+            # Kernels may share their descriptors.
+            place = known.setdefault(id(rows), len(uploads))
+            if place == len(uploads):
+                uploads.append(rows)
             first = len(arguments) // ARGUMENT_WORDS
-            rows = one.descriptors.rows
-            uploads += np.asarray(one.counts, np.int64), rows
-            # Where blocks begin, the descriptors, and how many there are.
-            arguments += 0, _WORD, len(uploads) - 1, 0, rows.itemsize, len(uploads), 0, 0, 0
-            for value in one.extra:
+            functions += one.function.kernel.ptr, one.shared, first, len(extra), starts, place, rows.itemsize
+            for value in extra:
                 arguments += _argument(value, uploads)
-            functions += one.function.kernel.ptr, one.shared, first, len(arguments) // ARGUMENT_WORDS - first
         pinned, offsets, size = staging().fill(uploads)
         self.pinned.append(pinned)
         with self._stream:
@@ -97,41 +103,52 @@ class LaunchList:
         self.kept.append(memory)
         address = memory.data.ptr
         self.copy_to_device(address, pinned.address, size)
-        calls, words = room_for_launches(len(steps))
-        count = list_launches(
+        words = np.frombuffer(array("q", functions + arguments + offsets), np.int64)
+        begin, end = len(functions), len(functions) + len(arguments)
+        room = room_for_arguments(len(steps))
+        self.kept.append(room)
+        self._count += list_launches(
             steps,
-            np.array(functions, np.int64),
-            np.array(arguments, np.int64),
-            np.array(offsets, np.int64),
+            words[:begin],
+            words[begin:end],
+            words[end:],
             pinned.address,
             address,
             (self._driver.launch, THREADS, self._stream.ptr),
-            calls,
-            words,
+            self._room(len(steps)),
+            room,
         )
-        self._calls.append(calls[:count])
-        self.kept.append(words)
 
     def _add(self, *words: int) -> None:
         """Adds a call of a function, with arguments."""
-        call = np.zeros((1, CALL_WORDS), np.int64)
-        call[0, : len(words)] = words
-        self._calls.append(call)
+        self._room(1)[0, : len(words)] = words
+        self._count += 1
+
+    def _room(self, count: int) -> np.ndarray:
+        """Zeros where the next calls go."""
+        end = self._count + count
+        if end > len(self._calls):
+            larger = np.zeros((2 * end, CALL_WORDS), np.int64)
+            larger[: self._count] = self._calls[: self._count]
+            self._calls = larger
+        return self._calls[self._count : end]
 
     def calls(self) -> np.ndarray:
         """The calls, as :class:`~penstock.kernels.shared_work.SharedWork` makes them; they need this list."""
-        return np.concatenate(self._calls)
+        return self._calls[: self._count]
 
 
 def _argument(given: Extra, uploads: list[np.ndarray]) -> tuple[int, int, int]:
     """The words of a kernel argument, where what is to be uploaded is added to ``uploads``."""
-    value = plain_value(given)
-    if isinstance(value, np.generic):
-        return int.from_bytes(value.tobytes(), "little"), 0, 0
-    if value is None:
+    if given is None:
         return 0, 0, 0
-    step = value.dtype.itemsize * math.prod(value.shape[1:]) if isinstance(given, PerSample) else 0
+    value = plain_value(given)
     if isinstance(value, Located):
-        return value.address, step, 0
-    uploads.append(value)
-    return 0, step, len(uploads)
+        address, upload = value.address, 0
+    elif isinstance(value, np.ndarray):
+        uploads.append(value)
+        address, upload = 0, len(uploads)
+    else:
+        return (0 if value is None else int.from_bytes(value.tobytes(), "little")), 0, 0
+    step = value.dtype.itemsize * math.prod(value.shape[1:]) if isinstance(given, PerSample) else 0
+    return address, step, upload

@@ -239,13 +239,13 @@ class ImageStacks:
     owner: object = None
 
 
-@dataclass(slots=True)
-class Normalized:
+class Normalized(NamedTuple):
     """What follows the resampling of all images.
 
     Attributes:
         planar: channels first.
-        mean, factor, shift: if given, ``(x - mean) * factor + shift`` for each channel of the source.
+        normalization: the mean of each channel of the source, and then its factor, float32: values become
+            ``(x - mean) * factor + shift``. None: they stay as they are.
         channels: of the target; those that the source lacks are filled. None: as many as the source has.
         fill: value of these channels.
         between: type to round resampled values to first; None: don't round.
@@ -253,25 +253,12 @@ class Normalized:
     """
 
     planar: bool = False
-    mean: np.ndarray | None = None
-    factor: np.ndarray | None = None
+    normalization: np.ndarray | None = None
     shift: float = 0.0
     channels: int | None = None
     fill: float = 0.0
     between: np.dtype | None = None
     mirrored: RunValue | None = None
-
-    @property
-    def scales(self) -> bool:
-        """Whether values are normalized."""
-        return self.mean is not None and self.factor is not None
-
-    @property
-    def normalization(self) -> np.ndarray:
-        """The mean of each channel, and then its factor, as the kernel reads them."""
-        if self.mean is None or self.factor is None:
-            return np.zeros(0, np.float32)
-        return np.concatenate([self.mean, self.factor])
 
 
 def resample_planned(
@@ -293,7 +280,8 @@ def resample_planned(
         after: what follows the resampling.
     """
     after = after or Normalized()
-    tables = FilterTables.planned(vertical, horizontal, len(after.normalization))
+    copied = 0 if after.normalization is None else len(after.normalization)
+    tables = FilterTables.planned(vertical, horizontal, copied)
     resample_by_tables(sources, targets, dtype, tables, after)
 
 
@@ -336,8 +324,10 @@ def plan_by_tables(
     starts, weights_of_taps, filling = tables.filling(after.normalization)
     descriptors = blank_records(_Resample, len(sources.addresses))
     blocks = np.empty(len(descriptors), np.int64)
-    place = sources.addresses, targets, sources.shapes, tables.down, tables.across, after.channels or 0
-    types = [cuda_type(sources.dtype), "float" if after.between is None else cuda_type(after.between), cuda_type(dtype)]
+    scales = after.normalization is not None
+    stored = after.channels or 0, after.planar, scales, after.shift, after.fill
+    place = sources.addresses, targets, sources.shapes, tables.down, tables.across, stored
+    types = cuda_type(sources.dtype), "float" if after.between is None else cuda_type(after.between), cuda_type(dtype)
     channels = int(sources.shapes[0, 3])
     kept = rows = taps = weights = 0
     if sources.dtype == np.uint8 and channels in _KNOWN_CHANNELS:
@@ -361,8 +351,6 @@ def plan_by_tables(
         )
         name = f"resample<{', '.join(types)}, {channels if channels in _KNOWN_CHANNELS else 0}>"
         shared, extra = 4 * (capacity + sums), (np.int32(capacity),)
-    descriptors["planar"], descriptors["normalize"] = after.planar, after.scales
-    descriptors["shift"], descriptors["fill"] = after.shift, after.fill
     arguments = (starts, weights_of_taps, after.mirrored, *extra)
     resampling = KernelLaunch(SOURCE.kernel(name), descriptors, blocks, arguments, shared=shared)
     return PlannedResampling(filling, resampling)

@@ -58,6 +58,7 @@ CUDA_TYPES = {
 }
 
 
+@functools.cache
 def cuda_type(dtype: DALIDataType | np.dtype) -> str:
     """The name of a type in kernel sources."""
     return CUDA_TYPES[from_numpy_dtype(dtype) if isinstance(dtype, np.dtype) else dtype]

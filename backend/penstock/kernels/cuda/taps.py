@@ -117,25 +117,20 @@ class FilterTables(NamedTuple):
         """The descriptors of the widths' tables."""
         return self.rows[self.heights :]
 
-    def filling(self, copied: np.ndarray) -> tuple[Located, Located, KernelLaunch]:
+    def filling(self, copied: np.ndarray | None) -> tuple[Located, Located, KernelLaunch]:
         """The memory of the starts, that of the weights, and what computes them. Weights are stored row by row for the
         height, and column by column for the width.
 
         Args:
-            copied: floats to put before the weights.
+            copied: floats to put before the weights, if there are any.
         """
         # Both have four bytes; weights begin where they would in memory of their own.
         whole = -(-self.starts // _ALIGNMENT) * _ALIGNMENT
         starts, weights = scratch([(whole,), (self.weights,)], np.int32, kept=True)
         weights.dtype = _WEIGHT
         values, _ = _filters()
-        extra = (
-            values,
-            copied if len(copied) else np.zeros(1, np.float32),
-            np.int32(len(copied)),
-            starts,
-            weights,
-        )
+        count = 0 if copied is None else len(copied)
+        extra = values, copied if count else None, np.int32(count), starts, weights
         blocks = (self.rows["outputs"] + (THREADS - 1)) // THREADS
         filled = KernelLaunch(SOURCE.kernel("fill_taps"), Records(_Taps, self.rows), blocks, extra, once=True)
         return starts, weights, filled

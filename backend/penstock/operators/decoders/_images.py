@@ -496,8 +496,10 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
         self.describe(workspace)
         if self.decodes_whole and not workspace.failures:
 
-            def following_for(shapes: Sequence[Shape]) -> Following | None:
-                return None if follow is None else follow(without_data(self._output, shapes, workspace.device))
+            def following_for(shapes: Sequence[Shape], rows: np.ndarray) -> Following | None:
+                images = without_data(self._output, shapes, workspace.device)
+                images.know_shapes(rows)
+                return None if follow is None else follow(images)
 
             workspace.begun = self._gpu.begin_jpegs(workspace.state.files, workspace.decoding, follow and following_for)
             if workspace.begun is not None:

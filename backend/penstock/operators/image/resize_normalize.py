@@ -53,15 +53,14 @@ class _Rules(NamedTuple):
 
     Attributes:
         size, store: by the two steps.
-        between, spec: the types of the resized images, and of the output.
-        planar: the output is CHW.
+        after: what follows the resizing, without drawn flags.
+        spec: the type of the output.
     """
 
     size: SizeRules
     store: CmnRules
-    between: np.dtype
+    after: Normalized
     spec: OutputSpec
-    planar: bool
 
 
 class ResizedInParts:
@@ -180,16 +179,17 @@ class ResizeNormalize(FusedOperator):
             return None
         from penstock.kernels.cuda.launch import RunValue
 
-        flags = None if mirrored is None else RunValue(_MIRROR, mirrored)
-        return rules, planned, _normalized(rules.planar, rules.store.values, rules.between, flags)
+        after = rules.after
+        return rules, planned, after if mirrored is None else after._replace(mirrored=RunValue(_MIRROR, mirrored))
 
     @staticmethod
     def _outputs(workspace: Workspace, rules: _Rules, planned: _Planned) -> TensorListGPU:
         """Memory for the results."""
-        heights, widths = planned.cropped.T.tolist()
-        channels = [rules.store.values.channels] * len(heights)
-        sides = zip(channels, heights, widths) if rules.planar else zip(heights, widths, channels)
-        outputs: TensorListGPU = workspace.allocate(list(sides), rules.spec, 0)
+        sizes: list[list[int]] = planned.cropped.tolist()
+        are_alike = sizes.count(sizes[0]) == len(sizes)
+        channels, planar = rules.store.values.channels, rules.after.planar
+        shapes = [(channels, *size) if planar else (*size, channels) for size in (sizes[:1] if are_alike else sizes)]
+        outputs: TensorListGPU = workspace.allocate(shapes * (len(sizes) if are_alike else 1), rules.spec, 0)
         return outputs
 
     def _rules_of(self, workspace: Workspace, channels: int) -> _Rules | None:
@@ -207,7 +207,8 @@ class ResizeNormalize(FusedOperator):
         whole = numpy_dtype(workspace.inputs[0].dtype).kind in "iu"
         if size is None or store is None or not whole or not second.state.is_of_images:
             return None
-        return _Rules(size, store, numpy_dtype(between.dtype), spec, second.state.is_planar)
+        after = _normalized(second.state.is_planar, store.values, numpy_dtype(between.dtype), None)
+        return _Rules(size, store, after, spec)
 
     @property
     def _resize(self) -> _Resize:
@@ -294,8 +295,8 @@ def _normalized(planar: bool, values: ChannelValues, between: np.dtype, mirrored
     """What follows the resampling of images that share their per-channel values."""
     from penstock.kernels.cuda.resample import Normalized
 
-    fill = float(values.fill[0])
-    return Normalized(planar, values.mean, values.factor, values.shift, values.channels, fill, between, mirrored)
+    normalization, fill = np.concatenate([values.mean, values.factor]), float(values.fill[0])
+    return Normalized(planar, normalization, values.shift, values.channels, fill, between, mirrored)
 
 
 class _Planned(NamedTuple):
@@ -317,10 +318,10 @@ def _planned(shapes: np.ndarray, rules: _Rules) -> _Planned | None:
     from penstock.kernels.cpu.image_plans import plan_images
     from penstock.kernels.cuda.taps import FilterTables, blank_tables, known_filters
 
-    count, values = len(shapes), rules.store.values
+    count = len(shapes)
     rows = blank_tables(count)
     stacks, cropped = np.empty((count, 4), np.int64), np.empty((count, 2), np.int64)
-    copied = len(values.mean) + len(values.factor)
+    copied = 0 if rules.after.normalization is None else len(rules.after.normalization)
     channels, *counts = plan_images(
         shapes, *rules.size, *rules.store.crop, rules.store.mirrored, *known_filters(), copied, rows, stacks, cropped
     )

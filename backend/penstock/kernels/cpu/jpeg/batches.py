@@ -14,6 +14,7 @@ A subsequence is what one thread begins to decode (:mod:`penstock.kernels.cuda.j
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -62,8 +63,8 @@ _LARGEST = 1 << 27
 _UNUSED = -1
 
 
-class JpegScans(NamedTuple):
-    """A batch of JPEGs, a row for each; see :class:`ScansBeingRead`.
+class ScanColumns(NamedTuple):
+    """A batch of JPEGs, a row for each, as kernels see it; see :class:`JpegScans`.
 
     Attributes:
         taken: whether it is an image of the kind that the GPU decodes; nothing else is defined for others.
@@ -95,17 +96,6 @@ class JpegScans(NamedTuple):
     places: np.ndarray
     subsequences: np.ndarray
 
-    def take(self, rows: np.ndarray | slice) -> JpegScans:
-        """Some of the images; their data stay where they are."""
-        places = np.arange(len(self.taken))[rows]
-        begins = self.begins[np.append(places, len(self.taken))]
-        return JpegScans(*(begins if name == "begins" else column[rows] for name, column in self._asdict().items()))
-
-    @property
-    def size(self) -> int:
-        """How many bytes of pinned memory are needed."""
-        return int(self.begins[-1])
-
 
 # Files that are worth another thread.
 _WORTH_SHARING = 16
@@ -116,12 +106,12 @@ _WORDS = _NUMBERS + _COMPONENTS + _PLACES + _SINGLE
 
 
 @kernel
-def _columns(memory: np.ndarray, count: int) -> JpegScans:
+def columns_of(memory: np.ndarray, count: int) -> ScanColumns:
     """The columns of images in memory of as many words as :func:`_words_for` says."""
     ends = count * np.cumsum(np.array([_NUMBERS, _COMPONENTS, _PLACES, 1, 1, 1, 1, 1, 1, 1]))
     bytes_left = memory[ends[-1] + count + 1 :].view(np.uint8)
     factors, codes = 2 * MAX_COMPONENTS * FULL * count, CODE_TABLES * CODES * count
-    return JpegScans(
+    return ScanColumns(
         bytes_left[factors + codes : factors + codes + count].view(np.bool_),
         memory[: ends[0]].reshape(count, _NUMBERS),
         memory[ends[0] : ends[1]].reshape(count, MAX_COMPONENTS, 4),
@@ -144,6 +134,47 @@ def _words_for(count: int) -> int:
     return _WORDS * count + 1 + -(-rest * count // 8)
 
 
+@dataclass(slots=True)
+class JpegScans:
+    """A batch of JPEGs, of which all is known that is to be known before they are decoded; see :class:`ScansBeingRead`.
+
+    Attributes:
+        memory, count: of the images, of which :func:`columns_of` makes columns.
+        taken_count: how many are of the kind that the GPU decodes.
+        size: how many bytes of pinned memory are needed.
+    """
+
+    memory: np.ndarray
+    count: int
+    taken_count: int
+    size: int
+
+    @classmethod
+    def blank(cls, count: int) -> JpegScans:
+        """Of images of which nothing is known yet: zeros."""
+        return cls(np.zeros(_words_for(count), np.int64), count, 0, 0)
+
+    def __len__(self) -> int:
+        return self.count
+
+    @property
+    def taken(self) -> np.ndarray:
+        """Whether each image is of the kind that the GPU decodes."""
+        return self.columns.taken
+
+    @property
+    def columns(self) -> ScanColumns:
+        """What is known, in the memory itself; nothing is defined of images that are not taken."""
+        columns: ScanColumns = columns_of(self.memory, self.count)
+        return columns
+
+    def take(self, rows: np.ndarray) -> JpegScans:
+        """Some of the images; their data stay where they are."""
+        chosen = JpegScans.blank(len(rows))
+        chosen.taken_count, chosen.size = _take(self.memory, self.count, rows, chosen.memory), self.size
+        return chosen
+
+
 class ScansBeingRead:
     """Files of which threads read what precedes their scans, and find out which ones are taken.
 
@@ -164,15 +195,17 @@ class ScansBeingRead:
         threads: BackgroundThreads | None = None,
         keep: object = None,
     ) -> None:
-        self._count = count = len(places)
+        count = len(places)
         if extents is None:
             extents = _NO_EXTENTS
-        self._memory = np.zeros(_words_for(count), np.int64)
+        # Of those that are not taken, nothing is defined.
+        self._scans = JpegScans(np.empty(_words_for(count), np.int64), count, 0, 0)
+        memory = self._scans.memory
         places, sizes, extents = (np.ascontiguousarray(own) for own in (places, sizes, extents))
         shares = max(count // _WORTH_SHARING, 1)
         words = np.empty(_READING_WORDS, np.int64)
-        _describe_reading(self._memory, places, sizes, extents, shares, words)
-        kept, own_threads = (words, self._memory, places, sizes, extents, keep), None if shares == 1 else threads
+        _describe_reading(memory, places, sizes, extents, shares, words)
+        kept, own_threads = (words, memory, places, sizes, extents, keep), None if shares == 1 else threads
         self._work = SharedWork(read_share.address or 0, words.ctypes.data, shares, kept, own_threads)
         self._work.follow(no_calls())
 
@@ -180,16 +213,41 @@ class ScansBeingRead:
         """What was read, as soon as all is: reads what no thread has begun with, and waits for the rest."""
         self._work.help()
         self._work.wait()
-        return _placed(self._memory, self._count)
+        scans = self._scans
+        scans.taken_count, scans.size = _place(scans.memory, scans.count)
+        return scans
 
 
 @kernel
-def _placed(memory: np.ndarray, count: int) -> JpegScans:
-    """What was read, once it is known where each image's part of the pinned memory begins."""
-    scans = _columns(memory, count)
+def _place(memory: np.ndarray, count: int) -> tuple[int, int]:
+    """Fills in where each image's part of the pinned memory begins; returns how many images are taken, and where the parts end."""
+    scans = columns_of(memory, count)
+    taken, scans.begins[0] = 0, 0
     for index in range(count):
         scans.begins[index + 1] += scans.begins[index]
-    return scans
+        taken += scans.taken[index]
+    return taken, scans.begins[count]
+
+
+@kernel
+def _take(memory: np.ndarray, count: int, rows: np.ndarray, target: np.ndarray) -> int:
+    """Copies some of the images to other memory; returns how many of them are taken."""
+    scans, chosen, taken = columns_of(memory, count), columns_of(target, len(rows)), 0
+    for index in range(len(rows)):
+        row = rows[index]
+        chosen.taken[index] = scans.taken[row]
+        _copy(chosen.numbers[index], scans.numbers[row])
+        _copy(chosen.components[index], scans.components[row])
+        _copy(chosen.factors[index], scans.factors[row])
+        _copy(chosen.codes[index], scans.codes[row])
+        _copy(chosen.places[index], scans.places[row])
+        chosen.blocks[index], chosen.intervals[index] = scans.blocks[row], scans.intervals[row]
+        chosen.interval_blocks[index], chosen.unit_blocks[index] = scans.interval_blocks[row], scans.unit_blocks[row]
+        chosen.parts[index], chosen.choices[index] = scans.parts[row], scans.choices[row]
+        chosen.begins[index], chosen.subsequences[index] = scans.begins[row], scans.subsequences[row]
+        taken += scans.taken[row]
+    chosen.begins[len(rows)] = scans.begins[count]
+    return taken
 
 
 @kernel
@@ -200,7 +258,7 @@ def _read_scans(
     first: int,
     last: int,
     segments: Segments,
-    scans: JpegScans,
+    scans: ScanColumns,
 ) -> None:
     """Reads some of the files, and leaves the size of each one's part of the pinned memory where the next begins."""
     for index in range(first, last):
@@ -225,7 +283,7 @@ def _describe_reading(
 
 
 @inner
-def _makes_pixels(scans: JpegScans, index: int, extents: np.ndarray) -> bool:
+def _makes_pixels(scans: ScanColumns, index: int, extents: np.ndarray) -> bool:
     """Whether pixels of an image can be made, and are as many as expected.
 
     Its factors are those of a unit afterwards, and zeros of components that are not there.
@@ -248,7 +306,7 @@ def _makes_pixels(scans: JpegScans, index: int, extents: np.ndarray) -> bool:
 
 
 @inner
-def _describe(segments: Segments, size: int, scans: JpegScans, index: int) -> int:
+def _describe(segments: Segments, size: int, scans: ScanColumns, index: int) -> int:
     """Describes a file; returns the size of its part of the pinned memory, or 0 if it is not taken."""
     numbers, components = segments.numbers, segments.components
     count = numbers[COMPONENTS]
@@ -294,7 +352,7 @@ def _aligned(size: int) -> int:
 
 
 @inner
-def _choose_tables(segments: Segments, scans: JpegScans, index: int) -> bool:
+def _choose_tables(segments: Segments, scans: ScanColumns, index: int) -> bool:
     """Copies the code tables in use; returns whether there are few enough, and components that differ.
 
     Where all components have the same, a decoder that begins anywhere does not find out which block of a unit it is at.
@@ -326,7 +384,7 @@ _FILE, _BYTES, _SCAN, _PART, _ROWS, _DATA, _END, _INTERVALS, _CODES, _FACTORS, _
 
 
 def gathering(
-    scans: JpegScans, places: np.ndarray, sizes: np.ndarray, pinned: int, states: int, shares: int
+    scans: JpegScans, places: np.ndarray, sizes: np.ndarray, pinned: int, states: int, state: int, shares: int
 ) -> tuple[np.ndarray, object]:
     """The argument of :func:`gather_share`, an array of words, and what it needs.
 
@@ -334,46 +392,28 @@ def gathering(
         scans: of these files, all of which are taken.
         places, sizes: as for :class:`ScansBeingRead`.
         pinned: the address of ``scans.size`` bytes, aligned.
-        states: the address of a number for each image, int32, which becomes that of its restart intervals, unless it turns out to be
-            damaged.
+        states: the address of two numbers for each image, int32: one for each becomes that of its restart intervals, or ``state`` if
+            it turns out to be damaged; those that follow become 0.
         shares: into how many to divide the images, by their sizes.
     """
     rows, words = np.empty((len(places), _GATHERING_COLUMNS), np.int64), np.empty(shares + 2, np.int64)
-    codes, factors = scans.codes, scans.factors
-    _describe_gathering(
-        scans.numbers,
-        scans.begins,
-        scans.places,
-        scans.intervals,
-        places,
-        sizes,
-        pinned,
-        codes,
-        factors,
-        states,
-        rows,
-        words,
-    )
-    return words, (rows, codes, factors)
+    _describe_gathering(scans.memory, places, sizes, pinned, states, state, rows, words)
+    return words, (rows, scans.memory)
 
 
 @kernel
 def _describe_gathering(
-    numbers: np.ndarray,
-    begins: np.ndarray,
-    parts: np.ndarray,
-    intervals: np.ndarray,
+    memory: np.ndarray,
     places: np.ndarray,
     sizes: np.ndarray,
     pinned: int,
-    codes: np.ndarray,
-    factors: np.ndarray,
     states: int,
+    state: int,
     rows: np.ndarray,
     words: np.ndarray,
 ) -> None:
     """Fills in the rows of images, and the words: the address of the rows, where shares begin, and where the last one ends."""
-    total, shares = sizes.sum(), len(words) - 2
+    scans, total, shares = columns_of(memory, len(rows)), sizes.sum(), len(words) - 2
     words[0], words[1], words[-1] = rows.ctypes.data, 0, len(rows)
     share, end = 1, 0
     for index in range(len(rows)):
@@ -383,12 +423,14 @@ def _describe_gathering(
             share += 1
     for index in range(len(rows)):
         row = rows[index]
-        row[_FILE], row[_BYTES], row[_SCAN] = places[index], sizes[index], numbers[index, START]
-        row[_PART], row[_END] = pinned + begins[index], begins[index + 1] - begins[index]
-        row[_ROWS], row[_DATA] = parts[index, 0], parts[index, 1]
-        row[_INTERVALS] = intervals[index]
-        row[_CODES], row[_FACTORS] = codes[index].ctypes.data, factors[index].ctypes.data
+        row[_FILE], row[_BYTES], row[_SCAN] = places[index], sizes[index], scans.numbers[index, START]
+        row[_PART], row[_END] = pinned + scans.begins[index], scans.begins[index + 1] - scans.begins[index]
+        row[_ROWS], row[_DATA] = scans.places[index, 0], scans.places[index, 1]
+        row[_INTERVALS] = scans.intervals[index]
+        row[_CODES], row[_FACTORS] = scans.codes[index].ctypes.data, scans.factors[index].ctypes.data
         row[_STATE] = states + 4 * index
+        set_int(row[_STATE], state)
+        set_int(row[_STATE] + 4 * len(rows), 0)
 
 
 @kernel
@@ -432,5 +474,5 @@ def read_share(reading: int, share: int) -> int:
     sizes = carray(words_from(word_at(reading + 8 * _SIZES)), (count,))
     extents = carray(words_from(word_at(reading + 8 * _EXTENTS)), (word_at(reading + 8 * _EXPECTED), 2))
     first, last = count * share // shares, count * (share + 1) // shares
-    _read_scans(places, sizes, extents, first, last, memory_for_segments(), _columns(memory, count))
+    _read_scans(places, sizes, extents, first, last, memory_for_segments(), columns_of(memory, count))
     return 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from penstock.kernels.cpu.jpeg.batches import columns_of
 from penstock.kernels.cpu.options import kernel
 
 # Bytes of a block.
@@ -106,7 +107,7 @@ def lay_out(
 
 @kernel
 def plan_parts(
-    blocks: np.ndarray,
+    memory: np.ndarray,
     windows: np.ndarray,
     channels: int,
     most: int,
@@ -118,34 +119,42 @@ def plan_parts(
     rooms: np.ndarray,
     parts: np.ndarray,
     groups: np.ndarray,
-) -> tuple[int, int]:
-    """Cuts a batch into parts, of which coefficients take ``most`` bytes, and lays them out; returns how many parts and groups there are.
+) -> tuple[int, int, int]:
+    """Cuts a batch into parts, of which coefficients take ``most`` bytes, and lays them out.
 
     Args:
-        blocks, windows, channels, sizes, samples: as for :func:`fill_sizes`.
+        memory: of the scans.
+        windows, channels, sizes, samples: as for :func:`fill_sizes`.
         parts: as ``shares`` of :func:`cut`.
         most_samples, sources, planes, rooms, groups: as for :func:`lay_out`.
+
+    Returns:
+        How many parts and groups there are, and the bytes that the largest part needs.
     """
-    fill_sizes(blocks, windows, channels, sizes, samples)
-    count = cut(sizes, 0, len(blocks), most, parts)
-    return count, lay_out(sizes, samples, parts[:count], most_samples, sources, planes, rooms, groups)
+    fill_sizes(columns_of(memory, len(windows)).blocks, windows, channels, sizes, samples)
+    count = cut(sizes, 0, len(windows), most, parts)
+    made = lay_out(sizes, samples, parts[:count], most_samples, sources, planes, rooms, groups)
+    return count, made, rooms[:count].max()
 
 
 @kernel
 def fill_steps(
-    parts: np.ndarray, groups: np.ndarray, first: int, of_groups: int, of_parts: int, steps: np.ndarray
+    parts: np.ndarray, groups: np.ndarray, before: int, of_groups: int, of_parts: int, steps: np.ndarray
 ) -> int:
     """Fills in what is launched for parts one after the other; returns how many steps there are.
 
     Args:
         parts, groups: as for :func:`lay_out`.
-        first: the number of the launch that each part begins with.
+        before: how many descriptors the launch has that precedes all others; 0: there is none. The next one is what each part
+            begins with.
         of_groups: how many launches there are for each of its groups, after that one.
         of_parts: how many there are for it at the end.
         steps: to fill: numbers of launches, and where their images begin and end, in rows.
     """
-    made = 0
-    group = 0
+    made, group, first = 0, 0, 0
+    if before > 0:
+        steps[0, 0], steps[0, 1], steps[0, 2] = 0, 0, before
+        made = first = 1
     for part in range(len(parts)):
         begin, end = parts[part]
         steps[made, 0], steps[made, 1], steps[made, 2] = first, begin, end
