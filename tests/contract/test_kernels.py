@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,16 +24,15 @@ def decorators(node: ast.FunctionDef) -> list[str]:
     return [ast.unparse(decorator) for decorator in node.decorator_list]
 
 
+@functools.cache  # on demand, as each process that shares the tests collects all of them
 def inner_functions() -> set[Function]:
     return {
         (module_of(path), node.name)
         for path in FILES
-        for node in ast.walk(ast.parse(path.read_text()))
+        if "@inner" in (text := path.read_text())
+        for node in ast.walk(ast.parse(text))
         if isinstance(node, ast.FunctionDef) and "inner" in decorators(node)
     }
-
-
-INNER = inner_functions()
 
 
 def used_by_python(node: ast.AST) -> Iterator[str]:
@@ -50,14 +50,14 @@ def is_compiled(node: ast.FunctionDef) -> bool:
 
 
 def test_there_are_some() -> None:
-    assert ("penstock.kernels.cpu.axis_plans", "_fill_extents") in INNER
+    assert ("penstock.kernels.cpu.axis_plans", "_fill_extents") in inner_functions()
 
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("path", [path for path in FILES if "kernels.cpu" in path.read_text()], ids=module_of)
 def test_python_calls_none(path: Path) -> None:
     tree = ast.parse(path.read_text())
-    own = {name: (module_of(path), name) for module, name in INNER if module == module_of(path)}
+    own = {name: (module_of(path), name) for module, name in inner_functions() if module == module_of(path)}
     imported = {
         alias.asname or alias.name: (node.module, alias.name)
         for node in ast.walk(tree)
@@ -65,4 +65,4 @@ def test_python_calls_none(path: Path) -> None:
         for alias in node.names
     }
     known = own | imported
-    assert not [name for name in used_by_python(tree) if known.get(name) in INNER]
+    assert not [name for name in used_by_python(tree) if known.get(name) in inner_functions()]
