@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import hashlib
 import re
 import shutil
@@ -24,7 +25,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 _HEADER = Path(__file__).with_name("emulation.hpp")
-_FLAGS = ("-std=gnu++17", "-O1", "-fPIC", "-shared", "-ffp-contract=off", "-march=native", "-w")
+_FLAGS = ("-std=gnu++17", "-O1", "-fPIC", "-ffp-contract=off", "-march=native", "-w")
 
 
 def can_emulate() -> bool:
@@ -121,6 +122,27 @@ class _Kernel:
         self._run(grid, block, pointers)
 
 
+def _key(code: str) -> str:
+    """What is compiled from code is named by this."""
+    return hashlib.sha256((code + " ".join(_FLAGS)).encode()).hexdigest()[:24]
+
+
+@functools.cache
+def _precompiled_header(folder: Path) -> Path:
+    """The header, with what the compiler has made of it beside it: that takes longer than most kernels do."""
+    text = _HEADER.read_text()
+    header = folder / f"{_key(text)}.hpp"
+    compiled = header.with_suffix(".hpp.gch")
+    if not compiled.exists():
+        with tempfile.TemporaryDirectory(dir=folder) as place:
+            source, made = Path(place, header.name), Path(place, compiled.name)
+            source.write_text(text)
+            subprocess.run(["g++", *_FLAGS, "-x", "c++-header", str(source), "-o", str(made)], check=True)
+            source.replace(header)
+            made.replace(compiled)
+    return header
+
+
 class RawModule:
     """Source code with kernels; each is compiled when it is first asked for."""
 
@@ -135,20 +157,21 @@ class RawModule:
         self._synchronizes = "__syncthreads" in code
 
     def get_function(self, name: str) -> _Kernel:
+        header = _precompiled_header(self.folder)
         code = (
-            f'#include "{_HEADER}"\n{self._code}\n'
+            f'#include "{header.name}"\n{self._code}\n'
             f"static void entry(void **arguments) {{ emulation::call({name}, arguments); }}\n"
             'extern "C" void run(unsigned grid, unsigned block, void **arguments) {\n'
             f"    emulation::launch(entry, grid, block, {str(self._synchronizes).lower()}, arguments);\n}}\n"
         )
-        key = hashlib.sha256((code + _HEADER.read_text() + " ".join(_FLAGS)).encode()).hexdigest()[:24]
-        library = self.folder / f"{key}.so"
+        library = self.folder / f"{_key(code)}.so"
         if not library.exists():
             # Made elsewhere and put there whole: another thread or process may look for it, and this one may be interrupted.
             with tempfile.TemporaryDirectory(dir=self.folder) as place:
-                source, made = Path(place, f"{key}.cpp"), Path(place, f"{key}.so")
+                source, made = Path(place, f"{library.stem}.cpp"), Path(place, library.name)
                 source.write_text(code)
-                subprocess.run(["g++", *_FLAGS, str(source), "-o", str(made)], check=True)
+                command = ["g++", *_FLAGS, "-shared", f"-I{self.folder}", str(source), "-o", str(made)]
+                subprocess.run(command, check=True)
                 source.replace(library.with_suffix(".cpp"))
                 made.replace(library)
         # A library that keeps the interpreter's lock: one kernel runs at a time, as they share what they emulate.
