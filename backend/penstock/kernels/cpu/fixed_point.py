@@ -181,7 +181,8 @@ def _transpose_pixels(
         some = 3 * min(count - x, 4)
         for y in range(16):
             begin = place + y * stride + 3 * x
-            ends[16 * y : 16 * y + some] = flat[begin : begin + some]
+            for i in range(some):
+                ends[16 * y + i] = flat[begin + i]
         _transpose_four(ends, 0, 16, columns, x * 48, by_four)
 
 

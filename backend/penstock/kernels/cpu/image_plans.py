@@ -35,8 +35,10 @@ def _are_inside(sizes: np.ndarray, anchors: np.ndarray, extents: np.ndarray) -> 
 @inner
 def _fill_stacks(shapes: np.ndarray, stacks: np.ndarray) -> None:
     """Makes shapes of images (H, W, C) those of stacks of one image."""
-    stacks[:, 0] = 1
-    stacks[:, 1:] = shapes
+    for image in range(len(shapes)):
+        stacks[image, 0] = 1
+        for axis in range(3):
+            stacks[image, 1 + axis] = shapes[image, axis]
 
 
 @inner
@@ -176,8 +178,8 @@ def plan_windows(
                 return 0, 0, 0, 0
             starts[image, axis] = windows[image, axis]
             ends[image, axis] = windows[image, axis] + windows[image, 2 + axis]
-    results[:, :2] = sizes
-    results[:, 2] = shapes[:, 2]
+    for image in range(count):
+        results[image, 0], results[image, 1], results[image, 2] = sizes[image, 0], sizes[image, 1], shapes[image, 2]
     _fill_stacks(shapes, stacks)
     kinds, anchors = np.empty((count, 2), np.int64), np.zeros((count, 2), np.int64)
     fill_filters(sizes, starts, ends, filters[0], filters[1], kinds)

@@ -9,6 +9,7 @@ from numba import njit
 @njit(nogil=True, cache=True)
 def _boxes(labels: np.ndarray, left: np.ndarray, shape: np.ndarray) -> np.ndarray:
     """Bounding boxes of the components of the elements in ``left``, which is cleared in the process."""
+    # Copied by loops: an assignment to a slice takes longer to compile than all the rest, for the text of its error.
     ndim = shape.size
     strides = np.ones(ndim, np.int64)
     for axis in range(ndim - 2, -1, -1):
@@ -22,12 +23,14 @@ def _boxes(labels: np.ndarray, left: np.ndarray, shape: np.ndarray) -> np.ndarra
             continue
         if count == found.shape[0]:
             larger = np.empty((2 * count, 2 * ndim), np.int64)
-            larger[:count] = found
+            for other in range(count):
+                for end in range(2 * ndim):
+                    larger[other, end] = found[other, end]
             found = larger
         box = found[count]
         count += 1
-        box[:ndim] = shape
-        box[ndim:] = 0
+        for axis in range(ndim):
+            box[axis], box[ndim + axis] = shape[axis], 0
         left[first] = False
         stack[0] = first
         height = 1

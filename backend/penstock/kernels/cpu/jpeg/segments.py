@@ -196,8 +196,9 @@ def _read_tables(body: np.ndarray, segments: Segments) -> bool:
         if not _are_same(codes, given):
             if not are_codes(lengths, given[LENGTHS:], kind < _AC):
                 return False
-            codes[:] = 0
-            codes[: given.size] = given
+            # A loop, since the text of an assignment's error would take seconds to compile.
+            for i in range(codes.size):
+                codes[i] = given[i] if i < given.size else 0
         segments.known[_TABLES_OF_A_CLASS + number] = True
         start = end
     return True
@@ -234,7 +235,8 @@ def build_tables(segments: Segments) -> None:
             codes, built = segments.codes[number], segments.built[number]
             if (codes == built).all():
                 continue
-            built[:] = codes
+            for i in range(codes.size):
+                built[i] = codes[i]
             table, lengths = segments.tables[start : start + TABLE], codes[:LENGTHS]
             is_dc = number < _TABLES_OF_A_CLASS
             build_table(lengths, codes[LENGTHS : LENGTHS + lengths.sum()], is_dc, table)
