@@ -12,6 +12,7 @@ Files that take long come first, so that processes that share the tests end at a
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib.util
 import itertools
 import sys
@@ -64,6 +65,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=[item for item in items if id(item) in left_out])
         items[:] = [item for item in items if id(item) not in left_out]
     items[:] = _longest_first(items)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    """Spares garbage collections the thousands of tests and the frameworks' modules, which are never garbage."""
+    gc.collect()
+    gc.freeze()
 
 
 def _longest_first(items: list[pytest.Item]) -> list[pytest.Item]:
