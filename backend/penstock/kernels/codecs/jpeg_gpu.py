@@ -261,12 +261,8 @@ class _Layout:
         self._have(*counts)
 
     def _have(self, parts: int, groups: int, room: int) -> None:
-        self.parts, self.groups, self._rooms, self.room = (
-            self.parts[:parts],
-            self.groups[:groups],
-            self._rooms[:parts],
-            room,
-        )
+        self.parts, self.groups, self._rooms = self.parts[:parts], self.groups[:groups], self._rooms[:parts]
+        self.room = room
 
     def halve(self) -> None:
         """Has less memory do, if that is possible: of the largest parts, each becomes two, or, if it is one image, none."""

@@ -79,23 +79,7 @@ class LaunchList:
         """
         if steps is None:
             steps = np.array([(number, 0, len(one.descriptors)) for number, one in enumerate(launches)], np.int64)
-        uploads: list[np.ndarray] = []
-        known: dict[int, int] = {}
-        functions: list[int] = []
-        arguments: list[int] = []
-        for one in launches:
-            allow_shared(one)
-            starts = len(uploads)
-            uploads.append(np.asarray(one.counts, np.int64))
-            rows, extra = one.descriptors.rows, one.extra
-            # Kernels may share their descriptors.
-            place = known.setdefault(id(rows), len(uploads))
-            if place == len(uploads):
-                uploads.append(rows)
-            first = len(arguments) // ARGUMENT_WORDS
-            functions += one.function.kernel.ptr, one.shared, first, len(extra), starts, place, rows.itemsize
-            for value in extra:
-                arguments += _argument(value, uploads)
+        uploads, functions, arguments = _described(launches)
         pinned, offsets, size = staging().fill(uploads)
         self.pinned.append(pinned)
         with self._stream:
@@ -136,6 +120,28 @@ class LaunchList:
     def calls(self) -> np.ndarray:
         """The calls, as :class:`~penstock.kernels.shared_work.SharedWork` makes them; they need this list."""
         return self._calls[: self._count]
+
+
+def _described(launches: Sequence[KernelLaunch]) -> tuple[list[np.ndarray], list[int], list[int]]:
+    """What is to be uploaded for launches, and the words of their functions and arguments, as :func:`list_launches` takes them."""
+    uploads: list[np.ndarray] = []
+    known: dict[int, int] = {}
+    functions: list[int] = []
+    arguments: list[int] = []
+    for one in launches:
+        allow_shared(one)
+        starts = len(uploads)
+        uploads.append(np.asarray(one.counts, np.int64))
+        rows, extra = one.descriptors.rows, one.extra
+        # Kernels may share their descriptors.
+        place = known.setdefault(id(rows), len(uploads))
+        if place == len(uploads):
+            uploads.append(rows)
+        first = len(arguments) // ARGUMENT_WORDS
+        functions += one.function.kernel.ptr, one.shared, first, len(extra), starts, place, rows.itemsize
+        for value in extra:
+            arguments += _argument(value, uploads)
+    return uploads, functions, arguments
 
 
 def _argument(given: Extra, uploads: list[np.ndarray]) -> tuple[int, int, int]:
