@@ -130,6 +130,15 @@ def summary(**changed: Any) -> Summary:
             "90000 us a batch (90%) passed between operators",
         ),
         ({"operators": [OperatorTimes("fn.resize", 100, wall=1.0, cpu=1.0, gpu=8.0)]}, "The GPU is the limit"),
+        (
+            {
+                "operators": [
+                    OperatorTimes("fn.resize", 9, wall=6.0, cpu=4.0),
+                    OperatorTimes("fn.cast", 9, wall=3.0, cpu=2.0),
+                ]
+            },
+            "Nothing stands out: of the operators' time, `fn.resize` takes the largest part, 67%.",
+        ),
         ({"operators": [], "batches": 0}, "Nothing ran"),
     ],
 )

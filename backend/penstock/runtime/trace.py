@@ -113,7 +113,7 @@ class Summary:
             return [
                 f"The pipeline keeps up: its consumer waited {waited:.0%} of the time. To go faster, speed that up."
             ]
-        return list(self._remedies())
+        return list(self._remedies()) or [self._largest_part()]
 
     def _remedies(self) -> Iterator[str]:
         if not self.depth:
@@ -132,6 +132,11 @@ class Summary:
                 f"{overhead / self.batches * 1e6:.0f} us a batch ({overhead / self.elapsed:.0%}) passed between operators: "
                 "use a larger `batch_size`."
             )
+
+    def _largest_part(self) -> str:
+        slowest, total = self.operators[0], sum(one.wall for one in self.operators)
+        share = slowest.wall / max(total, 1e-9)
+        return f"Nothing stands out: of the operators' time, `{slowest.name}` takes the largest part, {share:.0%}."
 
     def _remedies_for_threads(self) -> Iterator[str]:
         slowest, busy = self.operators[0], sum(one.cpu for one in self.operators)
