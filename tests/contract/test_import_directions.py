@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from penstock.graph.parsing import parse
+
 pytestmark = pytest.mark.every_case
 
 PACKAGE = Path(__file__).parents[2] / "backend" / "penstock"
@@ -84,7 +86,7 @@ def named_in(node: ast.AST) -> list[str]:
 @functools.cache
 def imports(module: str) -> frozenset[str]:
     """The modules that a module imports: at its top, in functions, and for typing."""
-    tree = ast.parse(MODULES[module].read_text(encoding="utf-8"))
+    tree = parse(MODULES[module].read_text(encoding="utf-8"))
     return frozenset(known_module(name) for node in ast.walk(tree) for name in named_in(node)) - {module}
 
 
@@ -103,15 +105,15 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
 
 
 def test_imports_in_functions_and_for_typing_are_seen() -> None:
-    function = ast.parse("def f():\n    from penstock.graph import DataNode\n")
-    typing = ast.parse("if TYPE_CHECKING:\n    import penstock.pipeline.debug\n")
+    function = parse("def f():\n    from penstock.graph import DataNode\n")
+    typing = parse("if TYPE_CHECKING:\n    import penstock.pipeline.debug\n")
     seen = [known_module(name) for tree in (function, typing) for node in ast.walk(tree) for name in named_in(node)]
     assert seen == ["penstock.graph", "penstock.pipeline.debug"]
 
 
 def test_operators_know_no_other_operator() -> None:
     for path in (PACKAGE / "operators").rglob("*.py"):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+        tree = parse(path.read_text(encoding="utf-8"))
         for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("penstock.operators."):
                 # Only what several operators of a family share, in modules that begin with an underscore.

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from penstock.graph.parsing import parse
 from penstock.kernels.cpu import options
 
 BACKEND = Path(options.__file__).parents[3]
@@ -30,7 +31,7 @@ def inner_functions() -> set[Function]:
         (module_of(path), node.name)
         for path in FILES
         if "@inner" in (text := path.read_text())
-        for node in ast.walk(ast.parse(text))
+        for node in ast.walk(parse(text))
         if isinstance(node, ast.FunctionDef) and "inner" in decorators(node)
     }
 
@@ -56,7 +57,7 @@ def test_there_are_some() -> None:
 @pytest.mark.every_case
 @pytest.mark.parametrize("path", [path for path in FILES if "kernels.cpu" in path.read_text()], ids=module_of)
 def test_python_calls_none(path: Path) -> None:
-    tree = ast.parse(path.read_text())
+    tree = parse(path.read_text())
     own = {name: (module_of(path), name) for module, name in inner_functions() if module == module_of(path)}
     imported = {
         alias.asname or alias.name: (node.module, alias.name)

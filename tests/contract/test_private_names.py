@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from penstock.graph.parsing import parse
+
 PACKAGE = Path(__file__).parents[2] / "backend" / "penstock"
 # Public all the same: of named tuples, and of syntax trees.
 PUBLIC = {"_asdict", "_attributes", "_fields", "_make", "_replace"}
@@ -62,7 +64,7 @@ def imported_from_elsewhere(node: ast.ImportFrom, module: str) -> Iterator[str]:
 
 def foreign_names(source: str, module: str) -> Iterator[tuple[int, str]]:
     """The private names of others that a module uses without a reason, with their lines."""
-    tree, lines = ast.parse(source), source.splitlines()
+    tree, lines = parse(source), source.splitlines()
     own = defined_in(tree)
     for node in ast.walk(tree):
         found: list[str] = []

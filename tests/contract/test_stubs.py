@@ -13,13 +13,14 @@ from click.testing import CliRunner
 from penstock import fn
 from penstock.cli._group import penstock as command
 from penstock.cli._stub_files import stale_stubs, stub_files, write_stubs
+from penstock.graph.parsing import parse
 
 ROOT = Path(__file__).parents[2]
 
 
 def functions(text: str) -> dict[str, list[str]]:
     """The keyword arguments of each function of a stub."""
-    tree = ast.parse(text)
+    tree = parse(text)
     found = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
     return {node.name: [argument.arg for argument in node.args.kwonlyargs] for node in found}
 
@@ -53,7 +54,7 @@ def test_functions_have_their_arguments() -> None:
 
 
 def test_classes_are_called_with_what_their_functions_take() -> None:
-    module = ast.parse(stub_files()[Path("ops/__init__.pyi")])
+    module = parse(stub_files()[Path("ops/__init__.pyi")])
     cast = next(node for node in module.body if isinstance(node, ast.ClassDef) and node.name == "Cast")
     calls = [node for node in cast.body if isinstance(node, ast.FunctionDef) and node.name == "__call__"]
     assert [ast.unparse(call.returns or call) for call in calls] == ["DataNode", "list[DataNode]"]
@@ -103,5 +104,5 @@ def test_results_in_dynamic_mode_are_like_their_inputs() -> None:
 
 def results(text: str, name: str) -> list[str]:
     """What the overloads of a function return."""
-    found = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef) and node.name == name]
+    found = [node for node in parse(text).body if isinstance(node, ast.FunctionDef) and node.name == name]
     return [ast.unparse(node.returns) for node in found if node.returns is not None]

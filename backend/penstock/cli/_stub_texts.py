@@ -9,6 +9,7 @@ import textwrap
 from collections.abc import Sequence
 from types import ModuleType
 
+from penstock.graph.parsing import parse
 from penstock.schema.arguments import Argument
 
 _WIDTH = 120
@@ -16,7 +17,7 @@ _WIDTH = 120
 
 def own_code(face: ModuleType) -> tuple[list[str], list[str]]:
     """The hand-written part of the module: its functions and classes without bodies, and the imports they need."""
-    tree = ast.parse(inspect.getsource(face))
+    tree = parse(inspect.getsource(face))
     definitions = [
         _BodyStripper().visit(node)
         for node in tree.body

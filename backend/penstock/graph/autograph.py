@@ -22,6 +22,7 @@ from typing import Any, TypeVar
 from penstock.errors import Frame
 from penstock.graph import branching
 from penstock.graph.origin import is_around
+from penstock.graph.parsing import parse
 from penstock.graph.rewriter import TOOLS, plain_arguments, rewritten
 
 _FACTORY = "__penstock_factory__"
@@ -197,9 +198,9 @@ def _parsed(code: CodeType) -> ast.Module:
     """
     lines, first = inspect.getsourcelines(code)
     try:
-        return ast.increment_lineno(ast.parse(textwrap.dedent("".join(lines))), first - 1)
+        return ast.increment_lineno(parse(textwrap.dedent("".join(lines))), first - 1)
     except SyntaxError:
-        return ast.parse("".join(inspect.findsource(code)[0]))
+        return parse("".join(inspect.findsource(code)[0]))
 
 
 def _first_line(node: ast.FunctionDef) -> int:
@@ -221,7 +222,7 @@ def _as_function(tree: ast.Module, code: CodeType) -> ast.FunctionDef | None:
 
 def _lambdas_like(code: CodeType) -> list[ast.Lambda]:
     """Of several lambdas in a statement, the ones at the code's position, or at least with its parameters."""
-    tree = ast.parse("".join(inspect.findsource(code)[0]))
+    tree = parse("".join(inspect.findsource(code)[0]))
     found = [node for node in ast.walk(tree) if isinstance(node, ast.Lambda) and node.lineno == code.co_firstlineno]
     count = code.co_argcount + code.co_kwonlyargcount
     found = [node for node in found if [a.arg for a in _own_arguments(node)] == list(code.co_varnames[:count])]
