@@ -1,5 +1,10 @@
 #include "interpreter.h"
 
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
 #include <future>
 #include <mutex>
 #include <thread>
@@ -48,6 +53,7 @@ class MainThread {
         thread_.join();
         return failure;
       }
+      on_exit(exit_at_once, this);
     }
     ++users_;
     return "";
@@ -61,6 +67,14 @@ class MainThread {
   }
 
  private:
+  // When Triton's exit timeout has expired, it exits beside the threads of models that still run. What they use of Triton would be
+  // destroyed under them: the process ends here, before that.
+  static void exit_at_once(int status, void* self) {
+    if (static_cast<MainThread*>(self)->users_ == 0) return;
+    std::fflush(nullptr);
+    _exit(status);
+  }
+
   void run(const std::string& library, const std::string& executable, std::promise<std::string>& started) {
     std::string failure = load_python(library);
     if (failure.empty()) failure = initialize(executable);
@@ -91,7 +105,7 @@ class MainThread {
   std::mutex in_turn_;
   std::promise<void> done_;
   std::thread thread_;
-  int users_ = 0;
+  std::atomic<int> users_{0};
 };
 
 MainThread& main_thread() {
