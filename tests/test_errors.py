@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import ast
+import re
 import traceback
 import weakref
 
 import numpy as np
 import pytest
 
-from penstock.errors import OperatorError, RaisedAt, operator_error, without_frames
+from penstock.errors import OperatorError, RaisedAt, operator_error, traceback_text, without_frames
 
 
 class Frozen(Exception):
@@ -67,6 +69,24 @@ def test_causes_stay_and_contexts_are_told() -> None:
     assert without_frames(chained).__cause__ is not None
     assert isinstance(chained.__cause__, OSError)
     assert isinstance(chained.__cause__.__cause__, RaisedAt)
+
+
+def test_text_is_what_python_prints_without_marks(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(one: int) -> None:
+        try:
+            fail(one - one // one)
+        except ZeroDivisionError:
+            raise OSError("of no use") from raised(KeyError("mine"))
+
+    with pytest.raises(OSError, match="of no use") as caught:
+        fail(2)
+    printed = "".join(traceback.format_exception(caught.value))
+
+    def refuse(*_: object, **__: object) -> None:
+        pytest.fail("It would be in the way of other threads' parsing.")
+
+    monkeypatch.setattr(ast, "parse", refuse)
+    assert traceback_text(caught.value) == re.sub(r"(?m)^ *[~^]+ *[~^]*\n", "", printed)
 
 
 def test_an_error_that_is_raised_again_tells_of_the_last_time() -> None:

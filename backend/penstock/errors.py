@@ -221,6 +221,24 @@ def operator_error(
     return error
 
 
+def traceback_text(error: BaseException) -> str:
+    """An error with its traceback, causes and contexts, as Python prints them, but without marks under parts of lines.
+
+    For the marks, Python parses the lines, and CPython 3.11 has one count of the nesting for all threads: what another thread
+    parsed meanwhile, as ``numpy.load`` does, would fail with a ``SystemError``.
+    """
+    told = traceback.TracebackException.from_exception(error, compact=True)
+    chain = [told]
+    for link in chain:
+        link.stack = traceback.StackSummary.from_list(
+            traceback.FrameSummary(frame.filename, frame.lineno, frame.name, line=frame.line) for frame in link.stack
+        )
+        # Groups of errors are new in Python 3.11.
+        further = link.__cause__, link.__context__, *(getattr(link, "exceptions", None) or ())
+        chain += [one for one in further if one is not None]
+    return "".join(told.format())
+
+
 class RaisedAt(Exception):
     """The cause of an error that is kept: the traceback with which that was raised, as text."""
 
@@ -243,7 +261,7 @@ def without_frames(error: _AnyError) -> _AnyError:
     if causes[-1].__cause__ is not None:
         # Of an error that is raised again and again, only the last traceback is told.
         _CAUSE.__set__(causes[-1], None)
-    text = "".join(traceback.format_exception(raised))
+    text = traceback_text(raised)
     for each in causes:
         # Not by assigning to them: errors of users may be frozen.
         _TRACEBACK.__set__(each, None)

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable, Sequence
 
 from penstock.graph import branching
+from penstock.graph.parsing import parse
 
 TOOLS = "__penstock__"
 """The name under which rewritten code finds the functions of :mod:`penstock.graph.branching`."""
@@ -321,8 +322,9 @@ class _Rewriter(ast.NodeTransformer):
             for variable in variables
         ]
         for text in places:
-            read = ast.parse(text, mode="eval").body
-            values.append(_tool("probe", _lambda(read), ast.Constant(text)))
+            (read,) = parse(text).body
+            assert isinstance(read, ast.Expr)
+            values.append(_tool("probe", _lambda(read.value), ast.Constant(text)))
         return self._function(name, [ast.Return(ast.Tuple(values, ast.Load()))], [])
 
     def _set_state(self, name: str, variables: list[str], places: dict[str, ast.expr]) -> ast.FunctionDef:
@@ -331,7 +333,7 @@ class _Rewriter(ast.NodeTransformer):
         for index, variable in enumerate(variables):
             body.append(_assign(variable, ast.Subscript(_name(values), ast.Constant(index), ast.Load())))
         for index, text in enumerate(places, len(variables)):
-            store = ast.parse(f"{text} = 0").body[0]
+            (store,) = parse(f"{text} = 0").body
             assert isinstance(store, ast.Assign)
             store.value = ast.Subscript(_name(values), ast.Constant(index), ast.Load())
             body.append(store)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-import traceback
 from dataclasses import dataclass, field
 from enum import Enum
 
-from penstock.errors import CancelledError, DecoderDiedError, LimitError, OperatorError, PenstockError
+from penstock.errors import CancelledError, DecoderDiedError, LimitError, OperatorError, PenstockError, traceback_text
 from penstock.serving.requests import RequestError
 
 
@@ -67,6 +66,6 @@ def refusal_of(error: BaseException, start: int = 0) -> Refusal:
         reason = error.reason if sample is None else re.sub(rf"#{error.sample}\b", f"#{sample}", error.reason)
         return Refusal(fault, f"{error.operator}: {reason}{place}", error.operator, sample)
     # As text: the error itself would refer to the frames that hold the refusal, and keep the request's memory alive.
-    trace = "".join(traceback.format_exception(error)) if fault is Fault.INTERNAL else ""
+    trace = traceback_text(error) if fault is Fault.INTERNAL else ""
     text = str(error) if isinstance(error, (PenstockError, RequestError)) else f"{type(error).__name__}: {error}"
     return Refusal(fault, text, traceback=trace)
