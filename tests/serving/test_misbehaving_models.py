@@ -180,6 +180,17 @@ def test_a_model_is_unloaded_under_load(server: LocalServer, client: Any, model:
     assert sent(client, model, 1, 2) == [1, 2]
 
 
+def ask_for_what_never_comes(url: str) -> None:
+    """Has a model forget its lock, and then wait for it."""
+    with tritonclient.http.InferenceServerClient(url) as patient:
+        assert sent(patient, "forgets_a_lock", 5) == [5]
+    with (
+        tritonclient.http.InferenceServerClient(url, network_timeout=1.0) as impatient,
+        pytest.raises(TimeoutError),
+    ):
+        sent(impatient, "forgets_a_lock", 5)
+
+
 def test_a_forgotten_lock_stops_its_model_alone_and_not_the_end_of_the_server(tmp_path: Path, model_host: str) -> None:
     config = 'backend: "penstock"\n'
     add_model(tmp_path / "models", "plain", config, HEADER + PLAIN)
@@ -197,13 +208,7 @@ def test_a_forgotten_lock_stops_its_model_alone_and_not_the_end_of_the_server(tm
         ThreadPoolExecutor(4) as pool,
         LocalServer(tmp_path / "models", model_host=model_host, flags=flags) as server,
     ):
-        with tritonclient.http.InferenceServerClient(server.http_url) as patient:
-            assert sent(patient, "forgets_a_lock", 5) == [5]
-        with (
-            tritonclient.http.InferenceServerClient(server.http_url, network_timeout=1.0) as impatient,
-            pytest.raises(TimeoutError),
-        ):
-            sent(impatient, "forgets_a_lock", 5)
+        ask_for_what_never_comes(server.http_url)
         asking = [pool.submit(go_on_asking, server.http_url, own) for own in answers]
         while min(map(len, answers)) < 50:
             time.sleep(0.01)
@@ -223,13 +228,7 @@ def test_when_the_exit_timeout_has_expired_the_server_exits_beside_threads_that_
     add_model(tmp_path / "models", "forgets_a_lock", config, HEADER + USES_TRITON + FORGETS_A_LOCK + OPERATOR)
     log, flags = tmp_path / "triton.log", ["--exit-timeout-secs=1"]
     with LocalServer(tmp_path / "models", model_host="native", log=log, flags=flags) as server:
-        with tritonclient.http.InferenceServerClient(server.http_url) as patient:
-            assert sent(patient, "forgets_a_lock", 5) == [5]
-        with (
-            tritonclient.http.InferenceServerClient(server.http_url, network_timeout=1.0) as impatient,
-            pytest.raises(TimeoutError),
-        ):
-            sent(impatient, "forgets_a_lock", 5)
+        ask_for_what_never_comes(server.http_url)
         server.stop()
     said = log.read_text()
     assert "Exit timeout expired. Exiting immediately." in said
