@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ParamSpec, Protocol, TypeVar
 
-from penstock.errors import PenstockError
+from penstock.errors import PenstockError, traceback_text
 from penstock.serving.completion import complete_configuration, is_batched
 from penstock.serving.configuration import check_libraries
 from penstock.serving.metrics_page import MakeSeries, MetricsPage, MetricsWriter
@@ -43,8 +43,8 @@ def guarded(function: Callable[P, R]) -> Callable[P, R]:
             return function(*args, **kwargs)
         except PenstockError:
             raise
-        except Exception:
-            logger.exception("a model's code failed")
+        except Exception as error:
+            logger.error("a model's code failed\n%s", traceback_text(error).rstrip())
             raise
         except BaseException as error:
             raise RuntimeError(f"the model's code raised {type(error).__name__}: {error}") from error
