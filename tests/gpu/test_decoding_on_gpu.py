@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import tested_gpu
 from PIL import Image
+from process_memory import taken_by_us
 
 from penstock import fn, pipeline_def, types
 from penstock.kernels.codecs import jpeg_gpu
@@ -306,7 +307,6 @@ def _bad() -> list[np.ndarray]:
 def test_broken_images_again_and_again_cost_no_memory() -> None:
     encoded = [*photographs()[:4], *_bad(), _saved("PNG")]
     running = _built(lambda x, device: fn.decoders.image(x, device=device), encoded, "mixed")
-    cupy = pytest.importorskip("cupy")
 
     def failures() -> list[int]:
         running.feed_input("encoded", list(encoded))
@@ -319,15 +319,13 @@ def test_broken_images_again_and_again_cost_no_memory() -> None:
         assert failures() == expected
 
     def growth() -> int:
-        before = cupy.cuda.runtime.memGetInfo()[0]
+        before = taken_by_us()
         for _ in range(40):
             assert failures() == expected
-        return int(before - cupy.cuda.runtime.memGetInfo()[0])
+        return taken_by_us() - before
 
-    with cupy.cuda.Device(tested_gpu.device()) as device:
-        device.synchronize()
-        # What leaks grows each time; other processes take memory of the same GPU now and then.
-        assert min(growth() for _ in range(5)) < 4 << 20
+    # What leaks grows each time. Where the driver does not tell whose memory is whose, other processes' counts at first, too.
+    assert any(growth() < 4 << 20 for _ in range(20))
 
 
 def _of_twelve_bits() -> np.ndarray:

@@ -1,0 +1,30 @@
+"""How much of a GPU's memory a process has, as far as can be told."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+
+import cupy
+import tested_gpu
+
+
+def taken_by_us() -> int:
+    """Bytes that this process has on its GPUs; where the driver does not tell, those that all processes have on the one tested."""
+    with cupy.cuda.Device(tested_gpu.device()) as device:
+        device.synchronize()
+        free, total = cupy.cuda.runtime.memGetInfo()
+    # Tests in other processes take memory of the same GPU meanwhile.
+    rows = [row.replace(" ", "").split(",") for row in _told_by_driver().splitlines()]
+    own = [int(taken) << 20 for process, taken in rows if process == str(os.getpid()) and taken.isdecimal()]
+    return sum(own) or int(total - free)
+
+
+def _told_by_driver() -> str:
+    """A line for each process on each GPU: its number, and the mebibytes that it has there."""
+    program = shutil.which("nvidia-smi")
+    if program is None:
+        return ""
+    query = [program, "--query-compute-apps=pid,used_memory", "--format=csv,noheader,nounits"]
+    return subprocess.run(query, capture_output=True, text=True, check=True).stdout
