@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from penstock.kernels.cpu.foreign import copy_bytes, word_at
-from penstock.kernels.cpu.options import kernel
+from penstock.kernels.cpu.options import brief, kernel
 from penstock.tensors import TensorList, TensorListCPU
 
 _DATA, _DIMENSIONS, _EXTENTS, _STRIDES, _FLAGS = 16, 24, 32, 40, 64
@@ -22,7 +22,7 @@ _INT = 0xFFFFFFFF
 _CONTIGUOUS = 1
 
 
-@kernel
+@brief
 def _fill_places(objects: np.ndarray, places: np.ndarray, sizes: np.ndarray) -> bool:
     for number in range(len(objects)):
         array = objects[number]
@@ -35,7 +35,7 @@ def _fill_places(objects: np.ndarray, places: np.ndarray, sizes: np.ndarray) -> 
     return True
 
 
-@kernel
+@brief
 def _fill_contiguous(objects: np.ndarray, places: np.ndarray) -> bool:
     for number in range(len(objects)):
         array = objects[number]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.kernels.cpu.axis_plans import fill_axis_plans, fill_filters
-from penstock.kernels.cpu.options import inner, kernel
+from penstock.kernels.cpu.options import brief, inner
 from penstock.kernels.cpu.tables import plan_tables
 from penstock.kernels.cpu.windows import fill_crops
 
@@ -66,7 +66,7 @@ def _columns(
     )
 
 
-@kernel
+@brief
 def plan_images(
     shapes: np.ndarray,
     requested: np.ndarray,
@@ -144,7 +144,7 @@ def plan_images(
     return channels, down, across, num_starts, num_weights
 
 
-@kernel
+@brief
 def plan_windows(
     shapes: np.ndarray,
     windows: np.ndarray,

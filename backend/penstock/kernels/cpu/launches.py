@@ -6,7 +6,7 @@ import numpy as np
 from numba import carray
 
 from penstock.kernels.cpu.foreign import words_from
-from penstock.kernels.cpu.options import kernel
+from penstock.kernels.cpu.options import brief
 
 MOST_ARGUMENTS = 12
 """Of a kernel."""
@@ -26,7 +26,7 @@ def room_for_arguments(launches: int) -> np.ndarray:
     return np.empty((launches, 2, MOST_ARGUMENTS), np.int64)
 
 
-@kernel
+@brief
 def list_launches(
     steps: np.ndarray,
     functions: np.ndarray,

@@ -1,4 +1,4 @@
-"""How kernels are compiled: they release the GIL, are cached on disk, and divide by zero as in C, without an error."""
+"""How kernels are compiled: they release the GIL if they take long, are cached on disk, and divide by zero as in C, without an error."""
 
 from __future__ import annotations
 
@@ -25,6 +25,11 @@ _INNER: dict[str, Any] = {**_KERNEL, "no_cpython_wrapper": True}
 def kernel(function: F) -> Dispatcher[F]:
     """Compiles a kernel, which Python and other kernels may call."""
     return njit(**_KERNEL)(function)
+
+
+def brief(function: F) -> Dispatcher[F]:
+    """Compiles a kernel that is done in some microseconds, and keeps the GIL: another thread could take it, and keep it for long."""
+    return njit(**{**_KERNEL, "nogil": False})(function)
 
 
 def inner(function: F) -> Dispatcher[F]:

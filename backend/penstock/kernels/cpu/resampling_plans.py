@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from penstock.kernels.cpu.options import inner, kernel
+from penstock.kernels.cpu.options import brief, inner
 
 
 @inner
@@ -70,7 +70,7 @@ def _strip_columns(count: int, step: float, taps: int, size: int, channels: int,
     return min(count, columns, most)
 
 
-@kernel
+@brief
 def plan_strips(
     rows: np.ndarray,
     blocks: np.ndarray,
@@ -141,7 +141,7 @@ def plan_strips(
     return kept, strip, most_taps, weights
 
 
-@kernel
+@brief
 def plan_resampling(
     rows: np.ndarray,
     blocks: np.ndarray,

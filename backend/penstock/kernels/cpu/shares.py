@@ -5,7 +5,7 @@ from __future__ import annotations
 from numba import cfunc, types
 
 from penstock.kernels.cpu.foreign import call, counted_at, set_word, word_at
-from penstock.kernels.cpu.options import kernel
+from penstock.kernels.cpu.options import brief, kernel
 
 # The words of the work: counts of shares that are taken, and of parties that are through (each share, and Python); how many
 # shares and parties there are; a function of an address and a share's number, and that address; the calls, and how many; what
@@ -49,7 +49,7 @@ def make_calls(calls: int, count: int) -> int:
     return 0
 
 
-@kernel
+@brief
 def end_one(work: int) -> bool:
     """Notes that one more party is through; whether that was the last one, who has to call :func:`conclude`."""
     return counted_at(work + THROUGH * _WORD) + 1 == word_at(work + PARTIES * _WORD)

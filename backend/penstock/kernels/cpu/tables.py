@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from penstock.kernels.cpu.options import inner, kernel
+from penstock.kernels.cpu.options import brief, inner, kernel
 
 # How the first tap of an output position is chosen.
 NEAREST_COLUMN, NEAREST_ROW, WITHIN_RADIUS, FROM_ORIGIN = range(4)
@@ -88,7 +88,7 @@ def _place(rows: np.ndarray, starts: int, weights: int) -> tuple[int, int]:
     return starts, weights
 
 
-@kernel
+@brief
 def plan_tables(
     rows: np.ndarray,
     vertical: tuple[np.ndarray, ...],

@@ -20,7 +20,7 @@ import numpy as np
 from penstock.kernels.cpu.jpeg import batches
 from penstock.kernels.cpu.jpeg.batches import JpegScans, columns_of
 from penstock.kernels.cpu.jpeg.entropy import FULL, MAX_CODES, NATURAL_ORDER
-from penstock.kernels.cpu.options import kernel
+from penstock.kernels.cpu.options import brief
 from penstock.kernels.cuda.launch import KernelLaunch, Located, PerSample, launch_all, upload
 from penstock.kernels.cuda.sources import THREADS, KernelSource
 from penstock.kernels.cuda.structs import Int32, Pointer, Repeated, blank_records, layout_of
@@ -156,7 +156,7 @@ def reading(scans: JpegScans, data: Located, targets: np.ndarray, status: Locate
     return KernelLaunch(SOURCE.kernel("read_codes"), rows, counts, extra, layout_of(_Shared).dtype.itemsize)
 
 
-@kernel
+@brief
 def _describe(
     memory: np.ndarray, data: int, targets: np.ndarray, words: np.ndarray, halves: np.ndarray, counts: np.ndarray
 ) -> None:

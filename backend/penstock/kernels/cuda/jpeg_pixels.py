@@ -9,7 +9,7 @@ import numpy as np
 
 from penstock.kernels.cpu.jpeg import colour, segments, transform
 from penstock.kernels.cpu.jpeg.batches import QUANTIZERS_PLACE, JpegScans, columns_of
-from penstock.kernels.cpu.options import kernel
+from penstock.kernels.cpu.options import brief
 from penstock.kernels.cuda.launch import KernelLaunch
 from penstock.kernels.cuda.sources import THREADS, KernelSource
 from penstock.kernels.cuda.structs import Int64, Pointer, Repeated, blank_records
@@ -142,7 +142,7 @@ def making_pixels(
     )
 
 
-@kernel
+@brief
 def _describe(
     memory: np.ndarray,
     data: int,

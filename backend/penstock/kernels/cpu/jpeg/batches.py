@@ -41,7 +41,7 @@ from penstock.kernels.cpu.jpeg.segments import (
     memory_for_segments,
     read_segments,
 )
-from penstock.kernels.cpu.options import inner, kernel
+from penstock.kernels.cpu.options import brief, inner, kernel
 from penstock.kernels.shared_work import SharedWork, no_calls
 
 SUBSEQUENCE = 23 * 32
@@ -218,7 +218,7 @@ class ScansBeingRead:
         return scans
 
 
-@kernel
+@brief
 def _place(memory: np.ndarray, count: int) -> tuple[int, int]:
     """Fills in where each image's part of the pinned memory begins; returns how many images are taken, and where the parts end."""
     scans = columns_of(memory, count)
@@ -229,7 +229,7 @@ def _place(memory: np.ndarray, count: int) -> tuple[int, int]:
     return taken, scans.begins[count]
 
 
-@kernel
+@brief
 def _take(memory: np.ndarray, count: int, rows: np.ndarray, target: np.ndarray) -> int:
     """Copies some of the images to other memory; returns how many of them are taken."""
     scans, chosen, taken = columns_of(memory, count), columns_of(target, len(rows)), 0
@@ -272,7 +272,7 @@ def _read_scans(
 _MEMORY, _MEMORY_WORDS, _COUNT, _FILES, _SIZES, _EXTENTS, _EXPECTED, _SHARES, _READING_WORDS = range(9)
 
 
-@kernel
+@brief
 def _describe_reading(
     memory: np.ndarray, places: np.ndarray, sizes: np.ndarray, extents: np.ndarray, shares: int, words: np.ndarray
 ) -> None:
@@ -401,7 +401,7 @@ def gathering(
     return words, (rows, scans.memory)
 
 
-@kernel
+@brief
 def _describe_gathering(
     memory: np.ndarray,
     places: np.ndarray,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.kernels.cpu.jpeg.batches import columns_of
-from penstock.kernels.cpu.options import kernel
+from penstock.kernels.cpu.options import brief, kernel
 
 # Bytes of a block.
 _COEFFICIENTS, _SAMPLES = 128, 64
@@ -60,7 +60,7 @@ def cut(sizes: np.ndarray, first: int, last: int, most: int, shares: np.ndarray)
     return made + 1
 
 
-@kernel
+@brief
 def lay_out(
     sizes: np.ndarray,
     samples: np.ndarray,
@@ -105,7 +105,7 @@ def lay_out(
     return count
 
 
-@kernel
+@brief
 def plan_parts(
     memory: np.ndarray,
     windows: np.ndarray,
@@ -137,7 +137,7 @@ def plan_parts(
     return count, made, rooms[:count].max()
 
 
-@kernel
+@brief
 def fill_steps(
     parts: np.ndarray, groups: np.ndarray, before: int, of_groups: int, of_parts: int, steps: np.ndarray
 ) -> int:
