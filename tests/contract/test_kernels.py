@@ -47,7 +47,9 @@ def used_by_python(node: ast.AST) -> Iterator[str]:
 
 
 def is_compiled(node: ast.FunctionDef) -> bool:
-    return any(name.startswith(("kernel", "inner", "njit", "intrinsic", "overload")) for name in decorators(node))
+    return any(
+        name.startswith(("kernel", "brief", "inner", "njit", "intrinsic", "overload")) for name in decorators(node)
+    )
 
 
 def test_there_are_some() -> None:
