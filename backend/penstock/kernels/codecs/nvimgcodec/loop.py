@@ -13,7 +13,7 @@ from numba import cfunc, types
 from penstock.kernels.codecs.nvimgcodec.library import FUNCTIONS, CodeStreamView, ImageInfo, PlaneInfo, Region
 from penstock.kernels.cpu.foreign import call, set_int, set_word, word_at
 from penstock.kernels.cpu.jpeg import headers
-from penstock.kernels.cpu.options import brief, inner, kernel
+from penstock.kernels.cpu.options import inner, kernel
 
 # The words of a batch: numbers, and addresses held by :class:`penstock.kernels.codecs.nvimgcodec.decoder.Decoded`.
 COUNT, TABLE, INSTANCE, FIRST, SECOND, SPARED, INFO, SEEN, VIEW, PARAMS, WORK, FUNCTION_TABLE, BATCH_WORDS = range(13)
@@ -56,7 +56,7 @@ def block_words(count: int) -> int:
     return BATCH_WORDS + count * (IMAGE_WORDS + _WORK_COLUMNS) + _WORK_EXTRA
 
 
-@brief
+@kernel
 def prepare_jpegs(
     places: np.ndarray, sizes: np.ndarray, channels: int, most: int, block: np.ndarray, found: np.ndarray
 ) -> tuple[int, int]:
