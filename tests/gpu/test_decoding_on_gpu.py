@@ -324,7 +324,7 @@ def test_broken_images_again_and_again_cost_no_memory() -> None:
             assert failures() == expected
         return taken_by_us() - before
 
-    # What leaks grows each time. Where the driver does not tell whose memory is whose, other processes' counts at first, too.
+    # What leaks grows each time. Where the driver does not tell whose memory is whose, other processes' may grow, too, for a while.
     assert any(growth() < 4 << 20 for _ in range(20))
 
 

@@ -227,9 +227,11 @@ class PrefetchingExecutor(Executor):
     def may_wait(self) -> bool:
         """Whether batches beyond the prefetch depth are better begun later, several at a time.
 
-        They are if nothing is left to decode, and the consumer takes long: by then other things are in the processor's caches
-        than what beginning a batch takes, and the next one is begun sooner while that is there.
+        They are if nothing is left to decode, and the consumer takes long: beginning a batch takes longer after that, presumably
+        as little of what it needs is left in the processor's caches, and less time right after another.
         """
+        if self._is_threaded:
+            return False
         batches = (begun for begun in self._begun if isinstance(begun, Batch) and begun.begun)
         return self._consumer_took > _MUCH_LONGER * self._took and all(map(self._is_decoded, batches))
 

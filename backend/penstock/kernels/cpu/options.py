@@ -28,7 +28,7 @@ def kernel(function: F) -> Dispatcher[F]:
 
 
 def brief(function: F) -> Dispatcher[F]:
-    """Compiles a kernel that is done in some microseconds, and keeps the GIL: another thread could take it, and keep it for long."""
+    """Compiles a kernel that takes some tens of microseconds for a usual batch, and keeps the GIL, which other threads could keep for long."""
     return njit(**{**_KERNEL, "nogil": False})(function)
 
 
