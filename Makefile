@@ -38,7 +38,8 @@ test test-all test-plugins bench-serving: export PENSTOCK_SERVE_ENV := $(CURDIR)
 
 # A file's tests stay in one process: they share servers and compiled kernels. tests/conftest.py puts the longest files first.
 PROCESSES := auto
-PARALLEL := -n $(PROCESSES) --maxprocesses 8 --dist loadfile --no-loadscope-reorder
+# A process that ends at a test is not replaced: the run would wait forever for the rest of its file.
+PARALLEL := -n $(PROCESSES) --maxprocesses 8 --max-worker-restart 0 --dist loadfile --no-loadscope-reorder
 
 .PHONY: test
 test: setup stub  ## A sample of each test's cases, without slow tests (make test ARGS="-k resize" for some)
