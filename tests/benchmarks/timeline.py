@@ -69,7 +69,7 @@ class Recorder:
         self._wrap(Session, "take", self._on_host(RUNS))
         self._wrap(BatchDecoder, "decode_block", self._decode)
         self._wrap(LaunchList, "copy_beforehand", self._copy)
-        self._wrap(LaunchList, "launch_all", self._launch)
+        self._wrap(LaunchList, "launching", self._launch)
         self._wrap(Part, "join", self._join)
         self._wrap(FusedOperator, "run", self._resize)
         cupy.cuda.runtime.deviceSynchronize()

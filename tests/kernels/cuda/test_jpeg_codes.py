@@ -10,12 +10,13 @@ import cv2
 import numpy as np
 import pytest
 from jpeg_coefficients import read_coefficients
+from jpeg_kernels import read_codes
 from jpeg_reading import Damaged, read_jpeg
 from PIL import Image, ImageFile
 
 from penstock.kernels.cpu.jpeg.batches import OWN, JpegScans, ScansBeingRead, gather_share, gathering
 from penstock.kernels.cuda import jpeg_codes, sources
-from penstock.kernels.cuda.jpeg_codes import DAMAGED, LATE, NOT_TAKEN, UNSAFE, read_codes
+from penstock.kernels.cuda.jpeg_codes import DAMAGED, LATE, NOT_TAKEN, UNSAFE
 from penstock.kernels.cuda.launch import scratch
 from penstock.kernels.cuda.structs import layout_of
 

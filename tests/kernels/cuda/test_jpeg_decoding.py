@@ -25,8 +25,11 @@ from penstock.kernels.codecs import jpeg_gpu
 from penstock.kernels.codecs.image_description import EncodedFiles
 from penstock.kernels.codecs.jpeg_gpu import JpegDecoder
 from penstock.kernels.cpu.foreign import call, counted_at, word_at
+from penstock.kernels.cpu.jpeg.batches import JpegScans
 from penstock.kernels.cuda import jpeg_pixels
+from penstock.kernels.cuda.jpeg_launches import Kernels
 from penstock.kernels.cuda.launch import staging
+from penstock.kernels.cuda.launch_list import LaunchList
 
 RNG = np.random.default_rng(5)
 
@@ -288,8 +291,8 @@ def test_memory_is_kept_until_all_is_launched(shared: JpegDecoder, allocated: li
     shared.crew.submit(Job(spin.address, place.ctypes.data, place, len(shared.crew)))
     batch = Decoded(FILES, shared)
     assert not batch.batch.is_done
-    # The data, the descriptors, and what is in between; the targets are the test's own.
-    assert [one() is not None for one in allocated] == [True] * 3
+    # The data with the descriptors, and what is in between; the targets are the test's own.
+    assert [one() is not None for one in allocated] == [True] * 2
     place[0] = 1
     batch.batch.work.wait()
     assert not any(one() is not None for one in allocated)
@@ -310,7 +313,7 @@ def test_data_copied_on_another_stream_are_kept_until_the_gpu_is_done(
 ) -> None:
     batch = Decoded(FILES, decoder())
     batch.batch.work.wait()
-    assert [one() is not None for one in allocated] == [True, False, False]
+    assert [one() is not None for one in allocated] == [True, False]
     for ours, file in zip(batch.images(), FILES, strict=True):
         np.testing.assert_array_equal(ours, by_pillow(file))
     assert allocated[0]() is None
@@ -333,7 +336,7 @@ def test_an_error_is_that_of_its_own_batch(shared: JpegDecoder) -> None:
 
     batches = [Decoded(FILES, shared)]
     with pytest.MonkeyPatch.context() as context:
-        context.setattr(jpeg_pixels, "making_pixels", fail)
+        context.setattr(jpeg_gpu, "launch_decoding", fail)
         with pytest.raises(RuntimeError, match="no such kernel"):
             Decoded(FILES, shared)
     batches.append(Decoded(FILES, shared))
@@ -389,13 +392,13 @@ def test_images_on_white(monkeypatch: pytest.MonkeyPatch) -> None:
     files = [encoded(noise(200 + 3 * k, 301 - k), **own) for k, own in enumerate(settings)]
     files += [damaged, encoded(noise(30, 20)[..., 1])]
     made: list[int] = []
-    making_pixels = jpeg_pixels.making_pixels
+    launch_decoding = jpeg_gpu.launch_decoding
 
-    def counted(images: jpeg_pixels.Coefficients, *how: Any) -> Any:
-        made.append(len(images.sources))
-        return making_pixels(images, *how)
+    def counted(launches: LaunchList, kernels: Kernels, scans: JpegScans, *given: Any) -> None:
+        made.append(len(scans))
+        launch_decoding(launches, kernels, scans, *given)
 
-    monkeypatch.setattr(jpeg_pixels, "making_pixels", counted)
+    monkeypatch.setattr(jpeg_gpu, "launch_decoding", counted)
 
     def decoded(device: str, **how: Any) -> list[np.ndarray]:
         @pipeline_def(batch_size=len(files), num_threads=2, device_id=0, prefetch_queue_depth=1)

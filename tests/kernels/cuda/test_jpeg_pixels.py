@@ -10,13 +10,12 @@ import cupy_like as xp
 import numpy as np
 import pytest
 import simplejpeg
+from jpeg_kernels import make_pixels
 from jpeg_writing import blocks_of, grid_of, write_jpeg
 from PIL import Image
 
 from penstock.kernels.cpu.jpeg import segments
 from penstock.kernels.cpu.jpeg.batches import QUANTIZERS_PLACE, JpegScans
-from penstock.kernels.cuda import jpeg_pixels
-from penstock.kernels.cuda.launch import launch_all
 
 RNG = np.random.default_rng(3)
 GREY, FULL = [(1, 1)], [(1, 1)] * 3
@@ -85,8 +84,7 @@ class Images:
         places = np.cumsum([planes.data.ptr, *(c.size for c, _ in self.made)], dtype=np.uint64)[:-1]
         # Each image's part begins so that its quantizers lie where they are.
         columns.begins[:-1] = factors.astype(np.int64) - QUANTIZERS_PLACE
-        given = jpeg_pixels.Coefficients(scans, 0, coefficients, places, pixels, np.array(windows))
-        launch_all(jpeg_pixels.making_pixels(given, channels, **how))
+        make_pixels(scans, 0, (coefficients, places, pixels), np.array(windows), channels, **how)
         return [target.get() for target in targets]
 
 
@@ -171,7 +169,3 @@ def test_images_of_all_kinds_together() -> None:
     expected = [by_pillow(file) for images in kinds for file in images.files]
     for ours, theirs in zip(together.on_gpu(3), expected, strict=True):
         np.testing.assert_array_equal(ours, theirs)
-
-
-def test_no_image() -> None:
-    assert Images([], HALVED).on_gpu(3) == []

@@ -57,8 +57,8 @@ def found(starts: np.ndarray, weights: np.ndarray, tables: np.ndarray, index: in
 
 def filled(vertical: AxisPlans, horizontal: AxisPlans, copied: np.ndarray) -> tuple[Located, Located, FilterTables]:
     tables = FilterTables.planned(vertical, horizontal, len(copied))
-    starts, weights, filling = tables.filling(copied)
-    launch_all([filling])
+    starts, weights = tables.memory()
+    launch_all([tables.filling(starts, weights, copied)])
     return starts, weights, tables
 
 

@@ -32,7 +32,7 @@ from penstock.kernels.codecs.image_description import (
     ImageHeader,
     JpegHeaders,
 )
-from penstock.kernels.codecs.image_jobs import Begun, Followed, Following, Job, Jobs, Part, Streams, Submitted, followed
+from penstock.kernels.codecs.image_jobs import Begun, Followed, Job, Jobs, Part, Streams, Submitted, followed
 from penstock.kernels.codecs.jpeg_gpu import JpegDecoder
 from penstock.kernels.codecs.libraries import nvimgcodec
 from penstock.kernels.codecs.nvimgcodec.decoder import (
@@ -50,6 +50,7 @@ from penstock.kernels.codecs.nvimgcodec.on_gpu import PythonApi, Turns, options_
 from penstock.kernels.codecs.turns import TURNS, TurnTaking
 from penstock.kernels.colour import TO_YCBCR, YCBCR_OFFSET
 from penstock.kernels.cuda.launch import Located, Places, Shape, size_class
+from penstock.kernels.cuda.resample import PlannedResampling
 from penstock.kernels.windows import Region
 from penstock.tensors.cuda import require_cupy
 from penstock.tensors.streams import Event, Stream, borrowed_streams, follow
@@ -73,7 +74,7 @@ _WORTH_AHEAD = 96 << 20
 # Stands for an image whose pixels are not needed any more.
 _FOLLOWED = object()
 # Gives what is done with images of these shapes (H, W, C), which are also given in rows.
-FollowingFor = Callable[[Sequence[Shape], np.ndarray], "Following | None"]
+FollowingFor = Callable[[Sequence[Shape], np.ndarray], PlannedResampling | None]
 _BYTE_DEPTH, _BYTES = 8, np.dtype(np.uint8)
 
 

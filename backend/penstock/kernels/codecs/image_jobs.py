@@ -10,7 +10,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from penstock.kernels.codecs.image_description import EncodedFiles, ImageHeader
-from penstock.kernels.cuda.launch import KernelLaunch, Located
+from penstock.kernels.cuda.launch import Located
+from penstock.kernels.cuda.resample import PlannedResampling
 from penstock.kernels.windows import Region
 from penstock.tensors.streams import Event, Stream, follow
 
@@ -78,30 +79,15 @@ class Submitted(Protocol):
         """Waits until the pixels are there, or until later work on the stream sees them; for each image, whether it is decoded."""
 
 
-class Following(Protocol):
-    """What is done with images while they are decoded, after which their pixels are not needed any more."""
-
-    def preparing(self) -> KernelLaunch:
-        """What is launched before the others, each time that some are."""
-
-    def launches(self, rows: np.ndarray, addresses: np.ndarray) -> Sequence[KernelLaunch]:
-        """What is launched for some of the images, when their pixels are there.
-
-        Args:
-            rows: the numbers of the images.
-            addresses: of their pixels, multiples of 16; uint64.
-        """
-
-
 class Followed(NamedTuple):
     """Images whose pixels are in memory for a while only.
 
     Attributes:
         following: what is done with them meanwhile.
-        rows: the numbers by which it knows them.
+        rows: the numbers by which it knows them, ascending.
     """
 
-    following: Following
+    following: PlannedResampling
     rows: np.ndarray
 
 
@@ -153,8 +139,8 @@ class Begun:
     jobs: Jobs
     results: list[Any]
     parts: list[Part] = field(default_factory=list)
-    following: Following | None = None
-    _rejoins: weakref.finalize[[Streams, Following, Callable[[], object]], Begun] | None = None
+    following: PlannedResampling | None = None
+    _rejoins: weakref.finalize[[Streams, PlannedResampling, Callable[[], object]], Begun] | None = None
 
     def is_joined(self) -> None:
         """Notes that images are used in the order of the work that follows them."""
@@ -167,7 +153,9 @@ class Begun:
         return all(part.batch.is_done for part in self.parts)
 
 
-def followed(jobs: Jobs, part: Part, following: Following, streams: Streams, settle: Callable[[], object]) -> Begun:
+def followed(
+    jobs: Jobs, part: Part, following: PlannedResampling, streams: Streams, settle: Callable[[], object]
+) -> Begun:
     """A batch whose images something follows.
 
     Args:
@@ -182,6 +170,6 @@ def followed(jobs: Jobs, part: Part, following: Following, streams: Streams, set
     return begun
 
 
-def _rejoin(streams: Streams, _following: Following, settle: Callable[[], object]) -> None:
+def _rejoin(streams: Streams, _following: PlannedResampling, settle: Callable[[], object]) -> None:
     settle()
     follow(streams.using, streams.decoding, streams.event)

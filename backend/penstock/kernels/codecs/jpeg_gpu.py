@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import weakref
-from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
 import numpy as np
@@ -17,11 +16,12 @@ import numpy as np
 from penstock.kernels.background import BackgroundThreads
 from penstock.kernels.codecs.image_description import EncodedFiles
 from penstock.kernels.codecs.image_jobs import Followed
-from penstock.kernels.cpu.jpeg import parts as compiled
 from penstock.kernels.cpu.jpeg.batches import JpegScans, ScansBeingRead, gather_share, gathering
-from penstock.kernels.cuda import jpeg_codes, jpeg_pixels
+from penstock.kernels.cpu.jpeg.parts import Parts
 from penstock.kernels.cuda.driver import driver_error
-from penstock.kernels.cuda.launch import KernelLaunch, Located, Pinned, Staging, size_class, staging
+from penstock.kernels.cuda.jpeg_codes import NOT_TAKEN
+from penstock.kernels.cuda.jpeg_launches import Kernels, Page, launch_decoding
+from penstock.kernels.cuda.launch import Pinned, Staging, size_class, staging
 from penstock.kernels.cuda.launch_list import LaunchList
 from penstock.kernels.shared_work import SharedWork, no_calls
 from penstock.tensors.cuda import require_cupy
@@ -57,6 +57,11 @@ class JpegDecoder:
         self.copying: Stream = borrowed_streams(self, 1)[0]
         self.copied: Event = cuda.Event(disable_timing=True)
         self._last: dict[int, weakref.ref[JpegBatch]] = {}
+
+    @functools.cached_property
+    def kernels(self) -> Kernels:
+        """What decodes on the device."""
+        return Kernels.on_device(self.channels, self.reverse, self.smooth)
 
     @functools.cached_property
     def crew(self) -> BackgroundThreads:
@@ -136,17 +141,17 @@ class JpegBatch:
         keep: object,
     ) -> None:
         self._decoder, self._scans, self._windows, self._targets = decoder, scans, windows, targets
-        # In front of the data lie two numbers for each image: its state, and for its part which turn is the next.
-        count = len(files)
-        self._begin = _aligned(2 * _NUMBER * count)
+        # In front of the data lie two numbers for each image, its state, and for its part which turn is the next; and the page.
+        count, following = len(files), targets.following if isinstance(targets, Followed) else None
+        self._page = Page(_aligned(2 * _NUMBER * count), count, following)
+        self._begin = _aligned(self._page.end)
         self._staging = staging()
         pinned = self._staging.take(self._begin + scans.size)
         self._states = pinned.bytes[: _NUMBER * count].view(np.int32)
         self._done = require_cupy().cuda.Event(disable_timing=True)
         launches = LaunchList(stream)
         launches.kept += targets, keep
-        launches.pinned.append(pinned)
-        self._pinned, self._copied_to = launches.pinned, list[object]()
+        self._pinned, self._copied_to = pinned, list[object]()
         self.work = self._gathering(files, pinned)
         # Pinned memory is another's only when the GPU is done, and so is what another stream copied to.
         borrowed = self._staging, self._pinned, self._copied_to, decoder.copying
@@ -165,56 +170,41 @@ class JpegBatch:
         """Copies the coded data to pinned memory, several shares at a time; a single one is copied at once."""
         shares = max(min(self._scans.size // _WORTH_SHARING, self._decoder.threads), 1)
         places = pinned.address + self._begin, pinned.address
-        words, kept = gathering(self._scans, files.places, files.sizes, *places, jpeg_codes.NOT_TAKEN, shares)
+        words, kept = gathering(self._scans, files.places, files.sizes, *places, NOT_TAKEN, shares)
         threads = None if shares == 1 else self._decoder.crew
         return SharedWork(gather_share.address or 0, words.ctypes.data, shares, (words, kept, files, pinned), threads)
 
     def _launch(self, launches: LaunchList, pinned: Pinned, stream: Stream) -> None:
         """Lists what decodes the images; those for which there is no memory stay undecoded."""
-        size, decoder = self._begin + self._scans.size, self._decoder
+        size, decoder, targets = self._begin + self._scans.size, self._decoder, self._targets
         cupy, beforehand = require_cupy(), size >= _WORTH_A_STREAM
+        followed = targets if isinstance(targets, Followed) else None
         try:
             with decoder.copying if beforehand else stream:
                 memory = cupy.empty(size_class(size), np.uint8)
         except MemoryError:
             return
-        layout = _Layout(self._scans, self._windows, decoder.channels * isinstance(self._targets, Followed))
-        while len(layout.parts):
+        channels = 0 if followed is None else decoder.channels
+        parts = Parts(self._scans.memory, self._windows, channels, _AT_ONCE, _SAMPLES_AT_ONCE)
+        while len(parts):
             try:
-                scratch = cupy.empty(_scratch_size(layout.room), np.uint8)
+                scratch = cupy.empty(_scratch_size(parts.room), np.uint8)
                 break
             except MemoryError:
-                layout.halve()
-        if not len(layout.parts):
+                parts.halve()
+        if not len(parts):
             return
         launches.kept += memory, scratch
+        given = memory.data.ptr
         if beforehand:
             self._copied_to.append(memory)
-            launches.copy_beforehand(memory.data.ptr, pinned.address, size, decoder.copying, decoder.copied)
+            launches.copy_beforehand(given, pinned.address, size, decoder.copying, decoder.copied)
         else:
-            launches.copy_to_device(memory.data.ptr, pinned.address, size)
-        try:
-            launches.launch_all(*self._launches(memory.data.ptr, layout, scratch.data.ptr))
-        except MemoryError:
-            return
-        launches.copy_to_host(pinned.address, memory.data.ptr, self._states.nbytes)
-
-    def _launches(self, given: int, layout: _Layout, scratch: int) -> tuple[list[KernelLaunch], np.ndarray]:
-        """What decodes the images, whose data lie at ``given``, and in which order; ``scratch`` is the memory that is laid out."""
-        decoder, scans, count = self._decoder, self._scans, len(self._windows)
-        followed = self._targets if isinstance(self._targets, Followed) else None
-        data, sources, planes = given + self._begin, *layout.placed(scratch)
-        targets = sources if isinstance(self._targets, Followed) else self._targets
-        images = jpeg_pixels.Coefficients(scans, data, sources, planes, targets, self._windows)
-        states, turns = Located(given, (), _STATE), Located(given + _NUMBER * count, (), _STATE)
-        launches: list[KernelLaunch] = [] if followed is None else [followed.following.preparing()]
-        before = 0 if followed is None else len(launches[0].descriptors)
-        launches.append(jpeg_codes.reading(scans, Located(data, (), _STATE), sources, states, turns))
-        pixels = jpeg_pixels.making_pixels(images, decoder.channels, decoder.reverse, decoder.smooth)
-        launches += pixels
-        after = () if followed is None else followed.following.launches(followed.rows, sources)
-        launches += after
-        return launches, layout.steps(before, len(pixels), len(after))
+            launches.copy_to_device(given, pinned.address, size)
+        pixels, rows = (targets.view(np.int64), _NO_ROWS) if followed is None else (_NO_ROWS, followed.rows)
+        places = pinned.address, given, given + self._begin, scratch.data.ptr
+        launch_decoding(launches, decoder.kernels, self._scans, self._windows, pixels, parts, self._page, places, rows)
+        launches.copy_to_host(pinned.address, given, self._states.nbytes)
 
     @property
     def is_done(self) -> bool:
@@ -229,67 +219,9 @@ class JpegBatch:
         self._done.synchronize()
         decoded: list[bool] = (self._states == 0).tolist()
         if self._return.detach() is not None:
-            for pinned in self._pinned:
-                self._staging.give_back(pinned, None)
+            self._staging.give_back(self._pinned, None)
             self._copied_to.clear()
         return decoded
-
-
-class _Layout:
-    """Where coefficients and samples of a batch lie in memory that parts of the batch have one after the other.
-
-    Args:
-        scans: of the images.
-        windows: of each, as for :meth:`JpegDecoder.begin`.
-        channels: of the pixels that take the coefficients' place as soon as samples are made of these; 0: they lie elsewhere.
-
-    Attributes:
-        parts: from which image to which each goes, in rows.
-        groups: from which image to which samples are in memory together, in rows.
-        sources, planes: where each image's coefficients and samples lie.
-        room: the bytes that the largest part needs.
-    """
-
-    def __init__(self, scans: JpegScans, windows: np.ndarray, channels: int) -> None:
-        count = len(scans)
-        memory = np.empty((9, count), np.int64)
-        self._places = memory[:2]
-        self.sources, self.planes, self._sizes, self._samples, self._rooms = memory[:5]
-        self.parts, self.groups = memory[5:].reshape(2, count, 2)
-        found = self._sizes, self._samples, self.sources, self.planes, self._rooms, self.parts, self.groups
-        counts = compiled.plan_parts(scans.memory, windows, channels, _AT_ONCE, _SAMPLES_AT_ONCE, *found)
-        self._have(*counts)
-
-    def _have(self, parts: int, groups: int, room: int) -> None:
-        self.parts, self.groups, self._rooms = self.parts[:parts], self.groups[:groups], self._rooms[:parts]
-        self.room = room
-
-    def halve(self) -> None:
-        """Has less memory do, if that is possible: of the largest parts, each becomes two, or, if it is one image, none."""
-        smaller: list[tuple[int, int]] = []
-        for (first, last), room in zip(self.parts.tolist(), self._rooms.tolist()):
-            middle = (first + last) // 2
-            if room < self.room:
-                smaller.append((first, last))
-            elif middle > first:
-                smaller += (first, middle), (middle, last)
-        self.parts = np.array(smaller, np.int64).reshape(-1, 2)
-        self.groups, self._rooms = np.empty((len(self._sizes), 2), np.int64), np.empty(len(smaller), np.int64)
-        places = self._sizes, self._samples, self.parts, _SAMPLES_AT_ONCE, self.sources, self.planes, self._rooms
-        groups = compiled.lay_out(*places, self.groups)
-        self._have(len(smaller), groups, int(self._rooms.max(initial=0)))
-
-    def placed(self, memory: int) -> tuple[np.ndarray, np.ndarray]:
-        """The addresses of each image's coefficients and samples, uint64, in memory that begins at an address."""
-        sources, planes = (self._places + memory).view(np.uint64)
-        return sources, planes
-
-    def steps(self, before: int, of_groups: int, of_parts: int) -> np.ndarray:
-        """What is launched for all parts, as :class:`LaunchList` takes it; see :func:`~penstock.kernels.cpu.jpeg.parts.fill_steps`."""
-        count = len(self.parts) * (1 + of_parts) + len(self.groups) * of_groups + (before > 0)
-        steps = np.empty((count, 3), np.int64)
-        compiled.fill_steps(self.parts, self.groups, before, of_groups, of_parts, steps)
-        return steps
 
 
 def _scratch_size(size: int) -> int:
@@ -302,15 +234,15 @@ def _aligned(size: int) -> int:
     return -(-size // _ALIGNMENT) * _ALIGNMENT
 
 
-_STATE = np.dtype(np.int32)
-_NUMBER = _STATE.itemsize
+_NUMBER = np.dtype(np.int32).itemsize
+_NO_ROWS = np.zeros(0, np.int64)
 
 
 def _give_back(
     device: AbstractContextManager[object],
     stream: Stream,
     staging: Staging,
-    pinned: Sequence[Pinned],
+    pinned: Pinned,
     copied_to: list[object],
     copying: Stream,
     work: SharedWork,
@@ -318,8 +250,7 @@ def _give_back(
     """Leaves the memory of a batch that nobody waited for to others."""
     work.wait()
     with device:
-        for one in pinned:
-            staging.give_back(one, stream)
+        staging.give_back(pinned, stream)
         if copied_to:
             follow(copying, stream, require_cupy().cuda.Event(disable_timing=True))
             copied_to.clear()

@@ -18,12 +18,11 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from penstock.kernels.cpu.jpeg import batches
-from penstock.kernels.cpu.jpeg.batches import JpegScans, columns_of
-from penstock.kernels.cpu.jpeg.entropy import FULL, MAX_CODES, NATURAL_ORDER
+from penstock.kernels.cpu.jpeg.batches import columns_of
+from penstock.kernels.cpu.jpeg.entropy import FULL, MAX_CODES
 from penstock.kernels.cpu.options import brief
-from penstock.kernels.cuda.launch import KernelLaunch, Located, PerSample, launch_all, upload
 from penstock.kernels.cuda.sources import THREADS, KernelSource
-from penstock.kernels.cuda.structs import Int32, Pointer, Repeated, blank_records, layout_of
+from penstock.kernels.cuda.structs import Int32, Pointer, Repeated, layout_of
 
 
 class _JpegScan(NamedTuple):
@@ -132,39 +131,28 @@ SOURCE = KernelSource(
 )
 
 
-def reading(scans: JpegScans, data: Located, targets: np.ndarray, status: Located, turns: Located) -> KernelLaunch:
-    """What reads the coefficients of a batch.
+SCAN_BYTES, SHARED_BYTES = (layout_of(struct).dtype.itemsize for struct in (_JpegScan, _Shared))
+"""Of an image's descriptor, and of the shared memory of a thread block.
 
-    No thread block waits forever: it takes its number when it starts to run, and waits for those with lower numbers only. That
-    needs a turn of zero, and the zeros that :func:`~penstock.kernels.cpu.jpeg.batches.gather_share` puts in the chains, for each
-    launch.
-
-    Args:
-        scans: the batch.
-        data: what is gathered until this is launched, on the GPU.
-        targets: where the coefficients of each image go, at addresses that are multiples of 16; uint64. There, ``blocks`` times
-            64 of int16 are written: unit by unit, blocks in the order of the scan, each in rows.
-        status: holds the numbers of restart intervals, or NOT_TAKEN for damaged images, and receives a number for each image: 0, or
-            what is wrong with it. The coefficients of an image about which something is wrong are undefined.
-        turns: int32 for each image, of which a launch needs that of its first one.
-    """
-    count = len(scans)
-    rows, counts = blank_records(_JpegScan, count), np.empty(count, np.int64)
-    words, halves = (rows.rows.view(kind).reshape(count, -1) for kind in (np.int64, np.int32))
-    _describe(scans.memory, data.address, targets, words, halves, counts)
-    extra = NATURAL_ORDER, PerSample(status), PerSample(turns)
-    return KernelLaunch(SOURCE.kernel("read_codes"), rows, counts, extra, layout_of(_Shared).dtype.itemsize)
+The kernel, ``read_codes``, takes :data:`NATURAL_ORDER`; for each image its state, int32, which holds the number of restart intervals, or
+NOT_TAKEN if it is damaged, and receives 0, or what is wrong with the image, whose coefficients are then undefined; and its turn, int32,
+of which a launch needs that of its first image. No thread block waits forever: it takes its number when it starts to run, and waits for
+those with lower numbers only. That needs a turn of zero, and the zeros that :func:`~penstock.kernels.cpu.jpeg.batches.gather_share` puts
+in the chains, for each launch.
+"""
 
 
 @brief
-def _describe(
+def describe_scans(
     memory: np.ndarray, data: int, targets: np.ndarray, words: np.ndarray, halves: np.ndarray, counts: np.ndarray
 ) -> None:
     """Fills in descriptors, and how many blocks of threads each image has.
 
     Args:
         memory: of the scans.
-        data, targets: as for :func:`reading`; the data's address.
+        data: the address from which on lies what was gathered.
+        targets: where the coefficients of each image go, at addresses that are multiples of 16. There, ``blocks`` times 64 of int16 are
+            written: unit by unit, blocks in the order of the scan, each in rows.
         words, halves: of descriptors, a row for each: the same memory in numbers of 64 and of 32 bits.
     """
     scans = columns_of(memory, len(counts))
@@ -179,10 +167,3 @@ def _describe(
         numbers[_AT.blocks], numbers[_AT.unit_blocks] = scans.blocks[index], scans.unit_blocks[index]
         numbers[_AT.parts], numbers[_AT.choices] = scans.parts[index], scans.choices[index]
         counts[index] = -(-scans.subsequences[index] // batches.OWN) if scans.taken[index] else 0
-
-
-def read_codes(scans: JpegScans, data: Located, targets: np.ndarray, expected: np.ndarray) -> Located:
-    """Reads the coefficients of a batch, as :func:`reading` says; returns the status of each image, which were ``expected``."""
-    status, turns = upload([expected, np.zeros_like(expected)])
-    launch_all([reading(scans, data, targets, status, turns)])
-    return status

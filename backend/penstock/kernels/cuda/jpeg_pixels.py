@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from penstock.kernels.cpu.jpeg import colour, segments, transform
-from penstock.kernels.cpu.jpeg.batches import QUANTIZERS_PLACE, JpegScans, columns_of
+from penstock.kernels.cpu.jpeg.batches import QUANTIZERS_PLACE, columns_of
 from penstock.kernels.cpu.options import brief
-from penstock.kernels.cuda.launch import KernelLaunch
 from penstock.kernels.cuda.sources import THREADS, KernelSource
-from penstock.kernels.cuda.structs import Int64, Pointer, Repeated, blank_records
+from penstock.kernels.cuda.structs import Int64, Pointer, Repeated, layout_of
 
 COMPONENTS = 3
 """The most that an image has."""
@@ -97,53 +95,16 @@ _PART_AT = _Part(*range(len(_Part._fields)))
 _PART_FIELDS = len(_Part._fields)
 
 
-class Coefficients(NamedTuple):
-    """What is left to do of images, in columns: addresses are uint64, all others int64.
+IMAGE_BYTES = layout_of(_JpegImage).dtype.itemsize
+"""Of an image's descriptor.
 
-    Attributes:
-        scans: their sizes and components, of which a grey image has one, and zeros.
-        data: the address from which on their parts lie, as :mod:`~penstock.kernels.cpu.jpeg.batches` tells, with their quantizers.
-        sources: addresses of their coefficients, int16: unit by unit as they are coded, in each unit the blocks of the
-            components, in blocks 64 in rows.
-        planes: addresses, multiples of 8, of the room for their samples: a byte for each coefficient.
-        targets: addresses of their pixels, uint8.
-        windows: top, left, height and width of what is made of each.
-    """
-
-    scans: JpegScans
-    data: int
-    sources: np.ndarray
-    planes: np.ndarray
-    targets: np.ndarray
-    windows: np.ndarray
-
-
-def making_pixels(
-    images: Coefficients, channels: int, reverse: bool = False, smooth: bool = True
-) -> Sequence[KernelLaunch]:
-    """What fills all targets.
-
-    Args:
-        images: to make.
-        channels: of the targets; with one channel, only luma is made.
-        reverse: in BGR order.
-        smooth: chroma that is halved in a direction is smoothed there; otherwise samples are repeated.
-    """
-    scans, data, sources, planes, targets, windows = images
-    count = len(scans)
-    if not count:
-        return ()
-    rows, counts = blank_records(_JpegImage, count), np.empty((2, count), np.int64)
-    words = rows.rows.view(np.int64).reshape(count, -1)
-    _describe(scans.memory, data, sources, planes, targets, windows, channels, smooth, words, counts)
-    return (
-        KernelLaunch(SOURCE.kernel("transform_blocks"), rows, counts[0]),
-        KernelLaunch(SOURCE.kernel("convert_pixels"), rows, counts[1], (np.int32(reverse),)),
-    )
+Two kernels take them: ``transform_blocks`` makes samples of coefficients, and then ``convert_pixels`` pixels of these; it takes whether
+they are in BGR order, int32.
+"""
 
 
 @brief
-def _describe(
+def describe_images(
     memory: np.ndarray,
     data: int,
     sources: np.ndarray,
@@ -158,9 +119,15 @@ def _describe(
     """Fills in descriptors, and how many blocks of threads the kernels have for each image.
 
     Args:
-        memory: of the scans.
-        data, sources, planes, targets, windows: as in :class:`Coefficients`.
-        channels, smooth: as for :func:`making_pixels`.
+        memory: of the scans, whose sizes and components are known.
+        data: the address from which on their parts lie, as :mod:`~penstock.kernels.cpu.jpeg.batches` tells, with their quantizers.
+        sources: addresses of their coefficients, int16: unit by unit as they are coded, in each unit the blocks of the components, in
+            blocks 64 in rows.
+        planes: addresses, multiples of 8, of the room for their samples: a byte for each coefficient.
+        targets: addresses of their pixels, uint8.
+        windows: top, left, height and width of what is made of each.
+        channels: of the targets; with one channel, only luma is made.
+        smooth: chroma that is halved in a direction is smoothed there; otherwise samples are repeated.
         descriptors: of zeros, a row for each.
         counts: a row for each kernel.
     """

@@ -352,14 +352,8 @@ def packed(arrays: Sequence[np.ndarray], dtype: DTypeLike) -> tuple[np.ndarray, 
     return (np.concatenate(parts) if parts else np.zeros(1, dtype)), offsets
 
 
-class PerSample(NamedTuple):
-    """A kernel argument with a row for each sample; a launch for some of them gets the address of theirs."""
-
-    rows: np.ndarray | Located
-
-
 # Kernel arguments besides the descriptors.
-Extra = np.ndarray | Records | np.generic | Located | RunValue | PerSample | None
+Extra = np.ndarray | Records | np.generic | Located | RunValue | None
 
 
 # -- recording ---------------------------------------------------------------------------------------------------------
@@ -420,7 +414,7 @@ class KernelLaunch(NamedTuple):
         descriptors: one for each sample.
         counts: number of blocks for each sample.
         extra: further arguments: arrays and structs, which are uploaded; scalars; memory on the GPU (None for a null
-            pointer); :class:`RunValue`; :class:`PerSample`. An array may differ from batch to batch only as a
+            pointer); :class:`RunValue`. An array may differ from batch to batch only as a
             :class:`RunValue`.
         shared: bytes of dynamic shared memory.
         blocks: number of blocks to launch, for kernels whose blocks loop over the work; None: the sum of ``counts``.
@@ -507,24 +501,21 @@ def _with_blocks(launches: Sequence[KernelLaunch]) -> Iterator[tuple[KernelLaunc
         total = int(ends[-1]) if len(ends) else 0
         if not total:
             continue
-        allow_shared(one)
+        allow_shared(one.function, one.shared)
         yield one, ends - counts, total if one.blocks is None else one.blocks
 
 
-def allow_shared(launch: KernelLaunch) -> None:
-    """Tells a kernel how much shared memory it is to have, where that is more than kernels usually may."""
-    if launch.shared > 48 * 1024:
+def allow_shared(kernel: Kernel, shared: int) -> None:
+    """Tells a kernel how many bytes of shared memory it is to have, where that is more than kernels usually may."""
+    if shared > 48 * 1024:
         # Never lowered: recorded launches of the same kernel may need more.
-        function = launch.function
-        function.max_dynamic_shared_size_bytes = max(launch.shared, function.max_dynamic_shared_size_bytes)
+        kernel.max_dynamic_shared_size_bytes = max(shared, kernel.max_dynamic_shared_size_bytes)
 
 
 def plain_value(value: Extra) -> np.ndarray | np.generic | Located | None:
     """A kernel argument as it is for all samples of this batch; what is to be uploaded is an array."""
     if isinstance(value, RunValue):
         value = value.value
-    elif isinstance(value, PerSample):
-        value = value.rows
     return value.rows if isinstance(value, Records) else value
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from penstock.data_types import numpy_dtype
-from penstock.kernels.cuda.launch import Extra, Located, PerSample, RunValue
+from penstock.kernels.cuda.launch import Extra, Located, RunValue
 from penstock.kernels.cuda.sources import Kernel
 from penstock.kernels.cuda.structs import Records
 from penstock.tensors import TensorListGPU
@@ -253,7 +253,6 @@ class Recorder:
         if isinstance(value, Located):
             given, which, offsets = self._resolved(np.array([value.address], np.uint64))
             return Relative(int(which[0]), int(offsets[0])) if given[0] else np.uint64(0)
-        assert not isinstance(value, PerSample), "launches for some samples of a batch are not recorded"
         return np.uint64(0) if value is None else value
 
     def _structs(self, records: Records) -> Relative:

@@ -11,13 +11,12 @@ import numpy as np
 
 from penstock.kernels.cpu.resampling_plans import plan_resampling, plan_strips
 from penstock.kernels.cuda.launch import (
-    Extra,
     KernelLaunch,
     Located,
     OnGpu,
-    PerSample,
     RunValue,
     addresses_of,
+    allow_shared,
     blocks_for,
     group_samples,
     launch,
@@ -25,9 +24,19 @@ from penstock.kernels.cuda.launch import (
     locate,
     packed,
 )
-from penstock.kernels.cuda.sources import THREADS, KernelSource
-from penstock.kernels.cuda.structs import Float, Int32, Int64, Pointer, blank_records, cuda_type, layout_of, records
-from penstock.kernels.cuda.taps import FilterTables
+from penstock.kernels.cuda.sources import THREADS, Kernel, KernelSource
+from penstock.kernels.cuda.structs import (
+    Float,
+    Int32,
+    Int64,
+    Pointer,
+    Records,
+    blank_records,
+    cuda_type,
+    layout_of,
+    records,
+)
+from penstock.kernels.cuda.taps import FilterTables, blank_tables
 from penstock.kernels.filters import Taps
 from penstock.kernels.resize_shapes import AxisPlans
 
@@ -290,38 +299,130 @@ def resample_by_tables(
 ) -> None:
     """The rest of :func:`resample_planned`: ``tables`` are planned, with room for ``after.normalization``."""
     planned = plan_by_tables(sources, targets, dtype, tables, after)
-    launch_all([planned.filling, planned.resampling])
+    launch_all([planned.filling(), planned.resampling()])
 
 
-class PlannedResampling(NamedTuple):
+class ResamplingColumns(NamedTuple):
+    """Stacks that are to be resampled, as compiled code takes them.
+
+    Attributes:
+        words: the numbers of :data:`RESAMPLING_WORDS`.
+        tables: the descriptors of the filters' tables.
+        values: of filters.
+        copied: before the weights, float32.
+        descriptors: of the stacks, without the addresses of sources.
+        blocks: how many thread blocks each of them has.
+        mirrored: whether rows of each are reversed, int32; of no stacks if those of none are.
+    """
+
+    words: np.ndarray
+    tables: np.ndarray
+    values: np.ndarray
+    copied: np.ndarray
+    descriptors: np.ndarray
+    blocks: np.ndarray
+    mirrored: np.ndarray
+
+
+OTHERS = 3
+"""Arguments of a kernel after the tables and flags, at most."""
+RESAMPLING_WORDS = 5 + OTHERS
+"""The handles of the kernels that fill tables and that resample; the shared memory of this one; the addresses of the tables' starts and
+weights; and the other arguments."""
+RESAMPLING_BYTES = layout_of(_Resample).dtype.itemsize
+"""Of a stack's descriptor, which begins with the address of its source."""
+_NO_WEIGHTS, _NO_FLAGS = np.zeros(0, np.float32), np.zeros(0, np.int32)
+NO_RESAMPLING = ResamplingColumns(
+    np.zeros(RESAMPLING_WORDS, np.int64),
+    blank_tables(0),
+    np.zeros(0),
+    _NO_WEIGHTS,
+    blank_records(_Resample, 0).rows,
+    np.zeros(0, np.int64),
+    _NO_FLAGS,
+)
+"""Of no stacks."""
+
+
+@dataclass(slots=True)
+class PlannedResampling:
     """Stacks of images that are to be resampled.
 
     Attributes:
-        filling: computes the tables.
-        resampling: all stacks, afterwards.
+        tables: of the filters.
+        starts, weights: memory for them.
+        after: what follows.
+        kernel, shared, others: what resamples, the bytes of its shared memory, and its arguments after tables and flags.
+        descriptors: of the stacks.
+        blocks: how many thread blocks each of them has.
+        owner: object that keeps the targets' memory alive, where nothing else does.
     """
 
-    filling: KernelLaunch
-    resampling: KernelLaunch
+    tables: FilterTables
+    starts: Located
+    weights: Located
+    after: Normalized
+    kernel: Kernel
+    shared: int
+    others: tuple[int, ...]
+    descriptors: Records
+    blocks: np.ndarray
+    owner: object = None
+
+    def filling(self) -> KernelLaunch:
+        """What computes the tables."""
+        return self.tables.filling(self.starts, self.weights, self.after.normalization)
+
+    def resampling(self) -> KernelLaunch:
+        """What resamples all stacks, afterwards."""
+        return self._launch(self.descriptors, self.blocks, self.after.mirrored)
 
     def part(self, rows: np.ndarray, addresses: np.ndarray) -> KernelLaunch:
         """What resamples some of the stacks, from other addresses, which are multiples of 16; ``rows``: their numbers, ascending."""
-        whole = self.resampling
-        descriptors, counts, extra = whole.descriptors, whole.counts, whole.extra
-        if len(rows) < len(descriptors):
-            descriptors, counts = descriptors.take(rows), np.asarray(counts)[rows]
+        descriptors, mirrored = self.descriptors.take(rows), self.after.mirrored
         descriptors["source"] = addresses
-        starts, weights, mirrored, *others = extra
-        if isinstance(mirrored, RunValue):
-            extra = starts, weights, PerSample(np.asarray(mirrored.value)[rows]), *others
-        return KernelLaunch(whole.function, descriptors, counts, extra, whole.shared)
+        if mirrored is not None:
+            mirrored = RunValue(mirrored.name, np.asarray(mirrored.value)[rows])
+        return self._launch(descriptors, self.blocks[rows], mirrored)
+
+    def _launch(self, descriptors: Records, blocks: np.ndarray, mirrored: RunValue | None) -> KernelLaunch:
+        extra = self.starts, self.weights, mirrored, *map(np.int32, self.others)
+        return KernelLaunch(self.kernel, descriptors, blocks, extra, self.shared)
+
+    def columns(self) -> ResamplingColumns:
+        """The same as compiled code takes it."""
+        allow_shared(self.kernel, self.shared)
+        words = np.zeros(RESAMPLING_WORDS, np.int64)
+        known = (
+            self.tables.kernel().kernel.ptr,
+            self.kernel.kernel.ptr,
+            self.shared,
+            self.starts.address,
+            self.weights.address,
+        )
+        words[: len(known) + len(self.others)] = known + self.others
+        copied, mirrored = self.after.normalization, self.after.mirrored
+        return ResamplingColumns(
+            words,
+            self.tables.rows,
+            self.tables.values(),
+            _NO_WEIGHTS if copied is None else copied,
+            self.descriptors.rows,
+            self.blocks,
+            _NO_FLAGS if mirrored is None else np.asarray(mirrored.value),
+        )
 
 
 def plan_by_tables(
-    sources: ImageStacks, targets: np.ndarray, dtype: np.dtype, tables: FilterTables, after: Normalized
+    sources: ImageStacks,
+    targets: np.ndarray,
+    dtype: np.dtype,
+    tables: FilterTables,
+    after: Normalized,
+    owner: object = None,
 ) -> PlannedResampling:
-    """What :func:`resample_by_tables` launches."""
-    starts, weights_of_taps, filling = tables.filling(after.normalization)
+    """What :func:`resample_by_tables` launches; ``owner``: object that keeps the targets' memory alive, if nothing else does."""
+    starts, weights_of_taps = tables.memory()
     descriptors = blank_records(_Resample, len(sources.addresses))
     blocks = np.empty(len(descriptors), np.int64)
     scales = after.normalization is not None
@@ -337,7 +438,7 @@ def plan_by_tables(
     shared = _strip_memory(kept, rows, taps, weights)
     if kept and shared <= _MOST_SHARED:
         name = f"resample_strips<{', '.join(types[1:])}, {channels}>"
-        extra: tuple[Extra, ...] = (np.int32(kept), np.int32(rows), np.int32(taps))
+        others: tuple[int, ...] = (kept, rows, taps)
     else:
         capacity, sums, channels = plan_resampling(
             descriptors.rows,
@@ -350,10 +451,9 @@ def plan_by_tables(
             _FEW_COLUMNS,
         )
         name = f"resample<{', '.join(types)}, {channels if channels in _KNOWN_CHANNELS else 0}>"
-        shared, extra = 4 * (capacity + sums), (np.int32(capacity),)
-    arguments = (starts, weights_of_taps, after.mirrored, *extra)
-    resampling = KernelLaunch(SOURCE.kernel(name), descriptors, blocks, arguments, shared=shared)
-    return PlannedResampling(filling, resampling)
+        shared, others = 4 * (capacity + sums), (capacity,)
+    kernel = SOURCE.kernel(name)
+    return PlannedResampling(tables, starts, weights_of_taps, after, kernel, shared, others, descriptors, blocks, owner)
 
 
 def _strip_memory(kept: int, rows: int, taps: int, weights: int) -> int:

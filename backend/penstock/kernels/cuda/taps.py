@@ -11,7 +11,7 @@ import numpy as np
 from penstock.data_types import DALIInterpType
 from penstock.kernels.cpu.tables import FROM_ORIGIN, NEAREST_COLUMN, NEAREST_ROW, WITHIN_RADIUS, plan_tables
 from penstock.kernels.cuda.launch import KernelLaunch, Located, scratch
-from penstock.kernels.cuda.sources import THREADS, KernelSource
+from penstock.kernels.cuda.sources import THREADS, Kernel, KernelSource
 from penstock.kernels.cuda.structs import Double, Float, Int32, Records, layout_of
 from penstock.kernels.filters import MAX_SUPPORT, SUPPORT, TABULATED, tabulated
 from penstock.kernels.resize_shapes import AxisPlans
@@ -117,23 +117,35 @@ class FilterTables(NamedTuple):
         """The descriptors of the widths' tables."""
         return self.rows[self.heights :]
 
-    def filling(self, copied: np.ndarray | None) -> tuple[Located, Located, KernelLaunch]:
-        """The memory of the starts, that of the weights, and what computes them. Weights are stored row by row for the
-        height, and column by column for the width.
-
-        Args:
-            copied: floats to put before the weights, if there are any.
-        """
+    def memory(self) -> tuple[Located, Located]:
+        """Memory for the starts, and for the weights, which are stored row by row for the height, and column by column for the width."""
         # Both have four bytes; weights begin where they would in memory of their own.
         whole = -(-self.starts // _ALIGNMENT) * _ALIGNMENT
         starts, weights = scratch([(whole,), (self.weights,)], np.int32, kept=True)
         weights.dtype = _WEIGHT
-        values, _ = _filters()
+        return starts, weights
+
+    def filling(self, starts: Located, weights: Located, copied: np.ndarray | None) -> KernelLaunch:
+        """What computes the starts and the weights.
+
+        Args:
+            starts, weights: where they go.
+            copied: floats to put before the weights, if there are any.
+        """
         count = 0 if copied is None else len(copied)
-        extra = values, copied if count else None, np.int32(count), starts, weights
+        extra = self.values(), copied if count else None, np.int32(count), starts, weights
         blocks = (self.rows["outputs"] + (THREADS - 1)) // THREADS
-        filled = KernelLaunch(SOURCE.kernel("fill_taps"), Records(_Taps, self.rows), blocks, extra, once=True)
-        return starts, weights, filled
+        return KernelLaunch(self.kernel(), Records(_Taps, self.rows), blocks, extra, once=True)
+
+    @staticmethod
+    def kernel() -> Kernel:
+        """The kernel that fills tables."""
+        return SOURCE.kernel("fill_taps")
+
+    @staticmethod
+    def values() -> np.ndarray:
+        """The values of all filters that are tabulated."""
+        return _filters()[0]
 
 
 def blank_tables(images: int) -> np.ndarray:

@@ -51,8 +51,8 @@ from penstock.schema.workspace import PlannedSamples
 from penstock.tensors import TensorListCPU, TensorListGPU
 
 if TYPE_CHECKING:
-    from penstock.kernels.codecs.image_jobs import Following
     from penstock.kernels.cpu.jpeg.files import Bench, Files
+    from penstock.kernels.cuda.resample import PlannedResampling
 
 _OUTPUT_TYPES = (UINT8, INT8, UINT16, INT16, UINT32, INT32, FLOAT)
 
@@ -477,7 +477,7 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
         self.begin_followed(workspace)
 
     def begin_followed(
-        self, workspace: Workspace, follow: Callable[[TensorListGPU], Following | None] | None = None
+        self, workspace: Workspace, follow: Callable[[TensorListGPU], PlannedResampling | None] | None = None
     ) -> None:
         """Like the first half of :meth:`run_batch`, but nothing is allocated ahead: each image stays where it is decoded.
 
@@ -496,7 +496,7 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
         self.describe(workspace)
         if self.decodes_whole and not workspace.failures:
 
-            def following_for(shapes: Sequence[Shape], rows: np.ndarray) -> Following | None:
+            def following_for(shapes: Sequence[Shape], rows: np.ndarray) -> PlannedResampling | None:
                 images = without_data(self._output, shapes, workspace.device)
                 images.know_shapes(rows)
                 return None if follow is None else follow(images)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -14,23 +14,19 @@ from penstock.schema.fused import AT_ONCE, FusedOperator
 from penstock.tensors import TensorListGPU
 
 if TYPE_CHECKING:
-    from penstock.kernels.cuda.launch import KernelLaunch
+    from penstock.kernels.cuda.resample import PlannedResampling
 
 
 class _InParts(Protocol):
-    """A batch that is computed while images come, each in memory that is soon another's.
+    """A batch that is computed while images come, each in memory that is soon another's."""
 
-    Attributes:
-        outputs: receive the results.
-    """
+    @property
+    def outputs(self) -> TensorListGPU:
+        """Receive the results."""
 
-    outputs: TensorListGPU
-
-    def preparing(self) -> KernelLaunch:
-        """What is launched before the others, each time that some are."""
-
-    def launches(self, rows: np.ndarray, addresses: np.ndarray) -> Sequence[KernelLaunch]:
-        """What computes the results of some images, by their numbers."""
+    @property
+    def planned(self) -> PlannedResampling:
+        """What computes them."""
 
 
 class _Decoder(Protocol):
@@ -39,7 +35,7 @@ class _Decoder(Protocol):
     is_cheap_on_host: bool
     batches_ahead: int
 
-    def begin_followed(self, workspace: Workspace, follow: Callable[[TensorListGPU], _InParts | None]) -> None:
+    def begin_followed(self, workspace: Workspace, follow: Callable[[TensorListGPU], PlannedResampling | None]) -> None:
         """Begins to decode; ``follow``: gives what is done with images, in place of keeping them."""
 
     def finish_followed(self, workspace: Workspace) -> dict[int, Any] | None:
@@ -117,14 +113,14 @@ class DecodeInParts(FusedOperator):
         first.inputs = list(workspace.inputs)
         begun = _Begun(first, second)
 
-        def follow(images: TensorListGPU) -> _InParts | None:
+        def follow(images: TensorListGPU) -> PlannedResampling | None:
             second.inputs = [images]
             try:
                 begun.following = self._follower.follow(second)
             except MemoryError:
                 # Step by step, results are needed only once other batches' are not.
                 begun.following = None
-            return begun.following
+            return None if begun.following is None else begun.following.planned
 
         try:
             self.call_step(0, self._decoder.begin_followed, first, follow)
@@ -160,8 +156,8 @@ class DecodeInParts(FusedOperator):
         from penstock.kernels.cuda.launch import addresses_of, launch_all, locate
 
         if late:
-            places = addresses_of([locate(image) for image in late.values()])
-            launch_all([following.preparing(), *following.launches(np.array([*late]), places)])
+            places, planned = addresses_of([locate(image) for image in late.values()]), following.planned
+            launch_all([planned.filling(), planned.part(np.array([*late]), places)])
         outputs = following.outputs
         self.counts[AT_ONCE] += len(outputs) - len(first.failures)
         workspace.failures = first.failures

@@ -20,7 +20,7 @@ from penstock.schema.image_chain import NotFusable
 from penstock.schema.workspace import values_of
 
 if TYPE_CHECKING:
-    from penstock.kernels.cuda.launch import KernelLaunch, Located, RunValue
+    from penstock.kernels.cuda.launch import Located, RunValue
     from penstock.kernels.cuda.resample import ImageResampling, Normalized, PlannedResampling
     from penstock.kernels.cuda.taps import FilterTables
     from penstock.tensors import TensorListGPU
@@ -63,30 +63,16 @@ class _Rules(NamedTuple):
     spec: OutputSpec
 
 
-class ResizedInParts:
+class ResizedInParts(NamedTuple):
     """A batch that is resized and stored while its images come, each in memory that is soon another's.
 
-    Args:
+    Attributes:
         outputs: receive the results.
         planned: the work.
     """
 
-    def __init__(self, outputs: TensorListGPU, planned: PlannedResampling) -> None:
-        self.outputs = outputs
-        self._planned = planned
-
-    def preparing(self) -> KernelLaunch:
-        """What is launched before the others, each time that some are."""
-        return self._planned.filling
-
-    def launches(self, rows: np.ndarray, addresses: np.ndarray) -> Sequence[KernelLaunch]:
-        """What computes some of the results.
-
-        Args:
-            rows: the numbers of the images.
-            addresses: of their pixels, multiples of 16; uint64.
-        """
-        return [self._planned.part(rows, addresses)]
+    outputs: TensorListGPU
+    planned: PlannedResampling
 
 
 _First = Workspace[Spatial, ResamplePlan, ResamplePlans]
@@ -156,7 +142,8 @@ class ResizeNormalize(FusedOperator):
         source, outputs = numpy_dtype(workspace.inputs[0].dtype), self._outputs(workspace, rules, planned)
         stacks = ImageStacks(np.zeros(len(planned.stacks), np.uint64), planned.stacks, source)
         target = numpy_dtype(outputs.dtype)
-        return ResizedInParts(outputs, plan_by_tables(stacks, outputs.pointers(), target, planned.tables, after))
+        work = plan_by_tables(stacks, outputs.pointers(), target, planned.tables, after, outputs)
+        return ResizedInParts(outputs, work)
 
     def _plan(self, workspace: Workspace) -> tuple[_Rules, _Planned, Normalized] | None:
         """The rules, the plan and what follows the resizing, for a batch whose images are all treated alike."""

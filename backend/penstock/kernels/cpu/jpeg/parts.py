@@ -168,3 +168,55 @@ def fill_steps(
             steps[made, 0], steps[made, 1], steps[made, 2] = first + 1 + of_groups + number, begin, end
             made += 1
     return made
+
+
+class Parts:
+    """Parts of a batch, which are decoded one after the other in the same memory, and where each image's data lie in it.
+
+    Args:
+        scans: the memory of the images' scans.
+        windows, channels: as for :func:`fill_sizes`.
+        most, most_samples: as for :func:`plan_parts`.
+
+    Attributes:
+        room: the bytes that the largest part needs.
+    """
+
+    def __init__(self, scans: np.ndarray, windows: np.ndarray, channels: int, most: int, most_samples: int) -> None:
+        count, self._most_samples = len(windows), most_samples
+        memory = np.empty((9, count), np.int64)
+        self._sources, self._planes, self._sizes, self._samples, self._rooms = memory[:5]
+        self._parts, self._groups = memory[5:].reshape(2, count, 2)
+        found = self._sizes, self._samples, self._sources, self._planes, self._rooms, self._parts, self._groups
+        self._have(*plan_parts(scans, windows, channels, most, most_samples, *found))
+
+    def _have(self, parts: int, groups: int, room: int) -> None:
+        self._parts, self._groups, self._rooms = self._parts[:parts], self._groups[:groups], self._rooms[:parts]
+        self.room = room
+
+    def __len__(self) -> int:
+        return len(self._parts)
+
+    @property
+    def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Where the coefficients and the samples of each image begin in the memory; the parts and the groups, as for :func:`fill_steps`."""
+        return self._sources, self._planes, self._parts, self._groups
+
+    def steps(self, of_groups: int, is_followed: bool) -> int:
+        """How many steps :func:`fill_steps` fills in; with others before and after each part, if something follows."""
+        return len(self._parts) * (1 + is_followed) + len(self._groups) * of_groups + is_followed
+
+    def halve(self) -> None:
+        """Has less memory do, if that is possible: of the largest parts, each becomes two, or, if it is one image, none."""
+        smaller: list[tuple[int, int]] = []
+        for (first, last), room in zip(self._parts.tolist(), self._rooms.tolist()):
+            middle = (first + last) // 2
+            if room < self.room:
+                smaller.append((first, last))
+            elif middle > first:
+                smaller += (first, middle), (middle, last)
+        self._parts = np.array(smaller, np.int64).reshape(-1, 2)
+        self._groups, self._rooms = np.empty((len(self._sizes), 2), np.int64), np.empty(len(smaller), np.int64)
+        places = self._sizes, self._samples, self._parts, self._most_samples, self._sources, self._planes, self._rooms
+        groups = lay_out(*places, self._groups)
+        self._have(len(smaller), groups, int(self._rooms.max(initial=0)))

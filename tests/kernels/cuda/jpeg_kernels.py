@@ -1,0 +1,46 @@
+"""The kernels that decode JPEGs, each by itself."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.kernels.cpu.jpeg.batches import JpegScans
+from penstock.kernels.cpu.jpeg.entropy import NATURAL_ORDER
+from penstock.kernels.cuda import jpeg_codes, jpeg_pixels
+from penstock.kernels.cuda.launch import KernelLaunch, Located, launch_all, upload
+from penstock.kernels.cuda.structs import blank_records
+
+
+def read_codes(scans: JpegScans, data: Located, targets: np.ndarray, expected: np.ndarray) -> Located:
+    """Reads the coefficients of a batch to ``targets``; the state of each image, which were ``expected``."""
+    count = len(scans)
+    states, turns = upload([expected, np.zeros_like(expected)])
+    rows, blocks = blank_records(jpeg_codes._JpegScan, count), np.empty(count, np.int64)
+    words, halves = (rows.rows.view(kind).reshape(count, -1) for kind in (np.int64, np.int32))
+    jpeg_codes.describe_scans(scans.memory, data.address, targets.astype(np.int64), words, halves, blocks)
+    kernel = jpeg_codes.SOURCE.kernel("read_codes")
+    launch_all([KernelLaunch(kernel, rows, blocks, (NATURAL_ORDER, states, turns), jpeg_codes.SHARED_BYTES)])
+    return states
+
+
+def make_pixels(
+    scans: JpegScans,
+    data: int,
+    addresses: tuple[np.ndarray, np.ndarray, np.ndarray],
+    windows: np.ndarray,
+    channels: int,
+    reverse: bool = False,
+    smooth: bool = True,
+) -> None:
+    """Makes windows of images from coefficients.
+
+    Args:
+        addresses: of the coefficients, of room for samples, and of pixels.
+    """
+    count = len(scans)
+    rows, blocks = blank_records(jpeg_pixels._JpegImage, count), np.empty((2, count), np.int64)
+    sources, planes, targets = (own.astype(np.int64) for own in addresses)
+    words = rows.rows.view(np.int64).reshape(count, -1)
+    jpeg_pixels.describe_images(scans.memory, data, sources, planes, targets, windows, channels, smooth, words, blocks)
+    transform, convert = map(jpeg_pixels.SOURCE.kernel, ("transform_blocks", "convert_pixels"))
+    launch_all([KernelLaunch(transform, rows, blocks[0]), KernelLaunch(convert, rows, blocks[1], (np.int32(reverse),))])
