@@ -23,6 +23,11 @@ def volumes(shapes: Sequence[Shape]) -> list[int]:
     return list(map(math.prod, shapes))
 
 
+def equally_apart(first: int, step: int, count: int) -> np.ndarray:
+    """The addresses of things that lie one behind the other, int64, each of ``step`` bytes."""
+    return np.arange(first, first + step * count, step) if step else np.full(count, first, np.int64)
+
+
 def total_volume(shapes: Sequence[Shape]) -> int:
     """The number of elements of arrays of these shapes together."""
     if shapes and shapes.count(shapes[0]) == len(shapes):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from penstock.data_types import DALIDataType, check_readable, from_numpy_dtype, numpy_dtype
-from penstock.tensors.batch import Shape, TensorList, arrays_of, check_dlpack_list, total_volume, volumes
+from penstock.tensors.batch import Shape, TensorList, arrays_of, check_dlpack_list, equally_apart, total_volume, volumes
 from penstock.tensors.cuda import require_cupy
 from penstock.tensors.memory import HostPool
 from penstock.tensors.tensor import (
@@ -347,8 +347,7 @@ class TensorListGPU(TensorList):
         if self.elements is not None and self._dtype != DALIDataType.NO_TYPE:
             shapes, first, itemsize = self.shapes, self.elements.data.ptr, numpy_dtype(self._dtype).itemsize
             if shapes and shapes.count(shapes[0]) == len(shapes):
-                step = math.prod(shapes[0]) * itemsize
-                return np.arange(len(shapes), dtype=np.uint64) * np.uint64(step) + np.uint64(first)
+                return equally_apart(first, math.prod(shapes[0]) * itemsize, len(shapes)).view(np.uint64)
             sizes = self.sample_volumes() * itemsize
             starts: np.ndarray = sizes.cumsum() - sizes + first
             return starts.view(np.uint64)

@@ -16,6 +16,7 @@ import numpy as np
 from penstock.kernels.cpu.foreign import copy_bytes, word_at
 from penstock.kernels.cpu.options import brief, kernel
 from penstock.tensors import TensorList, TensorListCPU
+from penstock.tensors.batch import equally_apart
 
 _DATA, _DIMENSIONS, _EXTENTS, _STRIDES, _FLAGS = 16, 24, 32, 40, 64
 _INT = 0xFFFFFFFF
@@ -102,7 +103,7 @@ def places_of_samples(batch: TensorList) -> np.ndarray | None:
         elements, shapes = batch.elements, batch.shapes
         first: int = elements.ctypes.data
         if shapes and shapes.count(shapes[0]) == len(shapes):
-            return first + np.arange(len(shapes)) * (math.prod(shapes[0]) * elements.itemsize)
+            return equally_apart(first, math.prod(shapes[0]) * elements.itemsize, len(shapes))
         volumes = batch.sample_volumes()
         places: np.ndarray = first + (volumes.cumsum() - volumes) * elements.itemsize
         return places
