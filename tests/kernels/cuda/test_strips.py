@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from penstock import fn, pipeline_def, types
-from penstock.kernels.cuda import resample
+from penstock.kernels.cuda import alike_images, resample
 
 NEVER = 1 << 40
 NORMAL = {"mean": [120.0, 110.0, 100.0], "std": [60.0, 50.0, 40.0]}
@@ -24,8 +24,8 @@ class Strips:
     """Runs pipelines with and without strips, and tells which batches were made in them."""
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
-        self._patch, self._plan = patch, resample.plan_strips
-        _, self._least, *self._most = resample._STRIP_LIMITS
+        self._patch, self._chosen = patch, resample.chosen
+        _, self._least, *self._most = resample.STRIP_LIMITS
         self.used: list[bool] = []
 
     def run(
@@ -33,10 +33,9 @@ class Strips:
     ) -> Any:
         self.used.clear()
 
-        def noted(*arguments: Any) -> tuple[int, ...]:
-            planned = self._plan(*arguments)
-            self.used.append(planned[0] > 0)
-            return planned
+        def noted(planned: tuple[int, ...], *how: Any) -> Any:
+            self.used.append(planned[1] > 0)
+            return self._chosen(planned, *how)
 
         @pipeline_def(batch_size=len(batch), num_threads=1, device_id=0, prefetch_queue_depth=1)
         def pipeline() -> Any:
@@ -47,8 +46,9 @@ class Strips:
             return fn.crop_mirror_normalize(data, **normalize, **drawn)
 
         with self._patch.context() as patch:
-            patch.setattr(resample, "plan_strips", noted)
-            patch.setattr(resample, "_STRIP_LIMITS", (fewest, 1 if fewest == 1 else self._least, *self._most))
+            for module in (alike_images, resample):
+                patch.setattr(module, "chosen", noted)
+            patch.setattr(resample, "STRIP_LIMITS", (fewest, 1 if fewest == 1 else self._least, *self._most))
             return [np.array(sample) for sample in pipeline().run()[0].as_cpu()]
 
     def compare(
@@ -118,4 +118,4 @@ def test_other_images_are_made_row_by_row(strips: Strips, batch: list[np.ndarray
 
 
 def test_few_images_are_made_row_by_row(strips: Strips) -> None:
-    assert not strips.compare(images(SIZES), {"resize_shorter": 64.0}, NORMAL, resample._STRIP_LIMITS[0])
+    assert not strips.compare(images(SIZES), {"resize_shorter": 64.0}, NORMAL, resample.STRIP_LIMITS[0])

@@ -178,13 +178,13 @@ class JpegBatch:
         """Lists what decodes the images; those for which there is no memory stay undecoded."""
         size, decoder, targets = self._begin + self._scans.size, self._decoder, self._targets
         cupy, beforehand = require_cupy(), size >= _WORTH_A_STREAM
-        followed = targets if isinstance(targets, Followed) else None
+        pixels, rows = (_NO_ROWS, targets.rows) if isinstance(targets, Followed) else (targets.view(np.int64), _NO_ROWS)
         try:
             with decoder.copying if beforehand else stream:
                 memory = cupy.empty(size_class(size), np.uint8)
         except MemoryError:
             return
-        channels = 0 if followed is None else decoder.channels
+        channels = decoder.channels * isinstance(targets, Followed)
         parts = Parts(self._scans.memory, self._windows, channels, _AT_ONCE, _SAMPLES_AT_ONCE)
         while len(parts):
             try:
@@ -201,7 +201,6 @@ class JpegBatch:
             launches.copy_beforehand(given, pinned.address, size, decoder.copying, decoder.copied)
         else:
             launches.copy_to_device(given, pinned.address, size)
-        pixels, rows = (targets.view(np.int64), _NO_ROWS) if followed is None else (_NO_ROWS, followed.rows)
         places = pinned.address, given, given + self._begin, scratch.data.ptr
         launch_decoding(launches, decoder.kernels, self._scans, self._windows, pixels, parts, self._page, places, rows)
         launches.copy_to_host(pinned.address, given, self._states.nbytes)

@@ -1,4 +1,4 @@
-"""Resizing and then cropping images, planned in one call for a whole batch: from sizes to the descriptors of filter tables."""
+"""Resizing and then cropping images, planned in one call for a whole batch: from sizes to the descriptors that a GPU reads."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import numpy as np
 
 from penstock.kernels.cpu.axis_plans import fill_axis_plans, fill_filters
 from penstock.kernels.cpu.options import brief, inner
+from penstock.kernels.cpu.resampling_plans import StackRules, plan_stacks
 from penstock.kernels.cpu.tables import plan_tables
 from penstock.kernels.cpu.windows import fill_crops
 
@@ -66,6 +67,24 @@ def _columns(
     )
 
 
+Sizes = tuple[
+    np.ndarray,
+    int,
+    np.ndarray,
+    tuple[np.ndarray, np.ndarray],
+    bool,
+    bool,
+    np.ndarray,
+    tuple[np.ndarray, np.ndarray],
+    bool,
+    np.ndarray,
+    np.ndarray,
+    int,
+    bool,
+]
+"""How images are resized and cropped: the arguments of :func:`plan_images` from ``requested`` to ``mirrored``."""
+
+
 @brief
 def plan_images(
     shapes: np.ndarray,
@@ -85,10 +104,13 @@ def plan_images(
     known_filters: np.ndarray,
     max_support: float,
     copied: int,
+    rules: StackRules,
     rows: np.ndarray,
     stacks: np.ndarray,
     cropped: np.ndarray,
-) -> tuple[int, int, int, int, int]:
+    descriptors: np.ndarray,
+    blocks: np.ndarray,
+) -> tuple[int, int, int, int, int, int, int, int, int]:
     """Plans images that are resized and cropped alike.
 
     Args:
@@ -100,16 +122,18 @@ def plan_images(
         wanted, positions, rounding: of the windows in H and W, as in :func:`fill_crops`; a row for all.
         mirrored: whether all rows of pixels are reversed.
         known_filters, max_support, copied, rows: as in :func:`plan_tables`.
+        rules: as in :func:`plan_stacks`.
+        descriptors, blocks: to fill, as there, but for addresses; those of sources are to be multiples of 16.
         stacks: to fill: the shapes of the images as stacks (1, H, W, C).
         cropped: to fill: the sizes of the results (h, w).
 
     Returns:
-        The number of channels, and what :func:`plan_tables` returns; zeros if the batch is to be looked at image by image: an
-        argument is out of range, an image is empty, a window reaches outside, or the channels differ.
+        What :func:`plan_tables` returns, and what :func:`plan_stacks` does; zeros if the batch is to be looked
+        at image by image: an argument is out of range, an image is empty, a window reaches outside, or the channels differ.
     """
-    count, channels = len(shapes), _common_channels(shapes)
-    nothing = 0, 0, 0, 0, 0
-    if channels == 0:
+    count = len(shapes)
+    nothing = 0, 0, 0, 0, 0, 0, 0, 0, 0
+    if _common_channels(shapes) == 0:
         return nothing
     extents, anchors = shapes[:, :2].copy(), np.empty((count, 2), np.int64)
     sizes, starts, ends = np.empty((count, 2), np.int64), np.empty((count, 2)), np.empty((count, 2))
@@ -141,7 +165,10 @@ def plan_images(
     down, across, num_starts, num_weights = plan_tables(
         rows, vertical, horizontal, (antialias, antialias), known_filters, max_support, copied
     )
-    return channels, down, across, num_starts, num_weights
+    nowhere, of_height, of_width = np.zeros(count, np.int64), rows[:down], rows[down : down + across]
+    place = descriptors, blocks, nowhere, nowhere, stacks, of_height, of_width
+    shared, kept, strip, taps, channels = plan_stacks(*place, rules)
+    return down, across, num_starts, num_weights, shared, kept, strip, taps, channels
 
 
 @brief

@@ -8,6 +8,22 @@ import numpy as np
 
 from penstock.kernels.cpu.options import brief, inner
 
+StripLimits = tuple[int, int, int, int, int, int, int, int]
+"""Of strips of output rows: the blocks that are to be made at least; the fewest and the most rows of a strip; the most rows of sums that
+a block keeps; the fewest columns of a block; the rows that are read before they are added; the bytes that each block has besides its
+rows, tables and sums; and the most bytes that it may have."""
+RowLimits = tuple[int, int, int, int]
+"""Of rows that are made one by one: the most elements that are read at once; the most floats of an input row that a block keeps, a
+quarter of them with fewer output rows than the next number; and the columns per block where a block refills its row."""
+Stored = tuple[int, bool, bool, float, float]
+"""How results are stored: with how many channels (0: those of the sources), whether as CHW, whether normalized, with what shift, and
+with what fill."""
+StackRules = tuple[Stored, int, int, StripLimits, int, RowLimits]
+"""What is to be known of all stacks of a type: how results are stored; the elements of an input row that a block keeps which makes a
+strip, 0 if none does; the threads of a block; the limits of strips; the bytes of a source's elements; the limits of rows."""
+PlannedStacks = tuple[int, int, int, int, int]
+"""What :func:`plan_stacks` returns."""
+
 
 @inner
 def _needed(columns: int, step: float, slack: int, size: int, channels: int, rounding: int) -> int:
@@ -43,11 +59,6 @@ def _together(row: int, address: int, itemsize: int, most: int) -> int:
     return most
 
 
-Stored = tuple[int, bool, bool, float, float]
-"""How results are stored: with how many channels (0: those of the sources), whether as CHW, whether normalized, with what shift, and
-with what fill."""
-
-
 @inner
 def _describe(row: np.record, shape: np.ndarray, vertical: np.record, horizontal: np.record, stored: Stored) -> None:
     """Fills in what a descriptor says of its images' shapes and tables, and of how the result is stored."""
@@ -70,8 +81,8 @@ def _strip_columns(count: int, step: float, taps: int, size: int, channels: int,
     return min(count, columns, most)
 
 
-@brief
-def plan_strips(
+@inner
+def _plan_strips(
     rows: np.ndarray,
     blocks: np.ndarray,
     sources: np.ndarray,
@@ -82,21 +93,20 @@ def plan_strips(
     stored: Stored,
     pitch: int,
     threads: int,
-    limits: tuple[int, int, int, int, int],
+    limits: StripLimits,
 ) -> tuple[int, int, int, int]:
-    """Like :func:`plan_resampling` for bytes, for blocks that make strips of output rows.
+    """Like :func:`_plan_rows` for bytes, for blocks that make strips of output rows.
 
     Args:
         pitch: the elements of an input row that a block keeps.
         threads: of a block.
-        limits: the blocks that are to be made at least; the fewest and the most rows of a strip; the most rows of sums that
-            a block keeps; the fewest columns of a block.
+        limits: of strips.
 
     Returns:
         The rows of sums that are kept, the most rows of a strip, the most vertical taps, and the most weights of columns that
         a block has; all are 0 if the images are to be resampled otherwise.
     """
-    few_blocks, least_rows, most_rows, most_kept, few_columns = limits
+    few_blocks, least_rows, most_rows, most_kept, few_columns, _, _, _ = limits
     count, channels = len(rows), shapes[0, 3]
     none = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
     lines = np.int64(0)
@@ -141,8 +151,8 @@ def plan_strips(
     return kept, strip, most_taps, weights
 
 
-@brief
-def plan_resampling(
+@inner
+def _plan_rows(
     rows: np.ndarray,
     blocks: np.ndarray,
     sources: np.ndarray,
@@ -152,10 +162,7 @@ def plan_resampling(
     across: np.ndarray,
     stored: Stored,
     itemsize: int,
-    most: int,
-    room: int,
-    many_rows: int,
-    few: int,
+    limits: RowLimits,
 ) -> tuple[int, int, int]:
     """Fills the descriptors, and cuts rows into segments.
 
@@ -167,14 +174,12 @@ def plan_resampling(
         down, across: the descriptors of the tables of heights and widths: one for all images, or one for each.
         stored: of all images.
         itemsize: of a source's elements.
-        most: the most elements that are read at once.
-        room: the most floats of an input row that a block keeps; a quarter of them with fewer output rows than
-            ``many_rows``.
-        few: columns per block where a block refills its row.
+        limits: of rows.
 
     Returns:
         The floats of a row and of sums that a block needs, and the number of channels, 0 if images differ in it.
     """
+    most, room, many_rows, few = limits
     count, rounding = len(rows), 2 * (most - 1)
     lines = 0
     for i in range(count):
@@ -206,3 +211,50 @@ def plan_resampling(
         row.together = _together(width * channels, np.int64(sources[i]), itemsize, most)
         blocks[i] = planes * vertical.outputs * row.segments
     return -(-capacity // most) * most, sums, common
+
+
+@inner
+def _strip_memory(kept: int, rows: int, taps: int, weights: int, pitch: int, limits: StripLimits) -> int:
+    """Bytes of shared memory of a block that makes a strip."""
+    _, _, _, _, _, read_rows, fixed, _ = limits
+    chunks = rows * -(-taps // read_rows) + 1
+    return 4 * kept * pitch + fixed + 8 * (rows * taps + chunks) + 4 * (4 * rows + weights)
+
+
+@brief
+def plan_stacks(
+    rows: np.ndarray,
+    blocks: np.ndarray,
+    sources: np.ndarray,
+    targets: np.ndarray,
+    shapes: np.ndarray,
+    down: np.ndarray,
+    across: np.ndarray,
+    rules: StackRules,
+) -> PlannedStacks:
+    """Fills the descriptors: in strips of output rows, where that is possible, or else row by row.
+
+    Args:
+        rows: to fill, all but ``normalization``, which is 0.
+        blocks: to fill: the blocks of each image.
+        sources, targets: addresses.
+        shapes: of stacks of images (n, H, W, C), in rows.
+        down, across: the descriptors of the tables of heights and widths: one for all images, or one for each.
+        rules: of all images.
+
+    Returns:
+        Bytes of shared memory; the rows of sums that are kept, the most rows of a strip, and the most vertical taps; and the number of
+        channels, 0 if images differ in it. Row by row: bytes of shared memory, 0, the floats of a row that a block keeps, 0, and the
+        number of channels.
+    """
+    stored, pitch, threads, of_strips, itemsize, of_rows = rules
+    if pitch > 0:
+        kept, strip, taps, weights = _plan_strips(
+            rows, blocks, sources, targets, shapes, down, across, stored, pitch, threads, of_strips
+        )
+        if kept > 0:
+            shared = _strip_memory(kept, strip, taps, weights, pitch, of_strips)
+            if shared <= of_strips[7]:
+                return shared, kept, strip, taps, shapes[0, 3]
+    capacity, sums, common = _plan_rows(rows, blocks, sources, targets, shapes, down, across, stored, itemsize, of_rows)
+    return 4 * (capacity + sums), 0, capacity, 0, common

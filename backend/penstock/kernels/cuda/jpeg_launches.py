@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
 from numba import carray
 
-from penstock.kernels.cpu.foreign import copy_bytes, set_word, words_from
+from penstock.kernels.cpu.foreign import bytes_from, copy_bytes, set_word, words_from
 from penstock.kernels.cpu.jpeg.batches import JpegScans
 from penstock.kernels.cpu.jpeg.entropy import NATURAL_ORDER
 from penstock.kernels.cpu.jpeg.parts import Parts, fill_steps
@@ -32,8 +30,11 @@ from penstock.kernels.cuda.sources import THREADS
 # for tables, the values of filters, and what is copied; the natural order; and whether images are mirrored.
 _FILLED, _TABLES, _VALUES, _COPIED, _READ, _SCANS, _ORDER, _TRANSFORMED, _CONVERTED, _IMAGES = range(10)
 _RESAMPLED, _DESCRIPTORS, _MIRRORED = range(10, 13)
+_PARTS = 13
 _ALIGNMENT = 16
 _WORD, _HALF = 8, 4
+# The bytes of an image, and, in addition, of one that is resampled.
+_OF_IMAGE, _OF_FOLLOWED = 3 * _WORD + SCAN_BYTES + IMAGE_BYTES, _WORD + RESAMPLING_BYTES + _HALF
 
 # The kernels, in the order in which they are launched; without those that resample, where nothing follows.
 _FILL, _READ_CODES, _TRANSFORM, _CONVERT, _RESAMPLE, _KERNELS = range(6)
@@ -78,32 +79,17 @@ class Page:
         following: what they are resampled by, if that is what follows.
 
     Attributes:
-        places: where each part begins.
-        end: where the last one ends.
+        begin: the same.
+        end: where it ends at the latest.
         resampling: of what follows; of nothing if nothing does.
     """
 
     def __init__(self, begin: int, count: int, following: PlannedResampling | None) -> None:
         own = self.resampling = NO_RESAMPLING if following is None else following.columns()
-        tables, followed = len(own.tables), count * (following is not None)
-        sizes: Sequence[int] = (
-            _WORD * tables,
-            own.tables.nbytes,
-            own.values.nbytes,
-            own.copied.nbytes,
-            _WORD * count,
-            SCAN_BYTES * count,
-            NATURAL_ORDER.nbytes,
-            _WORD * count,
-            _WORD * count,
-            IMAGE_BYTES * count,
-            _WORD * followed,
-            RESAMPLING_BYTES * followed,
-            _HALF * followed,
-        )
-        aligned = [-(-size // _ALIGNMENT) * _ALIGNMENT for size in sizes]
-        *places, self.end = accumulate(aligned, initial=begin)
-        self.places = np.array(places, np.int64)
+        self.begin = begin
+        once = own.values.nbytes + own.copied.nbytes + NATURAL_ORDER.nbytes + _PARTS * _ALIGNMENT
+        of_image = _OF_IMAGE if following is None else _OF_IMAGE + _OF_FOLLOWED
+        self.end = begin + once + count * of_image + len(own.tables) * (_WORD + own.tables.itemsize)
 
 
 def launch_decoding(
@@ -141,9 +127,8 @@ def launch_decoding(
         targets,
         *parts.arrays,
         *memory,
-        page.places,
+        page.begin,
         rows,
-        NATURAL_ORDER,
         *page.resampling,
         launching,
         steps,
@@ -169,9 +154,8 @@ def _describe(
     device: int,
     data: int,
     scratch: int,
-    places: np.ndarray,
+    page: int,
     rows: np.ndarray,
-    natural_order: np.ndarray,
     resampling: np.ndarray,
     tables: np.ndarray,
     values: np.ndarray,
@@ -189,8 +173,10 @@ def _describe(
     The arguments are those of :func:`launch_decoding`, in parts; ``most``: steps, of which each is one call at most.
     """
     count, is_followed = len(windows), len(tables) > 0
+    places = _places(page, count, tables, values, copied, len(rows))
     at_sources, at_planes = sources + scratch, planes + scratch
-    copy_bytes(host + places[_ORDER], natural_order.ctypes.data, natural_order.nbytes)
+    order = carray(bytes_from(host + places[_ORDER]), (len(NATURAL_ORDER),))
+    order[:] = NATURAL_ORDER
     own = carray(words_from(host + places[_SCANS]), (SCAN_BYTES // _WORD * count,))
     read = carray(words_from(host + places[_READ]), (count,))
     describe_scans(scans, data, at_sources, own.reshape(count, -1), own.view(np.int32).reshape(count, -1), read)
@@ -224,6 +210,26 @@ def _describe(
         calls,
         room,
     )
+
+
+@inner
+def _places(
+    page: int, count: int, tables: np.ndarray, values: np.ndarray, copied: np.ndarray, followed: int
+) -> np.ndarray:
+    """Where the parts of the page begin."""
+    sizes = np.empty(_PARTS, np.int64)
+    sizes[_FILLED], sizes[_TABLES] = _WORD * len(tables), tables.nbytes
+    sizes[_VALUES], sizes[_COPIED] = values.nbytes, copied.nbytes
+    sizes[_READ], sizes[_SCANS], sizes[_ORDER] = _WORD * count, SCAN_BYTES * count, NATURAL_ORDER.nbytes
+    sizes[_TRANSFORMED] = sizes[_CONVERTED] = _WORD * count
+    sizes[_IMAGES] = IMAGE_BYTES * count
+    sizes[_RESAMPLED], sizes[_DESCRIPTORS] = _WORD * followed, RESAMPLING_BYTES * followed
+    sizes[_MIRRORED] = _HALF * followed
+    for part in range(_PARTS):
+        size = sizes[part]
+        sizes[part] = page
+        page += -(-size // _ALIGNMENT) * _ALIGNMENT
+    return sizes
 
 
 @inner

@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from penstock.kernels.cpu.resampling_plans import plan_resampling, plan_strips
+from penstock.kernels.cpu.resampling_plans import PlannedStacks, StackRules, plan_stacks
 from penstock.kernels.cuda.launch import (
     KernelLaunch,
     Located,
@@ -52,11 +52,6 @@ _ROUNDING = 2 * (_MOST_TOGETHER - 1)
 _STRIP_GROUPS, _READ_ROWS = 3, 5
 # Blocks that share a multiprocessor, whose registers are divided among them.
 _STRIP_BLOCKS = 4
-# The blocks that are to be made at least (with fewer, multiprocessors are idle), the fewest rows of a strip that are worth
-# it, the most, the most rows of sums that a block keeps, and the fewest columns of a block.
-_STRIP_LIMITS = (512, 8, 28, 3, 16)
-# Bytes of shared memory that every supported GPU offers a block.
-_MOST_SHARED = 64 * 1024
 # Numbers of channels that have kernels of their own.
 _KNOWN_CHANNELS = (1, 3)
 
@@ -119,6 +114,19 @@ class _Axis(NamedTuple):
     weights: Int32
     taps: Int32
 
+
+# At least 512 blocks (with fewer, multiprocessors are idle), which is worth it with 8 to 28 rows in a strip; and 64 KiB, which every
+# supported GPU offers a block.
+STRIP_LIMITS = (
+    512,
+    8,
+    28,
+    3,
+    16,
+    _READ_ROWS,
+    layout_of(_Resample).dtype.itemsize + 4 * 2 * max(_KNOWN_CHANNELS),
+    64 * 1024,
+)
 
 SOURCE = KernelSource(
     __file__, _Resample, _Axis, STRIP_GROUPS=_STRIP_GROUPS, READ_ROWS=_READ_ROWS, STRIP_BLOCKS=_STRIP_BLOCKS
@@ -298,8 +306,7 @@ def resample_by_tables(
     sources: ImageStacks, targets: np.ndarray, dtype: np.dtype, tables: FilterTables, after: Normalized
 ) -> None:
     """The rest of :func:`resample_planned`: ``tables`` are planned, with room for ``after.normalization``."""
-    planned = plan_by_tables(sources, targets, dtype, tables, after)
-    launch_all([planned.filling(), planned.resampling()])
+    plan_by_tables(sources, targets, dtype, tables, after).launch()
 
 
 class ResamplingColumns(NamedTuple):
@@ -369,13 +376,13 @@ class PlannedResampling:
     blocks: np.ndarray
     owner: object = None
 
+    def launch(self) -> None:
+        """Computes the tables, and resamples all stacks."""
+        launch_all([self.filling(), self._launch(self.descriptors, self.blocks, self.after.mirrored)])
+
     def filling(self) -> KernelLaunch:
         """What computes the tables."""
         return self.tables.filling(self.starts, self.weights, self.after.normalization)
-
-    def resampling(self) -> KernelLaunch:
-        """What resamples all stacks, afterwards."""
-        return self._launch(self.descriptors, self.blocks, self.after.mirrored)
 
     def part(self, rows: np.ndarray, addresses: np.ndarray) -> KernelLaunch:
         """What resamples some of the stacks, from other addresses, which are multiples of 16; ``rows``: their numbers, ascending."""
@@ -422,45 +429,43 @@ def plan_by_tables(
     owner: object = None,
 ) -> PlannedResampling:
     """What :func:`resample_by_tables` launches; ``owner``: object that keeps the targets' memory alive, if nothing else does."""
-    starts, weights_of_taps = tables.memory()
-    descriptors = blank_records(_Resample, len(sources.addresses))
+    starts, weights = tables.memory()
+    descriptors = blank_descriptors(len(sources.addresses))
     blocks = np.empty(len(descriptors), np.int64)
-    scales = after.normalization is not None
-    stored = after.channels or 0, after.planar, scales, after.shift, after.fill
-    place = sources.addresses, targets, sources.shapes, tables.down, tables.across, stored
-    types = cuda_type(sources.dtype), "float" if after.between is None else cuda_type(after.between), cuda_type(dtype)
+    place = sources.addresses, targets, sources.shapes, tables.down, tables.across
     channels = int(sources.shapes[0, 3])
-    kept = rows = taps = weights = 0
-    if sources.dtype == np.uint8 and channels in _KNOWN_CHANNELS:
-        kept, rows, taps, weights = plan_strips(
-            descriptors.rows, blocks, *place, 4 * _STRIP_GROUPS * THREADS, THREADS, _STRIP_LIMITS
-        )
-    shared = _strip_memory(kept, rows, taps, weights)
-    if kept and shared <= _MOST_SHARED:
-        name = f"resample_strips<{', '.join(types[1:])}, {channels}>"
-        others: tuple[int, ...] = (kept, rows, taps)
-    else:
-        capacity, sums, channels = plan_resampling(
-            descriptors.rows,
-            blocks,
-            *place,
-            sources.dtype.itemsize,
-            _most_together(sources.dtype),
-            _ROW,
-            _MANY_ROWS,
-            _FEW_COLUMNS,
-        )
-        name = f"resample<{', '.join(types)}, {channels if channels in _KNOWN_CHANNELS else 0}>"
-        shared, others = 4 * (capacity + sums), (capacity,)
-    kernel = SOURCE.kernel(name)
-    return PlannedResampling(tables, starts, weights_of_taps, after, kernel, shared, others, descriptors, blocks, owner)
+    planned = plan_stacks(descriptors.rows, blocks, *place, stack_rules(after, sources.dtype, channels))
+    way = chosen(planned, sources.dtype, after, dtype)
+    return PlannedResampling(tables, starts, weights, after, *way, descriptors, blocks, owner)
 
 
-def _strip_memory(kept: int, rows: int, taps: int, weights: int) -> int:
-    """Bytes of shared memory of `resample_strips`."""
-    chunks = rows * -(-taps // _READ_ROWS) + 1
-    tables = 8 * (rows * taps + chunks) + 4 * (4 * rows + 2 * max(_KNOWN_CHANNELS) + weights)
-    return 16 * kept * _STRIP_GROUPS * THREADS + layout_of(_Resample).dtype.itemsize + tables
+def blank_descriptors(stacks: int) -> Records:
+    """Descriptors of so many stacks, of zeros."""
+    return blank_records(_Resample, stacks)
+
+
+def stack_rules(after: Normalized, dtype: np.dtype, channels: int) -> StackRules:
+    """What plans are to know of all stacks of a type."""
+    stored = after.channels or 0, after.planar, after.normalization is not None, after.shift, after.fill
+    pitch = 4 * _STRIP_GROUPS * THREADS if dtype == np.uint8 and channels in _KNOWN_CHANNELS else 0
+    return stored, pitch, THREADS, STRIP_LIMITS, dtype.itemsize, (_most_together(dtype), _ROW, _MANY_ROWS, _FEW_COLUMNS)
+
+
+def chosen(
+    planned: PlannedStacks, source: np.dtype, after: Normalized, target: np.dtype
+) -> tuple[Kernel, int, tuple[int, ...]]:
+    """The kernel, the shared memory and the arguments of what was planned by :func:`plan_stacks`."""
+    shared, kept, rows, taps, channels = planned
+    types = f"{_between(after)}, {cuda_type(target)}"
+    if kept:
+        return SOURCE.kernel(f"resample_strips<{types}, {channels}>"), shared, (kept, rows, taps)
+    own = channels if channels in _KNOWN_CHANNELS else 0
+    return SOURCE.kernel(f"resample<{cuda_type(source)}, {types}, {own}>"), shared, (rows,)
+
+
+def _between(after: Normalized) -> str:
+    """The type to which resampled values are rounded."""
+    return "float" if after.between is None else cuda_type(after.between)
 
 
 def _most_together(dtype: np.dtype) -> int:

@@ -20,9 +20,9 @@ from penstock.schema.image_chain import NotFusable
 from penstock.schema.workspace import values_of
 
 if TYPE_CHECKING:
+    from penstock.kernels.cuda.alike_images import AlikeImages, AlikeRules
     from penstock.kernels.cuda.launch import Located, RunValue
     from penstock.kernels.cuda.resample import ImageResampling, Normalized, PlannedResampling
-    from penstock.kernels.cuda.taps import FilterTables
     from penstock.tensors import TensorListGPU
 
 _MIRROR = fused_argument(1, "mirror")
@@ -52,14 +52,13 @@ class _Rules(NamedTuple):
     """What is done with all images of one type.
 
     Attributes:
-        size, store: by the two steps.
-        after: what follows the resizing, without drawn flags.
+        images: by both steps.
+        channels: of the results.
         spec: the type of the output.
     """
 
-    size: SizeRules
-    store: CmnRules
-    after: Normalized
+    images: AlikeRules
+    channels: int
     spec: OutputSpec
 
 
@@ -118,11 +117,8 @@ class ResizeNormalize(FusedOperator):
         workspace.outputs = [self._outputs(workspace, rules, planned)]
 
         def compute_batch(whole: Workspace) -> None:
-            from penstock.kernels.cuda.resample import resample_by_tables
-
-            sources, targets = whole.inputs[0], whole.outputs[0]
-            stacks = stacks_of(sources, planned.stacks)
-            resample_by_tables(stacks, targets.pointers(), numpy_dtype(targets.dtype), planned.tables, after)
+            sources = stacks_of(whole.inputs[0], planned.stacks)
+            planned.resampling(after, whole.outputs[0].pointers(), sources=sources).launch()
 
         self.launch(workspace, compute_batch)
         return True
@@ -136,16 +132,11 @@ class ResizeNormalize(FusedOperator):
         known = self._plan(workspace)
         if known is None:
             return None
-        from penstock.kernels.cuda.resample import ImageStacks, plan_by_tables
-
         rules, planned, after = known
-        source, outputs = numpy_dtype(workspace.inputs[0].dtype), self._outputs(workspace, rules, planned)
-        stacks = ImageStacks(np.zeros(len(planned.stacks), np.uint64), planned.stacks, source)
-        target = numpy_dtype(outputs.dtype)
-        work = plan_by_tables(stacks, outputs.pointers(), target, planned.tables, after, outputs)
-        return ResizedInParts(outputs, work)
+        outputs = self._outputs(workspace, rules, planned)
+        return ResizedInParts(outputs, planned.resampling(after, outputs.pointers(), outputs))
 
-    def _plan(self, workspace: Workspace) -> tuple[_Rules, _Planned, Normalized] | None:
+    def _plan(self, workspace: Workspace) -> tuple[_Rules, AlikeImages, Normalized] | None:
         """The rules, the plan and what follows the resizing, for a batch whose images are all treated alike."""
         batch = workspace.inputs[0]
         if not len(batch) or batch.layout() != "HWC" or any(own.layout() for own in workspace.arguments.values()):
@@ -161,20 +152,20 @@ class ResizeNormalize(FusedOperator):
             mirrored = self._mirrored(workspace) if self._drawn else None
         except Exception:
             return None
-        planned = _planned(batch.shape_array(), rules)
-        if planned is None or (mirrored is not None and len(mirrored) != workspace.batch_size):
-            return None
+        from penstock.kernels.cuda.alike_images import AlikeImages
         from penstock.kernels.cuda.launch import RunValue
 
-        after = rules.after
+        planned, after = AlikeImages.planned(rules.images, batch.shape_array()), rules.images.after
+        if planned is None or (mirrored is not None and len(mirrored) != workspace.batch_size):
+            return None
         return rules, planned, after if mirrored is None else after._replace(mirrored=RunValue(_MIRROR, mirrored))
 
     @staticmethod
-    def _outputs(workspace: Workspace, rules: _Rules, planned: _Planned) -> TensorListGPU:
+    def _outputs(workspace: Workspace, rules: _Rules, planned: AlikeImages) -> TensorListGPU:
         """Memory for the results."""
         sizes: list[list[int]] = planned.cropped.tolist()
         are_alike = sizes.count(sizes[0]) == len(sizes)
-        channels, planar = rules.store.values.channels, rules.after.planar
+        channels, planar = rules.channels, rules.images.after.planar
         shapes = [(channels, *size) if planar else (*size, channels) for size in (sizes[:1] if are_alike else sizes)]
         outputs: TensorListGPU = workspace.allocate(shapes * (len(sizes) if are_alike else 1), rules.spec, 0)
         return outputs
@@ -194,8 +185,12 @@ class ResizeNormalize(FusedOperator):
         whole = numpy_dtype(workspace.inputs[0].dtype).kind in "iu"
         if size is None or store is None or not whole or not second.state.is_of_images:
             return None
+        from penstock.kernels.cuda.alike_images import AlikeRules
+
         after = _normalized(second.state.is_planar, store.values, numpy_dtype(between.dtype), None)
-        return _Rules(size, store, after, spec)
+        types = numpy_dtype(workspace.inputs[0].dtype), numpy_dtype(spec.dtype)
+        images = AlikeRules.of(types, channels, (*size, *store.crop, store.mirrored), after)
+        return _Rules(images, store.values.channels, spec)
 
     @property
     def _resize(self) -> _Resize:
@@ -284,35 +279,6 @@ def _normalized(planar: bool, values: ChannelValues, between: np.dtype, mirrored
 
     normalization, fill = np.concatenate([values.mean, values.factor]), float(values.fill[0])
     return Normalized(planar, normalization, values.shift, values.channels, fill, between, mirrored)
-
-
-class _Planned(NamedTuple):
-    """A batch whose images are all resized and stored by the same rules.
-
-    Attributes:
-        tables: of its filters.
-        stacks: the shapes of its images as stacks.
-        cropped: the sizes of the results.
-    """
-
-    tables: FilterTables
-    stacks: np.ndarray
-    cropped: np.ndarray
-
-
-def _planned(shapes: np.ndarray, rules: _Rules) -> _Planned | None:
-    """The plan of images of these shapes, made in one call; None if they are to be looked at one by one."""
-    from penstock.kernels.cpu.image_plans import plan_images
-    from penstock.kernels.cuda.taps import FilterTables, blank_tables, known_filters
-
-    count = len(shapes)
-    rows = blank_tables(count)
-    stacks, cropped = np.empty((count, 4), np.int64), np.empty((count, 2), np.int64)
-    copied = 0 if rules.after.normalization is None else len(rules.after.normalization)
-    channels, *counts = plan_images(
-        shapes, *rules.size, *rules.store.crop, rules.store.mirrored, *known_filters(), copied, rows, stacks, cropped
-    )
-    return _Planned(FilterTables.of_rows(rows, *counts), stacks, cropped) if channels else None
 
 
 def _between(second: Workspace) -> np.dtype:

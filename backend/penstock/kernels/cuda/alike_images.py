@@ -1,0 +1,107 @@
+"""Images that are all resized, cropped and stored by the same rules: one compiled call goes from their sizes to what the GPU reads."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from penstock.kernels.cpu.image_plans import Sizes, plan_images
+from penstock.kernels.cpu.resampling_plans import PlannedStacks, StackRules
+from penstock.kernels.cuda.resample import (
+    ImageStacks,
+    Normalized,
+    PlannedResampling,
+    blank_descriptors,
+    chosen,
+    plan_by_tables,
+    stack_rules,
+)
+from penstock.kernels.cuda.structs import Records
+from penstock.kernels.cuda.taps import FilterTables, blank_tables, known_filters
+
+# Of images that plans are made for before it is known where they are.
+_ALIGNMENT = np.uint64(16)
+
+
+class AlikeRules(NamedTuple):
+    """What is done with all images of one type.
+
+    Attributes:
+        source, target: types of the elements.
+        sizes: how images are resized and cropped.
+        after: what follows the resizing, without drawn flags.
+        stacks: what plans are to know of the images.
+    """
+
+    source: np.dtype
+    target: np.dtype
+    sizes: Sizes
+    after: Normalized
+    stacks: StackRules
+
+    @classmethod
+    def of(cls, types: tuple[np.dtype, np.dtype], channels: int, sizes: Sizes, after: Normalized) -> AlikeRules:
+        """The rules; ``types``: of the images' elements, and of the results'; ``channels``: of the images."""
+        source, target = types
+        return cls(source, target, sizes, after, stack_rules(after, source, channels))
+
+
+class AlikeImages(NamedTuple):
+    """A batch of images that are resized and stored by the same rules.
+
+    Attributes:
+        rules: the rules.
+        tables: of the filters.
+        stacks: the shapes of the images as stacks.
+        cropped: the sizes of the results.
+        descriptors, blocks, stacked: what resamples the images, but for addresses.
+    """
+
+    rules: AlikeRules
+    tables: FilterTables
+    stacks: np.ndarray
+    cropped: np.ndarray
+    descriptors: Records
+    blocks: np.ndarray
+    stacked: PlannedStacks
+
+    @classmethod
+    def planned(cls, rules: AlikeRules, shapes: np.ndarray) -> AlikeImages | None:
+        """Images of these shapes (H, W, C), in rows; None if they are to be looked at one by one."""
+        count = len(shapes)
+        rows, descriptors = blank_tables(count), blank_descriptors(count)
+        numbers = np.empty((7, count), np.int64)
+        stacks, cropped, blocks = numbers[:4].reshape(count, 4), numbers[4:6].reshape(count, 2), numbers[6]
+        normalization, filled = rules.after.normalization, (rows, stacks, cropped, descriptors.rows, blocks)
+        copied = 0 if normalization is None else len(normalization)
+        found = plan_images(shapes, *rules.sizes, *known_filters(), copied, rules.stacks, *filled)
+        down, across, starts, weights, shared, kept, strip, taps, channels = found
+        if not down:
+            return None
+        tables = FilterTables.of_rows(rows, down, across, starts, weights)
+        return cls(rules, tables, stacks, cropped, descriptors, blocks, (shared, kept, strip, taps, channels))
+
+    def resampling(
+        self, after: Normalized, targets: np.ndarray, owner: object = None, sources: ImageStacks | None = None
+    ) -> PlannedResampling:
+        """What resamples them.
+
+        Args:
+            after: what follows the resizing, with drawn flags.
+            targets: the addresses of the results, uint64.
+            owner: object that keeps their memory alive, if nothing else does.
+            sources: where the images are; None: they come later, to addresses that are multiples of 16.
+        """
+        rules = self.rules
+        if sources is not None and (sources.addresses % _ALIGNMENT).any():
+            return plan_by_tables(sources, targets, rules.target, self.tables, after, owner)
+        starts, weights = self.tables.memory()
+        descriptors = self.descriptors
+        if sources is not None:
+            # They may be resampled again from elsewhere.
+            descriptors = Records(descriptors.struct, descriptors.rows.copy())
+            descriptors["source"] = sources.addresses
+        descriptors["target"] = targets
+        way = chosen(self.stacked, rules.source, after, rules.target)
+        return PlannedResampling(self.tables, starts, weights, after, *way, descriptors, self.blocks, owner)
