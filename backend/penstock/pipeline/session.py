@@ -154,9 +154,8 @@ class Session:
 
     def _schedule_next(self, executor: PrefetchingExecutor, before_batch: Callable[[], None]) -> None:
         """Starts one batch, and further ones where that keeps the GPU's decoders busy; these count as started later."""
-        executor.is_asked()
         wanted = executor.batches_ahead if self._feeds_itself else 0
-        if self._ahead > wanted or (self._ahead and executor.may_wait):
+        if self._ahead > wanted:
             self._ahead -= 1
             return
         self._schedule_one(executor, before_batch)

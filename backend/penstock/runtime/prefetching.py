@@ -32,8 +32,6 @@ class _Event(Enum):
 
 # How long the prefetching thread waits for the next batch to be scheduled before it completes those in flight.
 _IDLE_SECONDS = 0.002
-# How many times as long as this executor the consumer takes before batches are begun several at a time.
-_MUCH_LONGER = 2
 
 
 _prefetching: weakref.WeakSet[PrefetchingExecutor] = weakref.WeakSet()
@@ -71,9 +69,8 @@ class PrefetchingExecutor(Executor):
         self._depth = depth
         self._is_threaded = depth > 0 and not plan.is_cheap_on_host
         self._events: queue.SimpleQueue[_Event] = queue.SimpleQueue()
-        # When the consumer last asked for a batch, and got one, without a thread; and how long both sides then took.
-        self._asked_at = self._returned_at = perf_counter()
-        self._consumer_took = self._took = 0.0
+        # When the last run began and returned, without a thread.
+        self._began_at = self._returned_at = perf_counter()
         # Counts of batches that the prefetching thread has completed, and that the consumer has requested.
         self._completed = self._wanted = 0
         self._results: queue.SimpleQueue[Result | BaseException] = queue.SimpleQueue()
@@ -81,12 +78,6 @@ class PrefetchingExecutor(Executor):
         self._thread: threading.Thread | None = None
         self._finishing = False
         self._closed = False
-
-    def is_asked(self) -> None:
-        """Notes that the consumer asks for a batch, before any is scheduled for it."""
-        now = perf_counter()
-        self._consumer_took, self._took = now - self._returned_at, self._returned_at - self._asked_at
-        self._asked_at = now
 
     def schedule(self) -> None:
         """Starts the next batch: on the prefetching thread, or at once if there is none.
@@ -97,7 +88,7 @@ class PrefetchingExecutor(Executor):
             # The first batches show what can be started early; what other steps take is known.
             self._is_threaded = not all([step.operator.is_cheap_on_host for step in self.plan.early])
         if not self._is_threaded:
-            if self._consumer_took > self._took:
+            if self._consumer_is_slower():
                 self._complete_decoded()
             try:
                 self._begun.append(self._begin_when_ready())
@@ -168,6 +159,11 @@ class PrefetchingExecutor(Executor):
             self._complete_oldest()
         return event is not _Event.ENDED
 
+    def _consumer_is_slower(self) -> bool:
+        """Whether the consumer took longer for the last batch than this executor; notes that a run begins."""
+        began, self._began_at = self._began_at, perf_counter()
+        return self._began_at - self._returned_at > self._returned_at - began
+
     def _complete_decoded(self) -> None:
         """Completes the oldest batch if it waits for nothing: then the GPU is at work while the next batch is started.
 
@@ -222,18 +218,6 @@ class PrefetchingExecutor(Executor):
         if self._depth < 2 or self._is_threaded:
             return 0
         return max([step.operator.batches_ahead for step in self.plan.early], default=0)
-
-    @property
-    def may_wait(self) -> bool:
-        """Whether batches beyond the prefetch depth are better begun later, several at a time.
-
-        They are if nothing is left to decode, and the consumer takes long: beginning a batch takes longer after that, presumably
-        as little of what it needs is left in the processor's caches, and less time right after another.
-        """
-        if self._is_threaded:
-            return False
-        batches = (begun for begun in self._begun if isinstance(begun, Batch) and begun.begun)
-        return self._consumer_took > _MUCH_LONGER * self._took and all(map(self._is_decoded, batches))
 
     @functools.cached_property
     def _blocking(self) -> list[tuple[str, InputOperator]]:

@@ -421,22 +421,6 @@ def test_what_was_begun_ahead_is_made_up_for() -> None:
     assert source.given == 11
 
 
-def test_batches_are_begun_together_for_a_consumer_that_takes_long() -> None:
-    source = Source([2] * 40)
-    running = looping(source, 2, **BY_ENGINE)
-    given = [0]
-    for step in range(20):
-        began = time.monotonic()
-        (images,) = running.run()
-        assert [shape[0] for shape in images.shapes] == [11 + step] * 2
-        given.append(source.given)
-        time.sleep(3 * (time.monotonic() - began) + 0.01)
-    begun = np.diff(given)
-    assert given[-1] - 20 <= 5
-    assert 0 in begun
-    assert begun[2:].max() > 2
-
-
 def test_what_is_decoded_is_completed_before_the_next_batch_is_begun(monkeypatch: pytest.MonkeyPatch) -> None:
     source = Source([9] * 20, 730)
     done: list[str] = []
