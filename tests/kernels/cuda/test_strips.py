@@ -25,7 +25,7 @@ class Strips:
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self._patch, self._chosen = patch, resample.chosen
-        _, self._least, *self._most = resample.STRIP_LIMITS
+        self._limits = resample.STRIP_LIMITS
         self.used: list[bool] = []
 
     def run(
@@ -48,7 +48,9 @@ class Strips:
         with self._patch.context() as patch:
             for module in (alike_images, resample):
                 patch.setattr(module, "chosen", noted)
-            patch.setattr(resample, "STRIP_LIMITS", (fewest, 1 if fewest == 1 else self._least, *self._most))
+            least = 1 if fewest == 1 else self._limits.least_rows
+            limits = self._limits._replace(least_blocks=fewest, least_rows=least)
+            patch.setattr(resample, "STRIP_LIMITS", limits)
             return [np.array(sample) for sample in pipeline().run()[0].as_cpu()]
 
     def compare(
@@ -118,4 +120,4 @@ def test_other_images_are_made_row_by_row(strips: Strips, batch: list[np.ndarray
 
 
 def test_few_images_are_made_row_by_row(strips: Strips) -> None:
-    assert not strips.compare(images(SIZES), {"resize_shorter": 64.0}, NORMAL, resample.STRIP_LIMITS[0])
+    assert not strips.compare(images(SIZES), {"resize_shorter": 64.0}, NORMAL, resample.STRIP_LIMITS.least_blocks)

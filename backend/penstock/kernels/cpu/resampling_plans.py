@@ -3,18 +3,52 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from penstock.kernels.cpu.options import brief, inner
 
-StripLimits = tuple[int, int, int, int, int, int, int, int]
-"""Of strips of output rows: the blocks that are to be made at least; the fewest and the most rows of a strip; the most rows of sums that
-a block keeps; the fewest columns of a block; the rows that are read before they are added; the bytes that each block has besides its
-rows, tables and sums; and the most bytes that it may have."""
-RowLimits = tuple[int, int, int, int]
-"""Of rows that are made one by one: the most elements that are read at once; the most floats of an input row that a block keeps, a
-quarter of them with fewer output rows than the next number; and the columns per block where a block refills its row."""
+
+class StripLimits(NamedTuple):
+    """Limits of strips of output rows.
+
+    Attributes:
+        least_blocks: the blocks that are to be made at least.
+        least_rows, most_rows: of a strip.
+        most_kept: rows of sums that a block keeps, at most.
+        least_columns: of a block.
+        read_rows: that are read before they are added.
+        own_bytes: of the shared memory of a block, besides rows, tables and sums.
+        most_shared: bytes of shared memory of a block.
+    """
+
+    least_blocks: int
+    least_rows: int
+    most_rows: int
+    most_kept: int
+    least_columns: int
+    read_rows: int
+    own_bytes: int
+    most_shared: int
+
+
+class RowLimits(NamedTuple):
+    """Limits of rows that are made one by one.
+
+    Attributes:
+        together: the most elements that are read at once.
+        room: the most floats of an input row that a block keeps; a quarter of them with fewer output rows than ``many_rows``.
+        many_rows: see there.
+        columns: of a block that refills its row.
+    """
+
+    together: int
+    room: int
+    many_rows: int
+    columns: int
+
+
 Stored = tuple[int, bool, bool, float, float]
 """How results are stored: with how many channels (0: those of the sources), whether as CHW, whether normalized, with what shift, and
 with what fill."""
@@ -106,7 +140,6 @@ def _plan_strips(
         The rows of sums that are kept, the most rows of a strip, the most vertical taps, and the most weights of columns that
         a block has; all are 0 if the images are to be resampled otherwise.
     """
-    few_blocks, least_rows, most_rows, most_kept, few_columns, _, _, _ = limits
     count, channels = len(rows), shapes[0, 3]
     none = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
     lines = np.int64(0)
@@ -125,20 +158,20 @@ def _plan_strips(
             return none
         outputs = np.int64(horizontal.outputs)
         columns = _strip_columns(outputs, abs(horizontal.step), taps, width, channels, pitch, threads)
-        if columns < min(few_columns, outputs):
+        if columns < min(limits.least_columns, outputs):
             return none
         row.segments = -(-outputs // columns)
         row.segment = -(-outputs // row.segments)
         row.segments = -(-outputs // row.segment)
         lines += shapes[i, 0] * np.int64(vertical.outputs) * row.segments
-    longest = min(lines // few_blocks, most_rows)
-    if longest < least_rows:
+    longest = min(lines // limits.least_blocks, limits.most_rows)
+    if longest < limits.least_rows:
         return none
     kept, strip, most_taps, weights = np.int64(1), np.int64(1), np.int64(1), np.int64(1)
     for i in range(count):
         row, vertical, horizontal = rows[i], down[min(i, len(down) - 1)], across[min(i, len(across) - 1)]
-        own_kept = min(most_kept, threads // row.segment)
-        own = max(min(longest, most_rows * 16 // vertical.used), 1)
+        own_kept = min(limits.most_kept, threads // row.segment)
+        own = max(min(longest, limits.most_rows * 16 // vertical.used), 1)
         row.strip = own - own % own_kept if own > own_kept else own
         row.source, row.target = sources[i], targets[i]
         _describe(row, shapes[i], vertical, horizontal, stored)
@@ -179,12 +212,12 @@ def _plan_rows(
     Returns:
         The floats of a row and of sums that a block needs, and the number of channels, 0 if images differ in it.
     """
-    most, room, many_rows, few = limits
+    most, room, few = limits.together, limits.room, limits.columns
     count, rounding = len(rows), 2 * (most - 1)
     lines = 0
     for i in range(count):
         lines += shapes[i, 0] * down[min(i, len(down) - 1)].outputs
-    if lines < many_rows:
+    if lines < limits.many_rows:
         room //= 4
     capacity, sums, common = 4, 0, shapes[0, 3]
     for i in range(count):
@@ -216,9 +249,8 @@ def _plan_rows(
 @inner
 def _strip_memory(kept: int, rows: int, taps: int, weights: int, pitch: int, limits: StripLimits) -> int:
     """Bytes of shared memory of a block that makes a strip."""
-    _, _, _, _, _, read_rows, fixed, _ = limits
-    chunks = rows * -(-taps // read_rows) + 1
-    return 4 * kept * pitch + fixed + 8 * (rows * taps + chunks) + 4 * (4 * rows + weights)
+    chunks = rows * -(-taps // limits.read_rows) + 1
+    return 4 * kept * pitch + limits.own_bytes + 8 * (rows * taps + chunks) + 4 * (4 * rows + weights)
 
 
 @brief
@@ -254,7 +286,7 @@ def plan_stacks(
         )
         if kept > 0:
             shared = _strip_memory(kept, strip, taps, weights, pitch, of_strips)
-            if shared <= of_strips[7]:
+            if shared <= of_strips.most_shared:
                 return shared, kept, strip, taps, shapes[0, 3]
     capacity, sums, common = _plan_rows(rows, blocks, sources, targets, shapes, down, across, stored, itemsize, of_rows)
     return 4 * (capacity + sums), 0, capacity, 0, common

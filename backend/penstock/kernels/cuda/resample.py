@@ -9,7 +9,13 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from penstock.kernels.cpu.resampling_plans import PlannedStacks, StackRules, plan_stacks
+from penstock.kernels.cpu.resampling_plans import (
+    PlannedStacks,
+    RowLimits,
+    StackRules,
+    StripLimits,
+    plan_stacks,
+)
 from penstock.kernels.cuda.launch import (
     KernelLaunch,
     Located,
@@ -115,17 +121,18 @@ class _Axis(NamedTuple):
     taps: Int32
 
 
-# At least 512 blocks (with fewer, multiprocessors are idle), which is worth it with 8 to 28 rows in a strip; and 64 KiB, which every
-# supported GPU offers a block.
-STRIP_LIMITS = (
-    512,
-    8,
-    28,
-    3,
-    16,
-    _READ_ROWS,
-    layout_of(_Resample).dtype.itemsize + 4 * 2 * max(_KNOWN_CHANNELS),
-    64 * 1024,
+STRIP_LIMITS = StripLimits(
+    # With fewer, multiprocessors are idle.
+    least_blocks=512,
+    # Fewer are not worth it.
+    least_rows=8,
+    most_rows=28,
+    most_kept=3,
+    least_columns=16,
+    read_rows=_READ_ROWS,
+    own_bytes=layout_of(_Resample).dtype.itemsize + 4 * 2 * max(_KNOWN_CHANNELS),
+    # Every supported GPU offers a block as much.
+    most_shared=64 * 1024,
 )
 
 SOURCE = KernelSource(
@@ -448,7 +455,8 @@ def stack_rules(after: Normalized, dtype: np.dtype, channels: int) -> StackRules
     """What plans are to know of all stacks of a type."""
     stored = after.channels or 0, after.planar, after.normalization is not None, after.shift, after.fill
     pitch = 4 * _STRIP_GROUPS * THREADS if dtype == np.uint8 and channels in _KNOWN_CHANNELS else 0
-    return stored, pitch, THREADS, STRIP_LIMITS, dtype.itemsize, (_most_together(dtype), _ROW, _MANY_ROWS, _FEW_COLUMNS)
+    rows = RowLimits(_most_together(dtype), _ROW, _MANY_ROWS, _FEW_COLUMNS)
+    return stored, pitch, THREADS, STRIP_LIMITS, dtype.itemsize, rows
 
 
 def chosen(
