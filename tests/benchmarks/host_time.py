@@ -105,7 +105,7 @@ def _module(made: ModuleType) -> Any:
     """The emulated CuPy, without memory and kernels."""
     held: Any = made
     held.RawModule = lambda **_: SimpleNamespace(get_function=lambda _name: Kernel())
-    held.ndarray, held.empty, held.zeros = Array, Array, Array
+    held.ndarray, held.empty, held.zeros, held.cuda.alloc = Array, Array, Array, Memory
     return held
 
 

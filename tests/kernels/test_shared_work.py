@@ -17,7 +17,7 @@ from numba import cfunc, types
 from penstock.kernels.background import BackgroundThreads, address_of
 from penstock.kernels.cpu.foreign import call, counted_at, set_word, word_at
 from penstock.kernels.cpu.shares import CALL_WORDS
-from penstock.kernels.shared_work import SharedWork, no_calls
+from penstock.kernels.shared_work import NO_CALLS, SharedWork
 
 # What waits leaves the processors to others, should the test fail and nobody end it.
 _SLEEP = address_of("usleep")
@@ -150,7 +150,7 @@ def test_nothing_need_follow(threads: BackgroundThreads | None) -> None:
     numbers = np.zeros(30, np.int64)
     for _ in range(100):
         work = SharedWork(note.address, numbers.ctypes.data, 30, numbers, threads)
-        work.follow(no_calls())
+        work.follow(NO_CALLS)
         work.help()
         assert work.wait() == 0
     assert (numbers == 100).all()

@@ -10,12 +10,15 @@ import contextlib
 import ctypes
 import functools
 import threading
+import time
 import weakref
 from collections import deque
 
 import numpy as np
 
 _MAX_JOBS = 64
+# How long to sleep while the queue is full.
+_SECONDS = 1e-4
 # At least the size of the C library's type on any platform.
 _SemaphoreMemory = ctypes.c_char * 64
 # What returns at once keeps the GIL: another thread could take it, and keep it for long.
@@ -59,8 +62,8 @@ class Semaphore:
         _prompt.sem_post(self._memory)
 
 
-class Job:
-    """Calls of a compiled function on :class:`BackgroundThreads`.
+class Task:
+    """Calls of a compiled function on :class:`BackgroundThreads`, for which nobody waits.
 
     Args:
         function: address of a C function that takes an address.
@@ -69,28 +72,38 @@ class Job:
         times: how many threads are to call it.
 
     Attributes:
-        done: posted after each call.
+        told: the address of a semaphore that is posted after each call, or 0.
     """
 
-    __slots__ = ("_counting", "_keep", "_left", "argument", "done", "function", "times")
+    __slots__ = ("_keep", "argument", "function", "times", "told")
 
     def __init__(self, function: int, argument: int, keep: object = None, times: int = 1) -> None:
-        self.function, self.argument, self.times = function, argument, times
+        self.function, self.argument, self.times, self.told = function, argument, times, 0
         self._keep = keep
-        self.done = Semaphore()
+
+
+class Job(Task):
+    """A task that may be waited for."""
+
+    __slots__ = ("_counting", "_done", "_left")
+
+    def __init__(self, function: int, argument: int, keep: object = None, times: int = 1) -> None:
+        super().__init__(function, argument, keep, times)
+        self._done = Semaphore()
+        self.told = self._done.address
         self._left, self._counting = times, threading.Lock()
 
     @property
     def is_done(self) -> bool:
         """Whether it is done."""
-        while self._left and self.done.try_wait():
+        while self._left and self._done.try_wait():
             self._end_one()
         return not self._left
 
     def wait(self) -> None:
         """Waits until the job is done, without holding the GIL."""
         while self._left:
-            self.done.wait()
+            self._done.wait()
             self._end_one()
 
     def _end_one(self) -> None:
@@ -98,7 +111,7 @@ class Job:
             self._left = max(self._left - 1, 0)
         if not self._left:
             # Another thread may wait, too, and this one have had what it waits for.
-            self.done.post()
+            self._done.post()
             # A finished job need not keep its data alive.
             self._keep = None
 
@@ -112,15 +125,16 @@ class BackgroundThreads:
     """
 
     def __init__(self, name: str, count: int = 1) -> None:
-        from penstock.kernels.cpu.service import JOB_WORDS
+        from penstock.kernels.cpu.service import ENDED, JOB_WORDS, add_job
 
         # A place more than there are jobs, for the one that ends the threads.
         jobs = np.zeros((_MAX_JOBS + 1, JOB_WORDS), np.int64)
-        self._places, self._turn = list(jobs), 0
+        self._places, self._ended, self._turn = [job.ctypes.data for job in jobs], jobs[:, ENDED], 0
+        self._add_job, self._post = add_job, address_of("sem_post")
         self._adding = threading.Lock()
         self._waiting, turning = Semaphore(), Semaphore(1)
-        # Running jobs are kept alive here, as their owners may drop them early.
-        self._running: deque[Job] = deque()
+        # What is not done is kept alive here, as its owners may drop it early; and its places.
+        self._running: deque[tuple[int, Task]] = deque()
         ring = jobs, np.zeros(1, np.int64), self._waiting, turning
         self._threads = [threading.Thread(target=_serve, args=ring, name=name, daemon=True) for _ in range(count)]
         for thread in self._threads:
@@ -130,22 +144,25 @@ class BackgroundThreads:
     def __len__(self) -> int:
         return len(self._threads)
 
-    def submit(self, job: Job) -> None:
-        """Queues a job; blocks while the queue is full."""
+    def submit(self, task: Task) -> None:
+        """Queues a task; blocks while the queue is full."""
         running = self._running
         with self._adding:
-            if len(running) == _MAX_JOBS:
-                # It has to be done, and not only begun, for its place to be free.
-                running[0].wait()
-            while running and running[0].is_done:
+            # It has to be done, and not only begun, for its place to be free.
+            while len(running) == _MAX_JOBS and not self._is_done(*running[0]):
+                time.sleep(_SECONDS)
+            while running and self._is_done(*running[0]):
                 running.popleft()
-            running.append(job)
-            self._add(job.function, job.argument, job.done.address, job.times)
+            running.append((self._turn, task))
+            self._add(task.function, task.argument, task.told, task.times)
 
-    def _add(self, function: int, argument: int, done: int, times: int) -> None:
-        self._places[self._turn][:] = function, argument, done, times, times - 1
+    def _is_done(self, place: int, task: Task) -> bool:
+        return int(self._ended.item(place)) == task.times
+
+    def _add(self, function: int, argument: int, told: int, times: int) -> None:
+        place = self._places[self._turn]
         self._turn = (self._turn + 1) % len(self._places)
-        self._waiting.post()
+        self._add_job(place, function, argument, told, times, self._waiting.address, self._post)
 
     def close(self) -> None:
         """Finishes the queued jobs, and ends the threads."""

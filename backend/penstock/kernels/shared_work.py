@@ -6,13 +6,14 @@ import os
 
 import numpy as np
 
-from penstock.kernels.background import BackgroundThreads, Job, Semaphore, address_of
+from penstock.kernels.background import BackgroundThreads, Semaphore, Task, address_of
 from penstock.kernels.cpu import shares as compiled
 
-
-def no_calls() -> np.ndarray:
-    """A list of nothing, for :meth:`SharedWork.follow`."""
-    return np.zeros((0, compiled.CALL_WORDS), np.int64)
+NO_CALLS = np.zeros((0, compiled.CALL_WORDS), np.int64)
+"""A list of nothing, for :meth:`SharedWork.follow`."""
+_SHARE: int = compiled.share_work.address or 0
+_CONCLUDE: int = compiled.conclude_work.address or 0
+_POST = address_of("sem_post")
 
 
 class SharedWork:
@@ -35,15 +36,13 @@ class SharedWork:
         self._threads = threads
         self._kept = [keep]
         self._done, self._is_done, self._process = Semaphore(), False, os.getpid()
-        ending = self._done.address, address_of("sem_post")
-        self._words = np.array([0, 0, shares, shares + 1, task, argument, 0, 0, 0, *ending], np.int64)
-        self._address: int = self._words.ctypes.data
+        words = self._words = np.zeros(compiled.WORK_WORDS, np.int64)
+        self._address: int = compiled.describe_work(words, task, argument, shares, self._done.address, _POST)
         if threads is None:
             compiled.take_shares(self._address)
         else:
             # Threads that come late find nothing to do, but need the words until then.
-            job = Job(compiled.share_work.address or 0, self._address, self, min(shares, len(threads)))
-            threads.submit(job)
+            threads.submit(Task(_SHARE, self._address, self, min(shares, len(threads))))
 
     def follow(self, calls: np.ndarray, keep: object = None) -> None:
         """Has calls made when all shares are done; to be called once, whatever happens.
@@ -53,13 +52,12 @@ class SharedWork:
             keep: object to keep alive until then.
         """
         self._kept += calls, keep
-        self._words[compiled.CALLS], self._words[compiled.COUNT] = calls.ctypes.data, len(calls)
-        if not compiled.end_one(self._address):
+        if not compiled.end_with(self._address, calls):
             return
         if self._threads is None or not len(calls):
             compiled.conclude(self._address)
         else:
-            self._threads.submit(Job(compiled.conclude_work.address or 0, self._address, self))
+            self._threads.submit(Task(_CONCLUDE, self._address, self))
 
     def help(self) -> None:
         """Takes shares on this thread, too, as long as there are any."""

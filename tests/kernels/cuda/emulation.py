@@ -49,7 +49,7 @@ class _Device:
 
 class _Memory:
     def __init__(self, array: np.ndarray) -> None:
-        self.ptr = array.ctypes.data
+        self.ptr, self._array = array.ctypes.data, array
 
     def copy_from_host_async(self, source: Any, size: int, stream: Any = None) -> None:
         ctypes.memmove(self.ptr, getattr(source, "value", source), size)
@@ -92,6 +92,11 @@ def empty(shape: Any, dtype: Any = np.float64) -> DeviceArray:
     array = np.empty(shape, dtype)
     array.reshape(-1).view(np.uint8)[...] = 0xAB
     return _on_device(array)
+
+
+def alloc(size: int) -> _Memory:
+    """As many bytes of such memory."""
+    return _Memory(empty(size, np.uint8))
 
 
 class _Kernel:
@@ -294,6 +299,7 @@ def _module() -> Any:
         MemoryPointer=_memory_pointer,
         Stream=_Stream,
         UnownedMemory=_UnownedMemory,
+        alloc=alloc,
         alloc_pinned_memory=lambda size: bytearray(size),
         driver=types.SimpleNamespace(CUDADriverError=CUDADriverError),
         get_current_stream=lambda: stream,

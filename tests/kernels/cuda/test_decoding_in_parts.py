@@ -6,6 +6,7 @@ import gc
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -256,16 +257,17 @@ def test_images_that_fail_are_left_out_where_that_is_asked_for(followed: list[bo
 def test_without_memory_for_all(room: int, monkeypatch: pytest.MonkeyPatch, followed: list[bool]) -> None:
     images = photographs()
     expected = run(a, [images], [])
-    cupy = sys.modules["cupy"]
-    empty = cupy.empty
+    cuda = sys.modules["cupy"].cuda
+    alloc = cuda.alloc
 
-    def limited(shape: Any, dtype: Any = np.float64) -> Any:
-        # Of what takes so much, the results, which are of floats, get memory.
-        if np.dtype(dtype) == np.uint8 and np.prod(shape) > room + 4096:
+    def limited(size: int) -> Any:
+        if size > room + 4096:
             raise MemoryError
-        return empty(shape, dtype)
+        return alloc(size)
 
-    monkeypatch.setattr(cupy, "empty", limited)
+    # Tables and results get memory.
+    held = SimpleNamespace(cuda=SimpleNamespace(**vars(cuda) | {"alloc": limited}))
+    monkeypatch.setattr(jpeg_gpu, "require_cupy", lambda: held)
     assert_equal(run(a, [images]), expected)
     assert followed == [True]
 

@@ -61,12 +61,12 @@ def gathered(
     rows = np.flatnonzero(scans.taken)
     expected, turns = numbers = np.full((2, len(rows)), -1, np.int32)
     given = scans.take(rows), places[rows], sizes[rows], pinned.ctypes.data, numbers.ctypes.data
-    words, kept = gathering(*given, NOT_TAKEN, len(rows))
+    place, kept = gathering(*given, NOT_TAKEN, len(rows))
     assert (expected == NOT_TAKEN).all()
     assert not turns.any()
     for index in order:
         if index < len(rows):
-            gather_share.ctypes(words.ctypes.data, index)
+            gather_share.ctypes(place, index)
     assert kept
     states[rows] = expected
     return pinned, states

@@ -194,17 +194,17 @@ def test_parts_and_threads(at_once: int, threads: int, monkeypatch: pytest.Monke
 
 
 def test_one_image_after_the_other_where_there_is_no_memory_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    cupy = sys.modules["cupy"]
-    empty = cupy.empty
+    cuda = sys.modules["cupy"].cuda
+    alloc = cuda.alloc
 
-    def limited(shape: Any, dtype: Any = np.float64) -> Any:
-        if np.prod(shape) > 60_000:
+    def limited(size: int) -> Any:
+        if size > 60_000:
             raise MemoryError
-        return empty(shape, dtype)
+        return alloc(size)
 
     files = [*FILES, encoded(np.zeros((160, 160, 3), np.uint8)), FILES[0]]
     with monkeypatch.context() as context:
-        context.setattr(cupy, "empty", limited)
+        context.setattr(cuda, "alloc", limited)
         batch = Decoded(files, decoder())
     *found, large, last = batch.images()
     assert large is None
@@ -213,11 +213,11 @@ def test_one_image_after_the_other_where_there_is_no_memory_for_all(monkeypatch:
 
 
 def test_nothing_is_decoded_where_there_is_no_memory_for_the_data(monkeypatch: pytest.MonkeyPatch) -> None:
-    def none(_shape: Any, _dtype: Any = None) -> Any:
+    def none(_size: int) -> Any:
         raise MemoryError
 
     with monkeypatch.context() as context:
-        context.setattr(sys.modules["cupy"], "empty", none)
+        context.setattr(sys.modules["cupy"].cuda, "alloc", none)
         batch = Decoded(FILES, decoder())
     assert batch.images() == [None] * len(FILES)
 
@@ -274,14 +274,15 @@ def test_a_batch_is_launched_before_the_next_is_begun(shared: JpegDecoder) -> No
 def allocated(monkeypatch: pytest.MonkeyPatch) -> list[weakref.ref[object]]:
     """What was allocated on the GPU during the test."""
     made: list[weakref.ref[object]] = []
-    empty = sys.modules["cupy"].empty
+    cuda = sys.modules["cupy"].cuda
+    alloc = cuda.alloc
 
-    def noted(shape: Any, dtype: Any = np.float64) -> Any:
-        array = empty(shape, dtype)
-        made.append(weakref.ref(array))
-        return array
+    def noted(size: int) -> Any:
+        memory = alloc(size)
+        made.append(weakref.ref(memory))
+        return memory
 
-    monkeypatch.setattr(sys.modules["cupy"], "empty", noted)
+    monkeypatch.setattr(cuda, "alloc", noted)
     return made
 
 

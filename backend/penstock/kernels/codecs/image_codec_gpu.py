@@ -165,12 +165,11 @@ class GpuImageDecoder:
             return None
         loop, count = compiled_loop(), len(files)
         block = np.zeros(loop.block_words(count), np.int64)
-        found = np.zeros((count, HEADER_COLUMNS), np.int64)
-        room, total = loop.prepare_jpegs(files.places, files.sizes, pixels.channels, limits.pixels or 0, block, found)
+        found, rows = np.zeros((count, HEADER_COLUMNS), np.int64), np.empty((count, 3), np.int64)
+        own = pixels.channels, limits.pixels or 0, block, found, rows
+        room, total = loop.prepare_jpegs(files.places, files.sizes, *own)
         if not room:
             return None
-        sizes, rows = found[:, :2], np.empty((count, 3), np.int64)
-        rows[:, :2], rows[:, 2] = sizes, pixels.channels
         shapes: list[Shape] = list(map(tuple, rows.tolist()))
         jobs = Jobs(files, JpegHeaders(found, False), None, shapes)
         if following_for is not None:
@@ -178,6 +177,7 @@ class GpuImageDecoder:
             if begun is not None:
                 return begun
         if self._own is not None:
+            sizes = found[:, :2]
             reading = self._own.begin_reading(files, sizes)
             streams = self._own_turn(count, total)
             windows = np.concatenate([np.zeros_like(sizes), sizes], 1)
@@ -185,7 +185,7 @@ class GpuImageDecoder:
             memory = self._memory(room, streams) if scans.taken_count == count else None
             if memory is None:
                 return None
-            outputs = (column_of(block, count, loop.OUTPUT) + memory.data.ptr).astype(np.uint64)
+            outputs = (column_of(block, count, loop.OUTPUT) + memory.ptr).astype(np.uint64)
             batch: Submitted = self._own.begin(scans, files, windows, outputs, streams.decoding, memory)
             joined = None
         elif self._turns is not None:
@@ -193,7 +193,7 @@ class GpuImageDecoder:
             memory = self._memory(room, streams)
             if memory is None:
                 return None
-            batch = decoder.decode_block(block, count, memory.data.ptr, pixels, streams.decoding.ptr, (files, memory))
+            batch = decoder.decode_block(block, count, memory.ptr, pixels, streams.decoding.ptr, (files, memory))
             outputs = column_of(block, count, loop.OUTPUT).astype(np.uint64)
             joined = streams
         else:
@@ -267,7 +267,7 @@ class GpuImageDecoder:
         """Memory for images, taken and given back in the order of the stream that writes to it; None if there is none."""
         with streams.decoding:
             try:
-                return self._cupy.empty(size_class(room), np.uint8)
+                return self._cupy.cuda.alloc(size_class(room))
             except MemoryError:
                 return None
 
@@ -444,7 +444,7 @@ class GpuImageDecoder:
         """Memory for images of ``room`` bytes: its owner, and each one's address; those without room get an error, and 0."""
         memory = self._memory(int(room.sum()), streams)
         if memory is not None:
-            return memory, memory.data.ptr + np.cumsum(room) - room
+            return memory, memory.ptr + np.cumsum(room) - room
         parts = [self._memory(size, streams) for size in room.tolist()]
         for index, size, part in zip(taken, room.tolist(), parts):
             if part is None:
@@ -453,7 +453,7 @@ class GpuImageDecoder:
                     f"No room on the GPU for an image of {height}x{width}x{channels}: {size >> 20} MiB could not be "
                     "allocated beside the batch's other images. Use smaller batches, or free memory."
                 )
-        return parts, np.array([0 if part is None else part.data.ptr for part in parts], np.int64)
+        return parts, np.array([0 if part is None else part.ptr for part in parts], np.int64)
 
     def _stored_regions(self, jobs: Jobs, taken: Sequence[int]) -> np.ndarray:
         """The regions to decode, as in :class:`EncodedImages`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import weakref
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
@@ -140,12 +140,18 @@ class Begun:
     results: list[Any]
     parts: list[Part] = field(default_factory=list)
     following: PlannedResampling | None = None
-    _rejoins: weakref.finalize[[Streams, PlannedResampling, Callable[[], object]], Begun] | None = None
+    _apart: tuple[Streams, Callable[[], object]] | None = None
 
     def is_joined(self) -> None:
         """Notes that images are used in the order of the work that follows them."""
-        if self._rejoins is not None:
-            self._rejoins.detach()
+        self._apart = None
+
+    def __del__(self) -> None:
+        # What follows has memory of the stream in whose order images are used; it is written to even if nobody waits for it.
+        if self._apart is not None and not sys.is_finalizing():
+            streams, settle = self._apart
+            settle()
+            follow(streams.using, streams.decoding, streams.event)
 
     @property
     def is_ready(self) -> bool:
@@ -163,13 +169,4 @@ def followed(
         streams: of the part.
         settle: waits until all is launched.
     """
-    begun = Begun(jobs, [None] * len(jobs), [part], following)
-    # What follows has memory of the stream in whose order images are used; it is written to even if nobody waits for it.
-    begun._rejoins = weakref.finalize(begun, _rejoin, streams, following, settle)
-    begun._rejoins.atexit = False
-    return begun
-
-
-def _rejoin(streams: Streams, _following: PlannedResampling, settle: Callable[[], object]) -> None:
-    settle()
-    follow(streams.using, streams.decoding, streams.event)
+    return Begun(jobs, [None] * len(jobs), [part], following, (streams, settle))

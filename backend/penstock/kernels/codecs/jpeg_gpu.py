@@ -8,8 +8,8 @@ memory. What is damaged, and what decoders may differ about, comes back as not d
 from __future__ import annotations
 
 import functools
+import sys
 import weakref
-from contextlib import AbstractContextManager
 
 import numpy as np
 
@@ -21,9 +21,9 @@ from penstock.kernels.cpu.jpeg.parts import Parts
 from penstock.kernels.cuda.driver import driver_error
 from penstock.kernels.cuda.jpeg_codes import NOT_TAKEN
 from penstock.kernels.cuda.jpeg_launches import Kernels, Page, launch_decoding
-from penstock.kernels.cuda.launch import Pinned, Staging, size_class, staging
+from penstock.kernels.cuda.launch import Pinned, size_class, staging
 from penstock.kernels.cuda.launch_list import LaunchList
-from penstock.kernels.shared_work import SharedWork, no_calls
+from penstock.kernels.shared_work import NO_CALLS, SharedWork
 from penstock.tensors.cuda import require_cupy
 from penstock.tensors.streams import Event, Stream, borrowed_streams, follow
 
@@ -140,6 +140,8 @@ class JpegBatch:
         stream: Stream,
         keep: object,
     ) -> None:
+        # What is not given back yet.
+        self._borrowed = list[Pinned]()
         self._decoder, self._scans, self._windows, self._targets = decoder, scans, windows, targets
         # In front of the data lie two numbers for each image, its state, and for its part which turn is the next; and the page.
         count, following = len(files), targets.following if isinstance(targets, Followed) else None
@@ -151,13 +153,10 @@ class JpegBatch:
         self._done = require_cupy().cuda.Event(disable_timing=True)
         launches = LaunchList(stream)
         launches.kept += targets, keep
-        self._pinned, self._copied_to = pinned, list[object]()
+        self._stream, self._copied_to = stream, list[object]()
         self.work = self._gathering(files, pinned)
-        # Pinned memory is another's only when the GPU is done, and so is what another stream copied to.
-        borrowed = self._staging, self._pinned, self._copied_to, decoder.copying
-        self._return = weakref.finalize(self, _give_back, decoder.device, stream, *borrowed, self.work)
-        self._return.atexit = False
-        calls = no_calls()
+        self._borrowed.append(pinned)
+        calls = NO_CALLS
         try:
             with stream:
                 self._launch(launches, pinned, stream)
@@ -170,38 +169,38 @@ class JpegBatch:
         """Copies the coded data to pinned memory, several shares at a time; a single one is copied at once."""
         shares = max(min(self._scans.size // _WORTH_SHARING, self._decoder.threads), 1)
         places = pinned.address + self._begin, pinned.address
-        words, kept = gathering(self._scans, files.places, files.sizes, *places, NOT_TAKEN, shares)
+        place, kept = gathering(self._scans, files.places, files.sizes, *places, NOT_TAKEN, shares)
         threads = None if shares == 1 else self._decoder.crew
-        return SharedWork(gather_share.address or 0, words.ctypes.data, shares, (words, kept, files, pinned), threads)
+        return SharedWork(gather_share.address or 0, place, shares, (kept, files, pinned), threads)
 
     def _launch(self, launches: LaunchList, pinned: Pinned, stream: Stream) -> None:
         """Lists what decodes the images; those for which there is no memory stay undecoded."""
         size, decoder, targets = self._begin + self._scans.size, self._decoder, self._targets
-        cupy, beforehand = require_cupy(), size >= _WORTH_A_STREAM
+        alloc, beforehand = require_cupy().cuda.alloc, size >= _WORTH_A_STREAM
         pixels, rows = (_NO_ROWS, targets.rows) if isinstance(targets, Followed) else (targets.view(np.int64), _NO_ROWS)
         try:
             with decoder.copying if beforehand else stream:
-                memory = cupy.empty(size_class(size), np.uint8)
+                memory = alloc(size_class(size))
         except MemoryError:
             return
         channels = decoder.channels * isinstance(targets, Followed)
         parts = Parts(self._scans.memory, self._windows, channels, _AT_ONCE, _SAMPLES_AT_ONCE)
         while len(parts):
             try:
-                scratch = cupy.empty(_scratch_size(parts.room), np.uint8)
+                scratch = alloc(_scratch_size(parts.room))
                 break
             except MemoryError:
                 parts.halve()
         if not len(parts):
             return
         launches.kept += memory, scratch
-        given = memory.data.ptr
+        given = memory.ptr
         if beforehand:
             self._copied_to.append(memory)
             launches.copy_beforehand(given, pinned.address, size, decoder.copying, decoder.copied)
         else:
             launches.copy_to_device(given, pinned.address, size)
-        places = pinned.address, given, given + self._begin, scratch.data.ptr
+        places = pinned.address, given, given + self._begin, scratch.ptr
         launch_decoding(launches, decoder.kernels, self._scans, self._windows, pixels, parts, self._page, places, rows)
         launches.copy_to_host(pinned.address, given, self._states.nbytes)
 
@@ -217,10 +216,24 @@ class JpegBatch:
             raise driver_error(status)
         self._done.synchronize()
         decoded: list[bool] = (self._states == 0).tolist()
-        if self._return.detach() is not None:
-            self._staging.give_back(self._pinned, None)
-            self._copied_to.clear()
+        while self._borrowed:
+            self._staging.give_back(self._borrowed.pop(), None)
+        self._copied_to.clear()
         return decoded
+
+    def __del__(self) -> None:
+        """Leaves the memory of a batch that nobody waited for to others.
+
+        Pinned memory is another's only when the GPU is done, and so is what another stream copied to.
+        """
+        if not self._borrowed or sys.is_finalizing():
+            return
+        self.work.wait()
+        with self._decoder.device:
+            self._staging.give_back(self._borrowed.pop(), self._stream)
+            if self._copied_to:
+                follow(self._decoder.copying, self._stream, require_cupy().cuda.Event(disable_timing=True))
+                self._copied_to.clear()
 
 
 def _scratch_size(size: int) -> int:
@@ -235,21 +248,3 @@ def _aligned(size: int) -> int:
 
 _NUMBER = np.dtype(np.int32).itemsize
 _NO_ROWS = np.zeros(0, np.int64)
-
-
-def _give_back(
-    device: AbstractContextManager[object],
-    stream: Stream,
-    staging: Staging,
-    pinned: Pinned,
-    copied_to: list[object],
-    copying: Stream,
-    work: SharedWork,
-) -> None:
-    """Leaves the memory of a batch that nobody waited for to others."""
-    work.wait()
-    with device:
-        staging.give_back(pinned, stream)
-        if copied_to:
-            follow(copying, stream, require_cupy().cuda.Event(disable_timing=True))
-            copied_to.clear()

@@ -24,9 +24,9 @@ _CONTIGUOUS = 1
 
 
 @brief
-def _fill_places(objects: np.ndarray, places: np.ndarray, sizes: np.ndarray) -> bool:
-    for number in range(len(objects)):
-        array = objects[number]
+def _fill_places(places: np.ndarray, sizes: np.ndarray) -> bool:
+    for number in range(len(places)):
+        array = places[number]
         if word_at(array + _DIMENSIONS) & _INT != 1:
             return False
         size = word_at(word_at(array + _EXTENTS))
@@ -79,9 +79,9 @@ def places_of_bytes(arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarra
     """
     if not _is_known():
         return None
-    objects = np.fromiter(map(id, arrays), np.int64, len(arrays))
-    places, sizes = np.empty(len(arrays), np.int64), np.empty(len(arrays), np.int64)
-    return (places, sizes) if _fill_places(objects, places, sizes) else None
+    # Those of the objects at first.
+    places, sizes = np.fromiter(map(id, arrays), np.int64, len(arrays)), np.empty(len(arrays), np.int64)
+    return (places, sizes) if _fill_places(places, sizes) else None
 
 
 def places_of_files(batch: TensorListCPU) -> tuple[np.ndarray, np.ndarray] | None:

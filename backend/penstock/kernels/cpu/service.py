@@ -4,13 +4,31 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.kernels.cpu.foreign import call
-from penstock.kernels.cpu.options import kernel
+from penstock.kernels.cpu.foreign import call, counted_at, set_word
+from penstock.kernels.cpu.options import brief, kernel
 
-FUNCTION, ARGUMENT, DONE, TIMES, UNTOLD, JOB_WORDS = range(6)
-"""The words of a job: the address of a function, its argument, the semaphore to post after each call, how often it is still to be
-called, and for how many of these calls no thread was woken yet."""
+FUNCTION, ARGUMENT, DONE, TIMES, UNTOLD, ENDED, JOB_WORDS = range(7)
+"""The words of a job: the address of a function, its argument, the semaphore to post after each call, or 0, how often it is still to
+be called, for how many of these calls no thread was woken yet, and how many have ended."""
 _WOKEN = 2
+_WORD = 8
+
+
+@brief
+def add_job(place: int, function: int, argument: int, done: int, times: int, waiting: int, sem_post: int) -> None:
+    """Puts a job where :func:`serve` finds it, from an address on, and tells one of the threads that wait.
+
+    Args:
+        function, argument, done, times: the first words of the job.
+        waiting, sem_post: as for :func:`serve`.
+    """
+    set_word(place + _WORD * FUNCTION, function)
+    set_word(place + _WORD * ARGUMENT, argument)
+    set_word(place + _WORD * DONE, done)
+    set_word(place + _WORD * TIMES, times)
+    set_word(place + _WORD * UNTOLD, times - 1)
+    set_word(place + _WORD * ENDED, 0)
+    call(sem_post, (waiting,))
 
 
 @kernel
@@ -31,7 +49,7 @@ def serve(jobs: np.ndarray, turn: np.ndarray, waiting: int, turning: int, sem_wa
         while call(sem_wait, (turning,)) != 0:
             pass
         job = jobs[turn[0]]
-        function, argument, done = job[FUNCTION], job[ARGUMENT], job[DONE]
+        function, argument, done, ended = job[FUNCTION], job[ARGUMENT], job[DONE], job[ENDED:].ctypes.data
         job[TIMES] -= 1
         if job[TIMES] == 0:
             turn[0] = (turn[0] + 1) % len(jobs)
@@ -44,4 +62,7 @@ def serve(jobs: np.ndarray, turn: np.ndarray, waiting: int, turning: int, sem_wa
         if function == 0:
             return
         call(function, (argument,))
-        call(sem_post, (done,))
+        if done != 0:
+            call(sem_post, (done,))
+        # What the job needs may be gone after that.
+        counted_at(ended)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from numba import cfunc, types
 
 from penstock.kernels.cpu.foreign import call, counted_at, set_word, word_at
@@ -47,6 +48,23 @@ def make_calls(calls: int, count: int) -> int:
         if status != 0:
             return status
     return 0
+
+
+@brief
+def describe_work(words: np.ndarray, task: int, argument: int, shares: int, done: int, sem_post: int) -> int:
+    """Fills in words of which all are 0; returns their address."""
+    words[SHARES], words[PARTIES] = shares, shares + 1
+    words[TASK], words[ARGUMENT] = task, argument
+    words[DONE], words[SEM_POST] = done, sem_post
+    return words.ctypes.data
+
+
+@brief
+def end_with(work: int, calls: np.ndarray) -> bool:
+    """Notes which calls follow, and that Python is through; as :func:`end_one`."""
+    set_word(work + CALLS * _WORD, calls.ctypes.data)
+    set_word(work + COUNT * _WORD, len(calls))
+    return end_one(work)
 
 
 @brief

@@ -195,14 +195,14 @@ def scratch(shapes: Sequence[Shape], dtype: DTypeLike, kept: bool = False) -> li
     kind = np.dtype(dtype)
     size = sum(math.prod(shape) for shape in shapes)
     recorder = _recording()
-    elements: Any = None if recorder else require_cupy().empty(size, kind)
+    memory: Any = None if recorder else require_cupy().cuda.alloc(size * kind.itemsize)
     if recorder:
         address = (recorder.kept if kept else recorder.scratch)(size * kind.itemsize)
     else:
-        address = elements.data.ptr
+        address = memory.ptr
     located = []
     for shape in shapes:
-        located.append(Located(address, shape, kind, elements))
+        located.append(Located(address, shape, kind, memory))
         address += math.prod(shape) * kind.itemsize
     return located
 
@@ -257,13 +257,13 @@ class Staging:
 
     def upload(self, parts: Sequence[np.ndarray]) -> tuple[object, list[int]]:
         """Uploads arrays in one transfer on the current stream; returns the device buffer and each array's address."""
-        cupy = require_cupy("a descriptor")
+        cuda = require_cupy("a descriptor").cuda
         pinned, offsets, size = self.fill(parts)
-        stream = cupy.cuda.get_current_stream()
-        buffer = cupy.empty(size, np.uint8)
-        buffer.data.copy_from_host_async(pinned.address, size, stream)
+        stream = cuda.get_current_stream()
+        buffer = cuda.alloc(size)
+        buffer.copy_from_host_async(pinned.address, size, stream)
         self.give_back(pinned, stream)
-        base = buffer.data.ptr
+        base = buffer.ptr
         return buffer, [base + offset for offset in offsets]
 
     def fill(self, parts: Sequence[np.ndarray]) -> tuple[Pinned, list[int], int]:

@@ -11,6 +11,7 @@ from penstock.tensors.streams import Event, Stream
 
 # Calls that most lists have at most.
 _FEW = 32
+_NOTHING = (0,) * CALL_WORDS
 
 
 class LaunchList:
@@ -26,7 +27,8 @@ class LaunchList:
     def __init__(self, stream: Stream) -> None:
         self._stream, self._driver = stream, driver()
         self._calls, self._count = np.zeros((_FEW, CALL_WORDS), np.int64), 0
-        self._add(self._driver.set_context, context_of(stream.device_id))
+        # Those that are not in the array yet.
+        self._rows = [(self._driver.set_context, context_of(stream.device_id), *_NOTHING[2:])]
         self.kept: list[object] = []
 
     def copy_to_device(self, target: int, source: int, size: int) -> None:
@@ -57,12 +59,17 @@ class LaunchList:
 
     def room(self, count: int) -> np.ndarray:
         """Zeros where the next calls go, for compiled code to fill in; :meth:`added` tells how many it did."""
-        end = self._count + count
+        begin = self._count + len(self._rows)
+        end = begin + count
         if end > len(self._calls):
             larger = np.zeros((2 * end, CALL_WORDS), np.int64)
             larger[: self._count] = self._calls[: self._count]
             self._calls = larger
-        return self._calls[self._count : end]
+        if self._rows:
+            self._calls[self._count : begin] = self._rows
+            self._rows.clear()
+            self._count = begin
+        return self._calls[begin:end]
 
     def added(self, count: int) -> None:
         """Notes that so many calls were filled in."""
@@ -70,9 +77,9 @@ class LaunchList:
 
     def _add(self, *words: int) -> None:
         """Adds a call of a function, with arguments."""
-        self.room(1)[0, : len(words)] = words
-        self._count += 1
+        self._rows.append((*words, *_NOTHING[len(words) :]))
 
     def calls(self) -> np.ndarray:
         """The calls, as :class:`~penstock.kernels.shared_work.SharedWork` makes them; they need this list."""
+        self.room(0)
         return self._calls[: self._count]

@@ -109,12 +109,12 @@ class Program:
         self._varies = any(isinstance(a, RunValue) for one in recording.launches for a in one.arguments)
         self._outputs = [_Output.of(batch) for batch in outputs]
         self._placements: OrderedDict[tuple[int, ...], tuple[object, _Calls]] = OrderedDict()
-        self._kept = require_cupy().empty(recording.kept_bytes, np.uint8) if recording.kept_bytes else None
+        self._kept = require_cupy().cuda.alloc(recording.kept_bytes) if recording.kept_bytes else None
         _Calls(recording.once, self._fixed_bases(0)).make({})
 
     def _fixed_bases(self, scratch: int) -> list[int]:
         """The bases that don't belong to batches; the first is new in each run."""
-        return [scratch, self._tables[1][0], 0 if self._kept is None else self._kept.data.ptr]
+        return [scratch, self._tables[1][0], 0 if self._kept is None else self._kept.ptr]
 
     def allocate(self) -> list[TensorListGPU]:
         """Uninitialized outputs."""
@@ -128,8 +128,8 @@ class Program:
             outputs: what to fill.
             values: gives the arguments that differ from earlier batches.
         """
-        scratch = require_cupy().empty(self._scratch_bytes, np.uint8) if self._scratch_bytes else None
-        bases = [*self._fixed_bases(0 if scratch is None else scratch.data.ptr), *inputs]
+        scratch = require_cupy().cuda.alloc(self._scratch_bytes) if self._scratch_bytes else None
+        bases = [*self._fixed_bases(0 if scratch is None else scratch.ptr), *inputs]
         for batch in outputs:
             bases += _bases_of(batch)
         key = tuple(bases)

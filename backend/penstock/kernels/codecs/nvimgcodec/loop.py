@@ -13,7 +13,7 @@ from numba import cfunc, types
 from penstock.kernels.codecs.nvimgcodec.library import FUNCTIONS, CodeStreamView, ImageInfo, PlaneInfo, Region
 from penstock.kernels.cpu.foreign import call, set_int, set_word, word_at
 from penstock.kernels.cpu.jpeg import headers
-from penstock.kernels.cpu.options import inner, kernel
+from penstock.kernels.cpu.options import brief, inner, kernel
 
 # The words of a batch: numbers, and addresses held by :class:`penstock.kernels.codecs.nvimgcodec.decoder.Decoded`.
 COUNT, TABLE, INSTANCE, FIRST, SECOND, SPARED, INFO, SEEN, VIEW, PARAMS, WORK, FUNCTION_TABLE, BATCH_WORDS = range(13)
@@ -58,7 +58,13 @@ def block_words(count: int) -> int:
 
 @kernel
 def prepare_jpegs(
-    places: np.ndarray, sizes: np.ndarray, channels: int, most: int, block: np.ndarray, found: np.ndarray
+    places: np.ndarray,
+    sizes: np.ndarray,
+    channels: int,
+    most: int,
+    block: np.ndarray,
+    found: np.ndarray,
+    shapes: np.ndarray,
 ) -> tuple[int, int]:
     """Fills the table in a block of zeros for files that are all ordinary JPEGs, whole, and stored upright.
 
@@ -68,6 +74,7 @@ def prepare_jpegs(
         most: pixels that an image may have; 0: any number.
         block: of the batch, whose images get offsets in place of addresses to decode to.
         found: their headers, as :func:`penstock.kernels.cpu.jpeg.headers.read_headers` gives them; zeros before.
+        shapes: receives those of the decoded images, in rows.
 
     Returns:
         The bytes that the decoded images take, and the sum of their pixels; zeros if one of the files is of another kind.
@@ -86,12 +93,14 @@ def prepare_jpegs(
         block[image + DATA], block[image + LENGTH], block[image + OUTPUT] = places[index], sizes[index], room
         block[image + HEIGHT], block[image + WIDTH] = header[headers.HEIGHT], header[headers.WIDTH]
         block[image + CHANNELS] = channels
+        shapes[index, 0], shapes[index, 1] = header[headers.HEIGHT], header[headers.WIDTH]
+        shapes[index, 2] = channels
         room += -(-own * channels // ALIGNMENT) * ALIGNMENT
         pixels += own
     return room, pixels
 
 
-@kernel
+@brief
 def complete_block(block: np.ndarray, count: int, constants: np.ndarray, base: int) -> int:
     """Fills in the words of a batch whose table is filled in; returns the block's address.
 

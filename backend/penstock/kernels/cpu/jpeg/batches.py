@@ -42,7 +42,7 @@ from penstock.kernels.cpu.jpeg.segments import (
     read_segments,
 )
 from penstock.kernels.cpu.options import brief, inner, kernel
-from penstock.kernels.shared_work import SharedWork, no_calls
+from penstock.kernels.shared_work import NO_CALLS, SharedWork
 
 SUBSEQUENCE = 23 * 32
 """The bits that one thread begins to decode: an odd number of words, which lie at different banks of a GPU's shared memory."""
@@ -179,8 +179,8 @@ class ScansBeingRead:
     """Files of which threads read what precedes their scans, and find out which ones are taken.
 
     Args:
-        places: the files' addresses; int64.
-        sizes: in bytes; int64.
+        places: the files' addresses; int64, contiguous.
+        sizes: in bytes; int64, contiguous.
         extents: the heights and widths that the images are expected to have, in rows; int64. Those are taken of which pixels can be
             made: grey ones, and YCbCr whose samples are those of whole numbers of pixels. None: all whose coefficients can be read.
         threads: that read; None: all is read at once.
@@ -201,13 +201,13 @@ class ScansBeingRead:
         # Of those that are not taken, nothing is defined.
         self._scans = JpegScans(np.empty(_words_for(count), np.int64), count, 0, 0)
         memory = self._scans.memory
-        places, sizes, extents = (np.ascontiguousarray(own) for own in (places, sizes, extents))
+        extents = np.ascontiguousarray(extents)
         shares = max(count // _WORTH_SHARING, 1)
         words = np.empty(_READING_WORDS, np.int64)
-        _describe_reading(memory, places, sizes, extents, shares, words)
+        place = _describe_reading(memory, places, sizes, extents, shares, words)
         kept, own_threads = (words, memory, places, sizes, extents, keep), None if shares == 1 else threads
-        self._work = SharedWork(read_share.address or 0, words.ctypes.data, shares, kept, own_threads)
-        self._work.follow(no_calls())
+        self._work = SharedWork(read_share.address or 0, place, shares, kept, own_threads)
+        self._work.follow(NO_CALLS)
 
     def wait(self) -> JpegScans:
         """What was read, as soon as all is: reads what no thread has begun with, and waits for the rest."""
@@ -275,11 +275,12 @@ _MEMORY, _MEMORY_WORDS, _COUNT, _FILES, _SIZES, _EXTENTS, _EXPECTED, _SHARES, _R
 @brief
 def _describe_reading(
     memory: np.ndarray, places: np.ndarray, sizes: np.ndarray, extents: np.ndarray, shares: int, words: np.ndarray
-) -> None:
-    """Fills in the argument of :func:`read_share`."""
+) -> int:
+    """Fills in the argument of :func:`read_share`; returns its address."""
     words[_MEMORY], words[_MEMORY_WORDS], words[_COUNT] = memory.ctypes.data, len(memory), len(places)
     words[_FILES], words[_SIZES], words[_EXTENTS] = places.ctypes.data, sizes.ctypes.data, extents.ctypes.data
     words[_EXPECTED], words[_SHARES] = len(extents), shares
+    return words.ctypes.data
 
 
 @inner
@@ -385,8 +386,8 @@ _FILE, _BYTES, _SCAN, _PART, _ROWS, _DATA, _END, _INTERVALS, _CODES, _FACTORS, _
 
 def gathering(
     scans: JpegScans, places: np.ndarray, sizes: np.ndarray, pinned: int, states: int, state: int, shares: int
-) -> tuple[np.ndarray, object]:
-    """The argument of :func:`gather_share`, an array of words, and what it needs.
+) -> tuple[int, object]:
+    """The argument of :func:`gather_share`, an address, and what it needs.
 
     Args:
         scans: of these files, all of which are taken.
@@ -397,8 +398,8 @@ def gathering(
         shares: into how many to divide the images, by their sizes.
     """
     rows, words = np.empty((len(places), _GATHERING_COLUMNS), np.int64), np.empty(shares + 2, np.int64)
-    _describe_gathering(scans.memory, places, sizes, pinned, states, state, rows, words)
-    return words, (rows, scans.memory)
+    place = _describe_gathering(scans.memory, places, sizes, pinned, states, state, rows, words)
+    return place, (words, rows, scans.memory)
 
 
 @brief
@@ -411,8 +412,12 @@ def _describe_gathering(
     state: int,
     rows: np.ndarray,
     words: np.ndarray,
-) -> None:
-    """Fills in the rows of images, and the words: the address of the rows, where shares begin, and where the last one ends."""
+) -> int:
+    """Fills in the rows of images, and the words: the address of the rows, where shares begin, and where the last one ends.
+
+    Returns:
+        The address of the words.
+    """
     scans, total, shares = columns_of(memory, len(rows)), sizes.sum(), len(words) - 2
     words[0], words[1], words[-1] = rows.ctypes.data, 0, len(rows)
     share, end = 1, 0
@@ -431,6 +436,7 @@ def _describe_gathering(
         row[_STATE] = states + 4 * index
         set_int(row[_STATE], state)
         set_int(row[_STATE] + 4 * len(rows), 0)
+    return words.ctypes.data
 
 
 @kernel
