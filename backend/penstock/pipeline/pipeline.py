@@ -307,7 +307,8 @@ class Pipeline(SettingsAttributes):
         executor.enable_memory_stats = settings.enable_memory_stats
         if settings.trace:
             executor.trace = Trace(settings.num_threads or 1, settings.depth, titles(improved.operators))
-        executor.run_context = current.AsCurrent(weakref.ref(self), self._scope)
+        if any(step.operator.lends_inputs for step in plan.operators):
+            executor.run_context = current.AsCurrent(weakref.ref(self), self._scope)
         if settings.enable_checkpointing:
             session.keep_states(executor)
         self.start_py_workers()

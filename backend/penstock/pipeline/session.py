@@ -17,7 +17,6 @@ from penstock.graph import Graph
 from penstock.runtime import Plan, PrefetchingExecutor
 from penstock.runtime.batches import Result
 from penstock.runtime.checkpoints import Position, restore_checkpoint, save_checkpoint
-from penstock.runtime.executor import NOTHING
 from penstock.runtime.feeding import to_batch
 from penstock.runtime.settings import PipelineSettings
 from penstock.runtime.sources import Source, fetch_all
@@ -129,11 +128,17 @@ class Session:
         """Feeds external sources with callbacks for the next batch."""
         if not self.sources:
             return
-        with executor.span("external sources", Kind.SOURCE):
-            for source, outputs in fetch_all(self.sources, executor.max_batch_size, self.epoch):
-                for name, data, layout in zip(source.names, outputs, source.layouts):
-                    if name in self.feeds:
-                        feed(executor, self.feeds[name], data, layout, copy=not source.no_copy)
+        if executor.trace is None:
+            self._feed_from_sources(executor)
+        else:
+            with executor.trace.span("external sources", Kind.SOURCE):
+                self._feed_from_sources(executor)
+
+    def _feed_from_sources(self, executor: PrefetchingExecutor) -> None:
+        for source, outputs in fetch_all(self.sources, executor.max_batch_size, self.epoch):
+            for name, data, layout in zip(source.names, outputs, source.layouts):
+                if name in self.feeds:
+                    feed(executor, self.feeds[name], data, layout, copy=not source.no_copy)
 
     def _initial_depth(self) -> int:
         """The number of batches to prefetch at first: one, and more as far as all sources that the user feeds have data."""
@@ -341,9 +346,12 @@ def _batches_of(step: Any) -> float:
 def feed(executor: PrefetchingExecutor, step: Any, data: object, layout: str | None, copy: bool) -> None:
     """Feeds one batch to a step."""
     on_host = isinstance(data, list) and bool(data) and isinstance(data[0], np.ndarray)
-    with NOTHING if on_host else executor.on_device():
-        batch = to_batch(data, layout, executor.max_batch_size, executor.host_pool, executor.workers, copy)
-        step.operator.feed(batch)
+    given = data, layout, executor.max_batch_size, executor.host_pool, executor.workers, copy
+    if on_host:
+        step.operator.feed(to_batch(*given))
+    else:
+        with executor.on_device():
+            step.operator.feed(to_batch(*given))
 
 
 def memory_statistics(executor: PrefetchingExecutor) -> dict[str, dict[str, list[int]]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from time import perf_counter
 from typing import Any
@@ -22,7 +22,7 @@ from penstock.runtime.batches import (
     propagate_sources,
 )
 from penstock.runtime.plan import Plan, Step, Transfer
-from penstock.runtime.streams import PipelineStream
+from penstock.runtime.streams import AsCurrent, PipelineStream
 from penstock.runtime.tolerance import SkippedSample, SkippedSamples, kept_samples, policy_for
 from penstock.runtime.trace import Kind, Trace
 from penstock.runtime.workers import Parallel, WorkerPool
@@ -38,10 +38,8 @@ NOTHING = contextlib.nullcontext()
 """A context in which everything is as it was."""
 
 
-def _is_without_samples(step: Step, workspace: Workspace) -> bool:
+def _is_without_samples(workspace: Workspace) -> bool:
     """Whether an operator has no samples to work on, such as in a branch that no sample takes."""
-    if workspace.batch_size and not step.merges:
-        return False
     given = [*workspace.inputs, *workspace.arguments.values()]
     return bool(given) and not any(map(len, given))
 
@@ -89,7 +87,7 @@ class Executor:
         self.enable_memory_stats = False
         self.keep_states = False
         self.trace: Trace | None = None
-        # Entered around each run, on whatever thread: makes the pipeline the current one.
+        # Entered around each run, on whatever thread, if it calls the user's functions: makes the pipeline the current one.
         self.run_context: AbstractContextManager[object] = NOTHING
 
     def span(self, name: str, kind: Kind) -> AbstractContextManager[None]:
@@ -148,7 +146,7 @@ class Executor:
             self._batch_size(), self.iteration, isolate or tolerant, watch, slots, tolerant, destinations or {}
         )
         result = batch.result
-        with self.run_context, self.on_device():
+        with self._surroundings():
             self._run_steps(batch, plan.prepared)
             for step in () if result.stopped else plan.early:
                 self._begin_operator(step, batch)
@@ -168,7 +166,7 @@ class Executor:
         waiting, result = self.plan.waiting, batch.result
         try:
             if waiting and not result.stopped:
-                with self.run_context, self.on_device():
+                with self._surroundings():
                     self._run_steps(batch, waiting)
                     if self._stream is not None and not batch.tolerated:
                         self._record_ready(result, self._stream)
@@ -189,9 +187,19 @@ class Executor:
             result.states = self.plan.states(waiting) | result.states
         return result
 
+    def _surroundings(self) -> AbstractContextManager[None]:
+        """What steps run in."""
+        calls_user = self.run_context is not NOTHING
+        return self._as_users_expect() if calls_user else self.on_device()
+
+    @contextlib.contextmanager
+    def _as_users_expect(self) -> Iterator[None]:
+        with self.run_context, self.on_device():
+            yield
+
     def on_device(self) -> AbstractContextManager[None]:
         """Makes the pipeline's device and stream the current ones; does nothing on the CPU."""
-        return NOTHING if self._stream is None else self._stream.as_current()
+        return NOTHING if self._stream is None else AsCurrent(self._stream)
 
     def use_stream(self, stream: Stream) -> None:
         """Has later work run on another's stream; for an executor with a GPU."""
@@ -281,7 +289,7 @@ class Executor:
 
     def _begin_operator(self, step: Step, batch: Batch) -> None:
         workspace = self._workspace(step, batch)
-        if _is_without_samples(step, workspace):
+        if (step.merges or not workspace.batch_size) and _is_without_samples(workspace):
             return
         try:
             self._attempt(step, workspace, step.operator.begin)
@@ -295,7 +303,7 @@ class Executor:
     def _run_operator(self, step: Step, batch: Batch) -> None:
         workspace = batch.begun.pop(step.node.name, None) or self._workspace(step, batch)
         try:
-            if _is_without_samples(step, workspace):
+            if (step.merges or not workspace.batch_size) and _is_without_samples(workspace):
                 self._run_without_samples(step, workspace)
             else:
                 self._attempt(step, workspace, step.operator.run)

@@ -62,7 +62,8 @@ def _as_tensor_list(data: object, layout: str | None) -> TensorList:
     if isinstance(data, TensorList):
         batch = data.relabelled()
     elif isinstance(data, (list, tuple)):
-        batch = _batch_of(data)
+        alike = _batch_of_arrays(data)
+        batch = _batch_of(data) if alike is None else alike
     elif _is_on_gpu(data):
         batch = TensorListGPU(data)
     else:
@@ -83,9 +84,6 @@ def _as_tensor_list(data: object, layout: str | None) -> TensorList:
 
 
 def _batch_of(data: Sequence[object]) -> TensorList:
-    batch = _batch_of_arrays(data)
-    if batch is not None:
-        return batch
     layouts = [item.layout() if isinstance(item, Tensor) else "" for item in data]
     for index, own in enumerate(layouts):
         if own and own != layouts[0]:

@@ -10,18 +10,21 @@ from penstock.tensors.streams import Event, Stream, give_back, take_stream
 
 
 class PipelineStream:
-    """A pipeline's stream on its GPU, taken when it is first needed."""
+    """A pipeline's stream on its GPU, taken when it is first needed.
+
+    Args:
+        device_id: number of the GPU.
+
+    Attributes:
+        device_id: the same.
+    """
 
     def __init__(self, device_id: int) -> None:
-        self._device_id = device_id
+        self.device_id = device_id
         self._stream: Stream | None = None
         self._is_given = False
         # Creating an event takes longer than recording it.
         self._events: list[Event] = []
-
-    def as_current(self) -> AbstractContextManager[None]:
-        """Makes the device and the stream the current ones."""
-        return _AsCurrent(self, self._device_id)
 
     def give(self, stream: Stream) -> None:
         """Has later work run on another's stream."""
@@ -32,22 +35,23 @@ class PipelineStream:
     def taken(self) -> Stream:
         """The CuPy stream; the device is the current one."""
         if self._stream is None:
-            self._stream = take_stream(self._device_id)
+            self._stream = take_stream(self.device_id)
         return self._stream
 
     @property
     def stream(self) -> Stream:
         """The CuPy stream."""
         if self._stream is None:
-            with self.as_current():
+            with AsCurrent(self):
                 return self.taken()
         return self._stream
 
     def event(self, block: bool) -> Event:
-        """An event after the work that was submitted so far; ``block``: a thread that waits for it sleeps."""
+        """An event after the work that was submitted so far, on the current device; ``block``: a thread that waits for it sleeps."""
+        stream = self.taken()
         if self._events and not block:
-            return self.stream.record(self._events.pop())
-        return self.stream.record(require_cupy().cuda.Event(block=block, disable_timing=True))
+            return stream.record(self._events.pop())
+        return stream.record(require_cupy().cuda.Event(block=block, disable_timing=True))
 
     def take_back(self, event: Event) -> None:
         """Has later work use an event for which threads do not sleep, and for which nobody will wait any more."""
@@ -56,24 +60,24 @@ class PipelineStream:
     def release(self) -> None:
         """Leaves the stream to other pipelines."""
         if self._stream is not None and not self._is_given:
-            give_back(self._device_id, self._stream)
+            give_back(self.device_id, self._stream)
         self._stream, self._is_given = None, False
 
 
-class _AsCurrent:
+class AsCurrent(AbstractContextManager[None]):
     """Makes a device, and a pipeline's stream on it, the current ones while it lasts."""
 
-    __slots__ = ("_before", "_device_id", "_entered", "_runtime", "_stream")
+    __slots__ = ("_before", "_entered", "_runtime", "_stream")
 
-    def __init__(self, stream: PipelineStream, device_id: int) -> None:
-        self._stream, self._device_id = stream, device_id
+    def __init__(self, stream: PipelineStream) -> None:
+        self._stream = stream
 
     def __enter__(self) -> None:
         # As CuPy's device does, which would be made for each batch.
         runtime = self._runtime = require_cupy().cuda.runtime
         self._before = runtime.getDevice()
-        if self._before != self._device_id:
-            runtime.setDevice(self._device_id)
+        if self._before != self._stream.device_id:
+            runtime.setDevice(self._stream.device_id)
         try:
             self._entered = self._stream.taken()
             self._entered.__enter__()

@@ -363,7 +363,4 @@ def _volume(shape: Shape) -> int:
 def without_data(spec: OutputSpec, shapes: Sequence[Shape], device: str) -> Any:
     """A batch with types and shapes but no data, for inference before the previous operator has run."""
     kind = TensorListCPU if device == "cpu" else TensorListGPU
-    batch = kind.of_samples([], spec.layout, spec.dtype, spec.ndim)
-    batch.shapes = list(shapes)
-    batch.samples.extend([None] * len(batch.shapes))
-    return batch
+    return kind.without_data(shapes, spec.layout, spec.dtype, spec.ndim)

@@ -48,7 +48,8 @@ class InputOperator(Operator):
         """Queues a batch for a later run, which sets :attr:`taken` to its ticket."""
         with self._lock:
             self._add(FedBatch(batch, ticket))
-            self._fed.notify_all()
+            if self.args["blocking"]:
+                self._fed.notify_all()
 
     @abstractmethod
     def _add(self, fed: FedBatch) -> None:

@@ -101,6 +101,16 @@ class TensorList:
         return self
 
     @classmethod
+    def without_data(
+        cls: type[_List], shapes: Sequence[Shape], layout: str, dtype: DALIDataType, ndim: int | None
+    ) -> _List:
+        """A batch of which no more is known, or needed, than this; its samples are None."""
+        self = cls.__new__(cls)
+        self.shapes, self._samples = list(shapes), [None] * len(shapes)
+        self._layout, self._dtype, self._ndim = layout, dtype, ndim or 0
+        return self
+
+    @classmethod
     def of_dense(cls: type[_List], samples: Sequence[object], shapes: list[Shape], dtype: DALIDataType) -> _List:
         """A batch of at least one array, each contiguous, on this class's device. Nothing is copied or checked."""
         self = cls.__new__(cls)
