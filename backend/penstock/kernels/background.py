@@ -146,18 +146,19 @@ class BackgroundThreads:
 
     def submit(self, task: Task) -> None:
         """Queues a task; blocks while the queue is full."""
-        running = self._running
+        running, ended = self._running, self._ended
         with self._adding:
-            # It has to be done, and not only begun, for its place to be free.
-            while len(running) == _MAX_JOBS and not self._is_done(*running[0]):
-                time.sleep(_SECONDS)
-            while running and self._is_done(*running[0]):
-                running.popleft()
+            while running:
+                place, oldest = running[0]
+                if ended.item(place) == oldest.times:
+                    running.popleft()
+                elif len(running) == _MAX_JOBS:
+                    # It has to be done, and not only begun, for its place to be free.
+                    time.sleep(_SECONDS)
+                else:
+                    break
             running.append((self._turn, task))
             self._add(task.function, task.argument, task.told, task.times)
-
-    def _is_done(self, place: int, task: Task) -> bool:
-        return int(self._ended.item(place)) == task.times
 
     def _add(self, function: int, argument: int, told: int, times: int) -> None:
         place = self._places[self._turn]

@@ -344,7 +344,7 @@ class TensorListGPU(TensorList):
 
     def pointers(self) -> np.ndarray:
         """Device addresses of the samples, uint64 of shape (batch,)."""
-        if self.elements is not None and self._dtype != DALIDataType.NO_TYPE:
+        if self.elements is not None and self._dtype is not DALIDataType.NO_TYPE:
             shapes, first, itemsize = self.shapes, self.elements.data.ptr, numpy_dtype(self._dtype).itemsize
             if shapes and shapes.count(shapes[0]) == len(shapes):
                 return equally_apart(first, math.prod(shapes[0]) * itemsize, len(shapes)).view(np.uint64)

@@ -332,13 +332,13 @@ def test_all_images_broken() -> None:
 
 @pytest.mark.parametrize("how", [SMOOTH, BY_ENGINE], ids=["by our kernels", "by the engine"])
 def test_an_image_without_room_fails_alone(how: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    cupy = sys.modules["cupy"]
-    empty = cupy.empty
+    cuda = sys.modules["cupy"].cuda
+    alloc = cuda.alloc
 
-    def limited(shape: Any, dtype: Any = np.float64) -> Any:
-        if np.prod(shape) > 50_000:
+    def limited(size: int) -> Any:
+        if size > 50_000:
             raise MemoryError
-        return empty(shape, dtype)
+        return alloc(size)
 
     encoded = [*photographs(3), saved(height=200, width=300), *photographs(9)]
 
@@ -350,7 +350,7 @@ def test_an_image_without_room_fails_alone(how: dict[str, Any], monkeypatch: pyt
     running.build()
     running.feed_input("encoded", encoded)
     with monkeypatch.context() as context:
-        context.setattr(cupy, "empty", limited)
+        context.setattr(cuda, "alloc", limited)
         result = running.executor.run_once(isolate=True)
     assert list(result.failures) == [3]
     assert isinstance(result.failures[3], MemoryError)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import sys
 from types import SimpleNamespace
 from typing import Any
@@ -43,9 +44,8 @@ def test_small_arrays_go_up_together() -> None:
     assert len({id(place.owner) for place in located}) == 1
     for place, array in zip(located, arrays):
         assert place.address % 16 == located[0].address % 16
-        first = place.address - place.owner.ctypes.data
-        found = np.asarray(place.owner)[first : first + array.nbytes].view(array.dtype).reshape(array.shape)
-        np.testing.assert_array_equal(found, array)
+        found = np.frombuffer(ctypes.string_at(place.address, array.nbytes), array.dtype)
+        np.testing.assert_array_equal(found.reshape(array.shape), array)
 
 
 class _Copy:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -61,14 +61,17 @@ def test_memory_that_is_not_there_at_times(
     expected = answers(decode, batches, 24, jpeg_fancy_upsampling=smooth, **options)
     assert not on_the_cpu
     cupy, random = sys.modules["cupy"], np.random.default_rng(17)
-    empty = cupy.empty
 
-    def short(shape: Any, dtype: Any = np.float64) -> Any:
-        if random.random() < 0.3:
-            raise MemoryError
-        return empty(shape, dtype)
+    def short(function: Callable[..., object]) -> Callable[..., object]:
+        def at_times(*size: object) -> object:
+            if random.random() < 0.3:
+                raise MemoryError
+            return function(*size)
 
-    monkeypatch.setattr(cupy, "empty", short)
+        return at_times
+
+    monkeypatch.setattr(cupy, "empty", short(cupy.empty))
+    monkeypatch.setattr(cupy.cuda, "alloc", short(cupy.cuda.alloc))
     assert check_same(answers(decode, batches, 24, jpeg_fancy_upsampling=smooth, **options), expected)
     assert on_the_cpu
 

@@ -158,12 +158,12 @@ class GpuImageDecoder:
         Args:
             following_for: asked where the images take much memory.
         """
-        limits, pixels = decoding.limits, self._pixels
-        if pixels is None or not self._upright_bytes or self._cache.capacity or not len(files):
+        limits, pixels, count = decoding.limits, self._pixels, len(files)
+        if pixels is None or not self._upright_bytes or self._cache.capacity or not count:
             return None
         if limits.bytes is not None or decoding.pool_for(trusted=True) is not None:
             return None
-        loop, count = compiled_loop(), len(files)
+        loop = compiled_loop()
         block = np.zeros(loop.block_words(count), np.int64)
         found, rows = np.zeros((count, HEADER_COLUMNS), np.int64), np.empty((count, 3), np.int64)
         own = pixels.channels, limits.pixels or 0, block, found, rows
@@ -216,7 +216,7 @@ class GpuImageDecoder:
             shapes: of all images, in rows.
             pixels: of all images.
         """
-        own, sizes = self._own, shapes[:, :2]
+        own, sizes, count = self._own, shapes[:, :2], len(shapes)
         if own is None or not own.divides(pixels):
             return None
         reading = own.begin_reading(jobs.files, sizes)
@@ -224,8 +224,8 @@ class GpuImageDecoder:
         scans = reading.wait()
         if following is None:
             return None
-        whole = scans.taken_count == len(jobs)
-        taken = np.arange(len(jobs)) if whole else np.flatnonzero(scans.taken)
+        whole = scans.taken_count == count
+        taken = np.arange(count) if whole else np.flatnonzero(scans.taken)
         windows = np.zeros((len(taken), 4), np.int64)
         windows[:, 2:] = sizes if whole else sizes[taken]
         if not whole:
@@ -350,7 +350,7 @@ class GpuImageDecoder:
         followed, *parts = begun.parts
         jobs, results, states = begun.jobs, begun.results, followed.join()
         begun.is_joined()
-        if len(states) == len(jobs) and all(states):
+        if len(states) == len(results) and all(states):
             return {}
         for index, state in zip(followed.taken, states):
             results[index] = _FOLLOWED if state else None

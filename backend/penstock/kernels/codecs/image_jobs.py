@@ -169,4 +169,4 @@ def followed(
         streams: of the part.
         settle: waits until all is launched.
     """
-    return Begun(jobs, [None] * len(jobs), [part], following, (streams, settle))
+    return Begun(jobs, [None] * len(jobs.shapes), [part], following, (streams, settle))

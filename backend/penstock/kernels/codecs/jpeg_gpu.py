@@ -46,13 +46,15 @@ class JpegDecoder:
         threads: that may gather at a time.
 
     Attributes:
+        cuda: CuPy's module.
+        device, staging: the device, and its staging memory.
         copying: the stream in whose order the data of large batches are copied.
         copied: recorded after each of these copies.
     """
 
     def __init__(self, channels: int, reverse: bool, smooth: bool, threads: int) -> None:
-        cuda = require_cupy().cuda
-        self.device = cuda.Device()
+        cuda = self.cuda = require_cupy().cuda
+        self.device, self.staging = cuda.Device(), staging()
         self.channels, self.reverse, self.smooth, self.threads = channels, reverse, smooth, threads
         self.copying: Stream = borrowed_streams(self, 1)[0]
         self.copied: Event = cuda.Event(disable_timing=True)
@@ -147,10 +149,9 @@ class JpegBatch:
         count, following = len(files), targets.following if isinstance(targets, Followed) else None
         self._page = Page(_aligned(2 * _NUMBER * count), count, following)
         self._begin = _aligned(self._page.end)
-        self._staging = staging()
-        pinned = self._staging.take(self._begin + scans.size)
+        pinned = decoder.staging.take(self._begin + scans.size)
         self._states = pinned.bytes[: _NUMBER * count].view(np.int32)
-        self._done = require_cupy().cuda.Event(disable_timing=True)
+        self._done = decoder.cuda.Event(disable_timing=True)
         launches = LaunchList(stream)
         launches.kept += targets, keep
         self._stream, self._copied_to = stream, list[object]()
@@ -176,7 +177,7 @@ class JpegBatch:
     def _launch(self, launches: LaunchList, pinned: Pinned, stream: Stream) -> None:
         """Lists what decodes the images; those for which there is no memory stay undecoded."""
         size, decoder, targets = self._begin + self._scans.size, self._decoder, self._targets
-        alloc, beforehand = require_cupy().cuda.alloc, size >= _WORTH_A_STREAM
+        alloc, beforehand = decoder.cuda.alloc, size >= _WORTH_A_STREAM
         pixels, rows = (_NO_ROWS, targets.rows) if isinstance(targets, Followed) else (targets.view(np.int64), _NO_ROWS)
         try:
             with decoder.copying if beforehand else stream:
@@ -217,7 +218,7 @@ class JpegBatch:
         self._done.synchronize()
         decoded: list[bool] = (self._states == 0).tolist()
         while self._borrowed:
-            self._staging.give_back(self._borrowed.pop(), None)
+            self._decoder.staging.give_back(self._borrowed.pop(), None)
         self._copied_to.clear()
         return decoded
 
@@ -229,10 +230,11 @@ class JpegBatch:
         if not self._borrowed or sys.is_finalizing():
             return
         self.work.wait()
-        with self._decoder.device:
-            self._staging.give_back(self._borrowed.pop(), self._stream)
+        decoder = self._decoder
+        with decoder.device:
+            decoder.staging.give_back(self._borrowed.pop(), self._stream)
             if self._copied_to:
-                follow(self._decoder.copying, self._stream, require_cupy().cuda.Event(disable_timing=True))
+                follow(decoder.copying, self._stream, decoder.cuda.Event(disable_timing=True))
                 self._copied_to.clear()
 
 

@@ -192,18 +192,18 @@ def scratch(shapes: Sequence[Shape], dtype: DTypeLike, kept: bool = False) -> li
     Args:
         kept: they are filled by launches with ``once``, and keep their contents across runs.
     """
-    kind = np.dtype(dtype)
-    size = sum(math.prod(shape) for shape in shapes)
-    recorder = _recording()
-    memory: Any = None if recorder else require_cupy().cuda.alloc(size * kind.itemsize)
+    kind, recorder = np.dtype(dtype), _recording()
+    sizes = [math.prod(shape) * kind.itemsize for shape in shapes]
     if recorder:
-        address = (recorder.kept if kept else recorder.scratch)(size * kind.itemsize)
+        memory: Any = None
+        address = (recorder.kept if kept else recorder.scratch)(sum(sizes))
     else:
+        memory = require_cupy().cuda.alloc(sum(sizes))
         address = memory.ptr
     located = []
-    for shape in shapes:
+    for shape, size in zip(shapes, sizes):
         located.append(Located(address, shape, kind, memory))
-        address += math.prod(shape) * kind.itemsize
+        address += size
     return located
 
 

@@ -189,7 +189,7 @@ class Encoded:
 
     def _found(self) -> EncodedFiles:
         batch = self._batch
-        placed = array_objects().places_of_files(batch) if batch.dtype == UINT8 and batch.ndim() == 1 else None
+        placed = array_objects().places_of_files(batch) if batch.dtype is UINT8 and batch.ndim() == 1 else None
         if placed is not None:
             return EncodedFiles(_Files(batch), *placed)
         return EncodedFiles([bytes_of(sample) for sample in batch.samples])
