@@ -53,7 +53,7 @@ from penstock.kernels.cuda.launch import Located, Places, Shape, size_class
 from penstock.kernels.cuda.resample import PlannedResampling
 from penstock.kernels.windows import Region
 from penstock.tensors.cuda import require_cupy
-from penstock.tensors.streams import Event, Stream, borrowed_streams, follow
+from penstock.tensors.streams import borrowed_streams, follow
 
 if TYPE_CHECKING:
     from penstock.kernels.cpu.jpeg.batches import JpegScans
@@ -186,7 +186,8 @@ class GpuImageDecoder:
             if memory is None:
                 return None
             outputs = (column_of(block, count, loop.OUTPUT) + memory.ptr).astype(np.uint64)
-            batch: Submitted = self._own.begin(scans, files, windows, outputs, streams.decoding, memory)
+            order = streams.decoding, memory, streams.using
+            batch: Submitted = self._own.begin(scans, files, windows, outputs, *order)
             joined = None
         elif self._turns is not None:
             decoder, streams = self._engine_turn(self._turns, count, total)
@@ -233,7 +234,8 @@ class GpuImageDecoder:
             if not own.divides(pixels):
                 return None
         streams = self._own_turn(len(taken), pixels)
-        batch = own.begin(scans, jobs.files, windows, Followed(following, taken), streams.decoding)
+        order = streams.decoding, None, streams.using
+        batch = own.begin(scans, jobs.files, windows, Followed(following, taken), *order)
         if pixels <= _WORTH_AHEAD:
             # What precedes its kernels takes half as long as they do.
             self.batches_ahead = max(self.batches_ahead, 1)
@@ -244,24 +246,18 @@ class GpuImageDecoder:
         return begun
 
     def _own_turn(self, count: int, pixels: int) -> Streams:
-        """The streams for our kernels to decode ``count`` images of so many pixels together."""
+        """The streams for our kernels to decode ``count`` images of so many pixels together, after what the current one was told."""
         turn = self._own_turns.next(count, pixels)
         self.batches_ahead = self._own_turns.idle
-        assert self._own is not None
-        self._own.settle(self._own_streams[turn])
-        return self._streams(self._own_streams[turn], self._event)
+        return Streams(self._own_streams[turn], self._cupy.cuda.get_current_stream(), self._event)
 
     def _engine_turn(self, turns: Turns, count: int, pixels: int) -> tuple[BatchDecoder, Streams]:
-        """The decoder of nvImageCodec for these, and the streams."""
+        """The decoder of nvImageCodec for these, and the streams, of which the one to decode on now follows the current one."""
         decoder, stream, event = turns.next(count, pixels)
         self.batches_ahead = turns.idle
-        return decoder, self._streams(stream, event)
-
-    def _streams(self, decoding: Stream, event: Event) -> Streams:
-        """A stream to decode on, which now follows the current one."""
-        streams = Streams(decoding, self._cupy.cuda.get_current_stream(), event)
+        streams = Streams(stream, self._cupy.cuda.get_current_stream(), event)
         follow(*streams)
-        return streams
+        return decoder, streams
 
     def _memory(self, room: int, streams: Streams) -> Any:
         """Memory for images, taken and given back in the order of the stream that writes to it; None if there is none."""
@@ -421,7 +417,8 @@ class GpuImageDecoder:
         files = jobs.files.take(taken)
         if scans is not None and own is not None:
             windows = np.concatenate([regions[:, :2], extents], 1)
-            batch: Submitted = own.begin(scans, files, windows, outputs.astype(np.uint64), streams.decoding, memory)
+            order = streams.decoding, memory, streams.using
+            batch: Submitted = own.begin(scans, files, windows, outputs.astype(np.uint64), *order)
         else:
             assert decoder is not None
             batch = decoder.decode(EncodedImages(files, sizes, regions, outputs), pixels, streams.decoding.ptr, memory)

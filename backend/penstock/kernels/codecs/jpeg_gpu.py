@@ -50,6 +50,7 @@ class JpegDecoder:
         device, staging: the device, and its staging memory.
         copying: the stream in whose order the data of large batches are copied.
         copied: recorded after each of these copies.
+        followed: recorded where a batch begins, in the order of the stream that it follows.
     """
 
     def __init__(self, channels: int, reverse: bool, smooth: bool, threads: int) -> None:
@@ -58,6 +59,7 @@ class JpegDecoder:
         self.channels, self.reverse, self.smooth, self.threads = channels, reverse, smooth, threads
         self.copying: Stream = borrowed_streams(self, 1)[0]
         self.copied: Event = cuda.Event(disable_timing=True)
+        self.followed: Event = cuda.Event(disable_timing=True)
         self._last: dict[int, weakref.ref[JpegBatch]] = {}
 
     @functools.cached_property
@@ -92,6 +94,7 @@ class JpegDecoder:
         targets: np.ndarray | Followed,
         stream: Stream,
         keep: object = None,
+        after: Stream | None = None,
     ) -> JpegBatch:
         """Begins to decode those of a batch that are taken.
 
@@ -105,12 +108,13 @@ class JpegDecoder:
                 of all images, while they are in memory that is soon others'.
             stream: in whose order to decode.
             keep: object to keep alive until all kernels are launched: the owner of the targets.
+            after: a stream whose work by then comes first: it may use memory that the batch has now.
         """
         if scans.taken_count < len(scans):
             rows = np.flatnonzero(scans.taken)
             scans, files = scans.take(rows), files.take(rows.tolist())
         self.settle(stream)
-        batch = JpegBatch(self, scans, files, windows, targets, stream, keep)
+        batch = JpegBatch(self, scans, files, windows, targets, stream, keep, after)
         self._last[stream.ptr] = weakref.ref(batch)
         return batch
 
@@ -141,6 +145,7 @@ class JpegBatch:
         targets: np.ndarray | Followed,
         stream: Stream,
         keep: object,
+        after: Stream | None,
     ) -> None:
         # What is not given back yet.
         self._borrowed = list[Pinned]()
@@ -151,8 +156,11 @@ class JpegBatch:
         self._begin = _aligned(self._page.end)
         pinned = decoder.staging.take(self._begin + scans.size)
         self._states = pinned.bytes[: _NUMBER * count].view(np.int32)
-        self._done = decoder.cuda.Event(disable_timing=True)
+        # No other copy from this memory is waited for meanwhile.
+        self._done = pinned.copied
         launches = LaunchList(stream)
+        if after is not None:
+            launches.follow(after, decoder.followed)
         launches.kept += targets, keep
         self._stream, self._copied_to = stream, list[object]()
         self.work = self._gathering(files, pinned)

@@ -42,6 +42,10 @@ class LaunchList:
             event: marks the end of the copy; it may be one of earlier copies in the order of that stream.
         """
         self._add(self._driver.copy_to_device, target, source, size, stream.ptr)
+        self.follow(stream, event)
+
+    def follow(self, stream: Stream, event: Event) -> None:
+        """Has this stream wait for what another one was told by then; by an event as for :meth:`copy_beforehand`."""
         self.record(event, stream)
         self._add(self._driver.wait, self._stream.ptr, event.ptr)
 
