@@ -75,7 +75,7 @@ class Operator(Generic[State, Plan, Plans]):
     keeps_frame_shape: bool = False
     # Whether a sample's result may depend on which other samples of the batch failed.
     depends_on_batch: bool = False
-    # Whether it passes its inputs to foreign code, which may keep them.
+    # Whether it passes its inputs to foreign code, which may keep them, and which finds the pipeline as the current one.
     lends_inputs: bool = False
     # Arguments whose values affect `run_values` only.
     varying_arguments: frozenset[str] = frozenset()
