@@ -63,7 +63,7 @@ class Semaphore:
 
 
 class Task:
-    """Calls of a compiled function on :class:`BackgroundThreads`, for which nobody waits.
+    """Calls of a compiled function on :class:`BackgroundThreads`. Python waits only for a :class:`Job`.
 
     Args:
         function: address of a C function that takes an address.
@@ -83,7 +83,7 @@ class Task:
 
 
 class Job(Task):
-    """A task that may be waited for."""
+    """A task for which Python may wait."""
 
     __slots__ = ("_counting", "_done", "_left")
 

@@ -49,6 +49,7 @@ class InputOperator(Operator):
         with self._lock:
             self._add(FedBatch(batch, ticket))
             if self.args["blocking"]:
+                # No run waits otherwise.
                 self._fed.notify_all()
 
     @abstractmethod
