@@ -14,6 +14,9 @@ NO_CALLS = np.zeros((0, compiled.CALL_WORDS), np.int64)
 _SHARE: int = compiled.share_work.address or 0
 _CONCLUDE: int = compiled.conclude_work.address or 0
 _POST = address_of("sem_post")
+# One for each fork on the way from the first process to this one. Counting them takes no call of the system.
+_forks: list[None] = []
+os.register_at_fork(after_in_child=lambda: _forks.append(None))
 
 
 class SharedWork:
@@ -35,7 +38,7 @@ class SharedWork:
     ) -> None:
         self._threads = threads
         self._kept = [keep]
-        self._done, self._is_done, self._process = Semaphore(), False, os.getpid()
+        self._done, self._is_done, self._forks = Semaphore(), False, len(_forks)
         words = self._words = np.zeros(compiled.WORK_WORDS, np.int64)
         self._address: int = compiled.describe_work(words, task, argument, shares, self._done.address, _POST)
         if threads is None:
@@ -73,7 +76,7 @@ class SharedWork:
     def wait(self) -> int:
         """Waits for the calls, without holding the GIL; returns 0, or what the one that failed returned."""
         # The threads of the process that this one was forked from are not here.
-        if not self._is_done and os.getpid() == self._process:
+        if not self._is_done and len(_forks) == self._forks:
             self._done.wait()
             self._end()
         return int(self._words[compiled.STATUS])
