@@ -6,7 +6,7 @@ import numpy as np
 
 from penstock.kernels.cpu.axis_plans import fill_axis_plans, fill_filters
 from penstock.kernels.cpu.options import brief, inner
-from penstock.kernels.cpu.resampling_plans import StackRules, plan_stacks
+from penstock.kernels.cpu.resampling_plans import RowLimits, StackRules, StripLimits, plan_stacks
 from penstock.kernels.cpu.tables import plan_tables
 from penstock.kernels.cpu.windows import fill_crops
 
@@ -82,12 +82,18 @@ Sizes = tuple[
     int,
     bool,
 ]
-"""How images are resized and cropped: the arguments of :func:`plan_images` from ``requested`` to ``mirrored``."""
+"""How images are resized and cropped: the arguments of :func:`packed_rules` from ``requested`` to ``mirrored``."""
+
+# The numbers of the rules of all images of a type: single ones, pairs for H and W, and those of stacks.
+_MODE, _LIMITED, _WITHIN, _RELATIVE, _SUBPIXEL, _SHRINKING, _GROWING, _ANTIALIAS, _ROUNDING, _MIRRORED = range(10)
+_MAX_SUPPORT, _COPIED, _CHANNELS, _PLANAR, _NORMALIZE, _SHIFT, _FILL, _PITCH, _THREADS, _ITEMSIZE = range(10, 20)
+_REQUESTED, _MOST, _STARTS, _ENDS, _ALIGNMENT, _WANTED, _POSITIONS = range(20, 34, 2)
+_STRIP_LIMITS = 34
+_ROW_LIMITS = _STRIP_LIMITS + len(StripLimits._fields)
+_RULES = _ROW_LIMITS + len(RowLimits._fields)
 
 
-@brief
-def plan_images(
-    shapes: np.ndarray,
+def packed_rules(
     requested: np.ndarray,
     mode: int,
     most: np.ndarray,
@@ -101,10 +107,66 @@ def plan_images(
     positions: np.ndarray,
     rounding: int,
     mirrored: bool,
-    known_filters: np.ndarray,
     max_support: float,
     copied: int,
-    rules: StackRules,
+    stacks: StackRules,
+) -> np.ndarray:
+    """The rules of images that are resized and cropped alike, as numbers: many arguments take longer than what is done with them.
+
+    Args:
+        requested, mode, most, relative, subpixel, alignment: as in :func:`fill_axis_plans`; a row for all.
+        region: its starts and ends, likewise.
+        filters: those of axes that shrink, and of axes that grow; a row for all.
+        antialias: whether filters widen when an axis shrinks.
+        wanted, positions, rounding: of the windows in H and W, as in :func:`fill_crops`; a row for all.
+        mirrored: whether all rows of pixels are reversed.
+        max_support, copied: as in :func:`plan_tables`.
+        stacks: as in :func:`plan_stacks`.
+
+    Returns:
+        float64.
+    """
+    stored, pitch, threads, strips, itemsize, rows = stacks
+    rules = np.zeros(_RULES)
+    shrinking, growing = (kinds[0, 0] for kinds in filters)
+    limited, within = len(most) > 0, len(region[0]) > 0
+    rules[:_COPIED] = (
+        *(mode, limited, within, relative, subpixel, shrinking, growing, antialias, rounding, mirrored),
+        max_support,
+    )
+    rules[_COPIED:_REQUESTED] = copied, *stored, pitch, threads, itemsize
+    pairs = [(_REQUESTED, requested[0]), (_ALIGNMENT, alignment[0]), (_WANTED, wanted[0]), (_POSITIONS, positions[0])]
+    pairs += [(_MOST, most)] if limited else []
+    pairs += [(_STARTS, region[0][0]), (_ENDS, region[1][0])] if within else []
+    for place, pair in pairs:
+        rules[place : place + 2] = pair[:2]
+    rules[_STRIP_LIMITS:_ROW_LIMITS], rules[_ROW_LIMITS:] = strips, rows
+    return rules
+
+
+@inner
+def _stack_rules(rules: np.ndarray) -> StackRules:
+    """What :func:`packed_rules` was given for stacks."""
+    whole = rules.astype(np.int64)
+    stored = whole[_CHANNELS], rules[_PLANAR] != 0, rules[_NORMALIZE] != 0, rules[_SHIFT], rules[_FILL]
+    own = whole[_STRIP_LIMITS:_ROW_LIMITS]
+    strips = StripLimits(own[0], own[1], own[2], own[3], own[4], own[5], own[6], own[7])
+    own = whole[_ROW_LIMITS:]
+    rows = RowLimits(own[0], own[1], own[2], own[3])
+    return stored, whole[_PITCH], whole[_THREADS], strips, whole[_ITEMSIZE], rows
+
+
+@inner
+def _pair(rules: np.ndarray, place: int, is_given: bool) -> np.ndarray:
+    """A row of two numbers; none if they are not given."""
+    return rules[place : place + 2 * np.int64(is_given)].reshape(-1, 2)
+
+
+@brief
+def plan_images(
+    shapes: np.ndarray,
+    rules: np.ndarray,
+    known_filters: np.ndarray,
     rows: np.ndarray,
     stacks: np.ndarray,
     cropped: np.ndarray,
@@ -115,17 +177,11 @@ def plan_images(
 
     Args:
         shapes: of the images (H, W, C), in rows.
-        requested, mode, most, relative, subpixel, alignment: as in :func:`fill_axis_plans`; a row for all.
-        region: its starts and ends, likewise.
-        filters: those of axes that shrink, and of axes that grow; a row for all.
-        antialias: whether filters widen when an axis shrinks.
-        wanted, positions, rounding: of the windows in H and W, as in :func:`fill_crops`; a row for all.
-        mirrored: whether all rows of pixels are reversed.
-        known_filters, max_support, copied, rows: as in :func:`plan_tables`.
-        rules: as in :func:`plan_stacks`.
-        descriptors, blocks: to fill, as there, but for addresses; those of sources are to be multiples of 16.
+        rules: by :func:`packed_rules`.
+        known_filters, rows: as in :func:`plan_tables`.
         stacks: to fill: the shapes of the images as stacks (1, H, W, C).
         cropped: to fill: the sizes of the results (h, w).
+        descriptors, blocks: to fill, as in :func:`plan_stacks`, but for addresses; those of sources are to be multiples of 16.
 
     Returns:
         What :func:`plan_tables` returns, and what :func:`plan_stacks` does; zeros if the batch is to be looked
@@ -139,35 +195,37 @@ def plan_images(
     sizes, starts, ends = np.empty((count, 2), np.int64), np.empty((count, 2)), np.empty((count, 2))
     unusable = fill_axis_plans(
         extents,
-        requested,
-        mode,
-        most,
-        region[0],
-        region[1],
-        relative,
-        subpixel,
+        _pair(rules, _REQUESTED, True),
+        np.int64(rules[_MODE]),
+        _pair(rules, _MOST, rules[_LIMITED] != 0).reshape(-1),
+        _pair(rules, _STARTS, rules[_WITHIN] != 0),
+        _pair(rules, _ENDS, rules[_WITHIN] != 0),
+        rules[_RELATIVE] != 0,
+        rules[_SUBPIXEL] != 0,
         0,
-        alignment,
+        _pair(rules, _ALIGNMENT, True),
         True,
         starts,
         ends,
         sizes,
     )
-    if unusable != 0.0 or fill_crops(sizes, wanted, positions, rounding, anchors, cropped) >= 0:
+    windows = _pair(rules, _WANTED, True), _pair(rules, _POSITIONS, True), np.int64(rules[_ROUNDING])
+    if unusable != 0.0 or fill_crops(sizes, windows[0], windows[1], windows[2], anchors, cropped) >= 0:
         return nothing
     if not _are_inside(sizes, anchors, cropped):
         return nothing
     _fill_stacks(shapes, stacks)
-    kinds = np.empty((count, 2), np.int64)
+    kinds, filters = np.empty((count, 2), np.int64), rules[_SHRINKING : _GROWING + 1].astype(np.int64).reshape(2, 1, 1)
     fill_filters(sizes, starts, ends, filters[0], filters[1], kinds)
     vertical = _columns(0, extents, sizes, starts, ends, kinds, anchors, cropped, False)
-    horizontal = _columns(1, extents, sizes, starts, ends, kinds, anchors, cropped, mirrored)
+    horizontal = _columns(1, extents, sizes, starts, ends, kinds, anchors, cropped, rules[_MIRRORED] != 0)
+    antialias, copied = rules[_ANTIALIAS] != 0, np.int64(rules[_COPIED])
     down, across, num_starts, num_weights = plan_tables(
-        rows, vertical, horizontal, (antialias, antialias), known_filters, max_support, copied
+        rows, vertical, horizontal, (antialias, antialias), known_filters, rules[_MAX_SUPPORT], copied
     )
     nowhere, of_height, of_width = np.zeros(count, np.int64), rows[:down], rows[down : down + across]
     place = descriptors, blocks, nowhere, nowhere, stacks, of_height, of_width
-    shared, kept, strip, taps, channels = plan_stacks(*place, rules)
+    shared, kept, strip, taps, channels = plan_stacks(*place, _stack_rules(rules))
     return down, across, num_starts, num_weights, shared, kept, strip, taps, channels
 
 
@@ -190,7 +248,9 @@ def plan_windows(
         shapes: of the images (H, W, C), in rows; none is empty.
         windows: (y, x, height, width), in rows.
         size: of all results (h, w); -1: as the image's.
-        filters, antialias, known_filters, max_support, rows, stacks: as in :func:`plan_images`.
+        filters, antialias: as in :func:`packed_rules`.
+        known_filters, max_support, rows: as in :func:`plan_tables`.
+        stacks: to fill: the shapes of the images as stacks (1, H, W, C).
         results: to fill: the shapes of the results (h, w, C).
 
     Returns:

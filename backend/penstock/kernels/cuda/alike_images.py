@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from penstock.kernels.cpu.image_plans import Sizes, plan_images
-from penstock.kernels.cpu.resampling_plans import PlannedStacks, StackRules
+from penstock.kernels.cpu.image_plans import Sizes, packed_rules, plan_images
+from penstock.kernels.cpu.resampling_plans import PlannedStacks
 from penstock.kernels.cuda.resample import (
     ImageStacks,
     Normalized,
@@ -19,6 +19,7 @@ from penstock.kernels.cuda.resample import (
 )
 from penstock.kernels.cuda.structs import Records
 from penstock.kernels.cuda.taps import FilterTables, blank_tables, known_filters
+from penstock.kernels.filters import MAX_SUPPORT
 
 # Of images that plans are made for before it is known where they are.
 _ALIGNMENT = np.uint64(16)
@@ -29,22 +30,29 @@ class AlikeRules(NamedTuple):
 
     Attributes:
         source, target: types of the elements.
-        sizes: how images are resized and cropped.
         after: what follows the resizing, without drawn flags.
-        stacks: what plans are to know of the images.
+        numbers: by which images are planned.
     """
 
     source: np.dtype
     target: np.dtype
-    sizes: Sizes
     after: Normalized
-    stacks: StackRules
+    numbers: np.ndarray
 
     @classmethod
     def of(cls, types: tuple[np.dtype, np.dtype], channels: int, sizes: Sizes, after: Normalized) -> AlikeRules:
-        """The rules; ``types``: of the images' elements, and of the results'; ``channels``: of the images."""
+        """The rules.
+
+        Args:
+            types: of the images' elements, and of the results'.
+            channels: of the images.
+            sizes: how images are resized and cropped.
+            after: what follows the resizing, without drawn flags.
+        """
         source, target = types
-        return cls(source, target, sizes, after, stack_rules(after, source, channels))
+        copied = 0 if after.normalization is None else len(after.normalization)
+        rules = packed_rules(*sizes, MAX_SUPPORT, copied, stack_rules(after, source, channels))
+        return cls(source, target, after, rules)
 
 
 class AlikeImages(NamedTuple):
@@ -71,11 +79,13 @@ class AlikeImages(NamedTuple):
         """Images of these shapes (H, W, C), in rows; None if they are to be looked at one by one."""
         count = len(shapes)
         rows, descriptors = blank_tables(count), blank_descriptors(count)
-        numbers = np.empty((7, count), np.int64)
-        stacks, cropped, blocks = numbers[:4].reshape(count, 4), numbers[4:6].reshape(count, 2), numbers[6]
-        normalization, filled = rules.after.normalization, (rows, stacks, cropped, descriptors.rows, blocks)
-        copied = 0 if normalization is None else len(normalization)
-        found = plan_images(shapes, *rules.sizes, *known_filters(), copied, rules.stacks, *filled)
+        stacks, cropped, blocks = (
+            np.empty((count, 4), np.int64),
+            np.empty((count, 2), np.int64),
+            np.empty(count, np.int64),
+        )
+        filled = rows, stacks, cropped, descriptors.rows, blocks
+        found = plan_images(shapes, rules.numbers, known_filters()[0], *filled)
         down, across, starts, weights, shared, kept, strip, taps, channels = found
         if not down:
             return None
