@@ -139,8 +139,15 @@ class Executor:
         watch: Watch | None = None,
         tolerant: bool = False,
         destinations: Mapping[int, Destination] | None = None,
+        meanwhile: Callable[[], None] | None = None,
     ) -> Batch:
-        """Runs the steps that don't depend on operators started early, then starts those."""
+        """Runs the steps that don't depend on operators started early, then starts those.
+
+        Args:
+            isolate, watch, destinations: see :meth:`run_once`.
+            tolerant: samples that fail in readers and decoders are skipped or replaced, as these specify.
+            meanwhile: is called while threads read what operators are to know before they start.
+        """
         plan, slots = self.plan, [None] * self.plan.num_slots
         batch = Batch(
             self._batch_size(), self.iteration, isolate or tolerant, watch, slots, tolerant, destinations or {}
@@ -148,13 +155,19 @@ class Executor:
         result = batch.result
         with self._surroundings():
             self._run_steps(batch, plan.prepared)
-            for step in () if result.stopped else plan.early:
-                self._begin_operator(step, batch)
+            early: Sequence[Step] = () if result.stopped else plan.early
+            if meanwhile is not None:
+                for step in early:
+                    self._start_operator(step, batch, step.operator.prepare)
+                meanwhile()
+            for step in early:
+                self._start_operator(step, batch, step.operator.begin)
             if self._stream is not None and not plan.early:
                 # Now, as work submitted before the batch is taken belongs to later batches.
                 self._record_ready(result, self._stream)
         if not result.stopped:
-            result.taken = {name: operator.taken for name, operator in self.input_operators.items()}
+            for name, operator in self.input_operators.items():
+                result.taken[name] = operator.taken
         self.iteration += 1
         if self.keep_states:
             # Operators started early are already in the state that follows this batch.
@@ -163,34 +176,37 @@ class Executor:
 
     def complete(self, batch: Batch) -> Result:
         """Runs the remaining steps of a batch, if there are any."""
+        has_work = self.plan.waiting or batch.result.ready is None
+        with self._surroundings() if has_work else NOTHING:
+            return self.complete_here(batch)
+
+    def complete_here(self, batch: Batch) -> Result:
+        """As :meth:`complete`, where the surroundings are those of a run already."""
         waiting, result = self.plan.waiting, batch.result
         try:
             if waiting and not result.stopped:
-                with self._surroundings():
-                    self._run_steps(batch, waiting)
-                    if self._stream is not None and not batch.tolerated:
-                        self._record_ready(result, self._stream)
+                self._run_steps(batch, waiting)
         finally:
             if batch.begun:
                 batch.end()
         if result.stopped:
             result.taken = {}
         else:
-            result.outputs = [batch.slots[slot] for slot in self.plan.outputs]
+            result.outputs = list(map(batch.slots.__getitem__, self.plan.outputs))
             if batch.tolerated:
                 result.kept = kept_samples(batch.size, batch.tolerated)
                 result.outputs = [kept_of(output, result.kept) for output in result.outputs]
         if self._stream is not None and result.ready is None:
-            with self.on_device():
-                self._record_ready(result, self._stream)
+            self._record_ready(result, self._stream)
         if result.states is not None:
             result.states = self.plan.states(waiting) | result.states
         return result
 
     def _surroundings(self) -> AbstractContextManager[None]:
         """What steps run in."""
-        calls_user = self.run_context is not NOTHING
-        return self._as_users_expect() if calls_user else self.on_device()
+        if self.run_context is not NOTHING:
+            return self._as_users_expect()
+        return NOTHING if self._stream is None else AsCurrent(self._stream)
 
     @contextlib.contextmanager
     def _as_users_expect(self) -> Iterator[None]:
@@ -268,7 +284,7 @@ class Executor:
     def _workspace(self, step: Step, batch: Batch) -> Workspace:
         """The workspace of an operator for a batch."""
         slots = batch.slots
-        inputs = [slots[slot] for slot in step.inputs]
+        inputs = list(map(slots.__getitem__, step.inputs))
         arguments = {name: slots[slot] for name, slot in step.arguments.items()} if step.arguments else {}
         first = inputs[0] if inputs and not step.merges else next(iter(arguments.values()), None)
         likeness = step.workspace
@@ -287,12 +303,13 @@ class Executor:
             workspace.failures = local_failures(batch.result.failures, workspace)
         return workspace
 
-    def _begin_operator(self, step: Step, batch: Batch) -> None:
-        workspace = self._workspace(step, batch)
+    def _start_operator(self, step: Step, batch: Batch, action: Callable[[Workspace], None]) -> None:
+        """Has an operator prepare for a batch, or begin with it."""
+        workspace = batch.begun.get(step.node.name) or self._workspace(step, batch)
         if (step.merges or not workspace.batch_size) and _is_without_samples(workspace):
             return
         try:
-            self._attempt(step, workspace, step.operator.begin)
+            self._attempt(step, workspace, action)
         except BaseException:
             workspace.end()
             raise

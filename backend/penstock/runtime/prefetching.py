@@ -9,6 +9,7 @@ import queue
 import threading
 import weakref
 from collections import deque
+from collections.abc import Callable
 from enum import Enum, auto
 from time import perf_counter
 
@@ -84,14 +85,19 @@ class PrefetchingExecutor(Executor):
 
         If another thread has closed this executor meanwhile, the batch fails.
         """
-        if not self._is_threaded and self._depth and self.plan.early:
+        if not self._is_threaded and self._depth:
             # The first batches show what can be started early; what other steps take is known.
-            self._is_threaded = not all([step.operator.is_cheap_on_host for step in self.plan.early])
+            for step in self.plan.early:
+                self._is_threaded = self._is_threaded or not step.operator.is_cheap_on_host
         if not self._is_threaded:
-            if self._consumer_is_slower():
-                self._complete_decoded()
+            meanwhile = None
+            if self._consumer_is_slower() and self._is_decoded():
+                if self._blocking:
+                    self._complete_decoded(self.complete)
+                else:
+                    meanwhile = self._complete_meanwhile
             try:
-                self._begun.append(self._begin_when_ready())
+                self._begun.append(self._begin_when_ready(meanwhile))
             except Exception as error:
                 self._begun.append(error)
             return
@@ -164,20 +170,28 @@ class PrefetchingExecutor(Executor):
         began, self._began_at = self._began_at, perf_counter()
         return self._began_at - self._returned_at > self._returned_at - began
 
-    def _complete_decoded(self) -> None:
-        """Completes the oldest batch if it waits for nothing: then the GPU is at work while the next batch is started.
+    def _is_decoded(self) -> bool:
+        """Whether the oldest batch waits for nothing, and is not completed yet.
 
-        Otherwise the next batch comes first, to keep the decoders at work.
+        If so, it is completed while the next one is started, and the GPU has work. Otherwise the next one comes first, to keep the
+        decoders at work.
         """
         oldest = self._begun[0] if self._begun else None
-        if isinstance(oldest, Batch) and oldest.begun and self._is_decoded(oldest):
+        if not isinstance(oldest, Batch) or not oldest.begun:
+            return False
+        return all([step.operator.is_ready(oldest.begun[step.node.name]) for step in self.plan.early])
+
+    def _complete_decoded(self, complete: Callable[[Batch], Result]) -> None:
+        """Completes the oldest batch."""
+        oldest = self._begun[0]
+        if isinstance(oldest, Batch):
             try:
-                self._begun[0] = self.complete(oldest)
+                self._begun[0] = complete(oldest)
             except Exception as error:
                 self._begun[0] = error
 
-    def _is_decoded(self, batch: Batch) -> bool:
-        return all(step.operator.is_ready(batch.begun[step.node.name]) for step in self.plan.early)
+    def _complete_meanwhile(self) -> None:
+        self._complete_decoded(self.complete_here)
 
     def _complete_begun(self) -> None:
         while self._begun:
@@ -205,19 +219,21 @@ class PrefetchingExecutor(Executor):
     def _is_fed(self) -> bool:
         return all(operator.has_data() for operator in self.input_operators.values())
 
-    def _begin_when_ready(self) -> Batch:
-        """Starts the next batch as soon as the blocking sources have data."""
+    def _begin_when_ready(self, meanwhile: Callable[[], None] | None = None) -> Batch:
+        """Starts the next batch as soon as the blocking sources have data; ``meanwhile``: see :meth:`Executor.begin`."""
         for name, operator in self._blocking:
             with self.span(name, Kind.NO_INPUT):
                 operator.wait_for_data(lambda: self._finishing)
-        return self.begin(tolerant=self._tolerates)
+        return self.begin(tolerant=self._tolerates, meanwhile=meanwhile)
 
     @property
     def batches_ahead(self) -> int:
         """The number of batches beyond the prefetch depth that are worth scheduling."""
-        if self._depth < 2 or self._is_threaded:
-            return 0
-        return max([step.operator.batches_ahead for step in self.plan.early], default=0)
+        ahead = 0
+        if self._depth > 1 and not self._is_threaded:
+            for step in self.plan.early:
+                ahead = max(ahead, step.operator.batches_ahead)
+        return ahead
 
     @functools.cached_property
     def _blocking(self) -> list[tuple[str, InputOperator]]:

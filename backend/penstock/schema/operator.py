@@ -77,6 +77,8 @@ class Operator(Generic[State, Plan, Plans]):
     depends_on_batch: bool = False
     # Whether it passes its inputs to foreign code, which may keep them, and which finds the pipeline as the current one.
     lends_inputs: bool = False
+    # How many batches beyond the prefetch depth are worth beginning early: the last batch that was begun decides.
+    batches_ahead: int = 0
     # Arguments whose values affect `run_values` only.
     varying_arguments: frozenset[str] = frozenset()
 
@@ -226,10 +228,9 @@ class Operator(Generic[State, Plan, Plans]):
         runs."""
         return False
 
-    @property
-    def batches_ahead(self) -> int:
-        """The number of batches beyond the prefetch depth that are worth beginning early; the last batch decides."""
-        return 0
+    def prepare(self, workspace: Workspace) -> None:
+        """Has threads read what :meth:`begin` is to know; called before it with the same workspace, if there is something to do
+        meanwhile."""
 
     def begin(self, workspace: Workspace) -> None:
         """Starts a batch that a later :meth:`run` with the same workspace completes; may leave a value in

@@ -6,7 +6,7 @@ import math
 import operator
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar, overload
 
 import numpy as np
 
@@ -35,6 +35,35 @@ def total_volume(shapes: Sequence[Shape]) -> int:
     return sum(map(math.prod, shapes))
 
 
+class ShapeRows(Sequence[Shape]):
+    """Shapes that are made when they are asked for.
+
+    Attributes:
+        rows: the shapes, int64 of shape (number, ndim).
+    """
+
+    __slots__ = ("rows",)
+
+    def __init__(self, rows: np.ndarray) -> None:
+        self.rows = rows
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[Shape]:
+        return map(tuple, self.rows.tolist())
+
+    @overload
+    def __getitem__(self, index: int) -> Shape: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Shape]: ...
+
+    def __getitem__(self, index: int | slice) -> Shape | Sequence[Shape]:
+        chosen = self.rows[index]
+        return ShapeRows(chosen) if isinstance(index, slice) else tuple(chosen.tolist())
+
+
 _List = TypeVar("_List", bound="TensorList")
 
 
@@ -59,9 +88,9 @@ class TensorList:
     # Whether the samples are known to be contiguous, each for itself: CuPy takes long to tell that of many.
     are_dense = False
     # The shapes last converted to an array, and that array.
-    _shape_rows: tuple[list[Shape], np.ndarray] | None = None
+    _shape_rows: tuple[Sequence[Shape], np.ndarray] | None = None
     # The shapes whose volumes were last asked for, and those.
-    _volumes: tuple[list[Shape], np.ndarray] | None = None
+    _volumes: tuple[Sequence[Shape], np.ndarray] | None = None
     source_infos: Sequence[str] = ()
     positions: list[int] | None = None
     # The elements of all samples as one 1-D array if the batch is contiguous, else None.
@@ -69,7 +98,7 @@ class TensorList:
     _samples: list[Any] | None = None
 
     def __init__(self) -> None:
-        self.shapes: list[Shape] = []
+        self.shapes: Sequence[Shape] = []
         self._samples = []
 
     # -- making ------------------------------------------------------------------------------------------------
@@ -106,7 +135,9 @@ class TensorList:
     ) -> _List:
         """A batch of which no more is known, or needed, than this; its samples are None."""
         self = cls.__new__(cls)
-        self.shapes, self._samples = list(shapes), [None] * len(shapes)
+        self.shapes, self._samples = shapes, [None] * len(shapes)
+        if isinstance(shapes, ShapeRows):
+            self._shape_rows = shapes, shapes.rows
         self._layout, self._dtype, self._ndim = layout, dtype, ndim or 0
         return self
 
@@ -224,6 +255,10 @@ class TensorList:
         """The number of dimensions of a sample."""
         return self._ndim
 
+    def kind(self) -> tuple[DALIDataType, int, str]:
+        """What all samples have in common: the type, the number of dimensions and the layout."""
+        return self._dtype, self._ndim, self._layout
+
     def layout(self) -> str:
         """The names of a sample's dimensions, or an empty string."""
         return self._layout
@@ -257,10 +292,6 @@ class TensorList:
         """Takes over what is known of the volumes of a batch of the same shapes."""
         if other._volumes is not None and other._volumes[0] is other.shapes:
             self._volumes = self.shapes, other._volumes[1]
-
-    def know_shapes(self, rows: np.ndarray) -> None:
-        """Notes what :meth:`shape_array` gives, where the shapes were made of an array."""
-        self._shape_rows = self.shapes, rows
 
     def __len__(self) -> int:
         return len(self.shapes)

@@ -17,7 +17,7 @@ from PIL import Image
 
 from penstock import fn, pipeline_def, types
 from penstock.kernels.codecs import image_codec_gpu, image_jobs, jpeg_gpu, turns
-from penstock.kernels.codecs.decoding import Decoding
+from penstock.kernels.codecs.decoding import FREELY, Decoding
 from penstock.kernels.codecs.image_codec import decode
 from penstock.kernels.codecs.image_description import EncodedFiles, ImageHeader
 from penstock.kernels.codecs.image_header import read_header
@@ -127,7 +127,7 @@ def test_who_decodes_an_image_depends_on_the_image_and_the_pipeline_alone() -> N
         assert [list(part.taken) for part in begun.parts] == parts
         assert [list(map(bool, part.join())) for part in begun.parts] == [[True] * len(part) for part in parts]
     for chosen, is_begun in (((2, 4), True), ((0, 1), False), ((0,), True), ((3,), False)):
-        assert (decoder().begin_jpegs(EncodedFiles([files[k] for k in chosen])) is not None) == is_begun
+        assert (begun_together(decoder(), [files[k] for k in chosen]) is not None) == is_begun
 
 
 @pytest.mark.parametrize("crops", [False, True])
@@ -228,21 +228,28 @@ def decoder(given: bool = False, max_batch_size: int = 24, **arguments: Any) -> 
     return image_codec_gpu.GpuImageDecoder(step.operator.args, given, num_threads=1, max_batch_size=max_batch_size)
 
 
+def begun_together(
+    decoder: image_codec_gpu.GpuImageDecoder, files: list[np.ndarray], decoding: Decoding = FREELY
+) -> image_jobs.Begun | None:
+    read = decoder.read_jpegs(EncodedFiles(files), decoding)
+    return None if read is None else decoder.begin_jpegs(read)
+
+
 @pytest.mark.every_case
 @pytest.mark.parametrize("other", [turned(6), saved("PNG"), saved()[:-200], np.zeros(50, np.uint8), saved(height=400)])
 @pytest.mark.parametrize("given", [False, True])
 def test_ordinary_jpegs_are_begun_without_a_look_at_each(other: np.ndarray, given: bool) -> None:
     few = Decoding(limits=Limits(pixels=100 * 100))
-    begun = decoder(given).begin_jpegs(EncodedFiles([saved(), saved(height=41, subsampling=0)]), few)
+    begun = begun_together(decoder(given), [saved(), saved(height=41, subsampling=0)], few)
     assert begun is not None
     assert [list(part.join()) for part in begun.parts] == [[1, 1]]
     assert begun.jobs.shapes == [(40, 56, 3), (41, 56, 3)]
-    assert decoder(given).begin_jpegs(EncodedFiles([saved(), other]), few) is None
+    assert begun_together(decoder(given), [saved(), other], few) is None
 
 
 @pytest.mark.parametrize("arguments", [{"dtype": types.FLOAT}, {"output_type": types.YCbCr}])
 def test_images_to_be_converted_are_looked_at(arguments: dict[str, Any]) -> None:
-    assert decoder(**arguments).begin_jpegs(EncodedFiles([saved()])) is None
+    assert begun_together(decoder(**arguments), [saved()]) is None
 
 
 def test_a_thousand_broken_batches_leave_nothing_behind() -> None:
@@ -426,6 +433,10 @@ def test_what_is_decoded_is_completed_before_the_next_batch_is_begun(monkeypatch
     done: list[str] = []
 
     class Noting(image_codec_gpu.GpuImageDecoder):
+        def read_jpegs(self, *arguments: Any) -> image_codec_gpu.JpegsRead | None:
+            done.append("read")
+            return super().read_jpegs(*arguments)
+
         def begin_jpegs(self, *arguments: Any) -> image_jobs.Begun | None:
             done.append("begun")
             self.last = super().begin_jpegs(*arguments)
@@ -446,7 +457,7 @@ def test_what_is_decoded_is_completed_before_the_next_batch_is_begun(monkeypatch
     time.sleep(took)  # who takes as long is slower than the pipeline
     done.clear()
     running.run()
-    assert done == ["finished", "begun"]
+    assert done == ["read", "finished", "begun"]
 
 
 def test_a_batch_that_fails_ahead_of_time_raises_in_its_turn() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,6 +23,8 @@ from penstock.kernels.codecs.nvimgcodec.decoder import BatchDecoder
 from penstock.kernels.codecs.nvimgcodec.library import Backend, Share
 from penstock.operators.decoders.decode_in_parts import DecodeInParts
 from penstock.operators.image.resize_normalize import ResizeNormalize
+from penstock.runtime.batches import Batch
+from penstock.runtime.prefetching import PrefetchingExecutor
 
 RNG = np.random.default_rng(11)
 RESIZE: dict[str, Any] = {"resize_shorter": 20.0}
@@ -126,6 +129,58 @@ def test_results_are_those_of_images_that_are_all_kept(define: Define, followed:
     found = run(define, batches)
     assert followed == [True] * len(batches)
     assert_equal(found, run(define, batches, []))
+
+
+@pytest.fixture
+def slow_consumer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batches are completed while the next ones are read, as soon as they are decoded."""
+    monkeypatch.setattr(PrefetchingExecutor, "_consumer_is_slower", lambda _self: True)
+
+
+def run_slowly(pipe: Any) -> list[np.ndarray]:
+    """A batch, taken when the next one is decoded."""
+    outputs = [np.array(sample) for sample in pipe.run()[0].as_cpu()]
+    waiting = [begun for begun in pipe.executor._begun if isinstance(begun, Batch)]
+    deadline = time.monotonic() + 20
+    while not all(work.begun.first.begun.is_ready for batch in waiting for work in batch.begun.values()):
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+    return outputs
+
+
+def test_files_are_read_while_the_batch_before_is_completed(
+    followed: list[bool], slow_consumer: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str] = []
+    # No batch is begun besides those that are prefetched.
+    monkeypatch.setattr(turns, "TURNS", 1)
+    monkeypatch.setattr(image_codec_gpu, "_WORTH_AHEAD", 0)
+    for name in ("prepare", "begin", "run"):
+        original = getattr(DecodeInParts, name)
+
+        def noted(self: DecodeInParts, workspace: Any, original: Any = original, name: str = name) -> None:
+            done.append(name)
+            original(self, workspace)
+
+        monkeypatch.setattr(DecodeInParts, name, noted)
+    images = photographs()
+    batches = [images, images[::-1], images[:4], [images[2]] * 5, images[1:], images[:3]]
+    pipe = made(a, batches)
+    first = run_slowly(pipe)
+    done.clear()
+    found = [first, *(run_slowly(pipe) for _ in batches[1:4])]
+    assert done == ["prepare", "run", "begin"] * 3
+    assert_equal(found, run(a, batches, [])[:4])
+
+
+def test_a_batch_that_cannot_be_read_fails_in_its_turn(slow_consumer: None) -> None:
+    images = photographs()
+    pipe = made(a, [images, images[::-1], images, [images[0], np.zeros(0, np.uint8)], images])
+    expected = run(a, [images, images[::-1]], [])
+    found = [run_slowly(pipe) for _ in range(3)]
+    assert_equal(found, [*expected, expected[0]])
+    with pytest.raises(ValueError, match="sample #1"):
+        pipe.run()
 
 
 @pytest.mark.parametrize("library", [True, False])

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -52,11 +52,12 @@ from penstock.kernels.colour import TO_YCBCR, YCBCR_OFFSET
 from penstock.kernels.cuda.launch import Located, Places, Shape, size_class
 from penstock.kernels.cuda.resample import PlannedResampling
 from penstock.kernels.windows import Region
+from penstock.tensors.batch import ShapeRows
 from penstock.tensors.cuda import require_cupy
 from penstock.tensors.streams import borrowed_streams, follow
 
 if TYPE_CHECKING:
-    from penstock.kernels.cpu.jpeg.batches import JpegScans
+    from penstock.kernels.cpu.jpeg.batches import JpegScans, ScansBeingRead
 
 _FORMATS = {
     DALIImageType.RGB: RGB,
@@ -73,9 +74,32 @@ _GATHERING = 4
 _WORTH_AHEAD = 96 << 20
 # Stands for an image whose pixels are not needed any more.
 _FOLLOWED = object()
-# Gives what is done with images of these shapes (H, W, C), which are also given in rows.
-FollowingFor = Callable[[Sequence[Shape], np.ndarray], PlannedResampling | None]
+# Gives what is done with images of these shapes (H, W, C).
+FollowingFor = Callable[[Sequence[Shape]], PlannedResampling | None]
 _BYTE_DEPTH, _BYTES = 8, np.dtype(np.uint8)
+
+
+class JpegsRead(NamedTuple):
+    """Files that are all ordinary JPEGs, whole, and stored upright.
+
+    Attributes:
+        files: the files.
+        format: of the decoded images.
+        block, headers: of the batch, as :func:`penstock.kernels.codecs.nvimgcodec.loop.prepare_jpegs` fills them.
+        shapes: of the decoded images (H, W, C), in rows.
+        room: the bytes that these take.
+        pixels: of all of them.
+        reading: what our kernels are to know.
+    """
+
+    files: EncodedFiles
+    format: PixelFormat
+    block: np.ndarray
+    headers: np.ndarray
+    shapes: np.ndarray
+    room: int
+    pixels: int
+    reading: ScansBeingRead | None
 
 
 class GpuImageDecoder:
@@ -144,44 +168,46 @@ class GpuImageDecoder:
             self._begin_part(begun, taken)
         return begun
 
-    def begin_jpegs(
-        self,
-        files: EncodedFiles,
-        decoding: Decoding = FREELY,
-        following_for: FollowingFor | None = None,
-    ) -> Begun | None:
-        """Begins to decode files that are all ordinary JPEGs, whole, and stored upright, without Python looking at each.
+    def read_jpegs(self, files: EncodedFiles, decoding: Decoding = FREELY) -> JpegsRead | None:
+        """Reads the headers of files that are all ordinary JPEGs, whole, and stored upright, without Python looking at each.
 
         None if one of them is of another kind, or decoded elsewhere, or if something about the decoder needs a look at each:
-        :meth:`begin` then takes them.
-
-        Args:
-            following_for: asked where the images take much memory.
+        :meth:`begin` then takes them. Threads begin to read what our kernels are to know.
         """
-        limits, pixels, count = decoding.limits, self._pixels, len(files)
+        limits, pixels, count = decoding.limits, self._pixels, len(files.sizes)
         if pixels is None or not self._upright_bytes or self._cache.capacity or not count:
             return None
         if limits.bytes is not None or decoding.pool_for(trusted=True) is not None:
             return None
         loop = compiled_loop()
         block = np.zeros(loop.block_words(count), np.int64)
-        found, rows = np.zeros((count, HEADER_COLUMNS), np.int64), np.empty((count, 3), np.int64)
-        own = pixels.channels, limits.pixels or 0, block, found, rows
+        found, shapes = np.zeros((count, HEADER_COLUMNS), np.int64), np.empty((count, 3), np.int64)
+        own = pixels.channels, limits.pixels or 0, block, found, shapes
         room, total = loop.prepare_jpegs(files.places, files.sizes, *own)
         if not room:
             return None
-        shapes: list[Shape] = list(map(tuple, rows.tolist()))
-        jobs = Jobs(files, JpegHeaders(found, False), None, shapes)
-        if following_for is not None:
-            begun = self._begin_followed(jobs, rows, total, following_for)
+        reading = None if self._own is None else self._own.begin_reading(files, shapes[:, :2])
+        return JpegsRead(files, pixels, block, found, shapes, room, total, reading)
+
+    def begin_jpegs(self, read: JpegsRead, following_for: FollowingFor | None = None) -> Begun | None:
+        """Begins to decode files without Python looking at each; None if :meth:`begin` is to take them.
+
+        Args:
+            following_for: asked where the images take much memory.
+        """
+        files, pixels, block, room, total = read.files, read.format, read.block, read.room, read.pixels
+        if following_for is not None and self._own is not None and self._own.divides(total):
+            begun = self._begin_followed(read, following_for)
             if begun is not None:
                 return begun
-        if self._own is not None:
-            sizes = found[:, :2]
-            reading = self._own.begin_reading(files, sizes)
+        count, loop = len(read.shapes), compiled_loop()
+        shapes: list[Shape] = list(map(tuple, read.shapes.tolist()))
+        jobs = Jobs(files, JpegHeaders(read.headers, False), None, shapes)
+        if self._own is not None and read.reading is not None:
             streams = self._own_turn(count, total)
-            windows = np.concatenate([np.zeros_like(sizes), sizes], 1)
-            scans = reading.wait()
+            windows = np.zeros((count, 4), np.int64)
+            windows[:, 2:] = read.shapes[:, :2]
+            scans = read.reading.wait()
             memory = self._memory(room, streams) if scans.taken_count == count else None
             if memory is None:
                 return None
@@ -202,27 +228,17 @@ class GpuImageDecoder:
         places = Places(outputs, shapes, _BYTES, memory)
         return Begun(jobs, [None] * count, [Part(batch, range(count), places, True, joined)])
 
-    def _begin_followed(
-        self,
-        jobs: Jobs,
-        shapes: np.ndarray,
-        pixels: int,
-        following_for: FollowingFor,
-    ) -> Begun | None:
+    def _begin_followed(self, read: JpegsRead, following_for: FollowingFor) -> Begun | None:
         """Begins to decode ordinary JPEGs whose pixels are followed; None if that is not possible, or saves little memory.
 
         The pixels of those that our kernels take are in memory for a while only; the others are followed when they are decoded.
-
-        Args:
-            shapes: of all images, in rows.
-            pixels: of all images.
         """
-        own, sizes, count = self._own, shapes[:, :2], len(shapes)
-        if own is None or not own.divides(pixels):
+        own, files, sizes, pixels, count = self._own, read.files, read.shapes[:, :2], read.pixels, len(read.shapes)
+        if own is None or read.reading is None:
             return None
-        reading = own.begin_reading(jobs.files, sizes)
-        following = following_for(jobs.shapes, shapes)
-        scans = reading.wait()
+        jobs = Jobs(files, JpegHeaders(read.headers, False), None, ShapeRows(read.shapes))
+        following = following_for(jobs.shapes)
+        scans = read.reading.wait()
         if following is None:
             return None
         whole = scans.taken_count == count
@@ -235,7 +251,7 @@ class GpuImageDecoder:
                 return None
         streams = self._own_turn(len(taken), pixels)
         order = streams.decoding, None, streams.using
-        batch = own.begin(scans, jobs.files, windows, Followed(following, taken), *order)
+        batch = own.begin(scans, files, windows, Followed(following, taken), *order)
         if pixels <= _WORTH_AHEAD:
             # What precedes its kernels takes half as long as they do.
             self.batches_ahead = max(self.batches_ahead, 1)

@@ -156,7 +156,7 @@ class Begun:
     @property
     def is_ready(self) -> bool:
         """Whether the host need not wait for the images."""
-        return all(part.batch.is_done for part in self.parts)
+        return all([part.batch.is_done for part in self.parts])
 
 
 def followed(

@@ -74,7 +74,7 @@ AnyBatch = TypeVar("AnyBatch", bound=Batch)
 class _Output:
     """The description needed to allocate an output."""
 
-    shapes: list[tuple[int, ...]]
+    shapes: Sequence[tuple[int, ...]]
     dtype: Any
     kind: np.dtype
     layout: str

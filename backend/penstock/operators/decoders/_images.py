@@ -51,6 +51,7 @@ from penstock.schema.workspace import PlannedSamples
 from penstock.tensors import TensorListCPU, TensorListGPU
 
 if TYPE_CHECKING:
+    from penstock.kernels.codecs.image_codec_gpu import JpegsRead
     from penstock.kernels.cpu.jpeg.files import Bench, Files
     from penstock.kernels.cuda.resample import PlannedResampling
 
@@ -172,6 +173,7 @@ class Encoded:
     Attributes:
         headers: those that were read one by one, by the position of the sample.
         together: whether their headers are read in one call, and so are the images where that is possible.
+        read: what the GPU's decoder knows of them already.
     """
 
     def __init__(self, batch: TensorListCPU) -> None:
@@ -179,6 +181,7 @@ class Encoded:
         self._files: EncodedFiles | None = None
         self.headers: dict[int, ImageHeader] = {}
         self.together = False
+        self.read: JpegsRead | None = None
 
     @property
     def files(self) -> EncodedFiles:
@@ -233,6 +236,8 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
                 f"{', '.join(dtype_name(t) for t in _OUTPUT_TYPES)}"
             )
         self._output = OutputSpec(self.args["dtype"], "HWC", 3)
+        # Until images come that the GPU's decoders do not take.
+        self.is_cheap_on_host = self.device == "mixed"
 
     def windows(self, samples: Samples[Encoded, DecodePlan, DecodePlans], extents: np.ndarray) -> Regions | None:
         """The windows (in H, W) of upright images, whose heights and widths are in rows; None for all of them."""
@@ -464,14 +469,10 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
     def begins_early(self) -> bool:
         return self.device == "mixed"
 
-    @property
-    def batches_ahead(self) -> int:
-        return 0 if self._gpu is None else int(self._gpu.batches_ahead)
-
-    @property
-    def is_cheap_on_host(self) -> bool:
-        # Until images come that nvImageCodec's own thread does not take.
-        return self.device == "mixed" and (self._gpu is None or self._gpu.takes_all)
+    def prepare(self, workspace: Workspace[Encoded]) -> None:
+        if self._gpu is not None and self.decodes_whole and not workspace.failures:
+            self.describe(workspace)
+            workspace.state.read = self._gpu.read_jpegs(workspace.state.files, workspace.decoding)
 
     def begin(self, workspace: Workspace) -> None:
         self.begin_followed(workspace)
@@ -493,17 +494,24 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
             # Of a served model, requests decide how many images come at a time, and when.
             most, turns = (1, TURNS_OF_REQUESTS) if workspace.isolate else (workspace.max_batch_size, TURNS)
             self._gpu = GpuImageDecoder(self.args, given_load, threads, most, turns)
-        self.describe(workspace)
+        self._begin_on_gpu(workspace, follow)
+        self.batches_ahead, self.is_cheap_on_host = self._gpu.batches_ahead, self._gpu.takes_all
+
+    def _begin_on_gpu(
+        self, workspace: Workspace[Encoded], follow: Callable[[TensorListGPU], PlannedResampling | None] | None
+    ) -> None:
+        if not isinstance(workspace.state, Encoded):
+            self.describe(workspace)
         if self.decodes_whole and not workspace.failures:
 
-            def following_for(shapes: Sequence[Shape], rows: np.ndarray) -> PlannedResampling | None:
-                images = without_data(self._output, shapes, workspace.device)
-                images.know_shapes(rows)
-                return None if follow is None else follow(images)
+            def following_for(shapes: Sequence[Shape]) -> PlannedResampling | None:
+                return None if follow is None else follow(without_data(self._output, shapes, workspace.device))
 
-            workspace.begun = self._gpu.begin_jpegs(workspace.state.files, workspace.decoding, follow and following_for)
-            if workspace.begun is not None:
-                return
+            read = workspace.state.read or self._gpu.read_jpegs(workspace.state.files, workspace.decoding)
+            if read is not None:
+                workspace.begun = self._gpu.begin_jpegs(read, follow and following_for)
+                if workspace.begun is not None:
+                    return
         (shapes,) = self.infer_samples(workspace, 1)
         from penstock.kernels.codecs.image_jobs import Jobs
 

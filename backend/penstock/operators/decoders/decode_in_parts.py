@@ -35,6 +35,9 @@ class _Decoder(Protocol):
     is_cheap_on_host: bool
     batches_ahead: int
 
+    def prepare(self, workspace: Workspace) -> None:
+        """Has files read."""
+
     def begin_followed(self, workspace: Workspace, follow: Callable[[TensorListGPU], PlannedResampling | None]) -> None:
         """Begins to decode; ``follow``: gives what is done with images, in place of keeping them."""
 
@@ -95,23 +98,28 @@ class DecodeInParts(FusedOperator):
         self._decoder, self._follower = cast(tuple[_Decoder, _Follower], self.operators)
         # What the follower computes is counted here.
         self._follower.counts = self.counts
+        self.is_cheap_on_host = self._decoder.is_cheap_on_host and self._follower.is_cheap_on_host
 
     @property
     def begins_early(self) -> bool:
         return self.operators[0].begins_early
 
-    @property
-    def batches_ahead(self) -> int:
-        return self._decoder.batches_ahead
+    def prepare(self, workspace: Workspace) -> None:
+        first = self._begun(workspace).first
+        self.call_step(0, self._decoder.prepare, first)
 
-    @property
-    def is_cheap_on_host(self) -> bool:
-        return self._decoder.is_cheap_on_host and self._follower.is_cheap_on_host
+    def _begun(self, workspace: Workspace) -> _Begun:
+        """The batch, as it is begun with."""
+        if workspace.begun is None:
+            first, second = self.step(workspace, 0), self.step(workspace, 1)
+            first.inputs = list(workspace.inputs)
+            workspace.begun = _Begun(first, second)
+        begun: _Begun = workspace.begun
+        return begun
 
     def begin(self, workspace: Workspace) -> None:
-        first, second = self.step(workspace, 0), self.step(workspace, 1)
-        first.inputs = list(workspace.inputs)
-        begun = _Begun(first, second)
+        begun = self._begun(workspace)
+        first, second = begun.first, begun.second
 
         def follow(images: TensorListGPU) -> PlannedResampling | None:
             second.inputs = [images]
@@ -127,7 +135,9 @@ class DecodeInParts(FusedOperator):
         except BaseException:
             first.end()
             raise
-        workspace.begun, workspace.failures = begun, first.failures
+        workspace.failures = first.failures
+        self.batches_ahead = self._decoder.batches_ahead
+        self.is_cheap_on_host = self.is_cheap_on_host and self._decoder.is_cheap_on_host
 
     def is_ready(self, workspace: Workspace) -> bool:
         return self._decoder.is_ready(workspace.begun.first)

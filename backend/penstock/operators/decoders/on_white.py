@@ -69,6 +69,7 @@ class OnWhite(ImageDecoder):
             )
         if not self.args["adjust_orientation"]:
             raise ValueError("Images on white are upright: `adjust_orientation` is True")
+        self.is_cheap_on_host = False
 
     def _decode(self, sample: Sample[Encoded, DecodePlan], region: Region | None, output: np.ndarray) -> None:
         file = encoded_bytes(sample)
@@ -93,10 +94,6 @@ class OnWhite(ImageDecoder):
 
     _through: Streaming | None = None
     _jpegs: JpegDecoder | None = None
-
-    @property
-    def is_cheap_on_host(self) -> bool:
-        return False
 
     def begin(self, workspace: Workspace[Encoded]) -> None:
         from penstock.kernels.codecs.jpeg_gpu import JpegDecoder

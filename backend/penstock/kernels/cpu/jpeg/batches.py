@@ -206,15 +206,18 @@ class ScansBeingRead:
         words = np.empty(_READING_WORDS, np.int64)
         place = _describe_reading(memory, places, sizes, extents, shares, words)
         kept, own_threads = (words, memory, places, sizes, extents, keep), None if shares == 1 else threads
-        self._work = SharedWork(read_share.address or 0, place, shares, kept, own_threads)
+        self._work = SharedWork(_READ_SHARE, place, shares, kept, own_threads)
         self._work.follow(NO_CALLS)
+        self._is_placed = False
 
     def wait(self) -> JpegScans:
         """What was read, as soon as all is: reads what no thread has begun with, and waits for the rest."""
-        self._work.help()
-        self._work.wait()
         scans = self._scans
-        scans.taken_count, scans.size = _place(scans.memory, scans.count)
+        if not self._is_placed:
+            self._work.help()
+            self._work.wait()
+            scans.taken_count, scans.size = _place(scans.memory, scans.count)
+            self._is_placed = True
         return scans
 
 
@@ -482,3 +485,8 @@ def read_share(reading: int, share: int) -> int:
     first, last = count * share // shares, count * (share + 1) // shares
     _read_scans(places, sizes, extents, first, last, memory_for_segments(), columns_of(memory, count))
     return 0
+
+
+_READ_SHARE: int = read_share.address or 0
+GATHER_SHARE: int = gather_share.address or 0
+"""The address of :func:`gather_share`."""
