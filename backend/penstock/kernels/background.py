@@ -88,9 +88,9 @@ class Job(Task):
     __slots__ = ("_counting", "_done", "_left")
 
     def __init__(self, function: int, argument: int, keep: object = None, times: int = 1) -> None:
-        super().__init__(function, argument, keep, times)
-        self._done = Semaphore()
-        self.told = self._done.address
+        done = self._done = Semaphore()
+        self.function, self.argument, self.times, self.told = function, argument, times, done.address
+        self._keep = keep
         self._left, self._counting = times, threading.Lock()
 
     @property
@@ -157,19 +157,21 @@ class BackgroundThreads:
                     time.sleep(_SECONDS)
                 else:
                     break
-            running.append((self._turn, task))
-            self._add(task.function, task.argument, task.told, task.times)
+            self._add(task)
 
-    def _add(self, function: int, argument: int, told: int, times: int) -> None:
-        place = self._places[self._turn]
-        self._turn = (self._turn + 1) % len(self._places)
-        self._add_job(place, function, argument, told, times, self._waiting.address, self._post)
+    def _add(self, task: Task) -> None:
+        turn, places = self._turn, self._places
+        self._running.append((turn, task))
+        self._turn = (turn + 1) % len(places)
+        self._add_job(
+            places[turn], task.function, task.argument, task.told, task.times, self._waiting.address, self._post
+        )
 
     def close(self) -> None:
         """Finishes the queued jobs, and ends the threads."""
         with self._adding:
             if any(thread.is_alive() for thread in self._threads):
-                self._add(0, 0, 0, len(self._threads))
+                self._add(Task(0, 0, times=len(self._threads)))
                 for thread in self._threads:
                     thread.join()
             self._running.clear()

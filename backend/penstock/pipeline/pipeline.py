@@ -414,9 +414,7 @@ class Pipeline(SettingsAttributes):
         executor = self._session.executor or self.executor
         for name, data in pipeline_inputs.items():
             self.feed_input(name, data)
-        with self._session.running_through(PipelineAPIType.BASIC):
-            self._session.schedule(executor, self.iter_setup)
-            return self._session.take(executor, cuda_stream)
+        return self._session.run(executor, self.iter_setup, cuda_stream)
 
     def schedule_run(self) -> None:
         """Starts the next batch (at first, as many as are prefetched); :meth:`share_outputs` returns its outputs."""

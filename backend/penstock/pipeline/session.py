@@ -17,6 +17,7 @@ from penstock.graph import Graph
 from penstock.runtime import Plan, PrefetchingExecutor
 from penstock.runtime.batches import Result
 from penstock.runtime.checkpoints import Position, restore_checkpoint, save_checkpoint
+from penstock.runtime.executor import NOTHING
 from penstock.runtime.feeding import to_batch
 from penstock.runtime.settings import PipelineSettings
 from penstock.runtime.sources import Source, fetch_all
@@ -128,17 +129,11 @@ class Session:
         """Feeds external sources with callbacks for the next batch."""
         if not self.sources:
             return
-        if executor.trace is None:
-            self._feed_from_sources(executor)
-        else:
-            with executor.trace.span("external sources", Kind.SOURCE):
-                self._feed_from_sources(executor)
-
-    def _feed_from_sources(self, executor: PrefetchingExecutor) -> None:
-        for source, outputs in fetch_all(self.sources, executor.max_batch_size, self.epoch):
-            for name, data, layout in zip(source.names, outputs, source.layouts):
-                if name in self.feeds:
-                    feed(executor, self.feeds[name], data, layout, copy=not source.no_copy)
+        with NOTHING if executor.trace is None else executor.trace.span("external sources", Kind.SOURCE):
+            for source, outputs in fetch_all(self.sources, executor.max_batch_size, self.epoch):
+                for name, data, layout in zip(source.names, outputs, source.layouts):
+                    if name in self.feeds:
+                        feed(executor, self.feeds[name], data, layout, copy=not source.no_copy)
 
     def _initial_depth(self) -> int:
         """The number of batches to prefetch at first: one, and more as far as all sources that the user feeds have data."""
@@ -239,13 +234,30 @@ class Session:
                         f"{what} in the output_idx={index} does not match. Expected: {names[0]}. Received: {names[1]}."
                     )
 
+    def run(
+        self, executor: PrefetchingExecutor, before_batch: Callable[[], None], cuda_stream: object
+    ) -> tuple[Any, ...]:
+        """Starts the next batch, and returns the outputs of the oldest; the arguments are those of :meth:`schedule` and :meth:`take`."""
+        checked = self._check_api(PipelineAPIType.BASIC)
+        try:
+            self.schedule(executor, before_batch)
+            return self.take(executor, cuda_stream)
+        finally:
+            self.api_check = checked
+
     def running_through(self, api: PipelineAPIType) -> AbstractContextManager[None]:
         """Rejects mixing the APIs for running a pipeline; calls inside are not checked."""
-        if self.api_check:
+        return _ApiUnchecked(self, self._check_api(api))
+
+    def _check_api(self, api: PipelineAPIType) -> bool:
+        """Raises RuntimeError if another API was used, and ends checking; returns whether it was checked."""
+        checked = self.api_check
+        if checked:
             self._api = self._api or api
             if self._api != api:
                 raise RuntimeError(f"Mixing pipeline API type. Currently used: {self._api}, but trying to use {api}")
-        return _ApiUnchecked(self)
+        self.api_check = False
+        return checked
 
     def end_epoch(self) -> None:
         """Gives up what is left of the epoch, in flight and to be read."""
@@ -320,15 +332,12 @@ class Session:
 
 
 class _ApiUnchecked(contextlib.AbstractContextManager[None]):
-    """Calls inside may use any API for running the pipeline."""
+    """Calls inside may use any API for running the pipeline; ``checked``: whether later ones may not."""
 
     __slots__ = ("_checked", "_session")
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
-
-    def __enter__(self) -> None:
-        self._checked, self._session.api_check = self._session.api_check, False
+    def __init__(self, session: Session, checked: bool) -> None:
+        self._session, self._checked = session, checked
 
     def __exit__(self, *_: object) -> None:
         self._session.api_check = self._checked

@@ -47,12 +47,13 @@ def to_batch(
         batch = _as_tensor_list(data, layout)
     except TypeError as error:
         raise RuntimeError(str(error)) from error
-    if len(batch) > max_batch_size:
+    count = len(batch)
+    if count > max_batch_size:
         raise RuntimeError(
             f"The external source callback returned an unexpected batch size. Expected batch_size <= {max_batch_size}, "
-            f"actual: {len(batch)}"
+            f"actual: {count}"
         )
-    if not len(batch):
+    if not count:
         # Operators skip it: what it would have held is not known.
         return TensorListGPU([]) if isinstance(batch, TensorListGPU) else TensorListCPU([])
     return _copied(batch, pool, threads) if copy else batch
@@ -106,25 +107,22 @@ def _batch_of_arrays(data: Sequence[object]) -> TensorList | None:
     kinds = set(map(type, data))
     if kinds != {np.ndarray} and kinds != {_array_of_cupy()}:
         return None
-    dtypes, shapes = list(map(_DTYPE, data)), list(map(_SHAPE, data))
-    if not _are_equal(dtypes):
+    dtypes, shapes, count = list(map(_DTYPE, data)), list(map(_SHAPE, data)), len(data)
+    if dtypes.count(dtypes[0]) < count:
         return None
-    are_alike = _are_equal(shapes)
+    are_alike = shapes.count(shapes[0]) == count
     if are_alike:
         # One object is compared with itself at once.
-        shapes = shapes[:1] * len(shapes)
+        shapes = shapes[:1] * count
         # CuPy makes an object for the flags of each array, which takes longer than telling its strides.
-        are_alike = _are_equal(list(map(_STRIDES, data)))
-    elif not _are_equal(list(map(len, shapes))):
+        strides = list(map(_STRIDES, data))
+        are_alike = strides.count(strides[0]) == count
+    elif [*map(len, shapes)].count(len(shapes[0])) < count:
         return None
     if not all(map(_IS_DENSE, data[:1] if are_alike else data)):
         for array in data:
             check_dense(array)
     return (TensorListCPU if np.ndarray in kinds else TensorListGPU).of_dense(data, shapes, from_numpy_dtype(dtypes[0]))
-
-
-def _are_equal(facts: Sequence[object]) -> bool:
-    return facts.count(facts[0]) == len(facts)
 
 
 def _array_of_cupy() -> type | None:

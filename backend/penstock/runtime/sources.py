@@ -153,7 +153,7 @@ class Source:
         """
         try:
             if self.batch:
-                data = self.call(*self._batch_information(epoch))
+                data = self.call(*self._batch_information(epoch)) if self.takes_info else self.call()
                 outputs = [data] if self.num_outputs is None else self._checked(data)
             else:
                 outputs = self._fetch_samples(batch_size, epoch)
@@ -165,8 +165,6 @@ class Source:
         return outputs
 
     def _batch_information(self, epoch: int) -> tuple[object, ...]:
-        if not self.takes_info:
-            return ()
         return (BatchInfo(self.iteration, epoch) if self.batch_info else self.iteration,)
 
     def _fetch_samples(self, batch_size: int, epoch: int) -> list[object]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from contextlib import AbstractContextManager
-from types import TracebackType
+from types import ModuleType, TracebackType
 
 from penstock.tensors.cuda import require_cupy
 from penstock.tensors.streams import Event, Stream, give_back, take_stream
@@ -37,6 +38,12 @@ class PipelineStream:
         if self._stream is None:
             self._stream = take_stream(self.device_id)
         return self._stream
+
+    @functools.cached_property
+    def runtime(self) -> ModuleType:
+        """CUDA's runtime, as CuPy has it."""
+        runtime: ModuleType = require_cupy().cuda.runtime
+        return runtime
 
     @property
     def stream(self) -> Stream:
@@ -73,13 +80,14 @@ class AsCurrent(AbstractContextManager[None]):
         self._stream = stream
 
     def __enter__(self) -> None:
+        own = self._stream
         # As CuPy's device does, which would be made for each batch.
-        runtime = self._runtime = require_cupy().cuda.runtime
+        runtime = self._runtime = own.runtime
         self._before = runtime.getDevice()
-        if self._before != self._stream.device_id:
-            runtime.setDevice(self._stream.device_id)
+        if self._before != own.device_id:
+            runtime.setDevice(own.device_id)
         try:
-            self._entered = self._stream.taken()
+            self._entered = own.taken()
             self._entered.__enter__()
         except BaseException:
             runtime.setDevice(self._before)

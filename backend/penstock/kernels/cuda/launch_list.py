@@ -11,7 +11,8 @@ from penstock.tensors.streams import Event, Stream
 
 # Calls that most lists have at most.
 _FEW = 32
-_NOTHING = (0,) * CALL_WORDS
+# The words of a call after its function and so many arguments.
+_AFTER_ONE, _AFTER_TWO, _AFTER_FOUR = ((0,) * (CALL_WORDS - 1 - count) for count in (1, 2, 4))
 
 
 class LaunchList:
@@ -28,12 +29,12 @@ class LaunchList:
         self._stream, self._driver = stream, driver()
         self._calls, self._count = np.zeros((_FEW, CALL_WORDS), np.int64), 0
         # Those that are not in the array yet.
-        self._rows = [(self._driver.set_context, context_of(stream.device_id), *_NOTHING[2:])]
+        self._rows = [(self._driver.set_context, context_of(stream.device_id), *_AFTER_ONE)]
         self.kept: list[object] = []
 
     def copy_to_device(self, target: int, source: int, size: int) -> None:
         """Copies bytes from pinned memory."""
-        self._add(self._driver.copy_to_device, target, source, size, self._stream.ptr)
+        self._rows.append((self._driver.copy_to_device, target, source, size, self._stream.ptr, *_AFTER_FOUR))
 
     def copy_beforehand(self, target: int, source: int, size: int, stream: Stream, event: Event) -> None:
         """Copies bytes from pinned memory in the order of another stream, for which this one then waits.
@@ -41,21 +42,23 @@ class LaunchList:
         Args:
             event: marks the end of the copy; it may be one of earlier copies in the order of that stream.
         """
-        self._add(self._driver.copy_to_device, target, source, size, stream.ptr)
+        self._rows.append((self._driver.copy_to_device, target, source, size, stream.ptr, *_AFTER_FOUR))
         self.follow(stream, event)
 
     def follow(self, stream: Stream, event: Event) -> None:
         """Has this stream wait for what another one was told by then; by an event as for :meth:`copy_beforehand`."""
-        self.record(event, stream)
-        self._add(self._driver.wait, self._stream.ptr, event.ptr)
+        self._rows += (
+            (self._driver.record, event.ptr, stream.ptr, *_AFTER_TWO),
+            (self._driver.wait, self._stream.ptr, event.ptr, *_AFTER_TWO),
+        )
 
     def copy_to_host(self, target: int, source: int, size: int) -> None:
         """Copies bytes to pinned memory."""
-        self._add(self._driver.copy_to_host, target, source, size, self._stream.ptr)
+        self._rows.append((self._driver.copy_to_host, target, source, size, self._stream.ptr, *_AFTER_FOUR))
 
-    def record(self, event: Event, stream: Stream | None = None) -> None:
-        """Records an event, in the order of another stream if one is given."""
-        self._add(self._driver.record, event.ptr, (stream or self._stream).ptr)
+    def record(self, event: Event) -> None:
+        """Records an event."""
+        self._rows.append((self._driver.record, event.ptr, self._stream.ptr, *_AFTER_TWO))
 
     def launching(self) -> tuple[int, int, int]:
         """What all launches have in common, as :func:`~penstock.kernels.cpu.launches.list_launches` takes it."""
@@ -78,10 +81,6 @@ class LaunchList:
     def added(self, count: int) -> None:
         """Notes that so many calls were filled in."""
         self._count += count
-
-    def _add(self, *words: int) -> None:
-        """Adds a call of a function, with arguments."""
-        self._rows.append((*words, *_NOTHING[len(words) :]))
 
     def calls(self) -> np.ndarray:
         """The calls, as :class:`~penstock.kernels.shared_work.SharedWork` makes them; they need this list."""

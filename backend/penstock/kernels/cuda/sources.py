@@ -64,7 +64,7 @@ class KernelSource:
         Args:
             preamble: source to insert before the file, for generated functions.
         """
-        return _kernel_on(require_cupy("a CUDA kernel").cuda.Device().id, self, instance, preamble)
+        return _kernel_on(require_cupy("a CUDA kernel").cuda.runtime.getDevice(), self, instance, preamble)
 
     def text(self, preamble: str = "") -> str:
         """The complete source, with includes expanded."""

@@ -66,7 +66,7 @@ class ExternalSource(InputOperator):
         layout = self.args["layout"]
         if layout and not batch.layout() and batch.ndim() == len(layout):
             batch = batch.relabelled(layout=layout)
-        kind = batch.dtype, batch.ndim(), batch.layout()
+        kind = batch.kind()
         if kind != self._previous:
             self._check_type(batch)
             self._check_ndim(batch)
