@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from penstock.kernels.cpu.array_objects import places_of_arrays, places_of_bytes, places_of_samples
+from penstock.kernels.cpu.array_objects import flat_arrays, places_of_arrays, places_of_bytes, places_of_samples
 from penstock.tensors import TensorListCPU
 
 BYTES = np.arange(100, dtype=np.uint8)
@@ -46,3 +46,15 @@ def test_samples_lie_where_numpy_tells() -> None:
 def test_arrays_with_gaps_have_no_places(other: np.ndarray) -> None:
     assert places_of_arrays([BYTES, other]) is None
     assert places_of_arrays([BYTES, np.ascontiguousarray(other), np.array(3)]) is not None
+
+
+def test_flat_arrays_are_of_one_type() -> None:
+    arrays = [BYTES, BYTES[7:], BYTES[5:5], read_only()]
+    found = flat_arrays(arrays)
+    assert found is not None
+    places, sizes = found
+    assert places.tolist() == [array.ctypes.data for array in arrays]
+    assert sizes.tolist() == [array.size for array in arrays]
+    for other in (BYTES[::2], BYTES.reshape(10, 10), BYTES.view(np.int8), BYTES.view(np.recarray), 7, None, "bytes"):
+        assert flat_arrays([BYTES, other]) is None
+        assert flat_arrays([other, BYTES]) is None

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from penstock import fn, pipeline_def
+from penstock import fn, pipeline_def, types
 from penstock.runtime.feeding import to_batch
 from penstock.runtime.workers import WorkerPool
 from penstock.tensors import HostPool, TensorListCPU
@@ -97,3 +97,46 @@ def test_arrays_of_one_shape_that_are_strided_are_refused(strided: list[int]) ->
 def test_arrays_of_two_ranks_are_refused() -> None:
     with pytest.raises(RuntimeError, match="same number of dimensions"):
         to_batch([np.zeros((2, 2)), np.zeros(4)], None, 2, HostPool(), THREADS)
+
+
+FLAT: list[np.ndarray] = [np.arange(k, dtype=np.int16) for k in range(20)]
+
+
+@pytest.mark.parametrize("layout", [None, "X"])
+def test_many_flat_arrays(layout: str | None) -> None:
+    batch = to_batch(FLAT, layout, 20, HostPool(), THREADS, copy=False)
+    assert batch.kind() == (types.INT16, 1, layout or "")
+    assert batch.shape() == [(k,) for k in range(20)]
+    assert batch.sample_volumes().tolist() == batch.shape_array()[:, 0].tolist() == [*range(20)]
+    assert all(ours is given for ours, given in zip(batch.samples, FLAT, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("other", "error"),
+    [
+        (np.zeros((2, 2), np.int16), "number of dimensions"),
+        (np.zeros(3, np.uint16), "same type"),
+        (np.zeros(6, np.int16)[::2], "Strided data"),
+        ("three", "extract the shape"),
+    ],
+)
+def test_what_is_fed_beside_many_flat_arrays_is_looked_at(other: object, error: str) -> None:
+    with pytest.raises(RuntimeError, match=error):
+        to_batch([*FLAT, other], None, 21, HostPool(), THREADS, copy=False)
+
+
+def test_many_flat_arrays_of_other_classes() -> None:
+    class Own(np.ndarray):
+        pass
+
+    fed_arrays = [*FLAT, FLAT[3].view(Own), FLAT[4].astype(np.dtype("<i2", metadata={"own": 1}))]
+    batch = to_batch(fed_arrays, None, 22, HostPool(), THREADS, copy=False)
+    assert batch.shape() == [(k,) for k in [*range(20), 3, 4]]
+
+
+def test_addresses_of_flat_arrays_end_with_them() -> None:
+    batch = to_batch([array.copy() for array in FLAT], None, 20, HostPool(), THREADS, copy=False)
+    assert isinstance(batch, TensorListCPU)
+    assert batch.places is not None
+    batch.contiguous_elements()
+    assert batch.places is None

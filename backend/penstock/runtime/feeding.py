@@ -104,6 +104,12 @@ def _batch_of(data: Sequence[object]) -> TensorList:
 
 def _batch_of_arrays(data: Sequence[object]) -> TensorList | None:
     """A batch of nothing but arrays of one library, type and rank; None: each is to be looked at."""
+    if len(data) > _FEW and type(data[0]) is np.ndarray and data[0].ndim == 1:
+        from penstock.kernels.cpu.array_objects import flat_arrays
+
+        known = flat_arrays(data)
+        if known is not None:
+            return TensorListCPU.of_flat(data, *known, from_numpy_dtype(data[0].dtype))
     kinds = set(map(type, data))
     if kinds != {np.ndarray} and kinds != {_array_of_cupy()}:
         return None

@@ -142,7 +142,7 @@ class TensorList:
         return self
 
     @classmethod
-    def of_dense(cls: type[_List], samples: Sequence[object], shapes: list[Shape], dtype: DALIDataType) -> _List:
+    def of_dense(cls: type[_List], samples: Sequence[object], shapes: Sequence[Shape], dtype: DALIDataType) -> _List:
         """A batch of at least one array, each contiguous, on this class's device. Nothing is copied or checked."""
         self = cls.__new__(cls)
         self._samples, self.shapes, self.are_dense = list(samples), shapes, True

@@ -10,7 +10,15 @@ from typing import Any
 import numpy as np
 
 from penstock.data_types import DALIDataType, check_readable, from_numpy_dtype, numpy_dtype
-from penstock.tensors.batch import Shape, TensorList, arrays_of, check_dlpack_list, equally_apart, total_volume, volumes
+from penstock.tensors.batch import (
+    Shape,
+    TensorList,
+    arrays_of,
+    check_dlpack_list,
+    equally_apart,
+    total_volume,
+    volumes,
+)
 from penstock.tensors.cuda import require_cupy
 from penstock.tensors.memory import HostPool
 from penstock.tensors.tensor import (
@@ -121,6 +129,24 @@ class TensorListCPU(TensorList):
         dtype = tensor.dtype if isinstance(tensor, Tensor) else from_numpy_dtype(array.dtype)
         return TensorListCPU.of_samples([array] * num_samples, layout, dtype, array.ndim)
 
+    # The addresses of the samples, int64, where these were fed.
+    places: np.ndarray | None = None
+
+    @classmethod
+    def of_flat(
+        cls, samples: Sequence[object], places: np.ndarray, sizes: np.ndarray, dtype: DALIDataType
+    ) -> TensorListCPU:
+        """A batch of contiguous arrays of one dimension; nothing is copied or checked.
+
+        Args:
+            places, sizes: their addresses and lengths, int64.
+        """
+        batch = cls.__new__(cls)
+        batch._samples, batch.are_dense, batch.places = list(samples), True, places
+        batch.shapes, batch._dtype, batch._ndim = list(zip(sizes.tolist())), dtype, 1
+        batch._volumes = batch.shapes, sizes
+        return batch
+
     # The block of memory that holds the samples, and where they begin in it, until they are needed as arrays.
     _parts: tuple[np.ndarray, np.ndarray] | None = None
 
@@ -177,7 +203,7 @@ class TensorListCPU(TensorList):
             else:
                 kind = np.uint8 if self._dtype == DALIDataType.NO_TYPE else numpy_dtype(self._dtype)
                 self.elements = np.empty(0, kind)
-            self._samples = None
+            self._samples = self.places = None
         return self.elements
 
     def at(self, index: int) -> np.ndarray:

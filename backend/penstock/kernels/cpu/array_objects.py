@@ -1,8 +1,8 @@
 """The addresses and sizes of many arrays, read from NumPy's own objects: one by one, each takes Python a microsecond or two.
 
 Source: ``PyArrayObject_fields`` in NumPy's ``ndarraytypes.h``, which is part of its binary interface: after the object's head
-come the address of the data, the number of dimensions, the addresses of the extents and of the strides, those of two objects,
-and the flags.
+come the address of the data, the number of dimensions, the addresses of the extents and of the strides, those of two objects, of
+which the second is the type of the elements, and the flags. An object's head ends with the address of its own type.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from penstock.kernels.cpu.options import brief, kernel
 from penstock.tensors import TensorList, TensorListCPU
 from penstock.tensors.batch import equally_apart
 
-_DATA, _DIMENSIONS, _EXTENTS, _STRIDES, _FLAGS = 16, 24, 32, 40, 64
+_TYPE, _DATA, _DIMENSIONS, _EXTENTS, _STRIDES, _ELEMENTS, _FLAGS = 8, 16, 24, 32, 40, 56, 64
 _INT = 0xFFFFFFFF
 _CONTIGUOUS = 1
 
@@ -33,6 +33,22 @@ def _fill_places(places: np.ndarray, sizes: np.ndarray) -> bool:
         if size > 1 and word_at(word_at(array + _STRIDES)) != 1:
             return False
         places[number], sizes[number] = word_at(array + _DATA), size
+    return True
+
+
+@brief
+def _fill_flat(objects: np.ndarray, kind: int, places: np.ndarray, sizes: np.ndarray) -> bool:
+    elements = 0
+    for number in range(len(objects)):
+        array = objects[number]
+        # What is no array may be smaller.
+        if word_at(array + _TYPE) != kind or word_at(array + _DIMENSIONS) & _INT != 1:
+            return False
+        own = word_at(array + _ELEMENTS)
+        if (number > 0 and own != elements) or not word_at(array + _FLAGS) & _CONTIGUOUS:
+            return False
+        elements = own
+        places[number], sizes[number] = word_at(array + _DATA), word_at(word_at(array + _EXTENTS))
     return True
 
 
@@ -66,9 +82,24 @@ def _is_known() -> bool:
     """Whether this interpreter's arrays are laid out as told above; an interpreter without a GIL has a larger head."""
     array = np.zeros((2, 3), np.uint8)
     turned = array.T
-    fields = _word_of(id(array) + _DATA), _word_of(id(array) + _DIMENSIONS) & _INT
+    fields = [_word_of(id(array) + place) for place in (_DATA, _TYPE, _ELEMENTS)]
+    dimensions = _word_of(id(array) + _DIMENSIONS) & _INT
     flags = [_word_of(id(view) + _FLAGS) & _CONTIGUOUS for view in (array, turned)]
-    return fields == (array.ctypes.data, 2) and flags == [1, 0]
+    return fields == [array.ctypes.data, id(np.ndarray), id(array.dtype)] and dimensions == 2 and flags == [1, 0]
+
+
+def flat_arrays(objects: Sequence[object]) -> tuple[np.ndarray, np.ndarray] | None:
+    """The addresses and lengths, int64, of contiguous NumPy arrays of one dimension and one type; None if one is not.
+
+    Args:
+        objects: at least one, of any types. Something else must keep them.
+    """
+    if not _is_known():
+        return None
+    count = len(objects)
+    places, sizes = np.empty(count, np.int64), np.empty(count, np.int64)
+    filled = _fill_flat(np.fromiter(map(id, objects), np.int64, count), id(np.ndarray), places, sizes)
+    return (places, sizes) if filled else None
 
 
 def places_of_bytes(arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray] | None:
@@ -86,6 +117,8 @@ def places_of_bytes(arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarra
 
 def places_of_files(batch: TensorListCPU) -> tuple[np.ndarray, np.ndarray] | None:
     """The addresses and sizes of a batch of files, as :func:`places_of_bytes` tells them. The batch must keep them."""
+    if batch.places is not None:
+        return batch.places, batch.sample_volumes()
     parts = batch.parts
     if parts is None and batch.elements is None:
         return places_of_bytes(batch.samples)
