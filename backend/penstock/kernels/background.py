@@ -50,7 +50,8 @@ class Semaphore:
 
     def wait(self) -> None:
         """Waits until the count is positive, and decrements it."""
-        while not self.try_wait() and _waiting.sem_wait(self._memory):
+        memory = self._memory
+        while _prompt.sem_trywait(memory) and _waiting.sem_wait(memory):
             pass  # Interrupted by a signal.
 
     def try_wait(self) -> bool:

@@ -142,28 +142,38 @@ class Session:
 
     # -- running ---------------------------------------------------------------------------------------------------
 
-    def schedule(self, executor: PrefetchingExecutor, before_batch: Callable[[], None]) -> None:
-        """Starts the next batch (at first, as many as are prefetched); calls ``before_batch`` before each."""
+    def schedule(
+        self, executor: PrefetchingExecutor, before_batch: Callable[[], None], completes: bool = False
+    ) -> None:
+        """Starts the next batch (at first, as many as are prefetched).
+
+        Args:
+            executor: runs it.
+            before_batch: called before each batch.
+            completes: a batch is taken next; see :meth:`PrefetchingExecutor.schedule`.
+        """
         if not (self._first_iteration and self.settings.exec_pipelined):
-            self._schedule_next(executor, before_batch)
+            self._schedule_next(executor, before_batch, completes)
             return
         self._first_iteration = False
         # Counted before any of them runs: the prefetching thread takes fed data while others are scheduled.
         for _ in range(self._initial_depth()):
             self._schedule_one(executor, before_batch)
 
-    def _schedule_next(self, executor: PrefetchingExecutor, before_batch: Callable[[], None]) -> None:
+    def _schedule_next(self, executor: PrefetchingExecutor, before_batch: Callable[[], None], completes: bool) -> None:
         """Starts one batch, and further ones where that keeps the GPU's decoders busy; these count as started later."""
         wanted = executor.batches_ahead if self._feeds_itself else 0
         if self._ahead > wanted:
             self._ahead -= 1
             return
-        self._schedule_one(executor, before_batch)
+        self._schedule_one(executor, before_batch, completes)
         while self._ahead < wanted and not self.exhausted:
             self._ahead += 1
             self._schedule_one(executor, before_batch)
 
-    def _schedule_one(self, executor: PrefetchingExecutor, before_batch: Callable[[], None]) -> None:
+    def _schedule_one(
+        self, executor: PrefetchingExecutor, before_batch: Callable[[], None], completes: bool = False
+    ) -> None:
         if self.exhausted:
             return
         try:
@@ -175,7 +185,7 @@ class Session:
         except Exception:
             self.failed = True
             raise
-        executor.schedule()
+        executor.schedule(completes)
         self._to_consume += 1
 
     def take(self, executor: PrefetchingExecutor | None, cuda_stream: object) -> tuple[Any, ...]:
@@ -240,7 +250,7 @@ class Session:
         """Starts the next batch, and returns the outputs of the oldest; the arguments are those of :meth:`schedule` and :meth:`take`."""
         checked = self._check_api(PipelineAPIType.BASIC)
         try:
-            self.schedule(executor, before_batch)
+            self.schedule(executor, before_batch, completes=True)
             return self.take(executor, cuda_stream)
         finally:
             self.api_check = checked

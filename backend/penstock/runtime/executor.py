@@ -139,13 +139,27 @@ class Executor:
         watch: Watch | None = None,
         tolerant: bool = False,
         destinations: Mapping[int, Destination] | None = None,
-        meanwhile: Callable[[], None] | None = None,
     ) -> Batch:
         """Runs the steps that don't depend on operators started early, then starts those.
 
         Args:
             isolate, watch, destinations: see :meth:`run_once`.
             tolerant: samples that fail in readers and decoders are skipped or replaced, as these specify.
+        """
+        with self._surroundings():
+            return self.begin_here(isolate, watch, tolerant, destinations)
+
+    def begin_here(
+        self,
+        isolate: bool = False,
+        watch: Watch | None = None,
+        tolerant: bool = False,
+        destinations: Mapping[int, Destination] | None = None,
+        meanwhile: Callable[[], None] | None = None,
+    ) -> Batch:
+        """As :meth:`begin`, where the surroundings are those of a run already.
+
+        Args:
             meanwhile: is called while threads read what operators are to know before they start.
         """
         plan, slots = self.plan, [None] * self.plan.num_slots
@@ -153,18 +167,17 @@ class Executor:
             self._batch_size(), self.iteration, isolate or tolerant, watch, slots, tolerant, destinations or {}
         )
         result = batch.result
-        with self._surroundings():
-            self._run_steps(batch, plan.prepared)
-            early: Sequence[Step] = () if result.stopped else plan.early
-            if meanwhile is not None:
-                for step in early:
-                    self._start_operator(step, batch, step.operator.prepare)
-                meanwhile()
+        self._run_steps(batch, plan.prepared)
+        early: Sequence[Step] = () if result.stopped else plan.early
+        if meanwhile is not None:
             for step in early:
-                self._start_operator(step, batch, step.operator.begin)
-            if self._stream is not None and not plan.early:
-                # Now, as work submitted before the batch is taken belongs to later batches.
-                self._record_ready(result, self._stream)
+                self._start_operator(step, batch, step.operator.prepare)
+            meanwhile()
+        for step in early:
+            self._start_operator(step, batch, step.operator.begin)
+        if self._stream is not None and not plan.early:
+            # Now, as work submitted before the batch is taken belongs to later batches.
+            self._record_ready(result, self._stream)
         if not result.stopped:
             for name, operator in self.input_operators.items():
                 result.taken[name] = operator.taken

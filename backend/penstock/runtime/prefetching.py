@@ -9,7 +9,6 @@ import queue
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable
 from enum import Enum, auto
 from time import perf_counter
 
@@ -80,26 +79,25 @@ class PrefetchingExecutor(Executor):
         self._finishing = False
         self._closed = False
 
-    def schedule(self) -> None:
+    def schedule(self, completes: bool = False) -> None:
         """Starts the next batch: on the prefetching thread, or at once if there is none.
 
         If another thread has closed this executor meanwhile, the batch fails.
+
+        Args:
+            completes: the oldest batch is taken next: where there is no thread, it is completed, too.
         """
         if not self._is_threaded and self._depth:
             # The first batches show what can be started early; what other steps take is known.
             for step in self.plan.early:
                 self._is_threaded = self._is_threaded or not step.operator.is_cheap_on_host
         if not self._is_threaded:
-            meanwhile = None
-            if self._consumer_is_slower() and self._is_decoded():
-                if self._blocking:
-                    self._complete_decoded(self.complete)
-                else:
-                    meanwhile = self._complete_meanwhile
             try:
-                self._begun.append(self._begin_when_ready(meanwhile))
+                begun = self._begin_here(completes)
             except Exception as error:
                 self._begun.append(error)
+            else:
+                self._begun.append(begun)
             return
         if self._closed:
             self._results.put(_closed_while_waiting())
@@ -111,6 +109,20 @@ class PrefetchingExecutor(Executor):
             self._thread.start()
             _prefetching.add(self)
         self._events.put(_Event.SCHEDULED)
+
+    def _begin_here(self, completes: bool) -> Batch | Result:
+        """Starts the next batch on this thread; the arguments are those of :meth:`schedule`."""
+        oldest_first = self._consumer_is_slower() and self._is_decoded()
+        with self._surroundings():
+            if oldest_first and self._blocking:
+                self._complete_first()
+            self._wait_for_data()
+            begun = self.begin_here(tolerant=self._tolerates, meanwhile=self._complete_first if oldest_first else None)
+            if completes and not self._begun:
+                return self.complete_here(begun)
+            if completes:
+                self._complete_first()
+            return begun
 
     def _prefetch(self) -> None:
         while self._next_event() and not self._finishing:
@@ -154,7 +166,8 @@ class PrefetchingExecutor(Executor):
                 # The feeding thread may be waiting for the batch in flight.
                 self._complete_begun()
             try:
-                self._begun.append(self._begin_when_ready())
+                self._wait_for_data()
+                self._begun.append(self.begin(tolerant=self._tolerates))
             except BaseException as error:
                 self._begun.append(error)
             if not self.plan.early:
@@ -181,17 +194,14 @@ class PrefetchingExecutor(Executor):
             return False
         return all([step.operator.is_ready(oldest.begun[step.node.name]) for step in self.plan.early])
 
-    def _complete_decoded(self, complete: Callable[[Batch], Result]) -> None:
-        """Completes the oldest batch."""
+    def _complete_first(self) -> None:
+        """Completes the oldest batch, in the surroundings of a run; others may take it later, or what it raised."""
         oldest = self._begun[0]
         if isinstance(oldest, Batch):
             try:
-                self._begun[0] = complete(oldest)
+                self._begun[0] = self.complete_here(oldest)
             except Exception as error:
                 self._begun[0] = error
-
-    def _complete_meanwhile(self) -> None:
-        self._complete_decoded(self.complete_here)
 
     def _complete_begun(self) -> None:
         while self._begun:
@@ -219,12 +229,11 @@ class PrefetchingExecutor(Executor):
     def _is_fed(self) -> bool:
         return all(operator.has_data() for operator in self.input_operators.values())
 
-    def _begin_when_ready(self, meanwhile: Callable[[], None] | None = None) -> Batch:
-        """Starts the next batch as soon as the blocking sources have data; ``meanwhile``: see :meth:`Executor.begin`."""
+    def _wait_for_data(self) -> None:
+        """Waits until the blocking sources have data."""
         for name, operator in self._blocking:
             with self.span(name, Kind.NO_INPUT):
                 operator.wait_for_data(lambda: self._finishing)
-        return self.begin(tolerant=self._tolerates, meanwhile=meanwhile)
 
     @property
     def batches_ahead(self) -> int:

@@ -133,7 +133,7 @@ def undecodable(error: PenstockError, sample: Sample) -> PenstockError:
 def check_encoded(workspace: Workspace, accepted: Sequence[DALIDataType] = (UINT8, INT8)) -> None:
     """Raises ValueError unless the input consists of bytes."""
     batch = workspace.inputs[0]
-    if len(batch) and batch.dtype not in accepted:
+    if batch.dtype not in accepted and len(batch):
         raise ValueError(
             f"The input must be a raw, undecoded file stored as a flat uint8 array, got {dtype_name(batch.dtype)}"
         )

@@ -136,13 +136,9 @@ class ExternalSource(InputOperator):
                 "Attempted to peek the data batch that doesn't exist: feed more data to this external source before running."
             )
         self.taken = ticket
-        workspace.outputs = [self._placed(batch, workspace.device)]
-
-    @staticmethod
-    def _placed(batch: TensorList, device: str) -> TensorList:
-        if device == "gpu":
-            return TensorListGPU.upload(batch) if isinstance(batch, TensorListCPU) else batch
-        return batch.as_cpu() if isinstance(batch, TensorListGPU) else batch
+        if batch.device_type != workspace.device:
+            batch = TensorListGPU.upload(batch) if isinstance(batch, TensorListCPU) else batch.as_cpu()
+        workspace.outputs = [batch]
 
     def reset(self) -> None:
         self._queue.clear()
