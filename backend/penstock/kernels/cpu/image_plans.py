@@ -56,13 +56,13 @@ def _columns(
 ) -> tuple[np.ndarray, ...]:
     """The plans of one axis, as :func:`plan_tables` takes them."""
     return (
-        extents[:, axis].copy(),
-        sizes[:, axis].copy(),
-        starts[:, axis].copy(),
-        ends[:, axis].copy(),
-        kinds[:, axis].copy(),
-        anchors[:, axis].copy(),
-        cropped[:, axis].copy(),
+        extents[:, axis],
+        sizes[:, axis],
+        starts[:, axis],
+        ends[:, axis],
+        kinds[:, axis],
+        anchors[:, axis],
+        cropped[:, axis],
         np.full(len(sizes), mirrored),
     )
 

@@ -108,24 +108,25 @@ _WORDS = _NUMBERS + _COMPONENTS + _PLACES + _SINGLE
 @kernel
 def columns_of(memory: np.ndarray, count: int) -> ScanColumns:
     """The columns of images in memory of as many words as :func:`_words_for` says."""
-    ends = count * np.cumsum(np.array([_NUMBERS, _COMPONENTS, _PLACES, 1, 1, 1, 1, 1, 1, 1]))
-    bytes_left = memory[ends[-1] + count + 1 :].view(np.uint8)
+    components, places = count * _NUMBERS, count * (_NUMBERS + _COMPONENTS)
+    single = places + count * _PLACES
+    bytes_left = memory[single + _SINGLE * count + 1 :].view(np.uint8)
     factors, codes = 2 * MAX_COMPONENTS * FULL * count, CODE_TABLES * CODES * count
     return ScanColumns(
         bytes_left[factors + codes : factors + codes + count].view(np.bool_),
-        memory[: ends[0]].reshape(count, _NUMBERS),
-        memory[ends[0] : ends[1]].reshape(count, MAX_COMPONENTS, 4),
+        memory[:components].reshape(count, _NUMBERS),
+        memory[components:places].reshape(count, MAX_COMPONENTS, 4),
         bytes_left[:factors].view(np.int16).reshape(count, MAX_COMPONENTS * FULL),
-        memory[ends[2] : ends[3]],
-        memory[ends[3] : ends[4]],
-        memory[ends[4] : ends[5]],
-        memory[ends[5] : ends[6]],
-        memory[ends[6] : ends[7]],
-        memory[ends[7] : ends[8]],
+        memory[single : single + count],
+        memory[single + count : single + 2 * count],
+        memory[single + 2 * count : single + 3 * count],
+        memory[single + 3 * count : single + 4 * count],
+        memory[single + 4 * count : single + 5 * count],
+        memory[single + 5 * count : single + 6 * count],
         bytes_left[factors : factors + codes].reshape(count, CODE_TABLES, CODES),
-        memory[ends[9] : ends[9] + count + 1],
-        memory[ends[1] : ends[2]].reshape(count, _PLACES),
-        memory[ends[8] : ends[9]],
+        memory[single + 7 * count : single + 8 * count + 1],
+        memory[places:single].reshape(count, _PLACES),
+        memory[single + 6 * count : single + 7 * count],
     )
 
 
