@@ -78,8 +78,8 @@ def test_closing_ends_the_wait(ahead: dict[str, bool], slow: bool) -> None:
     if slow:
         schedule, closed = executor.schedule, threading.Event()
 
-        def slowly() -> None:
-            schedule()
+        def slowly(completes: bool = False) -> None:
+            schedule(completes)
             assert closed.wait(_PATIENCE)
 
         executor.schedule = slowly  # type: ignore[method-assign]

@@ -68,7 +68,7 @@ class Executor:
         max_batch_size: int,
         num_threads: int,
         device_id: int | None,
-        affinity: Any = None,
+        affinity: Sequence[int] | None = None,
         on_error: str = RAISE,
         skipped: SkippedSamples | None = None,
     ) -> None:

@@ -9,6 +9,7 @@ import queue
 import threading
 import weakref
 from collections import deque
+from collections.abc import Sequence
 from enum import Enum, auto
 from time import perf_counter
 
@@ -60,7 +61,7 @@ class PrefetchingExecutor(Executor):
         num_threads: int,
         device_id: int | None,
         depth: int,
-        affinity: object = None,
+        affinity: Sequence[int] | None = None,
         on_error: str = RAISE,
         skipped: SkippedSamples | None = None,
     ) -> None:
