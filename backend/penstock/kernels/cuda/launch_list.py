@@ -56,9 +56,9 @@ class LaunchList:
         """Copies bytes to pinned memory."""
         self._rows.append((self._driver.copy_to_host, target, source, size, self._stream.ptr, *_AFTER_FOUR))
 
-    def record(self, event: Event) -> None:
-        """Records an event."""
-        self._rows.append((self._driver.record, event.ptr, self._stream.ptr, *_AFTER_TWO))
+    def record(self, event: Event, stream: Stream | None = None) -> None:
+        """Records an event, in the order of another stream if one is given."""
+        self._rows.append((self._driver.record, event.ptr, (stream or self._stream).ptr, *_AFTER_TWO))
 
     def launching(self) -> tuple[int, int, int]:
         """What all launches have in common, as :func:`~penstock.kernels.cpu.launches.list_launches` takes it."""
