@@ -89,6 +89,7 @@ class Job(Task):
     __slots__ = ("_counting", "_done", "_left")
 
     def __init__(self, function: int, argument: int, keep: object = None, times: int = 1) -> None:
+        # Not by `Task`: there is one for each small batch.
         done = self._done = Semaphore()
         self.function, self.argument, self.times, self.told = function, argument, times, done.address
         self._keep = keep
