@@ -87,6 +87,8 @@ class TensorList:
     _layout = ""
     # Whether the samples are known to be contiguous, each for itself: CuPy takes long to tell that of many.
     are_dense = False
+    # The addresses of the samples, int64, as long as these are known.
+    places: np.ndarray | None = None
     # The shapes last converted to an array, and that array.
     _shape_rows: tuple[Sequence[Shape], np.ndarray] | None = None
     # The shapes whose volumes were last asked for, and those.
@@ -147,6 +149,21 @@ class TensorList:
         self = cls.__new__(cls)
         self._samples, self.shapes, self.are_dense = list(samples), shapes, True
         self._dtype, self._ndim = dtype, len(shapes[0])
+        return self
+
+    @classmethod
+    def of_flat(
+        cls: type[_List], samples: Sequence[object], places: np.ndarray, sizes: np.ndarray, dtype: DALIDataType
+    ) -> _List:
+        """A batch of contiguous arrays of one dimension on this class's device. Nothing is copied or checked.
+
+        Args:
+            places, sizes: their addresses and lengths, int64.
+        """
+        self = cls.__new__(cls)
+        self._samples, self.are_dense, self.places = list(samples), True, places
+        self.shapes, self._dtype, self._ndim = list(zip(sizes.tolist())), dtype, 1
+        self._volumes = self.shapes, sizes
         return self
 
     @classmethod

@@ -129,24 +129,6 @@ class TensorListCPU(TensorList):
         dtype = tensor.dtype if isinstance(tensor, Tensor) else from_numpy_dtype(array.dtype)
         return TensorListCPU.of_samples([array] * num_samples, layout, dtype, array.ndim)
 
-    # The addresses of the samples, int64, where these were fed.
-    places: np.ndarray | None = None
-
-    @classmethod
-    def of_flat(
-        cls, samples: Sequence[object], places: np.ndarray, sizes: np.ndarray, dtype: DALIDataType
-    ) -> TensorListCPU:
-        """A batch of contiguous arrays of one dimension; nothing is copied or checked.
-
-        Args:
-            places, sizes: their addresses and lengths, int64.
-        """
-        batch = cls.__new__(cls)
-        batch._samples, batch.are_dense, batch.places = list(samples), True, places
-        batch.shapes, batch._dtype, batch._ndim = list(zip(sizes.tolist())), dtype, 1
-        batch._volumes = batch.shapes, sizes
-        return batch
-
     # The block of memory that holds the samples, and where they begin in it, until they are needed as arrays.
     _parts: tuple[np.ndarray, np.ndarray] | None = None
 
