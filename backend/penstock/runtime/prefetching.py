@@ -115,8 +115,6 @@ class PrefetchingExecutor(Executor):
         """Starts the next batch on this thread; the arguments are those of :meth:`schedule`."""
         oldest_first = self._consumer_is_slower() and self._is_decoded()
         with self._surroundings():
-            if oldest_first and self._blocking:
-                self._complete_first()
             self._wait_for_data()
             begun = self.begin_here(tolerant=self._tolerates, meanwhile=self._complete_first if oldest_first else None)
             if completes and not self._begun:
