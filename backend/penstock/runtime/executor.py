@@ -128,7 +128,8 @@ class Executor:
             destinations: where outputs on the CPU are to be written if their operators allow it, by their numbers.
         """
         slots = {self.plan.outputs[number]: destination for number, destination in (destinations or {}).items()}
-        result = self.complete(self.begin(isolate, watch, destinations=slots))
+        with self._surroundings():
+            result = self.complete(self.begin(isolate, watch, destinations=slots))
         if result.ready is not None:
             result.ready.synchronize()
         return result
@@ -139,27 +140,13 @@ class Executor:
         watch: Watch | None = None,
         tolerant: bool = False,
         destinations: Mapping[int, Destination] | None = None,
+        meanwhile: Callable[[], None] | None = None,
     ) -> Batch:
-        """Runs the steps that don't depend on operators started early, then starts those.
+        """Runs the steps that don't depend on operators started early, then starts those. Call it inside :meth:`_surroundings`.
 
         Args:
             isolate, watch, destinations: see :meth:`run_once`.
             tolerant: samples that fail in readers and decoders are skipped or replaced, as these specify.
-        """
-        with self._surroundings():
-            return self.begin_here(isolate, watch, tolerant, destinations)
-
-    def begin_here(
-        self,
-        isolate: bool = False,
-        watch: Watch | None = None,
-        tolerant: bool = False,
-        destinations: Mapping[int, Destination] | None = None,
-        meanwhile: Callable[[], None] | None = None,
-    ) -> Batch:
-        """As :meth:`begin`, where the surroundings are those of a run already.
-
-        Args:
             meanwhile: is called while threads read what operators are to know before they start.
         """
         plan, slots = self.plan, [None] * self.plan.num_slots
@@ -188,13 +175,7 @@ class Executor:
         return batch
 
     def complete(self, batch: Batch) -> Result:
-        """Runs the remaining steps of a batch, if there are any."""
-        has_work = self.plan.waiting or batch.result.ready is None
-        with self._surroundings() if has_work else NOTHING:
-            return self.complete_here(batch)
-
-    def complete_here(self, batch: Batch) -> Result:
-        """As :meth:`complete`, where the surroundings are those of a run already."""
+        """Runs the remaining steps of a batch, if there are any. Call it inside :meth:`_surroundings`."""
         waiting, result = self.plan.waiting, batch.result
         try:
             if waiting and not result.stopped:

@@ -116,9 +116,9 @@ class PrefetchingExecutor(Executor):
         oldest_first = self._consumer_is_slower() and self._is_decoded()
         with self._surroundings():
             self._wait_for_data()
-            begun = self.begin_here(tolerant=self._tolerates, meanwhile=self._complete_first if oldest_first else None)
+            begun = self.begin(tolerant=self._tolerates, meanwhile=self._complete_first if oldest_first else None)
             if completes and not self._begun:
-                return self.complete_here(begun)
+                return self.complete(begun)
             if completes:
                 self._complete_first()
             return begun
@@ -166,7 +166,8 @@ class PrefetchingExecutor(Executor):
                 self._complete_begun()
             try:
                 self._wait_for_data()
-                self._begun.append(self.begin(tolerant=self._tolerates))
+                with self._surroundings():
+                    self._begun.append(self.begin(tolerant=self._tolerates))
             except BaseException as error:
                 self._begun.append(error)
             if not self.plan.early:
@@ -194,11 +195,11 @@ class PrefetchingExecutor(Executor):
         return all([step.operator.is_ready(oldest.begun[step.node.name]) for step in self.plan.early])
 
     def _complete_first(self) -> None:
-        """Completes the oldest batch, in the surroundings of a run; others may take it later, or what it raised."""
+        """Completes the oldest batch, inside :meth:`_surroundings`; others may take it later, or what it raised."""
         oldest = self._begun[0]
         if isinstance(oldest, Batch):
             try:
-                self._begun[0] = self.complete_here(oldest)
+                self._begun[0] = self.complete(oldest)
             except Exception as error:
                 self._begun[0] = error
 
@@ -218,7 +219,8 @@ class PrefetchingExecutor(Executor):
         if isinstance(begun, Result):
             return begun
         if isinstance(begun, Batch):
-            return self.complete(begun)
+            with self._surroundings():
+                return self.complete(begun)
         try:
             raise begun
         finally:
