@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from penstock import fn, pipeline_def, types
+from penstock.kernels.cuda.alike_images import AlikeImages, AlikeRules
+from penstock.kernels.cuda.launch import launch_all
 from penstock.operators.image.resize_normalize import ResizeNormalize
 
 SIZES = [(40, 60), (61, 33), (20, 20), (97, 15), (50, 64)]
@@ -122,3 +124,69 @@ def test_an_empty_image_is_left_to_the_steps(planned: list[bool]) -> None:
     (found,) = run([batch], {"size": (9, 14)}, {})
     assert planned == [False]
     assert [sample.shape for sample in found] == [(3, 9, 14), (3, 0, 14)]
+
+
+# -- windows -----------------------------------------------------------------------------------------------------------
+
+
+def rules_of(resize: dict[str, Any], normalize: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> AlikeRules:
+    """The rules by which a pipeline has its images planned."""
+    seen: list[AlikeRules] = []
+    original = AlikeImages.planned
+
+    def noted(rules: AlikeRules, *given: Any) -> Any:
+        seen.append(rules)
+        return original(rules, *given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(AlikeImages, "planned", noted)
+        run([images(SIZES)], resize, normalize)
+    return seen[0]
+
+
+FILTERS = ["NN", "LINEAR", "TRIANGULAR", "CUBIC", "LANCZOS3", "GAUSSIAN"]
+
+
+@pytest.mark.parametrize("kind", [getattr(types, f"INTERP_{name}") for name in FILTERS])
+@pytest.mark.parametrize(
+    ("resize", "normalize"),
+    [
+        ({"resize_shorter": 16.0}, {"crop": (12, 10)}),
+        ({"resize_shorter": 16.0, "antialias": False}, {"crop": (12, 10), "mirror": 1}),
+        ({"size": (300, 257)}, {"crop": (20, 30), "crop_pos_x": 1.0, "crop_pos_y": 0.0}),
+        ({"size": (20, 30), "roi_start": (0.9, 0.2), "roi_end": (0.1, 1.3), "roi_relative": True}, {"crop": (5, 7)}),
+        ({"size": (1500, 9)}, {"crop": (3, 9), "crop_pos_y": 0.99}),
+    ],
+)
+def test_windows_hold_all_that_is_read(
+    kind: types.DALIInterpType, resize: dict[str, Any], normalize: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rules = rules_of(resize | {"interp_type": kind}, normalize, monkeypatch)
+    rng = np.random.default_rng(3)
+    sizes = np.concatenate([rng.integers(1, 90, (20, 2)), rng.integers(1, 3000, (20, 2)), [[1, 1], [1, 4000]]])
+    shapes = np.concatenate([sizes, np.full((len(sizes), 1), 3)], 1)
+    planned = AlikeImages.planned(rules, shapes, in_windows=True)
+    assert planned is not None
+    assert planned.windows is not None
+    starts, weights = planned.tables.memory()
+    launch_all([planned.tables.filling(starts, weights, rules.after.normalization)])
+    first, tables = np.asarray(starts.array().get()), (planned.tables.down, planned.tables.across)
+    for image, window in enumerate(planned.windows.tolist()):
+        for axis, own in enumerate(tables):
+            row, begin, extent = own[min(image, len(own) - 1)], window[axis], window[2 + axis]
+            read = first[row["starts"] : row["starts"] + row["outputs"]]
+            assert 0 <= begin <= read.min() <= read.max() + row["used"] <= begin + extent <= sizes[image, axis]
+        # Rows are read in groups of eight.
+        assert window[1] % 8 == 0
+        assert window[3] % 8 == 0 or window[1] + window[3] == sizes[image, 1]
+    assert (planned.stacks[:, 1:3] == planned.windows[:, 2:]).all()
+
+
+def test_windows_are_not_much_larger_than_what_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    rules = rules_of({"resize_shorter": 256.0}, {"crop": (224, 224)}, monkeypatch)
+    planned = AlikeImages.planned(rules, np.array([(853, 1280, 3), (1280, 853, 3)]), in_windows=True)
+    assert planned is not None
+    assert planned.windows is not None
+    # 224 of 256 and of 384 pixels.
+    read = 853 * 1280 * (224 / 256) * (224 / 384.15)
+    assert (planned.windows[:, 2:].prod(1) < 1.06 * read).all()

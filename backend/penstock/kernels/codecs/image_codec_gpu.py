@@ -243,10 +243,11 @@ class GpuImageDecoder:
             return None
         whole = scans.taken_count == count
         taken = np.arange(count) if whole else np.flatnonzero(scans.taken)
-        windows = np.zeros((len(taken), 4), np.int64)
-        windows[:, 2:] = sizes if whole else sizes[taken]
+        windows = following.windows
+        if windows is None:
+            windows = np.concatenate([np.zeros_like(sizes), sizes], 1)
         if not whole:
-            pixels = int(windows[:, 2:].prod(1).sum())
+            pixels, windows = int(sizes[taken].prod(1).sum()), windows[taken]
             if not own.divides(pixels):
                 return None
         streams = self._own_turn(len(taken), pixels)

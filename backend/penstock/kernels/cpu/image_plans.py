@@ -7,10 +7,12 @@ import numpy as np
 from penstock.kernels.cpu.axis_plans import fill_axis_plans, fill_filters
 from penstock.kernels.cpu.options import brief, inner
 from penstock.kernels.cpu.resampling_plans import RowLimits, StackRules, StripLimits, plan_stacks
-from penstock.kernels.cpu.tables import plan_tables
+from penstock.kernels.cpu.tables import plan_tables, read_range
 from penstock.kernels.cpu.windows import fill_crops
 
 _LARGEST = 1 << 31
+# Pixels at whose multiples windows begin and end, where images do not, so that rows can be read in groups.
+_GROUP = 8
 
 
 @inner
@@ -40,6 +42,18 @@ def _fill_stacks(shapes: np.ndarray, stacks: np.ndarray) -> None:
         stacks[image, 0] = 1
         for axis in range(3):
             stacks[image, 1 + axis] = shapes[image, axis]
+
+
+@inner
+def _fill_windows(shapes: np.ndarray, down: np.ndarray, across: np.ndarray, windows: np.ndarray) -> None:
+    """Fills in the window of each image that resampling reads: top, left, height and width."""
+    for image in range(len(shapes)):
+        top, bottom = read_range(down[min(image, len(down) - 1)])
+        left, right = read_range(across[min(image, len(across) - 1)])
+        left -= left % _GROUP
+        right = min(-(-right // _GROUP) * _GROUP, shapes[image, 1])
+        windows[image, 0], windows[image, 1] = top, left
+        windows[image, 2], windows[image, 3] = bottom - top, right - left
 
 
 @inner
@@ -172,6 +186,7 @@ def plan_images(
     cropped: np.ndarray,
     descriptors: np.ndarray,
     blocks: np.ndarray,
+    windows: np.ndarray,
 ) -> tuple[int, int, int, int, int, int, int, int, int]:
     """Plans images that are resized and cropped alike.
 
@@ -179,9 +194,12 @@ def plan_images(
         shapes: of the images (H, W, C), in rows.
         rules: by :func:`packed_rules`.
         known_filters, rows: as in :func:`plan_tables`.
-        stacks: to fill: the shapes of the images as stacks (1, H, W, C).
+        stacks: to fill: the shapes of the images as stacks (1, H, W, C), or, if only windows are in memory, of these.
         cropped: to fill: the sizes of the results (h, w).
-        descriptors, blocks: to fill, as in :func:`plan_stacks`, but for addresses; those of sources are to be multiples of 16.
+        descriptors, blocks: to fill, as in :func:`plan_stacks`, but for the address of the result, and with what is to be added to that
+            of the image or window, which is to be a multiple of 16.
+        windows: to fill: what is read of each image, and will be in memory without the rest: top, left, height and width. Of no rows:
+            images will be in memory whole.
 
     Returns:
         What :func:`plan_tables` returns, and what :func:`plan_stacks` does; zeros if the batch is to be looked
@@ -209,8 +227,8 @@ def plan_images(
         ends,
         sizes,
     )
-    windows = _pair(rules, _WANTED, True), _pair(rules, _POSITIONS, True), np.int64(rules[_ROUNDING])
-    if unusable != 0.0 or fill_crops(sizes, windows[0], windows[1], windows[2], anchors, cropped) >= 0:
+    crop = _pair(rules, _WANTED, True), _pair(rules, _POSITIONS, True), np.int64(rules[_ROUNDING])
+    if unusable != 0.0 or fill_crops(sizes, crop[0], crop[1], crop[2], anchors, cropped) >= 0:
         return nothing
     if not _are_inside(sizes, anchors, cropped):
         return nothing
@@ -224,7 +242,15 @@ def plan_images(
         rows, vertical, horizontal, (antialias, antialias), known_filters, rules[_MAX_SUPPORT], copied
     )
     nowhere, of_height, of_width = np.zeros(count, np.int64), rows[:down], rows[down : down + across]
-    place = descriptors, blocks, nowhere, nowhere, stacks, of_height, of_width
+    origins = np.zeros(count, np.int64)
+    if len(windows) > 0:
+        _fill_windows(shapes, of_height, of_width, windows)
+        for image in range(count):
+            top, left, height, width = windows[image]
+            stacks[image, 1], stacks[image, 2] = height, width
+            # Where the image's first pixel would be, before that of the window.
+            origins[image] = -(top * width + left) * shapes[image, 2] * np.int64(rules[_ITEMSIZE])
+    place = descriptors, blocks, origins, nowhere, stacks, of_height, of_width
     shared, kept, strip, taps, channels = plan_stacks(*place, _stack_rules(rules))
     return down, across, num_starts, num_weights, shared, kept, strip, taps, channels
 

@@ -61,7 +61,8 @@ class AlikeImages(NamedTuple):
     Attributes:
         rules: the rules.
         tables: of the filters.
-        stacks: the shapes of the images as stacks.
+        stacks: the shapes of the images as stacks, or, if only windows are in memory, of these.
+        windows: what is read of each image, and in memory without the rest: top, left, height and width. None: images are there whole.
         cropped: the sizes of the results.
         descriptors, blocks, stacked: what resamples the images, but for addresses.
     """
@@ -69,14 +70,19 @@ class AlikeImages(NamedTuple):
     rules: AlikeRules
     tables: FilterTables
     stacks: np.ndarray
+    windows: np.ndarray | None
     cropped: np.ndarray
     descriptors: Records
     blocks: np.ndarray
     stacked: PlannedStacks
 
     @classmethod
-    def planned(cls, rules: AlikeRules, shapes: np.ndarray) -> AlikeImages | None:
-        """Images of these shapes (H, W, C), in rows; None if they are to be looked at one by one."""
+    def planned(cls, rules: AlikeRules, shapes: np.ndarray, in_windows: bool = False) -> AlikeImages | None:
+        """Images of these shapes (H, W, C), in rows; None if they are to be looked at one by one.
+
+        Args:
+            in_windows: only what is read of images will be in memory.
+        """
         count = len(shapes)
         rows, descriptors = blank_tables(count), blank_descriptors(count)
         stacks, cropped, blocks = (
@@ -84,13 +90,15 @@ class AlikeImages(NamedTuple):
             np.empty((count, 2), np.int64),
             np.empty(count, np.int64),
         )
-        filled = rows, stacks, cropped, descriptors.rows, blocks
+        windows = np.empty((count if in_windows else 0, 4), np.int64)
+        filled = rows, stacks, cropped, descriptors.rows, blocks, windows
         found = plan_images(shapes, rules.numbers, known_filters()[0], *filled)
         down, across, starts, weights, shared, kept, strip, taps, channels = found
         if not down:
             return None
         tables = FilterTables.of_rows(rows, down, across, starts, weights)
-        return cls(rules, tables, stacks, cropped, descriptors, blocks, (shared, kept, strip, taps, channels))
+        own_windows, way = windows if in_windows else None, (shared, kept, strip, taps, channels)
+        return cls(rules, tables, stacks, own_windows, cropped, descriptors, blocks, way)
 
     def resampling(
         self, after: Normalized, targets: np.ndarray, owner: object = None, sources: ImageStacks | None = None
@@ -101,7 +109,7 @@ class AlikeImages(NamedTuple):
             after: what follows the resizing, with drawn flags.
             targets: the addresses of the results, uint64.
             owner: object that keeps their memory alive, if nothing else does.
-            sources: where the images are; None: they come later, to addresses that are multiples of 16.
+            sources: where the images are, whole; None: they, or their windows, come later, to addresses that are multiples of 16.
         """
         rules = self.rules
         if sources is not None and (sources.addresses % _ALIGNMENT).any():
@@ -114,4 +122,6 @@ class AlikeImages(NamedTuple):
             descriptors["source"] = sources.addresses
         descriptors["target"] = targets
         way = chosen(self.stacked, rules.source, after, rules.target)
-        return PlannedResampling(self.tables, starts, weights, after, *way, descriptors, self.blocks, owner)
+        return PlannedResampling(
+            self.tables, starts, weights, after, *way, descriptors, self.blocks, owner, self.windows
+        )

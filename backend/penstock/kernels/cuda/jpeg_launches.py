@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import carray
 
-from penstock.kernels.cpu.foreign import bytes_from, copy_bytes, set_word, words_from
+from penstock.kernels.cpu.foreign import bytes_from, copy_bytes, set_word, word_at, words_from
 from penstock.kernels.cpu.jpeg.batches import JpegScans
 from penstock.kernels.cpu.jpeg.entropy import NATURAL_ORDER
 from penstock.kernels.cpu.jpeg.parts import Parts, fill_steps
@@ -258,7 +258,7 @@ def _write_resampling(
         row = rows[index]
         resampled[index] = blocks[row]
         copy_bytes(own, descriptors.ctypes.data + RESAMPLING_BYTES * row, RESAMPLING_BYTES)
-        set_word(own, sources[index])
+        set_word(own, word_at(own) + sources[index])
         own += RESAMPLING_BYTES
         if len(mirrored) > 0:
             copy_bytes(flags + _HALF * index, mirrored.ctypes.data + _HALF * row, _HALF)

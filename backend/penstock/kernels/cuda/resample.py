@@ -324,7 +324,7 @@ class ResamplingColumns(NamedTuple):
         tables: the descriptors of the filters' tables.
         values: of filters.
         copied: before the weights, float32.
-        descriptors: of the stacks, without the addresses of sources.
+        descriptors: of the stacks, with what is to be added to the addresses of sources.
         blocks: how many thread blocks each of them has.
         mirrored: whether rows of each are reversed, int32; of no stacks if those of none are.
     """
@@ -367,9 +367,11 @@ class PlannedResampling:
         starts, weights: memory for them.
         after: what follows.
         kernel, shared, others: what resamples, the bytes of its shared memory, and its arguments after tables and flags.
-        descriptors: of the stacks.
+        descriptors: of the stacks; with what is to be added to the addresses of those that come later.
         blocks: how many thread blocks each of them has.
         owner: object that keeps the targets' memory alive, where nothing else does.
+        windows: what is read of each of those that come later, and all that will be in memory: top, left, height and width. None: they
+            will be there whole.
     """
 
     tables: FilterTables
@@ -382,26 +384,13 @@ class PlannedResampling:
     descriptors: Records
     blocks: np.ndarray
     owner: object = None
+    windows: np.ndarray | None = None
 
     def launch(self) -> None:
         """Computes the tables, and resamples all stacks."""
-        launch_all([self.filling(), self._launch(self.descriptors, self.blocks, self.after.mirrored)])
-
-    def filling(self) -> KernelLaunch:
-        """What computes the tables."""
-        return self.tables.filling(self.starts, self.weights, self.after.normalization)
-
-    def part(self, rows: np.ndarray, addresses: np.ndarray) -> KernelLaunch:
-        """What resamples some of the stacks, from other addresses, which are multiples of 16; ``rows``: their numbers, ascending."""
-        descriptors, mirrored = self.descriptors.take(rows), self.after.mirrored
-        descriptors["source"] = addresses
-        if mirrored is not None:
-            mirrored = RunValue(mirrored.name, np.asarray(mirrored.value)[rows])
-        return self._launch(descriptors, self.blocks[rows], mirrored)
-
-    def _launch(self, descriptors: Records, blocks: np.ndarray, mirrored: RunValue | None) -> KernelLaunch:
-        extra = self.starts, self.weights, mirrored, *map(np.int32, self.others)
-        return KernelLaunch(self.kernel, descriptors, blocks, extra, self.shared)
+        filling = self.tables.filling(self.starts, self.weights, self.after.normalization)
+        extra = self.starts, self.weights, self.after.mirrored, *map(np.int32, self.others)
+        launch_all([filling, KernelLaunch(self.kernel, self.descriptors, self.blocks, extra, self.shared)])
 
     def columns(self) -> ResamplingColumns:
         """The same as compiled code takes it."""

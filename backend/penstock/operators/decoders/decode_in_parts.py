@@ -28,6 +28,9 @@ class _InParts(Protocol):
     def planned(self) -> PlannedResampling:
         """What computes them."""
 
+    def resize(self, rows: np.ndarray, addresses: np.ndarray) -> None:
+        """Computes those of some images that are elsewhere, and whole; ``rows``: their numbers, ascending."""
+
 
 class _Decoder(Protocol):
     """The part of the first step that is used here."""
@@ -163,11 +166,10 @@ class DecodeInParts(FusedOperator):
 
     def _complete(self, workspace: Workspace, first: Workspace, following: _InParts, late: dict[int, Any]) -> None:
         """Resizes what was decoded later than the others, and leaves out what failed."""
-        from penstock.kernels.cuda.launch import addresses_of, launch_all, locate
+        from penstock.kernels.cuda.launch import addresses_of, locate
 
         if late:
-            places, planned = addresses_of([locate(image) for image in late.values()]), following.planned
-            launch_all([planned.filling(), planned.part(np.array([*late]), places)])
+            following.resize(np.array([*late]), addresses_of([locate(image) for image in late.values()]))
         outputs = following.outputs
         self.counts[AT_ONCE] += len(outputs) - len(first.failures)
         workspace.failures = first.failures

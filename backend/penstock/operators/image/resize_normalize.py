@@ -68,10 +68,33 @@ class ResizedInParts(NamedTuple):
     Attributes:
         outputs: receive the results.
         planned: the work.
+        images, shapes, after: by which the work was planned.
     """
 
     outputs: TensorListGPU
     planned: PlannedResampling
+    images: AlikeRules
+    shapes: np.ndarray
+    after: Normalized
+
+    def resize(self, rows: np.ndarray, addresses: np.ndarray) -> None:
+        """Resizes images that came otherwise, and whole.
+
+        Args:
+            rows: their numbers, ascending.
+            addresses: where they are, uint64.
+        """
+        from penstock.kernels.cuda.alike_images import AlikeImages
+        from penstock.kernels.cuda.launch import RunValue
+        from penstock.kernels.cuda.resample import ImageStacks
+
+        planned, mirrored, after = AlikeImages.planned(self.images, self.shapes[rows]), self.after.mirrored, self.after
+        # What all images could be planned by, some can.
+        assert planned is not None
+        if mirrored is not None:
+            after = after._replace(mirrored=RunValue(mirrored.name, np.asarray(mirrored.value)[rows]))
+        sources = ImageStacks(addresses, planned.stacks, self.images.source)
+        planned.resampling(after, self.outputs.pointers()[rows], sources=sources).launch()
 
 
 _First = Workspace[Spatial, ResamplePlan, ResamplePlans]
@@ -129,15 +152,20 @@ class ResizeNormalize(FusedOperator):
         Args:
             workspace: its input has the images' types and shapes, and no data.
         """
-        known = self._plan(workspace)
+        known = self._plan(workspace, in_windows=True)
         if known is None:
             return None
         rules, planned, after = known
         outputs = self._outputs(workspace, rules, planned)
-        return ResizedInParts(outputs, planned.resampling(after, outputs.pointers(), outputs))
+        work = planned.resampling(after, outputs.pointers(), outputs)
+        return ResizedInParts(outputs, work, rules.images, workspace.inputs[0].shape_array(), after)
 
-    def _plan(self, workspace: Workspace) -> tuple[_Rules, AlikeImages, Normalized] | None:
-        """The rules, the plan and what follows the resizing, for a batch whose images are all treated alike."""
+    def _plan(self, workspace: Workspace, in_windows: bool = False) -> tuple[_Rules, AlikeImages, Normalized] | None:
+        """The rules, the plan and what follows the resizing, for a batch whose images are all treated alike.
+
+        Args:
+            in_windows: only what is read of the images will be in memory.
+        """
         batch = workspace.inputs[0]
         if not len(batch) or batch.layout() != "HWC" or any(own.layout() for own in workspace.arguments.values()):
             return None
@@ -155,7 +183,7 @@ class ResizeNormalize(FusedOperator):
         from penstock.kernels.cuda.alike_images import AlikeImages
         from penstock.kernels.cuda.launch import RunValue
 
-        planned, after = AlikeImages.planned(rules.images, batch.shape_array()), rules.images.after
+        planned, after = AlikeImages.planned(rules.images, batch.shape_array(), in_windows), rules.images.after
         if planned is None or (mirrored is not None and len(mirrored) != workspace.batch_size):
             return None
         return rules, planned, after if mirrored is None else after._replace(mirrored=RunValue(_MIRROR, mirrored))
