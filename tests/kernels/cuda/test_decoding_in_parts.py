@@ -47,7 +47,6 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is decoded together are some of the small images here, and their samples are in memory one or two at a time."""
     monkeypatch.setattr(jpeg_gpu, "_AT_ONCE", 40_000)
     monkeypatch.setattr(jpeg_gpu, "_SAMPLES_AT_ONCE", 15_000)
-    monkeypatch.setattr(jpeg_gpu, "_WORTH_FOLLOWING", 8_000)
     monkeypatch.setattr(image_codec_gpu, "library", lambda: None)
     monkeypatch.setattr(image_codec_gpu, "PythonApi", NoPythonApi)
 
@@ -125,7 +124,7 @@ def assert_equal(ours: list[list[np.ndarray]], theirs: list[list[np.ndarray]]) -
 )
 def test_results_are_those_of_images_that_are_all_kept(define: Define, followed: list[bool]) -> None:
     images = photographs()
-    batches = [images, images[::-1], images[:4], [images[2]] * 5]
+    batches = [images, images[::-1], images[:4], [images[2]] * 5, images[:1]]
     found = run(define, batches)
     assert followed == [True] * len(batches)
     assert_equal(found, run(define, batches, []))
@@ -198,7 +197,6 @@ def test_images_of_other_decoders_are_resized_when_these_are_done(
     monkeypatch.setattr(image_codec_gpu, "_MANY", 3)
     monkeypatch.setattr(jpeg_gpu, "_AT_ONCE", 40_000)
     monkeypatch.setattr(jpeg_gpu, "_SAMPLES_AT_ONCE", 15_000)
-    monkeypatch.setattr(jpeg_gpu, "_WORTH_FOLLOWING", 8_000)
     if not library:
         monkeypatch.setattr(image_codec_gpu, "library", lambda: None)
     images = [*photographs(), saved(height=80, width=90, progressive=True)]
@@ -214,9 +212,9 @@ def test_images_of_other_decoders_are_resized_when_these_are_done(
         return late
 
     monkeypatch.setattr(image_codec_gpu.GpuImageDecoder, "finish_followed", noted)
-    assert_equal(
-        run(mirrored, [images, images[::-1], images[2:5]]), run(mirrored, [images, images[::-1], images[2:5]], [])
-    )
+    # Of the last one, they take nothing.
+    batches = [images, images[::-1], images[2:5], images[7:] * 2]
+    assert_equal(run(mirrored, batches), run(mirrored, batches, []))
     assert told == [(8, 1), (8, 1), (3, 0)]
 
 
@@ -346,8 +344,8 @@ def test_batches_without_memory_for_their_results_are_begun_without_them(
 
 @pytest.mark.parametrize(
     "batch",
-    [good(), [saved(height=40, width=50)], [*photographs(), saved("PNG")]],
-    ids=["of all kinds", "that is small", "with a PNG"],
+    [good(), [*photographs(), saved("PNG")]],
+    ids=["of all kinds", "with a PNG"],
 )
 def test_other_batches_are_decoded_before_they_are_resized(batch: list[np.ndarray], followed: list[bool]) -> None:
     assert_equal(run(a, [batch, batch]), run(a, [batch, batch], []))
@@ -417,7 +415,7 @@ def test_results_are_counted(followed: list[bool]) -> None:
     images = photographs()
     _, pipe = isolated(a, [images, [*images, damaged(images[0])], images[:1]])
     (counts,) = pipe.executor.plan.fusion_statistics().values()
-    assert followed == [True, True, False]
+    assert followed == [True] * 3
     assert counts == {"fused": 2 * len(images) + 1}
 
 

@@ -193,10 +193,10 @@ class GpuImageDecoder:
         """Begins to decode files without Python looking at each; None if :meth:`begin` is to take them.
 
         Args:
-            following_for: asked where the images take much memory.
+            following_for: asked if our kernels decode them.
         """
         files, pixels, block, room, total = read.files, read.format, read.block, read.room, read.pixels
-        if following_for is not None and self._own is not None and self._own.divides(total):
+        if following_for is not None:
             begun = self._begin_followed(read, following_for)
             if begun is not None:
                 return begun
@@ -229,7 +229,7 @@ class GpuImageDecoder:
         return Begun(jobs, [None] * count, [Part(batch, range(count), places, True, joined)])
 
     def _begin_followed(self, read: JpegsRead, following_for: FollowingFor) -> Begun | None:
-        """Begins to decode ordinary JPEGs whose pixels are followed; None if that is not possible, or saves little memory.
+        """Begins to decode ordinary JPEGs whose pixels are followed; None if that is not possible.
 
         The pixels of those that our kernels take are in memory for a while only; the others are followed when they are decoded.
         """
@@ -239,7 +239,7 @@ class GpuImageDecoder:
         jobs = Jobs(files, JpegHeaders(read.headers, False), None, ShapeRows(read.shapes))
         following = following_for(jobs.shapes)
         scans = read.reading.wait()
-        if following is None:
+        if following is None or not scans.taken_count:
             return None
         whole = scans.taken_count == count
         taken = np.arange(count) if whole else np.flatnonzero(scans.taken)
@@ -248,8 +248,6 @@ class GpuImageDecoder:
             windows = np.concatenate([np.zeros_like(sizes), sizes], 1)
         if not whole:
             pixels, windows = int(sizes[taken].prod(1).sum()), windows[taken]
-            if not own.divides(pixels):
-                return None
         streams = self._own_turn(len(taken), pixels)
         order = streams.decoding, None, streams.using
         batch = own.begin(scans, files, windows, Followed(following, taken), *order)

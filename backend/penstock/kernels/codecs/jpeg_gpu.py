@@ -29,8 +29,6 @@ from penstock.tensors.streams import Event, Stream, borrowed_streams, follow
 
 # Bytes of each that are in memory at a time: coefficients of 32 photographs keep most of a large GPU busy, and samples of 16.
 _AT_ONCE, _SAMPLES_AT_ONCE = 104 << 20, 28 << 20
-# Bytes of pixels that are worth being in memory some at a time, where something follows that takes them.
-_WORTH_FOLLOWING = 64 << 20
 _ALIGNMENT = 256
 # Bytes of files that are worth another thread, and of data that are worth being copied in the order of another stream.
 _WORTH_SHARING = _WORTH_A_STREAM = 1 << 20
@@ -81,10 +79,6 @@ class JpegDecoder:
             extents: heights and widths as their headers say, in rows.
         """
         return ScansBeingRead(files.places, files.sizes, extents, self.crew if self.threads > 1 else None, files)
-
-    def divides(self, pixels: int) -> bool:
-        """Whether of images of so many pixels only some are in memory at a time, if something follows that takes them."""
-        return pixels * self.channels > _WORTH_FOLLOWING
 
     def begin(
         self,
