@@ -85,7 +85,7 @@ class _Begun:
 class DecodeInParts(FusedOperator):
     """Resizes some images of a batch in the GPU's memory before others are decoded to the same place.
 
-    Where that is not possible, or would save little, the batch is decoded, and then resized.
+    Of each image, only those pixels are decoded that are read. Where that is not possible, the batch is decoded, and then resized.
     """
 
     schema = Schema(
