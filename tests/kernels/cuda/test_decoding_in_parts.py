@@ -21,6 +21,7 @@ from penstock.kernels.codecs.image_errors import CorruptImageError
 from penstock.kernels.codecs.nvimgcodec import on_gpu
 from penstock.kernels.codecs.nvimgcodec.decoder import BatchDecoder
 from penstock.kernels.codecs.nvimgcodec.library import Backend, Share
+from penstock.kernels.cuda import alike_images, resample
 from penstock.operators.decoders.decode_in_parts import DecodeInParts
 from penstock.operators.image.resize_normalize import ResizeNormalize
 from penstock.runtime.batches import Batch
@@ -128,6 +129,27 @@ def test_results_are_those_of_images_that_are_all_kept(define: Define, followed:
     found = run(define, batches)
     assert followed == [True] * len(batches)
     assert_equal(found, run(define, batches, []))
+
+
+def test_windows_are_resized_in_strips_whatever_the_widths_of_images(
+    monkeypatch: pytest.MonkeyPatch, followed: list[bool]
+) -> None:
+    # Their windows end before they do.
+    images = photographs(3)
+    expected = run(a, [images], [])
+    used: list[bool] = []
+    chosen = resample.chosen
+
+    def noted(planned: tuple[int, ...], *how: Any) -> Any:
+        used.append(planned[1] > 0)
+        return chosen(planned, *how)
+
+    monkeypatch.setattr(resample, "STRIP_LIMITS", resample.STRIP_LIMITS._replace(least_blocks=1, least_rows=1))
+    monkeypatch.setattr(alike_images, "chosen", noted)
+    assert_equal(run(a, [images]), expected)
+    assert followed == [True]
+    # Rows of 71 pixels and so on are no whole groups of four bytes, those of windows are.
+    assert used == [True]
 
 
 @pytest.fixture
