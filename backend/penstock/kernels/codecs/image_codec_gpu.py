@@ -229,7 +229,7 @@ class GpuImageDecoder:
         return Begun(jobs, [None] * count, [Part(batch, range(count), places, True, joined)])
 
     def _begin_followed(self, read: JpegsRead, following_for: FollowingFor) -> Begun | None:
-        """Begins to decode ordinary JPEGs whose pixels are followed; None if that is not possible.
+        """Begins to decode windows of ordinary JPEGs whose pixels are followed; None if that is not possible.
 
         The pixels of those that our kernels take are in memory for a while only; the others are followed when they are decoded.
         """
@@ -243,11 +243,9 @@ class GpuImageDecoder:
             return None
         whole = scans.taken_count == count
         taken = np.arange(count) if whole else np.flatnonzero(scans.taken)
-        windows = following.windows
-        if windows is None:
-            windows = np.concatenate([np.zeros_like(sizes), sizes], 1)
+        windows = following.windows if whole else following.windows[taken]
         if not whole:
-            pixels, windows = int(sizes[taken].prod(1).sum()), windows[taken]
+            pixels = int(sizes[taken].prod(1).sum())
         streams = self._own_turn(len(taken), pixels)
         order = streams.decoding, None, streams.using
         batch = own.begin(scans, files, windows, Followed(following, taken), *order)

@@ -60,17 +60,20 @@ class AlikeImages(NamedTuple):
 
     Attributes:
         rules: the rules.
+        shapes: of the images (H, W, C), in rows.
         tables: of the filters.
         stacks: the shapes of the images as stacks, or, if only windows are in memory, of these.
-        windows: what is read of each image, and in memory without the rest: top, left, height and width. None: images are there whole.
+        windows: what is read of each image, and in memory without the rest: top, left, height and width. Of no rows: images are there
+            whole.
         cropped: the sizes of the results.
         descriptors, blocks, stacked: what resamples the images, but for addresses.
     """
 
     rules: AlikeRules
+    shapes: np.ndarray
     tables: FilterTables
     stacks: np.ndarray
-    windows: np.ndarray | None
+    windows: np.ndarray
     cropped: np.ndarray
     descriptors: Records
     blocks: np.ndarray
@@ -97,8 +100,15 @@ class AlikeImages(NamedTuple):
         if not down:
             return None
         tables = FilterTables.of_rows(rows, down, across, starts, weights)
-        own_windows, way = windows if in_windows else None, (shared, kept, strip, taps, channels)
-        return cls(rules, tables, stacks, own_windows, cropped, descriptors, blocks, way)
+        way = shared, kept, strip, taps, channels
+        return cls(rules, shapes, tables, stacks, windows, cropped, descriptors, blocks, way)
+
+    def whole(self, rows: np.ndarray) -> AlikeImages:
+        """Some of the images, as they are without windows; ``rows``: their numbers."""
+        planned = self.planned(self.rules, self.shapes[rows])
+        # What all images could be planned by, some can.
+        assert planned is not None
+        return planned
 
     def resampling(
         self, after: Normalized, targets: np.ndarray, owner: object = None, sources: ImageStacks | None = None
@@ -123,5 +133,5 @@ class AlikeImages(NamedTuple):
         descriptors["target"] = targets
         way = chosen(self.stacked, rules.source, after, rules.target)
         return PlannedResampling(
-            self.tables, starts, weights, after, *way, descriptors, self.blocks, owner, self.windows
+            self.tables, starts, weights, after, *way, descriptors, self.blocks, self.windows, owner
         )

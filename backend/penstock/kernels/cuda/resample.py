@@ -356,6 +356,7 @@ NO_RESAMPLING = ResamplingColumns(
     _NO_FLAGS,
 )
 """Of no stacks."""
+_NO_WINDOWS = np.zeros((0, 4), np.int64)
 
 
 @dataclass(slots=True)
@@ -369,9 +370,9 @@ class PlannedResampling:
         kernel, shared, others: what resamples, the bytes of its shared memory, and its arguments after tables and flags.
         descriptors: of the stacks; with what is to be added to the addresses of those that come later.
         blocks: how many thread blocks each of them has.
+        windows: what is read of each of those that come later, and all that will be in memory: top, left, height and width. Of no rows:
+            they will be there whole.
         owner: object that keeps the targets' memory alive, where nothing else does.
-        windows: what is read of each of those that come later, and all that will be in memory: top, left, height and width. None: they
-            will be there whole.
     """
 
     tables: FilterTables
@@ -383,8 +384,8 @@ class PlannedResampling:
     others: tuple[int, ...]
     descriptors: Records
     blocks: np.ndarray
+    windows: np.ndarray
     owner: object = None
-    windows: np.ndarray | None = None
 
     def launch(self) -> None:
         """Computes the tables, and resamples all stacks."""
@@ -432,7 +433,7 @@ def plan_by_tables(
     channels = int(sources.shapes[0, 3])
     planned = plan_stacks(descriptors.rows, blocks, *place, stack_rules(after, sources.dtype, channels))
     way = chosen(planned, sources.dtype, after, dtype)
-    return PlannedResampling(tables, starts, weights, after, *way, descriptors, blocks, owner)
+    return PlannedResampling(tables, starts, weights, after, *way, descriptors, blocks, _NO_WINDOWS, owner)
 
 
 def blank_descriptors(stacks: int) -> Records:

@@ -68,14 +68,12 @@ class ResizedInParts(NamedTuple):
     Attributes:
         outputs: receive the results.
         planned: the work.
-        images, shapes, after: by which the work was planned.
+        images: from which the work was planned.
     """
 
     outputs: TensorListGPU
     planned: PlannedResampling
-    images: AlikeRules
-    shapes: np.ndarray
-    after: Normalized
+    images: AlikeImages
 
     def resize(self, rows: np.ndarray, addresses: np.ndarray) -> None:
         """Resizes images that came otherwise, and whole.
@@ -84,17 +82,14 @@ class ResizedInParts(NamedTuple):
             rows: their numbers, ascending.
             addresses: where they are, uint64.
         """
-        from penstock.kernels.cuda.alike_images import AlikeImages
         from penstock.kernels.cuda.launch import RunValue
         from penstock.kernels.cuda.resample import ImageStacks
 
-        planned, mirrored, after = AlikeImages.planned(self.images, self.shapes[rows]), self.after.mirrored, self.after
-        # What all images could be planned by, some can.
-        assert planned is not None
-        if mirrored is not None:
-            after = after._replace(mirrored=RunValue(mirrored.name, np.asarray(mirrored.value)[rows]))
-        sources = ImageStacks(addresses, planned.stacks, self.images.source)
-        planned.resampling(after, self.outputs.pointers()[rows], sources=sources).launch()
+        images, after = self.images.whole(rows), self.planned.after
+        if after.mirrored is not None:
+            after = after._replace(mirrored=RunValue(after.mirrored.name, np.asarray(after.mirrored.value)[rows]))
+        sources = ImageStacks(addresses, images.stacks, images.rules.source)
+        images.resampling(after, self.outputs.pointers()[rows], sources=sources).launch()
 
 
 _First = Workspace[Spatial, ResamplePlan, ResamplePlans]
@@ -157,8 +152,7 @@ class ResizeNormalize(FusedOperator):
             return None
         rules, planned, after = known
         outputs = self._outputs(workspace, rules, planned)
-        work = planned.resampling(after, outputs.pointers(), outputs)
-        return ResizedInParts(outputs, work, rules.images, workspace.inputs[0].shape_array(), after)
+        return ResizedInParts(outputs, planned.resampling(after, outputs.pointers(), outputs), planned)
 
     def _plan(self, workspace: Workspace, in_windows: bool = False) -> tuple[_Rules, AlikeImages, Normalized] | None:
         """The rules, the plan and what follows the resizing, for a batch whose images are all treated alike.
