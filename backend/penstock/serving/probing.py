@@ -8,7 +8,6 @@ import logging
 import wave
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -133,7 +132,7 @@ def _in_one_line(error: Exception) -> str:
     return " ".join(what.split())
 
 
-def _run(pipeline: Pipeline, inputs: list[TensorInfo], kind: str, scale: int) -> list[Any]:
+def _run(pipeline: Pipeline, inputs: list[TensorInfo], kind: str, scale: int) -> list[TensorList]:
     batches = {info.name: TensorListCPU.of_samples([_made_up(info, kind, scale)], info.layout) for info in inputs}
     runner = PipelineRunner(pipeline)
     result = next(runner.stream(batches)) if streams(pipeline) else runner.run(batches, 1)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import io
 import itertools
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -37,11 +36,11 @@ def is_worthwhile() -> bool:
 
 @functools.cache
 def _is_cached() -> bool:
-    """Whether an earlier process left the compiled kernel in numba's cache."""
+    """Whether an earlier process left the compiled kernel on disk."""
     from penstock.kernels.cpu.flac import decode_flac
+    from penstock.kernels.cpu.kernel_cache import is_cached
 
-    folder = decode_flac.stats.cache_path
-    return folder is not None and any(Path(folder).glob("flac.decode_flac-*.nbi"))
+    return is_cached(decode_flac.py_func)
 
 
 class Recording(Protocol):

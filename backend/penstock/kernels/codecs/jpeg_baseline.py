@@ -13,7 +13,6 @@ import itertools
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -69,10 +68,10 @@ def is_worthwhile(whole: bool = False, together: int = 0) -> bool:
 
 @functools.cache
 def _is_cached(kernel: Dispatcher[Callable[..., object]]) -> bool:
-    """Whether an earlier process left a compiled kernel in numba's cache."""
-    folder, function = kernel.stats.cache_path, kernel.py_func
-    module = function.__module__.rpartition(".")[2]
-    return folder is not None and any(Path(folder).glob(f"{module}.{function.__name__}-*.nbi"))
+    """Whether an earlier process left a compiled kernel on disk."""
+    from penstock.kernels.cpu.kernel_cache import is_cached
+
+    return is_cached(kernel.py_func)
 
 
 def decode_region(encoded: np.ndarray, header: ImageHeader, region: Region, output: np.ndarray, reverse: bool) -> bool:

@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from penstock.kernels.cpu.options import njit
 from penstock.kernels.cpu.simd import add_product, at, load, store, total, zeros
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.core.registry import cpu_target
 
@@ -23,7 +23,7 @@ from penstock.kernels.cpu.code_generation import (
     Value,
     intrinsic,
 )
-from penstock.kernels.cpu.options import OPTIONS
+from penstock.kernels.cpu.options import OPTIONS, njit
 from penstock.kernels.cpu.simd import element_pointer, spread_lanes
 
 _BYTE, _INT32, _INT64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import overload
 
 from penstock.kernels.cpu.halves import round_to_halves
+from penstock.kernels.cpu.options import njit
 
 
 def converted(value: Any, like: Any) -> Any:

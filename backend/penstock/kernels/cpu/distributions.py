@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numba import njit, types
+from numba import types
 
 from penstock.kernels.cpu.code_generation import (
     Intrinsic,
@@ -20,6 +20,7 @@ from penstock.kernels.cpu.code_generation import (
     Value,
     intrinsic,
 )
+from penstock.kernels.cpu.options import njit
 from penstock.kernels.cpu.philox import ELEMENT_STRIDE, TO_UNIT, canonical, draw, draw64, draw_below, draw_pair, unit
 from penstock.kernels.random_keys import Key
 

@@ -8,7 +8,6 @@ at a time, or four where the machine has instructions for that; Pillow's have mo
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from penstock.kernels.cpu.byte_products import (
     LEAST_WEIGHT,
@@ -20,7 +19,7 @@ from penstock.kernels.cpu.byte_products import (
     sum_quads,
     transpose_quads,
 )
-from penstock.kernels.cpu.options import OPTIONS, inner, kernel
+from penstock.kernels.cpu.options import OPTIONS, inner, kernel, njit
 from penstock.kernels.cpu.simd import at
 from penstock.kernels.cpu.simd_integers import (
     adjacent_products,

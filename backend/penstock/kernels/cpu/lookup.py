@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from penstock.kernels.cpu.options import njit
 
 
 @njit(nogil=True, cache=True)

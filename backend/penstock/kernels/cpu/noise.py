@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from penstock.kernels.cpu.convert import converted
 from penstock.kernels.cpu.distributions import fma, normal, normal_double
+from penstock.kernels.cpu.options import njit
 from penstock.kernels.cpu.philox import ELEMENT_STRIDE, fill_units
 from penstock.kernels.random_keys import Key
 

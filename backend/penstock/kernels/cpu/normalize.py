@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from penstock.kernels.cpu.convert import converted
 from penstock.kernels.cpu.halves import round_to_halves
-from penstock.kernels.cpu.options import OPTIONS, kernel
+from penstock.kernels.cpu.options import OPTIONS, kernel, njit
 from penstock.kernels.cpu.simd import load, load_pixels, store
 
 

@@ -1,14 +1,21 @@
-"""How kernels are compiled: they release the GIL if they take long, are cached on disk, and divide by zero as in C, without an error."""
+"""How kernels are compiled: they release the GIL if they take long, are cached on disk, and divide by zero as in C, without an error.
+
+The decorators :func:`njit` and :func:`cfunc` are numba's, with our cache (`kernel_cache`) in the place of numba's.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, Literal, TypedDict, TypeVar
 
-from numba import njit
+import numba
+from numba.core.ccallback import CFunc
 from numba.core.dispatcher import Dispatcher
+from numba.core.sigutils import normalize_signature
 
-F = TypeVar("F", bound=Callable[..., Any])
+from penstock.kernels.cpu.kernel_cache import KernelCache
+
+F = TypeVar("F", bound=Callable[..., object])
 
 
 class _Options(TypedDict):
@@ -18,8 +25,53 @@ class _Options(TypedDict):
 
 
 OPTIONS: _Options = {"nogil": True, "cache": True, "error_model": "numpy"}
-_KERNEL: dict[str, Any] = {**OPTIONS, "no_cfunc_wrapper": True}
-_INNER: dict[str, Any] = {**_KERNEL, "no_cpython_wrapper": True}
+_KERNEL = dict[str, Any](OPTIONS, no_cfunc_wrapper=True)
+_INNER = {**_KERNEL, "no_cpython_wrapper": True}
+
+
+def njit(*, cache: bool, **options: Any) -> Callable[[F], Dispatcher[F]]:
+    """Compile a function when it is first called with arguments of new types.
+
+    Args:
+        cache: keep it on disk.
+        options: as numba's.
+    """
+
+    def compiled(function: F) -> Dispatcher[F]:
+        dispatcher = numba.njit(**options)(function)
+        if cache and isinstance(dispatcher, Dispatcher):  # not with NUMBA_DISABLE_JIT
+            vars(dispatcher)["_cache"] = KernelCache(function)  # private: numba's `enable_caching` sets it, too
+        return dispatcher
+
+    return compiled
+
+
+class _Callback(CFunc):
+    """A callback that is kept on disk."""
+
+    _cache: KernelCache
+
+    def enable_caching(self) -> None:
+        self._cache = KernelCache(self.__wrapped__)
+
+
+def cfunc(signature: object, *, cache: bool, **options: object) -> Callable[[F], CFunc]:
+    """Compile a callback for C at once.
+
+    Args:
+        signature: its types.
+        cache: keep it on disk.
+        options: as numba's.
+    """
+
+    def compiled(function: F) -> CFunc:
+        callback = _Callback(function, normalize_signature(signature), locals={}, options=options)
+        if cache:
+            callback.enable_caching()
+        callback.compile()
+        return callback
+
+    return compiled
 
 
 def kernel(function: F) -> Dispatcher[F]:

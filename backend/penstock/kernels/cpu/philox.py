@@ -12,9 +12,10 @@ DALI's, so that both give the same values.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import overload
 
+from penstock.kernels.cpu.options import njit
 from penstock.kernels.random_keys import Key
 
 ELEMENT_STRIDE = 257

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, types
+from numba import types
 
 from penstock.kernels.cpu.code_generation import Vector
-from penstock.kernels.cpu.options import OPTIONS, inner, kernel
+from penstock.kernels.cpu.options import OPTIONS, inner, kernel, njit
 from penstock.kernels.cpu.simd import store, store_past_cache
 
 LANES = 16

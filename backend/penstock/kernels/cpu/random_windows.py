@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from penstock.kernels.cpu.convert import converted
+from penstock.kernels.cpu.options import njit
 from penstock.kernels.cpu.philox import canonical, draw_below
 from penstock.kernels.random_keys import Key
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import cfunc, types
+from numba import types
 
 from penstock.kernels.cpu.foreign import call, counted_at, set_word, word_at
-from penstock.kernels.cpu.options import brief, kernel
+from penstock.kernels.cpu.options import brief, cfunc, kernel
 
 # The words of the work: counts of shares that are taken, and of parties that are through (each share, and Python); how many
 # shares and parties there are; a function of an address and a share's number, and that address; the calls, and how many; what

@@ -8,10 +8,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from penstock.kernels.cpu.convert import converted
 from penstock.kernels.cpu.distributions import polar_normal
+from penstock.kernels.cpu.options import njit
 from penstock.kernels.cpu.philox import ELEMENT_STRIDE, block, canonical, canonical_of
 from penstock.kernels.random_keys import Key
 

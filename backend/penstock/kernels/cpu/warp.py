@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from penstock.kernels.cpu.convert import converted
-from penstock.kernels.cpu.options import OPTIONS, inner, kernel
+from penstock.kernels.cpu.options import OPTIONS, inner, kernel, njit
 
 # The input position is exact at the start of every tile of this many pixels, and advanced by addition within, as in
 # DALI.

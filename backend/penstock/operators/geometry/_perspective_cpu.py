@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from penstock.kernels.borders import BORDERS
 from penstock.kernels.cpu.convert import converted
-from penstock.kernels.cpu.options import OPTIONS, kernel
+from penstock.kernels.cpu.options import OPTIONS, kernel, njit
 from penstock.kernels.cpu.simd import fused, load, rounded, store
 from penstock.kernels.cpu.warp import between
 

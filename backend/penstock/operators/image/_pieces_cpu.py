@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, types
+from numba import types
 
-from penstock.kernels.cpu.options import OPTIONS, inner, kernel
+from penstock.kernels.cpu.options import OPTIONS, inner, kernel, njit
 from penstock.kernels.cpu.pixel_values import (
     LANES,
     is_beyond_cache,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from penstock.kernels.cpu.options import njit
 
 # As in :class:`penstock.kernels.random_streams.MinimalStandard`.
 _MODULUS, _FACTOR = 2**31 - 1, 16807

@@ -7,9 +7,8 @@ in Python, which tell what is wrong.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from penstock.kernels.cpu.options import inner, kernel
+from penstock.kernels.cpu.options import inner, kernel, njit
 from penstock.operators.readers._files_cpu import copy
 
 # The kinds of a feature, as in `penstock.kernels.codecs.tfrecord`; and none.

@@ -8,12 +8,12 @@ pixels than they mostly have.
 from __future__ import annotations
 
 import numpy as np
-from numba import cfunc, types
+from numba import types
 
 from penstock.kernels.codecs.nvimgcodec.library import FUNCTIONS, CodeStreamView, ImageInfo, PlaneInfo, Region
 from penstock.kernels.cpu.foreign import call, set_int, set_word, word_at
 from penstock.kernels.cpu.jpeg import headers
-from penstock.kernels.cpu.options import brief, inner, kernel
+from penstock.kernels.cpu.options import brief, cfunc, inner, kernel
 
 # The words of a batch: numbers, and addresses held by :class:`penstock.kernels.codecs.nvimgcodec.decoder.Decoded`.
 COUNT, TABLE, INSTANCE, FIRST, SECOND, SPARED, INFO, SEEN, VIEW, PARAMS, WORK, FUNCTION_TABLE, BATCH_WORDS = range(13)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numba import carray, cfunc, types
+from numba import carray, types
 
 from penstock.kernels.background import BackgroundThreads
 from penstock.kernels.cpu.foreign import bytes_from, copy_bytes, set_int, word_at, words_from
@@ -41,7 +41,7 @@ from penstock.kernels.cpu.jpeg.segments import (
     memory_for_segments,
     read_segments,
 )
-from penstock.kernels.cpu.options import brief, inner, kernel
+from penstock.kernels.cpu.options import brief, cfunc, inner, kernel
 from penstock.kernels.shared_work import NO_CALLS, SharedWork
 
 SUBSEQUENCE = 23 * 32

@@ -11,9 +11,9 @@ units.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, types
+from numba import types
 
-from penstock.kernels.cpu.options import OPTIONS, inner
+from penstock.kernels.cpu.options import OPTIONS, inner, njit
 from penstock.kernels.cpu.simd import at, part_of, pointer, pointer_at
 from penstock.kernels.cpu.simd_integers import load_word, put, rarely
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from penstock.kernels.cpu.options import OPTIONS, kernel
+from penstock.kernels.cpu.options import OPTIONS, kernel, njit
 
 # Bytes scanned at a time: few enough that a byte can count them, which lets LLVM vectorize the loop.
 _BLOCK = 64

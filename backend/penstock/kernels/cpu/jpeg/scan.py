@@ -8,12 +8,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, types
+from numba import types
 
 from penstock.kernels.cpu.jpeg.colour import LANES, convert_doubled_row, convert_row, weigh_row, weigh_rows
 from penstock.kernels.cpu.jpeg.entropy import ENDED, FULL, MARGIN, decode_block, order_of, refilled
 from penstock.kernels.cpu.jpeg.transform import OTHER, PAIR, PLACES, transform_pair
-from penstock.kernels.cpu.options import OPTIONS, inner, kernel
+from penstock.kernels.cpu.options import OPTIONS, inner, kernel, njit
 from penstock.kernels.cpu.simd import at, pointer
 from penstock.kernels.cpu.simd_integers import any_lane, copy_chunk, put, zeros_short
 

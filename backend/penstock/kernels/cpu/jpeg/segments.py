@@ -10,10 +10,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from penstock.kernels.cpu.jpeg.entropy import MAX_CODES, NATURAL_ORDER, TABLE, are_codes, build_table, pair_codes
-from penstock.kernels.cpu.options import OPTIONS, kernel
+from penstock.kernels.cpu.options import OPTIONS, kernel, njit
 
 _PREFIX = 0xFF
 _FRAME, _FRAME_OF_ANY_TABLES, _TABLES, _QUANTIZERS, _INTERVAL, _SCAN = 0xC0, 0xC1, 0xC4, 0xDB, 0xDD, 0xDA

@@ -1,0 +1,255 @@
+"""The cache of compiled kernels on disk, for numba's compilers.
+
+numba's own cache refuses to compile for a user who cannot write any of its folders, ignores a filled folder that is read-only,
+fails on damaged files, and may mix up the entries of two processes that compile at once. This one reads from every folder, saves
+to the first one that can be written, and compiles without saving if there is none. Each compiled signature is one file, which is
+written under another name first and carries a checksum.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import logging
+import os
+import pickle
+import re
+import stat
+import sys
+import tempfile
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numba
+from numba.core import config
+from numba.core.caching import _Cache  # private: the interface that numba's dispatchers expect of a cache
+from numba.core.codegen import CPUCodegen
+from numba.core.compiler import CompileResult
+from numba.core.cpu import CPUContext
+from numba.core.serialize import dumps
+
+logger = logging.getLogger(__name__)
+
+_SUFFIX = ".nbc"
+_DIGEST_BYTES = hashlib.sha256().digest_size
+# In the names of functions as numba prints them; they differ in each process.
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+
+
+class _Folder(NamedTuple):
+    """A folder for the kernels of one source file.
+
+    Attributes:
+        path: of the folder.
+        root: the folder that it is in; if one of its folders cannot be written, none is tried any more.
+    """
+
+    path: Path
+    root: Path
+
+
+class _Key(NamedTuple):
+    """All that the compiled code depends on.
+
+    Attributes:
+        signature: the types of the arguments.
+        machine: the processor and its features.
+        numba: its version.
+        cells: what the function refers to in those that it is nested in, pickled.
+        code: digest of its code.
+        source: digest of its file.
+    """
+
+    signature: object
+    machine: object
+    numba: str
+    cells: bytes
+    code: bytes
+    source: bytes
+
+
+# Why kernels are not saved there any more, by root.
+_unwritable: dict[Path, OSError] = {}
+_consequences: set[str] = set()
+
+
+class KernelCache(_Cache):
+    """The compiled signatures of one function.
+
+    Args:
+        function: to be compiled.
+    """
+
+    def __init__(self, function: Callable[..., object]) -> None:
+        self._function = function
+        code = function.__code__
+        self._source = Path(code.co_filename)
+        self._base = f"{self._source.stem}.{function.__qualname__}-{code.co_firstlineno}.{sys.implementation.cache_tag}"
+        self._base = re.sub("[<>]", "", self._base)
+        self._enabled = True
+
+    @property
+    def cache_path(self) -> str:
+        """The folder that is preferred."""
+        return str(next(self._folders()).path)
+
+    def enable(self) -> None:
+        """Use the cache, as by default."""
+        self._enabled = True
+
+    def disable(self) -> None:
+        """Compile each time."""
+        self._enabled = False
+
+    def flush(self) -> None:
+        """Remove the files of this function that can be removed."""
+        for path in self._files():
+            try:
+                path.unlink(missing_ok=True)
+            except OSError:
+                logger.info("the compiled kernel '%s' could not be removed", path)
+
+    def is_filled(self) -> bool:
+        """Whether a process has left a compiled signature, perhaps of another version of the function."""
+        return next(self._files(), None) is not None
+
+    def load_overload(self, sig: object, target_context: CPUContext) -> CompileResult | None:
+        """Return the compiled signature, or None if it must be compiled."""
+        target_context.refresh()
+        if not self._enabled:
+            return None
+        key = self._key(sig, target_context.codegen())
+        for folder in self._folders():
+            path = folder.path / self._name(key)
+            try:
+                data = path.read_bytes()
+            except OSError:
+                continue
+            try:
+                saved_key, payload = _unpacked(data)
+                if saved_key == key:
+                    return CompileResult._rebuild(target_context, *payload)  # private: numba's own cache calls it, too
+            except Exception as error:  # unpickling may raise anything
+                logger.warning("the compiled kernel '%s' is damaged and is compiled again: %s", path, error)
+        return None
+
+    def save_overload(self, sig: object, data: Any) -> None:
+        """Save a compiled signature, if its code is the same in other processes and a folder can be written."""
+        if not self._enabled or data.lifted or data.library.has_dynamic_globals:
+            return
+        key = self._key(sig, data.codegen)
+        packed = _packed((key, data._reduce()))
+        refused = list[Path]()
+        for folder in self._folders():
+            if folder.root not in _unwritable:
+                try:
+                    _write(folder.path / self._name(key), packed)
+                except OSError as error:
+                    _unwritable[folder.root] = error
+                else:
+                    if folder.root == _private_folder():
+                        _warn_once(refused, f"they are saved in '{folder.root}'")
+                    return
+            refused.append(folder.root)
+        _warn_once(refused, "each process compiles them again")
+
+    def _folders(self) -> Iterator[_Folder]:
+        """The folders to read from, and to save to, in this order."""
+        parent = self._source.parent
+        # Sources with the same path are of the same package.
+        name = f"{parent.name}_{hashlib.sha256(str(parent.absolute()).encode()).hexdigest()[:16]}"
+        named = vars(config)["CACHE_DIR"]  # read from NUMBA_CACHE_DIR
+        if named:
+            shared = Path(named)
+            yield _Folder(shared / name, shared)
+        else:
+            yield _Folder(parent / "__pycache__", parent)
+            users = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")) / "penstock" / "kernels"
+            if users.is_absolute():  # for a user without a home, it begins with "~"
+                yield _Folder(users / name, users)
+        private = _private_folder()
+        if private is not None:
+            yield _Folder(private / name, private)
+
+    def _files(self) -> Iterator[Path]:
+        for folder in self._folders():
+            if folder.path.is_dir():
+                yield from folder.path.glob(f"{self._base}.*{_SUFFIX}")
+
+    def _key(self, sig: object, codegen: CPUCodegen) -> _Key:
+        cells = tuple(cell.cell_contents for cell in self._function.__closure__ or ())
+        code = hashlib.sha256(self._function.__code__.co_code).digest()
+        machine = codegen.magic_tuple()
+        return _Key(sig, machine, numba.__version__, dumps(cells), code, _digest_of(self._source))
+
+    def _name(self, key: _Key) -> str:
+        """The name of a signature's file: the same for later versions of the function, which replace it."""
+        text = _ADDRESS.sub("", repr((key.signature, key.machine, key.numba, key.cells)))
+        return f"{self._base}.{hashlib.sha256(text.encode()).hexdigest()[:16]}{_SUFFIX}"
+
+
+def is_cached(function: Callable[..., object]) -> bool:
+    """Whether an earlier process left a compiled kernel on disk."""
+    return KernelCache(function).is_filled()
+
+
+@functools.cache
+def _digest_of(source: Path) -> bytes:
+    return hashlib.sha256(source.read_bytes()).digest()
+
+
+@functools.cache
+def _private_folder() -> Path | None:
+    """A folder of this user's in the temporary folder, shared by the user's processes; None if it cannot be trusted or made.
+
+    Anyone may write to the temporary folder, and what a cached file holds is executed.
+    """
+    try:
+        folder = Path(tempfile.gettempdir()) / f"penstock-kernels-{os.geteuid()}"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        found = folder.lstat()
+    except OSError:
+        return None
+    private = stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o022
+    return folder if private else None
+
+
+def _packed(content: object) -> bytes:
+    data: bytes = dumps(content)
+    return hashlib.sha256(data).digest() + data
+
+
+def _unpacked(data: bytes) -> tuple[_Key, tuple[object, ...]]:
+    digest, content = data[:_DIGEST_BYTES], data[_DIGEST_BYTES:]
+    if hashlib.sha256(content).digest() != digest:
+        raise ValueError("its checksum is wrong")
+    key, payload = pickle.loads(content)
+    return key, payload
+
+
+def _write(path: Path, data: bytes) -> None:
+    """Replace a file at once, so that no process reads a part of it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f"{path.name}.{uuid.uuid4().hex[:16]}")
+    try:
+        partial.write_bytes(data)
+        partial.replace(path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            partial.unlink(missing_ok=True)
+        raise
+
+
+def _warn_once(refused: list[Path], consequence: str) -> None:
+    """Warn that kernels cannot be saved in these folders, once for each consequence that this has."""
+    if consequence not in _consequences:
+        _consequences.add(consequence)
+        reasons = " or ".join(f"'{root}' ({_unwritable[root].strerror})" for root in refused)
+        logger.warning(
+            "compiled kernels cannot be saved in %s: %s. NUMBA_CACHE_DIR can name a folder for them",
+            reasons,
+            consequence,
+        )
