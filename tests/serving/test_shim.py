@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -64,3 +65,42 @@ def test_that_it_was_asked_for_is_taken_at_its_word(monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("CXX", "/nowhere/c++")
     with pytest.raises(ShimError, match="does not work"):
         LocalServer(tmp_path, model_host="native").start()
+
+
+def full_disk(folder: Path, program: str) -> subprocess.CompletedProcess[str]:
+    """Runs Python with a folder on a disk of 200 KB."""
+    as_root = [] if os.geteuid() == 0 else ["--map-root-user"]
+    mount = f'mount -t tmpfs -o size=200k full "{folder}" && exec "$@"'
+    return subprocess.run(
+        ["unshare", "--mount", *as_root, "sh", "-c", mount, "sh", sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_a_full_cache_is_replaced_by_a_temporary_folder(
+    monkeypatch: pytest.MonkeyPatch, cache: Path, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    cache.mkdir()
+    filled = f"open({str(cache / 'large')!r}, 'wb').write(bytes(190_000));"
+    run = full_disk(cache, f"{filled} from penstock.serving.shim import shim; print(shim())")
+    assert run.returncode == 0, run.stderr
+    assert Path(run.stdout.strip()).is_relative_to(tmp_path / f"penstock-native-{os.geteuid()}")
+    assert Path(run.stdout.strip()).is_file()
+
+
+def test_no_folder_for_the_library(monkeypatch: pytest.MonkeyPatch, cache: Path, tmp_path: Path) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    (tmp_path / f"penstock-native-{os.geteuid()}").write_bytes(b"")
+    cache.write_bytes(b"")
+    run = subprocess.run(
+        [sys.executable, "-c", "from penstock.serving.shim import shim; shim()"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    told = run.stderr.splitlines()[-1]
+    assert "ShimError: the backend's library cannot be saved in" in told
+    assert "(Not a directory): free space there, or set HOME" in told

@@ -18,11 +18,13 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from penstock.errors import PenstockError
+from penstock.private_folders import users_cache
 from penstock.serving.shim import has_compiler, is_built, shim
 
 VARIABLE = "PENSTOCK_SERVE_ENV"
@@ -224,8 +226,7 @@ def remedy(native: bool, folder: Path | None = None) -> str:
 
 def default_folder() -> Path:
     """The default folder for a new serving environment."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return cache / "penstock" / "serve"
+    return users_cache("serve") or Path(tempfile.gettempdir()) / "penstock-serve"
 
 
 def complete_environment(report: Report = print) -> Environment:

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from penstock.errors import PenstockError
+from penstock.private_folders import private_folder, users_cache
 
 _NAME = "libtriton_penstock.so"
 _FLAGS = ("-std=c++17", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-pthread", "-Wl,-z,nodelete")
@@ -31,17 +32,14 @@ def shim() -> Path:
     """The library: the one in the package, otherwise the one compiled from its sources, now or earlier.
 
     Raises:
-        ShimError: there is no C++ compiler, or it fails.
+        ShimError: there is no C++ compiler, it fails, or there is no folder for the library.
     """
-    library = _place()
-    if not library.is_file():
-        _compile(_sources(), library)
-    return library
+    return _built() or _build()
 
 
 def is_built() -> bool:
     """Whether the library is already compiled."""
-    return _place().is_file()
+    return _built() is not None
 
 
 def has_compiler() -> bool:
@@ -59,13 +57,34 @@ def compile_to(folder: Path) -> None:
     Raises:
         ShimError: there is no C++ compiler, or it fails.
     """
-    _compile(_sources(), folder / _NAME)
+    with tempfile.TemporaryDirectory() as scratch:
+        _install(_compile(_sources(), Path(scratch)), folder)
 
 
-def _place() -> Path:
-    """The library's path: in the package if it ships there, otherwise in the cache."""
-    brought = Path(__file__).parents[1] / "native" / _NAME
-    return brought if brought.is_file() else _cache() / _fingerprint(_sources()) / _NAME
+def _built() -> Path | None:
+    """The library, if it exists: in the package if it ships there, otherwise in a cache."""
+    folders = [Path(__file__).parents[1] / "native", *_caches()]
+    return next((folder / _NAME for folder in folders if (folder / _NAME).is_file()), None)
+
+
+def _build() -> Path:
+    with tempfile.TemporaryDirectory() as scratch:
+        made = _compile(_sources(), Path(scratch))
+        refusals = []
+        for folder in _caches():
+            try:
+                return _install(made, folder)
+            except OSError as error:
+                refusals.append(f"'{folder}' ({error.strerror})")
+    raise ShimError(
+        f"the backend's library cannot be saved in {' or '.join(refusals) or 'any folder'}: free space there, or set HOME"
+    )
+
+
+def _caches() -> list[Path]:
+    """Where the library may be: in the user's cache; in a temporary folder if that cannot be written."""
+    folders = users_cache("native"), private_folder("native")
+    return [folder / _fingerprint(_sources()) for folder in folders if folder is not None]
 
 
 def _sources() -> list[Path]:
@@ -78,10 +97,6 @@ def _sources() -> list[Path]:
     raise ShimError("this penstock was installed without the sources of its backend library")
 
 
-def _cache() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "penstock" / "native"
-
-
 def _fingerprint(sources: Sequence[Path]) -> str:
     digest = hashlib.sha256(repr((_FLAGS, platform.machine())).encode())
     for path in sources:
@@ -89,21 +104,26 @@ def _fingerprint(sources: Sequence[Path]) -> str:
     return digest.hexdigest()[:16]
 
 
-def _compile(sources: Sequence[Path], library: Path) -> None:
+def _compile(sources: Sequence[Path], folder: Path) -> Path:
+    """Compile the library into a folder."""
+    made = folder / _NAME
     compiler = _compiler()
-    library.parent.mkdir(parents=True, exist_ok=True)
-    # Replaced atomically, so that concurrent builds don't see each other's partial file.
-    with tempfile.TemporaryDirectory(dir=library.parent) as folder:
-        made = Path(folder) / _NAME
-        files = [str(path) for path in sources if path.suffix == ".cc"]
-        command = [*compiler, *_FLAGS, "-o", str(made), *files, "-ldl"]
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-        except (OSError, subprocess.SubprocessError) as error:
-            raise ShimError(f"`{' '.join(compiler)}` does not work: {error}") from error
-        if done.returncode:
-            raise ShimError(f"`{' '.join(command)}` failed:\n{done.stderr.strip()[-2000:]}")
-        made.replace(library)
+    command = [*compiler, *_FLAGS, "-o", str(made), *(str(path) for path in sources if path.suffix == ".cc"), "-ldl"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    except (OSError, subprocess.SubprocessError) as error:
+        raise ShimError(f"`{' '.join(compiler)}` does not work: {error}") from error
+    if done.returncode:
+        raise ShimError(f"`{' '.join(command)}` failed:\n{done.stderr.strip()[-2000:]}")
+    return made
+
+
+def _install(library: Path, folder: Path) -> Path:
+    """Put the library into a folder at once, so that concurrent builds do not see each other's partial file."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder) as scratch:
+        copy = shutil.copy(library, scratch)
+        return Path(copy).replace(folder / _NAME)
 
 
 def _compiler() -> list[str]:

@@ -6,6 +6,7 @@ import ast
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -47,19 +48,19 @@ AS_NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] if o
 
 
 @pytest.fixture
-def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A folder that everyone may enter, with a module of kernels, an empty cache and a temporary folder."""
-    folder = Path(tmp_path_factory.mktemp("kernels"))
-    (folder / "some_kernels.py").write_text(KERNEL)
-    for name in ("cache", "temporary"):
-        (folder / name).mkdir()
-        (folder / name).chmod(0o777)
-    for parent in (folder, *folder.parents[:2]):
-        parent.chmod(0o755)
-    yield folder
-    for path in [folder, *folder.rglob("*")]:
-        if path.is_dir():
-            path.chmod(0o755)
+def place() -> Iterator[Path]:
+    """A folder that everyone may enter, unlike pytest's, with a module of kernels, an empty cache and a temporary folder."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        (folder / "some_kernels.py").write_text(KERNEL)
+        for name in ("cache", "temporary"):
+            (folder / name).mkdir()
+            (folder / name).chmod(0o777)
+        yield folder
+        for path in [folder, *folder.rglob("*")]:
+            if path.is_dir():
+                path.chmod(0o755)
 
 
 def environment(place: Path, **changes: str) -> dict[str, str]:

@@ -12,12 +12,9 @@ import contextlib
 import functools
 import hashlib
 import logging
-import os
 import pickle
 import re
-import stat
 import sys
-import tempfile
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -30,6 +27,8 @@ from numba.core.codegen import CPUCodegen
 from numba.core.compiler import CompileResult
 from numba.core.cpu import CPUContext
 from numba.core.serialize import dumps
+
+from penstock.private_folders import private_folder, users_cache
 
 logger = logging.getLogger(__name__)
 
@@ -150,7 +149,7 @@ class KernelCache(_Cache):
                 except OSError as error:
                     _unwritable[folder.root] = error
                 else:
-                    if folder.root == _private_folder():
+                    if folder.root == private_folder("kernels"):
                         _warn_once(refused, f"they are saved in '{folder.root}'")
                     return
             refused.append(folder.root)
@@ -167,10 +166,10 @@ class KernelCache(_Cache):
             yield _Folder(shared / name, shared)
         else:
             yield _Folder(parent / "__pycache__", parent)
-            users = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")) / "penstock" / "kernels"
-            if users.is_absolute():  # for a user without a home, it begins with "~"
+            users = users_cache("kernels")
+            if users is not None:
                 yield _Folder(users / name, users)
-        private = _private_folder()
+        private = private_folder("kernels")
         if private is not None:
             yield _Folder(private / name, private)
 
@@ -199,22 +198,6 @@ def is_cached(function: Callable[..., object]) -> bool:
 @functools.cache
 def _digest_of(source: Path) -> bytes:
     return hashlib.sha256(source.read_bytes()).digest()
-
-
-@functools.cache
-def _private_folder() -> Path | None:
-    """A folder of this user's in the temporary folder, shared by the user's processes; None if it cannot be trusted or made.
-
-    Anyone may write to the temporary folder, and what a cached file holds is executed.
-    """
-    try:
-        folder = Path(tempfile.gettempdir()) / f"penstock-kernels-{os.geteuid()}"
-        folder.mkdir(mode=0o700, exist_ok=True)
-        found = folder.lstat()
-    except OSError:
-        return None
-    private = stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o022
-    return folder if private else None
 
 
 def _packed(content: object) -> bytes:

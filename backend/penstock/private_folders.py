@@ -1,0 +1,32 @@
+"""Folders of this user's in the temporary folder, for what is executed: where no cache can be written."""
+
+from __future__ import annotations
+
+import functools
+import os
+import stat
+import tempfile
+from pathlib import Path
+
+
+def users_cache(name: str) -> Path | None:
+    """The folder of this name in the user's cache, which may not exist; None for a user without a home."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"))
+    # Without a home, it still begins with "~".
+    return cache / "penstock" / name if cache.is_absolute() else None
+
+
+@functools.cache
+def private_folder(name: str) -> Path | None:
+    """A folder that all processes of this user share, and only they can write; None if it cannot be made, or belongs to another.
+
+    Anyone may write to the temporary folder, so a folder found there is trusted only if it is this user's alone.
+    """
+    try:
+        folder = Path(tempfile.gettempdir()) / f"penstock-{name}-{os.geteuid()}"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        found = folder.lstat()
+    except OSError:
+        return None
+    private = stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o022
+    return folder if private else None
