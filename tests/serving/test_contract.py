@@ -341,7 +341,7 @@ def test_what_the_pipeline_declares_otherwise_is_refused(server: LocalServer, mo
 
 
 def test_why_made_up_data_fails_is_in_the_log(client: Any, log: Path) -> None:
-    lines = [line for line in log.read_text().splitlines() if "takes none of the made-up inputs" in line]
+    lines = [line for line in log.read_text().splitlines() if "the trial run failed for every generated input" in line]
     assert any("penstock.fn.crop" in line or "fn.crop" in line for line in lines)
     assert all(line.startswith("I") for line in lines)
 

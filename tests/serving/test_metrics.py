@@ -26,7 +26,7 @@ from penstock.serving.accounting import Accounts
 from penstock.serving.metrics import Changes, Metric, Tally
 from penstock.serving.metrics_page import MetricsPage, MetricsWriter
 from penstock.serving.pipeline_runner import PipelineRunner
-from penstock.serving.refusals import Fault, refusal_of
+from penstock.serving.refusals import Fault, Kind, refusal_of
 from penstock.serving.server import LocalServer
 from penstock.serving.settings import Settings
 from penstock.tensors import TensorListCPU
@@ -125,8 +125,8 @@ def test_requests_of_all_instances_are_counted_by_what_became_of_them(server: Lo
     until(lambda: page(server, "halves").get("penstock_requests_total{}") == 7)
     seen = page(server, "halves")
     assert seen["penstock_samples_total{}"] == 4 * 3 + 3 * 2
-    assert seen['penstock_failed_requests_total{kind="operator",operator="penstock.fn.crop"}'] == 2
-    assert seen['penstock_failed_requests_total{kind="bad_request",operator=""}'] == 1
+    assert seen['penstock_failed_requests_total{fault="client",kind="operator",operator="penstock.fn.crop"}'] == 2
+    assert seen['penstock_failed_requests_total{fault="client",kind="bad_request",operator=""}'] == 1
     assert seen["penstock_batch_size_count{}"] == 7
     assert seen["penstock_batch_size_sum{}"] == 18
     assert seen['penstock_batch_size_bucket{le="2"}'] == 3
@@ -158,7 +158,9 @@ def test_decodes_in_processes_of_their_own_and_files_beyond_limits(server: Local
     assert seen["penstock_isolated_decodes_total{}"] >= 2
     assert seen['penstock_fused_samples_total{how="fused",operator="penstock.fn.resize"}'] == 2
     assert "penstock_isolated_decodes_total{}" not in page(server, "halves")
-    assert seen['penstock_failed_requests_total{kind="limit",operator="penstock.fn.decoders.image"}'] == 1
+    assert (
+        seen['penstock_failed_requests_total{fault="client",kind="limit",operator="penstock.fn.decoders.image"}'] == 1
+    )
     assert "penstock_decoder_deaths_total{}" not in seen
 
 
@@ -179,7 +181,7 @@ def test_each_failure_is_of_one_kind(cause: Exception, kind: str) -> None:
         accounts.begin()
         accounts.end([SimpleNamespace(id="")], {0: refusal}, {Metric.DECODER_DEATHS: deaths})
     counts = accounts.tally.take().counts
-    assert counts[Metric.FAILED_REQUESTS, (kind, refusal.operator)] == 3
+    assert counts[Metric.FAILED_REQUESTS, ("client", kind, refusal.operator)] == 3
     # The third reading is of a pipeline that was built anew.
     assert counts[Metric.DECODER_DEATHS, ()] == 6 + 1
     assert refusal.sample == (None if kind == "cancelled" else 2)
@@ -279,6 +281,7 @@ def test_a_failed_request_is_found_in_the_log_by_its_id(server: LocalServer, cli
         "model": "halves",
         "version": "1",
         "request": forged,
+        "fault": "client",
         "kind": "operator",
         "operator": "penstock.fn.crop",
         "sample": "0",
@@ -298,5 +301,9 @@ def test_who_wants_no_lines_gets_none(server: LocalServer, client: Any) -> None:
 
 def test_what_is_counted_is_documented() -> None:
     text = (Path(__file__).parents[2] / "docs" / "watching-a-server.md").read_text(encoding="utf-8")
-    missing = [name for name in (*(m.value.name for m in Metric), *(f.value for f in Fault)) if f"`{name}`" not in text]
+    missing = [
+        name
+        for name in (*(m.value.name for m in Metric), *(member.value for member in (*Kind, *Fault)))
+        if f"`{name}`" not in text
+    ]
     assert not missing

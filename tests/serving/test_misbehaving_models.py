@@ -39,6 +39,13 @@ RAISING = {
     "fails": "ZeroDivisionError",
     "interrupts": "KeyboardInterrupt",
 }
+# What clients get for these: an error of the server's, of the model's, or of their own.
+STATUSES = {
+    "fills_the_disk": ("OSError(28, 'No space left on device')", "503"),
+    "exhausts": ("MemoryError", "503"),
+    "fails": ("ZeroDivisionError", "500"),
+    "rejects": ("ValueError('no face in it')", "400"),
+}
 RAISES = """
 def work(x):
     if x[0] > 1: raise %s
@@ -100,7 +107,7 @@ def server(tmp_path_factory: pytest.TempPathFactory, log: Path, model_host: str)
     repository = tmp_path_factory.mktemp("repository")
     config = 'backend: "penstock"\n'
     add_model(repository, "plain", config, HEADER + PLAIN)
-    for name, error in RAISING.items():
+    for name, error in (RAISING | {name: error for name, (error, _) in STATUSES.items()}).items():
         add_model(repository, name, config, HEADER + RAISES % error + OPERATOR)
     add_model(repository, "starts_threads", config, HEADER + STARTS_THREADS + PLAIN)
     for name, (source, _) in NOT_LOADED.items():
@@ -135,6 +142,14 @@ def test_what_a_model_raises_is_that_request_s_error(server: LocalServer, client
     assert sent(client, model, 0, 2) == [0, 2]
     assert sent(client, "plain", 1, 2) == [1, 2]
     assert (server.pid, server.stubs()) == before
+
+
+@pytest.mark.parametrize("model", sorted(STATUSES))
+def test_errors_say_whose_fault_they_are(client: Any, model: str) -> None:
+    with pytest.raises(InferenceServerException) as raised:
+        sent(client, model, 5, 1)
+    assert raised.value.status() == STATUSES[model][1]
+    assert sent(client, model, 0, 2) == [0, 2]
 
 
 @pytest.mark.parametrize("model", sorted(NOT_LOADED))

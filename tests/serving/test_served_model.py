@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from penstock.serving.served_model import Fault, Outputs, Refusal, ServedModel
+from penstock.serving.served_model import Kind, Outputs, Refusal, ServedModel
 from penstock.serving.settings import ConfigurationError
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -106,7 +106,7 @@ def numbers(first: int, count: int = 1, **more: Any) -> Asked:
 
 def sums(answers: list[Any]) -> list[Any]:
     return [
-        answer.tensors["sum"].ravel().tolist() if isinstance(answer, Outputs) else answer.fault for answer in answers
+        answer.tensors["sum"].ravel().tolist() if isinstance(answer, Outputs) else answer.kind for answer in answers
     ]
 
 
@@ -119,7 +119,7 @@ def test_requests_share_a_batch_and_bad_ones_fail_alone(load: Any) -> None:
         numbers(4, 2),
         numbers(5, a=np.zeros((1, 1, 1), np.int32)),
     ]
-    assert sums(model.answer(requests)) == [[101], Fault.REQUEST, Fault.REQUEST, [104, 105], Fault.REQUEST]
+    assert sums(model.answer(requests)) == [[101], Kind.REQUEST, Kind.REQUEST, [104, 105], Kind.REQUEST]
 
 
 def test_requests_that_are_together_more_than_a_batch_are_several(load: Any) -> None:
@@ -129,7 +129,7 @@ def test_requests_that_are_together_more_than_a_batch_are_several(load: Any) -> 
         [110, 111, 112],
         [120, 121],
         [130, 131],
-        Fault.REQUEST,
+        Kind.REQUEST,
         [150, 151, 152, 153],
     ]
 
@@ -139,7 +139,7 @@ def test_a_batch_that_is_refused_as_a_whole_is_tried_one_by_one(load: Any) -> No
     wide = numbers(7, a=np.ones((1, 2), np.int32), b=np.ones((1, 3), np.int32))
     for _ in range(3):
         answers = model.answer([numbers(1), wide, numbers(2)])
-        assert sums(answers) == [[101], Fault.OPERATOR, [102]]
+        assert sums(answers) == [[101], Kind.OPERATOR, [102]]
         assert "Can't broadcast shapes" in answers[1].message
 
 
@@ -174,7 +174,7 @@ def test_images_are_as_large_as_model_and_pipeline_both_allow(
     model = load(DECODED % own, config)
     small, large = model.answer([Asked({"x": [png(limit // 10, 10)]}), Asked({"x": [png(limit // 10, 11)]})])
     assert small.tensors["size"].tolist() == [[limit // 10, 10, 3]]
-    assert large.fault is Fault.LIMIT
+    assert large.kind is Kind.LIMIT
     assert f"`max_pixels` of the pipeline allows {limit}" in large.message
 
 
@@ -195,7 +195,7 @@ def test_cancelled_requests_are_not_run(load: Any) -> None:
     model = load(SUMS, SUMS_CONFIG)
     gone = numbers(1)
     gone.cancelled = True
-    assert sums(model.answer([gone, numbers(2)])) == [Fault.CANCELLED, [102]]
+    assert sums(model.answer([gone, numbers(2)])) == [Kind.CANCELLED, [102]]
 
 
 def test_byte_strings_come_as_lists_as_well(load: Any) -> None:
@@ -220,7 +220,7 @@ def test_whoever_gives_another_batch_answers_nobody(load: Any) -> None:
             give_again(source)
         answers = model.answer([numbers(number), numbers(1000 + number)])
         if isinstance(answers[0], Refusal):
-            assert [answer.fault for answer in answers] == [Fault.INTERNAL] * 2
+            assert [answer.kind for answer in answers] == [Kind.INTERNAL] * 2
             assert "this result answers no request" in answers[0].message
             refused += 1
         else:
@@ -376,7 +376,7 @@ def test_sound_beside_frames_is_as_long_as_each_request_s_own(load: Any) -> None
     requests = [Asked({"x": [film(rate)]}, wanted=("size", "heard", "rate")) for rate in rates]
     requests.insert(1, Asked({"x": [b"no film at all"]}))
     first, bad, second = model.answer(requests)
-    assert bad.fault is Fault.OPERATOR
+    assert bad.kind is Kind.OPERATOR
     for answer, rate in zip((first, second), rates, strict=True):
         assert answer.tensors["size"].tolist() == [[5, 32, 48, 3]]
         assert answer.tensors["rate"].ravel().tolist() == [rate]

@@ -99,7 +99,7 @@ class Accounts:
         for labels, samples in self._fused.items():
             counts[Metric.FUSED_SAMPLES, labels] += samples
         for refusal in failed:
-            counts[Metric.FAILED_REQUESTS, (refusal.fault.value, refusal.operator)] += 1
+            counts[Metric.FAILED_REQUESTS, (refusal.fault.value, refusal.kind.value, refusal.operator)] += 1
 
     def _note(self, changes: Changes, readings: Mapping[Metric, float]) -> None:
         for metric, value in readings.items():

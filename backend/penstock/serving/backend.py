@@ -14,7 +14,7 @@ import numpy as np
 
 from penstock.serving.instance import ModelInstance, completed, guarded, log_to_server
 from penstock.serving.metrics import Family
-from penstock.serving.refusals import Fault, Refusal
+from penstock.serving.refusals import Refusal
 from penstock.serving.served_model import Answer
 from penstock.serving.settings import ConfigurationError
 
@@ -138,10 +138,8 @@ def _brought(tensor: Any, device_id: int | None) -> Any:
 def _response(answer: Answer) -> Any:
     pb_utils = _pb_utils()
     if isinstance(answer, Refusal):
-        codes = {Fault.CANCELLED: pb_utils.TritonError.CANCELLED, Fault.INTERNAL: pb_utils.TritonError.INTERNAL}
-        return pb_utils.InferenceResponse(
-            error=pb_utils.TritonError(answer.message, codes.get(answer.fault, pb_utils.TritonError.INVALID_ARG))
-        )
+        code = getattr(pb_utils.TritonError, answer.status.name)
+        return pb_utils.InferenceResponse(error=pb_utils.TritonError(answer.message, code))
     return pb_utils.InferenceResponse(output_tensors=[_tensor(name, array) for name, array in answer.tensors.items()])
 
 

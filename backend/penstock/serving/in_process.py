@@ -30,7 +30,7 @@ from penstock.serving import triton_api
 from penstock.serving.entries import TRITON_TYPES
 from penstock.serving.instance import ModelInstance, completed, guarded, log_to_server
 from penstock.serving.isolation import OWN_PROCESS, stub_backend
-from penstock.serving.refusals import Fault, Refusal
+from penstock.serving.refusals import Refusal, Status
 from penstock.serving.requests import RequestError
 from penstock.serving.served_model import Answer, Outputs
 from penstock.serving.settings import SERVER_SETTINGS, ConfigurationError, declared, settings_of
@@ -41,7 +41,7 @@ R = TypeVar("R")
 
 logger = logging.getLogger(__name__)
 
-# Triton's enumerations of data types, in the order of its documentation, of errors, log levels and kinds of metrics.
+# Triton's data types, in the order of its documentation.
 _TYPES = [
     "INVALID",
     "BOOL",
@@ -62,8 +62,6 @@ _NUMPY_TYPES = {
     _TYPES.index(name.removeprefix("TYPE_")): np.dtype(numpy_dtype(dtype)) for dtype, name in TRITON_TYPES.items()
 }
 _TYPE_NUMBERS = {dtype: number for number, dtype in _NUMPY_TYPES.items()}
-_CODES = {Fault.INTERNAL: 1, Fault.CANCELLED: 7}
-_INVALID_ARGUMENT = 3
 # How long a thread may run Python while another waits: CPython's default of 5 ms is as long as a whole answer, or
 # longer.
 _SWITCH_SECONDS = 0.0005
@@ -298,9 +296,9 @@ class _Request:
     def answer(self, answer: Answer) -> None:
         if isinstance(answer, Refusal):
             _collector.want()
-            self._request.refuse(_CODES.get(answer.fault, _INVALID_ARGUMENT), answer.message)
+            self._request.refuse(answer.status.value, answer.message)
         elif self._problem:
-            self._request.refuse(_CODES[Fault.INTERNAL], self._problem)
+            self._request.refuse(Status.INTERNAL.value, self._problem)
         else:
             self._request.answer(_outputs(answer))
 

@@ -38,8 +38,8 @@ class Metric(Enum):
     FAILED_REQUESTS = Family(
         "penstock_failed_requests_total",
         "COUNTER",
-        "Requests that got an error: by its kind, and by the operator that raised it.",
-        ("kind", "operator"),
+        "Requests that got an error: by whose fault it is, by its kind, and by the operator that raised it.",
+        ("fault", "kind", "operator"),
     )
     SAMPLES = Family("penstock_samples_total", "COUNTER", "Samples that were run, failed ones included.")
     BATCH_SIZE = Family(

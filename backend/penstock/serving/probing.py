@@ -6,22 +6,26 @@ import functools
 import io
 import logging
 import wave
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from penstock.data_types import NO_TYPE, UINT8, DALIDataType, numpy_dtype
-from penstock.errors import OperatorError
+from penstock.errors import OperatorError, PenstockError
 from penstock.graph import OpNode
 from penstock.kernels.codecs.jpeg_baseline import compiling_at_once
 from penstock.pipeline import Pipeline
 from penstock.schema import InputOperator, operator_class
+from penstock.serving.faults import is_about_resources, server_cause
 from penstock.serving.pipeline_runner import PipelineRunner
-from penstock.serving.settings import ConfigurationError
 from penstock.tensors import TensorList, TensorListCPU
 
 logger = logging.getLogger(__name__)
+
+
+class TrialRunError(PenstockError):
+    """The server cannot run a pipeline on any input: it lacks memory, space, permission or a library, or a library fails."""
 
 
 @dataclass(frozen=True)
@@ -92,12 +96,11 @@ def probe(pipeline: Pipeline, configured: Mapping[str, TensorInfo] | None = None
         configured: the configuration of inputs, by name, for what the pipeline does not declare.
 
     Raises:
-        ConfigurationError: for any input, it needs a library that is missing.
+        TrialRunError: it cannot run for a reason of the server.
     """
     inputs = [_combined(declared, (configured or {}).get(declared.name)) for declared in declared_inputs(pipeline)]
-    kinds = list(_ENCODED) if any(_is_encoded(info) for info in inputs) else [""]
     errors: dict[str, Exception] = {}
-    for kind in kinds:
+    for kind in _kinds_for(inputs):
         try:
             with compiling_at_once():
                 small, large = (_run(pipeline, inputs, kind, scale) for scale in (1, 2))
@@ -108,13 +111,24 @@ def probe(pipeline: Pipeline, configured: Mapping[str, TensorInfo] | None = None
             TensorInfo(node.name, batch.dtype, _common(_shape_of(batch), _shape_of(other)), batch.layout())
             for node, batch, other in zip(pipeline.graph.outputs, small, large)
         ]
-    lacking = [error for error in errors.values() if isinstance(error.__cause__, ImportError)]
-    # If no input could be synthesized, nothing is known about the pipeline.
-    if lacking and all(error in lacking or isinstance(error, ImportError) for error in errors.values()):
-        raise ConfigurationError(_in_one_line(lacking[0]))
+    _refuse_faults_of_the_server(list(errors.values()))
     why = "; ".join(f"{kind}: {_in_one_line(error)}" if kind else _in_one_line(error) for kind, error in errors.items())
-    logger.info("the pipeline takes none of the made-up inputs that it was tried with (%s)", why)
+    logger.info("the trial run failed for every generated input, so nothing is known about the outputs (%s)", why)
     return None
+
+
+def _kinds_for(inputs: Iterable[TensorInfo]) -> list[str]:
+    """The kinds of files to try in turn; a single one without a name if no input takes files."""
+    return list(_ENCODED) if any(_is_encoded(info) for info in inputs) else [""]
+
+
+def _refuse_faults_of_the_server(errors: Sequence[Exception]) -> None:
+    """Raise an error if a trial run failed for a reason of the server, so that requests would fail, too."""
+    found = [server_cause(error) for error in errors]
+    for error, cause in zip(errors, found):
+        # A file of another kind than the pipeline's may meet a library that is missing, or surprise one, so all have to fail.
+        if cause is not None and (is_about_resources(cause) or None not in found):
+            raise TrialRunError(f"the model cannot answer any request here: {_in_one_line(error)}") from error
 
 
 def _combined(declared: TensorInfo, configured: TensorInfo | None) -> TensorInfo:

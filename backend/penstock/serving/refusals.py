@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from penstock.errors import CancelledError, DecoderDiedError, LimitError, OperatorError, PenstockError, traceback_text
+from penstock.serving.faults import Fault, fault_of, is_about_resources, server_cause
 from penstock.serving.requests import RequestError
 
 
-class Fault(Enum):
+class Kind(Enum):
     """The reason why a request failed, as named in metrics and log lines."""
 
     REQUEST = "bad_request"
@@ -18,16 +19,26 @@ class Fault(Enum):
     DECODER = "decoder_died"
     OPERATOR = "operator"
     CANCELLED = "cancelled"
+    RESOURCES = "resources"
     INTERNAL = "internal"
 
 
-# The first match gives the fault; anything else is an internal error.
-_FAULTS: tuple[tuple[type[BaseException], Fault], ...] = (
-    (CancelledError, Fault.CANCELLED),
-    (LimitError, Fault.LIMIT),
-    (DecoderDiedError, Fault.DECODER),
-    (OperatorError, Fault.OPERATOR),
-    (RequestError, Fault.REQUEST),
+class Status(Enum):
+    """Triton's codes of the errors that clients get, by their names and numbers there."""
+
+    INTERNAL = 1
+    INVALID_ARG = 3
+    UNAVAILABLE = 4
+    CANCELLED = 7
+
+
+# For an error that is not the server's, the first match gives the kind; anything else is an internal error.
+_KINDS: tuple[tuple[type[BaseException], Kind], ...] = (
+    (CancelledError, Kind.CANCELLED),
+    (LimitError, Kind.LIMIT),
+    (DecoderDiedError, Kind.DECODER),
+    (OperatorError, Kind.OPERATOR),
+    (RequestError, Kind.REQUEST),
 )
 
 
@@ -36,18 +47,29 @@ class Refusal:
     """The answer to a request that could not be served.
 
     Attributes:
-        fault: the reason.
+        kind: the reason.
         message: for the client.
         operator: the operator that failed, as the user wrote it, e.g. ``penstock.fn.crop``; or empty.
         sample: index of the failing sample in its request, if a sample is at fault.
+        fault: whose it is.
         traceback: of an internal error, for the log.
     """
 
-    fault: Fault
+    kind: Kind
     message: str
     operator: str = ""
     sample: int | None = None
+    fault: Fault = Fault.CLIENT
     traceback: str = field(default="", compare=False)
+
+    @property
+    def status(self) -> Status:
+        """The code of the error that the client gets."""
+        if self.kind is Kind.CANCELLED:
+            return Status.CANCELLED
+        if self.kind is Kind.RESOURCES:
+            return Status.UNAVAILABLE
+        return Status.INVALID_ARG if self.fault is Fault.CLIENT else Status.INTERNAL
 
 
 def refusal_of(error: BaseException, start: int = 0) -> Refusal:
@@ -57,15 +79,23 @@ def refusal_of(error: BaseException, start: int = 0) -> Refusal:
         error: the reason.
         start: index of the request's first sample in its batch.
     """
-    fault = next((fault for kind, fault in _FAULTS if isinstance(error, kind)), Fault.INTERNAL)
+    fault = fault_of(error)
+    kind = _kind_of(error, fault)
+    # As text: the error itself would refer to the frames that hold the refusal, and keep the request's memory alive.
+    trace = traceback_text(error) if kind is Kind.INTERNAL else ""
     if isinstance(error, OperatorError):
         sample = None if error.sample is None else error.sample - start
         place = "" if sample is None else f" (sample {sample} of this request)"
         # Some operators name the sample by its index in the batch, which means nothing to a client that shares the
         # batch.
         reason = error.reason if sample is None else re.sub(rf"#{error.sample}\b", f"#{sample}", error.reason)
-        return Refusal(fault, f"{error.operator}: {reason}{place}", error.operator, sample)
-    # As text: the error itself would refer to the frames that hold the refusal, and keep the request's memory alive.
-    trace = traceback_text(error) if fault is Fault.INTERNAL else ""
+        return Refusal(kind, f"{error.operator}: {reason}{place}", error.operator, sample, fault, trace)
     text = str(error) if isinstance(error, (PenstockError, RequestError)) else f"{type(error).__name__}: {error}"
-    return Refusal(fault, text, traceback=trace)
+    return Refusal(kind, text, fault=fault, traceback=trace)
+
+
+def _kind_of(error: BaseException, fault: Fault) -> Kind:
+    if fault is not Fault.SERVER:
+        return next((kind for type_, kind in _KINDS if isinstance(error, type_)), Kind.INTERNAL)
+    cause = server_cause(error)
+    return Kind.RESOURCES if cause is not None and is_about_resources(cause) else Kind.INTERNAL

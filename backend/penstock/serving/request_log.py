@@ -2,7 +2,7 @@
 
 A line is an event and fields::
 
-    request_failed model=thumbnail version=1 request=abc-17 kind=operator operator=penstock.fn.decoders.image sample=0 message=...
+    request_failed model=thumbnail version=1 request=abc-17 fault=client kind=operator operator=penstock.fn.decoders.image sample=0 message=...
     slow_execution model=thumbnail version=1 samples=2 seconds=0.812 slowest=penstock.fn.resize slowest_seconds=0.640 requests=a,b
 
 Unknown values are omitted. In values, everything except visible ASCII is percent-encoded as in URLs, and so are ``%``,
@@ -26,7 +26,8 @@ def failed_request(model: str, version: str, request: str, refusal: Refusal) -> 
         "model": model,
         "version": version,
         "request": request,
-        "kind": refusal.fault.value,
+        "fault": refusal.fault.value,
+        "kind": refusal.kind.value,
         "operator": refusal.operator,
         "sample": "" if refusal.sample is None else str(refusal.sample),
     }

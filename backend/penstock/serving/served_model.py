@@ -35,7 +35,7 @@ from penstock.serving.mirrors import original_of
 from penstock.serving.model_files import ModelFolder
 from penstock.serving.pipeline_runner import MixUpError, PipelineRunner
 from penstock.serving.probing import probe, streams
-from penstock.serving.refusals import Fault, Refusal, refusal_of
+from penstock.serving.refusals import Kind, Refusal, refusal_of
 from penstock.serving.requests import Request, RequestError, part_of, to_batch
 from penstock.serving.reserved import ReservedOutput
 from penstock.serving.settings import ConfigurationError, Settings, settings_of, warn_of_unknown
@@ -201,7 +201,7 @@ class ServedModel:
     def _accept(self, request: Request, cancelled: bool) -> tuple[Refusal | None, list[list[object]]]:
         """The samples of each input of a request, or the reason why it can't take part in the batch."""
         if cancelled:
-            return Refusal(Fault.CANCELLED, "the request was cancelled before it was run"), []
+            return Refusal(Kind.CANCELLED, "the request was cancelled before it was run"), []
         try:
             return None, self._intake.samples_of(request)
         except Exception as error:
