@@ -21,7 +21,14 @@ _STANDARD = Path("/opt/tritonserver")
 _STUB = "triton_python_backend_stub"
 _HELPERS = "triton_python_backend_utils.py"
 _LIBRARY = "libtriton_python.so"
+_EXCHANGE = "penstock_stub_exchange.py"
+_MENDED = """
 
+# Added by `penstock serve`: see penstock/serving/stub_exchange.py.
+import penstock_stub_exchange
+
+penstock_stub_exchange.mend()
+"""
 
 _PYTHON = "python.txt"  # the name that the shim looks for
 
@@ -192,10 +199,12 @@ def _lay_out_python(installation: Installation, folder: Path) -> None:
     # Triton rejects a link out of the directory for the library that it loads ...
     shutil.copyfile(installation.backends / "python" / _LIBRARY, folder / _LIBRARY)
     # ... while the stub finds its libraries relative to its real location.
-    for source in (installation.stub, installation.backends / "python" / _HELPERS):
-        link = folder / source.name
-        link.unlink(missing_ok=True)
-        os.symlink(source, link)
+    link = folder / installation.stub.name
+    link.unlink(missing_ok=True)
+    os.symlink(installation.stub, link)
+    helpers = (installation.backends / "python" / _HELPERS).read_text(encoding="utf-8")
+    _write(folder / _HELPERS, (helpers + _MENDED).encode())
+    _write(folder / _EXCHANGE, (Path(__file__).parent / "stub_exchange.py").read_bytes())
 
 
 def _lay_out_ours(folder: Path, hosted: Hosted | None) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from penstock.errors import PenstockError
+from penstock.serving.config_text import tokens_of
 from penstock.serving.control import ServerError
 from penstock.serving.environment import Environment, describe, find_environment, installed_triton
 from penstock.serving.installation import Installation, find_installation
@@ -123,15 +124,14 @@ def with_stub(host: ModelHost, isolated: list[str]) -> ModelHost:
         ) from error
 
 
-def wrong_data_in_stub(host: ModelHost, repositories: list[Path]) -> Iterator[str]:
-    """Warnings about plain Python models, which always run in the stub, if it exchanges wrong data with them."""
+def strings_in_stub(host: ModelHost, repositories: list[Path]) -> Iterator[str]:
+    """Warnings about plain Python models, which always run in the stub, if that cannot exchange their byte strings."""
     if not host.installation.from_wheel or host.environment.exchanges_with_stub:
         return
     for repository in repositories:
-        for source in sorted(repository.glob("*/*/model.py")):
-            if "as_numpy(" in source.read_text(errors="replace"):
+        for config in sorted(repository.glob("*/config.pbtxt")):
+            if any(config.parent.glob("*/model.py")) and "TYPE_STRING" in tokens_of(config.read_text(errors="replace")):
                 yield (
-                    f"{source.parent.parent.name}: with numpy {host.environment.numpy}, `as_numpy()` gives wrong values in this "
-                    "Triton's Python stub, and tensors of byte strings end it: use `np.from_dlpack(tensor)`, or serve from an "
-                    "environment with numpy 1.26 (`penstock setup --stub`)"
+                    f"{config.parent.name}: with numpy {host.environment.numpy}, models in this Triton's Python stub cannot exchange byte "
+                    "strings (TYPE_STRING): serve from an environment with numpy 1.26 (`penstock setup --stub`)"
                 )

@@ -27,8 +27,8 @@ from penstock.serving.model_hosts import (
     MODEL_HOSTS,
     find_host,
     host_variables,
+    strings_in_stub,
     with_stub,
-    wrong_data_in_stub,
 )
 from penstock.serving.ports import belongs_to_another, choose_ports
 from penstock.serving.settings import SERVER_SETTINGS, settings_of
@@ -219,7 +219,7 @@ class LocalServer:
             if self._installation.from_wheel and (isolated or hosted is None):
                 check_stub(self._installation, self._variables)
             self._backend_directory = lay_out(self._installation, self._folder, self._backends, hosted)
-            for warning in wrong_data_in_stub(host, self.repositories):
+            for warning in strings_in_stub(host, self.repositories):
                 self._report(warning)
             self._guard = Guard(self.shared_memory, self._folder)
             self._start_on_free_ports()

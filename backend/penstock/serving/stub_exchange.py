@@ -1,0 +1,136 @@
+"""Mends the exchange of tensors between numpy 2 and a Python stub of Triton's that was built before it.
+
+Such a stub takes the size of numpy's elements for 0: what it receives has no bytes, in the arrays that it gives to models all elements
+are the first one, and byte strings end it. DLPack does not depend on numpy's structs, so tensors go that way. There is no such way for
+byte strings: they become an error of the request.
+
+It is copied beside Triton's helpers for models, and imports nothing of Penstock: models may run in environments of their own.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import sys
+from collections.abc import Callable
+from types import ModuleType
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from typing_extensions import CapsuleType
+
+_HELPERS = "triton_python_backend_utils"
+_NO_STRINGS = (
+    f"with numpy {np.__version__}, models in this Triton's Python stub cannot exchange byte strings (TYPE_STRING): serve from an "
+    "environment with numpy 1.26 (`penstock setup --stub`)"
+)
+_USED_CAPSULE = b"used_dltensor"
+_set_capsule_name = ctypes.pythonapi.PyCapsule_SetName
+_set_capsule_name.argtypes = ctypes.py_object, ctypes.c_char_p
+
+
+class _Tensor(Protocol):
+    """A tensor of the stub's."""
+
+    as_numpy: Callable[[_Tensor], np.ndarray]
+
+    def __init__(self, name: str, array: object) -> None: ...
+
+    def __dlpack__(self, *, stream: None = None) -> CapsuleType: ...
+
+    def __dlpack_device__(self) -> tuple[int, int]: ...
+
+    @staticmethod
+    def from_dlpack(name: str, capsule: object) -> _Tensor:
+        """A tensor with the memory of another one."""
+
+
+class _Helpers(ModuleType):
+    """Triton's module of helpers, into which the stub puts its class of tensors."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name == "Tensor" and isinstance(value, type):
+            value = _for_models(value)
+        super().__setattr__(name, value)
+
+
+class _Unreadable(np.ndarray):
+    """Stands for byte strings that the stub has lost, whatever their shape."""
+
+    def reshape(self, *_: object, **__: object) -> _Unreadable:
+        return self
+
+
+class _Memory:
+    """Memory of an array, as memory that may be written: to numpy, what comes from DLPack may not."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self._array = array
+        self.__array_interface__ = array.__array_interface__ | {"data": (array.ctypes.data, False)}
+
+
+def mend() -> None:
+    """Mends the tensors of the stub that is about to fill its module of helpers."""
+    if int(np.__version__.split(".")[0]) >= 2:
+        sys.modules[_HELPERS].__class__ = _Helpers
+
+
+def is_broken(tensor: type[_Tensor]) -> bool:
+    """Whether the stub's class of tensors does not understand this numpy."""
+    sent = np.arange(1, 4, dtype=np.float32)
+    return not np.array_equal(tensor.as_numpy(_sent(tensor, "probe", sent)), sent)
+
+
+@functools.cache  # the stub fills the module twice
+def _for_models(tensor: type[_Tensor]) -> type:
+    """The class of tensors as models are to see it."""
+    if not is_broken(tensor):
+        return tensor
+    vars(sys.modules[_HELPERS])["deserialize_bytes_tensor"] = _unreadable
+    as_numpy = tensor.as_numpy
+
+    def as_right_numpy(self: _Tensor) -> np.ndarray:
+        array = as_numpy(self)  # raises an error for a tensor on a GPU
+        if isinstance(array, _Unreadable):
+            raise RuntimeError(_NO_STRINGS)
+        if array.dtype.hasobject or not array.size:
+            return array
+        return np.asarray(_Memory(np.from_dlpack(self)))
+
+    tensor.as_numpy = as_right_numpy
+
+    class OfStub(type):
+        """Makes the stub's tensors, which are all that it accepts, and recognizes them."""
+
+        def __call__(cls, name: str, array: np.ndarray) -> object:
+            if not isinstance(array, np.ndarray) or not array.size:
+                return tensor(name, array)
+            if array.dtype.kind in "OSU":
+                raise RuntimeError(_NO_STRINGS)
+            return _sent(tensor, name, array)
+
+        def __instancecheck__(cls, instance: object) -> bool:
+            return isinstance(instance, tensor)
+
+    class Tensor(metaclass=OfStub):
+        """A tensor."""
+
+        from_dlpack = tensor.from_dlpack
+
+    return Tensor
+
+
+def _sent(tensor: type[_Tensor], name: str, array: np.ndarray) -> _Tensor:
+    """The stub's tensor with the memory of an array, or of a copy if that is not contiguous, may not be written, or has the other byte
+    order."""
+    capsule = np.require(array, array.dtype.newbyteorder("="), ["C", "W"]).__dlpack__()
+    made = tensor.from_dlpack(name, capsule)
+    # The stub gives it another name than the standard's, which numpy takes for an error.
+    _set_capsule_name(capsule, _USED_CAPSULE)
+    return made
+
+
+def _unreadable(_: object) -> _Unreadable:
+    return np.empty(0, np.object_).view(_Unreadable)
