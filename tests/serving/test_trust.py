@@ -439,7 +439,7 @@ def test_paths_of_the_server_do_not_confine_code(
     version: Path, stranger: Stranger, grant: Callable[..., None], tmp_path: Path
 ) -> None:
     (version / "pipeline.py").write_text(
-        f"{HEADER}\n@autoserialize\n@pipeline_def(batch_size=2)\ndef p():\n"
+        f"{HEADER}\n@autoserialize\n@pipeline_def(batch_size=2, output_dtype=types.UINT8, output_ndim=1)\ndef p():\n"
         "    return fn.io.file.read(fn.external_source(name='x', dtype=types.UINT8, ndim=1), name='y')\n"
     )
     grant(allowed_paths="/elsewhere")
