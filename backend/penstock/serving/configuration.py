@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from penstock.data_types import UINT8, dtype_name, numpy_dtype
 from penstock.errors import did_you_mean
@@ -14,6 +13,7 @@ from penstock.serving.entries import (
     BYTES,
     TRITON_TYPES,
     UNKNOWN_TYPE,
+    Entry,
     control_entries,
     data_type_of,
     dims_of,
@@ -24,12 +24,12 @@ from penstock.serving.entries import (
 )
 from penstock.serving.probing import TensorInfo, declared_inputs, declared_outputs, multi_run_sources, source_steps
 from penstock.serving.requests import InputSpec, OutputSpec, sample_of
-from penstock.serving.settings import ConfigurationError, Settings
+from penstock.serving.settings import ConfigurationError, ModelConfig, Settings
 
 logger = logging.getLogger(__name__)
 
 
-def check_configuration(config: Mapping[str, Any], pipeline: Pipeline, settings: Settings) -> None:
+def check_configuration(config: ModelConfig, pipeline: Pipeline, settings: Settings) -> None:
     """Raises ConfigurationError if a complete configuration contradicts what the pipeline declares."""
     declared, batched = declared_inputs(pipeline), bool(config["max_batch_size"])
     if not declared:
@@ -66,7 +66,7 @@ def check_libraries(pipeline: Pipeline) -> None:
 
 
 def warn_of_differences(
-    config: Mapping[str, Any], pipeline: Pipeline, settings: Settings, seen: Sequence[TensorInfo]
+    config: ModelConfig, pipeline: Pipeline, settings: Settings, seen: Sequence[TensorInfo]
 ) -> None:
     """Logs differences between the outputs of a probe and the configuration: real data may differ from made-up data."""
     order = output_order(config["output"], pipeline)
@@ -112,7 +112,7 @@ def split_outputs(
     return [not called.isdisjoint(settings.split_along_outer_axis) for called in names]
 
 
-def input_specs(config: Mapping[str, Any], pipeline: Pipeline, settings: Settings) -> list[InputSpec]:
+def input_specs(config: ModelConfig, pipeline: Pipeline, settings: Settings) -> list[InputSpec]:
     """How to convert the input tensors of a complete configuration to samples."""
     declared = {info.name: info for info in declared_inputs(pipeline)}
     repeating = {op.name for op in source_steps(pipeline) if op.arguments.get("repeat_last")}
@@ -128,13 +128,13 @@ def input_specs(config: Mapping[str, Any], pipeline: Pipeline, settings: Setting
     return [replace(spec, multi_run=spec.name in multi_run, is_control=spec.name in controls) for spec in specs]
 
 
-def input_entries(config: Mapping[str, Any], pipeline: Pipeline) -> list[Mapping[str, Any]]:
+def input_entries(config: ModelConfig, pipeline: Pipeline) -> list[Entry]:
     """The entries of all inputs that requests have: those of clients, and the controls that the pipeline takes."""
     names = {info.name for info in declared_inputs(pipeline)}
     return [*config["input"], *(entry for entry in control_entries(config) if entry["name"] in names)]
 
 
-def check_controls(config: Mapping[str, Any]) -> None:
+def check_controls(config: ModelConfig) -> None:
     """Raises ConfigurationError if a control of the sequence batcher is also an input, which clients would have to give."""
     controls = {entry["name"] for entry in control_entries(config)}
     for entry in config["input"]:
@@ -166,7 +166,7 @@ def _input_spec(
         raise ConfigurationError(f"the parameter 'defaults': {error}") from error
 
 
-def output_specs(config: Mapping[str, Any], pipeline: Pipeline, settings: Settings) -> list[OutputSpec]:
+def output_specs(config: ModelConfig, pipeline: Pipeline, settings: Settings) -> list[OutputSpec]:
     """How to convert the pipeline's outputs to the tensors of a complete configuration, in its order."""
     entries, batched = config["output"], bool(config["max_batch_size"])
     split = split_outputs(settings, entries, declared_outputs(pipeline), output_order(entries, pipeline))
@@ -182,13 +182,13 @@ def output_specs(config: Mapping[str, Any], pipeline: Pipeline, settings: Settin
     ]
 
 
-def configured_inputs(config: Mapping[str, Any]) -> dict[str, TensorInfo]:
+def configured_inputs(config: ModelConfig) -> dict[str, TensorInfo]:
     """The configured properties of each input's samples."""
     batched = bool(config["max_batch_size"])
     return {entry["name"]: info_of(entry, batched) for entry in (*config["input"], *control_entries(config))}
 
 
-def check_input_names(entries: Sequence[Mapping[str, Any]], declared: Sequence[TensorInfo]) -> None:
+def check_input_names(entries: Sequence[Entry], declared: Sequence[TensorInfo]) -> None:
     """Raises ConfigurationError for inputs that the pipeline doesn't have."""
     names = [info.name for info in declared]
     for entry in entries:
