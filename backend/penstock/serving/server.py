@@ -202,6 +202,11 @@ class LocalServer:
                 raise ServerError(f"there is no model repository at '{repository}'")
         if self._refuses_uploads:
             check_repositories(self.repositories)
+        if self._flags.caches_responses:
+            self._report(
+                "--cache-config: Triton's response cache also repeats requests that failed or were cancelled, as successes without "
+                "outputs, of every model with response_cache"
+            )
         host = find_host(self._asked_model_host, self._environment, self._report)
         self.model_host = host.name
         self._stopping.clear()
