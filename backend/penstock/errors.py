@@ -57,9 +57,20 @@ def as_imported(name: str) -> str:
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """The known name that a misspelled one may mean, ignoring case; None if none is near."""
+    return next(iter(nearest_names(name, known, 1)), None)
+
+
+def nearest_names(name: str, known: Iterable[str], count: int, similarity: float = 0.6) -> list[str]:
+    """The known names most like another one, ignoring case, the likeliest first.
+
+    Args:
+        name: to look for.
+        known: to choose from.
+        count: the most that are returned.
+        similarity: the least that counts as near, from 0 to 1, as :mod:`difflib` measures it.
+    """
     by_lower = {candidate.lower(): candidate for candidate in known}
-    matches = difflib.get_close_matches(name.lower(), by_lower, 1)
-    return by_lower[matches[0]] if matches else None
+    return [by_lower[match] for match in difflib.get_close_matches(name.lower(), by_lower, count, similarity)]
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

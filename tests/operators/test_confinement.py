@@ -273,7 +273,7 @@ def test_saved_pipelines_are_confined(inside: Path, secret: Path) -> None:
         lambda: Pipeline.load(str(inside / "a.json"), **settings).build(),
         lambda: Pipeline.deserialize(serialized, **settings),
     ):
-        with pytest.raises(RuntimeError, match="`allowed_paths` names more"):
+        with pytest.raises(RuntimeError, match="`penstock serve --allow-path` grants more"):
             load()
     both = {"confined_to": [str(inside), str(secret)]}
     pipeline = Pipeline.load(str(inside / "a.json"), **both)

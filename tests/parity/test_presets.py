@@ -292,7 +292,7 @@ def test_images_that_keep_their_sizes_fit_into_no_tensor() -> None:
 @pytest.mark.parametrize(
     ("configuration", "told"),
     [
-        ({"image_processor_type": "CLIPImageProcesor"}, "Did you mean 'CLIPImageProcessor'"),
+        ({"image_processor_type": "CLIPImageProcesor"}, "nearest names are CLIPImageProcessor"),
         ({"size": 224}, "names no class"),
         ({"image_processor_type": "ViTImageProcessor", "do_flip_channel_order": True}, "`do_flip_channel_order`"),
         ({"image_processor_type": "Qwen2VLImageProcessor", "do_pad": True}, "`do_pad`"),

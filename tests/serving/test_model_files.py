@@ -215,4 +215,4 @@ def test_python_files_are_code_but_may_be_confined(version: Path, tmp_path: Path
     )
     assert read(ModelFolder(version).load()) == b"outside"
     with pytest.raises(PenstockError, match="outside of what the pipeline is confined to"):
-        read(ModelFolder(version, allowed_paths=["/nowhere"]).load())
+        read(ModelFolder(version, allowed_paths=["/nowhere"], confines_code=True).load())

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.serving.stub_launcher import lay_out_launcher
+from penstock.serving.stub_launcher import Trusted, lay_out_launcher
 from penstock.serving.stubs import Stubs
 
 REST = "penstock_ab12_0 1048576 1048576 77 /tmp/backends/python 336 {model} /tmp/backends/penstock"
@@ -21,9 +21,12 @@ def stub(tmp_path: Path) -> Path:
     return path
 
 
-def call(tmp_path: Path, *words: str) -> list[str]:
+TRUSTING = Trusted(environments=True)
+
+
+def call(tmp_path: Path, *words: str, trusted: Trusted = TRUSTING) -> list[str]:
     """What the program says, called with such words."""
-    launcher = lay_out_launcher(tmp_path / "launcher", tmp_path / "records")
+    launcher = lay_out_launcher(tmp_path / "launcher", tmp_path / "records", trusted)
     variables = os.environ | {"PATH": f"{launcher}:{os.environ['PATH']}"}
     done = subprocess.run(["bash", *words], env=variables, capture_output=True, text=True, check=True, cwd=tmp_path)
     return done.stdout.splitlines()
@@ -54,6 +57,27 @@ def test_an_environment_of_the_models_own_is_activated(stub: Path, tmp_path: Pat
     assert not (tmp_path / "executed").exists()
 
 
+def test_an_environment_of_a_model_that_need_not_be_code_is_refused(stub: Path, tmp_path: Path) -> None:
+    (tmp_path / "activate").write_text("touch activated\n")
+    command = f"source {tmp_path}/activate && exec env LD_LIBRARY_PATH=/x:$LD_LIBRARY_PATH {stub} /m/1/model.py"
+    told = call(tmp_path, "-c", f"{command} {REST.format(model='m')}", trusted=Trusted())
+    assert "EXECUTION_ENV_PATH" in Path(told[0]).read_text()
+    assert not (tmp_path / "activated").exists()
+    # A plain Python model is code in any case.
+    plain = REST.format(model="m").replace("/tmp/backends/penstock", "DEFAULT")
+    assert call(tmp_path, "-c", f"{command} {plain}", trusted=Trusted())[0] == "/m/1/model.py"
+
+
+@pytest.mark.parametrize("path", ["/tmp/folderA/1/model.py", "/models-2/m/1/model.py", "/models/../tmp/m/1/model.py"])
+def test_models_outside_of_the_repositories_are_refused(path: str, stub: Path, tmp_path: Path) -> None:
+    trusted = Trusted([Path("/models"), Path("/more models")])
+    (told, *_) = call(tmp_path, "-c", f" exec {stub} {path} {REST.format(model='m')}", trusted=trusted)
+    assert "--allow-model-upload" in Path(told).read_text()
+    for repository in ("/models", "/more models"):
+        command = f" exec {stub} {repository}/m/1/model.py {REST.format(model='m')}"
+        assert call(tmp_path, "-c", command, trusted=trusted)[0] == f"{repository}/m/1/model.py"
+
+
 def test_starts_are_recorded(stub: Path, tmp_path: Path) -> None:
     stub.write_text('#!/bin/sh\necho $$ $(cut -d" " -f22 /proc/$$/stat)\n')
     told = call(tmp_path, "-c", f" exec {stub} /models/m/1/a b;c.py {REST.format(model='two words_0_0')}")
@@ -67,7 +91,7 @@ def test_starts_are_recorded(stub: Path, tmp_path: Path) -> None:
 
 
 def test_processes_start_without_a_place_for_records(stub: Path, tmp_path: Path) -> None:
-    lay_out_launcher(tmp_path / "launcher", tmp_path / "records")
+    lay_out_launcher(tmp_path / "launcher", tmp_path / "records", Trusted())
     (tmp_path / "records").rmdir()
     (tmp_path / "records").write_text("")
     command = f" exec {stub} /models/m/1/model.py {REST.format(model='m')}"

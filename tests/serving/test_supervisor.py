@@ -136,7 +136,10 @@ class Explicit:
         self.repository = repository
         self.reports: list[str] = []
         flags = ["--model-control-mode=explicit", "--load-model=steady", "--load-model", "pair"]
-        self.server = LocalServer(repository, model_host="stub", flags=flags, report=self.reports.append)
+        settings = {"allow_model_upload": "true"}
+        self.server = LocalServer(
+            repository, model_host="stub", flags=flags, settings=settings, report=self.reports.append
+        )
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import time
 from collections.abc import Callable
@@ -14,7 +15,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from penstock.cli._paths import ExistingPath
-from penstock.serving.settings import Settings, declared
+from penstock.serving.settings import Scope, Settings, declared
+from penstock.storage import is_remote
 
 if TYPE_CHECKING:
     from penstock.serving.server import LocalServer, ModelState
@@ -31,10 +33,31 @@ _SETTINGS = {
 """The settings of all models that are options here, with their metavars."""
 
 
+_GRANTS = {"allow_module": ("allowed_modules", "NAME"), "allow_path": ("allowed_paths", "PATH")}
+"""The options that each grant one item of a setting, with the setting and their metavars."""
+
+_SWITCHES = [item.name for item in declared() if item.metadata["scope"] is Scope.SERVER]
+"""The settings that are options without a value."""
+
+
 def _setting_options(function: Callable[..., None]) -> Callable[..., None]:
     """Adds the options for settings, which are passed on as text."""
+    grants = {setting: (option, metavar) for option, (setting, metavar) in _GRANTS.items()}
     for item in reversed(list(declared())):  # what is added last is shown first
-        if item.name in _SETTINGS:
+        if item.name in _SWITCHES:
+            function = click.option(f"--{item.name.replace('_', '-')}", is_flag=True, help=item.metadata["doc"])(
+                function
+            )
+        elif item.name in grants:
+            option, metavar = grants[item.name]
+            function = click.option(
+                f"--{option.replace('_', '-')}",
+                multiple=True,
+                metavar=metavar,
+                callback=_check_grants,
+                help=f"{item.metadata['doc']} May be repeated.",
+            )(function)
+        elif item.name in _SETTINGS:
             default = "none" if (value := getattr(Settings(), item.name)) is None else value
             function = click.option(
                 f"--{item.name.replace('_', '-')}",
@@ -53,6 +76,21 @@ def _check_setting(context: click.Context, option: click.Parameter, text: str | 
     except ValueError:
         raise click.BadParameter(f"it must be {item.metadata['wanted']}, not {text!r}") from None
     return text
+
+
+def _check_grants(context: click.Context, option: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    for value in values:
+        if "," in value or not value.strip():
+            raise click.BadParameter(f"it must be one name without commas, not {value!r}")
+    is_path = option.name == "allow_path"
+    return tuple(os.path.abspath(value) if is_path and not is_remote(value) else value for value in values)
+
+
+def _given_settings(options: dict[str, Any]) -> dict[str, str]:
+    """Takes the options that are settings from all options, and returns them as text."""
+    given = {name: text for name in _SETTINGS if (text := options.pop(name)) is not None}
+    given |= {setting: ",".join(values) for name, (setting, _) in _GRANTS.items() if (values := options.pop(name))}
+    return given | {name: "true" for name in _SWITCHES if options.pop(name)}
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
@@ -111,13 +149,14 @@ def command(
                                                             edited models are reloaded
       penstock serve models --model-control-mode=explicit --load-model=resize
                                                             clients load and unload models
-      penstock serve models --cache-config=local,size=104857600
-                                                            responses are cached for models that request it
+      penstock serve models --allow-path /data/labels --allow-module my_company.preprocessing
+                                                            saved pipelines may use these, besides their models' folders
       penstock serve models --as dali --device cpu          a repository of the DALI backend, on a machine without a GPU
       penstock serve models --max-pixels 50000000 --backend-config=penstock,num_threads=4
                                                             settings of all models; their own parameters take precedence
 
-    Clients can load models only with --model-control-mode=explicit, since loading a model lets them run code here.
+    Clients can load models only with --model-control-mode=explicit, and upload models only with --allow-model-upload, since those run
+    code here. Models cannot use Triton's response cache (--cache-config), which also repeats requests that failed.
 
     Triton is the `tritonserver` of this machine, or else the one in the nvidia-pytriton wheel of the serving environment,
     which `penstock setup` installs. The serving environment is --python-env or $PENSTOCK_SERVE_ENV, if given; otherwise
@@ -127,14 +166,14 @@ def command(
     from penstock.serving.installation import BACKEND
     from penstock.serving.server import LocalServer
 
-    given = {name: options.pop(name) for name in _SETTINGS}
+    settings = _given_settings(options)
     _stop_on_signals()
     server = LocalServer(
         repository,
         environment=python_env,
         flags=flags,
         backends=[BACKEND, *filter(None, [also])],
-        settings={name: text for name, text in given.items() if text is not None},
+        settings=settings,
         gpu_pool_bytes=gpu_pool_mb << 20,
         allow_failures=keep_going,
         echo=verbose,

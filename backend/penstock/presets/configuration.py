@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from penstock.errors import did_you_mean
+from penstock.errors import nearest_names
 from penstock.presets.classifiers import (
     EFFICIENT_NET,
     FLAVA,
@@ -288,6 +288,8 @@ _ENDINGS = {
 # Of sounds, and named as a class of images was, which has a family.
 _OF_SOUNDS = frozenset({"Phi4MultimodalFeatureExtractor"})
 _KINDS = {"images": "ImageProcessor", "videos": "Processor", "audio": "FeatureExtractor"}
+_SUGGESTIONS = 3
+"""Names in a message about an unknown class."""
 _TYPES = ("image_processor_type", "feature_extractor_type", "video_processor_type")
 
 
@@ -307,9 +309,16 @@ def read_configuration(source: str | Path | Mapping[str, object]) -> Family:
     name = str(next(filter(None, map(given.get, _TYPES)), ""))
     family = next((name.removesuffix(end) + left for end, left in _ENDINGS.items() if name.endswith(end)), name)
     if family not in _FAMILIES or name in _OF_SOUNDS:
-        told = f"No preset follows {name!r}" if name else "The configuration names no class (`image_processor_type`)"
-        raise PresetError(f"{told}. There are: {', '.join(families())}{did_you_mean(name, families())}")
+        raise PresetError(_unknown_class(name))
     return settings_from(_FAMILIES[family], given, name)
+
+
+def _unknown_class(name: str) -> str:
+    """What to say of a class that no preset follows; ``name`` is empty if there is none."""
+    if not name:
+        return f"The configuration names no class (`image_processor_type`), as a model's own {FILE} does"
+    nearest = ", ".join(nearest_names(name, families(), _SUGGESTIONS, similarity=0.0))
+    return f"No preset follows {name!r}. The nearest names are {nearest}; `penstock.presets.families()` lists all"
 
 
 def configuration_of(source: str | Path | Mapping[str, object], kind: str = "images") -> Mapping[str, object]:
@@ -337,9 +346,10 @@ def configuration_of(source: str | Path | Mapping[str, object], kind: str = "ima
 
 def _read(path: Path) -> dict[str, object]:
     try:
-        held = json.loads(path.read_text())
-    except json.JSONDecodeError as error:
-        raise PresetError(f"'{path}' is no JSON: {error}") from error
+        held = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        wanted = f"a preset is made from a model's own {FILE}"
+        raise PresetError(f"'{path}' is not JSON, and {wanted}: {' '.join(str(error).split())}") from error
     if not isinstance(held, dict):
         raise PresetError(f"'{path}' holds no object, but {type(held).__name__}")
     return held

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 from collections.abc import Callable, Sequence
+from types import ModuleType
 from typing import Any
 
 from penstock.data_types import DALIDataType, DALIImageType, DALIInterpType
@@ -270,11 +271,14 @@ def _node_and_device(item: object, rebuilder: Rebuilder, where: str) -> tuple[st
 
 
 def imported(path: object, allowed_modules: Sequence[str], where: str) -> Callable[..., Any]:
-    """The function at ``package.module:name``, if that module is allowed."""
+    """The function at ``package.module:name``, if that module is allowed and defines it.
+
+    What a module has imported itself (``os.system``, another module) is not its own, so it is refused.
+    """
     module_name, _, name = path.partition(":") if isinstance(path, str) else ("", "", "")
     if not module_name or not name:
         raise SerializationError(f"{where}: {path!r} is not an import path; write package.module:function")
-    if not any(module_name == allowed or module_name.startswith(allowed + ".") for allowed in allowed_modules):
+    if not is_within(module_name, allowed_modules):
         raise SerializationError(
             f"{where}: the module '{module_name}' is not among those from which Python operators may be loaded "
             f"({', '.join(allowed_modules) or 'none is allowed'})"
@@ -283,6 +287,16 @@ def imported(path: object, allowed_modules: Sequence[str], where: str) -> Callab
         target: Any = importlib.import_module(module_name)
         for part in name.split("."):
             target = getattr(target, part)
+            defined_in = target.__name__ if isinstance(target, ModuleType) else getattr(target, "__module__", None)
+            if isinstance(target, ModuleType) or not is_within(defined_in or "", allowed_modules):
+                raise SerializationError(
+                    f"{where}: '{path}' is not defined in a module from which Python operators may be loaded, but in {defined_in}"
+                )
     except (ImportError, AttributeError) as error:
         raise SerializationError(f"{where}: '{path}' cannot be loaded: {error}") from error
     return target
+
+
+def is_within(name: str, modules: Sequence[str]) -> bool:
+    """Whether a module is one of these, or in one of these packages."""
+    return any(name == module or name.startswith(f"{module}.") for module in modules)

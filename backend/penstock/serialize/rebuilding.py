@@ -76,17 +76,19 @@ class Rebuilder:
             raise SerializationError(
                 f"{where}: it takes from {schema.min_input_count} to {schema.max_input_count} inputs, the file gives {len(saved.inputs)}"
             )
-        op = OpNode(
-            schema,
-            name,
-            saved.device,
-            [self.node(reference, where) for reference in saved.inputs],
-            {key: self.node(reference, where) for key, reference in self._known(schema, saved.argument_inputs, where)},
-            _converted(schema, saved.arguments, where),
-            as_imported(f"penstock.fn.{schema.fn_path}"),
-            named=True,
-            payload=saved.payload,
-        )
+        inputs = [self.node(reference, where) for reference in saved.inputs]
+        argument_inputs = {
+            key: self.node(reference, where) for key, reference in self._known(schema, saved.argument_inputs, where)
+        }
+        arguments = _converted(schema, saved.arguments, where)
+        place = as_imported(f"penstock.fn.{schema.fn_path}")
+        try:
+            op = OpNode(
+                schema, name, saved.device, inputs, argument_inputs, arguments, place, named=True, payload=saved.payload
+            )
+        except KeyError as error:
+            # The number of outputs depends on it.
+            raise SerializationError(f"{where}: the file gives no argument {error}") from error
         if saved.group is not None:
             first = self._groups.setdefault(saved.group, op)
             if first.schema is not schema:

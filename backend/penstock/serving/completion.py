@@ -11,13 +11,23 @@ from typing import Any
 from penstock.data_types import UINT8
 from penstock.pipeline import Pipeline
 from penstock.serving.configuration import (
+    check_controls,
     check_input_names,
     check_not_too_many,
     configured_inputs,
     full_output_order,
     split_outputs,
 )
-from penstock.serving.entries import BYTES, TRITON_TYPES, data_type_of, dims_of, tensor_dims, triton_type
+from penstock.serving.entries import (
+    BYTES,
+    TRITON_TYPES,
+    control_entries,
+    data_type_of,
+    dims_of,
+    strings_of,
+    tensor_dims,
+    triton_type,
+)
 from penstock.serving.probing import TensorInfo, declared_inputs, declared_outputs, probe, streams
 from penstock.serving.settings import ConfigurationError, Settings
 
@@ -120,7 +130,9 @@ def complete_configuration(config: dict[str, object], pipeline: Pipeline, settin
 
 def _complete_inputs(config: dict[str, Any], pipeline: Pipeline, settings: Settings) -> None:
     entries = config.setdefault("input", [])
-    declared = declared_inputs(pipeline)
+    check_controls(config)
+    controls = {entry["name"] for entry in control_entries(config)}
+    declared = [info for info in declared_inputs(pipeline) if info.name not in controls]
     _name_nameless(entries, [info.name for info in declared], "input")
     check_input_names(entries, declared)
     for info in declared:
@@ -144,7 +156,7 @@ def _complete_input(entry: dict[str, object], info: TensorInfo, batched: bool) -
             raise ConfigurationError(
                 f"the rank of the input '{info.name}' is not known: give it `dims` in the configuration, or `ndim` in the pipeline"
             )
-        of_sample = (1,) if entry["data_type"] == BYTES else (-1,) if info.dims is None else info.dims
+        of_sample = strings_of(info) if entry["data_type"] == BYTES else (-1,) if info.dims is None else info.dims
         entry["dims"] = tensor_dims(of_sample, batched)
     if -1 in dims_of(entry) and entry["data_type"] != BYTES:
         # A Python backend receives requests one by one, so those of a batch may have different shapes.
@@ -179,7 +191,7 @@ def _complete_output(entry: dict[str, Any], info: TensorInfo, split: bool, batch
     if not entry.get("dims"):
         if info.dims is None:
             raise _unknown(entry["name"])
-        entry["dims"] = tensor_dims((1,) if entry["data_type"] == BYTES else info.dims[split:], batched)
+        entry["dims"] = tensor_dims(strings_of(info) if entry["data_type"] == BYTES else info.dims[split:], batched)
 
 
 def _unknown(name: str) -> ConfigurationError:

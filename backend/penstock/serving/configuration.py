@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from penstock.data_types import UINT8, dtype_name, numpy_dtype
 from penstock.errors import did_you_mean
@@ -14,20 +13,23 @@ from penstock.serving.entries import (
     BYTES,
     TRITON_TYPES,
     UNKNOWN_TYPE,
+    Entry,
+    control_entries,
     data_type_of,
     dims_of,
     info_of,
     own_dims_of,
+    strings_of_sample,
     tensor_dims,
 )
 from penstock.serving.probing import TensorInfo, declared_inputs, declared_outputs, multi_run_sources, source_steps
 from penstock.serving.requests import InputSpec, OutputSpec, sample_of
-from penstock.serving.settings import ConfigurationError, Settings
+from penstock.serving.settings import ConfigurationError, ModelConfig, Settings
 
 logger = logging.getLogger(__name__)
 
 
-def check_configuration(config: Mapping[str, Any], pipeline: Pipeline, settings: Settings) -> None:
+def check_configuration(config: ModelConfig, pipeline: Pipeline, settings: Settings) -> None:
     """Raises ConfigurationError if a complete configuration contradicts what the pipeline declares."""
     declared, batched = declared_inputs(pipeline), bool(config["max_batch_size"])
     if not declared:
@@ -35,7 +37,8 @@ def check_configuration(config: Mapping[str, Any], pipeline: Pipeline, settings:
             "the pipeline has no external source or video input, so there is nothing that a request could bring"
         )
     check_input_names(config["input"], declared)
-    entries = {entry["name"]: entry for entry in config["input"]}
+    check_controls(config)
+    entries = {entry["name"]: entry for entry in input_entries(config, pipeline)}
     for info in declared:
         if info.name not in entries:
             raise ConfigurationError(
@@ -63,7 +66,7 @@ def check_libraries(pipeline: Pipeline) -> None:
 
 
 def warn_of_differences(
-    config: Mapping[str, Any], pipeline: Pipeline, settings: Settings, seen: Sequence[TensorInfo]
+    config: ModelConfig, pipeline: Pipeline, settings: Settings, seen: Sequence[TensorInfo]
 ) -> None:
     """Logs differences between the outputs of a probe and the configuration: real data may differ from made-up data."""
     order = output_order(config["output"], pipeline)
@@ -109,7 +112,7 @@ def split_outputs(
     return [not called.isdisjoint(settings.split_along_outer_axis) for called in names]
 
 
-def input_specs(config: Mapping[str, Any], pipeline: Pipeline, settings: Settings) -> list[InputSpec]:
+def input_specs(config: ModelConfig, pipeline: Pipeline, settings: Settings) -> list[InputSpec]:
     """How to convert the input tensors of a complete configuration to samples."""
     declared = {info.name: info for info in declared_inputs(pipeline)}
     repeating = {op.name for op in source_steps(pipeline) if op.arguments.get("repeat_last")}
@@ -117,11 +120,28 @@ def input_specs(config: Mapping[str, Any], pipeline: Pipeline, settings: Setting
     if strange:
         raise ConfigurationError(f"the parameter 'defaults' names {sorted(strange)}: the inputs are {list(declared)}")
     said, multi_run = configured_inputs(config), multi_run_sources(pipeline)
+    controls = {entry["name"] for entry in control_entries(config)}
     specs = [
         _input_spec(entry, declared[entry["name"]], said[entry["name"]], repeating, settings)
-        for entry in config["input"]
+        for entry in input_entries(config, pipeline)
     ]
-    return [replace(spec, multi_run=spec.name in multi_run) for spec in specs]
+    return [replace(spec, multi_run=spec.name in multi_run, is_control=spec.name in controls) for spec in specs]
+
+
+def input_entries(config: ModelConfig, pipeline: Pipeline) -> list[Entry]:
+    """The entries of all inputs that requests have: those of clients, and the controls that the pipeline takes."""
+    names = {info.name for info in declared_inputs(pipeline)}
+    return [*config["input"], *(entry for entry in control_entries(config) if entry["name"] in names)]
+
+
+def check_controls(config: ModelConfig) -> None:
+    """Raises ConfigurationError if a control of the sequence batcher is also an input, which clients would have to give."""
+    controls = {entry["name"] for entry in control_entries(config)}
+    for entry in config["input"]:
+        if entry.get("name") in controls:
+            raise ConfigurationError(
+                f"'{entry['name']}' is a control of sequence_batching, which Triton adds to requests: remove it from the inputs"
+            )
 
 
 def _input_spec(
@@ -136,6 +156,7 @@ def _input_spec(
         info.layout,
         optional,
         repeats=optional and info.name in repeating,
+        max_bytes=settings.max_bytes,
     )
     if not optional or info.name not in settings.defaults:
         return spec
@@ -145,7 +166,7 @@ def _input_spec(
         raise ConfigurationError(f"the parameter 'defaults': {error}") from error
 
 
-def output_specs(config: Mapping[str, Any], pipeline: Pipeline, settings: Settings) -> list[OutputSpec]:
+def output_specs(config: ModelConfig, pipeline: Pipeline, settings: Settings) -> list[OutputSpec]:
     """How to convert the pipeline's outputs to the tensors of a complete configuration, in its order."""
     entries, batched = config["output"], bool(config["max_batch_size"])
     split = split_outputs(settings, entries, declared_outputs(pipeline), output_order(entries, pipeline))
@@ -161,13 +182,13 @@ def output_specs(config: Mapping[str, Any], pipeline: Pipeline, settings: Settin
     ]
 
 
-def configured_inputs(config: Mapping[str, Any]) -> dict[str, TensorInfo]:
+def configured_inputs(config: ModelConfig) -> dict[str, TensorInfo]:
     """The configured properties of each input's samples."""
     batched = bool(config["max_batch_size"])
-    return {entry["name"]: info_of(entry, batched) for entry in config["input"]}
+    return {entry["name"]: info_of(entry, batched) for entry in (*config["input"], *control_entries(config))}
 
 
-def check_input_names(entries: Sequence[Mapping[str, Any]], declared: Sequence[TensorInfo]) -> None:
+def check_input_names(entries: Sequence[Entry], declared: Sequence[TensorInfo]) -> None:
     """Raises ConfigurationError for inputs that the pipeline doesn't have."""
     names = [info.name for info in declared]
     for entry in entries:
@@ -195,7 +216,8 @@ def _other_number(entries: Sequence[object], outputs: Sequence[TensorInfo]) -> C
 def _check_entry(entry: Mapping[str, object], info: TensorInfo, batched: bool) -> None:
     """Raises ConfigurationError if an entry contradicts what is known about its tensor."""
     name, data_type = entry["name"], data_type_of(entry)
-    if data_type == BYTES and info.dtype in (None, UINT8) and (info.dims is None or len(info.dims) == 1):
+    if data_type == BYTES and info.dtype in (None, UINT8):
+        _check_strings(entry, info, batched)
         return
     if info.dtype is not None and data_type != TRITON_TYPES.get(info.dtype):
         raise ConfigurationError(
@@ -204,6 +226,22 @@ def _check_entry(entry: Mapping[str, object], info: TensorInfo, batched: bool) -
         )
     if info.dims is not None:
         _check_dims(entry, tensor_dims(info.dims, batched))
+
+
+def _check_strings(entry: Mapping[str, object], info: TensorInfo, batched: bool) -> None:
+    """Raises ConfigurationError unless a sample of the pipeline holds as many strings as one of the configuration."""
+    strings = strings_of_sample(entry, batched)
+    ndim = 1 if info.dims is None else len(info.dims)
+    if ndim == 1 and any(extent not in (1, -1) for extent in strings):
+        raise ConfigurationError(
+            f'A sample of "{entry["name"]}" is configured as {strings} strings, and in the pipeline it is one string, as it has one '
+            f"dimension. Give it {len(strings) + 1} dimensions there (`ndim`), the last one for the strings' bytes, padded with zeros"
+        )
+    if ndim > 1 and len(strings) != ndim - 1:
+        raise ConfigurationError(
+            f'A sample of "{entry["name"]}" is configured as {strings} strings, and in the pipeline it has {ndim} dimensions, of which '
+            f"the last one is for the strings' bytes: configure {ndim - 1} dimensions of strings"
+        )
 
 
 def _check_dims(entry: Mapping[str, object], wanted: Sequence[int]) -> None:

@@ -22,7 +22,7 @@ from penstock.data_types import (
     dtype_name,
 )
 from penstock.serving.probing import TensorInfo
-from penstock.serving.settings import ConfigurationError
+from penstock.serving.settings import ConfigurationError, ModelConfig
 
 TRITON_TYPES = {
     BOOL: "TYPE_BOOL",
@@ -38,7 +38,12 @@ TRITON_TYPES = {
     FLOAT: "TYPE_FP32",
     FLOAT64: "TYPE_FP64",
 }
+Entry = Mapping[str, Any]
+"""An input, output or control in a configuration."""
+
 BYTES = "TYPE_STRING"
+# The fields of a control that give its values for false and true, and so its type.
+_CONTROL_TYPES = {"int32_false_true": "TYPE_INT32", "fp32_false_true": "TYPE_FP32", "bool_false_true": "TYPE_BOOL"}
 UNKNOWN_TYPE = "TYPE_INVALID"  # Triton's value for a missing type
 
 
@@ -54,27 +59,51 @@ def tensor_dims(of_sample: Sequence[int], batched: bool) -> list[int]:
     return (list(of_sample) or [1]) if batched else [-1, *of_sample]
 
 
-def data_type_of(entry: Mapping[str, Any]) -> str | None:
+def data_type_of(entry: Entry) -> str | None:
     """Its type, or None."""
     given = entry.get("data_type")
     return None if given == UNKNOWN_TYPE else given
 
 
-def dims_of(entry: Mapping[str, Any]) -> list[int]:
+def dims_of(entry: Entry) -> list[int]:
     """Its extents, which Triton may spell as strings; empty if it has none."""
     return [int(extent) for extent in entry.get("dims") or ()]
 
 
-def own_dims_of(entry: Mapping[str, Any]) -> Sequence[Any]:
+def own_dims_of(entry: Entry) -> Sequence[Any]:
     """An entry's dims as seen by the model, rather than the client."""
     reshaped = entry.get("reshape")
     return reshaped.get("shape", ()) if reshaped else entry["dims"]
 
 
-def info_of(entry: Mapping[str, Any], batched: bool) -> TensorInfo:
+def info_of(entry: Entry, batched: bool) -> TensorInfo:
     """Its properties of a sample."""
     if data_type_of(entry) == BYTES:
-        return TensorInfo(entry["name"], UINT8, (-1,))
+        strings = strings_of_sample(entry, batched) if entry.get("dims") else [1]
+        return TensorInfo(entry["name"], UINT8, (-1,) if strings in ([], [1], [-1]) else (*strings, -1))
     dtype = next((dtype for dtype, name in TRITON_TYPES.items() if name == entry.get("data_type")), None)
     dims = tuple(dims_of(entry)[0 if batched else 1 :])
     return TensorInfo(entry["name"], dtype, dims if entry.get("dims") else None)
+
+
+def control_entries(config: ModelConfig) -> list[Entry]:
+    """Entries for the controls of a sequence batcher: inputs that Triton adds to each request, with one value."""
+    controls = (config.get("sequence_batching") or {}).get("control_input") or ()
+    return [{"name": control["name"], "data_type": _control_type(control), "dims": [1]} for control in controls]
+
+
+def _control_type(control: Entry) -> str:
+    (kind,) = control["control"]
+    return next(
+        (name for field, name in _CONTROL_TYPES.items() if kind.get(field)), kind.get("data_type", UNKNOWN_TYPE)
+    )
+
+
+def strings_of_sample(entry: Entry, batched: bool) -> list[int]:
+    """The extents of a sample's strings, of an entry of the type BYTES; [1] or none: a string is a sample."""
+    return [int(extent) for extent in own_dims_of(entry)][0 if batched else 1 :]
+
+
+def strings_of(info: TensorInfo) -> tuple[int, ...]:
+    """The extents of the strings of a sample: the last of its dimensions is for their bytes, and with just that it is one."""
+    return (1,) if info.dims is None or len(info.dims) < 2 else info.dims[:-1]

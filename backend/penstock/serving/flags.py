@@ -24,7 +24,8 @@ _REPOSITORIES = ("--model-repository", "--model-store")
 _HTTP_RESTRICTED = "--http-restricted-api"
 _GRPC_RESTRICTED = "--grpc-restricted-protocol"
 _MODEL_CONTROL = "model-repository"
-_REPEATED = {*_REPOSITORIES, _BACKEND, _HTTP_RESTRICTED, _GRPC_RESTRICTED, "--cache-config", "--load-model"}
+_CACHE = "--cache-config"
+_REPEATED = {*_REPOSITORIES, _BACKEND, _HTTP_RESTRICTED, _GRPC_RESTRICTED, _CACHE, "--load-model"}
 """Flags whose values accumulate when given more than once."""
 
 
@@ -84,6 +85,11 @@ class Flags:
     def repositories(self) -> tuple[Path, ...]:
         """Repositories given as flags."""
         return tuple(Path(value) for name in _REPOSITORIES for value in self._all(name))
+
+    @property
+    def caches_responses(self) -> bool:
+        """Whether Triton has a response cache."""
+        return bool(self._all(_CACHE))
 
     @property
     def headers(self) -> dict[str, str]:

@@ -27,11 +27,11 @@ import numpy as np
 
 from penstock.data_types import numpy_dtype
 from penstock.serving import triton_api
-from penstock.serving.entries import TRITON_TYPES
+from penstock.serving.entries import BYTES, TRITON_TYPES, control_entries
 from penstock.serving.instance import ModelInstance, completed, guarded, log_to_server
 from penstock.serving.isolation import OWN_PROCESS, stub_backend
 from penstock.serving.refusals import Refusal, Status
-from penstock.serving.requests import RequestError
+from penstock.serving.requests import ByteStrings, RequestError
 from penstock.serving.served_model import Answer, Outputs
 from penstock.serving.settings import SERVER_SETTINGS, ConfigurationError, declared, settings_of
 from penstock.tensors.cuda import require_cupy
@@ -218,12 +218,13 @@ class HostedInstance:
     def __init__(self, config: Mapping[str, object], folder: Path, name: str, device_id: int | None) -> None:
         self._instance = ModelInstance(config, folder, name, device_id, triton_api.series)
         self._device_id = device_id
+        self._string_controls = {e["name"] for e in control_entries(config) if e["data_type"] == BYTES}
         self.batched = self._instance.batched
 
     @guarded
     def execute(self, requests: Sequence[TritonRequest]) -> None:
         """Answers requests: sets each one's answer, which the shim then sends."""
-        self._instance.execute([_Request(request, self._device_id) for request in requests])
+        self._instance.execute([_Request(request, self._device_id, self._string_controls) for request in requests])
 
     @guarded
     def close(self) -> None:
@@ -240,11 +241,14 @@ class _Request:
     Args:
         request: the shim's.
         device_id: the model's GPU, if inputs are to stay on GPUs; None: on the host.
+        string_controls: names of controls of the type BYTES. Triton gives their memory a fixed size, and leaves in its end what
+            was there before.
     """
 
-    __slots__ = ("_device_id", "_problem", "_request")
+    __slots__ = ("_device_id", "_problem", "_request", "_string_controls")
 
-    def __init__(self, request: TritonRequest, device_id: int | None) -> None:
+    def __init__(self, request: TritonRequest, device_id: int | None, string_controls: Collection[str] = ()) -> None:
+        self._string_controls = string_controls
         self._request = request
         self._device_id = device_id
         # Why there is no memory for an output, if there is none. Asked again, Triton would grant it elsewhere.
@@ -268,7 +272,7 @@ class _Request:
             return None
         data_type, shape, memory = given
         if data_type == _BYTES:
-            return _byte_strings(name, shape, _joined(memory))
+            return _byte_strings(name, shape, _joined(memory), name in self._string_controls)
         dtype = _NUMPY_TYPES[data_type]
         if len(memory) == 1:
             try:
@@ -354,17 +358,18 @@ def _on_gpu(piece: Memory, device_id: int) -> object:
     return cupy.ndarray(size, np.uint8, cupy.cuda.MemoryPointer(owned, 0))
 
 
-def _byte_strings(name: str, shape: Sequence[int], data: np.ndarray) -> list[np.ndarray]:
-    """Each byte string as a view of the tensor's memory."""
-    strings, place, size, raw = list[np.ndarray](), 0, data.size, data.data
-    while place < size:
+def _byte_strings(name: str, shape: Sequence[int], data: np.ndarray, has_rest: bool = False) -> ByteStrings:
+    """Each byte string as a view of the tensor's memory; ``has_rest``: which may be longer."""
+    strings, place, size, raw = ByteStrings(), 0, data.size, data.data
+    strings.shape, count = tuple(shape), math.prod(shape)
+    while place < size and not (has_rest and len(strings) == count):
         # Each has its length before it, in four bytes.
         begin = place + 4
         place = begin + int.from_bytes(raw[place:begin], "little")
         if max(begin, place) > size:
             raise RequestError(f"input '{name}' of type BYTES cannot be read: its byte strings are cut off")
         strings.append(data[begin:place])
-    if len(strings) != math.prod(shape):
+    if len(strings) != count:
         raise RequestError(f"input '{name}' holds {len(strings)} byte strings, and its shape is {list(shape)}")
     return strings
 

@@ -14,6 +14,8 @@ class Intake:
     An optional input that a request omits is taken from its parameter of that name; otherwise from the input's default;
     otherwise, if the pipeline's source says ``repeat_last``, from the last request that had the input.
 
+    A control of Triton's sequence batcher has one value, which applies to all samples.
+
     An input whose sample lasts for several runs has just one; other inputs then hold either one sample for all those
     runs, or one for each sample in a batch of them.
 
@@ -28,6 +30,7 @@ class Intake:
         self._limit = limit
         self._copies = copies
         self._multi_run = {spec.name for spec in inputs if spec.multi_run}
+        self._controls = {spec.name for spec in inputs if spec.is_control}
         self._last: dict[str, list[object]] = {}
 
     def samples_of(self, request: Request) -> list[list[object]]:
@@ -44,6 +47,8 @@ class Intake:
         if self._copies:
             given = {name: [sample.copy() for sample in samples] for name, samples in given.items()}
         count = self._count(given)
+        for name in self._controls & given.keys():
+            given[name] = given[name][:1] * count
         samples = [given.get(spec.name) or self._instead(spec, request, count) for spec in self._inputs]
         for spec in self._inputs:
             if spec.repeats and spec.name in given:
@@ -54,7 +59,7 @@ class Intake:
     def _count(self, given: Mapping[str, list[object]]) -> int:
         if self._multi_run:
             return self._check_parts(given)
-        counts = {len(samples) for samples in given.values()} or {1}
+        counts = {len(samples) for name, samples in given.items() if name not in self._controls} or {1}
         if len(counts) != 1:
             raise RequestError(f"the inputs hold different numbers of samples: {sorted(counts)}")
         count = counts.pop()

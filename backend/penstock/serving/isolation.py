@@ -7,11 +7,10 @@ two.)
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from penstock.serving.config_text import is_word, tokens_of
+from penstock.serving.config_text import is_word, parameter_values, plain, tokens_of, values
 
 OWN_PROCESS = "process"
 """The value of the parameter that requests such a process."""
@@ -52,10 +51,9 @@ class Isolation:
         >>> isolation.applies_to('backend: "penstock" parameters { key: "isolation" value { string_value: "process" } }')
         True
         """
-        words = [token for token in tokens_of(config) if is_word(token)]
-        if next(_values(words, "backend"), None) not in self._backends:
+        if next(values(config, "backend"), None) not in self._backends:
             return False
-        return next(_parameters(words, "isolation"), self._default) == OWN_PROCESS
+        return next(parameter_values(config, "isolation"), self._default) == OWN_PROCESS
 
     def amend(self, config: str) -> str:
         """A configuration with which Triton runs the model as requested.
@@ -69,23 +67,5 @@ class Isolation:
         tokens = tokens_of(config)
         words = (place for place, token in enumerate(tokens) if is_word(token))
         place = next(next(words) for name in words if tokens[name] == "backend")
-        tokens[place] = f'"{stub_backend(_plain(tokens[place]))}"'
+        tokens[place] = f'"{stub_backend(plain(tokens[place]))}"'
         return "".join(tokens)
-
-
-def _values(words: Sequence[str], field: str) -> Iterator[str]:
-    """The values of a field, wherever it occurs."""
-    return (_plain(value) for name, value in pairwise(words) if name == field)
-
-
-def _parameters(words: Sequence[str], key: str) -> Iterator[str]:
-    """The values of a model's parameter. Fields in unusual order are not recognized; the backend then rejects the
-    model."""
-    for place in range(len(words) - 5):
-        name, text, value, opening, kind, given = words[place : place + 6]
-        if (name, _plain(text), value, kind) == ("key", key, "value", "string_value") and opening in "{<":
-            yield _plain(given)
-
-
-def _plain(text: str) -> str:
-    return text.strip("\"'")

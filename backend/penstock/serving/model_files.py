@@ -1,14 +1,13 @@
 """The file of a model version, and its pipeline.
 
 A file named in a configuration must be in the model's own folder, and the pipelines of saved files can access only
-files there, unless the setting ``allowed_paths`` adds more. A model that is a Python file is code without such limits.
+files there, unless the server's setting ``allowed_paths`` adds more. A model that is a Python file is code without such limits.
 """
 
 from __future__ import annotations
 
 import inspect
 import logging
-import os
 import string
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from penstock.pipeline import Pipeline
 from penstock.pipeline.definition import is_autoserialize, is_definition
 from penstock.serving.model_imports import import_file
 from penstock.serving.settings import ConfigurationError
-from penstock.storage import is_remote
+from penstock.serving.trust import absolute_paths
 
 logger = logging.getLogger(__name__)
 
@@ -40,6 +39,7 @@ class ModelFolder:
         named: ``default_model_filename`` of the model's configuration, or empty.
         allowed_modules: modules from which Python operators of saved pipelines may be loaded.
         allowed_paths: what pipelines may read outside the model's own folder: folders, and prefixes of remote paths.
+        confines_code: the pipelines of Python files, too, may read only that.
         as_dali: ``import nvidia.dali`` in Python files means Penstock.
     """
 
@@ -47,6 +47,7 @@ class ModelFolder:
     named: str = ""
     allowed_modules: Sequence[str] = ()
     allowed_paths: Sequence[str] = ()
+    confines_code: bool = False
     as_dali: bool = False
 
     def files(self) -> list[Path]:
@@ -57,6 +58,8 @@ class ModelFolder:
             FileNotFoundError: there is no such file; the message says where it was expected.
         """
         _check_name(self.named)
+        # Also the version's folder, in which a saved pipeline may read everything.
+        self._inside(self.version)
         names = CANDIDATES if self.named in _TRITON_DEFAULTS else (self.named, _FALLBACK)
         found = [self._inside(self.version / name) for name in names if (self.version / name).is_file()]
         if found:
@@ -85,14 +88,13 @@ class ModelFolder:
             return self._load(fallback, device, settings)
 
     def _load(self, path: Path, device: str, settings: dict[str, object]) -> Pipeline:
-        if self.allowed_paths or path.suffix != ".py":
+        if self.confines_code or path.suffix != ".py":
             settings = settings | {"confined_to": self._roots()}
         return load_pipeline(path, self.allowed_modules, device, self.as_dali, **settings)
 
     def _roots(self) -> list[str]:
         """The paths that a confined pipeline may read; relative paths start from the version's folder."""
-        more = [path if is_remote(path) else os.path.join(self.version, path) for path in self.allowed_paths]
-        return [str(self.version), str(self.version.parent), *more]
+        return [str(self.version), str(self.version.parent), *absolute_paths(self.allowed_paths, self.version)]
 
     def _inside(self, path: Path) -> Path:
         model, real = self.version.parent.resolve(), path.resolve()

@@ -35,7 +35,7 @@ class Request(Protocol):
         """The names of the requested outputs."""
 
     def tensor(self, name: str) -> object:
-        """The array of an input (byte strings as objects, or as a list of arrays); None if the request omits it."""
+        """The array of an input (byte strings as objects, or as :class:`ByteStrings`); None if the request omits it."""
 
     def reserve(self, name: str, shape: Sequence[int], dtype: np.dtype) -> np.ndarray | None:
         """Memory of the answer for an output, uninitialized, to be written and then given as the output; None if there
@@ -45,13 +45,24 @@ class Request(Protocol):
         """Whether the answer is no longer wanted."""
 
 
+class ByteStrings(list[np.ndarray]):
+    """The byte strings of a tensor in order, as arrays.
+
+    Attributes:
+        shape: of the tensor.
+    """
+
+    shape: tuple[int, ...]
+
+
 @dataclass(frozen=True)
 class InputSpec:
     """How to convert an input's tensors to samples.
 
     Attributes:
         name: of the input.
-        is_bytes: whether elements are byte strings, each of which is a sample.
+        is_bytes: whether elements are byte strings. Each is a sample, unless that has more dimensions than one: then the last one
+            is for the bytes of its strings.
         dtype: of the elements, if known.
         ndim: of a sample, if the pipeline declares it.
         layout: of a sample, or empty.
@@ -59,6 +70,8 @@ class InputSpec:
         default: the sample used then, or None.
         repeats: whether the samples of the last request with the input may be used then.
         multi_run: whether a sample may last for several runs of the pipeline, like a video returned in sequences.
+        is_control: whether it is a control of Triton's sequence batcher, one value for all samples of a request.
+        max_bytes: the most that a sample of several strings may take, if limited.
     """
 
     name: str
@@ -70,6 +83,8 @@ class InputSpec:
     default: Any = None
     repeats: bool = False
     multi_run: bool = False
+    is_control: bool = False
+    max_bytes: int | None = None
 
 
 def samples_of(tensor: Any, spec: InputSpec) -> list[object]:
@@ -77,7 +92,7 @@ def samples_of(tensor: Any, spec: InputSpec) -> list[object]:
 
     Args:
         tensor: an array of shape (samples, ...), on the CPU or GPU; byte strings also as a list of ``bytes`` or of
-            arrays.
+            arrays, which has a shape if a sample has several.
         spec: of the input.
 
     Raises:
@@ -85,7 +100,8 @@ def samples_of(tensor: Any, spec: InputSpec) -> list[object]:
     """
     if spec.is_bytes:
         items = tensor if isinstance(tensor, list) else tensor.reshape(-1)
-        return [_bytes_of(item, spec.name) for item in items]
+        strings = [_bytes_of(item, spec.name) for item in items]
+        return list(strings) if spec.ndim in (None, 1) else _padded_samples(strings, tensor.shape, spec)
     if tensor.ndim == 0:
         raise RequestError(f"input '{spec.name}' has no batch dimension")
     if spec.ndim == 0 and tensor.size == tensor.shape[0]:
@@ -96,6 +112,38 @@ def samples_of(tensor: Any, spec: InputSpec) -> list[object]:
             f"input '{spec.name}' has shape {list(tensor.shape)}: expected a batch of samples with {spec.ndim} dimensions"
         )
     return list(tensor)
+
+
+def _padded_samples(strings: Sequence[np.ndarray], shape: Sequence[int], spec: InputSpec) -> list[object]:
+    """Samples of several strings each, of shape (..., bytes): shorter strings are padded with zeros.
+
+    Args:
+        strings: of all samples.
+        shape: of the tensor, with samples first.
+        spec: of the input.
+
+    Raises:
+        RequestError: the rank is wrong, or a sample would become too large.
+    """
+    if len(shape) != spec.ndim:
+        raise RequestError(
+            f"input '{spec.name}' has shape {list(shape)}: expected a batch of samples with {(spec.ndim or 0) - 1} dimensions of strings"
+        )
+    per_sample = math.prod(shape[1:])
+    samples = list[object]()
+    for first in range(0, len(strings), per_sample or 1):
+        own = strings[first : first + per_sample]
+        length = max(1, *(string.size for string in own))
+        if spec.max_bytes is not None and per_sample * length > spec.max_bytes:
+            raise RequestError(
+                f"input '{spec.name}': {per_sample} strings, padded to {length} bytes like the longest, are more than the limit of "
+                f"{spec.max_bytes} bytes"
+            )
+        rows = np.zeros((per_sample, length), np.uint8)
+        for row, string in zip(rows, own):
+            row[: string.size] = string
+        samples.append(rows.reshape(*shape[1:], length))
+    return samples
 
 
 def sample_of(value: object, spec: InputSpec) -> np.ndarray:
@@ -153,7 +201,8 @@ class OutputSpec:
 
     Attributes:
         name: for clients.
-        is_bytes: whether each sample, a row of bytes, becomes one element.
+        is_bytes: whether each sample, a row of bytes, becomes one element; of one with more dimensions, each row without the zeros
+            at its end.
         split: whether the slices of a sample along its outer dimension become samples.
         ndim: of the tensor, which tells whether scalars have a dimension of their own.
         dims: of a sample, as configured, for outputs without samples.
@@ -177,10 +226,25 @@ def part_of(batch: TensorList, start: int, stop: int, spec: OutputSpec) -> Any:
     if start == stop:
         return _no_parts(batch, spec)
     if spec.is_bytes:
+        if batch.ndim() > 1:
+            return _strings_of_rows(batch, start, stop, spec)
         values = [np.asarray(sample).tobytes() for sample in batch.samples[start:stop]]
         return np.array(values, dtype=np.object_).reshape(-1, *[1] * (spec.ndim - 1))
     shape = shape_of_part(batch.shapes[start:stop], spec)
     return _joined(batch, start, stop).reshape(shape)
+
+
+def _strings_of_rows(batch: TensorList, start: int, stop: int, spec: OutputSpec) -> np.ndarray:
+    """The strings of samples that have a row of bytes for each of them."""
+    shapes = [shape[:-1] for shape in batch.shapes[start:stop]]
+    rows = [
+        np.asarray(sample).reshape(-1, shape[-1])
+        for sample, shape in zip(batch.samples[start:stop], batch.shapes[start:stop])
+    ]
+    values = [row.tobytes().rstrip(b"\0") for sample in rows for row in sample]
+    strings = np.empty(len(values), np.object_)
+    strings[:] = values
+    return strings.reshape(shape_of_part(shapes, spec))
 
 
 def shape_of_part(shapes: Sequence[tuple[int, ...]], spec: OutputSpec) -> tuple[int, ...]:

@@ -39,6 +39,7 @@ from penstock.serving.refusals import Kind, Refusal, refusal_of
 from penstock.serving.requests import Request, RequestError, part_of, to_batch
 from penstock.serving.reserved import ReservedOutput
 from penstock.serving.settings import ConfigurationError, Settings, settings_of, warn_of_unknown
+from penstock.serving.trust import check_trust
 from penstock.tensors import cuda
 from penstock.tensors.cuda import require_cupy
 
@@ -373,13 +374,17 @@ def pipeline_of(
         device_id: the GPU to run on; None: the CPU.
 
     Raises:
+        ConfigurationError: the model asks for more than the server grants.
         FileNotFoundError: the folder holds no pipeline.
     """
+    original = original_of(version_folder)
+    check_trust(config, version_folder, original, settings)
     folder = ModelFolder(
-        original_of(version_folder),
+        original,
         config.get("default_model_filename", ""),
         settings.allowed_modules,
         settings.allowed_paths,
+        confines_code="allowed_paths" in (config.get("parameters") or {}),
         as_dali=config.get("backend") in ("dali", stub_backend("dali")),
     )
     if settings.device == "cpu":

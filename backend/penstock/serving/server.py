@@ -31,12 +31,13 @@ from penstock.serving.model_hosts import (
     with_stub,
 )
 from penstock.serving.ports import belongs_to_another, choose_ports
-from penstock.serving.settings import SERVER_SETTINGS, settings_of
-from penstock.serving.shim import shim
-from penstock.serving.stub_launcher import lay_out_launcher
+from penstock.serving.settings import SERVER_SETTINGS, Settings, server_settings
+from penstock.serving.shim import preloaded_shim, shim
+from penstock.serving.stub_launcher import Trusted, lay_out_launcher
 from penstock.serving.stubs import Stub
 from penstock.serving.supervisor import Report, Supervisor
 from penstock.serving.triton_process import TritonProcess, log_lines
+from penstock.serving.trust import check_repositories, repositories_variable
 from penstock.serving.without_gpus import request_cpu
 
 __all__ = ["LocalServer", "ModelState", "ServerError"]
@@ -66,7 +67,7 @@ class LocalServer:
             ``--model-control-mode``: ``none`` (the default), ``poll`` or ``explicit``. Only in ``explicit`` can clients
             load models, and request the index of the repository.
         settings: of all models of the backend, e.g. ``{"max_pixels": "1000000"}``; a model's own parameters take
-            precedence.
+            precedence, except over what the server grants (see :class:`~penstock.serving.settings.Scope`).
         model_host: how models run, one of :data:`MODEL_HOSTS`; by default natively or, if that is not possible, in the stub.
         backends: names for this backend in models' configurations.
         gpu_pool_bytes: memory on each GPU for the outputs in flight. Those that do not fit go by way of the host; from
@@ -199,6 +200,13 @@ class LocalServer:
         for repository in self._own_repositories:
             if not repository.is_dir():
                 raise ServerError(f"there is no model repository at '{repository}'")
+        if self._refuses_uploads:
+            check_repositories(self.repositories)
+        if self._flags.caches_responses:
+            self._report(
+                "--cache-config: Triton's response cache also repeats requests that failed or were cancelled, as successes without "
+                "outputs, of every model with response_cache"
+            )
         host = find_host(self._asked_model_host, self._environment, self._report)
         self.model_host = host.name
         self._stopping.clear()
@@ -214,7 +222,7 @@ class LocalServer:
                 host = with_stub(host, isolated)
             self._installation = host.installation
             self._stub_records = self._folder / "stubs"
-            launcher = lay_out_launcher(self._folder / "launcher", self._stub_records)
+            launcher = lay_out_launcher(self._folder / "launcher", self._stub_records, self._trusted())
             self._variables = self._all_variables(host.environment, launcher)
             if self._installation.from_wheel and (isolated or hosted is None):
                 check_stub(self._installation, self._variables)
@@ -301,7 +309,7 @@ class LocalServer:
 
     def _mirror_repositories(self, folder: Path) -> list[str]:
         """Mirrors the repositories if configurations must be amended; returns the models for the stub, if others are hosted."""
-        settings = settings_of({}, {SERVER_SETTINGS: self._all_settings()})
+        settings = self._server_settings()
         amendments: list[Amendment] = [request_cpu] if settings.device == "cpu" else []
         isolation = Isolation(settings.isolation, self._backends)
         isolated = isolation.isolated_models(self._own_repositories) if self._native else []
@@ -321,7 +329,23 @@ class LocalServer:
     def _all_variables(self, environment: Environment, launcher: Path) -> dict[str, str]:
         variables = host_variables(self.model_host, environment) | {SERVER_SETTINGS: self._all_settings()}
         variables["PATH"] = os.pathsep.join([str(launcher), variables["PATH"]])
+        if self._refuses_uploads:
+            variables |= repositories_variable(self.repositories) | preloaded_shim(variables, self._report)
         return variables | (self._mirrors.variables if self._mirrors is not None else {})
+
+    @property
+    def _refuses_uploads(self) -> bool:
+        """Whether models must come from the repositories, although clients may load models."""
+        return self.clients_load and not self._server_settings().allow_model_upload
+
+    def _trusted(self) -> Trusted:
+        return Trusted(
+            repositories=self.repositories if self._refuses_uploads else None,
+            environments=self._server_settings().trust_repository,
+        )
+
+    def _server_settings(self) -> Settings:
+        return server_settings({SERVER_SETTINGS: self._all_settings()})
 
     def _all_settings(self) -> str:
         """The server's settings, in the form that models read."""

@@ -1,4 +1,7 @@
-"""The settings of a served model: its configuration's ``parameters``, over those of the server."""
+"""The settings of a served model: its configuration's ``parameters``, over those of the server.
+
+What a model is trusted with is the server's to say: see :class:`Scope`.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ import math
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import Field, dataclass, field, fields, replace
+from enum import Enum, auto
 from typing import Any
 
 from penstock.errors import PenstockError, did_you_mean
@@ -24,6 +28,20 @@ DEVICES = ("auto", "cpu")
 MODEL_ISOLATION = ("none", OWN_PROCESS)
 PILLOW_PIXEL_LIMIT = 178_956_970
 ONE_GIBIBYTE = 1 << 30
+
+
+ModelConfig = Mapping[str, Any]
+"""A model's configuration, as Triton has it in JSON."""
+
+
+class Scope(Enum):
+    """What a model's parameter may do to the server's value of a setting."""
+
+    REPLACE = auto()
+    NARROW = auto()
+    """Leave out what the server grants; :func:`penstock.serving.trust.check_trust` refuses the rest."""
+    SERVER = auto()
+    """Nothing: models have no such parameter."""
 
 
 class ConfigurationError(PenstockError, ValueError):
@@ -80,8 +98,11 @@ def _limit(text: str) -> int | None:
     return None if text == "none" else _count(text)
 
 
-def _setting(default: object, parse: Callable[[str], Any], wanted: str, doc: str) -> Any:
-    return field(default_factory=lambda: default, metadata={"parse": parse, "wanted": wanted, "doc": doc})
+def _setting(
+    default: object, parse: Callable[[str], object], wanted: str, doc: str, scope: Scope = Scope.REPLACE
+) -> Any:
+    metadata = {"parse": parse, "wanted": wanted, "doc": doc, "scope": scope}
+    return field(default_factory=lambda: default, metadata=metadata)
 
 
 @dataclass(frozen=True)
@@ -92,13 +113,41 @@ class Settings:
         None, _count, "a number from 1", "CPU threads of the pipeline; by default its own, else one for each core."
     )
     allowed_modules: tuple[str, ...] = _setting(
-        (), _list(","), "names, separated by commas", "Modules from which Python operators of saved pipelines may come."
+        (),
+        _list(","),
+        "names, separated by commas",
+        "Modules from which Python operators of saved pipelines may come. A model's parameter can only name fewer.",
+        Scope.NARROW,
     )
     allowed_paths: tuple[str, ...] = _setting(
         (),
         _list(","),
         "paths, separated by commas",
-        "What saved pipelines may read besides the model's folder: folders, and beginnings of remote paths.",
+        "What saved pipelines may read besides the model's folder: folders, and beginnings of remote paths. A model's "
+        "parameter can only name less, and confines a Python file, too.",
+        Scope.NARROW,
+    )
+    trust_repository: bool = _setting(
+        False,
+        _flag,
+        "true or false",
+        "Let models' own config.pbtxt grant allowed_modules, allowed_paths and environments (EXECUTION_ENV_PATH).",
+        Scope.SERVER,
+    )
+    allow_model_upload: bool = _setting(
+        False,
+        _flag,
+        "true or false",
+        "Let clients that may load models upload their files, which run here as code.",
+        Scope.SERVER,
+    )
+    unsafe_response_cache: bool = _setting(
+        False,
+        _flag,
+        "true or false",
+        "Accept models with response_cache, although Triton also repeats failed and cancelled requests from it, as successes "
+        "without outputs.",
+        Scope.SERVER,
     )
     split_along_outer_axis: tuple[str, ...] = _setting(
         (), _list(":"), "names, separated by colons", "Outputs whose samples are cut along their first dimension."
@@ -163,7 +212,7 @@ class Settings:
         return replace(self, max_pixels=None, max_bytes=None, max_frames=None)
 
 
-def declared() -> Iterator[Field[Any]]:
+def declared() -> Iterator[Field[object]]:
     """The settings, in order; their ``metadata`` has ``doc`` and ``wanted``."""
     return iter(fields(Settings))
 
@@ -176,10 +225,22 @@ def settings_of(config: Mapping[str, object], environment: Mapping[str, str] | N
         environment: which may hold :data:`SERVER_SETTINGS`; by default the process's.
 
     Raises:
-        ConfigurationError: a value is invalid for its setting.
+        ConfigurationError: a value is invalid for its setting, or a model sets what is only the server's.
     """
     given = _given(config, environment)
+    own = _parameters(config)
+    for item in declared():
+        if item.metadata["scope"] is Scope.SERVER and item.name in own:
+            option = item.name.replace("_", "-")
+            raise ConfigurationError(
+                f"the parameter '{item.name}' is not a model's to set: it is an option of the server, `penstock serve --{option}`"
+            )
     return Settings(**{item.name: _parsed(item, *given[item.name]) for item in declared() if item.name in given})
+
+
+def server_settings(environment: Mapping[str, str] | None = None) -> Settings:
+    """The server's settings; ``environment`` as for :func:`settings_of`."""
+    return settings_of({}, environment)
 
 
 def warn_of_unknown(config: Mapping[str, object], environment: Mapping[str, str] | None = None) -> None:
@@ -213,7 +274,7 @@ def _server_settings(environment: Mapping[str, str]) -> dict[str, tuple[str, str
         ) from error
 
 
-def _parameters(config: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
+def _parameters(config: ModelConfig) -> dict[str, tuple[str, str]]:
     """The texts of a model's parameters, each with its name in messages."""
     given = config.get("parameters") or {}
     return {

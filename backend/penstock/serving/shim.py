@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from penstock.errors import PenstockError
@@ -35,6 +35,23 @@ def shim() -> Path:
         ShimError: there is no C++ compiler, it fails, or there is no folder for the library.
     """
     return _built() or _build()
+
+
+def preloaded_shim(variables: Mapping[str, str], report: Callable[[str], object]) -> dict[str, str]:
+    """The environment variable with which Triton refuses uploaded files, see ``native/uploads.cc``.
+
+    Args:
+        variables: the other environment variables.
+        report: called with the reason if there is no library.
+    """
+    try:
+        libraries = [str(shim()), *filter(None, [variables.get("LD_PRELOAD")])]
+    except ShimError as error:
+        report(
+            f"clients that load models can upload native libraries, which Triton runs; only uploaded Python is refused: {error}"
+        )
+        return {}
+    return {"LD_PRELOAD": ":".join(libraries)}
 
 
 def is_built() -> bool:

@@ -5,12 +5,21 @@ Triton starts a model with ``bash -c "exec STUB MODEL/1/FILE ..."``, without quo
 parses the command and starts the stub itself, so that the backend sees such a name and rejects it.
 
 Each start is recorded in a file, so that the supervisor knows of processes that were gone before it looked.
+
+It also refuses models that the server's operator does not trust, before any of their code runs: the process is then started
+with a model that tells Triton the reason.
 """
 
 from __future__ import annotations
 
+import os
+import shlex
 import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+
+from penstock.serving.trust import NO_UPLOADS
 
 _SCRIPT = r"""#!@BASH@
 # Written by `penstock serve`: see penstock/serving/stub_launcher.py.
@@ -21,26 +30,91 @@ if [[ $1 != -c || $# != 2 || ! $2 =~ $command ]]; then
 fi
 # What comes before the stub is Triton's: "exec", or the activation of the environment that a model names.
 stub=("${BASH_REMATCH[@]}")
+is_in_repository() {
+    local path repository
+    path=$(realpath --canonicalize-missing --no-symlinks -- "$1")
+    for repository in @REPOSITORIES@; do
+        [[ $path == "$repository"/* ]] && return
+    done
+    return 1
+}
+refuse() {
+    # Where a model names an environment, the stub expects its folder of libraries before the first colon.
+    stub[1]='exec env "LD_LIBRARY_PATH=:$LD_LIBRARY_PATH" '
+    stub[3]=@REFUSALS@/$1/1/model.py
+    stub[11]=DEFAULT
+}
 {
     read -r stat < /proc/$$/stat
     fields=(${stat##*) })
     printf '%s\0' $$ "${fields[19]}" "${stub[10]}" "${stub[3]}" recorded > "@RECORDS@/$$"
 } 2> /dev/null
+if ! is_in_repository "${stub[3]}"; then
+    refuse upload
+elif [[ @ENVIRONMENTS@ != true && ${stub[11]} != DEFAULT && ! ${stub[1]} =~ ^[[:space:]]*exec[[:space:]]+$ ]]; then
+    # A backend written in Python, such as ours, whose models need not be code.
+    refuse environment
+fi
 exec @BASH@ -c "${stub[1]}"'"$@"' bash "${stub[@]:2}"
 """
 
+_NO_ENVIRONMENTS = (
+    "Invalid argument: the parameter EXECUTION_ENV_PATH names an environment, which would run here as code. `penstock serve "
+    "--trust-repository` permits that; otherwise install the packages where the server runs models"
+)
+_REFUSALS = {"upload": NO_UPLOADS, "environment": _NO_ENVIRONMENTS}
 
-def lay_out_launcher(folder: Path, records: Path) -> Path:
+_REFUSING_MODEL = """
+class TritonPythonModel:
+    @staticmethod
+    def auto_complete_config(auto_complete_model_config):
+        raise ValueError({reason!r})
+
+    def initialize(self, args):
+        raise ValueError({reason!r})
+"""
+
+
+@dataclass(frozen=True)
+class Trusted:
+    """The models that may run in processes of their own.
+
+    Attributes:
+        repositories: the folders that they must be in; None: any.
+        environments: whether models of Python-based backends may bring their environments.
+    """
+
+    repositories: Sequence[Path] | None = None
+    environments: bool = False
+
+
+def lay_out_launcher(folder: Path, records: Path, trusted: Trusted) -> Path:
     """Writes the program into ``folder``, which must come first on Triton's ``PATH``; returns the folder.
 
     Args:
         folder: of the program.
         records: the folder for records of the processes that it starts, which :class:`~penstock.serving.stubs.Stubs` reads.
+        trusted: the models that it starts.
     """
     bash = shutil.which("bash") or "/bin/bash"
     folder.mkdir(parents=True, exist_ok=True)
     records.mkdir(parents=True, exist_ok=True)
     program = folder / "bash"
-    program.write_text(_SCRIPT.replace("@BASH@", bash).replace("@RECORDS@", str(records)))
+    repositories = ["/"] if trusted.repositories is None else map(os.path.abspath, trusted.repositories)
+    values = {
+        "BASH": bash,
+        "RECORDS": str(records),
+        "REPOSITORIES": " ".join(shlex.quote(repository.rstrip("/")) for repository in repositories),
+        "REFUSALS": shlex.quote(str(folder / "refusals")),
+        "ENVIRONMENTS": str(trusted.environments).lower(),
+    }
+    script = _SCRIPT
+    for name, value in values.items():
+        script = script.replace(f"@{name}@", value)
+    program.write_text(script)
     program.chmod(0o755)
+    for name, reason in _REFUSALS.items():
+        version = folder / "refusals" / name / "1"
+        version.mkdir(parents=True, exist_ok=True)
+        (version / "model.py").write_text(_REFUSING_MODEL.format(reason=reason))
     return folder

@@ -53,9 +53,17 @@ class Files:
             if any(os.path.commonpath([real, folder]) == folder for folder in self._folders):
                 return real
         raise ConfinedPathError(
-            f"'{path}' is outside of what the pipeline is confined to: {', '.join(self._folders + self._origins)}. A "
-            "served model's parameter `allowed_paths` names more."
+            f"'{path}' is outside of what the pipeline is confined to: {', '.join(self._folders + self._origins)}. "
+            "For served models, `penstock serve --allow-path` grants more."
         )
+
+    def includes(self, path: str) -> bool:
+        """Whether a file or folder may be accessed."""
+        try:
+            self.path(path)
+        except ConfinedPathError:
+            return False
+        return True
 
     def check_argument(self, value: str | Sequence[str] | None) -> None:
         """Raises ConfinedPathError for paths outside the folders that an operator's own folder can't bring inside."""

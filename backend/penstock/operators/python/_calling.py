@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -12,6 +12,8 @@ from penstock.schema import Argument, Input, Operator, Schema, Workspace
 from penstock.schema.operator import OutputSpec
 from penstock.tensors.cuda import require_cupy
 from penstock.tensors.tensor import check_layout
+
+_Function = TypeVar("_Function")
 
 
 def python_schema(name: str, batch_processing: bool, *further: Argument) -> Schema:
@@ -57,6 +59,15 @@ class CallFailed(RuntimeError):
     """The user's function raised an exception, which is the cause of this one."""
 
 
+def check_function(function: _Function | None) -> _Function:
+    """The function of an operator; raises RuntimeError for a file that brings none, such as one of DALI's with an address."""
+    if function is None:
+        raise RuntimeError(
+            "There is no function to call: only the readable format names functions, by their import path"
+        )
+    return function
+
+
 class PythonOperator(Operator):
     """Calls a function with samples as arrays of some library, and copies the results.
 
@@ -77,7 +88,7 @@ class PythonOperator(Operator):
         self._function: Callable[..., object] | None = None
 
     def bind(self, payload: Any) -> None:
-        self._function = payload
+        self._function = check_function(payload)
 
     def given_value(self, sample: object) -> object:
         """The function's argument for a sample (a numpy array, or a CuPy array on the GPU)."""

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from penstock.data_types import dtype_name, numpy_dtype
+from penstock.operators.python._calling import check_function
 from penstock.schema import Argument, Input, Operator, Sample, Schema, Workspace, register_operator
 from penstock.schema.operator import OutputSpec
 from penstock.tensors.cuda import require_cupy
@@ -64,6 +65,7 @@ class NumbaFunction(Operator):
     )
 
     def bind(self, payload: Any) -> None:
+        payload = check_function(payload)
         callbacks = payload if isinstance(payload, NumbaCallbacks) else NumbaCallbacks(payload)
         self._setup_function = callbacks.setup
         if callbacks.setup is None and len(self.args["out_types"]) > len(self.args["in_types"]):

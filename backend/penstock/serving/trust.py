@@ -1,0 +1,151 @@
+"""What a model is trusted with: the server's operator grants it, and the model's own folder can only ask for less.
+
+The author of a model folder with a saved pipeline (``model.json``, ``model.dali``) is taken for a stranger, and so is a
+client that loads models. A Python file is code, which the operator has put into the repository.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from penstock.serialize.readable_format import is_within
+from penstock.serving.config_text import parameter_values
+from penstock.serving.control import ServerError
+from penstock.serving.settings import ConfigurationError, ModelConfig, Settings, server_settings
+from penstock.storage import Files, is_remote
+from penstock.storage.paths import without_file_protocol
+
+REPOSITORIES = "PENSTOCK_REPOSITORIES"
+"""The environment variable with the folders that models may come from, as JSON: those of the server's repositories. Set if
+clients may load models, but not upload their files."""
+
+MAX_INSTANCES = 1024
+"""Instances of a model on a server: each has a pipeline, and with isolation a process."""
+
+NO_UPLOADS = (
+    "Invalid argument: the model's files were uploaded by a client, and they would run here as code. `penstock serve "
+    "--allow-model-upload` permits that; otherwise load models from the server's repositories"
+)
+
+
+def check_trust(config: ModelConfig, version_folder: Path, original: Path, settings: Settings) -> None:
+    """Raises ConfigurationError if a model asks for more than the server's operator has granted.
+
+    Args:
+        config: of the model, from Triton: a client that loads it may have given another one than its folder has.
+        version_folder: as Triton passes it.
+        original: the same in its repository, if the former is in a mirror.
+        settings: of the model.
+    """
+    if is_uploaded(version_folder):
+        raise ConfigurationError(NO_UPLOADS.removeprefix("Invalid argument: "))
+    server = server_settings()
+    model_folder = original.parent
+    _check_grant("allowed_modules", _wider_modules(settings, server), model_folder, server)
+    _check_grant("allowed_paths", _wider_paths(settings, server, original), model_folder, server)
+    _check_response_cache(config, server)
+    _check_instances(config)
+    _check_warmup_files(config, model_folder)
+
+
+def is_uploaded(version_folder: Path, environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether a client has sent the files of a model that the server loads only from its repositories."""
+    text = environment.get(REPOSITORIES)
+    folder = os.path.abspath(version_folder)
+    return text is not None and not any(folder.startswith(f"{repository}/") for repository in json.loads(text))
+
+
+def check_repositories(repositories: Iterable[Path]) -> None:
+    """Raises ServerError for a repository whose models cannot be distinguished from a client's."""
+    for repository in repositories:
+        if ":/" in str(repository):
+            raise ServerError(
+                f"Triton copies the models of '{repository}' to temporary folders, like those that clients upload, so uploads cannot be "
+                "refused: leave out --model-control-mode=explicit, or accept uploads with --allow-model-upload"
+            )
+
+
+def repositories_variable(repositories: Iterable[Path]) -> dict[str, str]:
+    """The environment variable for :func:`is_uploaded`."""
+    return {REPOSITORIES: json.dumps([os.path.abspath(repository) for repository in repositories])}
+
+
+# -- grants --------------------------------------------------------------------------------------------------------------
+
+
+def _wider_modules(settings: Settings, server: Settings) -> dict[str, str]:
+    """The modules that a model names in addition to what the server grants, each with the option's value for it."""
+    return {name: name for name in settings.allowed_modules if not is_within(name, server.allowed_modules)}
+
+
+def _wider_paths(settings: Settings, server: Settings, original: Path) -> dict[str, str]:
+    """The paths that a model names in addition to its folder and to what the server grants, like the modules."""
+    granted = Files([str(original.parent), *absolute_paths(server.allowed_paths, original)])
+    named = dict(zip(settings.allowed_paths, absolute_paths(settings.allowed_paths, original)))
+    return {
+        path: absolute if is_remote(absolute) else os.path.normpath(absolute)
+        for path, absolute in named.items()
+        if not granted.includes(absolute)
+    }
+
+
+def absolute_paths(paths: Iterable[str], version_folder: Path) -> list[str]:
+    """Values of ``allowed_paths``, where relative ones start from the version's folder."""
+    named = map(without_file_protocol, paths)
+    return [path if is_remote(path) else os.path.join(version_folder, path) for path in named]
+
+
+def _check_grant(name: str, wider: Mapping[str, str], model_folder: Path, server: Settings) -> None:
+    """Raises ConfigurationError if a model's parameter widens a setting, unless its own file says so and is trusted."""
+    written = _written_values(model_folder, name) if server.trust_repository else set[str]()
+    refused = {asked: value for asked, value in wider.items() if asked not in written}
+    if not refused:
+        return
+    granted = ", ".join(getattr(server, name)) or "nothing"
+    option = {"allowed_modules": "--allow-module", "allowed_paths": "--allow-path"}[name]
+    raise ConfigurationError(
+        f"the parameter '{name}' asks for {', '.join(map(repr, refused))}, and the server grants {granted}: a model can only name "
+        f"less. Start the server with `penstock serve {option} {next(iter(refused.values()))}`, or with --trust-repository if you "
+        "trust every config.pbtxt in its repositories"
+    )
+
+
+def _written_values(model_folder: Path, name: str) -> set[str]:
+    """The values of a parameter in the model's configuration files, rather than in what a client has sent."""
+    files = [model_folder / "config.pbtxt", *sorted(model_folder.glob("configs/*.pbtxt"))]
+    texts = [path.read_text(encoding="utf-8", errors="replace") for path in files if path.is_file()]
+    return {item.strip() for text in texts for value in parameter_values(text, name) for item in value.split(",")}
+
+
+# -- the rest of a configuration -----------------------------------------------------------------------------------------
+
+
+def _check_response_cache(config: ModelConfig, server: Settings) -> None:
+    if (config.get("response_cache") or {}).get("enable") and not server.unsafe_response_cache:
+        raise ConfigurationError(
+            "response_cache: Triton also keeps the answers to requests that failed or were cancelled, and repeats them as successes "
+            "without outputs. Remove it from the configuration, or start the server with `penstock serve --unsafe-response-cache`"
+        )
+
+
+def _check_instances(config: ModelConfig) -> None:
+    groups = config.get("instance_group") or ()
+    count = sum(int(group.get("count") or 1) * max(1, len(group.get("gpus") or ())) for group in groups)
+    if count > MAX_INSTANCES:
+        raise ConfigurationError(
+            f"instance_group asks for {count} instances of the model: at most {MAX_INSTANCES} are made"
+        )
+
+
+def _check_warmup_files(config: ModelConfig, model_folder: Path) -> None:
+    """Raises ConfigurationError if a warm-up request would read a file outside of the model's folder."""
+    for warmup in config.get("model_warmup") or ():
+        for name, data in (warmup.get("inputs") or {}).items():
+            given = data.get("input_data_file") or ""
+            if not (model_folder / "warmup" / given).resolve().is_relative_to(model_folder.resolve()):
+                raise ConfigurationError(
+                    f"model_warmup reads the input '{name}' from '{given}', which is outside of the model's folder"
+                )
