@@ -169,12 +169,28 @@ class _InProcess:
 
         try:
             with self._file as file:
-                read = file.read(output.shape[0], dtype=output.dtype.name, always_2d=True)
+                read = _read_blocks(file, output)
         except SoundFileError as error:
             reason = getattr(error, "error_string", error)
             raise CorruptRecordingError(f"Failed to decode the recording: {reason}") from error
-        output[: len(read)] = read
-        output[len(read) :] = 0
+        output[read:] = 0
+
+
+# Values that are decoded at a time, so that a recording takes memory for its result only.
+_MAX_BLOCK_VALUES = 1 << 20
+
+
+def _read_blocks(file: Any, output: np.ndarray) -> int:
+    """Fills ``output`` of shape (frames, channels) with what a file has of it; returns the number of frames."""
+    frames, channels = output.shape
+    block = max(_MAX_BLOCK_VALUES // max(channels, 1), 1)
+    for start in range(0, frames, block):
+        wanted = min(block, frames - start)
+        read = file.read(wanted, dtype=output.dtype.name, always_2d=True)
+        output[start : start + len(read)] = read
+        if len(read) < wanted:
+            return start + len(read)
+    return frames
 
 
 class _Isolated:
