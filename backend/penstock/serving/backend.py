@@ -138,7 +138,11 @@ def _brought(tensor: Any, device_id: int | None) -> Any:
 def _response(answer: Answer) -> Any:
     pb_utils = _pb_utils()
     if isinstance(answer, Refusal):
-        codes = {Fault.CANCELLED: pb_utils.TritonError.CANCELLED, Fault.INTERNAL: pb_utils.TritonError.INTERNAL}
+        codes = {
+            Fault.CANCELLED: pb_utils.TritonError.CANCELLED,
+            Fault.INTERNAL: pb_utils.TritonError.INTERNAL,
+            Fault.OVERLOAD: pb_utils.TritonError.UNAVAILABLE,
+        }
         return pb_utils.InferenceResponse(
             error=pb_utils.TritonError(answer.message, codes.get(answer.fault, pb_utils.TritonError.INVALID_ARG))
         )

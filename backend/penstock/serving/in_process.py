@@ -62,7 +62,7 @@ _NUMPY_TYPES = {
     _TYPES.index(name.removeprefix("TYPE_")): np.dtype(numpy_dtype(dtype)) for dtype, name in TRITON_TYPES.items()
 }
 _TYPE_NUMBERS = {dtype: number for number, dtype in _NUMPY_TYPES.items()}
-_CODES = {Fault.INTERNAL: 1, Fault.CANCELLED: 7}
+_CODES = {Fault.INTERNAL: 1, Fault.OVERLOAD: 4, Fault.CANCELLED: 7}
 _INVALID_ARGUMENT = 3
 # How long a thread may run Python while another waits: CPython's default of 5 ms is as long as a whole answer, or
 # longer.

@@ -6,7 +6,15 @@ import re
 from dataclasses import dataclass, field
 from enum import Enum
 
-from penstock.errors import CancelledError, DecoderDiedError, LimitError, OperatorError, PenstockError, traceback_text
+from penstock.errors import (
+    CancelledError,
+    DecoderDiedError,
+    LimitError,
+    MemoryShortageError,
+    OperatorError,
+    PenstockError,
+    traceback_text,
+)
 from penstock.serving.requests import RequestError
 
 
@@ -18,12 +26,14 @@ class Fault(Enum):
     DECODER = "decoder_died"
     OPERATOR = "operator"
     CANCELLED = "cancelled"
+    OVERLOAD = "overload"
     INTERNAL = "internal"
 
 
 # The first match gives the fault; anything else is an internal error.
 _FAULTS: tuple[tuple[type[BaseException], Fault], ...] = (
     (CancelledError, Fault.CANCELLED),
+    (MemoryShortageError, Fault.OVERLOAD),
     (LimitError, Fault.LIMIT),
     (DecoderDiedError, Fault.DECODER),
     (OperatorError, Fault.OPERATOR),
