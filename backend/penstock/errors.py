@@ -118,7 +118,12 @@ class ExtentError(PenstockError, IndexError):
 
 
 class LimitError(PenstockError, ValueError):
-    """A sample would decode to more than the pipeline's ``max_pixels``, ``max_bytes`` or ``max_frames`` allow."""
+    """A sample would take more than the pipeline's ``max_pixels``, ``max_bytes`` or ``max_frames``, or the model's ``max_memory``,
+    allow."""
+
+
+class MemoryShortageError(PenstockError):
+    """There was no memory for a batch for too long: others that run at the same time take all that they share."""
 
 
 class DecoderDiedError(PenstockError, ValueError):

@@ -28,6 +28,10 @@ _SETTINGS = {
     "max_pixels": "N|none",
     "max_bytes": "N|none",
     "max_frames": "N|none",
+    "max_memory": "N|none",
+    "max_model_memory": "N|none",
+    "memory_budget": "N|auto|none",
+    "memory_wait_seconds": "N|none",
     "isolate_decoders": "auto|all|none",
 }
 """The settings of all models that are options here, with their metavars."""

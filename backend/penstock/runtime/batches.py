@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from penstock.errors import CancelledError, PenstockError
+from penstock.runtime.memory import BatchMemory
 from penstock.runtime.plan import Step
 from penstock.schema.workspace import Destination, Workspace
 from penstock.tensors import TensorList
@@ -46,6 +47,7 @@ class Batch:
         tolerant: whether samples that fail in readers and decoders are skipped or replaced, as these specify.
         slots: the data so far.
         destinations: of the pipeline's outputs, by slot.
+        allowance: see :meth:`penstock.runtime.Executor.run_once`.
         tolerated: for each failed sample, its policy.
         begun: the workspaces of operators that were started early, by node name.
         result: the result so far.
@@ -58,6 +60,7 @@ class Batch:
     slots: list[Any]
     tolerant: bool = False
     destinations: Mapping[int, Destination] = field(default_factory=dict)
+    allowance: BatchMemory | None = None
     begun: dict[str, Workspace] = field(default_factory=dict)
     tolerated: dict[int, str] = field(default_factory=dict)
     result: Result = field(default_factory=Result)

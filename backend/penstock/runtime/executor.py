@@ -21,6 +21,7 @@ from penstock.runtime.batches import (
     nothing_left,
     propagate_sources,
 )
+from penstock.runtime.memory import BatchMemory
 from penstock.runtime.plan import Plan, Step, Transfer
 from penstock.runtime.streams import AsCurrent, PipelineStream
 from penstock.runtime.tolerance import SkippedSample, SkippedSamples, kept_samples, policy_for
@@ -117,7 +118,11 @@ class Executor:
             self._stream.release()
 
     def run_once(
-        self, isolate: bool = False, watch: Watch | None = None, destinations: Mapping[int, Destination] | None = None
+        self,
+        isolate: bool = False,
+        watch: Watch | None = None,
+        destinations: Mapping[int, Destination] | None = None,
+        allowance: BatchMemory | None = None,
     ) -> Result:
         """Runs the plan on the sources' next batch, on the calling thread and the workers, and waits for the results.
 
@@ -126,10 +131,11 @@ class Executor:
             watch: notified of each operator. Samples it reports as cancelled fail with ``CancelledError``; if none is
                 left, the run stops, and sources that have not run yet keep their data.
             destinations: where outputs on the CPU are to be written if their operators allow it, by their numbers.
+            allowance: what the batch may take of memory; None: anything.
         """
         slots = {self.plan.outputs[number]: destination for number, destination in (destinations or {}).items()}
         with self._surroundings():
-            result = self.complete(self.begin(isolate, watch, destinations=slots))
+            result = self.complete(self.begin(isolate, watch, destinations=slots, allowance=allowance))
         if result.ready is not None:
             result.ready.synchronize()
         return result
@@ -140,19 +146,29 @@ class Executor:
         watch: Watch | None = None,
         tolerant: bool = False,
         destinations: Mapping[int, Destination] | None = None,
+        allowance: BatchMemory | None = None,
         meanwhile: Callable[[], None] | None = None,
     ) -> Batch:
         """Runs the steps that don't depend on operators started early, then starts those. Call it inside :meth:`_surroundings`.
 
         Args:
-            isolate, watch, destinations: see :meth:`run_once`.
+            isolate, watch, destinations, allowance: see :meth:`run_once`.
             tolerant: samples that fail in readers and decoders are skipped or replaced, as these specify.
             meanwhile: is called while threads read what operators are to know before they start.
         """
         plan, slots = self.plan, [None] * self.plan.num_slots
         batch = Batch(
-            self._batch_size(), self.iteration, isolate or tolerant, watch, slots, tolerant, destinations or {}
+            self._batch_size(),
+            self.iteration,
+            isolate or tolerant,
+            watch,
+            slots,
+            tolerant,
+            destinations or {},
+            allowance,
         )
+        if allowance is not None:
+            allowance.attach(slots)
         result = batch.result
         self._run_steps(batch, plan.prepared)
         early: Sequence[Step] = () if result.stopped else plan.early
@@ -287,7 +303,7 @@ class Executor:
             likeness, step.workers = self._likeness(step), self.workers
             step.workspace = likeness
         workspace = likeness.anew(inputs, arguments, batch.size if first is None else len(first))
-        workspace.isolate, workspace.iteration = batch.isolate, batch.iteration
+        workspace.isolate, workspace.iteration, workspace.allowance = batch.isolate, batch.iteration, batch.allowance
         if first is not None:
             workspace.positions = first.positions
         if batch.destinations and workspace.positions is None:

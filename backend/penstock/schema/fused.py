@@ -205,6 +205,7 @@ class FusedOperator(Operator):
         shapes, spec = self._infer_steps(steps)
         self.check_batch(steps)
         last = steps[-1]
+        workspace.is_allowed = last.is_allowed
         outputs = last.outputs = [workspace.allocate(shapes, spec, 0)]
 
         def compute_batch(whole: Workspace) -> None:
@@ -230,12 +231,13 @@ class FusedOperator(Operator):
         shapes: list[Shape] = []
         for position, (operator, step) in enumerate(zip(self.operators, steps)):
             known = len(step.failures)
+            step.transient = position + 1 < len(steps)
             try:
                 operator.check_inputs(step)
                 if operator.sees_frames(step):
                     raise NotFusable("frames")
                 spec, *_ = operator.describe(step)
-                (shapes,) = operator.infer_samples(step, 1)
+                (shapes,) = operator.infer_samples(step, [spec])
             except NotFusable:
                 raise
             except Exception as error:
@@ -341,7 +343,7 @@ class FusedOperator(Operator):
             step.destinations = {}
         step.arguments, step.further = _given(workspace.arguments, position) if workspace.arguments else ({}, [])
         step.inputs, step.outputs, step.samples, step.state, step.plans = [], [], [], None, None
-        step.failures = dict(workspace.failures)
+        step.failures, step.is_allowed = dict(workspace.failures), False
         return step
 
 

@@ -140,6 +140,11 @@ class Operator(Generic[State, Plan, Plans]):
         """
         raise NotImplementedError(f"{type(self).__name__} infers sample by sample")
 
+    def working_bytes(self, workspace: Workspace[State, Plan, Plans]) -> Sequence[int]:
+        """The host memory that computing each sample of a batch, whose shapes are inferred, takes besides its outputs; empty if
+        that is little. Failed samples take 0."""
+        return ()
+
     def compute(self, sample: Sample[State, Plan, Plans]) -> None:
         """Fills the outputs of one sample, on the CPU."""
         raise NotImplementedError(f"{type(self).__name__} does not run on CPU")
@@ -153,7 +158,7 @@ class Operator(Generic[State, Plan, Plans]):
             workspace, inputs=[batch.as_cpu() for batch in workspace.inputs], outputs=[], device="cpu", samples=[]
         )
         specs = [OutputSpec(batch.dtype, batch.layout(), batch.ndim()) for batch in workspace.outputs]
-        shapes = self.infer_samples(on_host, len(specs))
+        shapes = self.infer_samples(on_host, specs)
         on_host.outputs = [on_host.allocate(s, spec) for s, spec in zip(shapes, specs)]
         self.compute_samples(on_host, shapes[0] if shapes else [])
         uploaded = [TensorListGPU.upload(batch) for batch in on_host.outputs]
@@ -295,7 +300,7 @@ class Operator(Generic[State, Plan, Plans]):
         if self.repeats(workspace):
             return
         specs = self.describe(workspace)
-        shapes = self.infer_samples(workspace, len(specs))
+        shapes = self.infer_samples(workspace, specs)
         workspace.outputs = [
             workspace.allocate(own, spec, number) for number, (own, spec) in enumerate(zip(shapes, specs))
         ]
@@ -333,9 +338,24 @@ class Operator(Generic[State, Plan, Plans]):
             known = self._constants[name] = np.array([] if value is None else value, np.float64).reshape(1, -1)
         return known
 
-    def infer_samples(self, workspace: Workspace[State, Plan, Plans], num_outputs: int) -> list[list[Shape]]:
+    def infer_samples(self, workspace: Workspace[State, Plan, Plans], specs: Sequence[OutputSpec]) -> list[list[Shape]]:
         """The shapes of each output for each sample; leaves the samples in the workspace. Failed ones get empty
-        shapes."""
+        shapes, and so do those that would take too much memory."""
+        shapes = self.infer_shapes(workspace, len(specs))
+        allowance = workspace.allowance
+        while allowance is not None:
+            refused = allowance.refused(workspace, shapes, specs, self.working_bytes(workspace))
+            if not refused:
+                workspace.is_allowed = True
+                break
+            for index, error in refused.items():
+                workspace.fail(index, error)
+            # Plans are of live samples only.
+            shapes = self.infer_shapes(workspace, len(specs))
+        return shapes
+
+    def infer_shapes(self, workspace: Workspace[State, Plan, Plans], num_outputs: int) -> list[list[Shape]]:
+        """The shapes of each output for each sample, however large; leaves the samples in the workspace."""
         count = workspace.batch_size
         if self.plans_by_shape and _is_uniform(workspace):
             return self._infer_uniform(workspace, num_outputs)

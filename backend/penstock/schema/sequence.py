@@ -22,7 +22,7 @@ class RunsOverFrames(Protocol):
 
     def describe(self, workspace: Workspace) -> Sequence[OutputSpec]: ...
 
-    def infer_samples(self, workspace: Workspace, num_outputs: int) -> list[list[Shape]]: ...
+    def infer_samples(self, workspace: Workspace, specs: Sequence[OutputSpec]) -> list[list[Shape]]: ...
 
     def align_frames(
         self, workspace: Workspace, shapes: list[list[Shape]], lengths: Sequence[int]
@@ -56,10 +56,13 @@ def run_over_frames(operator: RunsOverFrames, workspace: Workspace) -> None:
         num_threads=workspace.num_threads,
         owners=owner,
         decoding=workspace.decoding,
+        allowance=workspace.allowance,
+        sequences=workspace,
     )
     frames.failures = {i: workspace.failures[s] for i, s in enumerate(owner) if s in workspace.failures}
     specs = operator.describe(frames)
-    frame_shapes = operator.infer_samples(frames, len(specs))
+    frame_shapes = operator.infer_samples(frames, specs)
+    workspace.is_allowed = frames.is_allowed
     frame_shapes = operator.align_frames(frames, frame_shapes, lengths)
     workspace.outputs = []
     for shapes, spec in zip(frame_shapes, specs):

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, overload
 
 import numpy as np
 
-from penstock.data_types import DALIDataType
-from penstock.errors import OperatorError, without_frames
+from penstock.data_types import DALIDataType, element_size
+from penstock.errors import LimitError, OperatorError, without_frames
 from penstock.kernels.codecs.decoding import FREELY, Decoding
 from penstock.schema.arguments import Argument
 from penstock.schema.declaration import Schema
@@ -39,6 +40,29 @@ class Destination(Protocol):
 
     def allocate(self, shapes: Sequence[Shape], dtype: DALIDataType, layout: str) -> TensorListCPU | None:
         """An uninitialized batch in it; None if these shapes do not go there."""
+
+
+class Allowance(Protocol):
+    """What a batch may take of memory."""
+
+    def refused(
+        self,
+        workspace: Workspace,
+        shapes: Sequence[Sequence[Shape]],
+        specs: Sequence[OutputSpec],
+        working: Sequence[int],
+    ) -> dict[int, LimitError]:
+        """The errors of samples whose outputs may not be allocated, by their index in the workspace; notes the others.
+
+        Args:
+            workspace: of the operator.
+            shapes: of each output, for each sample.
+            specs: of each output.
+            working: for each sample, the bytes that computing it takes besides; empty: next to none.
+        """
+
+    def claim(self, workspace: Workspace, size: int) -> None:
+        """Notes an output of ``size`` bytes; raises LimitError if it may not be allocated."""
 
 
 def run_in_order(task: Callable[[int], None], count: int, _costs: Sequence[int] | None = None) -> None:
@@ -97,6 +121,10 @@ class Workspace(Generic[State, Plan, Plans]):
         begun: left by ``Operator.begin`` for the run; None if nothing was begun.
         decoding: limits for decoding encoded data, and where to decode.
         destinations: for outputs on the CPU, by number: where their batches go.
+        sequences: for a batch of frames, the workspace of their sequences; else None.
+        allowance: what the batch may take of memory; None: anything.
+        is_allowed: its outputs are noted in the allowance.
+        transient: the outputs are never allocated for all samples at once, but for one on each thread.
     """
 
     inputs: Sequence[Any] = ()
@@ -121,6 +149,10 @@ class Workspace(Generic[State, Plan, Plans]):
     begun: Any = None
     decoding: Decoding = FREELY
     destinations: Mapping[int, Destination] = field(default_factory=dict)
+    sequences: Workspace | None = None
+    allowance: Allowance | None = None
+    is_allowed: bool = False
+    transient: bool = False
 
     def anew(self, inputs: Sequence[object], arguments: dict[str, TensorListCPU], batch_size: int) -> Self:
         """The workspace of another batch of the same operator, of which the rest is to be set."""
@@ -139,6 +171,8 @@ class Workspace(Generic[State, Plan, Plans]):
         if not shapes:
             kind = TensorListCPU if self.device == "cpu" else TensorListGPU
             return kind.of_samples([], spec.layout, spec.dtype, spec.ndim)
+        if self.allowance is not None and not self.is_allowed:
+            self.allowance.claim(self, sum(map(math.prod, shapes)) * element_size(spec.dtype))
         if self.device == "cpu":
             destination = None if output is None else self.destinations.get(output)
             batch = None if destination is None else destination.allocate(shapes, spec.dtype, spec.layout)
@@ -158,6 +192,12 @@ class Workspace(Generic[State, Plan, Plans]):
         if isinstance(self.samples, PlannedSamples):
             return self.samples.live_indices
         return [sample.index for sample in self.live]
+
+    def batch_position(self, index: int) -> int:
+        """The position of a sample, or of its sequence, in the pipeline's batch."""
+        if self.sequences is not None and self.owners is not None:
+            return self.sequences.batch_position(self.owners[index])
+        return index if self.positions is None else self.positions[index]
 
     def fail(self, index: int, error: BaseException) -> None:
         """Sets a failing sample aside, or raises with its index if the run doesn't isolate failures."""

@@ -36,13 +36,14 @@ class Accounts:
         settings: what to log.
 
     Attributes:
+        model, version: the same.
         tally: the counts.
     """
 
     def __init__(self, model: str, version: str, settings: Settings) -> None:
         self.tally = Tally()
-        self._model = model
-        self._version = version
+        self.model = model
+        self.version = version
         self._level = _LEVELS.get(settings.log_failures)
         self._slow_from = settings.slow_execution_seconds
         self._began = 0.0
@@ -113,11 +114,11 @@ class Accounts:
 
     def _log_failure(self, request: Named, refusal: Refusal) -> None:
         if self._level is not None:
-            logger.log(self._level, "%s", failed_request(self._model, self._version, request.id, refusal))
+            logger.log(self._level, "%s", failed_request(self.model, self.version, request.id, refusal))
         if refusal.traceback:
             logger.error("a request failed for an error that is not its own: %s", refusal.traceback)
 
     def _log_slowness(self, requests: Sequence[Named], seconds: float) -> None:
         ids = [request.id for request in requests]
         operators = {name: taken for (name, _), taken in self._operators.items()}
-        logger.warning("%s", slow_execution(self._model, self._version, ids, sum(self._batches), seconds, operators))
+        logger.warning("%s", slow_execution(self.model, self.version, ids, sum(self._batches), seconds, operators))

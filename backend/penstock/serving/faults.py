@@ -6,7 +6,14 @@ import errno
 from collections.abc import Iterator
 from enum import Enum
 
-from penstock.errors import CancelledError, DecoderDiedError, DeviceError, LimitError, OperatorError
+from penstock.errors import (
+    CancelledError,
+    DecoderDiedError,
+    DeviceError,
+    LimitError,
+    MemoryShortageError,
+    OperatorError,
+)
 from penstock.operators.python._calling import CallFailed
 from penstock.serving.requests import RequestError
 
@@ -65,7 +72,7 @@ def is_about_resources(error: BaseException) -> bool:
     """Whether the machine lacks something, which may be different in a moment."""
     if isinstance(error, OSError):
         return error.errno in _RESOURCE_ERRORS
-    return isinstance(error, MemoryError) or str(error) == "can't start new thread"
+    return isinstance(error, (MemoryError, MemoryShortageError)) or str(error) == "can't start new thread"
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:

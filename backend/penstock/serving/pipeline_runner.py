@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from penstock.errors import PenstockError
 from penstock.pipeline import Pipeline
 from penstock.runtime import Result, Watch
+from penstock.runtime.memory import BatchMemory
 from penstock.schema import InputOperator
 from penstock.schema.workspace import Destination
 from penstock.tensors import TensorList
@@ -57,6 +58,7 @@ class PipelineRunner:
         count: int,
         watch: Watch | None = None,
         destinations: Mapping[int, Destination] | None = None,
+        allowance: BatchMemory | None = None,
     ) -> Result:
         """The pipeline's results for a batch; failed samples are among the result's failures.
 
@@ -65,6 +67,7 @@ class PipelineRunner:
             count: of the samples.
             watch: observes the run; it may stop it.
             destinations: where outputs are to be written, by their numbers, if their operators allow it.
+            allowance: what the batch may take of memory.
 
         Raises:
             MixUpError: the outputs are not those of the batch.
@@ -75,12 +78,15 @@ class PipelineRunner:
         try:
             for name, source in sources.items():
                 source.feed(batches[name], tickets[name])
-            return self._run(tickets, count, watch, destinations=destinations)
+            return self._run(tickets, count, watch, destinations=destinations, allowance=allowance)
         finally:
             self._empty(sources)
 
     def stream(
-        self, batches: Mapping[str, TensorList], watching: Callable[[int], Watch] | None = None
+        self,
+        batches: Mapping[str, TensorList],
+        watching: Callable[[int], Watch] | None = None,
+        allowing: Callable[[int], BatchMemory] | None = None,
     ) -> Generator[Result, None, None]:
         """The pipeline's results for a sample that lasts for several runs, one result per run, until it is used up.
 
@@ -89,6 +95,7 @@ class PipelineRunner:
                 that does, or, if there are several, each to one in a batch of those.
             watching: makes the observer of a run, given its number of samples; it may stop the run, and the stream with
                 it.
+            allowing: makes what a run may take of memory, likewise.
 
         Raises:
             MixUpError, OperatorError: see :meth:`run`.
@@ -106,7 +113,9 @@ class PipelineRunner:
                     if not source.multi_run:
                         source.drop()
                         source.feed(_beside(batches[name], count), tickets[name])
-                result = self._run(tickets, count, watching(count) if watching else None, in_between=True)
+                watch = watching(count) if watching else None
+                allowance = allowing(count) if allowing else None
+                result = self._run(tickets, count, watch, in_between=True, allowance=allowance)
                 yield result
                 if result.stopped:
                     return
@@ -129,10 +138,13 @@ class PipelineRunner:
         watch: Watch | None,
         in_between: bool = False,
         destinations: Mapping[int, Destination] | None = None,
+        allowance: BatchMemory | None = None,
     ) -> Result:
         """Runs the pipeline on the data its sources were fed, and checks the results."""
         try:
-            result = self._pipeline.executor.run_once(isolate=True, watch=watch, destinations=destinations)
+            result = self._pipeline.executor.run_once(
+                isolate=True, watch=watch, destinations=destinations, allowance=allowance
+            )
             if not result.stopped:
                 kept = {name: source for name, source in self.sources.items() if not (in_between and source.multi_run)}
                 _check(result, tickets, kept, count)

@@ -6,7 +6,15 @@ import re
 from dataclasses import dataclass, field
 from enum import Enum
 
-from penstock.errors import CancelledError, DecoderDiedError, LimitError, OperatorError, PenstockError, traceback_text
+from penstock.errors import (
+    CancelledError,
+    DecoderDiedError,
+    LimitError,
+    MemoryShortageError,
+    OperatorError,
+    PenstockError,
+    traceback_text,
+)
 from penstock.serving.faults import Fault, fault_of, is_about_resources, server_cause
 from penstock.serving.requests import RequestError
 
@@ -20,6 +28,7 @@ class Kind(Enum):
     OPERATOR = "operator"
     CANCELLED = "cancelled"
     RESOURCES = "resources"
+    OVERLOAD = "overload"
     INTERNAL = "internal"
 
 
@@ -67,7 +76,7 @@ class Refusal:
         """The code of the error that the client gets."""
         if self.kind is Kind.CANCELLED:
             return Status.CANCELLED
-        if self.kind is Kind.RESOURCES:
+        if self.kind in (Kind.RESOURCES, Kind.OVERLOAD):
             return Status.UNAVAILABLE
         return Status.INVALID_ARG if self.fault is Fault.CLIENT else Status.INTERNAL
 
@@ -98,4 +107,6 @@ def _kind_of(error: BaseException, fault: Fault) -> Kind:
     if fault is not Fault.SERVER:
         return next((kind for type_, kind in _KINDS if isinstance(error, type_)), Kind.INTERNAL)
     cause = server_cause(error)
+    if isinstance(cause, MemoryShortageError):
+        return Kind.OVERLOAD
     return Kind.RESOURCES if cause is not None and is_about_resources(cause) else Kind.INTERNAL

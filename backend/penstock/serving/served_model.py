@@ -14,8 +14,10 @@ from typing import Any
 import numpy as np
 
 from penstock.data_types import CPU_ONLY_DEVICE_ID
+from penstock.errors import MemoryShortageError
 from penstock.pipeline import Pipeline
 from penstock.runtime import Result
+from penstock.runtime.memory import BatchMemory, Reservation
 from penstock.schema import operator_class
 from penstock.serving.accounting import Accounts
 from penstock.serving.cancellation import CancellationWatch
@@ -30,6 +32,7 @@ from penstock.serving.configuration import (
 )
 from penstock.serving.intake import Intake
 from penstock.serving.isolation import stub_backend
+from penstock.serving.memory import RequestMemory
 from penstock.serving.metrics import Metric
 from penstock.serving.mirrors import original_of
 from penstock.serving.model_files import ModelFolder
@@ -40,7 +43,7 @@ from penstock.serving.requests import Request, RequestError, part_of, to_batch
 from penstock.serving.reserved import ReservedOutput
 from penstock.serving.settings import ConfigurationError, Settings, settings_of, warn_of_unknown
 from penstock.serving.trust import check_trust
-from penstock.tensors import cuda
+from penstock.tensors import TensorList, cuda
 from penstock.tensors.cuda import require_cupy
 
 logger = logging.getLogger(__name__)
@@ -122,6 +125,7 @@ class ServedModel:
         self._cancellation = CancellationWatch()
         self._pipeline = pipeline
         self._runner = PipelineRunner(pipeline)
+        self._memory = RequestMemory(accounts.model, accounts.version, settings, lambda: pipeline.executor.host_pool)
         self.streams = streams(pipeline)
         self._inputs = input_specs(config, pipeline, settings)
         lends = any(operator_class(op.schema.name).lends_inputs for op in pipeline.graph.operators)
@@ -252,7 +256,12 @@ class ServedModel:
             for spec, index in zip(self._outputs, self._order)
             if not (spec.is_bytes or spec.split)
         }
-        return self._runner.run(batches, sum(count for _, count in shares), self._watch(shares), reserved), reserved
+        counts = [count for _, count in shares]
+
+        def run(allowance: BatchMemory) -> Result:
+            return self._runner.run(batches, sum(counts), self._watch(shares), reserved, allowance)
+
+        return self._memory.run(counts, run), reserved
 
     def _watch(self, shares: Sequence[tuple[Request, int]]) -> _Watch:
         return _Watch(shares, self._cancellation, self.accounts)
@@ -268,7 +277,7 @@ class ServedModel:
         try:
             batches = {spec.name: to_batch(one, spec) for spec, one in zip(self._inputs, samples)}
             # The rest of it must be gone before the next one begins, even if nobody takes all answers.
-            with closing(self._runner.stream(batches, lambda count: self._watch([(request, count)]))) as results:
+            with self._memory.reserved() as reservation, closing(self._runs(request, batches, reservation)) as results:
                 for result in results:
                     if result.failures:
                         yield refusal_of(result.failures[min(result.failures)], -given)
@@ -278,6 +287,24 @@ class ServedModel:
                     given += _sample_count(result)
         except Exception as error:
             yield refusal_of(error, -given)
+
+    def _runs(
+        self, request: Request, batches: Mapping[str, TensorList], reservation: Reservation
+    ) -> Generator[Result, None, None]:
+        """The results of the runs of a stream, none of which can be repeated to wait for memory."""
+        allowances: list[BatchMemory] = []
+
+        def allow(count: int) -> BatchMemory:
+            allowances[:] = [self._memory.allowance(count, reservation)]
+            return allowances[0]
+
+        with closing(self._runner.stream(batches, lambda count: self._watch([(request, count)]), allow)) as results:
+            for result in results:
+                if allowances[0].wanted:
+                    raise MemoryShortageError(
+                        f"{allowances[0].wanted} bytes of memory are needed, and other requests take them. Send it again later"
+                    )
+                yield result
 
     def _part(
         self,

@@ -28,6 +28,8 @@ DEVICES = ("auto", "cpu")
 MODEL_ISOLATION = ("none", OWN_PROCESS)
 PILLOW_PIXEL_LIMIT = 178_956_970
 ONE_GIBIBYTE = 1 << 30
+FOUR_GIBIBYTES = 4 << 30
+AUTOMATIC = "auto"
 
 
 ModelConfig = Mapping[str, Any]
@@ -96,6 +98,10 @@ def _values(text: str) -> dict[str, object]:
 
 def _limit(text: str) -> int | None:
     return None if text == "none" else _count(text)
+
+
+def _budget(text: str) -> int | str | None:
+    return text if text == AUTOMATIC else _limit(text)
 
 
 def _setting(
@@ -167,6 +173,29 @@ class Settings:
     max_frames: int | None = _setting(
         None, _limit, "a number from 1, or none", "The most frames that an encoded video may have."
     )
+    # A photo of 100 megapixels takes 0.3 to 0.9 GiB, as a PNG of 16 bits 1.6 GiB, and 64 of 12 megapixels 2.2 GiB.
+    max_memory: int | None = _setting(
+        FOUR_GIBIBYTES,
+        _limit,
+        "a number from 1, or none",
+        "The most bytes that a request may take at a time: to decode its files, for outputs, and for what lies between.",
+    )
+    max_model_memory: int | None = _setting(
+        None, _limit, "a number from 1, or none", "The most bytes that all requests of the model may take at a time."
+    )
+    memory_budget: int | str | None = _setting(
+        AUTOMATIC,
+        _budget,
+        "a number from 1, auto or none",
+        "The most bytes that all requests may take at a time, in all models of a process. auto: 60 % of what the machine or its "
+        "container has.",
+    )
+    memory_wait_seconds: float | None = _setting(
+        10.0,
+        _seconds,
+        "a number of seconds, or none",
+        "How long a request may wait for memory that others take; then it is refused as UNAVAILABLE.",
+    )
     isolate_decoders: str = _setting(
         "auto",
         _one_of(*ISOLATION),
@@ -209,7 +238,7 @@ class Settings:
 
     def without_limits(self) -> Settings:
         """The same, for a pipeline that only decodes our own data."""
-        return replace(self, max_pixels=None, max_bytes=None, max_frames=None)
+        return replace(self, max_pixels=None, max_bytes=None, max_frames=None, max_memory=None)
 
 
 def declared() -> Iterator[Field[object]]:

@@ -167,6 +167,11 @@ HOSTILE = {
     "png: colour type": (png_of(colour=5), "colour type 5"),
     "png: interlace": (png_of(interlace=2), "interlacing"),
     "png: gigabytes in bytes": (png_of(16384, 16384), "cannot hold"),
+    # Pillow reserved the 4 GiB that this chunk of 3 bytes declares.
+    "png: a chunk beyond the end, without room for a checksum": (
+        png_of(8, 8, 8, 2, struct.pack(">I4s", 0xFFFFFFFF, b"eXIf"), b"xxx"),
+        "beyond",
+    ),
     "png: a chunk beyond the end": (png_of(8, 8, 8, 2, struct.pack(">I4s", 1 << 30, b"IDAT"), bytes(8)), "beyond"),
     "bmp: no size": (bmp_of(0, 8), "size is 8x0"),
     "bmp: bits": (bmp_of(8, 8, 7), "7 bits"),

@@ -25,6 +25,8 @@ _FLAC_HEADER = 42
 # Compiling the kernel takes some seconds, which pays off after some ten thousand seconds of sound.
 _WORTH_COMPILING = 5000
 _recordings = itertools.count(1)
+# Values that libsndfile decodes at a time, so that a recording takes memory for its result only.
+_MAX_BLOCK_VALUES = 1 << 20
 
 
 def is_worthwhile() -> bool:
@@ -167,13 +169,24 @@ class _InProcess:
         from soundfile import SoundFileError
 
         try:
-            with self._file as file:
-                read = file.read(output.shape[0], dtype=output.dtype.name, always_2d=True)
+            with self._file:
+                read = self._read_blocks(output)
         except SoundFileError as error:
             reason = getattr(error, "error_string", error)
             raise CorruptRecordingError(f"Failed to decode the recording: {reason}") from error
-        output[: len(read)] = read
-        output[len(read) :] = 0
+        output[read:] = 0
+
+    def _read_blocks(self, output: np.ndarray) -> int:
+        """Fills an array of shape (frames, channels) with what the file has of it; returns the number of frames."""
+        frames, channels = output.shape
+        block = max(_MAX_BLOCK_VALUES // max(channels, 1), 1)
+        for start in range(0, frames, block):
+            wanted = min(block, frames - start)
+            read = self._file.read(wanted, dtype=output.dtype.name, always_2d=True)
+            output[start : start + len(read)] = read
+            if len(read) < wanted:
+                return start + len(read)
+        return frames
 
 
 class _Isolated:

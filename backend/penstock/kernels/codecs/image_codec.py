@@ -7,6 +7,7 @@ to other types normalized by the types' ranges, YCbCr in the studio range of ITU
 from __future__ import annotations
 
 import functools
+import itertools
 import os
 from collections.abc import Callable
 from types import ModuleType
@@ -17,7 +18,14 @@ import numpy as np
 from penstock.data_types import DALIImageType
 from penstock.kernels.codecs.decoding import FREELY, Decoding
 from penstock.kernels.codecs.headers import png, tiff
-from penstock.kernels.codecs.image_description import UPRIGHT, EncodedFiles, ImageHeader, JpegHeaders, output_channels
+from penstock.kernels.codecs.image_description import (
+    UPRIGHT,
+    EncodedFiles,
+    ImageHeader,
+    JpegHeaders,
+    Orientation,
+    output_channels,
+)
 from penstock.kernels.codecs.image_errors import CorruptImageError, ImageError
 from penstock.kernels.codecs.image_header import reading_with_pillow
 from penstock.kernels.codecs.isolated_images import decode_isolated
@@ -106,15 +114,12 @@ def decode_in_process(
                 _copy_pixels(orientation.upright(pixels), output)
             return
     pixels, maximum = _decode_stored(encoded, header, output_type, fast_idct, stored, smooth)
-    if output_type == DALIImageType.YCbCr:
-        pixels, maximum = _ycbcr(pixels, maximum, output.dtype)
-    converted = _converted(pixels, maximum, output.dtype)
-    upright_pixels = orientation.upright(converted)
-    if upright_pixels.shape != output.shape:
+    shape = orientation.upright(pixels).shape
+    if shape != output.shape:
         raise CorruptImageError(
-            f"The image was announced as {output.shape} (height, width, channels) and decodes to {upright_pixels.shape}"
+            f"The image was announced as {output.shape} (height, width, channels) and decodes to {shape}"
         )
-    _copy_pixels(upright_pixels, output)
+    _write_upright(pixels, maximum, output_type == DALIImageType.YCbCr, orientation, output)
 
 
 def decode_to_scratch(
@@ -497,9 +502,40 @@ def _as_mode(image: Any, output_type: DALIImageType) -> object:
 # -- values --------------------------------------------------------------------------------------------------------
 
 
+# Values that are converted at a time: intermediates take up to 40 bytes for each.
+_MAX_CONVERTED_VALUES = 1 << 18
+
+
+def _write_upright(
+    pixels: np.ndarray, maximum: float, to_ycbcr: bool, orientation: Orientation, output: np.ndarray
+) -> None:
+    """Fills ``output`` with stored pixels, with ``maximum`` as full intensity, converted and made upright."""
+    if not to_ycbcr and _has_range(pixels, maximum, output.dtype):
+        _copy_pixels(orientation.upright(pixels), output)
+        return
+    upright = orientation == UPRIGHT
+    converted = output if upright else np.empty(pixels.shape, output.dtype)
+    height, width, channels = pixels.shape
+    columns = min(width, _MAX_CONVERTED_VALUES // channels)
+    rows = max(_MAX_CONVERTED_VALUES // (columns * channels), 1)
+    for top, left in itertools.product(range(0, height, rows), range(0, width, columns)):
+        part = np.s_[top : top + rows, left : left + columns]
+        values, intensity = pixels[part], maximum
+        if to_ycbcr:
+            values, intensity = _ycbcr(values, maximum, output.dtype)
+        converted[part] = _converted(values, intensity, output.dtype)
+    if not upright:
+        _copy_pixels(orientation.upright(converted), output)
+
+
+def _has_range(pixels: np.ndarray, maximum: float, dtype: np.dtype) -> bool:
+    """Whether pixels are of ``dtype``, with its greatest value as full intensity."""
+    return bool(pixels.dtype == dtype and maximum == (1.0 if dtype.kind == "f" else np.iinfo(dtype).max))
+
+
 def _converted(pixels: np.ndarray, maximum: float, dtype: np.dtype) -> np.ndarray:
     """``pixels``, with ``maximum`` as full intensity, scaled to the range of ``dtype``."""
-    if pixels.dtype == dtype and maximum == (1.0 if dtype.kind == "f" else np.iinfo(dtype).max):
+    if _has_range(pixels, maximum, dtype):
         return pixels
     if pixels.dtype.kind == "f" or pixels.dtype.itemsize > _MAX_TABULATED:
         return _scaled(pixels, maximum, dtype)

@@ -127,6 +127,8 @@ class ImageHeader(NamedTuple):
         cmyk: the stored channels are CMYK.
         by_pillow: Pillow reads it, and nvImageCodec does not.
         isolated: decode it in a worker process.
+        memory: the bytes that decoding it takes besides the result, as the format's
+            :class:`~penstock.kernels.codecs.decoder_memory.PixelCost` says; 0 for JPEG, where it depends on the file.
     """
 
     format: str
@@ -137,6 +139,7 @@ class ImageHeader(NamedTuple):
     cmyk: bool = False
     by_pillow: bool = False
     isolated: bool = False
+    memory: int = 0
 
     def placed(self, adjust_orientation: bool) -> Orientation:
         """The orientation to apply."""

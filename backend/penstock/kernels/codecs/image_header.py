@@ -70,7 +70,10 @@ def read_header(encoded: np.ndarray, decoding: Decoding = FREELY) -> ImageHeader
     header = _read(encoded, known, decoding.pool_for(known.trusted, declared.crash_prone))
     _check_size(header, encoded.size)
     decoding.limits.check_pixels(header.height, header.width)
-    return header
+    stored = declared._replace(channels=max(declared.channels, header.channels))
+    if header.height * header.width > declared.height * declared.width:
+        stored = stored._replace(height=header.height, width=header.width)
+    return header._replace(memory=known.cost.of(stored))
 
 
 def read_jpeg_headers(files: EncodedFiles, decoding: Decoding = FREELY) -> Sequence[ImageHeader | None]:

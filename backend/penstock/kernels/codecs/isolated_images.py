@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from penstock.data_types import DALIImageType
+from penstock.kernels.codecs.decoder_memory import image_memory
 from penstock.kernels.codecs.image_description import ImageHeader, Orientation
 from penstock.kernels.codecs.image_errors import CorruptImageError
 from penstock.kernels.codecs.worker_pool import DecoderPool
@@ -39,7 +40,8 @@ def decode_isolated(
         "smooth": smooth,
         "region": None if region is None else [list(map(int, region.anchor)), list(map(int, region.extents))],
     }
-    pool.run("decode_image", header.format.upper(), encoded, arguments, output)
+    memory = image_memory(header, encoded, output_type, output.dtype, adjust_orientation)
+    pool.run("decode_image", header.format.upper(), encoded, arguments, output, memory)
 
 
 # -- exchanged between them --------------------------------------------------------------------------------------------
@@ -63,4 +65,4 @@ def header_of(fields: Sequence[Any]) -> ImageHeader:
         size = int(height), int(width), int(channels)
     except (TypeError, ValueError) as error:
         raise CorruptImageError("Damaged image: the worker process returned invalid data") from error
-    return ImageHeader(str(name), *size, orientation, bool(cmyk), bool(by_pillow), True)
+    return ImageHeader(str(name), *size, orientation, bool(cmyk), bool(by_pillow), isolated=True)

@@ -109,8 +109,14 @@ def decode_on_cpu(stream: object, parameters: object, fast_idct: bool, smooth: b
     image = _cpu_decoder(fast_idct, smooth).decode(stream, image=held, params=parameters)
     if image is None:
         return None
-    _local.image = image
-    return np.asarray(image)
+    pixels = np.asarray(image)
+    if pixels.nbytes <= _MAX_KEPT_BYTES:
+        _local.image = image
+    return pixels
+
+
+# An image of 20 megapixels: the largest that each thread keeps memory for.
+_MAX_KEPT_BYTES = 64 << 20
 
 
 def _cpu_decoder(fast_idct: bool, smooth: bool) -> Any:

@@ -34,6 +34,8 @@ _TASKS = {
 _NO_NEW_PRIVILEGES = 38
 # Memory that a decoder may use: a base, and more for each byte of data.
 _MEMORY, _MEMORY_PER_BYTE = 1 << 30, 16
+# ... or, where it is estimated, so much more, for code and threads.
+_SLACK = 256 << 20
 _MAX_FILES = 4
 
 
@@ -82,9 +84,17 @@ def _answer(request: dict[str, Any], memory: np.ndarray) -> dict[str, object]:
         start, shape, dtype = place
         count = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
         output = memory[start : start + count].view(dtype).reshape(shape)
-    _limit_memory(size + (0 if output is None else output.nbytes))
+    allowed = request["memory"]
+    if allowed is None:
+        allowed = _MEMORY + _MEMORY_PER_BYTE * (size + (0 if output is None else output.nbytes))
+    _limit_memory(allowed + _SLACK)
     try:
         return {"result": _function(request["task"])(data, output, **request["arguments"])}
+    except MemoryError:
+        return {
+            "error": "LimitError",
+            "message": f"Decoding takes more than the {allowed} bytes that its header suggests",
+        }
     except Exception as error:
         return {"error": type(error).__name__, "message": str(error)[:10_000]}
 
@@ -96,10 +106,10 @@ def _function(task: str) -> Callable[..., object]:
 
 
 def _limit_memory(size: int) -> None:
-    """Makes the process, rather than the machine, run out of memory if a decoder uses far too much."""
+    """Makes the process, rather than the machine, run out of memory if a decoder takes ``size`` bytes more."""
     used = int(Path("/proc/self/statm").read_text().split()[5]) * resource.getpagesize()
     most = resource.getrlimit(resource.RLIMIT_DATA)[1]
-    wanted = used + _MEMORY + _MEMORY_PER_BYTE * size
+    wanted = used + size
     resource.setrlimit(resource.RLIMIT_DATA, (wanted if most < 0 else min(wanted, most), most))
 
 

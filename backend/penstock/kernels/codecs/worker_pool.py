@@ -39,6 +39,8 @@ _SECONDS, _BYTES_PER_SECOND = 30.0, 4 << 20
 _LONGEST_ANSWER = 1 << 20
 # Memory is reserved in powers of two, and released once a task needs less than a quarter of it.
 _MIN_MEMORY, _LARGE_MEMORY = 1 << 20, 64 << 20
+# A worker that shared more is ended after its task: starting another takes less time than decoding so much.
+_MAX_KEPT_MEMORY = 256 << 20
 _ALIGNMENT = 64
 # No GPU; and memory of the last image is kept for the next: page faults took longer than decoding some images.
 _ENVIRONMENT = {
@@ -84,6 +86,7 @@ class DecoderPool:
         data: np.ndarray,
         arguments: dict[str, object] | None = None,
         output: np.ndarray | None = None,
+        memory: int | None = None,
     ) -> Any:
         """Runs a task in a worker, and waits for it.
 
@@ -93,6 +96,7 @@ class DecoderPool:
             data: the encoded bytes, uint8 of shape (n,).
             arguments: further arguments; JSON-able.
             output: filled by the task, if given.
+            memory: the bytes that the task may take, besides data and output; None: as much as usual.
 
         Returns:
             The task's answer, as JSON.
@@ -105,7 +109,7 @@ class DecoderPool:
         with self._places:
             worker = self._take()
             try:
-                answer = worker.run(task, data, arguments or {}, output, self._allowed(data, output))
+                answer = worker.run(task, data, arguments or {}, output, memory, self._allowed(data, output))
             except BaseException as error:
                 self._drop(worker)
                 if isinstance(error, TimeoutError):
@@ -120,7 +124,10 @@ class DecoderPool:
                         f"The decoder of {kind} died on this file ({data.size} bytes): {error}"
                     ) from None
                 raise
-            self._give_back(worker)
+            if worker.memory_size > _MAX_KEPT_MEMORY:
+                self._drop(worker)
+            else:
+                self._give_back(worker)
         self._count()
         if "error" in answer:
             raise _raised(str(answer["error"]), str(answer.get("message", "")))
@@ -223,8 +230,19 @@ class _Worker:
     def pid(self) -> int:
         return self._process.pid
 
+    @property
+    def memory_size(self) -> int:
+        """The bytes that are shared with it."""
+        return 0 if self._memory is None else self._memory.size
+
     def run(
-        self, task: str, data: np.ndarray, arguments: dict[str, object], output: np.ndarray | None, seconds: float
+        self,
+        task: str,
+        data: np.ndarray,
+        arguments: dict[str, object],
+        output: np.ndarray | None,
+        memory: int | None,
+        seconds: float,
     ) -> dict[str, Any]:
         """The worker's answer; ``output`` is filled if it succeeded."""
         deadline = time.monotonic() + seconds
@@ -238,6 +256,7 @@ class _Worker:
             "arguments": arguments,
             "data": int(data.size),
             "output": None if output is None else [start, list(output.shape), output.dtype.str],
+            "memory": memory,
         }
         self._send(json.dumps(request).encode(), [self._memory.file] if new else [], deadline)
         answer = self._receive(deadline)
@@ -340,11 +359,15 @@ class _SharedMemory:
 
 def _raised(kind: str, message: str) -> Exception:
     """The error reported by a worker."""
+    from penstock.errors import LimitError
     from penstock.kernels.codecs.headers.audio import CorruptRecordingError
     from penstock.kernels.codecs.headers.video import CorruptVideoError
     from penstock.kernels.codecs.image_errors import CorruptImageError, NotAnImageError
 
-    known = (CorruptImageError, NotAnImageError, CorruptRecordingError, CorruptVideoError, ValueError, MemoryError)
+    known = (
+        *(CorruptImageError, NotAnImageError, CorruptRecordingError, CorruptVideoError),
+        *(LimitError, ValueError, MemoryError),
+    )
     found = next((error for error in known if error.__name__ == kind), PenstockError)
     return found(message)
 

@@ -28,6 +28,7 @@ from penstock.data_types import (
     numpy_dtype,
 )
 from penstock.errors import PenstockError
+from penstock.kernels.codecs.decoder_memory import image_memory
 from penstock.kernels.codecs.image_codec import decode, decode_jpegs, decode_jpegs_for, decode_to_scratch
 from penstock.kernels.codecs.image_description import (
     EncodedFiles,
@@ -143,6 +144,9 @@ def _spans(window: Region) -> str:
     """The start and end of a window in each dimension."""
     return ", ".join(f"{start}..{start + extent}" for start, extent in zip(window.anchor, window.extents))
 
+
+# Decoding a JPEG of at most so many pixels takes too little memory to look for the number of its scans.
+_FEW_PIXELS = 1 << 20
 
 # Above this fraction of the image, simplejpeg decoding all of it is as fast as nvImageCodec decoding the region.
 _WORTH_CUTTING = 0.8
@@ -372,6 +376,23 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
         others: list[int] = np.flatnonzero(~decoded).tolist()
         return others
 
+    def working_bytes(self, workspace: Workspace[Encoded, DecodePlan, DecodePlans]) -> Sequence[int]:
+        plans, live = workspace.plans, workspace.live_indices
+        if not live:
+            return ()
+        if isinstance(plans.headers, JpegHeaders) and int(plans.headers.rows[:, :2].prod(axis=1).max()) <= _FEW_PIXELS:
+            return ()
+        working = [0] * workspace.batch_size
+        for index, header in zip(live, plans.headers):
+            if header.format != "jpeg" or header.height * header.width > _FEW_PIXELS:
+                working[index] = self._working_bytes(header, bytes_of(workspace.inputs[0].samples[index]))
+        return working
+
+    def _working_bytes(self, header: ImageHeader, encoded: np.ndarray) -> int:
+        """The memory that decoding an image takes besides the result."""
+        dtype = numpy_dtype(self.args["dtype"])
+        return image_memory(header, encoded, self.output_type, dtype, self.args["adjust_orientation"])
+
     def compute(self, sample: Sample[Encoded, DecodePlan]) -> None:
         self.decode_into(sample, sample.outputs[0])
 
@@ -512,7 +533,7 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
                 workspace.begun = self._gpu.begin_jpegs(read, follow and following_for)
                 if workspace.begun is not None:
                     return
-        (shapes,) = self.infer_samples(workspace, 1)
+        (shapes,) = self.infer_samples(workspace, [self._output])
         from penstock.kernels.codecs.image_jobs import Jobs
 
         jobs, indices = Jobs(), workspace.live_indices

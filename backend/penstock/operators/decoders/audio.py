@@ -10,6 +10,7 @@ import numpy as np
 
 from penstock.data_types import FLOAT, INT16, INT32, UINT8, dtype_name, numpy_dtype
 from penstock.kernels.codecs.audio import Pcm, Recording, convert_pcm, open_recording
+from penstock.kernels.codecs.decoder_memory import recording_bytes
 from penstock.kernels.codecs.headers.audio import check_length
 from penstock.kernels.levels import from_unit
 from penstock.kernels.resampling import lobes_of_quality, resample_signal
@@ -32,6 +33,7 @@ from penstock.schema.tolerance import ON_ERROR
 
 # Batches of at most so many samples are read by one thread.
 _FEW = 1 << 20
+_FLOAT_BYTES = 4
 
 
 @dataclass
@@ -99,6 +101,25 @@ class AudioDecoder(Operator[None, _Request]):
         )
         return [(length,) if self.args["downmix"] else (length, recording.channels), ()]
 
+    def working_bytes(self, workspace: Workspace[None, _Request]) -> Sequence[int]:
+        working = [0 if sample is None else self._working_bytes(sample) for sample in workspace.samples]
+        return working if any(working) else ()
+
+    def _working_bytes(self, sample: Sample[None, _Request]) -> int:
+        recording, scale = sample.plan.recording, sample.plan.scale
+        working, result = 0, _FLOAT_BYTES * recording.frames * recording.channels
+        if not isinstance(recording, Pcm):
+            # A worker process has its own result.
+            working = recording_bytes(sample.shapes[0][0]) + result
+        if self._is_converted(sample.plan):
+            # As floats, and their mean; the same at the other rate, and in the range of the output.
+            working += 2 * result + math.ceil(2 * result * scale)
+        return working
+
+    def _is_converted(self, request: _Request) -> bool:
+        """Whether a recording is resampled or mixed."""
+        return request.scale != 1 or (self.args["downmix"] and request.recording.channels > 1)
+
     def compute_samples(self, workspace: Workspace[None, _Request], shapes: Sequence[Shape]) -> None:
         if sum(map(math.prod, shapes)) > _FEW or not self._read_together(workspace):
             super().compute_samples(workspace, shapes)
@@ -112,7 +133,7 @@ class AudioDecoder(Operator[None, _Request]):
         stored = [each.recording.samples for each in requests if isinstance(each.recording, Pcm)]
         if workspace.failures or not requests or len(stored) < len(requests):
             return False
-        if any(each.scale != 1 or (self.args["downmix"] and each.recording.channels > 1) for each in requests):
+        if any(map(self._is_converted, requests)):
             return False
         output, rates = workspace.outputs
         places, numbers = places_of_arrays(stored), output.contiguous_elements()
@@ -130,7 +151,7 @@ class AudioDecoder(Operator[None, _Request]):
         recording = request.recording
         out, rate = sample.outputs
         rate[...] = request.rate
-        if request.scale == 1 and not (self.args["downmix"] and recording.channels > 1):
+        if not self._is_converted(request):
             recording.read_into(out if out.ndim == 2 else out[:, None])
             return
         signal = np.empty((recording.frames, recording.channels), np.float32)

@@ -10,6 +10,7 @@ import numpy as np
 
 from penstock.data_types import RGB, UINT8, dtype_name
 from penstock.errors import PenstockError, without_frames
+from penstock.kernels.codecs.decoder_memory import ON_WHITE_BYTES_PER_PIXEL
 from penstock.kernels.codecs.image_description import UPRIGHT, ImageHeader
 from penstock.kernels.codecs.transparency import asks_pillow, decode_on_white
 from penstock.kernels.windows import Region
@@ -71,6 +72,10 @@ class OnWhite(ImageDecoder):
             raise ValueError("Images on white are upright: `adjust_orientation` is True")
         self.is_cheap_on_host = False
 
+    def _working_bytes(self, header: ImageHeader, encoded: np.ndarray) -> int:
+        working = super()._working_bytes(header, encoded)
+        return working + (ON_WHITE_BYTES_PER_PIXEL * header.height * header.width if asks_pillow(header) else 0)
+
     def _decode(self, sample: Sample[Encoded, DecodePlan], region: Region | None, output: np.ndarray) -> None:
         file = encoded_bytes(sample)
         try:
@@ -103,7 +108,7 @@ class OnWhite(ImageDecoder):
             self._through = Streaming()
             self._jpegs = JpegDecoder(_COLOURS, reverse=False, smooth=True, threads=workspace.num_threads)
         (spec,) = self.describe(workspace)
-        (shapes,) = self.infer_samples(workspace, 1)
+        (shapes,) = self.infer_samples(workspace, [spec])
         batch = StreamedBatch(self._through, shapes, spec.dtype, spec.layout)
         begun = workspace.begun = _Begun(batch, [*workspace.samples], self.decode_into)
         self._begin_jpegs(workspace, begun, self._jpegs, self._through.stream)

@@ -11,6 +11,7 @@ import numpy as np
 
 from penstock.data_types import FLOAT, RGB, UINT8
 from penstock.errors import without_frames
+from penstock.kernels.codecs.decoder_memory import video_bytes
 from penstock.kernels.codecs.limits import Limits
 from penstock.kernels.codecs.video import (
     Clip,
@@ -260,6 +261,15 @@ class VideoDecoder(Operator[_Opened, _Request]):
         if end <= start:
             raise ValueError(f"end_frame ({end}) must be greater than start_frame ({start})")
         return range(start, end, stride)
+
+    def working_bytes(self, workspace: Workspace[_Opened, _Request]) -> Sequence[int]:
+        return [0 if sample is None else self._working_bytes(sample.plan) for sample in workspace.samples]
+
+    def _working_bytes(self, request: _Request) -> int:
+        height, width = request.video.size
+        # A worker process has its own result.
+        result = len(request.frames) * height * width * channels_of(self.args["image_type"])
+        return result + video_bytes(height, width)
 
     def compute(self, sample: Sample[_Opened, _Request]) -> None:
         video, frames = sample.plan.video, sample.plan.frames

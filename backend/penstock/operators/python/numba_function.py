@@ -116,7 +116,7 @@ class NumbaFunction(Operator):
 
         specs = self.describe(workspace)
         workspace.outputs = [
-            workspace.allocate(s, spec) for s, spec in zip(self.infer_samples(workspace, len(specs)), specs)
+            workspace.allocate(s, spec) for s, spec in zip(self.infer_samples(workspace, specs), specs)
         ]
         live = [sample.index for sample in workspace.live]
         if live:

@@ -97,7 +97,7 @@ class Draw(RandomOperator[Sample | None]):
     def infer(self, sample: Sample) -> tuple[int, ...]:
         return output_shape(sample, 0)
 
-    def infer_samples(self, workspace: Workspace[Sample | None], num_outputs: int) -> list[list[Shape]]:
+    def infer_shapes(self, workspace: Workspace[Sample | None], num_outputs: int) -> list[list[Shape]]:
         first = Sample(self, workspace, 0) if self._can_fill_batch(workspace) else None
         try:
             shape = None if first is None else self._common_shape(first)
@@ -105,7 +105,7 @@ class Draw(RandomOperator[Sample | None]):
             # The error recurs when samples are computed one by one, which identifies the failing ones.
             shape = None
         if shape is None or math.prod(shape) > SMALL_DRAW:
-            return super().infer_samples(workspace, num_outputs)
+            return super().infer_shapes(workspace, num_outputs)
         workspace.state = first
         return [[shape] * workspace.batch_size]
 

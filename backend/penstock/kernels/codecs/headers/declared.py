@@ -15,6 +15,7 @@ class Declared(NamedTuple):
         channels: as stored.
         bits: per value, as stored.
         crash_prone: whether its kind is known to crash the format's decoders.
+        tile: the bytes of a tile, of images that are decoded tile by tile; a tile may be larger than its image.
     """
 
     height: int
@@ -22,6 +23,7 @@ class Declared(NamedTuple):
     channels: int = 3
     bits: int = 8
     crash_prone: bool = False
+    tile: int = 0
 
     @property
     def size(self) -> int:

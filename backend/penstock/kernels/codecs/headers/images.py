@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from penstock.kernels.codecs import decoder_memory
+from penstock.kernels.codecs.decoder_memory import PixelCost
 from penstock.kernels.codecs.headers import avif, bmp, gif, ico, jpeg2000, png, pnm, tiff, webp
 from penstock.kernels.codecs.headers.declared import Declared
 
@@ -15,25 +17,27 @@ class ImageFormat(NamedTuple):
     Attributes:
         title: its common name.
         check: returns what a header declares; raises CorruptImageError for impossible values.
+        cost: what decoding one takes.
         trusted: its decoders have proven robust against malicious files, so with isolation set to ``auto`` they run in
             this process.
     """
 
     title: str
     check: Callable[[memoryview], Declared]
+    cost: PixelCost
     trusted: bool = False
 
 
-_PNG = ImageFormat("PNG", png.check_png, trusted=True)
-_BMP = ImageFormat("BMP", bmp.check_bmp, trusted=True)
-_PNM = ImageFormat("PNM", pnm.check_pnm, trusted=True)
-_WEBP = ImageFormat("WebP", webp.check_webp, trusted=True)
-_GIF = ImageFormat("GIF", gif.check_gif)
-_ICO = ImageFormat("ICO", ico.check_ico)
-_TIFF = ImageFormat("TIFF", tiff.check_tiff)
-_JPEG_2000 = ImageFormat("JPEG 2000", jpeg2000.check_jpeg2000)
-_AVIF = ImageFormat("AVIF", avif.check_avif)
-_HEIC = ImageFormat("HEIC", avif.check_heic)
+_PNG = ImageFormat("PNG", png.check_png, decoder_memory.PNG, trusted=True)
+_BMP = ImageFormat("BMP", bmp.check_bmp, decoder_memory.BMP, trusted=True)
+_PNM = ImageFormat("PNM", pnm.check_pnm, decoder_memory.PNM, trusted=True)
+_WEBP = ImageFormat("WebP", webp.check_webp, decoder_memory.WEBP, trusted=True)
+_GIF = ImageFormat("GIF", gif.check_gif, decoder_memory.GIF)
+_ICO = ImageFormat("ICO", ico.check_ico, decoder_memory.ICO)
+_TIFF = ImageFormat("TIFF", tiff.check_tiff, decoder_memory.TIFF)
+_JPEG_2000 = ImageFormat("JPEG 2000", jpeg2000.check_jpeg2000, decoder_memory.JPEG_2000)
+_AVIF = ImageFormat("AVIF", avif.check_avif, decoder_memory.AVIF)
+_HEIC = ImageFormat("HEIC", avif.check_heic, decoder_memory.HEIC)
 
 _BY_SIGNATURE = {
     png.SIGNATURE: _PNG,

@@ -16,6 +16,7 @@ _LAST = {_START_OF_SCAN, _END_OF_IMAGE}
 _WITHOUT_LENGTH = {_FILL, 0x01, *range(0xD0, 0xD8), *_LAST}
 _START_OF_FRAME = set(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _FIRST_ARITHMETIC = 0xC9
+_PROGRESSIVE = {0xC2, 0xC6, 0xCA, 0xCE}
 # A segment begins with a prefix, a marker and its length; a frame header with precision, height, width and components.
 _SEGMENT, _FRAME = struct.Struct(">BBH").unpack_from, struct.Struct(">BHHB").unpack_from
 _FRAME_SIZE, _COMPONENT_SIZE, _MAX_COMPONENTS = 8, 3, 4
@@ -67,6 +68,19 @@ def check_jpeg(data: memoryview) -> JpegHeader:
     if size is None or 0 in size:
         raise CorruptImageError("Damaged JPEG: no image is described before its data")
     return JpegHeader(*size, exif)
+
+
+def has_several_scans(data: memoryview, channels: int) -> bool:
+    """Whether decoders of a checked JPEG keep all coefficients, as it is progressive, or its first scan lacks a component."""
+    position = 2
+    while True:
+        _, marker, length = _SEGMENT(data, position)
+        if marker in _PROGRESSIVE:
+            return True
+        if marker in _LAST:
+            # A scan begins with the number of its components.
+            return bytes(data[position + 4 : position + 5]) != bytes([channels])
+        position += (1 if marker == _FILL else 2) if marker in _WITHOUT_LENGTH else 2 + length
 
 
 def _check_frame(data: memoryview, start: int, marker: int, length: int) -> tuple[int, int, int]:

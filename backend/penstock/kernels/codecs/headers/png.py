@@ -20,8 +20,8 @@ _KINDS = {0: (1, (1, 2, 4, 8, 16)), 2: (3, (8, 16)), 3: (1, (1, 2, 4, 8)), 4: (2
 # RFC 1951: 258 bytes in two bits.
 _DEFLATE_RATIO = 1032
 _CHUNK = struct.Struct(">I4s").unpack_from
-# Around a chunk's data: its length and name, and its checksum.
-_CHUNK_OVERHEAD = 12
+# Bytes around a chunk's data: its length and name, and with them its checksum.
+_CHUNK_START, _CHUNK_OVERHEAD, _CHECKSUM = 8, 12, 4
 _END, _DATA, _FRAME = b"IEND", b"IDAT", b"fcTL"
 _ANIMATION = frozenset((b"acTL", _FRAME, b"fdAT"))
 
@@ -41,7 +41,9 @@ def check_png(data: memoryview) -> Declared:
     check_density(declared, len(data), _DEFLATE_RATIO, "PNG")
     names = []
     for name, start, end in _chunks(data):
-        check(end <= len(data), f"PNG: its chunk {name!r} at byte {start} reaches beyond its {len(data)} bytes")
+        # The last chunk is empty, and readers do without its checksum.
+        needed = end - _CHECKSUM if name == _END else end
+        check(needed <= len(data), f"PNG: its chunk {name!r} at byte {start} reaches beyond its {len(data)} bytes")
         names.append(name)
     return declared._replace(crash_prone=not _is_first_frame(names) and not _ANIMATION.isdisjoint(names))
 
@@ -67,7 +69,8 @@ def _is_first_frame(names: list[bytes]) -> bool:
 def _chunks(data: memoryview) -> Iterator[tuple[bytes, int, int]]:
     """Each chunk's name, start and end."""
     position, size = len(SIGNATURE), len(data)
-    while position + _CHUNK_OVERHEAD <= size:
+    # A length alone is enough: libraries allocate what it declares before they look for the data.
+    while position + _CHUNK_START <= size:
         length, name = _CHUNK(data, position)
         end = position + _CHUNK_OVERHEAD + length
         yield name, position, end

@@ -84,7 +84,8 @@ def _check_tags(data: memoryview, layout: _Layout, tags: dict[int, tuple[int, in
     declared = Declared(height, width, samples, bits, crash_prone=unvetted)
     check_density(declared, len(data), _DENSEST, "TIFF")
     if _TILE_WIDTH in tags or _TILE_HEIGHT in tags:
-        _check_tile(numbers(_TILE_WIDTH, 0)[0], numbers(_TILE_HEIGHT, 0)[0], declared, len(data))
+        tile = _checked_tile(numbers(_TILE_WIDTH, 0)[0], numbers(_TILE_HEIGHT, 0)[0], declared, len(data))
+        return declared._replace(tile=tile.size)
     return declared
 
 
@@ -99,6 +100,8 @@ def _has_unvetted_samples(samples: int, bits: int, planar: bool, extra: int) -> 
     return samples not in (3, 4) or bits < 8 or (samples == 4 and (planar or not extra))
 
 
-def _check_tile(width: int, height: int, image: Declared, available: int) -> None:
+def _checked_tile(width: int, height: int, image: Declared, available: int) -> Declared:
     check(0 < width <= _LARGEST and 0 < height <= _LARGEST, f"TIFF: its tiles are of {height}x{width} pixels")
-    check_density(image._replace(height=height, width=width), available, _DENSEST, "TIFF")
+    tile = image._replace(height=height, width=width)
+    check_density(tile, available, _DENSEST, "TIFF")
+    return tile

@@ -1,0 +1,126 @@
+"""What decoding takes besides its result, estimated from headers, so that too much is refused before it is allocated.
+
+The numbers are the growth of ``VmHWM`` of a fresh process that decoded an image of 6 or 24 megapixels (2026-11-28; Pillow 13.0,
+nvImageCodec 0.9, simplejpeg 1.9, pillow-heif 1.8), the largest of all output types, rounded up. tests/kernels/codecs/
+test_decoder_memory.py measures them again.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from penstock.data_types import DALIImageType
+from penstock.kernels.codecs.headers import jpeg
+from penstock.kernels.codecs.headers.declared import Declared
+from penstock.kernels.codecs.image_description import UPRIGHT, ImageHeader
+
+BASE_BYTES = 8 << 20
+"""Of any decoder: tables, and blocks of converted values."""
+
+_MIN_CHANNELS = 3  # Grey is often decoded to colours.
+
+
+class PixelCost(NamedTuple):
+    """Bytes that a decoder takes for each pixel.
+
+    Attributes:
+        copies: of the stored pixels, with at least three channels.
+        per_channel: further bytes for each channel.
+        fixed: further bytes.
+    """
+
+    copies: int
+    per_channel: int = 0
+    fixed: int = 0
+
+    def of(self, image: Declared) -> int:
+        """The bytes that decoding such an image takes."""
+        value = -(-image.bits // 8)
+        pixel = (
+            self.copies * max(image.channels, _MIN_CHANNELS) * value + self.per_channel * image.channels + self.fixed
+        )
+        return image.height * image.width * pixel + _COPIES_OF_TILE * image.tile
+
+
+# libtiff's, and Pillow's of a part of an image.
+_COPIES_OF_TILE = 2
+
+# Measured, in bytes per pixel: 6.7 (8 bits), 8.7 (RGBA), 12.7 (16 bits), 16.7 (RGBA of 16 bits); interlaced ones alike.
+PNG = PixelCost(copies=2, fixed=2)
+# 9.7, with alpha 12.7, both lossless.
+WEBP = PixelCost(copies=3, fixed=1)
+# 10.0.
+BMP = PixelCost(copies=3, fixed=2)
+# 10.1, of 16 bits 12.7.
+PNM = PixelCost(copies=3, fixed=2)
+# 11.0.
+GIF = PixelCost(copies=3, fixed=3)
+# Pillow also makes the mask, and RGBA.
+ICO = PixelCost(copies=4, fixed=4)
+# 17.7 with the file itself if it is not compressed, CMYK 20, RGBA of 16 bits 28.5, floats 25.6.
+TIFF = PixelCost(copies=3, fixed=9)
+# 19.2, of 16 bits 27.7, grey 10.6: OpenJPEG computes with 32 bits, and files of more than 8 bits are decoded twice.
+JPEG_2000 = PixelCost(copies=2, per_channel=5, fixed=3)
+# 16.0; headers do not always tell the depth, and with more than 8 bits planes take twice as much.
+AVIF = PixelCost(copies=0, fixed=32)
+# 14.3, likewise.
+HEIC = PixelCost(copies=0, fixed=28)
+
+# -- JPEG --------------------------------------------------------------------------------------------------------------
+
+# Decoders keep all coefficients of a file with several scans.
+_COEFFICIENT_BYTES = 2
+# Rows of the image at a time, by our kernels and simplejpeg: 0; by nvImageCodec 6.1, of CMYK 12 and, as grey, 19.6.
+_JPEG_IN_PLACE, _JPEG_BY_LIBRARY, _JPEG_CMYK = 1, 7, 20
+
+
+def image_memory(
+    header: ImageHeader, encoded: np.ndarray, output_type: DALIImageType, dtype: np.dtype, adjust_orientation: bool
+) -> int:
+    """The bytes that :func:`~penstock.kernels.codecs.image_codec.decode` takes besides the result.
+
+    Args:
+        header, encoded, output_type, adjust_orientation: as for ``decode``; the whole image is decoded.
+        dtype: of the result.
+    """
+    result = math.prod(header.shape(output_type, adjust_orientation)) * dtype.itemsize
+    memory = BASE_BYTES + encoded.size + header.memory
+    if header.format == "jpeg":
+        memory += _jpeg_memory(header, encoded, output_type, dtype)
+    if header.isolated:
+        memory += result  # The worker's, before it is copied.
+    if header.placed(adjust_orientation) != UPRIGHT:
+        memory += result  # Before it is turned.
+    return memory
+
+
+def _jpeg_memory(header: ImageHeader, encoded: np.ndarray, output_type: DALIImageType, dtype: np.dtype) -> int:
+    if header.channels > _MIN_CHANNELS:
+        pixel = _JPEG_CMYK
+    else:
+        pixel = _JPEG_BY_LIBRARY if output_type == DALIImageType.YCbCr or dtype != np.uint8 else _JPEG_IN_PLACE
+    if jpeg.has_several_scans(encoded.data, header.channels):
+        pixel += _COEFFICIENT_BYTES * header.channels
+    return header.height * header.width * pixel
+
+
+ON_WHITE_BYTES_PER_PIXEL = 28
+"""Of Pillow's images in RGBA: the decoded one, a converted copy, the page, both composed, and that as RGB."""
+
+# -- videos and recordings ---------------------------------------------------------------------------------------------
+
+# The reference frames that H.264 and HEVC allow, and those in flight, in YUV 4:2:0.
+_VIDEO_FRAMES, _VIDEO_BYTES_PER_PIXEL = 20, 1.5
+
+
+def video_bytes(height: int, width: int) -> int:
+    """The bytes that a decoder of video takes for frames of this size."""
+    return int(_VIDEO_FRAMES * _VIDEO_BYTES_PER_PIXEL * height * width)
+
+
+def recording_bytes(encoded: int) -> int:
+    """The bytes that decoding a recording of ``encoded`` bytes takes: libsndfile reads a copy, and in blocks."""
+    return encoded + BASE_BYTES

@@ -1,0 +1,351 @@
+"""What batches may take of memory: a limit for each request, and budgets that the batches of a process share.
+
+A batch of up to :data:`SMALL_BATCH_BYTES` is only counted. A larger one takes its share of the budgets as it grows, without waiting;
+if there is no room, it gives everything back, and is run again once all that it needs has become free. So nothing waits while
+it holds memory, and no two batches can wait for each other.
+"""
+
+from __future__ import annotations
+
+import bisect
+import heapq
+import math
+import threading
+import weakref
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from pathlib import Path
+
+from penstock.data_types import element_size
+from penstock.errors import LimitError
+from penstock.schema.workspace import OutputSpec, Shape, Workspace
+from penstock.tensors import HostPool, TensorList, TensorListGPU
+
+SMALL_BATCH_BYTES = 64 << 20
+"""Up to which a batch takes nothing of the budgets: there are only as many batches at a time as instances of models."""
+
+DEFAULT_SHARE = 0.6
+"""Of the machine's or container's memory: the rest is for models, libraries, requests and answers on their way."""
+
+_CGROUPS, _CGROUP_ROOT = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")
+
+# For all budgets, as a batch takes from several at once.
+_lock = threading.Lock()
+_waiting: list[_Waiting] = []
+
+
+class MemoryBudget:
+    """Bytes of host memory that batches share.
+
+    Args:
+        limit: in bytes; None: any number.
+        setting: its name, for messages.
+    """
+
+    def __init__(self, limit: int | None, setting: str) -> None:
+        self.limit = math.inf if limit is None else limit
+        self.setting = setting
+        self.taken = 0
+        self._pools: weakref.WeakSet[HostPool] = weakref.WeakSet()
+
+    def add_pool(self, pool: HostPool) -> None:
+        """Adds a pool whose unused blocks are released when memory gets scarce."""
+        self._pools.add(pool)
+
+    def fits(self, size: int) -> bool:
+        """Whether so many bytes more are within the limit."""
+        return self.taken + size <= self.limit
+
+    def release_unused(self) -> None:
+        """Releases what pools keep for later batches, if there is no room for it."""
+        if self.taken + sum(pool.reserved for pool in list(self._pools)) > self.limit:
+            for pool in list(self._pools):
+                pool.release()
+
+
+class _Waiting:
+    """A batch that waits for memory, in the order of ``_waiting``."""
+
+    def __init__(self, budgets: Sequence[MemoryBudget], size: int) -> None:
+        self.budgets, self.size = budgets, size
+        self.admitted = threading.Event()
+
+
+class Reservation:
+    """What one batch takes of some budgets.
+
+    Args:
+        budgets: all of which have to have room.
+    """
+
+    def __init__(self, budgets: Sequence[MemoryBudget]) -> None:
+        self._budgets = budgets
+        self.size = 0
+
+    def exceeded(self, size: int) -> MemoryBudget | None:
+        """The budget that never has room for so many bytes."""
+        return next((budget for budget in self._budgets if size > budget.limit), None)
+
+    def grow(self, size: int) -> bool:
+        """Grows to ``size`` bytes if there is room and nobody waits for it."""
+        more = size - self.size
+        with _lock:
+            if _waiting or not all(budget.fits(more) for budget in self._budgets):
+                return False
+            _take(self._budgets, more)
+        self.size = size
+        self._release_unused()
+        return True
+
+    def wait(self, size: int, seconds: float) -> bool:
+        """Waits until there is room for ``size`` bytes; call it while nothing is taken. Returns False if the time is over."""
+        assert not self.size
+        waiting = _Waiting(self._budgets, size)
+        with _lock:
+            _waiting.append(waiting)
+            _admit()
+        waiting.admitted.wait(min(seconds, threading.TIMEOUT_MAX))
+        with _lock:
+            if not waiting.admitted.is_set():
+                _waiting.remove(waiting)
+                _admit()
+                return False
+        self.size = size
+        self._release_unused()
+        return True
+
+    def give_back(self) -> None:
+        """Gives everything back."""
+        if self.size:
+            with _lock:
+                _take(self._budgets, -self.size)
+                _admit()
+            self.size = 0
+
+    def _release_unused(self) -> None:
+        for budget in self._budgets:
+            budget.release_unused()
+
+
+def _take(budgets: Sequence[MemoryBudget], size: int) -> None:
+    for budget in budgets:
+        budget.taken += size
+
+
+def _admit() -> None:
+    """Admits those for whom there is room, in their order: nobody overtakes one that waits for the same budget."""
+    full: set[MemoryBudget] = set()
+    for waiting in list(_waiting):
+        lacking = {budget for budget in waiting.budgets if not budget.fits(waiting.size)}
+        if not lacking and full.isdisjoint(waiting.budgets):
+            _take(waiting.budgets, waiting.size)
+            _waiting.remove(waiting)
+            waiting.admitted.set()
+        full |= lacking
+
+
+_NO_ROOM = "{} bytes are needed, for which there is no memory now"
+
+
+class BatchMemory:
+    """What one batch may take; see :class:`penstock.schema.workspace.Allowance`.
+
+    Args:
+        limit: the bytes that each request may take, on the host or on a GPU; None: any number.
+        shares: the numbers of samples of the requests, in order.
+        reservation: of the batch.
+
+    Attributes:
+        wanted: the bytes that the batch needs, if there was no room for them; its results are then of no use.
+    """
+
+    def __init__(self, limit: int | None, shares: Sequence[int], reservation: Reservation) -> None:
+        self.wanted = 0
+        self._limit = math.inf if limit is None else limit
+        self._ends = list(accumulate(shares))
+        self._reservation = reservation
+        self._slots: Sequence[TensorList | None] = ()
+        # By whether it is on a GPU: upper bounds of what the batch holds, and what it may hold without a closer look.
+        self._planned = [0, 0]
+        self._unquestioned = [min(max(SMALL_BATCH_BYTES, reservation.size), self._limit), self._limit]
+
+    def attach(self, slots: Sequence[TensorList | None]) -> None:
+        """Takes note of where the batch's data will be."""
+        self._slots = slots
+
+    def refused(
+        self,
+        workspace: Workspace,
+        shapes: Sequence[Sequence[Shape]],
+        specs: Sequence[OutputSpec],
+        working: Sequence[int],
+    ) -> dict[int, LimitError]:
+        """The samples whose outputs may not be allocated; see :class:`penstock.schema.workspace.Allowance`."""
+        planned = sum(sum(map(math.prod, own)) * element_size(spec.dtype) for own, spec in zip(shapes, specs))
+        on_gpu = workspace.device != "cpu"
+        if not workspace.transient and not working and self._planned[on_gpu] + planned <= self._unquestioned[on_gpu]:
+            self._planned[on_gpu] += planned
+            return {}
+        if not on_gpu:
+            return self._examined(workspace, _Need(workspace, shapes, specs, working), False)
+        # What is in use meanwhile is on the host.
+        refused = self._examined(workspace, _Need(workspace, (), (), working), False) if working else {}
+        return refused or self._examined(workspace, _Need(workspace, shapes, specs, ()), True)
+
+    def claim(self, workspace: Workspace, size: int) -> None:
+        """Raises LimitError unless an output of ``size`` bytes may be allocated, whichever requests it is for."""
+        on_gpu = workspace.device != "cpu"
+        if self._planned[on_gpu] + size <= self._unquestioned[on_gpu]:
+            self._planned[on_gpu] += size
+            return
+        held = sum(self._held_by_request(workspace, on_gpu).values())
+        if held + size > self._limit:
+            raise LimitError(
+                f"Its output takes {size} bytes, beside {held} that are held, and `max_memory` of the model allows a request "
+                f"{self._limit}"
+            )
+        if not self._has_room(held + size, 0, on_gpu):
+            raise LimitError(_NO_ROOM.format(held + size))
+
+    def _examined(self, workspace: Workspace, need: _Need, on_gpu: bool) -> dict[int, LimitError]:
+        if self._planned[on_gpu] + need.lasting + need.passing <= self._unquestioned[on_gpu]:
+            self._planned[on_gpu] += need.lasting
+            return {}
+        held = self._held_by_request(workspace, on_gpu)
+        over = need.beyond(self._limit) or self._over_together(workspace, need, held)
+        if over:
+            return over
+        lasting = sum(held.values()) + need.lasting
+        if self._has_room(lasting, need.passing, on_gpu):
+            return {}
+        error = LimitError(_NO_ROOM.format(lasting + need.passing))
+        return dict.fromkeys(workspace.live_indices, error)
+
+    def _has_room(self, lasting: int, passing: int, on_gpu: bool) -> bool:
+        """Whether the batch may hold so many bytes, and take more in passing; notes them, or that they are wanted."""
+        total = lasting + passing
+        if not on_gpu and total > max(SMALL_BATCH_BYTES, self._reservation.size) and not self._reservation.grow(total):
+            self.wanted = max(self.wanted, total)
+            return False
+        self._planned[on_gpu] = lasting
+        self._unquestioned[on_gpu] = max(self._unquestioned[on_gpu], min(total, self._limit))
+        return True
+
+    def _held_by_request(self, workspace: Workspace, on_gpu: bool) -> Counter[int]:
+        """The bytes that each request holds, while an operator runs, on a GPU or on the host."""
+        held: Counter[int] = Counter()
+        batches = {id(batch): batch for batch in (*self._slots, *workspace.inputs) if batch is not None}
+        for batch in batches.values():
+            if isinstance(batch, TensorListGPU) == on_gpu and len(batch):
+                itemsize = element_size(batch.dtype)
+                positions = batch.positions or range(len(batch))
+                for position, shape in zip(positions, batch.shapes):
+                    held[self._request_of(position)] += math.prod(shape) * itemsize
+        return held
+
+    def _request_of(self, position: int) -> int:
+        return bisect.bisect_right(self._ends, position)
+
+    def _over_together(self, workspace: Workspace, need: _Need, held: Counter[int]) -> dict[int, LimitError]:
+        """All samples of the requests that hold too much together."""
+        members: dict[int, list[int]] = {}
+        for index in workspace.live_indices:
+            members.setdefault(self._request_of(workspace.batch_position(index)), []).append(index)
+        errors: dict[int, LimitError] = {}
+        for request, indices in members.items():
+            new = need.of(indices)
+            if held[request] + new > self._limit:
+                error = LimitError(
+                    f"The {len(indices)} samples of the request take {new} bytes here, beside {held[request]} that it holds, and "
+                    f"`max_memory` of the model allows {self._limit}"
+                )
+                errors.update(dict.fromkeys(indices, error))
+        return errors
+
+
+class _Need:
+    """The bytes that a run of an operator needs.
+
+    Args:
+        workspace, shapes, specs, working: see :class:`penstock.schema.workspace.Allowance`.
+
+    Attributes:
+        lasting: of the outputs.
+        passing: of what is in use at a time while they are computed.
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        shapes: Sequence[Sequence[Shape]],
+        specs: Sequence[OutputSpec],
+        working: Sequence[int],
+    ) -> None:
+        self._threads, self._transient = workspace.num_threads, workspace.transient
+        self._shapes = shapes
+        itemsizes = [element_size(spec.dtype) for spec in specs]
+        self._outputs = [0] * workspace.batch_size
+        for column, itemsize in zip(shapes, itemsizes):
+            for index, shape in enumerate(column):
+                self._outputs[index] += math.prod(shape) * itemsize
+        self._working = working or [0] * len(self._outputs)
+        self.lasting, self.passing = self._split(range(len(self._outputs)))
+
+    def of(self, indices: Sequence[int]) -> int:
+        """The bytes that some samples need."""
+        return sum(self._split(indices))
+
+    def _split(self, indices: Sequence[int]) -> tuple[int, int]:
+        outputs = [self._outputs[index] for index in indices]
+        working = [self._working[index] for index in indices]
+        if self._transient:
+            # Threads compute what follows at once, so that there are only as many of them as threads.
+            return 0, sum(heapq.nlargest(self._threads, map(sum, zip(outputs, working))))
+        return sum(outputs), sum(heapq.nlargest(self._threads, working))
+
+    def beyond(self, limit: float) -> dict[int, LimitError]:
+        """The samples that need more than this alone."""
+        return {
+            index: self._error(index, limit)
+            for index, (output, working) in enumerate(zip(self._outputs, self._working))
+            if output + working > limit
+        }
+
+    def _error(self, index: int, limit: float) -> LimitError:
+        parts = []
+        if self._outputs[index]:
+            shapes = " and ".join("x".join(map(str, own[index])) or "1" for own in self._shapes)
+            parts.append(f"{self._outputs[index]} bytes for its result of {shapes}")
+        if self._working[index]:
+            parts.append(f"{self._working[index]} bytes while it is computed")
+        return LimitError(f"It takes {' and '.join(parts)}, and `max_memory` of the model allows a request {limit}")
+
+
+def machine_memory() -> int:
+    """The bytes of memory that this process may use: the machine's, or what its container (cgroup) allows."""
+    return min([_total_memory(), *_cgroup_limits()])
+
+
+def _total_memory() -> int:
+    for line in Path("/proc/meminfo").read_text().splitlines():
+        if line.startswith("MemTotal:"):
+            return int(line.split()[1]) << 10
+    raise AssertionError("/proc/meminfo has no line MemTotal")
+
+
+def _cgroup_limits() -> Iterator[int]:
+    """The limits of this process's cgroup and those above it, in version 2 and 1."""
+    for line in _CGROUPS.read_text().splitlines():
+        _, controllers, path = line.split(":", 2)
+        if controllers and "memory" not in controllers.split(","):
+            continue
+        # Of version 1, each controller has a tree.
+        root, name = (_CGROUP_ROOT / "memory", "memory.limit_in_bytes") if controllers else (_CGROUP_ROOT, "memory.max")
+        # In a container, the path may be that outside of it.
+        folder = root / path.lstrip("/")
+        for own in (folder, *folder.parents):
+            if own.is_relative_to(root) and (own / name).is_file():
+                text = (own / name).read_text().strip()
+                if text != "max":
+                    yield int(text)

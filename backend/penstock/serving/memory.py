@@ -1,0 +1,100 @@
+"""The memory that a model's batches may take, beside those of the other models of the process."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
+
+from penstock.errors import LimitError, MemoryShortageError
+from penstock.runtime.memory import DEFAULT_SHARE, BatchMemory, MemoryBudget, Reservation, machine_memory
+from penstock.serving.settings import AUTOMATIC, Settings, settings_of
+from penstock.tensors import HostPool
+
+R = TypeVar("R")
+
+
+@functools.cache
+def process_budget() -> MemoryBudget:
+    """The budget of all models of this process, as the server's settings say: a model's own do not change it."""
+    limit = settings_of({}).memory_budget
+    if limit == AUTOMATIC:
+        limit = int(DEFAULT_SHARE * machine_memory())
+    assert not isinstance(limit, str)
+    return MemoryBudget(limit, "memory_budget")
+
+
+@functools.cache
+def _model_budget(model: str, version: str, limit: int | None) -> MemoryBudget:
+    """The budget that the instances of a model share."""
+    return MemoryBudget(limit, "max_model_memory")
+
+
+class RequestMemory:
+    """The memory of one instance of a model.
+
+    Args:
+        model, version: of the instance.
+        settings: of the model.
+        pool: of the instance, whose unused memory is released if memory gets scarce.
+    """
+
+    def __init__(self, model: str, version: str, settings: Settings, pool: Callable[[], HostPool]) -> None:
+        self._limit = settings.max_memory
+        self._seconds = math.inf if settings.memory_wait_seconds is None else settings.memory_wait_seconds
+        self._budgets = [process_budget(), _model_budget(model, version, settings.max_model_memory)]
+        self._pool = pool
+
+    def run(self, shares: Sequence[int], work: Callable[[BatchMemory], R]) -> R:
+        """Runs a batch, again if it had to wait for memory; returns what ``work`` returns.
+
+        Args:
+            shares: the numbers of samples of the batch's requests.
+            work: runs the batch.
+
+        Raises:
+            LimitError: the batch takes more than there is for all.
+            MemoryShortageError: other batches took too much for too long, or the batch is of several requests, which
+                should be run one by one.
+        """
+        wanted = 0
+        while True:
+            with self.reserved(wanted) as reservation:
+                memory = BatchMemory(self._limit, shares, reservation)
+                try:
+                    result = work(memory)
+                except Exception:
+                    if not memory.wanted:
+                        raise
+                else:
+                    if not memory.wanted:
+                        return result
+                exceeded = reservation.exceeded(memory.wanted)
+            if exceeded is not None:
+                raise LimitError(
+                    f"The request takes {memory.wanted} bytes, and `{exceeded.setting}` of the server allows {exceeded.limit} for all"
+                )
+            if len(shares) > 1:
+                raise MemoryShortageError(f"The requests take {memory.wanted} bytes together")
+            wanted = memory.wanted
+
+    @contextlib.contextmanager
+    def reserved(self, size: int = 0) -> Iterator[Reservation]:
+        """A reservation of ``size`` bytes, for which it waits; it is given back at the end."""
+        self._budgets[0].add_pool(self._pool())
+        reservation = Reservation(self._budgets)
+        if size and not reservation.wait(size, self._seconds):
+            raise MemoryShortageError(
+                f"The request takes {size} bytes of memory, which did not become free within {self._seconds:g} s: other requests take "
+                "them. Send it again later"
+            )
+        try:
+            yield reservation
+        finally:
+            reservation.give_back()
+
+    def allowance(self, count: int, reservation: Reservation) -> BatchMemory:
+        """What one of several runs for a request with ``count`` samples may take; it does not wait."""
+        return BatchMemory(self._limit, [count], reservation)

@@ -1,0 +1,226 @@
+"""What batches may take of memory: limits of requests, and budgets for which they wait."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from penstock import Pipeline, fn, pipeline_def, types
+from penstock.errors import LimitError, PenstockError
+from penstock.runtime import memory
+from penstock.runtime.memory import SMALL_BATCH_BYTES, BatchMemory, MemoryBudget, Reservation, machine_memory
+from penstock.tensors import HostPool
+
+MEBIBYTE = 1 << 20
+LARGE = 3 * SMALL_BATCH_BYTES
+
+
+def reservation(limit: int | None, *others: MemoryBudget) -> Reservation:
+    return Reservation([MemoryBudget(limit, "memory_budget"), *others])
+
+
+# -- budgets -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_reservation_grows_as_long_as_there_is_room() -> None:
+    own = reservation(100)
+    assert own.grow(60)
+    assert own.grow(100)
+    assert not own.grow(101)
+    assert own.size == 100
+    own.give_back()
+    assert own.size == 0
+    assert own.grow(100)
+
+
+def test_all_budgets_must_have_room() -> None:
+    shared, small = MemoryBudget(100, "memory_budget"), MemoryBudget(50, "max_model_memory")
+    own, other = Reservation([shared, small]), Reservation([shared])
+    assert not own.grow(60)
+    assert other.grow(60)
+    assert shared.taken == 60
+    assert small.taken == 0
+    assert not own.grow(50)
+    assert own.exceeded(60) is small
+    assert own.exceeded(50) is None
+
+
+def test_who_waits_is_admitted_in_turn() -> None:
+    shared = MemoryBudget(100, "memory_budget")
+    first, large, small = (Reservation([shared]) for _ in range(3))
+    assert first.grow(60)
+    order: list[str] = []
+
+    def wait(name: str, own: Reservation, size: int) -> threading.Thread:
+        thread = threading.Thread(target=lambda: own.wait(size, 60) and order.append(name))
+        thread.start()
+        while not any(waiting.size == size for waiting in memory._waiting):
+            pass
+        return thread
+
+    threads = [wait("large", large, 90), wait("small", small, 10)]
+    # There is room for the small one, but the large one came before.
+    assert not Reservation([shared]).grow(10)
+    assert not order
+    first.give_back()
+    for thread in threads:
+        thread.join()
+    assert sorted(order) == ["large", "small"]
+    assert shared.taken == 100
+
+
+def test_waiting_for_one_model_does_not_hold_up_another() -> None:
+    shared, busy = MemoryBudget(100, "memory_budget"), MemoryBudget(10, "max_model_memory")
+    holder, waiting, other = Reservation([shared, busy]), Reservation([shared, busy]), Reservation([shared])
+    assert holder.grow(10)
+    thread = threading.Thread(target=lambda: waiting.wait(10, 60))
+    thread.start()
+    while not memory._waiting:
+        pass
+    assert other.wait(50, 60)
+    holder.give_back()
+    thread.join()
+    assert waiting.size == 10
+
+
+def test_waiting_ends() -> None:
+    shared = MemoryBudget(100, "memory_budget")
+    holder, late = Reservation([shared]), Reservation([shared])
+    assert holder.grow(100)
+    assert not late.wait(1, 0.01)
+    assert not memory._waiting
+    holder.give_back()
+    assert late.wait(100, 0)
+
+
+def test_unused_blocks_are_released_when_memory_gets_scarce() -> None:
+    pool, budget = HostPool(), MemoryBudget(4 * MEBIBYTE, "memory_budget")
+    budget.add_pool(pool)
+    pool.take(3 * MEBIBYTE)
+    own = Reservation([budget])
+    assert own.grow(MEBIBYTE)
+    assert pool.reserved >= 3 * MEBIBYTE
+    assert own.grow(2 * MEBIBYTE)
+    assert pool.reserved == 0
+
+
+def test_machines_and_containers_have_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert 0 < machine_memory() <= memory._total_memory()
+    monkeypatch.setattr(memory, "_cgroup_limits", lambda: iter([5 * MEBIBYTE, 7 * MEBIBYTE]))
+    assert machine_memory() == 5 * MEBIBYTE
+
+
+def test_the_smallest_limit_of_nested_groups_counts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    group = tmp_path / "pod" / "container"
+    group.mkdir(parents=True)
+    (group / "memory.max").write_text("max\n")
+    (group.parent / "memory.max").write_text("1000\n")
+    (tmp_path / "cgroup").write_text("0::/pod/container\n")
+    monkeypatch.setattr(memory, "_CGROUP_ROOT", tmp_path)
+    monkeypatch.setattr(memory, "_CGROUPS", tmp_path / "cgroup")
+    assert list(memory._cgroup_limits()) == [1000]
+
+
+# -- batches -----------------------------------------------------------------------------------------------------------
+
+
+def made(define: Callable[..., Any], batch_size: int, device: str = "cpu") -> Pipeline:
+    @pipeline_def(batch_size=batch_size, num_threads=2, device_id=None, exec_async=False, exec_pipelined=False)
+    def pipeline() -> Any:
+        data = fn.external_source(name="data")
+        sizes = fn.external_source(name="size")
+        return define(data, sizes)
+
+    pipe = pipeline()
+    pipe.build()
+    return pipe
+
+
+def run(
+    define: Callable[..., Any], sizes: Sequence[tuple[int, int]], own: BatchMemory, frames: int = 0
+) -> tuple[list[np.ndarray], dict[int, PenstockError]]:
+    pipe = made(define, len(sizes))
+    data = np.zeros((frames, 8, 8, 3) if frames else (8, 8, 3), np.uint8)
+    pipe.feed_input("data", [data] * len(sizes), layout="FHWC" if frames else "HWC")
+    pipe.feed_input("size", [np.array(size, np.float32) for size in sizes])
+    result = pipe.executor.run_once(isolate=True, allowance=own)
+    shapes = [np.array(sample.shape) for sample in result.outputs[0].samples]
+    pipe.close()
+    return shapes, result.failures
+
+
+def resized(data: Any, size: Any) -> Any:
+    return fn.resize(data, size=size)
+
+
+# 3, 12 and 48 MB.
+SMALL, MEDIUM, HUGE = (1000, 1000), (2000, 2000), (4000, 4000)
+
+
+def test_a_sample_that_takes_too_much_fails_alone() -> None:
+    shapes, failures = run(resized, [SMALL, HUGE, SMALL], BatchMemory(20_000_000, [1, 1, 1], reservation(None)))
+    assert [*failures] == [1]
+    assert isinstance(failures[1], LimitError)
+    text = str(failures[1])
+    assert "resize" in text
+    assert "48000000 bytes for its result of 4000x4000x3" in text
+    assert "`max_memory` of the model allows a request 20000000" in text
+    assert [tuple(shape) for shape in shapes] == [(1000, 1000, 3), (0, 0, 0), (1000, 1000, 3)]
+
+
+def test_a_request_may_take_what_its_samples_take_together() -> None:
+    sizes = [MEDIUM, MEDIUM, MEDIUM]
+    _, failures = run(resized, sizes, BatchMemory(20_000_000, [2, 1], reservation(None)))
+    assert sorted(failures) == [0, 1]
+    assert "The 2 samples of the request take 24000000 bytes" in str(failures[0])
+    assert not run(resized, sizes, BatchMemory(20_000_000, [1, 1, 1], reservation(None)))[1]
+
+
+def test_what_is_still_held_counts() -> None:
+    def two(data: Any, size: Any) -> Any:
+        first = fn.resize(data, size=size)
+        return first, fn.resize(data, size=size, interp_type=types.INTERP_NN)
+
+    assert not run(two, [MEDIUM], BatchMemory(25_000_000, [1], reservation(None)))[1]
+    _, failures = run(two, [MEDIUM], BatchMemory(23_000_000, [1], reservation(None)))
+    assert "beside 12000" in str(failures[0])
+
+
+def test_frames_of_a_sequence_count_together() -> None:
+    assert not run(resized, [SMALL, SMALL], BatchMemory(20_000_000, [1, 1], reservation(None)), frames=6)[1]
+    _, failures = run(resized, [SMALL, MEDIUM], BatchMemory(20_000_000, [1, 1], reservation(None)), frames=6)
+    assert [*failures] == [1]
+
+
+def test_operators_that_infer_nothing_are_limited_too() -> None:
+    def tiled(data: Any, size: Any) -> Any:
+        return fn.cat(*[fn.resize(data, size=size)] * 4, axis=0)
+
+    _, failures = run(tiled, [SMALL], BatchMemory(10_000_000, [1], reservation(None)))
+    assert "12000000 bytes for its result of 4000x1000x3" in str(failures[0])
+
+
+def test_small_batches_take_nothing_of_budgets() -> None:
+    own = reservation(1)
+    assert not run(resized, [SMALL, MEDIUM], BatchMemory(None, [1, 1], own))[1]
+    assert own.size == 0
+
+
+def test_large_batches_take_what_they_need_of_budgets() -> None:
+    own = reservation(10 * SMALL_BATCH_BYTES)
+    assert not run(resized, [HUGE, HUGE], BatchMemory(None, [1, 1], own))[1]
+    assert 96_000_000 <= own.size < 97_000_000
+
+
+def test_a_batch_that_finds_no_room_says_what_it_needs() -> None:
+    own = reservation(SMALL_BATCH_BYTES)
+    batch = BatchMemory(None, [1, 1], own)
+    _, failures = run(resized, [HUGE, HUGE], batch)
+    assert sorted(failures) == [0, 1]
+    assert 96_000_000 <= batch.wanted < 97_000_000
+    assert own.size == 0
