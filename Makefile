@@ -33,6 +33,12 @@ $(SERVE)/.ready: $(VENV)/.ready constraints-serve.txt
 demo: setup  ## Start Triton, send it held-out digits over HTTP and gRPC, show predictions, accuracy and latency
 	@$(BIN)/python client_examples/demo.py
 
+# As a pod with a read-only root does: with an emptyDir at /tmp it answers, and without one it says what it lacks.
+.PHONY: demo-hardened
+demo-hardened: setup  ## The demonstration as nobody without HOME, on a read-only root, without a network (takes root)
+	@$(BIN)/python tests/serving/hardened.py $(CURDIR)/$(BIN)/python client_examples/demo.py
+	@! $(BIN)/python tests/serving/hardened.py --without-tmp $(CURDIR)/$(BIN)/python client_examples/demo.py
+
 # Tests serve models both in Triton's process and in its Python stub, which needs numpy 1.
 test test-all test-plugins bench-serving: export PENSTOCK_SERVE_ENV := $(CURDIR)/$(SERVE)
 

@@ -210,7 +210,7 @@ class LocalServer:
         host = find_host(self._asked_model_host, self._environment, self._report)
         self.model_host = host.name
         self._stopping.clear()
-        self._folder = Path(tempfile.mkdtemp(prefix="penstock-serve-"))
+        self._folder = _make_folder()
         self.log = self._given_log or self._folder / "triton.log"
         self.log.write_bytes(b"")
         atexit.register(self._stop_at_exit, os.getpid())
@@ -464,3 +464,13 @@ class LocalServer:
 
     def _reachable_host(self) -> str:
         return {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(self.host, self.host)
+
+
+def _make_folder() -> Path:
+    """A new temporary folder for a server's files."""
+    try:
+        return Path(tempfile.mkdtemp(prefix="penstock-serve-"))
+    except OSError as error:
+        raise ServerError(
+            f"no temporary folder can be made for the server's files: {error.strerror}; set TMPDIR to a folder that can be written"
+        ) from error

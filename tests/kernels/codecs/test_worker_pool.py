@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import io
 import os
 import signal
@@ -179,6 +181,31 @@ def test_nothing_is_left_open() -> None:
         with pytest.raises(DecoderDiedError):
             read(pool, KILLER)
         read(pool, jpeg2000())
+        pool.close()
+    assert set(os.listdir("/proc/self/fd")) == before
+
+
+@pytest.mark.parametrize("call", ["pipe", "memfd_create", "ftruncate"])
+def test_a_call_that_fails_leaves_nothing_open(monkeypatch: pytest.MonkeyPatch, call: str) -> None:
+    def fail(*values: object) -> None:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    DecoderPool(1).close()
+    before = set(os.listdir("/proc/self/fd"))
+    pool = DecoderPool(1)
+    try:
+        with monkeypatch.context() as patched:
+            patched.setattr(os, call, fail)
+            with pytest.raises((OSError, worker_pool.WorkerStartError), match="Too many open files"):
+                read(pool, jpeg2000())
+        assert read(pool, jpeg2000())[0] == "jpeg2k"
+        # Memory of another size is a call, too.
+        with monkeypatch.context() as patched:
+            patched.setattr(os, call, fail)
+            with contextlib.suppress(OSError):
+                read(pool, np.concatenate([jpeg2000(), np.zeros(2 << 20, np.uint8)]))
+        assert read(pool, jpeg2000())[0] == "jpeg2k"
+    finally:
         pool.close()
     assert set(os.listdir("/proc/self/fd")) == before
 

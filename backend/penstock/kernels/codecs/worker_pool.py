@@ -195,36 +195,37 @@ class _Worker:
 
     def __init__(self) -> None:
         self._memory: _SharedMemory | None = None
-        ours, theirs = socket.socketpair()
-        lifeline, self._lifeline = os.pipe()
-        log = os.memfd_create("penstock-worker-log")
-        numbers = [theirs.fileno(), lifeline]
-        boot = _BOOT.format(module=_WORKER, numbers=", ".join(map(str, numbers)))
-        try:
-            self._process = subprocess.Popen(
-                [_interpreter(), "-I", "-c", boot, json.dumps(_search_path())],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=log,
-                pass_fds=numbers,
-                env={**os.environ, **_ENVIRONMENT},
-            )
-        except OSError as error:
-            ours.close()
-            os.close(self._lifeline)
-            raise WorkerStartError(f"No process could be started to decode in: {error}") from error
-        finally:
-            theirs.close()
-            os.close(lifeline)
-        self._socket = ours
-        try:
-            self._receive(time.monotonic() + _STARTING_SECONDS)
-        except (_WorkerGone, TimeoutError) as error:
-            said = os.pread(log, 2000, max(os.fstat(log).st_size - 2000, 0)).decode(errors="replace")
-            self.close()
-            raise WorkerStartError(f"The process to decode in did not start: {error}\n{said}") from error
-        finally:
-            os.close(log)
+        with contextlib.ExitStack() as ours, contextlib.ExitStack() as theirs:
+            try:
+                self._socket, their_socket = socket.socketpair()
+                ours.callback(self._socket.close)
+                theirs.callback(their_socket.close)
+                lifeline, self._lifeline = os.pipe()
+                ours.callback(os.close, self._lifeline)
+                theirs.callback(os.close, lifeline)
+                log = os.memfd_create("penstock-worker-log")
+                theirs.callback(os.close, log)
+                numbers = [their_socket.fileno(), lifeline]
+                boot = _BOOT.format(module=_WORKER, numbers=", ".join(map(str, numbers)))
+                self._process = subprocess.Popen(
+                    [_interpreter(), "-I", "-c", boot, json.dumps(_search_path())],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=log,
+                    pass_fds=numbers,
+                    env={**os.environ, **_ENVIRONMENT},
+                )
+            except OSError as error:
+                raise WorkerStartError(f"No process could be started to decode in: {error}") from error
+            # From here on, `close` releases what is ours.
+            ours.pop_all()
+            their_socket.close()
+            try:
+                self._receive(time.monotonic() + _STARTING_SECONDS)
+            except (_WorkerGone, TimeoutError) as error:
+                said = os.pread(log, 2000, max(os.fstat(log).st_size - 2000, 0)).decode(errors="replace")
+                self.close()
+                raise WorkerStartError(f"The process to decode in did not start: {error}\n{said}") from error
 
     @property
     def pid(self) -> int:
@@ -271,6 +272,7 @@ class _Worker:
         if held is not None and size <= held.size and not (held.size > _LARGE_MEMORY and 4 * size < held.size):
             return False
         if held is not None:
+            self._memory = None
             held.close()
         self._memory = _SharedMemory(1 << (max(size, _MIN_MEMORY) - 1).bit_length())
         return True
@@ -347,9 +349,13 @@ class _SharedMemory:
     def __init__(self, size: int) -> None:
         self.size = size
         self.file = os.memfd_create("penstock-decoding", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-        os.ftruncate(self.file, size)
-        fcntl.fcntl(self.file, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
-        self.view = np.frombuffer(mmap.mmap(self.file, size), np.uint8)
+        try:
+            os.ftruncate(self.file, size)
+            fcntl.fcntl(self.file, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
+            self.view = np.frombuffer(mmap.mmap(self.file, size), np.uint8)
+        except BaseException:
+            os.close(self.file)
+            raise
 
     def close(self) -> None:
         """Releases it; the mapping ends with its last view."""
