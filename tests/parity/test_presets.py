@@ -152,12 +152,28 @@ def test_videos_equal_what_transformers_gave(name: str) -> None:
 def test_frames_that_are_taken_are_those_of_transformers(name: str) -> None:
     recorded = json.loads(FAMILIES_RECORDED.read_text())[f"frames {name}"]
 
-    def taken(settings: dict[str, object], frames: int, rate: float | None) -> list[int]:
-        return presets.sampled_frames({**VIDEOS[name], **settings}, frames, rate)
+    def taken(settings: dict[str, object], frames: int, rate: float | None, duration: float | None) -> list[int]:
+        return presets.sampled_frames({**VIDEOS[name], **settings}, frames, rate, duration or 0)
 
     told = [frames_digest(taken, *case) for case in frame_cases()]
     assert told == recorded
     assert len(set(told)) > 9
+
+
+def test_durations_of_metadata_are_followed() -> None:
+    """A container may state another duration than frames and rate make; sampling goes by that where the class does."""
+    configuration = {**VIDEOS["glm4v"], "do_sample_frames": True}
+    video = np.arange(24, dtype=np.uint8)[:, None, None, None] * np.ones((40, 44, 3), np.uint8)
+    stated = {"total_num_frames": len(video), "fps": 8.0, "duration": 5.2}
+    frames = presets.sampled_frames(configuration, len(video), 8.0, 5.2)
+    assert frames != presets.sampled_frames(configuration, len(video), 8.0)
+    processor = VideoProcessor(configuration)
+    given = processor(video, video_metadata=stated)["pixel_values_videos"]
+    expected = processor(video[frames], do_sample_frames=False)["pixel_values_videos"]
+    np.testing.assert_array_equal(given, expected)
+    unknown = processor(video, video_metadata={**stated, "duration": None})["pixel_values_videos"]
+    expected = video[presets.sampled_frames(configuration, len(video), 8.0, 0)]
+    np.testing.assert_array_equal(unknown, processor(expected, do_sample_frames=False)["pixel_values_videos"])
 
 
 def test_frames_that_are_not_taken() -> None:

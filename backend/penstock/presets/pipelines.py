@@ -13,7 +13,7 @@ from penstock.graph import DataNode
 from penstock.pipeline import Pipeline, pipeline_def
 from penstock.presets.configuration import read_configuration
 from penstock.presets.family import ARITHMETIC, Family, PresetError
-from penstock.presets.videos import SampledFamily
+from penstock.presets.videos import SampledFamily, VideoLength
 
 # Raised when a preset gives other values than before: keys of caches change with it.
 _VERSION = 1
@@ -124,13 +124,17 @@ _SOURCES: dict[str, Callable[[Family, bool, bool], DataNode]] = {
 }
 
 
-def sampled_frames(configuration: Configuration, frames: int, rate: float | None = None) -> list[int]:
+def sampled_frames(
+    configuration: Configuration, frames: int, rate: float | None = None, duration: float | None = None
+) -> list[int]:
     """The numbers of the frames that a video processor takes of a video, so that only these need to be decoded.
 
     Args:
         configuration: as for :func:`preset`; its `fps`, `num_frames` and others tell which.
         frames: how many the video has.
         rate: how many it has a second, if that is known.
+        duration: its seconds as its decoder reports them, which SmolVLM and the classes of GLM go by. By default
+            `frames / rate`, as transformers' own decoders compute it; 0: the decoder reports none.
 
     Returns:
         All of them if the configuration says `do_sample_frames: false`.
@@ -146,7 +150,11 @@ def sampled_frames(configuration: Configuration, frames: int, rate: float | None
     family = read_configuration(configuration)
     if not isinstance(family, SampledFamily):
         raise PresetError(f"The configuration is for {family.kind}, of which no frames are taken")
-    return family.sampled(frames, rate) if family.do_sample_frames else list(range(frames))
+    if not family.do_sample_frames:
+        return list(range(frames))
+    if duration is None and rate:
+        duration = frames / rate
+    return family.sampled(VideoLength(frames, rate, duration))
 
 
 def count_tokens(configuration: Configuration, sizes: Sequence[Sequence[int]], **model: int) -> list[int]:
