@@ -47,7 +47,8 @@ class VideoProcessor(Processor):
             raise ValueError(
                 f"`device` is the CPU here; `presets.preset(device='gpu')` computes on a GPU. Got: {device}"
             )
-        own = {key: 0 if value is None and key in ("fps", "num_frames") else value for key, value in settings.items()}
+        self._assign_changed()
+        own = self._plain_settings(settings)
         family = self._followed(own)[0]
         if not isinstance(family, SampledFamily):
             raise PresetError("The configuration is for no videos")
@@ -62,6 +63,9 @@ class VideoProcessor(Processor):
         return self._features([frames], kind, own)
 
     preprocess = __call__
+
+    def _plain_settings(self, settings: Mapping[str, object]) -> dict[str, object]:
+        return {key: 0 if value is None and key in ("fps", "num_frames") else value for key, value in settings.items()}
 
 
 def _several(videos: object) -> list[object]:
