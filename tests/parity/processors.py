@@ -196,7 +196,10 @@ def strange_files() -> dict[str, bytes]:
         image.save(held, kind)
         files[name] = held.getvalue()
     deep = rng.integers(0, 65536, (37, 53, 3), np.uint16)
-    return files | {"16 bits": bytes(cv2.imencode(".png", deep)[1])}
+    return files | {
+        "16 bits": bytes(cv2.imencode(".png", deep)[1]),
+        "gray of 16 bits": bytes(cv2.imencode(".png", deep[..., 0] // 99)[1]),
+    }
 
 
 REFUSED = "refused"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 from functools import partial
@@ -323,6 +324,29 @@ def test_images_that_keep_their_sizes_fit_into_no_tensor() -> None:
 def test_configurations_that_no_preset_follows(configuration: dict[str, object], told: str) -> None:
     with pytest.raises(presets.PresetError, match=told):
         presets.preset(configuration)
+
+
+def test_alpha_is_dropped_where_that_is_wanted(tmp_path: Path) -> None:
+    """As where a processor is called with what `load_image` of transformers returns."""
+    configuration = {"image_processor_type": "ViTImageProcessor", "do_resize": False}
+    image = next(pictures(1, PICTURE_MOST)).image
+    image.putalpha(image.convert("L"))
+    held = io.BytesIO()
+    image.save(held, "PNG")
+    (tmp_path / "preprocessor_config.json").write_text(json.dumps(configuration))
+    model = tmp_path / "models" / "vit"
+    arguments = ["export", "--preset", "--drop-alpha", str(tmp_path / "preprocessor_config.json"), str(model)]
+    result = CliRunner().invoke(cli, arguments, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    expected = ImageProcessor(configuration)(np.asarray(image.convert("RGB")))["pixel_values"][0]
+    exported = Pipeline.load(str(model / "1" / "model.json"), prefetch_queue_depth=1)
+    for pipeline in (presets.preset(configuration, drop_alpha=True), exported):
+        np.testing.assert_array_equal(np.array(pipeline.run(images=[np.frombuffer(held.getvalue(), np.uint8)])[0][0]), expected)
+        pipeline.close()
+    keys = {presets.content_key(configuration, held.getvalue(), drop_alpha=drops) for drops in (False, True)}
+    assert len(keys) == 2
+    result = CliRunner().invoke(cli, ["export", "--drop-alpha", str(model / "1" / "model.json"), str(model)])
+    assert "--drop-alpha is for presets" in result.output
 
 
 def test_presets_become_models(tmp_path: Path) -> None:
