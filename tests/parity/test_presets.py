@@ -341,7 +341,9 @@ def test_alpha_is_dropped_where_that_is_wanted(tmp_path: Path) -> None:
     expected = ImageProcessor(configuration)(np.asarray(image.convert("RGB")))["pixel_values"][0]
     exported = Pipeline.load(str(model / "1" / "model.json"), prefetch_queue_depth=1)
     for pipeline in (presets.preset(configuration, drop_alpha=True), exported):
-        np.testing.assert_array_equal(np.array(pipeline.run(images=[np.frombuffer(held.getvalue(), np.uint8)])[0][0]), expected)
+        np.testing.assert_array_equal(
+            np.array(pipeline.run(images=[np.frombuffer(held.getvalue(), np.uint8)])[0][0]), expected
+        )
         pipeline.close()
     keys = {presets.content_key(configuration, held.getvalue(), drop_alpha=drops) for drops in (False, True)}
     assert len(keys) == 2
