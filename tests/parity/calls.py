@@ -1,7 +1,8 @@
-"""Calls of processors as programs make them: images in other forms, and arguments beside them."""
+"""Calls of processors as programs make them: images in other forms, arguments beside them, attributes set before."""
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
@@ -60,8 +61,22 @@ _ARGUMENTS: tuple[dict[str, object], ...] = (
     {"quality": 9},
     {"images_kwargs": {"do_resize": False}},
 )
-# Where the class fails, and images are processed: arrays of images by LLaVA-OneVision's.
-_BEYOND = ("onevision-small",)
+_ASSIGNED: tuple[dict[str, object], ...] = (
+    {"do_resize": None},
+    {"do_normalize": False},
+    {"do_rescale": False},
+    {"size": {"height": 21, "width": 21}},
+    {"size": [30, 34]},
+    {"size": {"shortest_edge": 300, "longest_edge": 900}},
+    {"max_pixels": 6400},
+    {"default_to_square": False},
+    {"image_mean": [0.1, 0.2, 0.3]},
+    {"resample": 2},
+    {"quality": 9},
+)
+"""Attributes that are set after a processor is made."""
+# Where the class fails, and images are processed: arrays of images by LLaVA-OneVision's, sizes assigned to Llama 3.2's.
+_BEYOND = ("onevision-small", "mllama-small")
 
 
 def _calls(tensor: Callable[[np.ndarray], Any]) -> list[tuple[str, Any, Mapping[str, object]]]:
@@ -74,12 +89,24 @@ def recorded_calls(name: str, backend: str) -> str:
     """What the class gives for each call, in their order."""
     import torch
 
-    def result(images: Any, arguments: Mapping[str, object]) -> dict[str, Any]:
+    def result(images: Any, arguments: Mapping[str, object], assigned: Mapping[str, object]) -> dict[str, Any]:
         processor = class_of(CONFIGURATIONS[name], backend).from_dict(_without_types(CONFIGURATIONS[name]))
+        _assign(processor, assigned)
         return plain(processor(images, return_tensors="pt", **arguments))
 
-    calls = _calls(torch.from_numpy)
-    return " ".join(digest(partial(result, images, arguments)) for _, images, arguments in calls)
+    calls = [(images, arguments, {}) for _, images, arguments in _calls(torch.from_numpy)]
+    after = [(_picture(), {}, assigned) for assigned in _ASSIGNED]
+    return " ".join(digest(partial(result, *call)) for call in (*calls, *after))
+
+
+def _picture() -> np.ndarray:
+    """The image that is given to processors with assigned attributes."""
+    return np.asarray(next(iter(pictures(1, _MOST))).image)
+
+
+def _assign(processor: Any, values: Mapping[str, object]) -> None:
+    for name, value in values.items():
+        setattr(processor, name, copy.deepcopy(value))
 
 
 def _without_types(configuration: Mapping[str, object]) -> dict[str, object]:
@@ -88,9 +115,21 @@ def _without_types(configuration: Mapping[str, object]) -> dict[str, object]:
 
 def wrong_calls(name: str, backend: str, recorded: str) -> list[str]:
     """The calls for which the processor in the class's place gives something else, or something where the class fails."""
-    processor, told = ImageProcessor(CONFIGURATIONS[name], backend=backend), []
-    for (what, images, arguments), expected in zip(_calls(np.asarray), recorded.split(" "), strict=True):
-        got = digest(partial(processor, images, return_tensors="np", **arguments))
+    processor = ImageProcessor(CONFIGURATIONS[name], backend=backend)
+
+    def assigned(values: Mapping[str, object]) -> Mapping[str, Any]:
+        changed = ImageProcessor(CONFIGURATIONS[name], backend=backend)
+        _assign(changed, values)
+        return changed(_picture(), return_tensors="np")
+
+    results = [
+        (what, partial(processor, images, return_tensors="np", **arguments))
+        for what, images, arguments in _calls(np.asarray)
+    ]
+    results += [(f"assigned {values}", partial(assigned, values)) for values in _ASSIGNED]
+    told = []
+    for (what, result), expected in zip(results, recorded.split(" "), strict=True):
+        got = digest(result)
         if got not in (REFUSED, expected) and not (expected == REFUSED and name in _BEYOND):
             told.append(f"{name}, {backend}: {what}: expected {expected}, got {got}")
     return told

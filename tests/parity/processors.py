@@ -97,15 +97,17 @@ def by_feature_extractor(
     return told
 
 
-def frame_cases() -> Iterator[tuple[dict[str, object], int, float | None]]:
-    """Settings that tell which frames are taken, and videos: how many frames, and how many of them a second."""
+def frame_cases() -> Iterator[tuple[dict[str, object], int, float | None, float | None]]:
+    """Settings that tell which frames are taken, and videos: frames, frames per second, and seconds.
+
+    The seconds are unknown, as decoders compute them from the others, or as containers state them.
+    """
     for settings in ({}, {"num_frames": 7}, {"fps": 2}, {"fps": 3.5}):
         for frames in (1, 2, 5, 31, 300, 2111):
             for rate in (None, 7.5, 24, 29.97):
-                yield {"do_sample_frames": True, **settings}, frames, rate
-
-
-_BY_DURATION = ("SmolVLMVideoProcessor",)
+                durations = [None, frames / rate, frames / rate * 1.07 + 0.04] if rate else [None]
+                for duration in durations:
+                    yield {"do_sample_frames": True, **settings}, frames, rate, duration
 
 
 def frames_by_class(configuration: Mapping[str, object]) -> list[str]:
@@ -118,12 +120,10 @@ def frames_by_class(configuration: Mapping[str, object]) -> list[str]:
 
     kind = getattr(transformers, str(configuration["video_processor_type"]))
 
-    def taken(settings: Mapping[str, object], frames: int, rate: float | None) -> list[int]:
+    def taken(settings: Mapping[str, object], frames: int, rate: float | None, duration: float | None) -> list[int]:
         held = {key: value for key, value in {**configuration, **settings}.items() if not key.endswith("_type")}
         processor = kind(**copy.deepcopy(held))
         given = {key: getattr(processor, key, None) for key in kind.valid_kwargs.__annotations__}
-        # Where no decoder tells it, classes that know how to do without the duration do that.
-        duration = frames / rate if rate and kind.__name__ in _BY_DURATION else None
         metadata = VideoMetadata(frames, fps=rate, duration=duration)
         return [int(frame) for frame in processor.sample_frames(metadata=metadata, **given)]
 
@@ -196,7 +196,10 @@ def strange_files() -> dict[str, bytes]:
         image.save(held, kind)
         files[name] = held.getvalue()
     deep = rng.integers(0, 65536, (37, 53, 3), np.uint16)
-    return files | {"16 bits": bytes(cv2.imencode(".png", deep)[1])}
+    return files | {
+        "16 bits": bytes(cv2.imencode(".png", deep)[1]),
+        "gray of 16 bits": bytes(cv2.imencode(".png", deep[..., 0] // 99)[1]),
+    }
 
 
 REFUSED = "refused"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 from functools import partial
@@ -152,12 +153,28 @@ def test_videos_equal_what_transformers_gave(name: str) -> None:
 def test_frames_that_are_taken_are_those_of_transformers(name: str) -> None:
     recorded = json.loads(FAMILIES_RECORDED.read_text())[f"frames {name}"]
 
-    def taken(settings: dict[str, object], frames: int, rate: float | None) -> list[int]:
-        return presets.sampled_frames({**VIDEOS[name], **settings}, frames, rate)
+    def taken(settings: dict[str, object], frames: int, rate: float | None, duration: float | None) -> list[int]:
+        return presets.sampled_frames({**VIDEOS[name], **settings}, frames, rate, duration or 0)
 
     told = [frames_digest(taken, *case) for case in frame_cases()]
     assert told == recorded
     assert len(set(told)) > 9
+
+
+def test_durations_of_metadata_are_followed() -> None:
+    """A container may state another duration than frames and rate make; sampling goes by that where the class does."""
+    configuration = {**VIDEOS["glm4v"], "do_sample_frames": True}
+    video = np.arange(24, dtype=np.uint8)[:, None, None, None] * np.ones((40, 44, 3), np.uint8)
+    stated = {"total_num_frames": len(video), "fps": 8.0, "duration": 5.2}
+    frames = presets.sampled_frames(configuration, len(video), 8.0, 5.2)
+    assert frames != presets.sampled_frames(configuration, len(video), 8.0)
+    processor = VideoProcessor(configuration)
+    given = processor(video, video_metadata=stated)["pixel_values_videos"]
+    expected = processor(video[frames], do_sample_frames=False)["pixel_values_videos"]
+    np.testing.assert_array_equal(given, expected)
+    unknown = processor(video, video_metadata={**stated, "duration": None})["pixel_values_videos"]
+    expected = video[presets.sampled_frames(configuration, len(video), 8.0, 0)]
+    np.testing.assert_array_equal(unknown, processor(expected, do_sample_frames=False)["pixel_values_videos"])
 
 
 def test_frames_that_are_not_taken() -> None:
@@ -307,6 +324,31 @@ def test_images_that_keep_their_sizes_fit_into_no_tensor() -> None:
 def test_configurations_that_no_preset_follows(configuration: dict[str, object], told: str) -> None:
     with pytest.raises(presets.PresetError, match=told):
         presets.preset(configuration)
+
+
+def test_alpha_is_dropped_where_that_is_wanted(tmp_path: Path) -> None:
+    """As where a processor is called with what `load_image` of transformers returns."""
+    configuration = {"image_processor_type": "ViTImageProcessor", "do_resize": False}
+    image = next(pictures(1, PICTURE_MOST)).image
+    image.putalpha(image.convert("L"))
+    held = io.BytesIO()
+    image.save(held, "PNG")
+    (tmp_path / "preprocessor_config.json").write_text(json.dumps(configuration))
+    model = tmp_path / "models" / "vit"
+    arguments = ["export", "--preset", "--drop-alpha", str(tmp_path / "preprocessor_config.json"), str(model)]
+    result = CliRunner().invoke(cli, arguments, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    expected = ImageProcessor(configuration)(np.asarray(image.convert("RGB")))["pixel_values"][0]
+    exported = Pipeline.load(str(model / "1" / "model.json"), prefetch_queue_depth=1)
+    for pipeline in (presets.preset(configuration, drop_alpha=True), exported):
+        np.testing.assert_array_equal(
+            np.array(pipeline.run(images=[np.frombuffer(held.getvalue(), np.uint8)])[0][0]), expected
+        )
+        pipeline.close()
+    keys = {presets.content_key(configuration, held.getvalue(), drop_alpha=drops) for drops in (False, True)}
+    assert len(keys) == 2
+    result = CliRunner().invoke(cli, ["export", "--drop-alpha", str(model / "1" / "model.json"), str(model)])
+    assert "--drop-alpha is for presets" in result.output
 
 
 def test_presets_become_models(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from PIL import Image
 
 from penstock import presets
 from penstock.errors import OperatorError
-from penstock.plugin.transformers import FeatureExtractor, Features, ImageProcessor
+from penstock.plugin.transformers import FeatureExtractor, Features, ImageProcessor, VideoProcessor
 
 QWEN: dict[str, Any] = {"image_processor_type": "Qwen2VLImageProcessor"}
 LLAVA: dict[str, Any] = {
@@ -353,6 +353,44 @@ def test_sounds_that_are_refused() -> None:
         FeatureExtractor(QWEN)
     with pytest.raises(presets.PresetError, match="is for audio, and this class takes images"):
         ImageProcessor(WAVE)
+
+
+def test_attributes_are_followed_or_refused() -> None:
+    """Set after construction, changed in place, or back to what they were; a refused one leaves the processor as it was."""
+    image = np.random.default_rng(3).integers(0, 256, (70, 90, 3), np.uint8)
+    processor, size = ImageProcessor(QWEN), {"shortest_edge": 784, "longest_edge": 4000}
+
+    def grid(**settings: object) -> list[int]:
+        return np.asarray(processor(image, return_tensors="np", **settings)["image_grid_thw"])[0].tolist()
+
+    plain, small = grid(), grid(size=size)
+    assert plain != small
+    processor.size = size
+    assert grid() == small
+    assert processor.size["longest_edge"] == 4000
+    processor.size["longest_edge"] = 10_000_000
+    assert grid() == plain
+    with pytest.raises(presets.PresetError, match="`quality`"):
+        processor.quality = 3
+    assert grid() == plain
+    processor.max_pixels = 4000
+    assert grid() == small
+    with pytest.raises(presets.PresetError, match="`max_num_tiles` is a setting of the processor"):
+        ImageProcessor({"image_processor_type": "PerceptionLMImageProcessor"}).max_num_tiles = 2
+
+
+def test_attributes_of_videos_and_sounds() -> None:
+    frames = np.random.default_rng(3).integers(0, 256, (4, 60, 64, 3), np.uint8)
+    videos = VideoProcessor({"video_processor_type": "Qwen2VLVideoProcessor"})
+    expected = videos(frames, do_normalize=False)["pixel_values_videos"]
+    videos.do_normalize = False
+    np.testing.assert_array_equal(videos(frames)["pixel_values_videos"], expected)
+    sound = np.linspace(-1, 1, 50, dtype=np.float32)
+    waves = FeatureExtractor(WAVE)
+    waves.do_normalize = False
+    np.testing.assert_array_equal(waves(sound)["input_values"], sound[None])
+    with pytest.raises(presets.PresetError, match="`sampling_rate` is read when the processor is made"):
+        waves.sampling_rate = 8000
 
 
 def test_images_of_pil_are_never_taken_for_planes_and_lie_upon_white() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import click
@@ -28,6 +29,11 @@ from penstock.cli._paths import ExistingPath
 @click.option("--batch-size", type=int, help="Largest batch; by default the pipeline's own.")
 @click.option("--version", type=int, default=1, show_default=True, help="The model version to write.")
 @click.option("--preset", "is_preset", is_flag=True, help="PIPELINE is a model's own preprocessor_config.json.")
+@click.option(
+    "--drop-alpha",
+    is_flag=True,
+    help="With --preset: keep the colours stored for transparent pixels instead of putting them on white.",
+)
 @click.option("--uint8", is_flag=True, help="Take encoded data as UINT8 arrays instead of as BYTES.")
 def command(
     pipeline: Path,
@@ -37,6 +43,7 @@ def command(
     batch_size: int | None,
     version: int,
     is_preset: bool,
+    drop_alpha: bool,
     uint8: bool,
 ) -> None:
     """Write a model folder for Triton from a pipeline.
@@ -51,7 +58,9 @@ def command(
     """
     from penstock.serving.export import export_model, export_preset
 
-    export = export_preset if is_preset else export_model
+    if drop_alpha and not is_preset:
+        raise click.UsageError("--drop-alpha is for presets: a pipeline's own decoders say what becomes of alpha")
+    export = partial(export_preset, drop_alpha=drop_alpha) if is_preset else export_model
     written = export(
         pipeline, model, form=form, device=device, batch_size=batch_size, version=version, as_bytes=not uint8
     )

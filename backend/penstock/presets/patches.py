@@ -142,8 +142,15 @@ class PatchFamily(ImageFamily):
         return (fit.canvas_height // token) * (fit.canvas_width // token)
 
 
+@dataclass(frozen=True, kw_only=True)
+class FixedBoundsFamily(PatchFamily):
+    """Patches of a class that reads `min_pixels` and `max_pixels` only when it is made; `size` can change later."""
+
+    unchanged = frozenset({"min_pixels", "max_pixels"})
+
+
 QWEN2_VL = PatchFamily(size={"shortest_edge": 56 * 56, "longest_edge": 28 * 28 * 1280}, **OPENAI)
-GLM4V = PatchFamily(rule="glm4v", size={"shortest_edge": 112 * 112, "longest_edge": 28 * 28 * 15000}, **OPENAI)
+GLM4V = FixedBoundsFamily(rule="glm4v", size={"shortest_edge": 112 * 112, "longest_edge": 28 * 28 * 15000}, **OPENAI)
 GLM_IMAGE = PatchFamily(rule="glm-image", size={"shortest_edge": 56 * 56, "longest_edge": 28 * 28 * 1280}, **OPENAI)
 PADDLEOCR_VL = PatchFamily(
     rule="paddleocr-vl",
@@ -153,7 +160,7 @@ PADDLEOCR_VL = PatchFamily(
     grouped=False,
     **OPENAI,
 )
-ERNIE45_VL = PatchFamily(
+ERNIE45_VL = FixedBoundsFamily(
     size={"shortest_edge": 56 * 56, "longest_edge": 28 * 28 * 6177}, temporal_patch_size=1, **OPENAI
 )
 MINIMAX_M3_VL = PatchFamily(size={"shortest_edge": 56 * 56, "longest_edge": 672 * 672}, torchvision_only=True, **OPENAI)
@@ -163,7 +170,7 @@ VIDEO_LLAMA3 = PatchFamily(
     merge_size=1,
     tells_merges=True,
 )
-COSMOS3_EDGE = PatchFamily(
+COSMOS3_EDGE = FixedBoundsFamily(
     rule="cosmos3",
     size={"shortest_edge": 1 << 16, "longest_edge": 1 << 24},
     patch_size=16,

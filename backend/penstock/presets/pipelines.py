@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from penstock import fn, types
@@ -13,7 +13,7 @@ from penstock.graph import DataNode
 from penstock.pipeline import Pipeline, pipeline_def
 from penstock.presets.configuration import read_configuration
 from penstock.presets.family import ARITHMETIC, Family, PresetError
-from penstock.presets.videos import SampledFamily
+from penstock.presets.videos import SampledFamily, VideoLength
 
 # Raised when a preset gives other values than before: keys of caches change with it.
 _VERSION = 1
@@ -29,6 +29,7 @@ def preset(
     device: str = "cpu",
     device_id: int | None = None,
     encoded: bool = True,
+    drop_alpha: bool = False,
     num_threads: int = 1,
     prefetch_queue_depth: int = 1,
 ) -> Pipeline:
@@ -47,6 +48,9 @@ def preset(
         encoded: the input is files (JPEG, PNG and so on; sounds as WAV, FLAC or OGG); else images of uint8, of layout
             HWC, in RGB, or signals of float32 at the model's sampling rate. Videos are always given as frames of uint8, of
             layout FHWC: those that :func:`sampled_frames` tells.
+        drop_alpha: transparent pixels of files become the colours stored for them, as where the processor is called with
+            images from transformers' `load_image`, which chat templates do; by default, they are put on white, as
+            where it is called with `PIL.Image.open(file)`.
         num_threads, prefetch_queue_depth: of the pipeline.
 
     Raises:
@@ -70,7 +74,8 @@ def preset(
         device_id=device_id if on_gpu else None,
     )
     def preprocessing() -> tuple[DataNode, ...]:
-        data = _SOURCES[followed.kind](followed, encoded, on_gpu and not followed.on_host)
+        source = _Source(followed, encoded, drop_alpha, on_gpu and not followed.on_host)
+        data = _SOURCES[followed.kind](source)
         outputs = followed.process(data, backend)
         return tuple(output.gpu() for output in outputs) if on_gpu else outputs
 
@@ -92,23 +97,41 @@ def checked(configuration: Configuration, backend: str) -> Family:
     return followed
 
 
-def _images(family: Family, encoded: bool, on_gpu: bool) -> DataNode:
-    if encoded:
+@dataclass(frozen=True)
+class _Source:
+    """Where the data of a preset comes from.
+
+    Attributes:
+        family: whose data it is.
+        encoded: whether it is files.
+        drop_alpha: whether transparent pixels of files become the colours stored for them.
+        on_gpu: whether it is decoded or copied to a GPU.
+    """
+
+    family: Family
+    encoded: bool
+    drop_alpha: bool
+    on_gpu: bool
+
+
+def _images(source: _Source) -> DataNode:
+    if source.encoded:
         files = fn.external_source(name="images", dtype=types.UINT8, ndim=1)
-        return fn.decoders.on_white(files, device="mixed" if on_gpu else "cpu")
-    return _given("images", "HWC", on_gpu)
+        device = "mixed" if source.on_gpu else "cpu"
+        return fn.decoders.on_white(files, device=device, drop_alpha=source.drop_alpha)
+    return _given("images", "HWC", source.on_gpu)
 
 
-def _sounds(family: Family, encoded: bool, on_gpu: bool) -> DataNode:
-    if encoded:
+def _sounds(source: _Source) -> DataNode:
+    if source.encoded:
         files = fn.external_source(name="audio", dtype=types.UINT8, ndim=1)
-        rate = family.sampling_rate  # type: ignore[attr-defined]
+        rate = source.family.sampling_rate  # type: ignore[attr-defined]
         return fn.decoders.audio(files, sample_rate=float(rate), downmix=True)[0]
     return fn.external_source(name="audio", dtype=types.FLOAT, ndim=1)
 
 
-def _videos(family: Family, encoded: bool, on_gpu: bool) -> DataNode:
-    return _given("videos", "FHWC", on_gpu)
+def _videos(source: _Source) -> DataNode:
+    return _given("videos", "FHWC", source.on_gpu)
 
 
 def _given(name: str, layout: str, on_gpu: bool) -> DataNode:
@@ -117,20 +140,24 @@ def _given(name: str, layout: str, on_gpu: bool) -> DataNode:
     return pixels.gpu() if on_gpu else pixels
 
 
-_SOURCES: dict[str, Callable[[Family, bool, bool], DataNode]] = {
+_SOURCES: dict[str, Callable[[_Source], DataNode]] = {
     "images": _images,
     "videos": _videos,
     "audio": _sounds,
 }
 
 
-def sampled_frames(configuration: Configuration, frames: int, rate: float | None = None) -> list[int]:
+def sampled_frames(
+    configuration: Configuration, frames: int, rate: float | None = None, duration: float | None = None
+) -> list[int]:
     """The numbers of the frames that a video processor takes of a video, so that only these need to be decoded.
 
     Args:
         configuration: as for :func:`preset`; its `fps`, `num_frames` and others tell which.
         frames: how many the video has.
         rate: how many it has a second, if that is known.
+        duration: its seconds as its decoder reports them, which SmolVLM and the classes of GLM go by. By default
+            `frames / rate`, as transformers' own decoders compute it; 0: the decoder reports none.
 
     Returns:
         All of them if the configuration says `do_sample_frames: false`.
@@ -146,7 +173,11 @@ def sampled_frames(configuration: Configuration, frames: int, rate: float | None
     family = read_configuration(configuration)
     if not isinstance(family, SampledFamily):
         raise PresetError(f"The configuration is for {family.kind}, of which no frames are taken")
-    return family.sampled(frames, rate) if family.do_sample_frames else list(range(frames))
+    if not family.do_sample_frames:
+        return list(range(frames))
+    if duration is None and rate:
+        duration = frames / rate
+    return family.sampled(VideoLength(frames, rate, duration))
 
 
 def count_tokens(configuration: Configuration, sizes: Sequence[Sequence[int]], **model: int) -> list[int]:
@@ -177,11 +208,13 @@ def count_tokens(configuration: Configuration, sizes: Sequence[Sequence[int]], *
     return [family.tokens_of(size, model) for size in sizes]
 
 
-def content_key(configuration: Configuration, data: bytes, backend: str = "torchvision") -> str:
+def content_key(
+    configuration: Configuration, data: bytes, backend: str = "torchvision", *, drop_alpha: bool = False
+) -> str:
     """A key under which a cache may keep what a preset gives of a file: equal for equal settings and bytes.
 
     Args:
-        configuration, backend: as for :func:`preset`.
+        configuration, backend, drop_alpha: as for :func:`preset`.
         data: the file.
 
     Returns:
@@ -192,7 +225,8 @@ def content_key(configuration: Configuration, data: bytes, backend: str = "torch
         64
     """
     family = checked(configuration, backend)
-    settings = json.dumps([_VERSION, type(family).__name__, backend, asdict(family)], sort_keys=True, default=list)
+    named = [_VERSION, type(family).__name__, backend, asdict(family), *["drop_alpha"] * drop_alpha]
+    settings = json.dumps(named, sort_keys=True, default=list)
     digest = hashlib.blake2b(settings.encode(), digest_size=32)
     digest.update(b"\0")
     digest.update(data)

@@ -32,6 +32,21 @@ _SMOL_MOST = 4096
 _INERT = frozenset({"video_metadata", "return_metadata"})
 
 
+@dataclass(frozen=True)
+class VideoLength:
+    """How long a video is.
+
+    Attributes:
+        frames: its frames.
+        rate: its frames per second, if known.
+        duration: its seconds as its decoder reports them, if known; the ratio of the others need not equal it.
+    """
+
+    frames: int
+    rate: float | None
+    duration: float | None
+
+
 @dataclass(frozen=True, kw_only=True)
 class SampledFamily(Family):
     """Which frames of a video are taken.
@@ -59,15 +74,15 @@ class SampledFamily(Family):
 
     kind = "videos"
 
-    def sampled(self, frames: int, rate: float | None) -> list[int]:
-        """The frames that the processor takes of so many, of which there are ``rate`` a second.
+    def sampled(self, video: VideoLength) -> list[int]:
+        """The numbers of the frames that the processor takes of a video.
 
         Raises:
-            ValueError: the rate must be known, or there are too few frames.
+            ValueError: its rate or duration must be known, or there are too few frames.
         """
-        if frames < 1:
-            raise ValueError(f"A video has frames. Got: {frames}")
-        return _RULES[self.sampling](self, frames, rate)
+        if video.frames < 1:
+            raise ValueError(f"A video has frames. Got: {video.frames}")
+        return _RULES[self.sampling](self, video)
 
     def by_rate(self, frames: int, rate: float | None) -> float:
         """How many frames `fps` asks for."""
@@ -76,7 +91,8 @@ class SampledFamily(Family):
         return frames / rate * self.fps
 
 
-def _uniform(family: SampledFamily, frames: int, rate: float | None) -> list[int]:
+def _uniform(family: SampledFamily, video: VideoLength) -> list[int]:
+    frames, rate = video.frames, video.rate
     _check_either(family)
     count = family.num_frames
     if not count and family.fps:
@@ -85,7 +101,8 @@ def _uniform(family: SampledFamily, frames: int, rate: float | None) -> list[int
     return [number * frames // (count or frames) for number in range(count or frames)]
 
 
-def _qwen2_vl(family: SampledFamily, frames: int, rate: float | None) -> list[int]:
+def _qwen2_vl(family: SampledFamily, video: VideoLength) -> list[int]:
+    frames, rate = video.frames, video.rate
     _check_either(family)
     unit = family.temporal_patch_size
     if family.num_frames:
@@ -100,7 +117,8 @@ def _qwen2_vl(family: SampledFamily, frames: int, rate: float | None) -> list[in
     return _stepped(0.0, frames, frames / count)
 
 
-def _qwen3_vl(family: SampledFamily, frames: int, rate: float | None) -> list[int]:
+def _qwen3_vl(family: SampledFamily, video: VideoLength) -> list[int]:
+    frames, rate = video.frames, video.rate
     _check_either(family)
     count = family.num_frames
     if not count and family.fps:
@@ -109,7 +127,8 @@ def _qwen3_vl(family: SampledFamily, frames: int, rate: float | None) -> list[in
     return [int(number) for number in np.linspace(0, frames - 1, count).round()]
 
 
-def _internvl(family: SampledFamily, frames: int, rate: float | None) -> list[int]:
+def _internvl(family: SampledFamily, video: VideoLength) -> list[int]:
+    frames, rate = video.frames, video.rate
     count = family.num_frames
     if not count and family.fps:
         count = int(family.by_rate(frames, rate))
@@ -119,11 +138,17 @@ def _internvl(family: SampledFamily, frames: int, rate: float | None) -> list[in
     return _stepped(shift, frames, frames / count)
 
 
-def _glm4v(family: SampledFamily, frames: int, rate: float | None) -> list[int]:
+def _glm_duration(video: VideoLength, rate: float) -> float:
+    """The seconds of a video; whole ones where its decoder reports none."""
+    return video.duration or round((video.frames - 1) / rate) + 1
+
+
+def _glm4v(family: SampledFamily, video: VideoLength) -> list[int]:
+    frames, rate = video.frames, video.rate
     if rate is None or rate <= 0 or not family.fps:
         raise ValueError("The frames a second of the video must be told, and those that are taken (`fps`)")
     last = frames - 1
-    duration = round(last / rate) + 1
+    duration = _glm_duration(video, rate)
     if duration <= family.max_duration:
         count = max(math.floor(duration * family.fps), 1)
         numbers = [min(last, math.ceil(number * rate / family.fps)) for number in range(count)]
@@ -139,22 +164,24 @@ def _glm4v(family: SampledFamily, frames: int, rate: float | None) -> list[int]:
 _GLM46V_RATES, _GLM46V_LONGEST, _GLM46V_MOST = {30: 3.0, 300: 1.0, 2400: 0.5}, 2400, 640
 
 
-def _glm46v(family: SampledFamily, frames: int, rate: float | None) -> list[int]:
+def _glm46v(family: SampledFamily, video: VideoLength) -> list[int]:
+    frames, rate = video.frames, video.rate
     if rate is None or rate <= 0:
         raise ValueError("The frames a second of the video must be told")
     last = frames - 1
-    duration = round(last / rate) + 1
+    duration = _glm_duration(video, rate)
     known = min(duration, _GLM46V_LONGEST)
     wanted = next(of for longest, of in _GLM46V_RATES.items() if known <= longest) * family.temporal_patch_size
     count = min(int(known * wanted), _GLM46V_MOST)
-    return _so_many(_at_times(frames, rate, 1 / wanted, duration) if frames >= count else [], count, last)
+    return _so_many(_at_times(frames, rate, 1 / wanted, int(duration)) if frames >= count else [], count, last)
 
 
-def _glmga(family: SampledFamily, frames: int, rate: float | None) -> list[int]:
+def _glmga(family: SampledFamily, video: VideoLength) -> list[int]:
+    frames, rate = video.frames, video.rate
     if rate is None or rate <= 0 or not family.fps:
         raise ValueError("The frames a second of the video must be told, and those that are taken (`fps`)")
     last = frames - 1
-    duration = round(last / rate) + 1
+    duration = _glm_duration(video, rate)
     count, step = min(int(duration * family.fps), family.max_frames), 1 / family.fps
     if frames < count:
         return _so_many([math.floor(number * frames / count) for number in range(count)], count, last)
@@ -190,11 +217,11 @@ def _at_times(frames: int, rate: float, step: float, end: float) -> list[int]:
 _SMOL_SKIPPED = 1
 
 
-def _smolvlm(family: SampledFamily, frames: int, rate: float | None) -> list[int]:
-    if rate is None or rate <= 0 or not (family.fps and family.num_frames):
-        raise ValueError("The frames a second of the video must be told, and `fps` and `num_frames`")
-    # As decoders tell it.
-    duration, last = frames / rate, frames - 1
+def _smolvlm(family: SampledFamily, video: VideoLength) -> list[int]:
+    frames, rate = video.frames, video.rate
+    duration, last = video.duration, frames - 1
+    if rate is None or rate <= 0 or not (duration and family.fps and family.num_frames):
+        raise ValueError("The frames a second and the duration of the video must be known, and `fps` and `num_frames`")
     count = max(min(round(family.fps * duration), family.num_frames), 1)
     start, end = 0, last
     if duration - 2 * _SMOL_SKIPPED > family.num_frames * family.fps:
@@ -204,15 +231,15 @@ def _smolvlm(family: SampledFamily, frames: int, rate: float | None) -> list[int
     return np.unique(np.linspace(start, end, count, dtype=int)).tolist()
 
 
-def _pe(family: SampledFamily, frames: int, rate: float | None) -> list[int]:
+def _pe(family: SampledFamily, video: VideoLength) -> list[int]:
     if not family.num_frames:
-        return _uniform(family, frames, rate)
+        return _uniform(family, video)
     if family.num_frames == 1:
         raise ValueError("The first and the last frame are taken, and those between: `num_frames` is at least 2")
-    return [int(number * (frames - 1) / (family.num_frames - 1)) for number in range(family.num_frames)]
+    return [int(number * (video.frames - 1) / (family.num_frames - 1)) for number in range(family.num_frames)]
 
 
-_RULES: dict[str, Callable[[SampledFamily, int, float | None], list[int]]] = {
+_RULES: dict[str, Callable[[SampledFamily, VideoLength], list[int]]] = {
     "uniform": _uniform,
     "qwen2-vl": _qwen2_vl,
     "qwen3-vl": _qwen3_vl,

@@ -118,16 +118,21 @@ def export_preset(
     batch_size: int | None = None,
     version: int = 1,
     as_bytes: bool = True,
+    drop_alpha: bool = False,
 ) -> list[Path]:
     """Writes a model folder from a model's own `preprocessor_config.json`; arguments and results as for
     :func:`export_model`.
+
+    Args:
+        drop_alpha: as for :func:`penstock.presets.preset`.
 
     Raises:
         PresetError: no preset follows the configuration.
     """
     with tempfile.TemporaryDirectory() as folder:
         saved = Path(folder) / FILES["json"]
-        preset(configuration, batch_size=batch_size or _PRESET_BATCH, device=device).save(str(saved))
+        size = batch_size or _PRESET_BATCH
+        preset(configuration, batch_size=size, device=device, drop_alpha=drop_alpha).save(str(saved))
         family = read_configuration(configuration)
         dims = _preset_dims(configuration) if family.kind == "images" else {}
         return _write_model(

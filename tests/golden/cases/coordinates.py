@@ -264,3 +264,30 @@ FAMILY.add(
 )
 FAMILY.add("bbox_rotate with float labels", labelled(numbers(9)))
 FAMILY.add("bbox_rotate with few labels", labelled(feed([np.arange(4, dtype=np.int32)] * 3)))
+
+# Points, lines along either axis, and some that only partly are on the image; one of each, and all together.
+DEGENERATE = np.array(
+    [
+        [0, 0, 0, 0],
+        [0.5, 0.5, 0.5, 0.5],
+        [0.2, 0.3, 0.2, 0.6],
+        [0.2, 0.3, 0.7, 0.3],
+        [0, 0, 1, 0],
+        [0.1, 0.1, 0.4, 0.5],
+        [1, 1, 1, 1],
+        [0, 0, 1e-5, 0.5],
+    ],
+    np.float32,
+)
+NO_EXTENT = {"zeros": feed([np.zeros((4, 4), np.float32)] * 3), "degenerate boxes": feed([DEGENERATE] * 3)}
+FAMILY.each(
+    "bbox_rotate",
+    NO_EXTENT,
+    [
+        {"angle": angle, "mode": mode, "remove_threshold": threshold, "keep_size": True, **SIZE}
+        for angle in (0.0, 30.0, -35.0, 60.0)
+        for mode in ("expand", "fixed", "halfway")
+        for threshold in (0.0, 0.1)
+    ],
+    gpu=False,
+)

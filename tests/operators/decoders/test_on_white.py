@@ -1,4 +1,4 @@
-"""Transparent images on white, beside PIL."""
+"""Images as PIL makes RGB of them: on white, and by `convert`."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def file_of(image: Image.Image, kind: str, **options: object) -> bytes:
     return held.getvalue()
 
 
-def deep(kind: str) -> bytes:
-    """An image of 16 bits, which Pillow does not write."""
-    return bytes(cv2.imencode(kind, RNG.integers(0, 65536, (20, 30, 3), np.uint16))[1])
+def deep(kind: str, *channels: int) -> bytes:
+    """An image of 16 bits, which Pillow does not write in colour."""
+    return bytes(cv2.imencode(kind, RNG.integers(0, 600, (20, 30, *channels), np.uint16) ** 2 // 6)[1])
 
 
 def turned() -> Image.Exif:
@@ -51,15 +51,19 @@ FILES = {
     "cmyk, turned": file_of(CMYK, "JPEG", exif=turned()),
     "tiff of cmyk": file_of(CMYK, "TIFF"),
     "tiff": file_of(OPAQUE, "TIFF"),
-    "16 bits": deep(".png"),
-    "tiff of 16 bits": deep(".tiff"),
+    "16 bits": deep(".png", 3),
+    "16 bits with alpha": deep(".png", 4),
+    "gray of 16 bits": deep(".png"),
+    "tiff of 16 bits": deep(".tiff", 3),
+    "tiff of gray of 16 bits": deep(".tiff"),
 }
 GIF = file_of(OPAQUE.quantize(20), "GIF", transparency=3)
 
 
-def by_pil(data: bytes) -> np.ndarray:
-    image = ImageOps.exif_transpose(Image.open(io.BytesIO(data)))
-    if image.has_transparency_data:
+def by_pil(data: bytes, drop_alpha: bool = False, upright: bool = True) -> np.ndarray:
+    image = Image.open(io.BytesIO(data))
+    image = ImageOps.exif_transpose(image) if upright else image
+    if image.has_transparency_data and not drop_alpha:
         image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image.convert("RGBA"))
     return np.asarray(image.convert("RGB"))
 
@@ -85,12 +89,27 @@ def test_transparent_images_lie_on_white_and_others_stay() -> None:
     pipeline.close()
 
 
+@pytest.mark.parametrize("upright", [True, False])
+@pytest.mark.parametrize("drop_alpha", [True, False])
+def test_alpha_and_orientation_are_dropped_where_that_is_wanted(drop_alpha: bool, upright: bool) -> None:
+    @pipeline_def(batch_size=len(FILES) + 1, num_threads=2, device_id=None, prefetch_queue_depth=1)
+    def define() -> object:
+        files = fn.external_source(name="files")
+        return fn.decoders.on_white(files, drop_alpha=drop_alpha, adjust_orientation=upright)
+
+    files = FILES | {"gif": GIF}
+    pipeline = define()
+    (shown,) = pipeline.run(files=[np.frombuffer(data, np.uint8) for data in files.values()])
+    for number, (name, data) in enumerate(files.items()):
+        np.testing.assert_array_equal(np.array(shown[number]), by_pil(data, drop_alpha, upright), name)
+    pipeline.close()
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ({"output_type": types.GRAY}, "RGB of uint8. Got: GRAY"),
         ({"dtype": types.FLOAT}, "RGB of uint8. Got: RGB of float"),
-        ({"adjust_orientation": False}, "upright"),
     ],
 )
 def test_other_colours_and_types_are_refused(arguments: dict[str, object], message: str) -> None:
@@ -112,12 +131,12 @@ def test_files_are_decoded_where_the_pipeline_decodes(
     files = [FILES.get(name, GIF) for name in names]
     decoded_here: list[bytes] = []
 
-    def noted(encoded: np.ndarray, output: np.ndarray) -> bool:
+    def noted(encoded: np.ndarray, output: np.ndarray, **conversion: bool) -> bool:
         decoded_here.append(encoded.tobytes())
-        return in_process(encoded, output)
+        return in_process(encoded, output, **conversion)
 
-    in_process = transparency.decode_on_white_in_process
-    monkeypatch.setattr(transparency, "decode_on_white_in_process", noted)
+    in_process = transparency.decode_as_pillow_in_process
+    monkeypatch.setattr(transparency, "decode_as_pillow_in_process", noted)
 
     @pipeline_def(batch_size=4, num_threads=2, device_id=None, prefetch_queue_depth=1, isolate_decoders=isolation)
     def define() -> object:

@@ -224,6 +224,28 @@ def test_tensors_of_pipelines() -> None:
         pipeline.close()
 
 
+def test_files_become_rgb_as_pillow_converts_them() -> None:
+    """Alpha is dropped, and gray of 16 bits cut off at 255, as by `Image.open(file).convert("RGB")`."""
+    colours = Image.fromarray(picture(5))
+    transparent = colours.copy()
+    transparent.putalpha(colours.convert("L"))
+    deep = Image.fromarray(np.arange(40 * 30, dtype=np.uint16).reshape(40, 30))
+    images = [deep, transparent, transparent.convert("LA"), colours.quantize(9), colours.convert("L")]
+    files = []
+    for image in images:
+        held = io.BytesIO()
+        image.save(held, "PNG")
+        files.append(held.getvalue())
+    held = io.BytesIO()
+    colours.convert("CMYK").save(held, "JPEG")
+    files.append(held.getvalue())
+    pipeline = plugin.pipeline(v2.Identity(), batch_size=len(files))
+    (results,) = pipeline.run(images=[np.frombuffer(file, np.uint8) for file in files])
+    for result, file in zip(results, files, strict=True):
+        np.testing.assert_array_equal(np.array(result), np.asarray(Image.open(io.BytesIO(file)).convert("RGB")))
+    pipeline.close()
+
+
 def test_files_are_not_turned_upright_unless_asked_for() -> None:
     image = Image.fromarray(picture(5))
     exif = Image.Exif()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -19,17 +20,38 @@ _BITS = 8
 _CMYK = 4
 
 
-def asks_pillow(header: ImageHeader) -> bool:
-    """Whether a file may be transparent, or CMYK, or have more than 8 bits: then :func:`decode_on_white` looks closer."""
-    return header.cmyk or header.format in _BY_FORMAT or (header.format == "jpeg" and header.channels == _CMYK)
+@dataclass(frozen=True)
+class Conversion:
+    """How Pillow makes RGB of an image.
+
+    Attributes:
+        drops_alpha: transparent pixels become the colours stored for them, as by `Image.convert("RGB")`; else they are put
+            on white.
+        upright: turn the image as its Exif data says.
+    """
+
+    drops_alpha: bool = False
+    upright: bool = True
 
 
-def decode_on_white(encoded: np.ndarray, output: np.ndarray, decoding: Decoding = FREELY) -> bool:
-    """Decodes an image onto a white background, upright, as RGB; CMYK and colours of 16 bits become what they are to Pillow.
+def asks_pillow(header: ImageHeader, encoded: np.ndarray, drops_alpha: bool) -> bool:
+    """Whether :func:`decode_as_pillow` has to look closer: files that may be transparent, CMYK, or of more than 8 bits."""
+    if header.cmyk or (header.format == "jpeg" and header.channels == _CMYK):
+        return True
+    if not drops_alpha:
+        return header.format in _BY_FORMAT
+    return header.format == "tiff" or (header.format == "png" and _has_deep_png_samples(encoded))
+
+
+def decode_as_pillow(
+    encoded: np.ndarray, output: np.ndarray, conversion: Conversion, decoding: Decoding = FREELY
+) -> bool:
+    """Decodes an image that Pillow converts to RGB otherwise than decoders: a transparent one, CMYK, or one of 16 bits.
 
     Args:
         encoded: a file that was decoded before, so that its header is valid and its size allowed.
         output: uint8 of shape (H, W, 3), the size of the image.
+        conversion: how RGB is made of it.
         decoding: where to decode.
 
     Returns:
@@ -38,25 +60,26 @@ def decode_on_white(encoded: np.ndarray, output: np.ndarray, decoding: Decoding 
     known = image_format(encoded.data)
     # Of JPEGs, it knows none: they are checked on their own, and trusted.
     pool = decoding.pool_for(*((known.trusted, known.check(encoded.data).crash_prone) if known else (True, False)))
+    arguments = asdict(conversion)
     if pool is None:
-        return decode_on_white_in_process(encoded, output)
-    return bool(pool.run("decode_on_white", known.title if known else "JPEG", encoded, None, output))
+        return decode_as_pillow_in_process(encoded, output, **arguments)
+    return bool(pool.run("decode_as_pillow", known.title if known else "JPEG", encoded, arguments, output))
 
 
-def decode_on_white_in_process(encoded: np.ndarray, output: np.ndarray) -> bool:
-    """Like :func:`decode_on_white`, but always in this process."""
+def decode_as_pillow_in_process(encoded: np.ndarray, output: np.ndarray, drops_alpha: bool, upright: bool) -> bool:
+    """Like :func:`decode_as_pillow`, but always in this process."""
     from PIL import Image, ImageOps
 
     with reading_with_pillow(encoded.data) as image:
-        transparent = "A" in image.getbands() or image.info.get("transparency") is not None
-        if not (transparent or image.mode == "CMYK" or (image.mode == "RGB" and _is_deep(image, encoded))):
+        on_white = not drops_alpha and ("A" in image.getbands() or image.info.get("transparency") is not None)
+        if not (on_white or image.mode == "CMYK" or _is_deep(image, encoded)):
             return False
         # This decodes.
-        upright = ImageOps.exif_transpose(image)
-        if transparent:
-            page = Image.new("RGBA", upright.size, "white")
-            upright = Image.alpha_composite(page, upright.convert("RGBA"))
-        pixels = np.asarray(upright.convert("RGB"))
+        turned = ImageOps.exif_transpose(image) if upright else image
+        if on_white:
+            page = Image.new("RGBA", turned.size, "white")
+            turned = Image.alpha_composite(page, turned.convert("RGBA"))
+        pixels = np.asarray(turned.convert("RGB"))
     if pixels.shape != output.shape:
         return False
     np.copyto(output, pixels)
@@ -64,7 +87,11 @@ def decode_on_white_in_process(encoded: np.ndarray, output: np.ndarray) -> bool:
 
 
 def _is_deep(image: Any, encoded: np.ndarray) -> bool:
-    """Whether a file has more bits than the image that Pillow makes of it."""
+    """Whether a file has more bits a sample than RGB has."""
     if image.format == "PNG":
-        return int(encoded[_PNG_DEPTH]) > _BITS
+        return _has_deep_png_samples(encoded)
     return image.format == "TIFF" and max(image.tag_v2.get(_TIFF_DEPTHS, (1,))) > _BITS
+
+
+def _has_deep_png_samples(encoded: np.ndarray) -> bool:
+    return int(encoded[_PNG_DEPTH]) > _BITS

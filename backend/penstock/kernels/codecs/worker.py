@@ -23,7 +23,7 @@ from penstock.kernels.codecs.worker_pool import LENGTH
 _TASKS = {
     "read_image_header": "penstock.kernels.codecs.image_worker:read_header_in_worker",
     "decode_image": "penstock.kernels.codecs.image_worker:decode_in_worker",
-    "decode_on_white": "penstock.kernels.codecs.transparency:decode_on_white_in_process",
+    "decode_as_pillow": "penstock.kernels.codecs.transparency:decode_as_pillow_in_process",
     "read_recording_header": "penstock.kernels.codecs.audio:read_header_in_worker",
     "decode_recording": "penstock.kernels.codecs.audio:decode_in_worker",
     "open_video": "penstock.kernels.codecs.video:open_in_worker",

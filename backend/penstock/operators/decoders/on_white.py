@@ -12,7 +12,7 @@ from penstock.data_types import RGB, UINT8, dtype_name
 from penstock.errors import PenstockError, without_frames
 from penstock.kernels.codecs.decoder_memory import ON_WHITE_BYTES_PER_PIXEL
 from penstock.kernels.codecs.image_description import UPRIGHT, ImageHeader
-from penstock.kernels.codecs.transparency import asks_pillow, decode_on_white
+from penstock.kernels.codecs.transparency import Conversion, asks_pillow, decode_as_pillow
 from penstock.kernels.windows import Region
 from penstock.operators.decoders._examples import encoded_images
 from penstock.operators.decoders._images import (
@@ -24,7 +24,7 @@ from penstock.operators.decoders._images import (
     encoded_bytes,
     undecodable,
 )
-from penstock.schema import Equivalent, Input, Sample, Schema, Workspace, register_operator
+from penstock.schema import Argument, Equivalent, Input, Sample, Schema, Workspace, register_operator
 from penstock.schema.example_data import Example, photo_files
 from penstock.schema.workspace import Started
 
@@ -40,11 +40,12 @@ _COLOURS = 3
 
 @register_operator
 class OnWhite(ImageDecoder):
-    """Decodes images as `decoders.image` does, and puts transparent ones (PNG, WebP, GIF, TIFF) on a white background.
+    """Decodes images to RGB as Pillow does, and puts transparent ones (PNG, WebP, GIF, TIFF) on a white background.
 
-    Decoders return the colours that a file stores for transparent pixels. Image processors of `transformers`, which this
-    operator follows, show such images as a browser does on a white page. CMYK, and colours of 16 bits, become RGB as Pillow
-    converts them.
+    Image processors of `transformers` show transparent images as a browser does on a white page when they are called with
+    images of Pillow. `load_image` of `transformers`, and programs that call `Image.open(file).convert("RGB")`, keep the
+    colours that a file stores for transparent pixels: `drop_alpha=True`. CMYK, and images of 16 bits, become RGB as Pillow
+    converts them; gray values of 16 bits above 255 become 255.
 
     On the device ``mixed``, pixels are the same. The GPU decodes most JPEGs (baseline, upright); the CPU decodes what is left, and
     each image is copied to the GPU while others are decoded.
@@ -56,10 +57,18 @@ class OnWhite(ImageDecoder):
         name="decoders__OnWhite",
         devices=("cpu", "mixed"),
         inputs=(Input("input", device="cpu", doc=ENCODED_DOC, example=encoded_images),),
-        arguments=DECODER_ARGUMENTS,
+        arguments=(
+            *DECODER_ARGUMENTS,
+            Argument(
+                "drop_alpha",
+                "bool",
+                False,
+                "Keep the colours stored for transparent pixels, as Pillow's `convert`, instead of putting them on white.",
+            ),
+        ),
         shown=(Example({}, (photo_files,)),),
         equivalents=(Equivalent("PIL.Image.alpha_composite"),),
-        unswept="of the decoders' arguments, it takes only what gives upright images, in RGB of uint8",
+        unswept="of the decoders' arguments, it takes only what gives RGB of uint8",
     )
 
     def setup(self) -> None:
@@ -68,8 +77,7 @@ class OnWhite(ImageDecoder):
             raise ValueError(
                 f"Images on white are RGB of uint8. Got: {self.output_type.name} of {dtype_name(self.args['dtype'])}"
             )
-        if not self.args["adjust_orientation"]:
-            raise ValueError("Images on white are upright: `adjust_orientation` is True")
+        self._conversion = Conversion(self.args["drop_alpha"], self.args["adjust_orientation"])
         self.is_cheap_on_host = False
 
     def _working_bytes(self, header: ImageHeader, encoded: np.ndarray) -> int:
@@ -81,19 +89,22 @@ class OnWhite(ImageDecoder):
         try:
             if (
                 output.size
-                and asks_pillow(sample.plan.header)
-                and decode_on_white(file, output, sample.workspace.decoding)
+                and self._asks_pillow(sample)
+                and decode_as_pillow(file, output, self._conversion, sample.workspace.decoding)
             ):
                 return
         except PenstockError as error:
             raise undecodable(error, sample) from None
         super()._decode(sample, region, output)
 
+    def _asks_pillow(self, sample: Sample[Encoded, DecodePlan]) -> bool:
+        return asks_pillow(sample.plan.header, encoded_bytes(sample), self._conversion.drops_alpha)
+
     def decode_part_into(self, sample: Sample[Encoded, DecodePlan], part: Region, output: np.ndarray) -> bool:
-        return not asks_pillow(sample.plan.header) and super().decode_part_into(sample, part, output)
+        return not self._asks_pillow(sample) and super().decode_part_into(sample, part, output)
 
     def decode_part(self, sample: Sample[Encoded, DecodePlan], part: Region) -> np.ndarray | None:
-        return None if asks_pillow(sample.plan.header) else super().decode_part(sample, part)
+        return None if self._asks_pillow(sample) else super().decode_part(sample, part)
 
     # -- device "mixed" ----------------------------------------------------------------------------------------
 
@@ -118,8 +129,9 @@ class OnWhite(ImageDecoder):
         """Begins to decode on the GPU what it takes, all of which is upright."""
         if self.args["use_fast_idct"]:
             return
-        headers = {sample.index: sample.plan.header for sample in begun.samples if sample is not None}
-        wanted = [index for index, header in headers.items() if self._may_be_decoded_there(header)]
+        samples = [sample for sample in begun.samples if sample is not None]
+        headers = {sample.index: sample.plan.header for sample in samples}
+        wanted = [sample.index for sample in samples if self._may_be_decoded_there(sample)]
         files = workspace.state.files.take(wanted)
         if not wanted:
             return
@@ -132,10 +144,11 @@ class OnWhite(ImageDecoder):
             targets = begun.batch.addresses[begun.taken]
             begun.jpegs = decoder.begin(scans, files, windows, targets, stream, begun.batch)
 
-    def _may_be_decoded_there(self, header: ImageHeader) -> bool:
+    def _may_be_decoded_there(self, sample: Sample[Encoded, DecodePlan]) -> bool:
+        header = sample.plan.header
         return (
             header.format == "jpeg"
-            and not asks_pillow(header)
+            and not self._asks_pillow(sample)
             and not header.isolated
             and header.placed(self.args["adjust_orientation"]) == UPRIGHT
         )

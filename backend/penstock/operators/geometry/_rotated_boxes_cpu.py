@@ -58,12 +58,14 @@ def rotate_boxes(
                 enclosing = abs(size[0]) * abs(r[0, axis]) + abs(size[1]) * abs(r[1, axis])
                 extent = width if axis == 0 else height
                 half = (extent + (enclosing - extent) * expansion) / 2
-                begin, end = centre - half, centre + half
+                # In single precision, in which a line that is turned by a right angle still has no extent.
+                begin, end = np.float32(centre - half), np.float32(centre + half)
                 cut_low[axis] = min(max(begin, 0.0), canvases[i, axis])
                 cut_high[axis] = min(max(end, 0.0), canvases[i, axis])
                 whole *= end - begin
                 rest *= cut_high[axis] - cut_low[axis]
-            if not rest >= threshold * whole:
+            # A box of no extent has no fraction that could be on the canvas.
+            if whole == 0 or not rest / whole >= threshold:
                 continue
             for axis in range(2):
                 scale = canvases[i, axis] if normalized else 1.0

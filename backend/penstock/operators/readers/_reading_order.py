@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import accumulate
 from typing import Any
 
@@ -69,6 +69,21 @@ class OrderSettings:
         return -(-self.size // self.num_shards)
 
 
+@dataclass(frozen=True)
+class _ShardStart:
+    """Where a reader begins a shard.
+
+    Attributes:
+        number: how many shards it has given before.
+        epoch: how often it has shuffled the list by then.
+        generator: the state of its random numbers.
+    """
+
+    number: int
+    epoch: int
+    generator: int
+
+
 class ReadingOrder:
     """The endless sequence of sample indices.
 
@@ -87,10 +102,15 @@ class ReadingOrder:
         self._last = 0
         self._buffer = np.zeros(max(settings.buffer_size, 1) if settings.shuffle else 1, np.int64)
         self._begin_epoch()
-        self._begin_shard(settings.shard_id)
+        self._begin_shard(settings.shard_id, 0)
 
-    def _begin_shard(self, shard: int) -> None:
-        """Begins a shard, discarding anything read ahead."""
+    def _begin_shard(self, shard: int, number: int) -> None:
+        """Begins a shard, discarding anything read ahead.
+
+        Args:
+            number: how many shards were given before.
+        """
+        self._start = _ShardStart(number, self._epoch, self._generator.state)
         self._cursor = self.settings.start(shard)
         self._shard = shard
         self._read_of_shard = 0
@@ -105,11 +125,13 @@ class ReadingOrder:
         """Skips the rest of the epoch: the next index is the first one of the next epoch."""
         if self.settings.keeps_shard:
             self._begin_epoch()
-            self._begin_shard(self.settings.shard_id)
-        else:
-            # The shard that indices are given of; others are read ahead.
-            given = self._shard - (len(self._spans) - 1)
-            self._begin_shard((given + 1) % self.settings.num_shards)
+        number = self._start.number + 1
+        self._begin_shard(self._shard_of(number), number)
+
+    def _shard_of(self, number: int) -> int:
+        """The shard that is given after ``number`` others."""
+        settings = self.settings
+        return settings.shard_id if settings.keeps_shard else (settings.shard_id + number) % settings.num_shards
 
     def take(self, count: int) -> np.ndarray:
         """The indices of the next batch, int64 of shape (count,).
@@ -165,6 +187,7 @@ class ReadingOrder:
                 return self._last
             self._spans.popleft()
             self._given_of_shard = 0
+            self._start = self._next_start()
         start, end = self._spans[0]
         capacity = len(self._buffer)
         picked = (start + (self._generator.below(end - start) if settings.shuffle else 0)) % capacity
@@ -235,28 +258,35 @@ class ReadingOrder:
     # -- checkpoints -------------------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
-        """The position, as JSON-able data."""
-        return {
-            "epoch": self._epoch,
-            "cursor": self._cursor,
-            "shard": self._shard,
-            "read_of_shard": self._read_of_shard,
-            "given_of_shard": self._given_of_shard,
-            "spans": [list(span) for span in self._spans],
-            "buffer": self._buffer.tolist(),
-            "last": self._last,
-            "generator": self._generator.state,
-        }
+        """The position between two batches, as JSON-able data that readers of any shard can continue from."""
+        settings = self.settings
+        start, given = self._start, self._given_of_shard
+        is_drained = self._spans[0][0] == self._spans[0][1]
+        if is_drained and not (settings.pad_last_batch and given < settings.padded_shard_size):
+            start, given = self._next_start(), 0
+        return {**asdict(start), "given": given}
+
+    def _next_start(self) -> _ShardStart:
+        """The start of the next shard, where the one that is given ends here."""
+        epoch = self._start.epoch + self.settings.keeps_shard
+        return _ShardStart(self._start.number + 1, epoch, self._generator.state)
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Continues from a :meth:`state`, repeating the epoch shuffles."""
+        """Continue from a :meth:`state`, which another shard may have written, perhaps one of another number of shards.
+
+        As in DALI, this shard begins as often as that one had begun, and skips what that one had given.
+        """
+        settings, start = self.settings, _ShardStart(state["number"], state["epoch"], state["generator"])
         self._epoch = 0
         self._units = self._initial_units()
         self._order = self._initial_order()
-        while self._epoch < state["epoch"]:
+        while self._epoch < start.epoch:
             self._begin_epoch()
-        self._cursor, self._shard = state["cursor"], state["shard"]
-        self._read_of_shard, self._given_of_shard = state["read_of_shard"], state["given_of_shard"]
-        self._spans = deque(list(span) for span in state["spans"])
-        self._buffer, self._last = np.array(state["buffer"], np.int64), state["last"]
-        self._generator.state = state["generator"]
+        self._generator.state = start.generator
+        self._begin_shard(self._shard_of(start.number), start.number)
+        left = state["given"]
+        while left:
+            # Padding ends where another shard of this size would end, though no batch does.
+            count = min(left, settings.padded_shard_size) if settings.pad_last_batch else left
+            self.take(count)
+            left -= count

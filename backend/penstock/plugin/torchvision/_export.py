@@ -267,7 +267,7 @@ def pipeline(
     def transforming() -> DataNode:
         if encoded:
             files = fn.external_source(name=INPUT, dtype=types.UINT8, ndim=1)
-            images = fn.decoders.image(files, device="cpu", adjust_orientation=orientation)
+            images = fn.decoders.on_white(files, device="cpu", adjust_orientation=orientation, drop_alpha=True)
         else:
             images = fn.external_source(name=INPUT, dtype=types.UINT8, layout="HWC")
         images = images if device_id is None else images.gpu()

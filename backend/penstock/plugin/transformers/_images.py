@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -65,20 +65,22 @@ class ImageProcessor(Processor):
                 f"`device` is the CPU here; `presets.preset(device='gpu')` computes on a GPU. Got: {device}"
             )
         kind = None if return_tensors is None else str(getattr(return_tensors, "value", return_tensors))
-        # A flag that is given as None is not set, as for the class.
-        own = {key: False if value is None and key.startswith("do_") else value for key, value in settings.items()}
-        if "size" not in own:
-            # The configuration's size is already what it means.
-            own.pop("default_to_square", None)
+        self._assign_changed()
+        own = self._plain_settings(settings)
         numbers = itertools.count()
         pixels = [[as_pixels(image, next(numbers), input_data_format) for image in group] for group in _groups(images)]
         return self._features(pixels, kind, own)
 
     preprocess = __call__
 
+    def _plain_settings(self, settings: Mapping[str, object]) -> dict[str, object]:
+        # A flag that is given as None is not set, as for the class.
+        return {key: False if value is None and key.startswith("do_") else value for key, value in settings.items()}
+
     def count_tokens(self, sizes: Sequence[Sequence[int]], **model: int) -> list[int]:
         """How many vision tokens images of these heights and widths become: see :func:`penstock.presets.count_tokens`."""
-        return count_tokens(self._configuration, sizes, **model)
+        self._assign_changed()
+        return count_tokens(self._with({}), sizes, **model)
 
 
 def _groups(images: object) -> list[list[object]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import dataclasses
 import json
 import os
 from collections import OrderedDict
@@ -17,11 +19,15 @@ from penstock.presets.configuration import configuration_of
 from penstock.presets.family import PIXELS
 
 if TYPE_CHECKING:
+    from typing import TypeGuard
+
+    from _typeshed import DataclassInstance
     from typing_extensions import Self
 
     from penstock.pipeline import Pipeline
 
 _BATCH = 32
+_SIDES = 2
 # Pipelines for settings of calls that are kept.
 _KEPT = 8
 _KINDS = ("image_processor", "feature_extractor", "video_processor")
@@ -43,10 +49,28 @@ _PLACES = frozenset(
 )
 
 
+def _plain(value: object) -> object:
+    """A setting as JSON would have it; transformers' `SizeDict` names each form of a size, and None for most."""
+    value = dataclasses.asdict(value) if _is_record(value) else value
+    if isinstance(value, Mapping):
+        return {key: each for key, each in value.items() if each is not None}
+    return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
+
+
+def _is_record(value: object) -> TypeGuard[DataclassInstance]:
+    return dataclasses.is_dataclass(value) and not isinstance(value, type)
+
+
 class Processor:
-    """A processor made from a model's own configuration."""
+    """A processor made from a model's own configuration.
+
+    Settings that are assigned to attributes, or changed in place (`processor.size["longest_edge"] = 900`), are followed
+    from the next call on, as those of a call.
+    """
 
     _input = ""
+    _assignable: frozenset[str] | None = None
+    """Settings that the class reads in each call; None: all but those that its family names."""
 
     def __init__(
         self,
@@ -59,6 +83,9 @@ class Processor:
         self._configuration = {**configuration_of(configuration, self._input), **settings}
         self._backend, self._threads = backend, num_threads or len(os.sched_getaffinity(0))
         self._class: object = None
+        self._assigned: dict[str, object] = {}
+        # By name, mutable settings that a program has read, and what they were then.
+        self._lent: dict[str, tuple[object, object]] = {}
         self._running: OrderedDict[str, tuple[Family, Pipeline]] = OrderedDict()
         family = read_configuration(self._configuration)
         if family.kind != self._input:
@@ -93,11 +120,67 @@ class Processor:
         if name.startswith("_"):
             raise AttributeError(name)
         try:
-            return getattr(self._theirs(), name)
+            value = getattr(self._theirs(), name)
         except AttributeError:
-            if name not in self._configuration:
+            if name not in self._configuration and name not in self._assigned:
                 raise
-            return getattr(self._followed({})[0], name)
+            # A copy: families share their defaults.
+            value = copy.copy(getattr(self._followed({})[0], name))
+        if isinstance(value, (Mapping, list)) or _is_record(value):
+            # The one that was read first stays the one to change.
+            value, _ = self._lent.setdefault(name, (value, copy.copy(value)))
+        return value
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Assign a setting.
+
+        Raises:
+            PresetError: it is unknown, not followed, or read by the class only when it is made.
+        """
+        if name.startswith("_"):
+            object.__setattr__(self, name, value)
+        else:
+            self._assign(name, value)
+
+    def _assign(self, name: str, value: object) -> None:
+        value = _plain(value)
+        if name == "size" and isinstance(value, (list, tuple)) and len(value) == _SIDES:
+            # Donut's class takes the width first, but only when it is made or called.
+            value = {"height": value[0], "width": value[1]}
+        setting = self._plain_settings({name: value})
+        self._check_changeable(setting)
+        if self._assignable is not None:
+            fixed = sorted(setting.keys() - self._assignable)
+            if fixed:
+                raise PresetError(f"`{fixed[0]}` is read when the processor is made, so pass it to the constructor")
+        before, running = self._assigned, self._running
+        self._assigned, self._running = {**before, **setting}, OrderedDict()
+        try:
+            self._followed({})
+        except PresetError:
+            self._assigned, self._running = before, running
+            raise
+        self._class = None
+        self._lent.pop(name, None)
+        for _, pipeline in running.values():
+            pipeline.close()
+
+    def _assign_changed(self) -> None:
+        """Assign the settings that a program has changed in place."""
+        changed = [(name, value) for name, (value, before) in self._lent.items() if value != before]
+        for name, value in changed:
+            self._assign(name, value)
+            self._lent[name] = value, copy.copy(value)
+
+    def _plain_settings(self, settings: Mapping[str, object]) -> dict[str, object]:
+        """Settings of a call, or assigned ones, as a configuration has them."""
+        return dict(settings)
+
+    def _check_changeable(self, settings: Mapping[str, object]) -> None:
+        """Raise PresetError for a setting that the class reads only when it is made."""
+        once = sorted(settings.keys() & read_configuration(self._configuration).unchanged)
+        if once:
+            raise PresetError(f"`{once[0]}` is a setting of the processor, and not of a call")
 
     def _theirs(self) -> object:
         """The class's own object, with the same settings.
@@ -113,7 +196,10 @@ class Processor:
             kinds = (self._configuration.get(f"{kind}_type") for kind in _KINDS)
             name = str(next(filter(None, kinds))).removesuffix("Fast") + ("Pil" if self._backend == "pil" else "")
             held = {key: value for key, value in self._configuration.items() if not key.endswith("_type")}
-            self._class = getattr(transformers, name).from_dict(held)
+            made = getattr(transformers, name).from_dict(held)
+            for setting, value in self._assigned.items():
+                setattr(made, setting, value)
+            self._class = made
         return self._class
 
     def _followed(self, settings: Mapping[str, object]) -> tuple[Family, Pipeline]:
@@ -124,13 +210,8 @@ class Processor:
         """
         key = json.dumps(sorted(settings.items()), default=str)
         if key not in self._running:
-            own = self._configuration
-            once = sorted(settings.keys() & read_configuration(own).unchanged)
-            if once:
-                raise PresetError(f"`{once[0]}` is a setting of the processor, and not of a call")
-            if "size" in settings:
-                own = {name: value for name, value in own.items() if name not in _OLDER}
-            configuration = {**own, **settings}
+            self._check_changeable(settings)
+            configuration = self._with(settings)
             running = preset(
                 configuration,
                 batch_size=_BATCH,
@@ -144,6 +225,16 @@ class Processor:
                 self._running.popitem(last=False)[1][1].close()
         self._running.move_to_end(key)
         return self._running[key]
+
+    def _with(self, settings: Mapping[str, object]) -> dict[str, object]:
+        """The configuration with what was assigned, and the settings of a call."""
+        own, changed = self._configuration, {**self._assigned, **settings}
+        if "size" in changed:
+            own = {name: value for name, value in own.items() if name not in _OLDER}
+        else:
+            # The configuration's size is already what it means.
+            changed.pop("default_to_square", None)
+        return {**own, **changed}
 
     def _features(
         self, samples: Sequence[Sequence[np.ndarray]], kind: str | None, settings: Mapping[str, object]

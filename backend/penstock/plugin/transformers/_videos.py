@@ -10,7 +10,7 @@ from penstock.plugin.transformers._features import Features
 from penstock.plugin.transformers._images import as_pixels
 from penstock.plugin.transformers._processor import Processor
 from penstock.presets import PresetError
-from penstock.presets.videos import SampledFamily
+from penstock.presets.videos import SampledFamily, VideoLength
 
 _DIMENSIONS = 4
 
@@ -35,7 +35,7 @@ class VideoProcessor(Processor):
 
         Args:
             videos: a list of images, or an array or tensor of uint8, of shape (F, H, W, 3) or (F, 3, H, W); or a list of such.
-            video_metadata: of each video, what has `fps` and `total_num_frames`, as `VideoMetadata` or a mapping.
+            video_metadata: of each video, what has `total_num_frames`, `fps` and `duration`, as `VideoMetadata` or a mapping.
             return_tensors, input_data_format, data_format, device: as for images.
             settings: as in the configuration, for this call: `do_sample_frames`, `fps`, `num_frames`, `size` and others.
 
@@ -47,7 +47,8 @@ class VideoProcessor(Processor):
             raise ValueError(
                 f"`device` is the CPU here; `presets.preset(device='gpu')` computes on a GPU. Got: {device}"
             )
-        own = {key: 0 if value is None and key in ("fps", "num_frames") else value for key, value in settings.items()}
+        self._assign_changed()
+        own = self._plain_settings(settings)
         family = self._followed(own)[0]
         if not isinstance(family, SampledFamily):
             raise PresetError("The configuration is for no videos")
@@ -57,14 +58,14 @@ class VideoProcessor(Processor):
         if family.do_sample_frames:
             if told is None:
                 raise ValueError("To take some frames of a video, `video_metadata` must tell of it")
-            frames = [
-                video[family.sampled(int(about["total_num_frames"]), about.get("fps"))]
-                for video, about in zip(frames, told)
-            ]
+            frames = [video[family.sampled(_length(about))] for video, about in zip(frames, told)]
         kind = None if return_tensors is None else str(getattr(return_tensors, "value", return_tensors))
         return self._features([frames], kind, own)
 
     preprocess = __call__
+
+    def _plain_settings(self, settings: Mapping[str, object]) -> dict[str, object]:
+        return {key: 0 if value is None and key in ("fps", "num_frames") else value for key, value in settings.items()}
 
 
 def _several(videos: object) -> list[object]:
@@ -89,6 +90,11 @@ def _told(metadata: object, count: int) -> list[Mapping[str, float]] | None:
     if len(own) != count:
         raise ValueError(f"`video_metadata` tells of {len(own)} videos, and there are {count}")
     return own
+
+
+def _length(metadata: Mapping[str, float]) -> VideoLength:
+    """How long a video is, by its metadata."""
+    return VideoLength(int(metadata["total_num_frames"]), metadata.get("fps"), metadata.get("duration"))
 
 
 def _frames(video: object, number: int, form: object) -> np.ndarray:

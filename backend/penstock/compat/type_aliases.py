@@ -1,0 +1,10 @@
+"""The module ``nvidia.dali._typing``: what operators take, for annotations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+# What operators take is checked when they are called.
+TensorLike = TensorLikeIn = TensorLikeArg = Any
+BatchLike = Iterable[Any] | Any

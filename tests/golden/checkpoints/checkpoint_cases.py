@@ -1,0 +1,55 @@
+"""Checkpoints of a reader that other shards continue from: how it reads, how far, and which shards continue."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+BATCHES = 6
+"""How many batches are read after a checkpoint is restored."""
+_ORDERS: tuple[dict[str, Any], ...] = (
+    {},
+    {"stick_to_shard": True},
+    {"pad_last_batch": True},
+    {"pad_last_batch": True, "stick_to_shard": True},
+    {"shuffle_after_epoch": True},
+    {"random_shuffle": True, "seed": 3, "initial_fill": 5},
+    {"random_shuffle": True, "seed": 3, "initial_fill": 5, "stick_to_shard": True},
+)
+
+
+def cases() -> list[dict[str, Any]]:
+    """One dictionary a case: the checkpoint is of shard 0 of 2, after `before` batches."""
+    return [
+        {"samples": samples, "batch_size": batch_size, "reader": reader, "before": before, "shards": shards}
+        for (samples, batch_size), reader in itertools.product(((24, 2), (25, 2), (23, 3)), _ORDERS)
+        # DALI pads a shard that ends within a batch by rules of its own.
+        if not (batch_size == 3 and "pad_last_batch" in reader)
+        for before, shards in itertools.product((0, 3, 5, 6, 9), (1, 2, 3, 4))
+    ]
+
+
+def labels_of_shards(dali: Any, case: dict[str, Any], files: list[str]) -> list[list[int]]:
+    """The labels that each shard reads after the checkpoint; ``dali``: the module of DALI, or ours."""
+
+    def pipeline(shard: int, shards: int, checkpoint: Any) -> Any:
+        made = dali.Pipeline(
+            case["batch_size"], 1, None, prefetch_queue_depth=1, enable_checkpointing=True, checkpoint=checkpoint
+        )
+        with made:
+            count = case["samples"]
+            _, labels = dali.fn.readers.file(
+                files=files[:count], labels=list(range(count)), shard_id=shard, num_shards=shards, **case["reader"]
+            )
+            made.set_outputs(labels)
+        made.build()
+        return made
+
+    first = pipeline(0, 2, None)
+    for _ in range(case["before"]):
+        first.run()
+    checkpoint = first.checkpoint()
+    continued = [pipeline(shard, case["shards"], checkpoint) for shard in range(case["shards"])]
+    return [
+        [int(label) for _ in range(BATCHES) for label in each.run()[0].as_array().reshape(-1)] for each in continued
+    ]
