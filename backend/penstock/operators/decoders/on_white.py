@@ -82,7 +82,11 @@ class OnWhite(ImageDecoder):
 
     def _working_bytes(self, header: ImageHeader, encoded: np.ndarray) -> int:
         working = super()._working_bytes(header, encoded)
-        return working + (ON_WHITE_BYTES_PER_PIXEL * header.height * header.width if asks_pillow(header) else 0)
+        return working + (
+            ON_WHITE_BYTES_PER_PIXEL * header.height * header.width
+            if asks_pillow(header, encoded, self._conversion.drops_alpha)
+            else 0
+        )
 
     def _decode(self, sample: Sample[Encoded, DecodePlan], region: Region | None, output: np.ndarray) -> None:
         file = encoded_bytes(sample)
