@@ -22,12 +22,24 @@ YCBCR_OFFSET = np.array([16.0, 128.0, 128.0])
 FROM_YCBCR = np.linalg.inv(TO_YCBCR)
 
 
-def hue_saturation_value(hue: float, saturation: float, value: float) -> np.ndarray:
-    """The matrix that rotates the hue by ``hue`` degrees and scales saturation and value."""
-    angle = math.radians(hue)
-    c, s = math.cos(angle), math.sin(angle)
-    turn = np.array([[1, 0, 0], [0, c, s], [0, -s, c]])
-    return value * ((_FROM_YIQ @ turn) * (1.0, saturation, saturation) @ _YIQ)
+def hue_saturation_value(hue: np.ndarray, saturation: np.ndarray, value: np.ndarray) -> np.ndarray:
+    """The matrices that rotate the hue, in degrees, and scale saturation and value.
+
+    Args:
+        hue, saturation, value: of each image, or one for all.
+
+    Returns:
+        float64 of shape (images, 3, 3), with one row if it is for all images.
+    """
+    angles = np.radians(hue)
+    turns = np.zeros((len(angles), 3, 3))
+    turns[:, 0, 0] = 1
+    turns[:, 1, 1] = turns[:, 2, 2] = np.cos(angles)
+    turns[:, 1, 2] = np.sin(angles)
+    turns[:, 2, 1] = -turns[:, 1, 2]
+    scales = np.ones((len(saturation), 1, 3))
+    scales[:, 0, 1:] = saturation[:, None]
+    return value[:, None, None] * ((_FROM_YIQ @ turns) * scales @ _YIQ)
 
 
 def full_range(dtype: DALIDataType) -> float:

@@ -253,6 +253,10 @@ class FusedOperator(Operator):
 
     def _compute_samples(self, steps: Sequence[_Step], shapes: Sequence[Shape]) -> None:
         last = steps[-1]
+        others = self.compute_together(steps)
+        self.counts[AT_ONCE] += last.batch_size - len(others)
+        if not others:
+            return
         columns = [list(step.samples) for step in steps]
         reasons: list[str | None] = [None] * last.batch_size
         # Whether samples that failed are to be computed step by step; not their errors, whose frames would refer to this list.
@@ -273,8 +277,6 @@ class FusedOperator(Operator):
             except Exception:
                 in_turn.append(index)
 
-        others = self.compute_together(steps)
-        self.counts[AT_ONCE] += last.batch_size - len(others)
         try:
             last.parallel(lambda place: task(others[place]), len(others), [_volume(shapes[index]) for index in others])
         except SampleFailure:

@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from penstock.core.chains import MAX_RANK, StageRecords, run_chain
+from penstock.data_types import numpy_dtype
 from penstock.kernels.windows import Region
 from penstock.schema.operator import Operator, Sample, Shape
 from penstock.schema.plans import Plan, Plans, State
@@ -170,12 +172,25 @@ class ChainOperator(Operator[State, Plan, Plans]):
 
     # Whether its stages are placements.
     is_placement: bool = False
+    # Whether batches are launched: described by :meth:`stage_records`, for most arguments and types.
+    launches: bool = False
     # The kinds of data that are computed step by step, as shown to users.
     step_by_step: tuple[str, ...] = ()
 
     def joins_chain(self) -> bool:
         """Whether its arguments allow it to join a chain."""
         return True
+
+    def stage_records(self, workspace: Workspace[State, Plan, Plans]) -> StageRecords | None:
+        """The stages of a batch whose shapes are inferred, and of which no sample has failed; its data may be absent.
+
+        Returns None if this batch has to be computed sample by sample.
+        """
+        return None
+
+    def compute_samples(self, workspace: Workspace[State, Plan, Plans], shapes: Sequence[Shape]) -> None:
+        if not (self.launches and launch_chain([self], [workspace])):
+            super().compute_samples(workspace, shapes)
 
     def stage_key(self, sample: Sample[State, Plan, Plans]) -> Hashable | None:
         """A key that is equal for samples of equal shapes with equal stages, while their plans live; None if
@@ -235,3 +250,33 @@ class PixelSource(Operator[State, Plan, Plans]):
     def decode_part_into(self, sample: Sample[State, Plan, Plans], part: Region, output: np.ndarray) -> bool:
         """Decodes a part (in H, W) of the image directly into ``output``; returns whether that was possible."""
         return False
+
+
+def launch_chain(operators: Sequence[ChainOperator], steps: Sequence[Workspace]) -> bool:
+    """Has the core compute a batch on the CPU; returns whether it could.
+
+    Args:
+        operators: of a chain, or a single one.
+        steps: their workspaces: the first one with its input, the last one with its output.
+    """
+    from penstock.kernels.cpu.array_objects import places_of_samples
+
+    source, output = steps[0].inputs[0], steps[-1].outputs[0]
+    if any(step.failures for step in steps) or not len(source) or source.ndim() > MAX_RANK:
+        return False
+    if any(step.plans is None or len(step.plans) != step.batch_size for step in steps):
+        return False
+    shapes = source.shape_array()
+    if not shapes.all():
+        return False
+    stages: list[StageRecords] = []
+    for operator, step in zip(operators, steps):
+        stage = operator.stage_records(step)
+        if stage is None or not stage.shapes.all():
+            return False
+        stages.append(stage)
+    sources, targets = places_of_samples(source), places_of_samples(output)
+    if sources is None or targets is None:
+        return False
+    run_chain(sources, shapes, numpy_dtype(source.dtype).itemsize, stages, targets, steps[0].num_threads)
+    return True

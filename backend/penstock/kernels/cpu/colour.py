@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+from numba import carray
 
 from penstock.kernels.cpu.convert import converted
 from penstock.kernels.cpu.options import kernel
+from penstock.kernels.cpu.parts import RUN, address_of, elements_at
 from penstock.kernels.cpu.simd import mix_pixels
+
+_FACTOR = np.dtype([("factor", np.float32), ("offset", np.float32)])
+_MATRIX = np.dtype([("matrix", np.float32, 9), ("offset", np.float32, 3)])
 
 
 @kernel
@@ -40,6 +45,48 @@ def _transform(
         target[p, 0] = converted(m00 * r + m01 * g + m02 * b + m03, like)
         target[p, 1] = converted(m10 * r + m11 * g + m12 * b + m13, like)
         target[p, 2] = converted(m20 * r + m21 * g + m22 * b + m23, like)
+
+
+@kernel
+def _scale_add_run(
+    record: np.ndarray, source: int, target: int, count: int, like: np.generic, like_out: np.generic
+) -> None:
+    """:func:`_scale_add` for a run of elements; the record is a ``_FACTOR``."""
+    work = carray(record, 1)[0]
+    _scale_add(
+        elements_at(source, count, like), work.factor, work.offset, elements_at(target, count, like_out), like_out
+    )
+
+
+@kernel
+def _transform_run(
+    record: np.ndarray, source: int, target: int, count: int, like: np.generic, like_out: np.generic
+) -> None:
+    """:func:`_transform` for a run of pixels; the record is a ``_MATRIX``."""
+    work = carray(record, 1)[0]
+    pixels = elements_at(source, count, like).reshape(count // 3, 3)
+    out = elements_at(target, count, like_out).reshape(count // 3, 3)
+    _transform(pixels, work.matrix.reshape(3, 3), work.offset, out, like_out)
+
+
+def linear_records(
+    matrices: np.ndarray, offsets: np.ndarray, source: np.dtype, target: np.dtype
+) -> tuple[np.ndarray, int]:
+    """What the core needs to compute linear maps of pixels: a record for each image, and the address of the kernel.
+
+    Args:
+        matrices: of shape (images, 1, 1), factors for all channels, or (images, 3, 3).
+        offsets: of shape (images, 1) or (images, 3).
+        source, target: types of elements; not float16.
+    """
+    count, size, _ = matrices.shape
+    if size == 1:
+        records = np.empty(count, _FACTOR)
+        records["factor"], records["offset"] = matrices[:, 0, 0], offsets[:, 0]
+        return records, address_of(_scale_add_run, _FACTOR, RUN, source, target)
+    records = np.empty(count, _MATRIX)
+    records["matrix"], records["offset"] = matrices.reshape(count, 9), offsets
+    return records, address_of(_transform_run, _MATRIX, RUN, source, target)
 
 
 # Pixels converted to grey at a time.

@@ -1,15 +1,22 @@
-"""Crop, mirror, normalize, convert and transpose in one pass."""
+"""Normalization of images, in the order of dimensions in which they are stored, in one pass."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from numba import carray
 
 from penstock.kernels.cpu.convert import converted
-from penstock.kernels.cpu.halves import round_to_halves
-from penstock.kernels.cpu.options import OPTIONS, kernel, njit
+from penstock.kernels.cpu.options import OPTIONS, inner, kernel, njit
+from penstock.kernels.cpu.parts import IMAGES, address_of, elements_at
 from penstock.kernels.cpu.simd import load, load_pixels, store
+
+CHANNEL_VALUES = np.dtype([("mean", np.int64), ("factor", np.int64), ("shift", np.float32)], align=True)
+"""``(x - mean) * factor + shift``; the first two are addresses of float32 for each channel."""
+
+# Pixels normalized at a time.
+_LANES = 8
+_MAX_BYTES_IN_VECTORS = 2
+"""Of integers that kernels for blocks of pixels read."""
 
 
 @njit(inline="always", **OPTIONS)
@@ -19,51 +26,88 @@ def normalized(value: float, mean: np.float32, factor: np.float32, shift: np.flo
 
 
 @kernel
-def _to_planes(
-    source: np.ndarray,
-    mirror: bool,
-    mean: np.ndarray,
-    factor: np.ndarray,
-    shift: np.float32,
-    target: np.ndarray,
-    like: np.generic,
-) -> None:
-    """source (H, W, C), contiguous in its last two dimensions -> target (C', H, W)."""
-    height, width, channels = source.shape
-    for c in range(channels):
-        offset, scale = mean[c], factor[c]
-        for y in range(height):
-            row = source[y]
-            out = target[c, y]
-            if mirror:
-                for x in range(width):
-                    out[x] = converted(normalized(row[width - 1 - x, c], offset, scale, shift), like)
-            else:
-                for x in range(width):
-                    out[x] = converted(normalized(row[x, c], offset, scale, shift), like)
+def _normalize(record: np.ndarray, images: np.ndarray, like: np.generic, like_out: np.generic) -> None:
+    """Normalizes an image of any order in memory: channel by channel if rows of the result lie side by side, else pixel by pixel."""
+    values, image = carray(record, 1)[0], carray(images, 1)[0]
+    rows, columns, channels = image.extents[0], image.extents[1], image.extents[2]
+    mean = elements_at(values.mean, channels, np.float32(0))
+    factor = elements_at(values.factor, channels, np.float32(0))
+    planes = image.target_strides[2] > image.target_strides[1]
+    for c in range(channels if planes else 1):
+        for y in range(rows):
+            source = image.source + y * image.source_strides[0] + c * image.source_strides[2]
+            target = image.target + y * image.target_strides[0] + c * image.target_strides[2]
+            for _ in range(columns):
+                for k in range(1 if planes else channels):
+                    value = elements_at(source + k * image.source_strides[2], 1, like)[0]
+                    result = normalized(value, mean[c + k], factor[c + k], values.shift)
+                    elements_at(target + k * image.target_strides[2], 1, like_out)[0] = converted(result, like_out)
+                source += image.source_strides[1]
+                target += image.target_strides[1]
 
 
-# Pixels normalized at a time.
-_LANES = 8
+@inner
+def _begin_of_row(first: int, stride: int, columns: int) -> int:
+    """The address of a row's element that comes first in memory."""
+    return first + min(stride, 0) * (columns - 1)
 
 
 @kernel
-def _pixels_to_planes(
-    source: np.ndarray, mirror: bool, mean: np.ndarray, factor: np.ndarray, shift: np.float32, target: np.ndarray
+def _normalize_in_blocks(record: np.ndarray, images: np.ndarray, like: np.generic, like_out: np.generic) -> None:
+    """Normalizes an image to planes of float32, a block of pixels at a time; all else as :func:`_normalize`."""
+    values, image = carray(record, 1)[0], carray(images, 1)[0]
+    rows, columns, channels = image.extents[0], image.extents[1], image.extents[2]
+    size = np.int64(elements_at(0, 0, like).itemsize)
+    step = image.source_strides[1]
+    mirror = step < 0
+    triples = channels == 3 and abs(step) == 3 * size and image.source_strides[2] == size
+    if columns < _LANES or image.target_strides[1] != 4 or not (triples or abs(step) == size):
+        _normalize(record, images, like, like_out)
+        return
+    mean = elements_at(values.mean, channels, np.float32(0))
+    factor = elements_at(values.factor, channels, np.float32(0))
+    if triples:
+        _triples_to_planes(image, mirror, mean, factor, values.shift, like)
+        return
+    for c in range(channels):
+        for y in range(rows):
+            first = image.source + y * image.source_strides[0] + c * image.source_strides[2]
+            row = elements_at(_begin_of_row(first, step, columns), columns, like)
+            out = elements_at(
+                image.target + y * image.target_strides[0] + c * image.target_strides[2], columns, np.float32(0)
+            )
+            x = 0
+            while x < columns:
+                # The last block overlaps the previous one, so that all blocks have the same size.
+                x = min(x, columns - _LANES)
+                if mirror:
+                    (block,) = load_pixels(row, columns - _LANES - x, _LANES, 1, True)
+                else:
+                    block = load(row, x, _LANES)
+                store(out, x, (block - mean[c]) * factor[c] + values.shift)
+                x += _LANES
+
+
+@inner
+def _triples_to_planes(
+    image: np.record, mirror: bool, mean: np.ndarray, factor: np.ndarray, shift: np.float32, like: np.generic
 ) -> None:
-    """source (H, W, 3) -> target (3, H, W) of float32; both contiguous in their last dimensions, W at least ``_LANES``."""
-    height, width, _ = source.shape
+    """Pixels of three channels, side by side, to planes."""
+    columns = image.extents[1]
     mean_r, mean_g, mean_b = mean[0], mean[1], mean[2]
     factor_r, factor_g, factor_b = factor[0], factor[1], factor[2]
-    for y in range(height):
-        row = source[y]
-        red, green, blue = target[0, y], target[1, y], target[2, y]
+    for y in range(image.extents[0]):
+        first = _begin_of_row(image.source + y * image.source_strides[0], image.source_strides[1], columns)
+        row = elements_at(first, 3 * columns, like)
+        target, plane = image.target + y * image.target_strides[0], image.target_strides[2]
+        red = elements_at(target, columns, np.float32(0))
+        green = elements_at(target + plane, columns, np.float32(0))
+        blue = elements_at(target + 2 * plane, columns, np.float32(0))
         x = 0
-        while x < width:
-            # The last block overlaps the previous one, so that all blocks have the same size.
-            x = min(x, width - _LANES)
+        while x < columns:
+            x = min(x, columns - _LANES)
             if mirror:
-                r, g, b = load_pixels(row, (width - _LANES - x) * 3, _LANES, 3, True)
+                r, g, b = load_pixels(row, (columns - _LANES - x) * 3, _LANES, 3, True)
             else:
                 r, g, b = load_pixels(row, x * 3, _LANES, 3, False)
             store(red, x, (r - mean_r) * factor_r + shift)
@@ -72,86 +116,12 @@ def _pixels_to_planes(
             x += _LANES
 
 
-@kernel
-def _planes_to_planes(
-    source: np.ndarray, mirror: bool, mean: np.ndarray, factor: np.ndarray, shift: np.float32, target: np.ndarray
-) -> None:
-    """source (C, H, W) -> target (C, H, W) of float32; both contiguous in W, which is at least ``_LANES``."""
-    channels, height, width = source.shape
-    for c in range(channels):
-        offset, scale = mean[c], factor[c]
-        for y in range(height):
-            row, out = source[c, y], target[c, y]
-            x = 0
-            while x < width:
-                x = min(x, width - _LANES)
-                if mirror:
-                    (values,) = load_pixels(row, width - _LANES - x, _LANES, 1, True)
-                else:
-                    values = load(row, x, _LANES)
-                store(out, x, (values - offset) * scale + shift)
-                x += _LANES
-
-
-@kernel
-def _to_pixels(
-    source: np.ndarray,
-    mirror: bool,
-    mean: np.ndarray,
-    factor: np.ndarray,
-    shift: np.float32,
-    target: np.ndarray,
-    like: np.generic,
-) -> None:
-    """source (H, W, C) -> target (H, W, C')."""
-    height, width, channels = source.shape
-    for y in range(height):
-        row = source[y]
-        out = target[y]
-        for x in range(width):
-            pixel = row[width - 1 - x] if mirror else row[x]
-            for c in range(channels):
-                out[x, c] = converted(normalized(pixel[c], mean[c], factor[c], shift), like)
-
-
-def crop_mirror_normalize(
-    source: np.ndarray, layout: str, plan: Any, permutation: list[int], target: np.ndarray
-) -> None:
-    """Fills ``target`` according to ``plan`` (a ``CmnPlan``).
-
-    Args:
-        source: of ``layout``.
-        layout: with one C.
-        plan: of the sample.
-        permutation: for each output dimension, the input dimension.
-        target: contiguous.
-    """
-    if target.dtype == np.float16:
-        wide = np.empty(target.shape, np.float32)
-        crop_mirror_normalize(source, layout, plan, permutation, wide)
-        round_to_halves(wide, target)
-        return
-    inside, place = plan.region.overlap(source.shape)
-    part = source[inside]
-    output = "".join(layout[axis] for axis in permutation)
-    channels = part.shape[layout.index("C")]
-    if plan.channels != channels or part.shape != plan.region.extents:
-        shape = [-1 if letter == "C" else 1 for letter in output]
-        target[...] = converted_fill(plan.fill, target.dtype).reshape(shape)
-    if not part.size:
-        return
-    place = _mirrored_place(place, layout, plan)
-    window = target[tuple(slice(0, channels) if layout[axis] == "C" else place[axis] for axis in permutation)]
-    _normalize(part, layout, plan, window, output)
-
-
-def _mirrored_place(place: tuple[slice, ...], layout: str, plan: Any) -> tuple[slice, ...]:
-    if not plan.mirror:
-        return place
-    axis = layout.index("W")
-    width = plan.region.extents[axis]
-    mirrored = slice(width - place[axis].stop, width - place[axis].start)
-    return (*place[:axis], mirrored, *place[axis + 1 :])
+def normalizing_kernel(source: np.dtype, target: np.dtype) -> int:
+    """The address of the kernel that computes elements of one type from those of another; neither is float16."""
+    vectors = target == np.float32 and (
+        source == np.float32 or (source.kind in "iu" and source.itemsize <= _MAX_BYTES_IN_VECTORS)
+    )
+    return address_of(_normalize_in_blocks if vectors else _normalize, CHANNEL_VALUES, IMAGES, source, target)
 
 
 def converted_fill(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
@@ -162,33 +132,3 @@ def converted_fill(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
     return np.clip(np.where(values >= 0, np.floor(values + 0.5), np.ceil(values - 0.5)), limits.min, limits.max).astype(
         dtype
     )
-
-
-def _normalize(part: np.ndarray, layout: str, plan: Any, window: np.ndarray, output: str) -> None:
-    """Both as stacks of images: (..., H, W, C) in, (..., C, H, W) or (..., H, W, C) out."""
-    outer = [letter for letter in layout if letter not in "HWC"]
-    pixels = part.transpose([layout.index(letter) for letter in (*outer, "H", "W", "C")])
-    planes = output.index("C") < output.index("W")
-    order = (*outer, "C", "H", "W") if planes else (*outer, "H", "W", "C")
-    result = window.transpose([output.index(letter) for letter in order])
-    shift = np.float32(plan.shift)
-    for index in np.ndindex(pixels.shape[: len(outer)]) if outer else ((),):
-        image, out = pixels[index], result[index]
-        if planes and _vectorized(image, out):
-            if image.strides[1] == image.itemsize:
-                _planes_to_planes(image.transpose(2, 0, 1), plan.mirror, plan.mean, plan.factor, shift, out)
-            else:
-                _pixels_to_planes(image, plan.mirror, plan.mean, plan.factor, shift, out)
-        else:
-            kernel = _to_planes if planes else _to_pixels
-            kernel(image, plan.mirror, plan.mean, plan.factor, shift, out, window.dtype.type(0))
-
-
-def _vectorized(image: np.ndarray, out: np.ndarray) -> bool:
-    """Whether the kernels for blocks of pixels take (H, W, C) -> (C, H, W)."""
-    if image.shape[1] < _LANES or out.dtype != np.float32 or out.strides[2] != out.itemsize:
-        return False
-    if image.dtype != np.float32 and (image.dtype.kind not in "iu" or image.itemsize > 2):
-        return False
-    size = image.itemsize
-    return image.strides[1] == size or (image.shape[2] == 3 and image.strides[1:] == (3 * size, size))

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
+from numba import carray
 
 from penstock.kernels.cpu.convert import converted
 from penstock.kernels.cpu.options import OPTIONS, inner, kernel, njit
+from penstock.kernels.cpu.parts import MAPPED_REGION, PARTS, address_of, elements_at
 
 # The input position is exact at the start of every tile of this many pixels, and advanced by addition within, as in
 # DALI.
@@ -168,6 +171,72 @@ def _warp_3d(
                         weight = (fx if i else 1 - fx) * (fy if j else 1 - fy) * (fz if n else 1 - fz)
                         total += np.float32(weight) * _tap_3d(source, x0 + i, y0 + j, z0 + n, c, has_fill, fill)
                     target[z, y, x, c] = converted(total, like)
+
+
+WARP = np.dtype(
+    [
+        ("matrix", np.float32, 6),
+        ("shape_in", np.int64, 3),
+        ("channels", np.int64),
+        ("linear", np.int64),
+        ("has_fill", np.int64),
+        ("fill", np.float32),
+    ],
+    align=True,
+)
+"""How an image is warped: ``matrix`` is 2x3 and maps output to input coordinates."""
+
+
+@kernel
+def _covered(record: np.ndarray, region: np.ndarray) -> None:
+    """Rows are computed from the beginning of a tile on."""
+    window = carray(region, 1)[0]
+    column = window.anchor[1] % TILE
+    window.anchor[1] -= column
+    window.extents[1] += column
+    window.anchor[2], window.extents[2] = 0, carray(record, 1)[0].channels
+
+
+@kernel
+def _read(record: np.ndarray, region: np.ndarray) -> None:
+    """Any part of the output may depend on the whole input."""
+    work, window = carray(record, 1)[0], carray(region, 1)[0]
+    for axis in range(3):
+        window.anchor[axis], window.extents[axis] = 0, work.shape_in[axis]
+
+
+@kernel
+def _warp_part(
+    record: np.ndarray, source_part: np.ndarray, target_part: np.ndarray, like: np.generic, like_out: np.generic
+) -> None:
+    """The part of a warped image; both arrays are contiguous."""
+    work, source, target = carray(record, 1)[0], carray(source_part, 1)[0], carray(target_part, 1)[0]
+    height, width, channels = work.shape_in[0], work.shape_in[1], work.shape_in[2]
+    image = elements_at(source.data, height * width * channels, like).reshape(height, width, channels)
+    rows, columns = target.extents[0], target.extents[1]
+    out = elements_at(target.data, rows * columns * channels, like_out).reshape(rows, columns, channels)
+    matrix, has_fill = work.matrix.reshape(2, 3), work.has_fill != 0
+    if work.linear != 0:
+        _linear_2d(image, matrix, has_fill, work.fill, target.anchor[0], target.anchor[1], out, like_out)
+    else:
+        _nearest_2d(image, matrix, has_fill, work.fill, target.anchor[0], target.anchor[1], out, like_out)
+
+
+class WarpKernels(NamedTuple):
+    """The addresses of kernels that the core calls for ``WARP`` records."""
+
+    compute: int
+    covers: int
+    reads: int
+
+
+def warp_kernels(source: np.dtype, target: np.dtype) -> WarpKernels:
+    """The kernels for these types of elements."""
+    return WarpKernels(
+        address_of(_warp_part, WARP, PARTS, source, target),
+        address_of(_covered, WARP, MAPPED_REGION),
+        address_of(_read, WARP, MAPPED_REGION),
+    )
 
 
 def warp(

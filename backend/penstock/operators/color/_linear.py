@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from penstock.data_types import FLOAT, FLOAT16, INT16, INT32, RGB, UINT8, DALIDataType, dtype_name
-from penstock.schema import Argument, Input, OutputSpec, Sample, Workspace
+from penstock.core.chains import StageKind, StageRecords
+from penstock.data_types import FLOAT, FLOAT16, INT16, INT32, RGB, UINT8, DALIDataType, dtype_name, numpy_dtype
+from penstock.schema import Argument, Input, OutputSpec, PlanColumns, Sample, Samples, Workspace
 from penstock.schema.pointwise import PointwiseOperator
 
 _INPUTS = (UINT8, INT16, INT32, FLOAT)
@@ -19,14 +22,37 @@ IMAGE_TYPE = Argument("image_type", "DALIImageType", RGB, "Colour space of the i
 DTYPE = Argument("dtype", "DALIDataType", None, "Type of the output; by default that of the input.")
 
 
-class LinearColourOperator(PointwiseOperator[None, tuple[np.ndarray, np.ndarray]]):
+LinearMap = tuple[np.ndarray, np.ndarray]
+"""A matrix, float64, and an offset; a 1x1 matrix is a factor for all channels."""
+
+
+@dataclass(eq=False)
+class LinearMaps(PlanColumns[LinearMap]):
+    """The maps of many samples.
+
+    Attributes:
+        matrices: float64 of shape (samples, n, n).
+        offsets: float64 of shape (samples, n).
+    """
+
+    matrices: np.ndarray
+    offsets: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.matrices)
+
+    def row(self, number: int) -> LinearMap:
+        return self.matrices[number], self.offsets[number]
+
+
+class LinearColourOperator(PointwiseOperator[None, LinearMap, LinearMaps]):
     """The base of operators whose output pixels are linear in the input pixels."""
 
-    plans_by_shape = True
+    launches = True
     input_types: tuple[DALIDataType, ...] = _INPUTS
     output_types: tuple[DALIDataType, ...] = _INPUTS
 
-    def describe(self, workspace: Workspace[None, tuple[np.ndarray, np.ndarray]]) -> list[OutputSpec]:
+    def describe(self, workspace: Workspace[None, LinearMap, LinearMaps]) -> list[OutputSpec]:
         batch = workspace.inputs[0]
         layout = self.input_layout(workspace)
         dtype = batch.dtype if self.args["dtype"] is None else self.args["dtype"]
@@ -36,19 +62,36 @@ class LinearColourOperator(PointwiseOperator[None, tuple[np.ndarray, np.ndarray]
                 raise RuntimeError(f"Unsupported {what} type: {dtype_name(kind)}. Supported are: {names}")
         return [OutputSpec(dtype, layout, batch.ndim())]
 
-    def infer(self, sample: Sample[None, tuple[np.ndarray, np.ndarray]]) -> tuple[int, ...]:
-        sample.plan = self.plan(sample)
-        return sample.shapes[0]
+    def infer_batch(self, samples: Samples[None, LinearMap, LinearMaps]) -> tuple[np.ndarray, LinearMaps]:
+        matrices, offsets = self.linear_maps(samples)
+        count = len(samples)
+        maps = LinearMaps(
+            np.broadcast_to(matrices, (count, *matrices.shape[1:])), np.broadcast_to(offsets, (count, offsets.shape[1]))
+        )
+        return samples.shapes(), maps
 
-    def plan(self, sample: Sample[None, tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
-        """The matrix and the offset; a 1x1 matrix is a factor for all channels."""
+    def linear_maps(self, samples: Samples[None, LinearMap, LinearMaps]) -> tuple[np.ndarray, np.ndarray]:
+        """The matrices, float64 of shape (samples, n, n), and offsets, (samples, n); with one row if it is for all samples."""
         raise NotImplementedError
 
-    def compute(self, sample: Sample[None, tuple[np.ndarray, np.ndarray]]) -> None:
+    def stage_records(self, workspace: Workspace[None, LinearMap, LinearMaps]) -> StageRecords | None:
+        from penstock.kernels.cpu.colour import linear_records
+
+        batch, maps = workspace.inputs[0], workspace.plans
+        source, target = (numpy_dtype(each.dtype) for each in (batch, workspace.outputs[0]))
+        if np.float16 in (source, target):
+            return None
+        records, kernel = linear_records(maps.matrices, maps.offsets, source, target)
+        group = maps.matrices.shape[1]
+        return StageRecords(
+            StageKind.POINTWISE, records, batch.shape_array(), target.itemsize, compute=kernel, group=group
+        )
+
+    def compute(self, sample: Sample[None, LinearMap]) -> None:
         self.compute_elements(sample, np.ascontiguousarray(sample.inputs[0]), sample.outputs[0])
 
     def compute_elements(
-        self, sample: Sample[None, tuple[np.ndarray, np.ndarray]], source: np.ndarray, target: np.ndarray
+        self, sample: Sample[None, LinearMap], source: np.ndarray, target: np.ndarray
     ) -> None:
         from penstock.kernels.cpu.colour import scale_add, transform
         from penstock.kernels.cpu.halves import round_to_halves
@@ -65,7 +108,7 @@ class LinearColourOperator(PointwiseOperator[None, tuple[np.ndarray, np.ndarray]
             transform(source, matrix, offset, wide)
             round_to_halves(wide, target)
 
-    def compute_batch(self, workspace: Workspace[None, tuple[np.ndarray, np.ndarray]]) -> None:
+    def compute_batch(self, workspace: Workspace[None, LinearMap, LinearMaps]) -> None:
         from penstock.kernels.cuda.colour import transform_colours
         from penstock.kernels.cuda.launch import locate_all
 
@@ -80,10 +123,11 @@ class ColourMatrixOperator(LinearColourOperator):
     input_types = output_types = _MATRIX_TYPES
     group = 3
 
-    def infer(self, sample: Sample[None, tuple[np.ndarray, np.ndarray]]) -> tuple[int, ...]:
+    def infer_batch(self, samples: Samples[None, LinearMap, LinearMaps]) -> tuple[np.ndarray, LinearMaps]:
+        shapes = samples.shapes()
         # Empty images are not looked at.
-        if sample.shapes[0][-1] != 3 and all(sample.shapes[0][:-1]):
-            raise RuntimeError(
-                f"Images must have 3 channels, got {sample.shapes[0][-1]} in shape {list(sample.shapes[0])}"
-            )
-        return super().infer(sample)
+        wrong = (shapes[:, -1] != 3) & shapes[:, :-1].all(axis=1)
+        if wrong.any():
+            shape = shapes[wrong][0].tolist()
+            raise RuntimeError(f"Images must have 3 channels, got {shape[-1]} in shape {shape}")
+        return super().infer_batch(samples)

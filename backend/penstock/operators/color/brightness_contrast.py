@@ -6,7 +6,7 @@ import numpy as np
 
 from penstock.kernels.colour import full_range, half_range
 from penstock.operators.color._linear import BRIGHTNESS, DTYPE, LinearColourOperator
-from penstock.schema import Argument, Equivalent, Input, Sample, Schema, register_operator
+from penstock.schema import Argument, Equivalent, Input, Samples, Schema, register_operator
 from penstock.schema.example_data import on_photo
 
 _IMAGES = Input("input", ("FHWC", "DHWC", "HWC"), doc="Images of uint8, int16, int32 or float.")
@@ -34,17 +34,18 @@ _CENTER = Argument(
 class _BrightnessContrast(LinearColourOperator):
     """``shift * range + brightness * (center + contrast * (x - center))``, in the output's range."""
 
-    def plan(self, sample: Sample) -> tuple[np.ndarray, np.ndarray]:
-        dtype_in = sample.workspace.inputs[0].dtype
+    def linear_maps(self, samples: Samples) -> tuple[np.ndarray, np.ndarray]:
+        dtype_in = samples.workspace.inputs[0].dtype
         dtype_out = dtype_in if self.args["dtype"] is None else self.args["dtype"]
-        brightness = self._value(sample, "brightness", 1.0)
-        contrast = self._value(sample, "contrast", 1.0)
-        centre = sample["contrast_center"] if sample.given("contrast_center") else half_range(dtype_in)
-        shift = self._value(sample, "brightness_shift", 0.0) * full_range(dtype_out)
-        return np.array([[brightness * contrast]]), np.array([shift + brightness * (centre - contrast * centre)])
+        brightness = self._values(samples, "brightness", 1.0)
+        contrast = self._values(samples, "contrast", 1.0)
+        centre = samples.scalars("contrast_center") if samples.given("contrast_center") else half_range(dtype_in)
+        shift = self._values(samples, "brightness_shift", 0.0) * full_range(dtype_out)
+        offsets = shift + brightness * (centre - contrast * centre)
+        return (brightness * contrast)[:, None, None], offsets[:, None]
 
-    def _value(self, sample: Sample, name: str, default: float) -> float:
-        return sample[name] if name in self.args else default
+    def _values(self, samples: Samples, name: str, default: float) -> np.ndarray:
+        return samples.scalars(name) if name in self.args else np.array([default])
 
 
 @register_operator

@@ -15,7 +15,7 @@ from penstock.operators.color._linear import (
     THREE_CHANNELS,
     ColourMatrixOperator,
 )
-from penstock.schema import Argument, Equivalent, Sample, Schema, register_operator
+from penstock.schema import Argument, Equivalent, Samples, Schema, register_operator
 from penstock.schema.example_data import on_photo
 
 
@@ -54,8 +54,9 @@ class ColorTwist(ColourMatrixOperator):
         ),
     )
 
-    def plan(self, sample: Sample) -> tuple[np.ndarray, np.ndarray]:
-        brightness, contrast = sample["brightness"], sample["contrast"]
-        matrix = hue_saturation_value(sample["hue"], sample["saturation"], 1.0)
-        centre = 0.5 if sample.workspace.inputs[0].dtype in (FLOAT, FLOAT16) else 128.0
-        return brightness * contrast * matrix, np.full(3, brightness * (1 - contrast) * centre)
+    def linear_maps(self, samples: Samples) -> tuple[np.ndarray, np.ndarray]:
+        brightness, contrast = samples.scalars("brightness"), samples.scalars("contrast")
+        matrices = hue_saturation_value(samples.scalars("hue"), samples.scalars("saturation"), np.ones(1))
+        centre = 0.5 if samples.workspace.inputs[0].dtype in (FLOAT, FLOAT16) else 128.0
+        offsets = brightness * (1 - contrast) * centre
+        return (brightness * contrast)[:, None, None] * matrices, offsets[:, None].repeat(3, axis=1)

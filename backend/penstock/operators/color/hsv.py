@@ -7,7 +7,7 @@ import numpy as np
 from penstock.data_types import UINT8
 from penstock.kernels.colour import hue_saturation_value
 from penstock.operators.color._linear import HUE, SATURATION, THREE_CHANNELS, ColourMatrixOperator
-from penstock.schema import Argument, Equivalent, Sample, Schema, register_operator
+from penstock.schema import Argument, Equivalent, Samples, Schema, register_operator
 from penstock.schema.example_data import on_photo
 
 
@@ -35,5 +35,6 @@ class Hsv(ColourMatrixOperator):
         ),
     )
 
-    def plan(self, sample: Sample) -> tuple[np.ndarray, np.ndarray]:
-        return hue_saturation_value(sample["hue"], sample["saturation"], sample["value"]), np.zeros(3)
+    def linear_maps(self, samples: Samples) -> tuple[np.ndarray, np.ndarray]:
+        matrices = hue_saturation_value(*(samples.scalars(name) for name in ("hue", "saturation", "value")))
+        return matrices, np.zeros((1, 3))

@@ -6,7 +6,7 @@ import numpy as np
 
 from penstock.kernels.colour import hue_saturation_value
 from penstock.operators.color._linear import DTYPE, HUE, IMAGE_TYPE, THREE_CHANNELS, ColourMatrixOperator
-from penstock.schema import Equivalent, Sample, Schema, register_operator
+from penstock.schema import Equivalent, Samples, Schema, register_operator
 from penstock.schema.example_data import on_photo
 
 
@@ -31,5 +31,5 @@ class Hue(ColourMatrixOperator):
         ),
     )
 
-    def plan(self, sample: Sample) -> tuple[np.ndarray, np.ndarray]:
-        return hue_saturation_value(sample["hue"], 1.0, 1.0), np.zeros(3)
+    def linear_maps(self, samples: Samples) -> tuple[np.ndarray, np.ndarray]:
+        return hue_saturation_value(samples.scalars("hue"), np.ones(1), np.ones(1)), np.zeros((1, 3))

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.core.chains import StageKind, StageRecords
 from penstock.data_types import FLOAT, INT16, INT32, INTERP_LINEAR, INTERP_NN, UINT8, dtype_name, numpy_dtype
 from penstock.kernels.windows import Region
 from penstock.schema import Argument, Deprecation, OutputSpec, PlanColumns, Sample, Samples, Workspace
@@ -172,6 +173,28 @@ class WarpingOperator(ChainOperator[None, WarpPlan, WarpPlans]):
         source, matrix = np.ascontiguousarray(sample.inputs[0]), sample.plan.matrix
         assert matrix is not None
         warp(source, matrix, linear, self._fill(sample.workspace), sample.outputs[0])
+
+    launches = True
+
+    def stage_records(self, workspace: Workspace[None, WarpPlan, WarpPlans]) -> StageRecords | None:
+        from penstock.kernels.cpu.warp import WARP, warp_kernels
+
+        batch, plans = workspace.inputs[0], workspace.plans
+        if batch.ndim() != 3 or plans.matrices is None:
+            return None
+        source, target = (numpy_dtype(each.dtype) for each in (batch, workspace.outputs[0]))
+        shapes, fill = batch.shape_array(), self._fill(workspace)
+        outputs = shapes.copy()
+        outputs[:, :-1] = plans.extents
+        records = np.zeros(len(shapes), WARP)
+        records["matrix"] = plans.matrices.reshape(len(shapes), 6)
+        records["shape_in"], records["channels"] = shapes, shapes[:, 2]
+        records["linear"] = self.args["interp_type"] == INTERP_LINEAR
+        records["has_fill"], records["fill"] = fill is not None, 0 if fill is None else fill
+        kernels = warp_kernels(source, target)
+        return StageRecords(
+            StageKind.PARTS, records, outputs, target.itemsize, *kernels, reads_neighbours=True
+        )
 
     def stage(self, sample: Sample[None, WarpPlan]) -> Sampling:
         shape = sample.shapes[0]

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from penstock.core.chains import STORE, StageKind, StageRecords, array_part, compute_part, placements
 from penstock.kernels.windows import Region
 from penstock.operators.image._windows import CropRules, Regions
 from penstock.schema import PlanColumns
 from penstock.schema.image_chain import Pixels, Store
 from penstock.schema.operator import Sample, Shape
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 @dataclass(slots=True)
@@ -67,24 +72,31 @@ class CmnPlans(PlanColumns[CmnPlan]):
     Attributes:
         regions: the windows.
         mirror: whether W is reversed.
-        values: per-channel values; samples with equal values share the object.
+        values: per-channel values that samples may share.
+        which: the index of each sample's values.
     """
 
     regions: Regions
     mirror: np.ndarray
     values: list[ChannelValues]
+    which: np.ndarray
 
     def __len__(self) -> int:
-        return len(self.values)
+        return len(self.which)
 
     def row(self, number: int) -> CmnPlan:
-        return CmnPlan(self.regions.row(number), bool(self.mirror[number]), *self.values[number])
+        return CmnPlan(self.regions.row(number), bool(self.mirror[number]), *self.values[self.which[number]])
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        starts = np.cumsum([0, *(len(part.values) for part in parts)])
+        which = np.concatenate([part.which + start for part, start in zip(parts, starts)])
+        return replace(super().joined(parts), which=which)
 
     @property
     def common_values(self) -> ChannelValues | None:
         """The per-channel values if all samples share them, else None."""
-        first = self.values[0]
-        return first if all(own is first for own in self.values) else None
+        return self.values[0] if len(self.values) == 1 else None
 
 
 @dataclass(frozen=True)
@@ -192,17 +204,83 @@ class NormalizingStore(Store):
         return Region(tuple(s.start for s in inside), tuple(s.stop - s.start for s in inside))
 
     def compute(self, sample: Sample, source: Pixels, window: Region, target: np.ndarray) -> None:
-        from penstock.kernels.cpu.normalize import crop_mirror_normalize
-
-        plan, pixels = self.plan, source.array
-        if window.extents != self.shape or pixels.shape != self.shape_in or any(source.origin):
-            region, read = self._source_region(window), self.reads(window)
-            pixels = source.part(read)
-            plan = replace(plan, region=Region(_difference(region.anchor, read.anchor), region.extents))
-        if pixels.dtype == np.float16:
-            pixels = pixels.astype(np.float32)
-        crop_mirror_normalize(pixels, self.layout, plan, list(self.permutation), target)
+        plan = self.plan
+        regions = Regions(np.array([plan.region.anchor]), np.array([plan.region.extents]))
+        values = ChannelValues(plan.mean, plan.factor, plan.shift, plan.channels, plan.fill)
+        plans = CmnPlans(regions, np.array([plan.mirror]), [values], np.zeros(1, np.int64))
+        store_part(plans, self.kept, np.array([self.shape_in]), source, window.anchor, target)
 
 
-def _difference(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(a - b for a, b in zip(one, other))
+def store_part(
+    plans: CmnPlans,
+    kept: StoredAs,
+    shapes_in: np.ndarray,
+    source: Pixels,
+    anchor: tuple[int, ...],
+    target: np.ndarray,
+) -> None:
+    """Computes a part of one sample's output on the CPU.
+
+    Args:
+        plans: of one sample.
+        kept: the order of dimensions.
+        shapes_in: of the input, in one row.
+        source: the part of the input that it depends on, at least.
+        anchor: of the part, in the output.
+        target: to fill; any strides.
+    """
+    pixels = source.array.astype(np.float32) if source.array.dtype == np.float16 else source.array
+    dtype = np.dtype(np.float32) if target.dtype == np.float16 else target.dtype
+    out = np.empty(target.shape, dtype) if target.dtype == np.float16 else target
+    stage = store_records(plans, kept, shapes_in, pixels.dtype, dtype)
+    compute_part(stage, array_part(pixels, source.origin), array_part(out, anchor))
+    if out is not target:
+        from penstock.kernels.cpu.halves import round_to_halves
+
+        round_to_halves(out, target)
+
+
+def store_records(
+    plans: CmnPlans, kept: StoredAs, shapes_in: np.ndarray, source: np.dtype, target: np.dtype
+) -> StageRecords:
+    """The stages of a batch.
+
+    Args:
+        plans: of the samples.
+        kept: the order of dimensions.
+        shapes_in: of the inputs, int64 of shape (samples, rank).
+        source, target: types of elements; not float16.
+    """
+    from penstock.kernels.cpu.normalize import CHANNEL_VALUES, converted_fill, normalizing_kernel
+
+    count, rank = shapes_in.shape
+    width, channel = kept.layout.index("W"), kept.layout.index("C")
+    which, fills = plans.which, [converted_fill(own.fill, target) for own in plans.values]
+    values = np.array([(own.mean.ctypes.data, own.factor.ctypes.data, own.shift) for own in plans.values], CHANNEL_VALUES)
+    shapes = plans.regions.extents.copy()
+    shapes[:, channel] = np.array([own.channels for own in plans.values])[which]
+    mirrored = np.zeros((count, rank), bool)
+    mirrored[:, width] = plans.mirror
+    records = np.zeros(count, STORE)
+    placements(
+        plans.regions.anchors,
+        shapes,
+        shapes_in,
+        target.itemsize,
+        mirrored,
+        channel_axis=channel,
+        records=records["placement"],
+    )
+    records["placement"]["fill"] = np.array([fill.ctypes.data for fill in fills])[which]
+    records["permutation"][:, :rank] = kept.permutation
+    records["image_axes"] = [kept.layout.index(letter) for letter in "HWC"]
+    records["values"] = values.ctypes.data + which * values.itemsize
+    return StageRecords(
+        StageKind.STORE,
+        records,
+        np.ascontiguousarray(shapes[:, kept.permutation]),
+        target.itemsize,
+        compute=normalizing_kernel(source, target),
+        permutation=kept.permutation,
+        keep=(values, fills, plans),
+    )

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from penstock.data_types import BOOL, FLOAT, FLOAT16, UINT8, DALIDataType, dtype_name
+from penstock.core.chains import StageKind, StageRecords, placements
+from penstock.data_types import BOOL, FLOAT, FLOAT16, UINT8, DALIDataType, dtype_name, numpy_dtype
 from penstock.kernels import windows
 from penstock.kernels.windows import (
     EXTENSIONS,
@@ -205,7 +206,7 @@ def _in_columns(layout: str, columns: dict[str, np.ndarray]) -> np.ndarray:
 class WindowOperator(ChainOperator[State, Region, Regions]):
     """Base of the operators that copy a window."""
 
-    plans_by_shape = True
+    launches = True
     is_placement = True
 
     def setup(self) -> None:
@@ -225,6 +226,12 @@ class WindowOperator(ChainOperator[State, Region, Regions]):
         else:
             copy_region(source, sample.plan, self.args["fill_values"], self.channel_axis(sample.workspace), target)
 
+    def stage_records(self, workspace: Workspace[State, Region, Regions]) -> StageRecords | None:
+        batch = workspace.inputs[0]
+        if self.policy in EXTENSIONS or self.args["dtype"] not in (None, batch.dtype):
+            return None
+        return region_records(workspace, self.args["fill_values"], self.channel_axis(workspace))
+
     def stage(self, sample: Sample[State, Region]) -> Placement:
         converts = self.args["dtype"] not in (None, sample.workspace.inputs[0].dtype)
         channel_axis = self.channel_axis(sample.workspace)
@@ -236,6 +243,28 @@ class WindowOperator(ChainOperator[State, Region, Regions]):
             super().compute_batch(workspace)
         else:
             copy_regions(workspace, self.args["fill_values"], self.channel_axis(workspace))
+
+
+def region_records(
+    workspace: Workspace[Any, Region, Regions], fill: Sequence[float] | np.ndarray, channel_axis: int | None
+) -> StageRecords | None:
+    """The stages that copy regions of a batch without converting them; None if the images differ in what they are filled with.
+
+    Args:
+        fill: what lies outside is filled with: one value, one for each channel, or an array with a row for each sample.
+        channel_axis: the dimension of channels, or None.
+    """
+    batch, regions = workspace.inputs[0], workspace.plans
+    shapes, dtype = batch.shape_array(), numpy_dtype(batch.dtype)
+    element, axis = None, -1
+    if not regions.are_inside(shapes):
+        if len(fill) > 1 and not isinstance(fill, np.ndarray):
+            if channel_axis is None or (regions.extents[:, channel_axis] != len(fill)).any():
+                return None
+            axis = channel_axis
+        element = cut_off(fill if len(fill) else [0.0], dtype)
+    records = placements(regions.anchors, regions.extents, shapes, dtype.itemsize, fill=element, channel_axis=axis)
+    return StageRecords(StageKind.PLACEMENT, records, regions.extents, dtype.itemsize, keep=element)
 
 
 def _copy_extended(source: np.ndarray, region: Region, policy: str, target: np.ndarray) -> None:

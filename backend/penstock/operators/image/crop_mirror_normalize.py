@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from penstock.data_types import FLOAT, FLOAT16, INT8, INT16, INT32, UINT8, UINT16, dtype_name, numpy_dtype
-from penstock.kernels.windows import check_policy, cut_off
-from penstock.operators.image._stores import ChannelValues, CmnPlan, CmnPlans, CmnRules, NormalizingStore, StoredAs
+from penstock.core.chains import StageRecords
+from penstock.kernels.windows import Region, check_policy, cut_off
+from penstock.operators.image._stores import (
+    ChannelValues,
+    CmnPlan,
+    CmnPlans,
+    CmnRules,
+    NormalizingStore,
+    StoredAs,
+    store_records,
+)
 from penstock.operators.image._windows import (
     CROP_ARGUMENTS,
     POLICY_ARGUMENTS,
@@ -30,7 +38,7 @@ from penstock.schema import (
     register_operator,
 )
 from penstock.schema.example_data import Example, on_photo
-from penstock.schema.image_chain import ChainOperator
+from penstock.schema.image_chain import ChainOperator, Pixels
 
 _INPUT_TYPES = (UINT8, INT16, UINT16, INT32, FLOAT, FLOAT16)
 
@@ -90,8 +98,6 @@ class CropMirrorNormalize(ChainOperator[StoredAs, CmnPlan, CmnPlans]):
     )
 
     def setup(self) -> None:
-        # On the GPU all samples are planned at once, and no sample's own plan is needed.
-        self.plans_by_shape = self.device == "cpu"
         check_crop_arguments(self)
         self._policy = check_policy(self.args["out_of_bounds_policy"])
         self._values: dict[int, ChannelValues] = {}
@@ -121,11 +127,12 @@ class CropMirrorNormalize(ChainOperator[StoredAs, CmnPlan, CmnPlans]):
         shapes, kept = samples.shapes(), samples.state
         regions = crop_regions(samples, shapes, kept.layout, self._policy)
         axis = kept.layout.index("C")
-        values = self._values_of(samples, shapes[:, axis].tolist())
+        values, which = self._values_of(samples, shapes[:, axis])
         mirror = samples.scalars("mirror") != 0
         extents = regions.extents.copy()
-        extents[:, axis] = [own.channels for own in values]
-        plans = CmnPlans(regions, mirror if len(mirror) == len(samples) else mirror.repeat(len(samples)), values)
+        extents[:, axis] = np.array([own.channels for own in values])[which]
+        mirror = mirror if len(mirror) == len(samples) else mirror.repeat(len(samples))
+        plans = CmnPlans(regions, mirror, values, which)
         return extents[:, kept.permutation], plans
 
     def constant_rules(self, samples: Samples, layout: str, channels: int) -> CmnRules | None:
@@ -139,14 +146,17 @@ class CropMirrorNormalize(ChainOperator[StoredAs, CmnPlan, CmnPlans]):
         mirrored = "mirror" not in self.tensor_arguments and bool(self.args["mirror"])
         return CmnRules(constant_crop(samples, layout), self._constant_values(samples, channels), mirrored)
 
-    def _values_of(self, samples: Samples, channels: Sequence[int]) -> list[ChannelValues]:
-        """The per-channel values of each sample; computed only once if mean and std are constant."""
+    def _values_of(self, samples: Samples, channels: np.ndarray) -> tuple[list[ChannelValues], np.ndarray]:
+        """Per-channel values, and the index of each sample's; computed only once if mean and std are constant."""
         if self.tensor_arguments.isdisjoint(("mean", "std")):
-            known = {count: self._constant_values(samples, count) for count in set(channels)}
-            return [known[count] for count in channels]
+            counts, which = np.unique(channels, return_inverse=True)
+            return [self._constant_values(samples, count) for count in counts.tolist()], which
         means, stds = (samples.values(name).astype(np.float32) for name in ("mean", "std"))
-        rows = enumerate(channels)
-        return [self._channel_values(count, means[row % len(means)], stds[row % len(stds)]) for row, count in rows]
+        values = [
+            self._channel_values(count, means[row % len(means)], stds[row % len(stds)])
+            for row, count in enumerate(channels.tolist())
+        ]
+        return values, np.arange(len(values))
 
     def _constant_values(self, samples: Samples, channels: int) -> ChannelValues:
         known = self._values.get(channels)
@@ -191,14 +201,19 @@ class CropMirrorNormalize(ChainOperator[StoredAs, CmnPlan, CmnPlans]):
             f"`fill_values` has {len(self.args['fill_values'])} entries, but the output has {padded} channels"
         )
 
-    def compute(self, sample: Sample[StoredAs, CmnPlan]) -> None:
-        from penstock.kernels.cpu.normalize import crop_mirror_normalize
+    launches = True
 
-        kept = sample.workspace.state
-        source = sample.inputs[0]
-        if source.dtype == np.float16:
-            source = source.astype(np.float32)
-        crop_mirror_normalize(source, kept.layout, sample.plan, list(kept.permutation), sample.outputs[0])
+    def stage_records(self, workspace: Workspace[StoredAs, CmnPlan, CmnPlans]) -> StageRecords | None:
+        batch = workspace.inputs[0]
+        source, target = (numpy_dtype(each.dtype) for each in (batch, workspace.outputs[0]))
+        if np.float16 in (source, target):
+            return None
+        return store_records(workspace.plans, workspace.state, batch.shape_array(), source, target)
+
+    def compute(self, sample: Sample[StoredAs, CmnPlan]) -> None:
+        source, output = sample.inputs[0], sample.outputs[0]
+        whole = Region.whole(output.shape)
+        self.stage(sample).compute(sample, Pixels(source, (0,) * source.ndim), whole, output)
 
     def stage(self, sample: Sample[StoredAs, CmnPlan]) -> NormalizingStore:
         kept, plan = sample.workspace.state, sample.plan

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from penstock.data_types import BOOL, FLOAT16, dtype_name
+from penstock.core.chains import StageKind, StageRecords, placements
+from penstock.data_types import BOOL, FLOAT16, dtype_name, numpy_dtype
 from penstock.operators.image._windows import Window
 from penstock.schema import (
     Argument,
@@ -24,7 +25,6 @@ from penstock.schema import (
 )
 from penstock.schema.example_data import on_photo
 from penstock.schema.image_chain import ChainOperator, Placement
-from penstock.schema.operator import Shape
 
 if TYPE_CHECKING:
     from penstock.kernels.cuda.launch import Located
@@ -77,7 +77,7 @@ class Flip(ChainOperator[str, tuple[bool, ...], MirroredAxes]):
         ),
     )
 
-    plans_by_shape = True
+    launches = True
 
     def describe(self, workspace: Workspace[str]) -> list[OutputSpec]:
         batch = workspace.inputs[0]
@@ -91,31 +91,11 @@ class Flip(ChainOperator[str, tuple[bool, ...], MirroredAxes]):
         axes = samples.derived(_ARGUMENTS.values(), layout, lambda: _mirrored_axes(samples, layout))
         return samples.shapes(), MirroredAxes(axes if len(axes) == len(samples) else axes.repeat(len(samples), axis=0))
 
-    def compute_samples(self, workspace: Workspace[str, tuple[bool, ...]], shapes: Sequence[Shape]) -> None:
-        if not self._copy_rows(workspace):
-            super().compute_samples(workspace, shapes)
-
-    def _copy_rows(self, workspace: Workspace[str, tuple[bool, ...]]) -> bool:
-        """Copies all samples row by row, if that is enough for them."""
-        from penstock.kernels.cpu.array_objects import places_of_samples
-        from penstock.kernels.cpu.blocks import Blocks, copy_blocks, volumes
-
-        source, output = workspace.inputs[0], workspace.outputs[0]
-        first = workspace.samples[0] if len(workspace.samples) else None
-        if workspace.arguments or first is None or workspace.failures or any(first.plan[1:]):
-            return False
-        places, targets = places_of_samples(source), places_of_samples(output)
-        if places is None or targets is None:
-            return False
-        rows, size = volumes(source.shapes, 0, 1), volumes(source.shapes, 1) * output.contiguous_elements().itemsize
-        turned = first.plan[0]
-        copy_blocks(
-            workspace,
-            Blocks(
-                places + (rows - 1) * size if turned else places, targets, -size if turned else size, size, rows, size
-            ),
-        )
-        return True
+    def stage_records(self, workspace: Workspace[str, tuple[bool, ...], MirroredAxes]) -> StageRecords:
+        batch = workspace.inputs[0]
+        shapes, size = batch.shape_array(), numpy_dtype(batch.dtype).itemsize
+        records = placements(np.zeros_like(shapes), shapes, shapes, size, workspace.plans.axes)
+        return StageRecords(StageKind.PLACEMENT, records, shapes, size)
 
     def compute(self, sample: Sample[str, tuple[bool, ...]]) -> None:
         from penstock.kernels.cpu.mirror import mirror_axis

@@ -23,6 +23,7 @@ from penstock.schema.image_chain import (
     Sampling,
     Stage,
     Store,
+    launch_chain,
 )
 from penstock.schema.pointwise import PointwiseOperator
 from penstock.tensors import TensorList
@@ -115,6 +116,11 @@ class FusedImage(FusedOperator):
         first = self.operators[0]
         self._source = first if isinstance(first, PixelSource) else None
         self._chained = [operator for operator in self.operators if isinstance(operator, ChainOperator)]
+        self._launches = self._source is None and all(operator.launches for operator in self._chained)
+        if not self._launches:
+            for operator in self._chained:
+                # Samples of equal shapes then have the same plan, and the same segments.
+                operator.plans_by_shape |= operator.launches
 
     # -- which operators form a chain -------------------------------------------------------------------------------
 
@@ -146,6 +152,8 @@ class FusedImage(FusedOperator):
         from penstock.kernels.cpu.array_objects import places_of_samples
 
         everything, source = range(steps[-1].batch_size), self._source
+        if self._launches and launch_chain(self._chained, steps):
+            return range(0)
         if source is None or not everything or any(step.failures for step in steps):
             return everything
         targets = places_of_samples(steps[-1].outputs[0])

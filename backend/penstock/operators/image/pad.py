@@ -6,10 +6,11 @@ from collections.abc import Hashable
 
 import numpy as np
 
+from penstock.core.chains import StageRecords
 from penstock.data_types import FLOAT64, dtype_name
 from penstock.kernels.axes import resolve_axes
 from penstock.kernels.windows import Region
-from penstock.operators.image._windows import Regions, copy_region, copy_regions, region_copy
+from penstock.operators.image._windows import Regions, copy_region, copy_regions, region_copy, region_records
 from penstock.schema import (
     Argument,
     Equivalent,
@@ -135,6 +136,11 @@ class Pad(ChainOperator[np.ndarray, Region, Regions]):
         copy_region(sample.inputs[0], sample.plan, [sample["fill_value"]], None, target)
 
     is_placement = True
+    launches = True
+
+    def stage_records(self, workspace: Workspace[np.ndarray, Region, Regions]) -> StageRecords | None:
+        fill = Samples(self, workspace, range(workspace.batch_size)).values("fill_value")
+        return region_records(workspace, fill if len(fill) > 1 else fill[0], None)
 
     def stage_key(self, sample: Sample[np.ndarray, Region]) -> Hashable:
         return sample.plan, sample["fill_value"]

@@ -117,8 +117,9 @@ class Slice(WindowOperator[None]):
 
     def describe(self, workspace: Workspace) -> list[OutputSpec]:
         batch, *boxes = workspace.inputs
-        # Boxes from inputs depend on the data, so plans can't be cached by shape.
-        self.plans_by_shape = not boxes
+        if boxes:
+            # They depend on the data, so plans can't be cached by shape.
+            self.plans_by_shape = False
         if any(box.device_type == "gpu" for box in boxes):
             workspace.kind = None
         check_box_inputs(self, workspace)

@@ -1,0 +1,122 @@
+// The core's plain C interface: threads, and chains of kernels over the samples of a batch.
+//
+// Python loads it by ctypes (penstock/core). It knows nothing of Python; kernels are called by address, without the GIL.
+
+#pragma once
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#pragma GCC visibility push(default)
+
+enum { PENSTOCK_CORE_VERSION = 1, PENSTOCK_MAX_RANK = 5 };
+
+// A box in an array.
+typedef struct {
+  int64_t anchor[PENSTOCK_MAX_RANK];   // where it begins, in elements
+  int64_t extents[PENSTOCK_MAX_RANK];  // how far it reaches
+} PenstockRegion;
+
+// The elements of a region in memory.
+typedef struct {
+  uint8_t *data;                       // the element at the region's anchor
+  int64_t strides[PENSTOCK_MAX_RANK];  // in bytes
+  PenstockRegion region;
+} PenstockPart;
+
+// Kernels are compiled by numba and called by its convention: they get where to leave a result and an error, of which they have none,
+// and return a status, which is 0.
+
+// Changes a region of a stage's output: to the larger one that is computed for it, or to the one of the input that it depends on.
+typedef int32_t (*PenstockMapRegion)(void **result, void **error, const void *record, PenstockRegion *region);
+
+// Computes `target` of a stage's output from `source`, which holds at least what the stage reads of its input for that.
+typedef int32_t (*PenstockComputePart)(void **result, void **error, const void *record, const PenstockPart *source,
+                                       const PenstockPart *target);
+
+// Computes `count` elements from as many others, both side by side.
+typedef int32_t (*PenstockComputeRun)(void **result, void **error, const void *record, const void *source, void *target,
+                                      int64_t count);
+
+// An image to compute another one of, of the same extents: rows, columns and channels, in any order in memory.
+typedef struct {
+  const uint8_t *source;
+  uint8_t *target;
+  int64_t source_strides[3];  // of rows, columns and channels, in bytes; columns of a mirrored image go backwards
+  int64_t target_strides[3];
+  int64_t extents[3];
+} PenstockImage;
+
+// Computes an image that is stored in another order of dimensions.
+typedef int32_t (*PenstockComputeImage)(void **result, void **error, const void *values, const PenstockImage *image);
+
+typedef enum {
+  PENSTOCK_PLACEMENT,  // moves elements: its records are PenstockPlacement, and it has no kernel
+  PENSTOCK_POINTWISE,  // each element (or pixel) depends on the same one of the input: `compute` is a PenstockComputeRun
+  PENSTOCK_STORE,      // places images, in another order of dimensions: its records are PenstockStore, `compute` is a PenstockComputeImage
+  PENSTOCK_PARTS,      // anything else: `compute` is a PenstockComputePart
+} PenstockStageKind;
+
+// One step of a chain, for all samples of a batch.
+typedef struct {
+  int64_t kind;              // PenstockStageKind
+  const uint8_t *records;    // one for each sample
+  int64_t record_bytes;      // from one record to the next
+  const void *compute;       // the kernel
+  PenstockMapRegion covers;  // NULL: computes any region by itself; only for PARTS
+  PenstockMapRegion reads;   // NULL: reads the region that it computes; only for POINTWISE and PARTS
+  const int64_t *shapes;     // of the outputs: `rank` extents for each sample
+  int64_t element_bytes;     // of the outputs
+  int64_t group;             // POINTWISE: elements of the last axis that are computed together
+  int64_t reads_neighbours;  // whether all that it reads has to be there before it begins
+  int64_t strip_axis;        // of its output: the one along which large samples are cut into strips
+} PenstockStage;
+
+// A batch on its way through a chain.
+typedef struct {
+  int64_t rank;
+  int64_t samples;
+  int64_t stage_count;
+  const PenstockStage *stages;
+  const int64_t *source_addresses;  // of contiguous samples
+  const int64_t *source_shapes;
+  int64_t source_element_bytes;
+  const int64_t *target_addresses;  // of contiguous samples
+  int64_t strip_bytes;              // of intermediate results: strips are cut so that none takes more
+} PenstockChain;
+
+// Moves elements: `output[i] = input[anchor + i]`, reversed along mirrored axes, filled outside the input.
+typedef struct {
+  int64_t anchor[PENSTOCK_MAX_RANK];
+  int64_t shape_in[PENSTOCK_MAX_RANK];
+  int64_t shape[PENSTOCK_MAX_RANK];
+  int64_t mirrored[PENSTOCK_MAX_RANK];
+  int64_t fill;          // address of one element, or of one for each channel of the output
+  int64_t channel_axis;  // negative: one element fills all
+  int64_t element_bytes;
+} PenstockPlacement;
+
+// A placement whose output has another order of dimensions and, but for what is filled, is computed by a kernel.
+typedef struct {
+  PenstockPlacement placement;             // in the input's dimensions; with the output's element_bytes
+  int64_t permutation[PENSTOCK_MAX_RANK];  // for each dimension of the output, that of the input
+  int64_t image_axes[3];                   // of rows, columns and channels, in the input
+  const void *values;                      // for the kernel
+} PenstockStore;
+
+// The version of this interface, which the caller compares with its own.
+int32_t penstock_core_version(void);
+
+// Runs all samples of a batch through a chain, on the calling thread and at most `threads - 1` others; returns when all are done:
+// 0, or -1 if memory for intermediate results was lacking.
+int32_t penstock_run_chain(const PenstockChain *chain, int64_t threads);
+
+// Computes all of a part of a stage's output for its first sample, on the calling thread; returns 0 or -1, likewise.
+int32_t penstock_compute_part(const PenstockStage *stage, int64_t rank, const PenstockPart *source, const PenstockPart *target);
+
+#pragma GCC visibility pop
+#ifdef __cplusplus
+}
+#endif

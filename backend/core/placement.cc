@@ -1,0 +1,272 @@
+#include "placement.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace penstock {
+
+namespace {
+
+// Where the elements that lie inside the input begin in a region of the output, and where those that remain outside are.
+struct Inside {
+  PenstockRegion read;                   // in the input
+  int64_t before[PENSTOCK_MAX_RANK];     // elements of the output outside the input, ahead of those inside
+};
+
+Inside inside_of(const PenstockPlacement &placement, const PenstockRegion &window, int64_t rank) {
+  const PenstockRegion wanted = source_region(placement, window, rank);
+  Inside inside{};
+  for (int64_t axis = 0; axis < rank; ++axis) {
+    const int64_t size = placement.shape_in[axis], begin = wanted.anchor[axis], end = begin + wanted.extents[axis];
+    const int64_t first = std::clamp<int64_t>(begin, 0, size), last = std::max(std::clamp<int64_t>(end, 0, size), first);
+    inside.read.anchor[axis] = first;
+    inside.read.extents[axis] = last - first;
+    inside.before[axis] = placement.mirrored[axis] ? end - last : first - begin;
+  }
+  return inside;
+}
+
+// Copies a run of elements of one size, or of whole pixels, from their end to their begin.
+template <int64_t kBytes>
+void reverse_fixed(uint8_t *target, const uint8_t *source, int64_t count) {
+  const uint8_t *from = source + (count - 1) * kBytes;
+  for (int64_t i = 0; i < count; ++i, target += kBytes, from -= kBytes) std::memcpy(target, from, kBytes);
+}
+
+void reverse_run(uint8_t *target, const uint8_t *source, int64_t count, int64_t bytes) {
+  switch (bytes) {
+    case 1: return reverse_fixed<1>(target, source, count);
+    case 2: return reverse_fixed<2>(target, source, count);
+    case 3: return reverse_fixed<3>(target, source, count);
+    case 4: return reverse_fixed<4>(target, source, count);
+    case 6: return reverse_fixed<6>(target, source, count);
+    case 8: return reverse_fixed<8>(target, source, count);
+    case 12: return reverse_fixed<12>(target, source, count);
+    default: break;
+  }
+  const uint8_t *from = source + (count - 1) * bytes;
+  for (int64_t i = 0; i < count; ++i, target += bytes, from -= bytes) std::memcpy(target, from, bytes);
+}
+
+// The innermost axes whose elements lie side by side in both arrays, and are not mirrored, are moved as one element.
+struct Run {
+  int64_t axes;   // that remain
+  int64_t bytes;  // of the element
+};
+
+Run innermost_run(const PenstockPlacement &placement, const PenstockPart &source, const PenstockPart &target, int64_t rank,
+                  const int64_t *extents) {
+  Run run{rank, placement.element_bytes};
+  while (run.axes > 0) {
+    const int64_t axis = run.axes - 1;
+    const bool adjacent = source.strides[axis] == run.bytes && target.strides[axis] == run.bytes;
+    if (!adjacent || placement.mirrored[axis]) break;
+    run.bytes *= extents[axis];
+    --run.axes;
+  }
+  return run;
+}
+
+class Copy {
+ public:
+  Copy(const PenstockPlacement &placement, const PenstockPart &source, const PenstockPart &target, const int64_t *extents,
+       Run run)
+      : mirrored_(placement.mirrored), source_(source.strides), target_(target.strides), extents_(extents), run_(run) {}
+
+  void operator()(uint8_t *target, const uint8_t *source, int64_t axis = 0) const {
+    if (axis == run_.axes) {
+      std::memcpy(target, source, run_.bytes);
+      return;
+    }
+    const int64_t count = extents_[axis], step = source_[axis];
+    if (axis + 1 == run_.axes && mirrored_[axis] && step == run_.bytes && target_[axis] == run_.bytes) {
+      reverse_run(target, source, count, run_.bytes);
+      return;
+    }
+    const uint8_t *from = mirrored_[axis] ? source + (count - 1) * step : source;
+    for (int64_t i = 0; i < count; ++i, target += target_[axis], from += mirrored_[axis] ? -step : step) {
+      (*this)(target, from, axis + 1);
+    }
+  }
+
+ private:
+  const int64_t *mirrored_, *source_, *target_, *extents_;
+  Run run_;
+};
+
+// Fills a box with its fill value. Elements of the channel axis may each have their own.
+void fill_box(const PenstockPlacement &placement, const PenstockPart &target, const PenstockRegion &box, int64_t rank) {
+  const auto *fill = reinterpret_cast<const uint8_t *>(placement.fill);
+  int64_t index[PENSTOCK_MAX_RANK] = {};
+  const int64_t last = rank - 1, bytes = placement.element_bytes;
+  for (int64_t axis = 0; axis < rank; ++axis) {
+    if (box.extents[axis] == 0) return;
+  }
+  while (true) {
+    uint8_t *row = target.data;
+    for (int64_t axis = 0; axis < rank; ++axis) row += (box.anchor[axis] + index[axis]) * target.strides[axis];
+    for (int64_t i = 0; i < box.extents[last]; ++i, row += target.strides[last]) {
+      int64_t channel = 0;
+      if (placement.channel_axis == last) {
+        channel = target.region.anchor[last] + box.anchor[last] + i;
+      } else if (placement.channel_axis >= 0) {
+        const int64_t axis = placement.channel_axis;
+        channel = target.region.anchor[axis] + box.anchor[axis] + index[axis];
+      }
+      std::memcpy(row, fill + channel * bytes, bytes);
+    }
+    int64_t axis = last - 1;
+    while (axis >= 0 && ++index[axis] == box.extents[axis]) index[axis--] = 0;
+    if (axis < 0) return;
+  }
+}
+
+// Fills all of the target that does not lie inside the input: for each axis, what is before and after the part inside.
+void fill_outside(const PenstockPlacement &placement, const PenstockPart &target, const Inside &inside, int64_t rank) {
+  PenstockRegion box{};
+  std::copy_n(target.region.extents, rank, box.extents);
+  for (int64_t axis = 0; axis < rank; ++axis) {
+    const int64_t before = std::min(inside.before[axis], box.extents[axis]), own = inside.read.extents[axis];
+    const int64_t end = own ? before + own : 0, whole = box.extents[axis], begin = box.anchor[axis];
+    box.extents[axis] = own ? before : 0;
+    fill_box(placement, target, box, rank);
+    box.anchor[axis] = begin + end;
+    box.extents[axis] = whole - end;
+    fill_box(placement, target, box, rank);
+    box.anchor[axis] = begin + before;
+    box.extents[axis] = own;
+  }
+}
+
+// The first elements that lie inside the input, in both parts, and whether there are none.
+struct FirstInside {
+  const uint8_t *source;
+  uint8_t *target;
+  bool empty;
+};
+
+// Fills what lies outside the input, and finds what lies inside.
+FirstInside first_inside(const PenstockPlacement &placement, const Inside &inside, const PenstockPart &source,
+                         const PenstockPart &target, int64_t rank) {
+  FirstInside first{source.data, target.data, false};
+  bool complete = true;
+  for (int64_t axis = 0; axis < rank; ++axis) {
+    complete &= inside.read.extents[axis] == target.region.extents[axis];
+    first.empty |= inside.read.extents[axis] == 0;
+    first.source += (inside.read.anchor[axis] - source.region.anchor[axis]) * source.strides[axis];
+    first.target += inside.before[axis] * target.strides[axis];
+  }
+  if (!complete) fill_outside(placement, target, inside, rank);
+  return first;
+}
+
+}  // namespace
+
+PenstockRegion source_region(const PenstockPlacement &placement, const PenstockRegion &window, int64_t rank) {
+  PenstockRegion region{};
+  for (int64_t axis = 0; axis < rank; ++axis) {
+    const int64_t start = window.anchor[axis], size = window.extents[axis];
+    const int64_t place = placement.mirrored[axis] ? placement.shape[axis] - start - size : start;
+    region.anchor[axis] = placement.anchor[axis] + place;
+    region.extents[axis] = size;
+  }
+  return region;
+}
+
+PenstockRegion read_region(const PenstockPlacement &placement, const PenstockRegion &window, int64_t rank) {
+  return inside_of(placement, window, rank).read;
+}
+
+bool is_view(const PenstockPlacement &placement, int64_t rank) {
+  for (int64_t axis = 0; axis < rank; ++axis) {
+    const int64_t begin = placement.anchor[axis];
+    if (placement.mirrored[axis] || begin < 0 || begin + placement.shape[axis] > placement.shape_in[axis]) return false;
+  }
+  return true;
+}
+
+void place(const PenstockPlacement &placement, const PenstockPart &source, const PenstockPart &target, int64_t rank) {
+  const Inside inside = inside_of(placement, target.region, rank);
+  const auto [from, to, empty] = first_inside(placement, inside, source, target, rank);
+  if (empty) return;
+  const int64_t *extents = inside.read.extents;
+  Copy(placement, source, target, extents, innermost_run(placement, source, target, rank, extents))(to, from);
+}
+
+namespace {
+
+// A region of the output, in the order of the input's dimensions.
+PenstockRegion in_order_of_input(const PenstockStore &store, const PenstockRegion &region, int64_t rank) {
+  PenstockRegion ordered{};
+  for (int64_t place = 0; place < rank; ++place) {
+    ordered.anchor[store.permutation[place]] = region.anchor[place];
+    ordered.extents[store.permutation[place]] = region.extents[place];
+  }
+  return ordered;
+}
+
+PenstockPart in_order_of_input(const PenstockStore &store, const PenstockPart &part, int64_t rank) {
+  PenstockPart ordered{};
+  ordered.data = part.data;
+  ordered.region = in_order_of_input(store, part.region, rank);
+  for (int64_t place = 0; place < rank; ++place) ordered.strides[store.permutation[place]] = part.strides[place];
+  return ordered;
+}
+
+// Calls a kernel for each image of a stack of them.
+class Images {
+ public:
+  Images(const PenstockStore &store, PenstockComputeImage compute, const PenstockPart &source, const PenstockPart &target,
+         const int64_t *extents, int64_t rank)
+      : store_(store), compute_(compute), source_(source.strides), target_(target.strides), extents_(extents), rank_(rank) {
+    for (int i = 0; i < 3; ++i) {
+      const int64_t axis = store.image_axes[i];
+      const bool mirrored = store.placement.mirrored[axis];
+      image_.source_strides[i] = mirrored ? -source_[axis] : source_[axis];
+      image_.target_strides[i] = target_[axis];
+      image_.extents[i] = extents[axis];
+    }
+  }
+
+  void operator()(const uint8_t *source, uint8_t *target, int64_t axis = 0) {
+    if (axis == rank_) {
+      image_.source = source;
+      image_.target = target;
+      void *result, *error;
+      compute_(&result, &error, store_.values, &image_);
+      return;
+    }
+    const bool mirrored = store_.placement.mirrored[axis];
+    const uint8_t *from = mirrored ? source + (extents_[axis] - 1) * source_[axis] : source;
+    if (std::find(store_.image_axes, store_.image_axes + 3, axis) != store_.image_axes + 3) {
+      (*this)(from, target, axis + 1);
+      return;
+    }
+    for (int64_t i = 0; i < extents_[axis]; ++i, target += target_[axis], from += mirrored ? -source_[axis] : source_[axis]) {
+      (*this)(from, target, axis + 1);
+    }
+  }
+
+ private:
+  const PenstockStore &store_;
+  const PenstockComputeImage compute_;
+  const int64_t *source_, *target_, *extents_;
+  const int64_t rank_;
+  PenstockImage image_{};
+};
+
+}  // namespace
+
+PenstockRegion read_region(const PenstockStore &store, const PenstockRegion &window, int64_t rank) {
+  return read_region(store.placement, in_order_of_input(store, window, rank), rank);
+}
+
+void place_images(const PenstockStore &store, PenstockComputeImage compute, const PenstockPart &source, const PenstockPart &target,
+                  int64_t rank) {
+  const PenstockPart ordered = in_order_of_input(store, target, rank);
+  const Inside inside = inside_of(store.placement, ordered.region, rank);
+  const auto [from, to, empty] = first_inside(store.placement, inside, source, ordered, rank);
+  if (!empty) Images(store, compute, source, ordered, inside.read.extents, rank)(from, to);
+}
+
+}  // namespace penstock

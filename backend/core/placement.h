@@ -1,0 +1,28 @@
+// Moving elements: windows, mirrors and padding, of elements of any type.
+
+#pragma once
+
+#include "core.h"
+
+namespace penstock {
+
+// The region of the input, possibly partly outside it, that a region of the output is made of.
+PenstockRegion source_region(const PenstockPlacement &placement, const PenstockRegion &window, int64_t rank);
+
+// The part of that region which lies inside the input.
+PenstockRegion read_region(const PenstockPlacement &placement, const PenstockRegion &window, int64_t rank);
+
+// Whether its output is nothing but a part of its input.
+bool is_view(const PenstockPlacement &placement, int64_t rank);
+
+// Computes a part of the output.
+void place(const PenstockPlacement &placement, const PenstockPart &source, const PenstockPart &target, int64_t rank);
+
+// The region of a store's input, in the input's dimensions, that a region of its output with all channels is made of.
+PenstockRegion read_region(const PenstockStore &store, const PenstockRegion &window, int64_t rank);
+
+// Computes a part of a store's output, with all channels.
+void place_images(const PenstockStore &store, PenstockComputeImage compute, const PenstockPart &source, const PenstockPart &target,
+                  int64_t rank);
+
+}  // namespace penstock
