@@ -1,4 +1,4 @@
-"""Writes the type stubs of `fn` and `ops` when the package is built, and adds the backend's library or its sources.
+"""Writes the type stubs of `fn` and `ops` when the package is built, and adds the libraries in C++ or their sources.
 
 Everything else is in pyproject.toml.
 """
@@ -13,7 +13,7 @@ from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_py import build_py
 
 SOURCES = Path(__file__).parent / "backend"
-# As `make wheel` does it. The library is for one kind of machine, and for every Python.
+# As `make wheel` does it. The libraries are for one kind of machine, and for every Python.
 COMPILED = bool(os.environ.get("PENSTOCK_COMPILED"))
 
 
@@ -26,29 +26,41 @@ class BuildWithStubs(build_py):
         from penstock.cli._stub_files import write_stubs
 
         write_stubs((SOURCES if self.editable_mode else Path(self.build_lib)) / "penstock")
-        if not self.editable_mode:
-            self.add_backend_library(Path(self.build_lib) / "penstock" / "native")
+        if self.editable_mode:
+            self.compile_core()
+        else:
+            self.add_libraries(Path(self.build_lib) / "penstock" / "native")
 
-    def add_backend_library(self, folder):
-        from penstock.serving.shim import compile_to
+    def compile_core(self):
+        from penstock.core.compiling import has_compiler
+        from penstock.core.library import CORE
+
+        # Without a compiler, the first pipeline says what is missing.
+        if has_compiler() and not CORE.is_built():
+            CORE.compile_to(CORE.folder_in_checkout())
+
+    def add_libraries(self, folder):
+        from penstock.core.library import CORE
+        from penstock.serving.shim import SHIM
 
         shutil.rmtree(folder, ignore_errors=True)  # what an earlier build has left
-        if COMPILED:
-            compile_to(folder)
-        else:
-            # `penstock setup` compiles them where it is installed.
-            shutil.copytree(SOURCES / "native", folder)
+        for library in (CORE, SHIM):
+            if COMPILED:
+                library.compile_to(folder)
+            else:
+                # They are compiled where they are installed, when they are first needed.
+                shutil.copytree(SOURCES / library.folder, folder / library.folder)
 
 
 class WithLibrary(Distribution):
-    """For machines like this one, if the library is in it."""
+    """For machines like this one, if the libraries are in it."""
 
     def has_ext_modules(self):
         return COMPILED
 
 
 class WheelForAnyPython(bdist_wheel):
-    """The library asks for no certain version of Python."""
+    """The libraries ask for no certain version of Python."""
 
     def get_tag(self):
         python, abi, platform = super().get_tag()

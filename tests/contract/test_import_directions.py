@@ -19,6 +19,7 @@ PACKAGE = Path(__file__).parents[2] / "backend" / "penstock"
 # Parts of one line may import from each other.
 LAYERS = [
     {"data_types", "errors", "pickling", "private_folders"},
+    {"core"},
     {"tensors"},
     {"storage"},
     {"kernels"},

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from penstock.core.compiling import CompilerError
 from penstock.serving.server import LocalServer
-from penstock.serving.shim import ShimError, shim
+from penstock.serving.shim import shim
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -39,14 +40,14 @@ def test_it_is_compiled_once_and_has_what_triton_looks_for(cache: Path) -> None:
 
 def test_no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
-    with pytest.raises(ShimError, match=r"no C\+\+ compiler: install g\+\+ or clang, or `pip install ziglang`"):
+    with pytest.raises(CompilerError, match=r"no C\+\+ compiler: install g\+\+ or clang, or `pip install ziglang`"):
         shim()
 
 
 @pytest.mark.parametrize(("compiler", "told"), [("/nowhere/c++", "does not work"), ("false", "failed")])
 def test_a_compiler_that_refuses(monkeypatch: pytest.MonkeyPatch, cache: Path, compiler: str, told: str) -> None:
     monkeypatch.setenv("CXX", compiler)
-    with pytest.raises(ShimError, match=told):
+    with pytest.raises(CompilerError, match=told):
         shim()
     assert not list(cache.rglob("*.so"))
 
@@ -63,7 +64,7 @@ def test_models_run_in_the_stub_where_there_is_none(monkeypatch: pytest.MonkeyPa
 
 def test_that_it_was_asked_for_is_taken_at_its_word(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("CXX", "/nowhere/c++")
-    with pytest.raises(ShimError, match="does not work"):
+    with pytest.raises(CompilerError, match="does not work"):
         LocalServer(tmp_path, model_host="native").start()
 
 
@@ -102,5 +103,5 @@ def test_no_folder_for_the_library(monkeypatch: pytest.MonkeyPatch, cache: Path,
         check=False,
     )
     told = run.stderr.splitlines()[-1]
-    assert "ShimError: the backend's library cannot be saved in" in told
+    assert "CompilerError: libtriton_penstock.so cannot be saved in" in told
     assert "(Not a directory): free space there, or set HOME" in told

@@ -13,10 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from penstock.errors import PenstockError
+from penstock.private_folders import private_folder, users_cache
 
-_FLAGS = ("-fPIC", "-shared", "-fvisibility=hidden", "-pthread", "-Wl,-z,nodelete")
+_FLAGS = ("-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-pthread", "-Wl,-z,nodelete")
 _COMPILERS = ("c++", "g++", "clang++")
 _PACKAGE = Path(__file__).parents[1]
+_CHECKOUT = _PACKAGE.parents[1]
+_IS_CHECKOUT = (_CHECKOUT / "pyproject.toml").is_file()
 
 
 class CompilerError(PenstockError):
@@ -29,8 +32,8 @@ class NativeLibrary:
 
     Attributes:
         name: of its file.
-        folder: of its sources, in ``backend`` of a checkout, or in ``native`` of an installed package.
-        flags: for the compiler.
+        folder: of its sources: in ``backend`` of a checkout, or in ``native`` of an installed package.
+        flags: for the compiler, besides those of all libraries.
     """
 
     name: str
@@ -41,37 +44,59 @@ class NativeLibrary:
         """The library: the one in the package, otherwise the one compiled from its sources, now or earlier.
 
         Raises:
-            CompilerError: there is no C++ compiler, or it fails.
+            CompilerError: there is no C++ compiler, it fails, or there is no folder for the library.
         """
-        library = self._place()
-        if not library.is_file():
-            self._compile(library)
-        return library
+        return self._built() or self._build()
 
     def is_built(self) -> bool:
         """Whether it is already compiled."""
-        return self._place().is_file()
+        return self._built() is not None
 
     def compile_to(self, folder: Path) -> None:
-        """Compiles it into a folder, where :meth:`path` finds it if that is ``native`` in the package.
+        """Compiles it into a folder, where :meth:`path` finds it if that is ``native`` in an installed package.
 
         Raises:
             CompilerError: there is no C++ compiler, or it fails.
         """
-        self._compile(folder / self.name)
+        with tempfile.TemporaryDirectory() as scratch:
+            self._install(self._compile(Path(scratch)), folder)
+
+    def folder_in_checkout(self) -> Path:
+        """Where an editable installation puts it."""
+        return _CHECKOUT / "build" / "native" / self._fingerprint()
 
     def sources(self) -> list[Path]:
-        """Its sources and headers: in the package, otherwise in the checkout."""
-        for folder in (_PACKAGE / "native" / self.folder, _PACKAGE.parent / self.folder):
+        """Its sources and headers: in the checkout, otherwise in the package."""
+        for folder in (_PACKAGE.parent / self.folder, _PACKAGE / "native" / self.folder):
             found = sorted(path for path in folder.glob("*") if path.suffix in (".h", ".cc"))
             if found:
                 return found
         raise CompilerError(f"this penstock was installed without the sources of {self.name}")
 
-    def _place(self) -> Path:
-        """Where it is: in the package if it ships there, otherwise in the cache."""
-        shipped = _PACKAGE / "native" / self.name
-        return shipped if shipped.is_file() else _cache() / self._fingerprint() / self.name
+    def _built(self) -> Path | None:
+        """The library, if it exists: in the package if it ships there, in the checkout, or in a cache."""
+        folders = [_PACKAGE / "native", *self._caches()]
+        if _IS_CHECKOUT:
+            folders.insert(0, self.folder_in_checkout())
+        return next((folder / self.name for folder in folders if (folder / self.name).is_file()), None)
+
+    def _build(self) -> Path:
+        with tempfile.TemporaryDirectory() as scratch:
+            made = self._compile(Path(scratch))
+            refusals = []
+            for folder in self._caches():
+                try:
+                    return self._install(made, folder)
+                except OSError as error:
+                    refusals.append(f"'{folder}' ({error.strerror})")
+        raise CompilerError(
+            f"{self.name} cannot be saved in {' or '.join(refusals) or 'any folder'}: free space there, or set HOME"
+        )
+
+    def _caches(self) -> list[Path]:
+        """Where it may be: in the user's cache; in a temporary folder if that cannot be written."""
+        folders = users_cache("native"), private_folder("native")
+        return [folder / self._fingerprint() for folder in folders if folder is not None]
 
     def _fingerprint(self) -> str:
         digest = hashlib.sha256(repr((self.flags, _FLAGS, platform.machine())).encode())
@@ -79,21 +104,25 @@ class NativeLibrary:
             digest.update(path.name.encode() + b"\0" + path.read_bytes())
         return digest.hexdigest()[:16]
 
-    def _compile(self, library: Path) -> None:
-        compiler = _compiler()
-        library.parent.mkdir(parents=True, exist_ok=True)
-        # Replaced atomically, so that concurrent builds don't see each other's partial file.
-        with tempfile.TemporaryDirectory(dir=library.parent) as folder:
-            made = Path(folder) / self.name
-            files = [str(path) for path in self.sources() if path.suffix == ".cc"]
-            command = [*compiler, *self.flags, *_FLAGS, "-o", str(made), *files, "-ldl"]
-            try:
-                done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-            except (OSError, subprocess.SubprocessError) as error:
-                raise CompilerError(f"`{' '.join(compiler)}` does not work: {error}") from error
-            if done.returncode:
-                raise CompilerError(f"`{' '.join(command)}` failed:\n{done.stderr.strip()[-2000:]}")
-            made.replace(library)
+    def _compile(self, folder: Path) -> Path:
+        """Compiles the library into a folder."""
+        made, compiler = folder / self.name, _compiler()
+        files = [str(path) for path in self.sources() if path.suffix == ".cc"]
+        command = [*compiler, *_FLAGS, *self.flags, "-o", str(made), *files, "-ldl"]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+        except (OSError, subprocess.SubprocessError) as error:
+            raise CompilerError(f"`{' '.join(compiler)}` does not work: {error}") from error
+        if done.returncode:
+            raise CompilerError(f"`{' '.join(command)}` failed:\n{done.stderr.strip()[-2000:]}")
+        return made
+
+    def _install(self, library: Path, folder: Path) -> Path:
+        """Puts the library into a folder at once, so that concurrent builds do not see each other's partial file."""
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder) as scratch:
+            copy = shutil.copy(library, scratch)
+            return Path(copy).replace(folder / self.name)
 
 
 def has_compiler() -> bool:
@@ -103,10 +132,6 @@ def has_compiler() -> bool:
     except CompilerError:
         return False
     return True
-
-
-def _cache() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "penstock" / "native"
 
 
 def _compiler() -> list[str]:

@@ -11,7 +11,7 @@ from penstock.errors import PenstockError
 CORE_VERSION = 1
 """Of the interface in `core.h`, which the library has to have, too."""
 
-CORE = NativeLibrary("libpenstock_core.so", "core", ("-std=c++20", "-O2", "-Wall", "-Wextra"))
+CORE = NativeLibrary("libpenstock_core.so", "core", ("-std=c++20",))
 
 
 class CoreError(PenstockError):

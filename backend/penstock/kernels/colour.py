@@ -6,8 +6,6 @@ Hue and saturation rotate and scale the chroma plane of YIQ (NTSC); YCbCr is ITU
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from penstock.data_types import FLOAT, INT8, INT16, INT32, UINT8, UINT16, UINT32, DALIDataType, numpy_dtype

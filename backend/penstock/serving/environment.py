@@ -23,9 +23,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from penstock.core.compiling import has_compiler
 from penstock.errors import PenstockError
 from penstock.private_folders import users_cache
-from penstock.serving.shim import has_compiler, is_built, shim
+from penstock.serving.shim import SHIM, shim
 
 VARIABLE = "PENSTOCK_SERVE_ENV"
 """Names the folder of the serving environment, or its Python."""
@@ -234,11 +235,11 @@ def complete_environment(report: Report = print) -> Environment:
 
     Raises:
         ServingEnvironmentError: its Python cannot be hosted, or a package could not be installed.
-        ShimError: the library that hosts it cannot be built.
+        CompilerError: the library that hosts it cannot be built.
     """
     if describe(sys.executable).triton is None and not installed_triton():
         _install_triton(Path(sys.prefix), report)
-    if not is_built() and not has_compiler():
+    if not SHIM.is_built() and not has_compiler():
         report("installing a C++ compiler (the ziglang wheel)")
         _install(Path(sys.prefix), ["ziglang"])
     environment = describe(sys.executable)

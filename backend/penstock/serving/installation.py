@@ -185,7 +185,7 @@ def install_backend(environment: Environment) -> Path | None:
 
     Raises:
         InstallationError: the directory cannot be written, or has another backend of our name.
-        ShimError: the library that hosts Python cannot be built.
+        CompilerError: the library that hosts Python cannot be built.
     """
     installation = find_installation(environment, native=True)
     if installation.from_wheel:

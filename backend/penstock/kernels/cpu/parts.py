@@ -57,7 +57,9 @@ MAPPED_REGION = (types.CPointer(from_dtype(REGION)),)
 
 
 @functools.cache
-def address_of(kernel: Dispatcher[Any], record: np.dtype, arguments: tuple[types.Type, ...], *elements: np.dtype) -> int:
+def address_of(
+    kernel: Dispatcher[Any], record: np.dtype, arguments: tuple[types.Type, ...], *elements: np.dtype
+) -> int:
     """The address of a kernel, which is compiled if that has not been done before.
 
     Args:

@@ -90,9 +90,7 @@ class LinearColourOperator(PointwiseOperator[None, LinearMap, LinearMaps]):
     def compute(self, sample: Sample[None, LinearMap]) -> None:
         self.compute_elements(sample, np.ascontiguousarray(sample.inputs[0]), sample.outputs[0])
 
-    def compute_elements(
-        self, sample: Sample[None, LinearMap], source: np.ndarray, target: np.ndarray
-    ) -> None:
+    def compute_elements(self, sample: Sample[None, LinearMap], source: np.ndarray, target: np.ndarray) -> None:
         from penstock.kernels.cpu.colour import scale_add, transform
         from penstock.kernels.cpu.halves import round_to_halves
 

@@ -192,9 +192,7 @@ class WarpingOperator(ChainOperator[None, WarpPlan, WarpPlans]):
         records["linear"] = self.args["interp_type"] == INTERP_LINEAR
         records["has_fill"], records["fill"] = fill is not None, 0 if fill is None else fill
         kernels = warp_kernels(source, target)
-        return StageRecords(
-            StageKind.PARTS, records, outputs, target.itemsize, *kernels, reads_neighbours=True
-        )
+        return StageRecords(StageKind.PARTS, records, outputs, target.itemsize, *kernels, reads_neighbours=True)
 
     def stage(self, sample: Sample[None, WarpPlan]) -> Sampling:
         shape = sample.shapes[0]

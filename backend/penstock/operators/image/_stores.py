@@ -256,7 +256,9 @@ def store_records(
     count, rank = shapes_in.shape
     width, channel = kept.layout.index("W"), kept.layout.index("C")
     which, fills = plans.which, [converted_fill(own.fill, target) for own in plans.values]
-    values = np.array([(own.mean.ctypes.data, own.factor.ctypes.data, own.shift) for own in plans.values], CHANNEL_VALUES)
+    values = np.array(
+        [(own.mean.ctypes.data, own.factor.ctypes.data, own.shift) for own in plans.values], CHANNEL_VALUES
+    )
     shapes = plans.regions.extents.copy()
     shapes[:, channel] = np.array([own.channels for own in plans.values])[which]
     mirrored = np.zeros((count, rank), bool)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from penstock.data_types import FLOAT, FLOAT16, INT8, INT16, INT32, UINT8, UINT16, dtype_name, numpy_dtype
 from penstock.core.chains import StageRecords
+from penstock.data_types import FLOAT, FLOAT16, INT8, INT16, INT32, UINT8, UINT16, dtype_name, numpy_dtype
 from penstock.kernels.windows import Region, check_policy, cut_off
 from penstock.operators.image._stores import (
     ChannelValues,
