@@ -2,7 +2,7 @@
 
 from penstock.graph.calls import call_operator, constant_node
 from penstock.graph.expressions import apply, newaxis
-from penstock.graph.graph import Graph
+from penstock.graph.graph import Graph, in_order
 from penstock.graph.nodes import DataNode, OpNode
 from penstock.graph.scope import Scope, current_scope, no_current_pipeline, scope_stack
 
@@ -15,6 +15,7 @@ __all__ = [
     "call_operator",
     "constant_node",
     "current_scope",
+    "in_order",
     "newaxis",
     "no_current_pipeline",
     "scope_stack",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from penstock.graph.drawing import to_svg
 from penstock.graph.listing import listing
@@ -23,7 +23,7 @@ class Graph:
     def __init__(self, outputs: Sequence[DataNode], sinks: Sequence[DataNode] = ()) -> None:
         self.outputs = list(outputs)
         self.sinks = list(sinks)
-        self.operators: list[OpNode] = _in_order([*outputs, *sinks])
+        self.operators: list[OpNode] = in_order([*outputs, *sinks])
 
     def __repr__(self) -> str:
         return listing(self.operators, self.outputs)
@@ -58,11 +58,21 @@ class Graph:
                 )
 
 
-def _in_order(wanted: Iterable[DataNode]) -> list[OpNode]:
-    """Depth first from the outputs, inputs before users; iterative, since graphs may be deep."""
+def _itself(node: DataNode) -> DataNode:
+    return node
+
+
+def in_order(wanted: Iterable[DataNode], instead: Callable[[DataNode], DataNode] = _itself) -> list[OpNode]:
+    """The operators that some nodes need, depth first, inputs before users.
+
+    Args:
+        wanted: the nodes.
+        instead: the node to look at in place of each one.
+    """
     order: list[OpNode] = []
     done: set[OpNode] = set()
-    for node in wanted:
+    # Iterative, since graphs may be deep.
+    for node in map(instead, wanted):
         if node.source is None:
             raise RuntimeError(f"{node} belongs to no operator")
         stack = [(node.source, iter(list(node.source.all_inputs())))]
@@ -72,7 +82,7 @@ def _in_order(wanted: Iterable[DataNode]) -> list[OpNode]:
         while stack:
             op, inputs = stack[-1]
             for node_in in inputs:
-                source = node_in.source
+                source = instead(node_in).source
                 if source is not None and source not in done and source not in pending:
                     pending.add(source)
                     stack.append((source, iter(list(source.all_inputs()))))

@@ -27,20 +27,21 @@ def fuse_listed(graph: Graph, by: str) -> Rewritten:
     rules = sorted(chains, key=lambda name: len(chains[name]), reverse=True)
     changes: list[Change] = []
     while True:
-        uses = _uses(graph)
+        uses, taken = _uses(graph), set[OpNode]()
         replacements = {}
         # From the outputs backwards, as a chain is found from its end.
         for op in reversed(graph.operators):
             able = (rule for rule in rules if op.device in find_schema(rule).devices)
             found = ((rule, _listed_chain(chains[rule], op, uses)) for rule in able)
             rule, chain = next(((rule, chain) for rule, chain in found if chain), ("", []))
-            fused = _fused(find_schema(rule), chain) if chain else None
+            fused = _fused(find_schema(rule), chain) if chain and taken.isdisjoint(chain) else None
             if fused is not None:
+                taken.update(chain)
                 replacements[op.name] = fused.outputs[0]
                 changes.append(_change(chain, fused))
-                break
         if not replacements:
             return Rewritten(graph, tuple(changes))
+        # A fused operator may be part of a longer chain.
         graph = with_replacements(graph, replacements)
 
 
@@ -54,18 +55,22 @@ def fuse_composed(graph: Graph, by: str, only_windows: bool = False) -> Rewritte
     """
     rule = next(schema for schema in all_schemas() if schema.fuses == () and schema.fused_by == by)
     uses = _uses(graph)
+    kind = cast(type[FusedOperator], operator_class(rule.name))
     changes: list[Change] = []
-    taken: set[OpNode] = set()
+    replacements = {}
+    seen: set[OpNode] = set()
     for op in reversed(graph.operators):
-        chain = [] if op in taken else _composed_chain(rule, op, uses, only_windows)
-        fused = _fused(rule, [link.node for link in chain]) if len(chain) > 1 else None
+        if op in seen:
+            continue
+        chain = _composed_chain(rule, op, uses, only_windows)
+        # What refuses a chain refuses its beginnings as well, so they need not be tried.
+        seen.update(link.node for link in chain)
+        nodes = [link.node for link in chain]
+        fused = _fused(rule, nodes) if len(chain) > 1 and _is_worth_it(kind, chain, only_windows) else None
         if fused is not None:
-            taken.update(link.node for link in chain)
-            changes.append(_change([link.node for link in chain], fused))
-    for change in changes:
-        assert change.into is not None
-        graph = with_replacements(graph, {change.into.name: change.into.outputs[0]})
-    return Rewritten(graph, tuple(changes))
+            replacements[fused.name] = fused.outputs[0]
+            changes.append(_change(nodes, fused))
+    return Rewritten(with_replacements(graph, replacements) if replacements else graph, tuple(changes))
 
 
 def _uses(graph: Graph) -> Counter[str]:
@@ -127,7 +132,7 @@ class _Link:
 
 
 def _composed_chain(rule: Schema, last: OpNode, uses: Counter[str], only_windows: bool) -> list[_Link]:
-    """The longest chain that ends with ``last``; empty if it has one operator only, or would gain nothing."""
+    """The longest chain that ends with ``last``."""
     kind = cast(type[FusedOperator], operator_class(rule.name))
     chain: list[_Link] = []
     op: OpNode | None = last
@@ -145,10 +150,13 @@ def _composed_chain(rule: Schema, last: OpNode, uses: Counter[str], only_windows
             break
         chain.insert(0, _Link(op, operators))
         op = None if is_first else op.inputs[0].source if op.inputs else None
+    return chain
+
+
+def _is_worth_it(kind: type[FusedOperator], chain: Sequence[_Link], only_windows: bool) -> bool:
+    """Whether something is gained by computing a chain at once."""
     joined = [operator for link in chain for operator in link.operators]
-    if only_windows and not (joined and isinstance(joined[0], PixelSource)):
-        return []
-    return chain if kind.takes(joined) else []
+    return kind.takes(joined) and (not only_windows or isinstance(joined[0], PixelSource))
 
 
 def _fits(kind: type[FusedOperator], operator: Operator, is_first: bool, only_windows: bool) -> bool:

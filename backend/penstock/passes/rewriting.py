@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from penstock.graph import DataNode, Graph, OpNode
+from penstock.graph import DataNode, Graph, OpNode, in_order
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Rewritten(NamedTuple):
 def with_replacements(graph: Graph, replacements: Mapping[str, DataNode]) -> Graph:
     """The graph in which uses of a node named by a key of ``replacements``, on either device, use its value.
 
-    Operators that do not depend on a replaced node are the same objects.
+    What replaces a node may itself use nodes that are replaced. Operators that do not depend on a replaced node are the same objects.
     """
     renewed: dict[OpNode, OpNode] = {}
 
@@ -60,9 +60,7 @@ def with_replacements(graph: Graph, replacements: Mapping[str, DataNode]) -> Gra
         output = renewed[source].outputs[node.index]
         return output if output.device == node.device else output.on_device(node.device)
 
-    for op in Graph([replaced(node) for node in graph.outputs], graph.sinks).operators + graph.operators:
-        if op in renewed:
-            continue
+    for op in in_order([*graph.outputs, *graph.sinks], replaced):
         inputs = [current(node) for node in op.inputs]
         arguments = {name: current(node) for name, node in op.argument_inputs.items()}
         unchanged = all(a is b for a, b in zip(inputs, op.inputs)) and all(

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import carray
 
 from penstock.kernels.cpu.convert import converted
 from penstock.kernels.cpu.options import kernel
-from penstock.kernels.cpu.parts import RUN, address_of, elements_at
+from penstock.kernels.cpu.parts import RUN, address_of, elements_at, record_at
 from penstock.kernels.cpu.simd import mix_pixels
 
 _FACTOR = np.dtype([("factor", np.float32), ("offset", np.float32)])
@@ -52,7 +51,7 @@ def _scale_add_run(
     record: np.ndarray, source: int, target: int, count: int, like: np.generic, like_out: np.generic
 ) -> None:
     """:func:`_scale_add` for a run of elements; the record is a ``_FACTOR``."""
-    work = carray(record, 1)[0]
+    work = record_at(record)
     _scale_add(
         elements_at(source, count, like), work.factor, work.offset, elements_at(target, count, like_out), like_out
     )
@@ -63,7 +62,7 @@ def _transform_run(
     record: np.ndarray, source: int, target: int, count: int, like: np.generic, like_out: np.generic
 ) -> None:
     """:func:`_transform` for a run of pixels; the record is a ``_MATRIX``."""
-    work = carray(record, 1)[0]
+    work = record_at(record)
     pixels = elements_at(source, count, like).reshape(count // 3, 3)
     out = elements_at(target, count, like_out).reshape(count // 3, 3)
     _transform(pixels, work.matrix.reshape(3, 3), work.offset, out, like_out)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import carray
 
 from penstock.kernels.cpu.convert import converted
 from penstock.kernels.cpu.options import OPTIONS, inner, kernel, njit
-from penstock.kernels.cpu.parts import IMAGES, address_of, elements_at
+from penstock.kernels.cpu.parts import IMAGES, address_of, elements_at, record_at
 from penstock.kernels.cpu.simd import load, load_pixels, store
 
 CHANNEL_VALUES = np.dtype([("mean", np.int64), ("factor", np.int64), ("shift", np.float32)], align=True)
@@ -28,7 +27,7 @@ def normalized(value: float, mean: np.float32, factor: np.float32, shift: np.flo
 @kernel
 def _normalize(record: np.ndarray, images: np.ndarray, like: np.generic, like_out: np.generic) -> None:
     """Normalizes an image of any order in memory: channel by channel if rows of the result lie side by side, else pixel by pixel."""
-    values, image = carray(record, 1)[0], carray(images, 1)[0]
+    values, image = record_at(record), record_at(images)
     rows, columns, channels = image.extents[0], image.extents[1], image.extents[2]
     mean = elements_at(values.mean, channels, np.float32(0))
     factor = elements_at(values.factor, channels, np.float32(0))
@@ -55,7 +54,7 @@ def _begin_of_row(first: int, stride: int, columns: int) -> int:
 @kernel
 def _normalize_in_blocks(record: np.ndarray, images: np.ndarray, like: np.generic, like_out: np.generic) -> None:
     """Normalizes an image to planes of float32, a block of pixels at a time; all else as :func:`_normalize`."""
-    values, image = carray(record, 1)[0], carray(images, 1)[0]
+    values, image = record_at(record), record_at(images)
     rows, columns, channels = image.extents[0], image.extents[1], image.extents[2]
     size = np.int64(elements_at(0, 0, like).itemsize)
     step = image.source_strides[1]

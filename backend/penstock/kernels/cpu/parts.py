@@ -46,6 +46,12 @@ def elements_at(address: int, count: int, like: np.generic) -> np.ndarray:
     return carray(pointer_to(address, like), (count,))
 
 
+@inner
+def record_at(pointer: Any) -> Any:
+    """The record that a kernel's argument points to."""
+    return carray(pointer, 1)[0]
+
+
 RUN = types.int64, types.int64, types.int64
 """The addresses of elements to read and to write, and how many there are."""
 IMAGES = (types.CPointer(from_dtype(IMAGE)),)
@@ -69,9 +75,8 @@ def address_of(
         elements: their types.
     """
     signature = types.CPointer(from_dtype(record)), *arguments, *(from_dtype(dtype) for dtype in elements)
-    compiled = kernel.overloads.get(signature)
-    if compiled is None:
+    if signature not in kernel.overloads:
         kernel.compile(signature)
-        compiled = kernel.overloads[signature]
+    compiled: Any = kernel.overloads[signature]
     address: int = compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name)
     return address

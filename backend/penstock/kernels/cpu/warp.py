@@ -6,11 +6,10 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import carray
 
 from penstock.kernels.cpu.convert import converted
 from penstock.kernels.cpu.options import OPTIONS, inner, kernel, njit
-from penstock.kernels.cpu.parts import MAPPED_REGION, PARTS, address_of, elements_at
+from penstock.kernels.cpu.parts import MAPPED_REGION, PARTS, address_of, elements_at, record_at
 
 # The input position is exact at the start of every tile of this many pixels, and advanced by addition within, as in
 # DALI.
@@ -190,17 +189,17 @@ WARP = np.dtype(
 @kernel
 def _covered(record: np.ndarray, region: np.ndarray) -> None:
     """Rows are computed from the beginning of a tile on."""
-    window = carray(region, 1)[0]
+    window = record_at(region)
     column = window.anchor[1] % TILE
     window.anchor[1] -= column
     window.extents[1] += column
-    window.anchor[2], window.extents[2] = 0, carray(record, 1)[0].channels
+    window.anchor[2], window.extents[2] = 0, record_at(record).channels
 
 
 @kernel
 def _read(record: np.ndarray, region: np.ndarray) -> None:
     """Any part of the output may depend on the whole input."""
-    work, window = carray(record, 1)[0], carray(region, 1)[0]
+    work, window = record_at(record), record_at(region)
     for axis in range(3):
         window.anchor[axis], window.extents[axis] = 0, work.shape_in[axis]
 
@@ -210,7 +209,7 @@ def _warp_part(
     record: np.ndarray, source_part: np.ndarray, target_part: np.ndarray, like: np.generic, like_out: np.generic
 ) -> None:
     """The part of a warped image; both arrays are contiguous."""
-    work, source, target = carray(record, 1)[0], carray(source_part, 1)[0], carray(target_part, 1)[0]
+    work, source, target = record_at(record), record_at(source_part), record_at(target_part)
     height, width, channels = work.shape_in[0], work.shape_in[1], work.shape_in[2]
     image = elements_at(source.data, height * width * channels, like).reshape(height, width, channels)
     rows, columns = target.extents[0], target.extents[1]
