@@ -116,6 +116,52 @@ int32_t penstock_run_chain(const PenstockChain *chain, int64_t threads);
 // Computes all of a part of a stage's output for its first sample, on the calling thread; returns 0 or -1, likewise.
 int32_t penstock_compute_part(const PenstockStage *stage, int64_t rank, const PenstockPart *source, const PenstockPart *target);
 
+// A function that threads run, of an address.
+typedef int32_t (*PenstockFunction)(void *argument);
+
+// A function that does one of several shares of work.
+typedef int32_t (*PenstockShare)(void *argument, int64_t share);
+
+// A call of a function that takes at most eleven addresses and numbers, and returns 0 unless it fails.
+typedef struct {
+  int32_t (*function)(int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t);
+  int64_t arguments[11];
+} PenstockCall;
+
+typedef struct PenstockThreads PenstockThreads;
+typedef struct PenstockTask PenstockTask;
+typedef struct PenstockWork PenstockWork;
+
+// Starts threads that run what is submitted; a single one runs it in order. NULL if the system gives no thread. The name, which
+// debuggers show, has at most 15 characters.
+PenstockThreads *penstock_threads_start(const char *name, int64_t count);
+
+// Ends the threads once all that was submitted is done.
+void penstock_threads_close(PenstockThreads *threads);
+
+// Has `times` threads call a function. The task has to be released, but need not be waited for.
+PenstockTask *penstock_task_submit(PenstockThreads *threads, PenstockFunction function, void *argument, int64_t times);
+int32_t penstock_task_is_done(const PenstockTask *task);
+void penstock_task_wait(const PenstockTask *task);
+void penstock_task_release(PenstockTask *task);
+
+// Work in shares, after which calls follow. It has to be released, but need not be waited for.
+PenstockWork *penstock_work_create(PenstockShare task, void *argument, int64_t shares);
+// Has `times` threads take shares; what is called takes them on the calling thread.
+void penstock_work_submit(PenstockWork *work, PenstockThreads *threads, int64_t times);
+void penstock_work_help(PenstockWork *work);
+// Says which calls follow, once; returns whether all shares are done already, so that the caller has to conclude the work.
+int32_t penstock_work_follow(PenstockWork *work, const PenstockCall *calls, int64_t count);
+// Makes the calls, on one of the threads, or on the calling thread without any.
+void penstock_work_conclude(PenstockWork *work, PenstockThreads *threads);
+int32_t penstock_work_is_done(const PenstockWork *work);
+// Waits until the calls are made; returns 0, or what the one that failed returned.
+int32_t penstock_work_wait(const PenstockWork *work);
+void penstock_work_release(PenstockWork *work);
+
+// Makes calls until one fails; returns what that one does, or 0.
+int32_t penstock_make_calls(const PenstockCall *calls, int64_t count);
+
 #pragma GCC visibility pop
 #ifdef __cplusplus
 }

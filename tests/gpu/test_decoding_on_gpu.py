@@ -19,7 +19,7 @@ from penstock.kernels.codecs import jpeg_gpu
 from penstock.kernels.codecs.image_description import EncodedFiles
 from penstock.kernels.cuda.driver import driver_error
 from penstock.kernels.cuda.launch_list import LaunchList
-from penstock.kernels.shared_work import SharedWork
+from penstock.core.threads import SharedWork
 
 
 def _saved(kind: str, height: int = 120, width: int = 160, **options: object) -> np.ndarray:

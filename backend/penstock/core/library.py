@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+from ctypes import c_char_p, c_int32, c_int64, c_void_p
 
 from penstock.core.compiling import NativeLibrary
 from penstock.errors import PenstockError
@@ -12,6 +13,27 @@ CORE_VERSION = 1
 """Of the interface in `core.h`, which the library has to have, too."""
 
 CORE = NativeLibrary("libpenstock_core.so", "core", ("-std=c++20",))
+
+# What the functions of `core.h` return and take.
+_FUNCTIONS = {
+    "penstock_run_chain": (c_int32, c_void_p, c_int64),
+    "penstock_compute_part": (c_int32, c_void_p, c_int64, c_void_p, c_void_p),
+    "penstock_threads_start": (c_void_p, c_char_p, c_int64),
+    "penstock_threads_close": (None, c_void_p),
+    "penstock_task_submit": (c_void_p, c_void_p, c_void_p, c_void_p, c_int64),
+    "penstock_task_is_done": (c_int32, c_void_p),
+    "penstock_task_wait": (None, c_void_p),
+    "penstock_task_release": (None, c_void_p),
+    "penstock_work_create": (c_void_p, c_void_p, c_void_p, c_int64),
+    "penstock_work_submit": (None, c_void_p, c_void_p, c_int64),
+    "penstock_work_help": (None, c_void_p),
+    "penstock_work_follow": (c_int32, c_void_p, c_void_p, c_int64),
+    "penstock_work_conclude": (None, c_void_p, c_void_p),
+    "penstock_work_is_done": (c_int32, c_void_p),
+    "penstock_work_wait": (c_int32, c_void_p),
+    "penstock_work_release": (None, c_void_p),
+    "penstock_make_calls": (c_int32, c_void_p, c_int64),
+}
 
 
 class CoreError(PenstockError):
@@ -31,6 +53,23 @@ def core() -> ctypes.CDLL:
     version = library.penstock_core_version()
     if version != CORE_VERSION:
         raise CoreError(f"{path} has version {version} of the core's interface, and this penstock needs {CORE_VERSION}")
-    library.penstock_run_chain.argtypes = [ctypes.c_void_p, ctypes.c_int64]
-    library.penstock_compute_part.argtypes = [ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p]
+    return _declared(library)
+
+
+@functools.cache
+def brief_core() -> ctypes.PyDLL:
+    """The library, whose functions are called with the GIL: for those that return at once.
+
+    Another thread could take the GIL meanwhile, and keep it for long.
+    """
+    core()
+    library = ctypes.PyDLL(str(CORE.path()))
+    _declared(library)
+    return library
+
+
+def _declared(library: ctypes.CDLL) -> ctypes.CDLL:
+    for name, (result, *arguments) in _FUNCTIONS.items():
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, arguments
     return library

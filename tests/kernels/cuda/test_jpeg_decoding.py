@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import io
 import sys
@@ -20,7 +21,7 @@ from numba import types as numbers
 from PIL import Image
 
 from penstock import fn, pipeline_def, types
-from penstock.kernels.background import Job, address_of
+from penstock.core.threads import Job
 from penstock.kernels.codecs import jpeg_gpu
 from penstock.kernels.codecs.image_description import EncodedFiles
 from penstock.kernels.codecs.jpeg_gpu import JpegDecoder
@@ -231,7 +232,7 @@ def test_memory_of_batches_that_nobody_waits_for_is_given_back() -> None:
 
 
 # What waits leaves the processors to others, should the test fail and nobody end it.
-_SLEEP = address_of("usleep")
+_SLEEP = ctypes.cast(ctypes.CDLL(None).usleep, ctypes.c_void_p).value
 
 
 @cfunc(numbers.int32(numbers.int64))

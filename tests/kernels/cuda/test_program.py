@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from penstock import fn, pipeline_def, types
+from penstock.core.threads import CALL_WORDS, make_calls
 from penstock.graph import DataNode
-from penstock.kernels.cpu.shares import CALL_WORDS, make_calls
 from penstock.kernels.cuda import program
 from penstock.kernels.cuda.elementwise import evaluate_batch
 from penstock.kernels.cuda.launch import locate, locate_all, scratch, upload

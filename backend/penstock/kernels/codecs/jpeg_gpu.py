@@ -13,7 +13,7 @@ import weakref
 
 import numpy as np
 
-from penstock.kernels.background import BackgroundThreads
+from penstock.core.threads import NO_CALLS, BackgroundThreads, SharedWork
 from penstock.kernels.codecs.image_description import EncodedFiles
 from penstock.kernels.codecs.image_jobs import Followed
 from penstock.kernels.cpu.jpeg.batches import GATHER_SHARE, JpegScans, ScansBeingRead, gathering
@@ -23,7 +23,6 @@ from penstock.kernels.cuda.jpeg_codes import NOT_TAKEN
 from penstock.kernels.cuda.jpeg_launches import Kernels, Page, launch_decoding
 from penstock.kernels.cuda.launch import Pinned, size_class, staging
 from penstock.kernels.cuda.launch_list import LaunchList
-from penstock.kernels.shared_work import NO_CALLS, SharedWork
 from penstock.tensors.cuda import require_cupy
 from penstock.tensors.streams import Event, Stream, borrowed_streams, follow
 

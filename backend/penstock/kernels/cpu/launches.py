@@ -1,4 +1,4 @@
-"""Calls that launch a GPU's kernels for ranges of samples, as :func:`penstock.kernels.cpu.shares.make_calls` makes them."""
+"""Calls that launch a GPU's kernels for ranges of samples, as :func:`penstock.core.threads.make_calls` makes them."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.kernels.cpu.shares import CALL_WORDS, make_calls
+from penstock.core.threads import CALL_WORDS, make_calls
 from penstock.kernels.cuda.driver import context_of, driver, driver_error
 from penstock.tensors.cuda import require_cupy
 

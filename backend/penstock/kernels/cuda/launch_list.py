@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.kernels.cpu.shares import CALL_WORDS
+from penstock.core.threads import CALL_WORDS
 from penstock.kernels.cuda.driver import context_of, driver
 from penstock.kernels.cuda.sources import THREADS
 from penstock.tensors.streams import Event, Stream
@@ -83,6 +83,6 @@ class LaunchList:
         self._count += count
 
     def calls(self) -> np.ndarray:
-        """The calls, as :class:`~penstock.kernels.shared_work.SharedWork` makes them; they need this list."""
+        """The calls, as :class:`~penstock.core.threads.SharedWork` makes them; they need this list."""
         self.room(0)
         return self._calls[: self._count]

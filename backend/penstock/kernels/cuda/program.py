@@ -16,7 +16,7 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from penstock.kernels.cpu.shares import CALL_WORDS, make_calls
+from penstock.core.threads import CALL_WORDS, make_calls
 from penstock.kernels.cuda import launch
 from penstock.kernels.cuda.driver import context_of, driver, driver_error
 from penstock.kernels.cuda.launch import RunValue

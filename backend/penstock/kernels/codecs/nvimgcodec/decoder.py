@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from penstock.kernels.background import BackgroundThreads, Job
+from penstock.core.threads import BackgroundThreads, Job
 from penstock.kernels.codecs.image_description import EncodedFiles
 from penstock.kernels.codecs.nvimgcodec.library import (
     FUNCTIONS,
@@ -221,7 +221,7 @@ class BatchDecoder:
             if not second:
                 raise
             self._first, self._shares_of_second = self._make(second), ()
-        self._thread = BackgroundThreads("penstock-decoder")
+        self._thread = BackgroundThreads("penstock-decode")
         self._last: Job | None = None
         # One for each kind of batch, as batches are decoded one at a time.
         self._templates: dict[tuple[PixelFormat, int], tuple[Templates, np.ndarray]] = {}

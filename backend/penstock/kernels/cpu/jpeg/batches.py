@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import carray, types
 
-from penstock.kernels.background import BackgroundThreads
+from penstock.core.threads import NO_CALLS, BackgroundThreads, SharedWork
 from penstock.kernels.cpu.foreign import bytes_from, copy_bytes, set_int, word_at, words_from
 from penstock.kernels.cpu.jpeg.entropy import FULL, TABLE
 from penstock.kernels.cpu.jpeg.scan import copy_scan
@@ -42,7 +42,6 @@ from penstock.kernels.cpu.jpeg.segments import (
     read_segments,
 )
 from penstock.kernels.cpu.options import brief, cfunc, inner, kernel
-from penstock.kernels.shared_work import NO_CALLS, SharedWork
 
 SUBSEQUENCE = 23 * 32
 """The bits that one thread begins to decode: an odd number of words, which lie at different banks of a GPU's shared memory."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import threading
 import time
 from typing import Any
@@ -10,11 +11,11 @@ import numpy as np
 import pytest
 from numba import cfunc, types
 
-from penstock.kernels.background import BackgroundThreads, Job, Semaphore, address_of
+from penstock.core.threads import BackgroundThreads, Job
 from penstock.kernels.cpu.foreign import call, set_int, set_word, word_at
 
 # What waits leaves the processors to others, should the test fail and nobody end it.
-_SLEEP = address_of("usleep")
+_SLEEP = ctypes.cast(ctypes.CDLL(None).usleep, ctypes.c_void_p).value
 
 
 @cfunc(types.int32(types.int64))
@@ -101,15 +102,6 @@ def test_what_a_job_needs_lives_as_long_as_the_job(thread: BackgroundThreads) ->
     assert kept
 
 
-def test_semaphores_count() -> None:
-    semaphore = Semaphore(1)
-    assert semaphore.try_wait()
-    assert not semaphore.try_wait()
-    semaphore.post()
-    semaphore.wait()
-    assert not semaphore.try_wait()
-
-
 def test_closing_waits_for_the_jobs_and_can_be_done_twice() -> None:
     counter, place = np.zeros(1, np.int64), np.zeros(2, np.int64)
     place[0] = counter.ctypes.data
@@ -119,3 +111,16 @@ def test_closing_waits_for_the_jobs_and_can_be_done_twice() -> None:
     thread.close()
     thread.close()
     assert counter[0] == 20
+    with pytest.raises(RuntimeError, match="ended"):
+        thread.submit(Job(note.address, place.ctypes.data))
+
+
+def test_several_threads_may_call_a_function() -> None:
+    threads, flags = BackgroundThreads("penstock-test", 3), np.zeros(2, np.int64)
+    job = Job(spin.address, flags.ctypes.data, flags, times=3)
+    threads.submit(job)
+    assert not job.is_done
+    flags[0] = 1
+    job.wait()
+    assert job.is_done
+    threads.close()

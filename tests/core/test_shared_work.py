@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import subprocess
 import sys
 import threading
@@ -14,13 +15,11 @@ import numpy as np
 import pytest
 from numba import cfunc, types
 
-from penstock.kernels.background import BackgroundThreads, address_of
+from penstock.core.threads import CALL_WORDS, NO_CALLS, BackgroundThreads, SharedWork
 from penstock.kernels.cpu.foreign import call, counted_at, set_word, word_at
-from penstock.kernels.cpu.shares import CALL_WORDS
-from penstock.kernels.shared_work import NO_CALLS, SharedWork
 
 # What waits leaves the processors to others, should the test fail and nobody end it.
-_SLEEP = address_of("usleep")
+_SLEEP = ctypes.cast(ctypes.CDLL(None).usleep, ctypes.c_void_p).value
 
 
 @cfunc(types.int32(types.int64, types.int64))
@@ -161,8 +160,7 @@ import gc, os, signal, sys
 import numpy as np
 sys.path.insert(0, sys.argv[1])
 from test_shared_work import calls, hold
-from penstock.kernels.background import BackgroundThreads
-from penstock.kernels.shared_work import SharedWork
+from penstock.core.threads import BackgroundThreads, SharedWork
 
 crew, numbers = BackgroundThreads("penstock-test", 2), np.zeros(10, np.int64)
 work = SharedWork(hold.address, numbers.ctypes.data, 2, numbers, crew)

@@ -1,0 +1,219 @@
+"""Work that continues without Python: threads that run compiled functions and never take the GIL.
+
+Codecs and devices use them so that the next batch is decoded while Python is busy, however long that takes.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import threading
+import weakref
+from collections import deque
+from typing import Protocol
+
+import numpy as np
+
+from penstock.core.library import brief_core, core
+
+CALL_WORDS = 12
+"""Of a ``PenstockCall``: a function's address and its arguments, of which it may take fewer."""
+NO_CALLS = np.zeros((0, CALL_WORDS), np.int64)
+"""A list of nothing, for :meth:`SharedWork.follow`."""
+# One for each fork on the way from the first process to this one. Counting them takes no call of the system.
+_forks: list[None] = []
+os.register_at_fork(after_in_child=lambda: _forks.append(None))
+
+
+def make_calls(calls: int, count: int) -> int:
+    """Calls functions, which return 0 unless they fail; returns what the first one that fails does, or 0.
+
+    Args:
+        calls: an address, from which on there are ``count`` times CALL_WORDS words.
+    """
+    status: int = core().penstock_make_calls(calls, count)
+    return status
+
+
+class _Running(Protocol):
+    """What threads may still need when nobody refers to it any more."""
+
+    @property
+    def is_done(self) -> bool: ...
+
+
+class BackgroundThreads:
+    """Threads that run jobs and take shares of work without ever taking the GIL; a single one runs jobs in order.
+
+    Args:
+        name: of the threads, as debuggers show it: at most 15 characters.
+        count: how many.
+
+    Raises:
+        MemoryError: the system gives no thread.
+    """
+
+    def __init__(self, name: str, count: int = 1) -> None:
+        self._count, self._forks = count, len(_forks)
+        # What is not done is kept alive here, as its owners may drop it early.
+        self._running: deque[_Running] = deque()
+        self._keeping = threading.Lock()
+        self._address: int | None = core().penstock_threads_start(name.encode(), count)
+        if self._address is None:
+            raise MemoryError("the system gives no thread for work in the background")
+        _threads.add(self)
+
+    def __len__(self) -> int:
+        return self._count
+
+    @property
+    def address(self) -> int:
+        """Where the threads are; raises RuntimeError if they have ended."""
+        if self._address is None:
+            raise RuntimeError("these threads have ended")
+        return self._address
+
+    def submit(self, job: Job) -> None:
+        """Queues a job, once."""
+        job.begin(self.address)
+        self.keep(job)
+
+    def keep(self, running: _Running) -> None:
+        """Keeps what was submitted alive until it is done."""
+        with self._keeping:
+            while self._running and self._running[0].is_done:
+                self._running.popleft()
+            self._running.append(running)
+
+    def close(self) -> None:
+        """Finishes what was submitted, and ends the threads."""
+        address, self._address = self._address, None
+        # A forked process does not have the threads.
+        if address is not None and self._forks == len(_forks):
+            core().penstock_threads_close(address)
+        with self._keeping:
+            self._running.clear()
+
+
+class Job:
+    """Calls of a compiled function on threads.
+
+    Args:
+        function: address of a C function that takes an address, and returns ``int``.
+        argument: that address.
+        keep: object to keep alive until the function is done.
+        times: how many threads are to call it.
+    """
+
+    __slots__ = ("_address", "_argument", "_forks", "_function", "_keep", "_release", "_times")
+
+    def __init__(self, function: int, argument: int, keep: object = None, times: int = 1) -> None:
+        self._function, self._argument, self._keep, self._times = function, argument, keep, times
+        self._address: int | None = None
+        self._forks, self._release = len(_forks), brief_core().penstock_task_release
+
+    def __del__(self) -> None:
+        if self._address is not None:
+            self._release(self._address)
+
+    def begin(self, threads: int) -> None:
+        """Has threads, which are at an address, do the job."""
+        self._address = brief_core().penstock_task_submit(threads, self._function, self._argument, self._times)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether it is done."""
+        done = self._address is not None and bool(brief_core().penstock_task_is_done(self._address))
+        if done:
+            # A finished job need not keep its data alive.
+            self._keep = None
+        return done
+
+    def wait(self) -> None:
+        """Waits until the job, which is queued, is done, without holding the GIL."""
+        # The threads of the process that this one was forked from are not here.
+        if self._forks == len(_forks) and not self.is_done:
+            core().penstock_task_wait(self._address)
+            self._keep = None
+
+
+class SharedWork:
+    """Shares of work, and calls that follow; all in compiled code.
+
+    The calls may be made up while threads are at work already: whoever comes last, be it a thread with its share or Python with
+    the calls, has them made.
+
+    Args:
+        task: address of a C function of an address and of the number of a share.
+        argument: that address.
+        shares: how many.
+        keep: object to keep alive until all is done.
+        threads: take the shares and make the calls; None: the thread that asks for them does.
+    """
+
+    __slots__ = ("_address", "_forks", "_is_done", "_kept", "_release", "_threads")
+
+    def __init__(
+        self, task: int, argument: int, shares: int, keep: object, threads: BackgroundThreads | None = None
+    ) -> None:
+        self._threads, self._forks, self._is_done = threads, len(_forks), False
+        self._kept, self._release = [keep], brief_core().penstock_work_release
+        self._address: int = brief_core().penstock_work_create(task, argument, shares)
+        if threads is None:
+            core().penstock_work_help(self._address)
+        else:
+            threads.keep(self)
+            brief_core().penstock_work_submit(self._address, threads.address, min(shares, len(threads)))
+
+    def __del__(self) -> None:
+        self._release(self._address)
+
+    def follow(self, calls: np.ndarray, keep: object = None) -> None:
+        """Has calls made when all shares are done; to be called once, whatever happens.
+
+        Args:
+            calls: rows of CALL_WORDS words; int64.
+            keep: object to keep alive until then.
+        """
+        self._kept += calls, keep
+        if brief_core().penstock_work_follow(self._address, calls.ctypes.data, len(calls)):
+            threads = self._threads if len(calls) else None
+            library = core() if threads is None and len(calls) else brief_core()
+            library.penstock_work_conclude(self._address, None if threads is None else threads.address)
+
+    def help(self) -> None:
+        """Takes shares on this thread, too, as long as there are any."""
+        core().penstock_work_help(self._address)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all shares are done and all calls made."""
+        if not self._is_done and brief_core().penstock_work_is_done(self._address):
+            self._end()
+        return self._is_done
+
+    def wait(self) -> int:
+        """Waits for the calls, without holding the GIL; returns 0, or what the one that failed returned."""
+        # The threads of the process that this one was forked from are not here.
+        if self._forks != len(_forks) and not self.is_done:
+            return 0
+        library = brief_core() if self.is_done else core()
+        status: int = library.penstock_work_wait(self._address)
+        self._end()
+        return status
+
+    def _end(self) -> None:
+        self._is_done = True
+        self._kept.clear()
+
+
+_threads: weakref.WeakSet[BackgroundThreads] = weakref.WeakSet()
+
+
+@atexit.register
+def _close_threads() -> None:
+    """Ends the threads: one inside a C++ library at exit would abort the process."""
+    for threads in list(_threads):
+        with contextlib.suppress(RuntimeError):
+            threads.close()
