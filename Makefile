@@ -76,6 +76,14 @@ fuzz: setup  ## Send mutated files through all served decoders (make fuzz ARGS="
 	PYTHONPATH=backend $(BIN)/python tests/fuzz/run.py $(ARGS)
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=build/checked_kernels PYTHONPATH=backend $(BIN)/python tests/fuzz/run.py --formats jpeg --fences
 
+# A program that uses the core from many threads; Python is not involved.
+.PHONY: sanitize
+sanitize:  ## The C++ core under the sanitizers for memory, undefined behaviour and threads
+	@mkdir -p build/sanitize
+	@for kind in address,undefined thread; do echo "sanitizer: $$kind"; \
+		$(CXX) -std=c++20 -O1 -g -fno-omit-frame-pointer -Wall -Wextra -Werror -fsanitize=$$kind -fno-sanitize-recover=all -pthread \
+			-o build/sanitize/$$kind tests/core/stress.cc backend/core/*.cc && build/sanitize/$$kind || exit 1; done
+
 # Strict: a broken link inside the site ends the build. External links are listed in build/docs/external-links.txt.
 .PHONY: docs
 docs: setup  ## The documentation site, in build/docs (make docs ARGS=serve to read it while writing)

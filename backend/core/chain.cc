@@ -321,7 +321,7 @@ void run_sample(const PenstockChain &chain, int64_t sample) {
 
 extern "C" int32_t penstock_core_version(void) { return PENSTOCK_CORE_VERSION; }
 
-extern "C" int32_t penstock_run_chain(const PenstockChain *chain, int64_t threads) {
+extern "C" int32_t penstock_run_chain(const PenstockChain *chain, int64_t threads, const int64_t *cores, int64_t core_count) {
   struct Launch {
     const PenstockChain &chain;
     std::atomic<bool> out_of_memory{false};
@@ -334,7 +334,7 @@ extern "C" int32_t penstock_run_chain(const PenstockChain *chain, int64_t thread
       own.out_of_memory = true;
     }
   };
-  penstock::ThreadPool::shared().run(task, &launch, chain->samples, threads);
+  penstock::ThreadPool::shared().run(task, &launch, chain->samples, {threads, cores, core_count});
   return launch.out_of_memory ? -1 : 0;
 }
 

@@ -109,9 +109,9 @@ typedef struct {
 // The version of this interface, which the caller compares with its own.
 int32_t penstock_core_version(void);
 
-// Runs all samples of a batch through a chain, on the calling thread and at most `threads - 1` others; returns when all are done:
-// 0, or -1 if memory for intermediate results was lacking.
-int32_t penstock_run_chain(const PenstockChain *chain, int64_t threads);
+// Runs all samples of a batch through a chain, on the calling thread and at most `threads - 1` others, which are bound to cores, in
+// turn, if there are any of these. Returns when all are done: 0, or -1 if memory for intermediate results was lacking.
+int32_t penstock_run_chain(const PenstockChain *chain, int64_t threads, const int64_t *cores, int64_t core_count);
 
 // Computes all of a part of a stage's output for its first sample, on the calling thread; returns 0 or -1, likewise.
 int32_t penstock_compute_part(const PenstockStage *stage, int64_t rank, const PenstockPart *source, const PenstockPart *target);

@@ -16,14 +16,21 @@ namespace penstock {
 // A function that does one of several tasks.
 using Task = void (*)(void *context, int64_t number);
 
+// How many threads do the tasks of a launch, and where.
+struct Crew {
+  int64_t threads;               // with the calling one
+  const int64_t *cores;          // to which the others are bound, in turn
+  int64_t core_count;            // 0: they are not bound
+};
+
 // Threads shared by all pipelines of the process. They are started when they are first needed and sleep while there is no work.
 class ThreadPool {
  public:
   // The pool of this process.
   static ThreadPool &shared();
 
-  // Does the tasks from 0 to `count`, on the calling thread and at most `threads - 1` others; returns when all are done.
-  void run(Task task, void *context, int64_t count, int64_t threads);
+  // Does the tasks from 0 to `count`, on the calling thread and as many others as are free; returns when all are done.
+  void run(Task task, void *context, int64_t count, const Crew &crew);
 
  private:
   struct Job;

@@ -172,3 +172,26 @@ def test_a_part_of_a_stage() -> None:
     target = np.zeros((2, 3, 3), np.uint8)
     compute_part(stage, array_part(array[1:], (1, 0, 0)), array_part(target, (1, 1, 0)))
     np.testing.assert_array_equal(target, array[1:, ::-1][1:3, 1:4])
+
+
+def test_threads_are_bound_to_cores_where_that_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chains, "_MIN_BYTES_PER_THREAD", 1)
+    allowed = sorted(os.sched_getaffinity(0))
+    arrays = [np.full((64, 64, 3), n, np.uint8) for n in range(50)]
+    stage = scaling([(64, 64, 3)] * 50, [1.0] * 50, BYTE, np.dtype(np.float32))
+    shapes = np.array([array.shape for array in arrays], np.int64)
+    outputs = [np.empty((64, 64, 3), np.float32) for _ in arrays]
+
+    def bound() -> set[tuple[int, ...]]:
+        """The cores of the threads of the pool that are bound."""
+        masks = {tuple(sorted(os.sched_getaffinity(int(task)))) for task in os.listdir("/proc/self/task")}
+        return masks - {tuple(allowed)}
+
+    for cores, wanted in ((allowed[:1], {(allowed[0],)}), ([10**6], set[tuple[int, ...]]()), (None, set())):
+        for _ in range(50):
+            run_chain(addresses(arrays), shapes, 1, [stage], addresses(outputs), 3, cores)
+        # A thread that nothing was left for is bound as before.
+        assert bound() <= wanted | {(allowed[0],)}
+    assert sorted(os.sched_getaffinity(0)) == allowed
+    for output, array in zip(outputs, arrays):
+        np.testing.assert_array_equal(output, array)

@@ -207,6 +207,7 @@ def run_chain(
     stages: Sequence[StageRecords],
     targets: np.ndarray,
     threads: int,
+    cores: Sequence[int] | None = None,
 ) -> None:
     """Runs all samples of a batch through stages, without the GIL.
 
@@ -216,6 +217,7 @@ def run_chain(
         element_bytes: of the sources.
         stages: of the same samples, in order.
         threads: that share the samples, at most; for little work there are fewer.
+        cores: to which threads, but for the calling one, are bound in turn; None: they are not bound.
 
     Raises:
         MemoryError: there is not enough memory for results between two stages.
@@ -244,5 +246,7 @@ def run_chain(
         ),
         _CHAIN,
     )
-    if core().penstock_run_chain(chain.ctypes.data, max(min(threads, result_bytes // _MIN_BYTES_PER_THREAD), 1)):
+    threads = max(min(threads, result_bytes // _MIN_BYTES_PER_THREAD), 1)
+    bound = np.array(cores or (), np.int64)
+    if core().penstock_run_chain(chain.ctypes.data, threads, bound.ctypes.data, len(bound)):
         raise MemoryError("there is not enough memory for results between two operators")

@@ -16,7 +16,7 @@ CORE = NativeLibrary("libpenstock_core.so", "core", ("-std=c++20",))
 
 # What the functions of `core.h` return and take.
 _FUNCTIONS = {
-    "penstock_run_chain": (c_int32, c_void_p, c_int64),
+    "penstock_run_chain": (c_int32, c_void_p, c_int64, c_void_p, c_int64),
     "penstock_compute_part": (c_int32, c_void_p, c_int64, c_void_p, c_void_p),
     "penstock_threads_start": (c_void_p, c_char_p, c_int64),
     "penstock_threads_close": (None, c_void_p),

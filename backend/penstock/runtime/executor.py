@@ -394,6 +394,7 @@ class Executor:
             pool=self.host_pool,
             max_batch_size=self.max_batch_size,
             num_threads=self.workers.num_threads,
+            cores=self.workers.affinity,
             decoding=self.plan.decoding,
         )
 

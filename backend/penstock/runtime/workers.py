@@ -118,7 +118,7 @@ class WorkerPool:
 
     def __init__(self, num_threads: int, affinity: Sequence[int] | None = None) -> None:
         self.num_threads = max(num_threads, 1)
-        self._affinity = affinity
+        self.affinity = affinity
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._starting = threading.Lock()
@@ -183,8 +183,8 @@ class WorkerPool:
             self._threads.append(thread)
 
     def _serve(self, number: int) -> None:
-        if self._affinity:
-            os.sched_setaffinity(0, {self._affinity[number % len(self._affinity)]})
+        if self.affinity:
+            os.sched_setaffinity(0, {self.affinity[number % len(self.affinity)]})
         while (job := self._jobs.get()) is not None:
             job.work()
             del job  # releases the last task's data before the next one arrives

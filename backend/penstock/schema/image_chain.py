@@ -278,5 +278,6 @@ def launch_chain(operators: Sequence[ChainOperator], steps: Sequence[Workspace])
     sources, targets = places_of_samples(source), places_of_samples(output)
     if sources is None or targets is None:
         return False
-    run_chain(sources, shapes, numpy_dtype(source.dtype).itemsize, stages, targets, steps[0].num_threads)
+    threads, cores = steps[0].num_threads, steps[0].cores
+    run_chain(sources, shapes, numpy_dtype(source.dtype).itemsize, stages, targets, threads, cores)
     return True

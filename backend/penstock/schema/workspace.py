@@ -111,6 +111,8 @@ class Workspace(Generic[State, Plan, Plans]):
         start: the same, but returns at once; the work is waited for by what it returns, see :class:`Started`.
         pool: the source of CPU buffers.
         max_batch_size: of the pipeline.
+        num_threads: that share a batch, with the calling one.
+        cores: to which these are bound, in turn; None: to none.
         iteration: index of the batch since the pipeline was built.
         positions: of the samples in the pipeline's batch, if conditionals have split it; else None.
         kind: key shared by batches with the same launches; None: unknown.
@@ -141,6 +143,7 @@ class Workspace(Generic[State, Plan, Plans]):
     max_batch_size: int = 0
     iteration: int = 0
     num_threads: int = 1
+    cores: Sequence[int] | None = None
     positions: list[int] | None = None
     owners: list[int] | None = None
     state: State = _NOTHING

@@ -1,0 +1,119 @@
+// Uses the core from many threads at once, for sanitizers to watch; ends with 0 if all results are right.
+#include <cstdio>
+#include <cstdlib>
+#include <thread>
+#include <vector>
+
+#include "../../backend/core/core.h"
+
+namespace {
+
+void expect(bool holds, const char *what) {
+  if (holds) return;
+  std::fprintf(stderr, "wrong: %s\n", what);
+  std::exit(1);
+}
+
+int32_t count(void *argument) {
+  __atomic_fetch_add(static_cast<int64_t *>(argument), 1, __ATOMIC_RELAXED);
+  return 0;
+}
+
+int32_t count_share(void *argument, int64_t share) {
+  __atomic_fetch_add(static_cast<int64_t *>(argument) + share, 1, __ATOMIC_RELAXED);
+  return 0;
+}
+
+int32_t add_up(int64_t numbers, int64_t size, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t) {
+  int64_t total = 0;
+  for (int64_t i = 0; i < size; ++i) total += __atomic_load_n(reinterpret_cast<int64_t *>(numbers) + i, __ATOMIC_RELAXED);
+  return static_cast<int32_t>(total);
+}
+
+int32_t twice(void **, void **, const void *, const void *source, void *target, int64_t size) {
+  const auto *from = static_cast<const uint8_t *>(source);
+  auto *to = static_cast<int16_t *>(target);
+  for (int64_t i = 0; i < size; ++i) to[i] = static_cast<int16_t>(2 * from[i]);
+  return 0;
+}
+
+// Crops images, mirrors them, computes twice each value, and pads them: in strips.
+void run_chains(int64_t seed) {
+  constexpr int64_t kSamples = 40, kSide = 24, kCrop = 20, kPadded = 26;
+  std::vector<std::vector<uint8_t>> sources;
+  std::vector<std::vector<int16_t>> targets(kSamples, std::vector<int16_t>(kPadded * kPadded * 3, -1));
+  std::vector<PenstockPlacement> crops(kSamples), pads(kSamples);
+  std::vector<int64_t> source_addresses, target_addresses, source_shapes, crop_shapes, padded_shapes;
+  const int16_t fill = 7;
+  for (int64_t n = 0; n < kSamples; ++n) {
+    sources.emplace_back(kSide * kSide * 3);
+    for (size_t i = 0; i < sources[n].size(); ++i) sources[n][i] = static_cast<uint8_t>(seed + n * 31 + i * 7);
+    source_addresses.push_back(reinterpret_cast<int64_t>(sources[n].data()));
+    target_addresses.push_back(reinterpret_cast<int64_t>(targets[n].data()));
+    source_shapes.insert(source_shapes.end(), {kSide, kSide, 3});
+    crop_shapes.insert(crop_shapes.end(), {kCrop, kCrop, 3});
+    padded_shapes.insert(padded_shapes.end(), {kPadded, kPadded, 3});
+    crops[n] = {{1, 2, 0}, {kSide, kSide, 3}, {kCrop, kCrop, 3}, {0, n % 2, 0}, 0, -1, 1};
+    pads[n] = {{-3, -3, 0}, {kCrop, kCrop, 3}, {kPadded, kPadded, 3}, {}, reinterpret_cast<int64_t>(&fill), -1, 2};
+  }
+  PenstockStage stages[3] = {};
+  stages[0] = {PENSTOCK_PLACEMENT, reinterpret_cast<const uint8_t *>(crops.data()), sizeof(PenstockPlacement), nullptr, nullptr,
+               nullptr, crop_shapes.data(), 1, 1, 0, 0};
+  stages[1] = {PENSTOCK_POINTWISE, reinterpret_cast<const uint8_t *>(crops.data()), sizeof(PenstockPlacement),
+               reinterpret_cast<const void *>(&twice), nullptr, nullptr, crop_shapes.data(), 2, 3, 0, 0};
+  stages[2] = {PENSTOCK_PLACEMENT, reinterpret_cast<const uint8_t *>(pads.data()), sizeof(PenstockPlacement), nullptr, nullptr,
+               nullptr, padded_shapes.data(), 2, 1, 0, 0};
+  const PenstockChain chain{3, kSamples, 3, stages, source_addresses.data(), source_shapes.data(), 1, target_addresses.data(), 300};
+  expect(penstock_run_chain(&chain, 4, nullptr, 0) == 0, "memory");
+  for (int64_t n = 0; n < kSamples; ++n) {
+    for (int64_t y = 0; y < kPadded; ++y) {
+      for (int64_t x = 0; x < kPadded; ++x) {
+        for (int64_t c = 0; c < 3; ++c) {
+          const int64_t row = y - 3, column = n % 2 ? kCrop - 1 - (x - 3) : x - 3;
+          const bool inside = row >= 0 && row < kCrop && column >= 0 && column < kCrop;
+          const int64_t place = ((row + 1) * kSide + column + 2) * 3 + c;
+          expect(targets[n][(y * kPadded + x) * 3 + c] == (inside ? 2 * sources[n][place] : fill), "a pixel");
+        }
+      }
+    }
+  }
+}
+
+void share_work(PenstockThreads *threads) {
+  constexpr int64_t kShares = 16;
+  for (int round = 0; round < 200; ++round) {
+    std::vector<int64_t> numbers(kShares, 0);
+    PenstockWork *work = penstock_work_create(count_share, numbers.data(), kShares);
+    if (threads) penstock_work_submit(work, threads, 3);
+    const PenstockCall call{add_up, {reinterpret_cast<int64_t>(numbers.data()), kShares}};
+    if (penstock_work_follow(work, &call, 1)) penstock_work_conclude(work, threads);
+    if (round % 2 || !threads) penstock_work_help(work);
+    expect(penstock_work_wait(work) == kShares, "a sum");
+    penstock_work_release(work);
+  }
+}
+
+}  // namespace
+
+int main() {
+  std::vector<std::thread> users;
+  for (int64_t seed = 0; seed < 4; ++seed) {
+    users.emplace_back([seed] {
+      for (int round = 0; round < 10; ++round) run_chains(seed * 10 + round);
+    });
+  }
+  PenstockThreads *threads = penstock_threads_start("stress", 3);
+  for (int i = 0; i < 2; ++i) users.emplace_back(share_work, threads);
+  users.emplace_back(share_work, nullptr);
+  int64_t counted = 0;
+  std::vector<PenstockTask *> tasks;
+  for (int i = 0; i < 100; ++i) tasks.push_back(penstock_task_submit(threads, count, &counted, 1 + i % 3));
+  for (PenstockTask *task : tasks) {
+    penstock_task_wait(task);
+    penstock_task_release(task);
+  }
+  expect(counted == 199, "a count");
+  for (std::thread &user : users) user.join();
+  penstock_threads_close(threads);
+  return 0;
+}

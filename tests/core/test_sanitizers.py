@@ -1,0 +1,17 @@
+"""The core works under the sanitizers of the compiler, used from many threads at once."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.exhaustive
+def test_nothing_is_found() -> None:
+    done = subprocess.run(["make", "sanitize"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.split() == ["sanitizer:", "address,undefined", "sanitizer:", "thread"]
