@@ -13,8 +13,16 @@ from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_py import build_py
 
 SOURCES = Path(__file__).parent / "backend"
-# As `make wheel` does it. The libraries are for one kind of machine, and for every Python.
+sys.path.insert(0, str(SOURCES))
+
+from penstock.core.compiling import has_compiler  # noqa: E402
+from penstock.core.library import CORE  # noqa: E402
+from penstock.serving.shim import SHIM  # noqa: E402
+
+# As `make wheel` does it: with all libraries. The libraries are for one kind of machine, and for every Python.
 COMPILED = bool(os.environ.get("PENSTOCK_COMPILED"))
+# Every pipeline needs the core. Without a compiler here, it is compiled where it is first used.
+LIBRARIES = [CORE, SHIM] if COMPILED else [CORE] if has_compiler() else []
 
 
 class BuildWithStubs(build_py):
@@ -22,33 +30,20 @@ class BuildWithStubs(build_py):
 
     def run(self):
         super().run()
-        sys.path.insert(0, str(SOURCES))
         from penstock.cli._stub_files import write_stubs
 
         write_stubs((SOURCES if self.editable_mode else Path(self.build_lib)) / "penstock")
-        if self.editable_mode:
-            self.compile_core()
-        else:
+        if not self.editable_mode:
             self.add_libraries(Path(self.build_lib) / "penstock" / "native")
-
-    def compile_core(self):
-        from penstock.core.compiling import has_compiler
-        from penstock.core.library import CORE
-
-        # Without a compiler, the first pipeline says what is missing.
-        if has_compiler() and not CORE.is_built():
+        elif LIBRARIES and not CORE.is_built():
             CORE.compile_to(CORE.folder_in_checkout())
 
     def add_libraries(self, folder):
-        from penstock.core.library import CORE
-        from penstock.serving.shim import SHIM
-
         shutil.rmtree(folder, ignore_errors=True)  # what an earlier build has left
         for library in (CORE, SHIM):
-            if COMPILED:
+            if library in LIBRARIES:
                 library.compile_to(folder)
             else:
-                # They are compiled where they are installed, when they are first needed.
                 shutil.copytree(SOURCES / library.folder, folder / library.folder)
 
 
@@ -56,7 +51,7 @@ class WithLibrary(Distribution):
     """For machines like this one, if the libraries are in it."""
 
     def has_ext_modules(self):
-        return COMPILED
+        return bool(LIBRARIES)
 
 
 class WheelForAnyPython(bdist_wheel):
@@ -64,7 +59,7 @@ class WheelForAnyPython(bdist_wheel):
 
     def get_tag(self):
         python, abi, platform = super().get_tag()
-        return ("py3", "none", platform) if COMPILED else (python, abi, platform)
+        return ("py3", "none", platform) if LIBRARIES else (python, abi, platform)
 
 
 setup(cmdclass={"build_py": BuildWithStubs, "bdist_wheel": WheelForAnyPython}, distclass=WithLibrary)

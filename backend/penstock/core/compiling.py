@@ -75,9 +75,10 @@ class NativeLibrary:
 
     def _built(self) -> Path | None:
         """The library, if it exists: in the package if it ships there, in the checkout, or in a cache."""
-        folders = [_PACKAGE / "native", *self._caches()]
-        if _IS_CHECKOUT:
-            folders.insert(0, self.folder_in_checkout())
+        shipped = _PACKAGE / "native" / self.name
+        if shipped.is_file():
+            return shipped
+        folders = [self.folder_in_checkout(), *self._caches()] if _IS_CHECKOUT else self._caches()
         return next((folder / self.name for folder in folders if (folder / self.name).is_file()), None)
 
     def _build(self) -> Path:
