@@ -28,6 +28,8 @@ def main() -> None:
         _resizing(),
         "## Presets with two threads",
         _threads(),
+        "## Small images",
+        _small_images(),
         "## Loops",
         _loops(),
         "## Readers",
@@ -67,6 +69,14 @@ def _pipelines(device: str) -> str:
     ]
     head = [f"{device.upper()}, {measure}", "DALI, ms a sample", "Penstock", "ratio"]
     return f"{_origin(run)}:\n\n{_table(head, rows)}"
+
+
+def _small_images() -> str:
+    run = _run("small_images")
+    rows = [
+        [row["work"], *(f"{row['ms'][who]:.3f}" for who in ("DALI", "Penstock")), _ratio(row)] for row in run["rows"]
+    ]
+    return f"{_origin(run)}:\n\n{_table(['', 'DALI, ms a batch of 64, or a graph', 'Penstock', 'ratio'], rows)}"
 
 
 def _operators() -> str:
