@@ -57,6 +57,19 @@ def draws():
     return fn.copy(x + fn.random.uniform(range=(0, 1)), name="y")
 """
 
+ENSEMBLE = """
+platform: "ensemble"
+max_batch_size: 4
+input [ { name: "X" data_type: TYPE_FP32 dims: [ -1 ] } ]
+output [ { name: "Y" data_type: TYPE_FP32 dims: [ -1 ] } ]
+ensemble_scheduling { step [ {
+    model_name: "writes"
+    model_version: -1
+    input_map { key: "x" value: "X" }
+    output_map { key: "y" value: "Y" }
+} ] }
+"""
+
 
 @pytest.fixture(autouse=True)
 def _impatience(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,6 +104,9 @@ def test_a_model_that_cannot_answer_is_not_ready_until_it_can(tmp_path: Path, mo
     full, reports = tmp_path / "full", list[str]()
     add_model(tmp_path / "models", "writes", CHECKED.replace("SECONDS", "0.5"), HEADER + WRITES % str(full))
     add_model(tmp_path / "models", "draws", CHECKED.replace("SECONDS", "0.5"), HEADER + DRAWS)
+    (tmp_path / "models" / "ensemble" / "1").mkdir(parents=True)
+    (tmp_path / "models" / "ensemble" / "config.pbtxt").write_text(ENSEMBLE)
+    affected = ["health", "models/writes", "models/ensemble"]
     with (
         stopped_later(LocalServer(tmp_path / "models", model_host=model_host, report=reports.append)) as server,
         tritonclient.http.InferenceServerClient(server.http_url) as client,
@@ -102,16 +118,13 @@ def test_a_model_that_cannot_answer_is_not_ready_until_it_can(tmp_path: Path, mo
         assert raised.value.status() == "503"
         until(lambda: status(server, "/v2/models/writes/ready") != 200)
         until(lambda: any("writes cannot answer yet" in line for line in reports))
-        assert [status(server, f"/v2/{path}/ready") for path in ("health", "models/writes", "models/draws")] == [
-            400,
-            400,
-            200,
-        ]
+        assert [status(server, f"/v2/{path}/ready") for path in affected] == [400] * 3
+        assert status(server, "/v2/models/draws/ready") == 200
         assert len(sent(client, "draws", 1, 2)) == 2
         full.unlink()
         until(lambda: status(server, "/v2/models/writes/ready") == 200)
         until(lambda: any("writes serves again" in line for line in reports))
-        assert status(server, "/v2/health/ready") == 200
+        until(lambda: all(status(server, f"/v2/{path}/ready") == 200 for path in affected))
         assert sent(client, "writes", 1, 2) == [1, 2]
         log = Path(server.log or "").read_text()
     assert "the self-check of 'writes' fails, so it cannot answer requests: penstock.fn.python_function: " in log
