@@ -15,6 +15,7 @@ from penstock.serving.configuration import check_libraries
 from penstock.serving.metrics_page import MakeSeries, MetricsPage, MetricsWriter
 from penstock.serving.model_imports import Imports
 from penstock.serving.requests import Request
+from penstock.serving.self_check import SelfChecks
 from penstock.serving.served_model import Answer, ServedModel, pipeline_of
 from penstock.serving.settings import settings_of
 
@@ -22,6 +23,8 @@ logger = logging.getLogger(__name__)
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+_self_checks = SelfChecks()
 
 
 class Asked(Request, Protocol):
@@ -80,6 +83,7 @@ class ModelInstance:
             self._model = ServedModel.load(version_folder, config, device_id)
         page = MetricsPage(make_series, config["name"], version_folder.name, name)
         self._metrics = MetricsWriter(page, self._model.accounts.tally)
+        _self_checks.add(self._model.self_check)
 
     def execute(self, requests: Sequence[Asked]) -> None:
         """Answers each request."""
@@ -96,6 +100,7 @@ class ModelInstance:
 
     def close(self) -> None:
         """Ends the model's threads, and forgets its modules."""
+        _self_checks.remove(self._model.self_check)
         self._metrics.close()
         self._model.close()
         self._imports.forget()

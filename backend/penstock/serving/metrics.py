@@ -73,6 +73,12 @@ class Metric(Enum):
         "COUNTER",
         "Decoder processes that died on a file, or timed out.",
     )
+    CANNOT_ANSWER = Family(
+        "penstock_model_cannot_answer",
+        "GAUGE",
+        "1 while the self-check of an instance fails for a reason of the server, otherwise 0.",
+        ("instance",),
+    )
     HOST_BYTES = Family(
         "penstock_host_memory_bytes",
         "GAUGE",

@@ -85,8 +85,27 @@ def declared_outputs(pipeline: Pipeline) -> list[TensorInfo]:
     ]
 
 
+@dataclass(frozen=True)
+class Trial:
+    """A successful run of a pipeline on synthetic inputs.
+
+    Attributes:
+        outputs: what is known about its outputs.
+        sample: the inputs of one sample, by name.
+    """
+
+    outputs: list[TensorInfo]
+    sample: Mapping[str, TensorList]
+
+
 def probe(pipeline: Pipeline, configured: Mapping[str, TensorInfo] | None = None) -> list[TensorInfo] | None:
-    """The outputs of a pipeline for synthetic inputs; None if it accepts none of them, which is logged.
+    """The outputs of a pipeline for synthetic inputs; None if it accepts none of them: see :func:`run_trial`."""
+    trial = run_trial(pipeline, configured)
+    return None if trial is None else trial.outputs
+
+
+def run_trial(pipeline: Pipeline, configured: Mapping[str, TensorInfo] | None = None) -> Trial | None:
+    """Run a pipeline on synthetic inputs; returns None if it accepts none of them, which is logged.
 
     Runs the pipeline, so that its kernels are compiled before the first request; encoded images are JPEGs, whose
     decoding has the most kernels. This changes the pipeline's state, so it must not serve afterwards.
@@ -102,15 +121,17 @@ def probe(pipeline: Pipeline, configured: Mapping[str, TensorInfo] | None = None
     errors: dict[str, Exception] = {}
     for kind in _kinds_for(inputs):
         try:
+            sample, larger = (_synthetic_sample(inputs, kind, scale) for scale in (1, 2))
             with compiling_at_once():
-                small, large = (_run(pipeline, inputs, kind, scale) for scale in (1, 2))
+                small, large = (run_sample(pipeline, batches) for batches in (sample, larger))
         except Exception as error:
             errors[kind] = error
             continue
-        return [
+        outputs = [
             TensorInfo(node.name, batch.dtype, _common(_shape_of(batch), _shape_of(other)), batch.layout())
             for node, batch, other in zip(pipeline.graph.outputs, small, large)
         ]
+        return Trial(outputs, sample)
     _refuse_faults_of_the_server(list(errors.values()))
     why = "; ".join(f"{kind}: {_in_one_line(error)}" if kind else _in_one_line(error) for kind, error in errors.items())
     logger.info("the trial run failed for every generated input, so nothing is known about the outputs (%s)", why)
@@ -146,10 +167,14 @@ def _in_one_line(error: Exception) -> str:
     return " ".join(what.split())
 
 
-def _run(pipeline: Pipeline, inputs: list[TensorInfo], kind: str, scale: int) -> list[TensorList]:
-    batches = {info.name: TensorListCPU.of_samples([_made_up(info, kind, scale)], info.layout) for info in inputs}
+def _synthetic_sample(inputs: Iterable[TensorInfo], kind: str, scale: int) -> dict[str, TensorList]:
+    return {info.name: TensorListCPU.of_samples([_made_up(info, kind, scale)], info.layout) for info in inputs}
+
+
+def run_sample(pipeline: Pipeline, sample: Mapping[str, TensorList]) -> list[TensorList]:
+    """The outputs of a pipeline, which never serves, for one sample; raises the error if it fails."""
     runner = PipelineRunner(pipeline)
-    result = next(runner.stream(batches)) if streams(pipeline) else runner.run(batches, 1)
+    result = next(runner.stream(sample)) if streams(pipeline) else runner.run(sample, 1)
     if result.failures:
         raise result.failures[0]
     return result.outputs

@@ -37,10 +37,11 @@ from penstock.serving.metrics import Metric
 from penstock.serving.mirrors import original_of
 from penstock.serving.model_files import ModelFolder
 from penstock.serving.pipeline_runner import MixUpError, PipelineRunner
-from penstock.serving.probing import probe, streams
+from penstock.serving.probing import run_trial, streams
 from penstock.serving.refusals import Kind, Refusal, refusal_of
 from penstock.serving.requests import Request, RequestError, part_of, to_batch
 from penstock.serving.reserved import ReservedOutput
+from penstock.serving.self_check import SelfCheck
 from penstock.serving.settings import ConfigurationError, Settings, settings_of, warn_of_unknown
 from penstock.serving.trust import check_trust
 from penstock.tensors import TensorList, cuda
@@ -113,15 +114,24 @@ class ServedModel:
         config: of the model, complete.
         settings: of the model.
         accounts: records executions.
+        self_check: is told of them.
 
     Attributes:
-        accounts: the same.
+        accounts, self_check: the same.
         streams: whether a request has many answers, because its data lasts for several runs of the pipeline, like a
             video.
     """
 
-    def __init__(self, pipeline: Pipeline, config: Mapping[str, Any], settings: Settings, accounts: Accounts) -> None:
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        config: Mapping[str, Any],
+        settings: Settings,
+        accounts: Accounts,
+        self_check: SelfCheck,
+    ) -> None:
         self.accounts = accounts
+        self.self_check = self_check
         self._cancellation = CancellationWatch()
         self._pipeline = pipeline
         self._runner = PipelineRunner(pipeline)
@@ -144,6 +154,7 @@ class ServedModel:
 
         Raises:
             ConfigurationError: the configuration is invalid, or doesn't match the pipeline.
+            TrialRunError: the server cannot run the pipeline.
         """
         settings = settings_of(config)
         warn_of_unknown(config)
@@ -154,13 +165,15 @@ class ServedModel:
             check_configuration(config, probed, settings)
             # Operators that fail to build would fail for every request; a probe may fail.
             probed.build()
-            seen = probe(probed, configured_inputs(config))
-            if seen is not None:
-                warn_of_differences(config, probed, settings, seen)
+            trial = run_trial(probed, configured_inputs(config))
+            if trial is not None:
+                warn_of_differences(config, probed, settings, trial.outputs)
         finally:
             probed.close()
         accounts = Accounts(config["name"], version_folder.name, settings)
-        return cls(pipeline_of(version_folder, config, settings, device_id), config, settings, accounts)
+        sample = None if trial is None else trial.sample
+        self_check = SelfCheck(config["name"], probed, sample, settings.self_check_seconds, accounts.tally)
+        return cls(pipeline_of(version_folder, config, settings, device_id), config, settings, accounts, self_check)
 
     def answer(self, requests: Sequence[Request]) -> list[Answer]:
         """The answer to each request. They run as one batch, except those with many answers, which are joined to
@@ -180,6 +193,7 @@ class ServedModel:
         for batch in self._batches(accepted):
             self._answer_batch(batch, answers)
         self.accounts.end(requests, answers, self._readings())
+        self.self_check.note(answers.values())
         return [answers[number] for number in range(len(requests))]
 
     def stream(self, request: Request) -> Generator[Answer, None, None]:
@@ -189,6 +203,7 @@ class ServedModel:
         try:
             with closing(self._answers(request)) as answers:
                 for answer in answers:
+                    self.self_check.note([answer])
                     if isinstance(answer, Refusal):
                         refusals[0] = answer
                     yield answer
@@ -261,7 +276,10 @@ class ServedModel:
         def run(allowance: BatchMemory) -> Result:
             return self._runner.run(batches, sum(counts), self._watch(shares), reserved, allowance)
 
-        return self._memory.run(counts, run), reserved
+        result = self._memory.run(counts, run)
+        if self.self_check.wants_sample and not result.failures and not result.stopped:
+            self.self_check.keep(batches)
+        return result, reserved
 
     def _watch(self, shares: Sequence[tuple[Request, int]]) -> _Watch:
         return _Watch(shares, self._cancellation, self.accounts)

@@ -217,6 +217,12 @@ class Settings:
     slow_execution_seconds: float | None = _setting(
         None, _seconds, "a number of seconds, or none", "An execution that takes at least this long is logged."
     )
+    self_check_seconds: float | None = _setting(
+        30.0,
+        _seconds,
+        "a number of seconds, or none",
+        "How often to check, at most, whether a model without traffic can still answer; none: never, even if requests fail.",
+    )
     device: str = _setting(
         "auto",
         _one_of(*DEVICES),

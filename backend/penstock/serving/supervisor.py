@@ -17,6 +17,7 @@ from typing import Any, Protocol
 
 from penstock.serving.control import Control, NoAnswer, ServerError, readable
 from penstock.serving.polling import Repositories
+from penstock.serving.readiness import Readiness
 from penstock.serving.stubs import Stub
 
 Report = Callable[[str], None]
@@ -51,6 +52,10 @@ class Supervised(Protocol):
     @property
     def running(self) -> bool:
         """Whether its process is alive."""
+
+    @property
+    def metrics_url(self) -> str:
+        """The address of its metrics."""
 
     def stubs(self) -> list[Stub]:
         """Its living processes that run models."""
@@ -87,6 +92,7 @@ class Supervisor:
         self._deaths = _Deaths()
         self._models = _Models(server, self._report)
         self._poll = None if poll_interval is None else _Poll(server, poll_interval, self._models)
+        self._readiness = Readiness(server, self._report, self._models.ending)
         self._over = threading.Event()
         self._failure: ServerError | None = None
         self._thread = threading.Thread(target=self._run, name="penstock-supervisor", daemon=True)
@@ -125,6 +131,8 @@ class Supervisor:
             self._models.look()
             if self._poll is not None:
                 self._poll.look()
+            for model, repair in self._readiness.unready():
+                self._models.work(model, repair)
         except Exception as error:  # whatever it is, supervision continues
             self._report(f"the supervisor met {type(error).__name__}: {error}")
 

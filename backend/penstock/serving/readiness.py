@@ -1,0 +1,122 @@
+"""Keeps models that cannot answer from being ready: unloads them until they can.
+
+Triton 2.51 has no way for a backend to say that a loaded model is not ready. Its models tell it by a metric (`self_check`), and the
+trial run of each attempt to load one again tells whether it can answer.
+"""
+
+from __future__ import annotations
+
+import functools
+import http.client
+import json
+import re
+import threading
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Protocol
+
+from penstock.serving.control import Control, ServerError, readable
+from penstock.serving.metrics import Metric
+
+READ_SECONDS = 2.0
+"""How often the metrics are read."""
+
+FIRST_PAUSE_SECONDS = 1.0
+LONGEST_PAUSE_SECONDS = 30.0
+"""Between attempts to load a model; each pause is twice as long as the one before."""
+
+_FAILING = re.compile(rf'^{Metric.CANNOT_ANSWER.value.name}\{{.*\bmodel="((?:[^"\\]|\\.)*)".*\}} 1$', re.M)
+
+
+class Watched(Protocol):
+    """The part of a server that is needed here."""
+
+    repositories: list[Path]
+
+    @property
+    def control(self) -> Control:
+        """Its model control interface."""
+
+    @property
+    def clients_load(self) -> bool:
+        """Whether clients may load models, with their own files and configurations."""
+
+    @property
+    def metrics_url(self) -> str:
+        """The address of its metrics."""
+
+
+class Readiness:
+    """Unloads and reloads the models of one server that cannot answer.
+
+    Args:
+        server: that is supervised.
+        report: called with what is done about a model, and why.
+        ending: set when the supervision ends.
+    """
+
+    def __init__(self, server: Watched, report: Callable[[str], None], ending: threading.Event) -> None:
+        self._server = server
+        self._report = report
+        self._ending = ending
+        self._next = 0.0
+        self._known = set[str]()
+
+    def unready(self) -> Iterator[tuple[str, Callable[[], None]]]:
+        """Yield each model that has become unable to answer, with what repairs it, if it is time to look."""
+        now = time.monotonic()
+        if now < self._next:
+            return
+        self._next = now + READ_SECONDS
+        failing = failing_models(self._server.metrics_url)
+        new, self._known = failing - self._known, failing
+        for model in sorted(new):
+            yield model, functools.partial(self._repair, model)
+
+    def _repair(self, model: str) -> None:
+        if not any((folder / model).is_dir() for folder in self._server.repositories):
+            self._report(
+                f"{model} cannot answer requests (its log has the reason); as a client brought its files, it stays loaded"
+            )
+            return
+        try:
+            self._unload_until_it_answers(model)
+        except ServerError as error:
+            self._report(f"{model} cannot answer requests, and could not be unloaded: {error}")
+
+    def _unload_until_it_answers(self, model: str) -> None:
+        control, began = self._server.control, time.monotonic()
+        parameters = self._own_parameters(model)
+        self._report(f"{model} cannot answer requests (its log has the reason); it is unloaded until it can")
+        control.unload(model)
+        # At once for the first time: to Triton, a server is ready although a model was unloaded, but not if one could not be loaded.
+        pause, told = 0.0, ""
+        while not self._ending.wait(pause):
+            pause = min(2 * pause, LONGEST_PAUSE_SECONDS) or FIRST_PAUSE_SECONDS
+            try:
+                # Somebody else may have loaded it, or restarted the server.
+                if not any(entry.ready for entry in control.models() if entry.name == model):
+                    control.load(model, parameters)
+                self._report(f"{model} serves again, after {time.monotonic() - began:.1f} s")
+                return
+            except ServerError as error:
+                if str(error) != told:
+                    told = str(error)
+                    self._report(f"{model} cannot answer yet: {readable(told).rstrip('; ')}")
+
+    def _own_parameters(self, model: str) -> dict[str, str]:
+        """With what a client may have loaded the model, to load it so again."""
+        config = self._server.control.configuration(model) if self._server.clients_load else None
+        return {} if config is None else {"config": json.dumps(config)}
+
+
+def failing_models(metrics_url: str) -> set[str]:
+    """The models of which an instance cannot answer; none if the server does not tell."""
+    try:
+        with urllib.request.urlopen(metrics_url, timeout=5) as answer:
+            page = answer.read().decode(errors="replace")
+    except (OSError, http.client.HTTPException):
+        return set()
+    return set(_FAILING.findall(page))
