@@ -31,6 +31,10 @@ _SETTINGS = {
 """The settings of all models that are options here, with their metavars."""
 
 
+_STOPPING = (signal.SIGTERM, signal.SIGHUP)
+"""The signals that stop the server, as Ctrl-C does."""
+
+
 def _setting_options(function: Callable[..., None]) -> Callable[..., None]:
     """Adds the options for settings, which are passed on as text."""
     for item in reversed(list(declared())):  # what is added last is shown first
@@ -80,20 +84,29 @@ def _check_setting(context: click.Context, option: click.Parameter, text: str | 
 @click.option(
     "--restarts",
     type=int,
-    default=5,
-    show_default=True,
-    help="How often in a row to restart a Triton that dies within a minute.",
+    help="How often in a row to restart a Triton that dies at once. [default: without limit]",
 )
 @click.option(
     "--timeout", type=float, default=180.0, show_default=True, help="Seconds to wait until the models are ready."
 )
 @click.option("--log", type=click.Path(path_type=Path, dir_okay=False), help="File for Triton's log.")
+@click.option(
+    "--log-mb", type=click.IntRange(1), default=50, show_default=True, help="Size from which a new log file is begun."
+)
+@click.option(
+    "--log-files",
+    type=click.IntRange(1),
+    default=5,
+    show_default=True,
+    help="Log files that remain, older ones included.",
+)
 @click.option("-v", "--verbose", is_flag=True, help="Show Triton's log here.")
 def command(
     repository: Path,
     flags: tuple[str, ...],
     python_env: Path | None,
     gpu_pool_mb: int,
+    log_mb: int,
     keep_going: bool,
     verbose: bool,
     also: str | None,
@@ -101,8 +114,9 @@ def command(
 ) -> None:
     """Serve the models of REPOSITORY with Triton, until Ctrl-C.
 
-    A model whose process dies is reloaded, while the others go on; if Triton dies, it is restarted. Options that this
-    command does not know are passed to Triton.
+    A model whose process dies is reloaded, while the others go on; if Triton dies, it is restarted, with the models that
+    it had. At the end, requests in flight are answered and new ones refused, for --exit-timeout-secs at most (10 by
+    default). Options that this command does not know are passed to Triton.
 
     \b
     Examples:
@@ -126,9 +140,12 @@ def command(
     """
     from penstock.serving.installation import BACKEND
     from penstock.serving.server import LocalServer
+    from penstock.serving.triton_launch import raise_file_limit
 
     given = {name: options.pop(name) for name in _SETTINGS}
     _stop_on_signals()
+    raise_file_limit()
+    progress = _Progress()
     server = LocalServer(
         repository,
         environment=python_env,
@@ -138,18 +155,45 @@ def command(
         gpu_pool_bytes=gpu_pool_mb << 20,
         allow_failures=keep_going,
         echo=verbose,
+        log_bytes=log_mb << 20,
         report=_report,
+        progress=progress.show,
         **options,
     )
     try:
-        with _console.status("starting Triton ..."):
+        with progress:
             server.start()
         _print_address_and_models(server)
         server.wait()
     except KeyboardInterrupt:
-        _console.print("stopping ...")
+        _console.print("stopping: requests in flight are answered, new ones are refused ...", soft_wrap=True)
     finally:
+        # Being asked again does not cut off requests, except by Ctrl-C.
+        for number in _STOPPING:
+            signal.signal(number, signal.SIG_IGN)
         server.stop()
+
+
+class _Progress:
+    """Shows what is done while the server starts: in one changing line on a terminal, otherwise in a line each."""
+
+    def __init__(self) -> None:
+        self._status = _console.status("starting ...") if _console.is_terminal else None
+
+    def __enter__(self) -> None:
+        if self._status is not None:
+            self._status.start()
+
+    def __exit__(self, *_: object) -> None:
+        if self._status is not None:
+            self._status.stop()
+
+    def show(self, line: str) -> None:
+        """Shows one line."""
+        if self._status is not None:
+            self._status.update(escape(f"{line} ..."))
+        else:
+            _report(line)
 
 
 def _print_address_and_models(server: LocalServer) -> None:
@@ -183,7 +227,7 @@ def _report(line: str) -> None:
 
 def _stop_on_signals() -> None:
     """Makes the signals that end a program stop the server as Ctrl-C does."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    for number in _STOPPING:
         if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
             signal.signal(number, _interrupt)
 
