@@ -359,3 +359,62 @@ def test_what_takes_long_is_told_every_few_seconds() -> None:
         "Triton is starting, for 30 s so far",
         "ready after 30.0 s",
     ]
+
+
+# -- a full disk -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 8 MiB: the files of one server take two."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", folder], check=True)
+    yield folder
+    subprocess.run(["umount", "--lazy", folder], check=True)
+
+
+def fill(folder: Path) -> Path:
+    filler = folder / "filler"
+    with contextlib.suppress(OSError), filler.open("wb") as file:
+        while True:
+            os.write(file.fileno(), bytes(4096))
+    return filler
+
+
+def ask(command: Command) -> int:
+    tensor = {"name": "x", "shape": [1, 1], "datatype": "FP32", "data": [3.0]}
+    with contextlib.closing(http.client.HTTPConnection(f"127.0.0.1:{command.ports[0]}", timeout=30)) as connection:
+        connection.request("POST", "/v2/models/doubled/infer", json.dumps({"inputs": [tensor]}))
+        return connection.getresponse().status
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk")
+def test_a_full_disk_costs_no_request_and_no_restart(repository: Path, tmp_path: Path, small_disk: Path) -> None:
+    log = small_disk / "triton.log"
+    variables = os.environ | {"TMPDIR": str(small_disk)}
+    with Command(repository, tmp_path / "output", f"--log={log}", "--log-verbose=1", env=variables) as command:
+        filler = fill(small_disk)
+        assert {ask(command) for _ in range(20)} == {200}
+        assert "Triton's log cannot be written" in re.sub(r"\s+", " ", command.text())
+        os.kill(command.triton(), signal.SIGKILL)
+        wait(lambda: "Triton serves again" in command.text())
+        assert ask(command) == 200
+        filler.unlink()
+        assert ask(command) == 200
+        wait(lambda: b"lines are lost: they could not be written" in log.read_bytes())
+    assert command.process.returncode == 0
+    assert [path.name for path in small_disk.iterdir()] == ["triton.log"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk")
+def test_no_room_for_the_files_of_a_server_is_a_clear_error(repository: Path, tmp_path: Path, small_disk: Path) -> None:
+    # Enough for Python to choose the folder.
+    filler = fill(small_disk)
+    os.truncate(filler, filler.stat().st_size - 200_000)
+    with Command(repository, tmp_path / "output", env=os.environ | {"TMPDIR": str(small_disk)}) as command:
+        assert command.process.wait(60) == 1
+    text = re.sub(r"\s+", " ", command.text())
+    assert "No space left on device" in text
+    assert "Errno" not in text
+    assert "Traceback" not in text

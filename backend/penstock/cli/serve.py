@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import time
 from collections.abc import Callable
@@ -163,7 +164,9 @@ def command(
     try:
         with progress:
             server.start()
-        _print_address_and_models(server)
+        # Without room for its output, a server serves all the same.
+        with contextlib.suppress(OSError):
+            _print_address_and_models(server)
         server.wait()
     except KeyboardInterrupt:
         _console.print("stopping: requests in flight are answered, new ones are refused ...", soft_wrap=True)

@@ -28,6 +28,7 @@ from penstock.serving.mirrors import Amendment, Mirrors
 from penstock.serving.model_hosts import (
     MODEL_HOST_VARIABLE,
     MODEL_HOSTS,
+    ModelHost,
     find_host,
     host_variables,
     with_stub,
@@ -42,7 +43,7 @@ from penstock.serving.shim import is_built, shim
 from penstock.serving.start_progress import StartProgress
 from penstock.serving.stub_launcher import lay_out_launcher
 from penstock.serving.stubs import Stub
-from penstock.serving.supervisor import Report, Supervisor
+from penstock.serving.supervisor import Report, Supervisor, undisturbed
 from penstock.serving.triton_launch import file_limit
 from penstock.serving.triton_process import TritonProcess
 from penstock.serving.without_gpus import request_cpu
@@ -141,9 +142,9 @@ class LocalServer:
         self._given_log = Path(log) if log else None
         self._echo = echo
         self._restarts = restarts
-        self._report = report
-        self._progress = StartProgress(progress)
-        self._show_progress = progress
+        self._report = undisturbed(report)
+        self._show_progress = undisturbed(progress)
+        self._progress = StartProgress(self._show_progress)
         self._log_bytes = log_bytes
         self._log_files = log_files
         self._installation: Installation | None = None
@@ -234,39 +235,24 @@ class LocalServer:
         self._folder = ServerFolder(self.shared_memory)
         atexit.register(self._stop_at_exit, os.getpid())
         try:
-            folder = self._folder.path
-            self.log = self._given_log or folder / "triton.log"
-            self._log_file = self._open_log(self.log)
-            own = host.environment
-            if self._native and not is_built():
-                self._progress.begin("compiling the library with which Triton hosts Python, once on this machine")
-            hosted = Hosted(shim(), own.library, own.python) if self._native else None
-            isolated = self._mirror_repositories(folder / "mirrors")
-            if isolated:
-                host = with_stub(host, isolated)
-            self._installation = host.installation
-            self._stub_records = folder / "stubs"
-            records = folder / "models"
-            records.mkdir()
-            self.model_records = ModelRecords(records)
-            launcher = lay_out_launcher(folder / "launcher", self._stub_records)
-            self._variables = self._all_variables(host.environment, launcher) | {MODEL_RECORDS: str(records)}
-            if self._installation.from_wheel and (isolated or hosted is None):
-                check_stub(self._installation, self._variables)
-            self._backend_directory = lay_out(self._installation, folder, self._backends, hosted)
-            for warning in wrong_data_in_stub(host, self.repositories):
-                self._report(warning)
-            self._guard = Guard(self.shared_memory, folder)
+            self._prepare(host, self._folder.path)
+            self._guard = Guard(self.shared_memory, self._folder.path)
             self._progress.begin("starting Triton")
             self._start_on_free_ports()
             if not self._allow_failures:
                 self._refuse_failures()
+            every = self._flags.poll_interval if self._flags.mode == "poll" else None
+            self._supervisor = Supervisor(self, self._report, self._restarts, every)
+        except OSError as error:
+            self.stop()
+            file = f": '{error.filename}'" if error.filename else ""
+            raise ServerError(
+                f"the server's files cannot be made, or its programs not started{file}: {error.strerror or error}"
+            ) from error
         except BaseException:
             self.stop()
             raise
         self._progress.end()
-        every = self._flags.poll_interval if self._flags.mode == "poll" else None
-        self._supervisor = Supervisor(self, self._report, self._restarts, every)
         return self
 
     def restart(self, models: Sequence[str]) -> None:
@@ -350,6 +336,37 @@ class LocalServer:
         """The last lines of the server's log, without its tables of settings."""
         return "" if self._process is None else "\n".join(self._process.log_lines()[-lines:])
 
+    # -- starting --------------------------------------------------------------------------------------------------
+
+    def _prepare(self, host: ModelHost, folder: Path) -> None:
+        """Makes the files that Triton needs, and its log.
+
+        Args:
+            host: how models run.
+            folder: for the files.
+        """
+        self.log = self._given_log or folder / "triton.log"
+        self._log_file = self._open_log(self.log)
+        own = host.environment
+        if self._native and not is_built():
+            self._progress.begin("compiling the library with which Triton hosts Python, once on this machine")
+        hosted = Hosted(shim(), own.library, own.python) if self._native else None
+        isolated = self._mirror_repositories(folder / "mirrors")
+        if isolated:
+            host = with_stub(host, isolated)
+        self._installation = host.installation
+        self._stub_records = folder / "stubs"
+        records = folder / "models"
+        records.mkdir()
+        self.model_records = ModelRecords(records)
+        launcher = lay_out_launcher(folder / "launcher", self._stub_records)
+        self._variables = self._all_variables(host.environment, launcher) | {MODEL_RECORDS: str(records)}
+        if self._installation.from_wheel and (isolated or hosted is None):
+            check_stub(self._installation, self._variables)
+        self._backend_directory = lay_out(self._installation, folder, self._backends, hosted)
+        for warning in wrong_data_in_stub(host, self.repositories):
+            self._report(warning)
+
     def _open_log(self, path: Path) -> LogFile:
         try:
             return LogFile(path, self._report, self._log_bytes, self._log_files)
@@ -357,8 +374,6 @@ class LocalServer:
             raise ServerError(
                 f"the log '{path}' cannot be written: {error.strerror}. Choose another file with --log"
             ) from error
-
-    # -- starting --------------------------------------------------------------------------------------------------
 
     def _mirror_repositories(self, folder: Path) -> list[str]:
         """Mirrors the repositories if configurations must be amended; returns the models for the stub, if others are hosted."""
@@ -508,6 +523,9 @@ class LocalServer:
             if orderly and process.running:
                 hosted = self._backends if self._native else ()
                 drain(_Draining(self, process), self._flags.exit_timeout, hosted, marker)
+        except BaseException:
+            orderly = False
+            raise
         finally:
             self._process = None
             process.end(orderly)

@@ -98,6 +98,7 @@ class LogFile:
         self._max_bytes = max_bytes
         self._max_files = max_files
         self._lock = threading.Lock()
+        self._closed = False
         self._lost = 0
         self._next_check = 0.0
         self._size = 0
@@ -107,7 +108,8 @@ class LogFile:
         """Appends whole lines."""
         try:
             with self._lock:
-                self._write(text)
+                if not self._closed:
+                    self._write(text)
         except OSError as error:
             first, self._lost = not self._lost, self._lost + text.count(b"\n")
             if first:
@@ -123,8 +125,9 @@ class LogFile:
         self._append(text)
 
     def close(self) -> None:
-        """Closes the file."""
+        """Closes the file; nothing more is written."""
         with self._lock:
+            self._closed = True
             if self._file >= 0:
                 os.close(self._file)
                 self._file = -1

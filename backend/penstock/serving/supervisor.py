@@ -28,6 +28,8 @@ _HEALTH_INTERVAL = 1.0
 _STEADY = 10.0
 """Seconds of service after which earlier deaths are forgotten."""
 _LONGEST_PAUSE = 60.0
+_REPEAT_SECONDS = 60.0
+"""Between two reports of the same problem of the supervisor's own."""
 _SETTLING = 0.3
 """Seconds without a change after which a model's files are considered complete."""
 _UNTOLD = "failed to poll from model repository"
@@ -97,13 +99,14 @@ class Supervisor:
         self, server: Supervised, report: Report, restarts: int | None = None, poll_interval: float | None = None
     ) -> None:
         self._server = server
-        self._report = _undisturbed(report)
+        self._report = undisturbed(report)
         self._restarts = restarts
         self._deaths = _Deaths()
         self._models = _Models(server, self._report)
         self._poll = None if poll_interval is None else _Poll(server, poll_interval, self._models)
         self._over = threading.Event()
         self._failure: ServerError | None = None
+        self._problem, self._problem_reported = "", 0.0
         self._thread = threading.Thread(target=self._run, name="penstock-supervisor", daemon=True)
         self._thread.start()
 
@@ -132,20 +135,27 @@ class Supervisor:
         self._deaths.recovered()
         try:
             while not self._models.ending.wait(_TICK):
-                if self._server.running:
-                    self._look()
-                elif not self._revive():
-                    return
+                try:
+                    if self._server.running:
+                        self._look()
+                    elif not self._revive():
+                        return
+                except Exception as error:  # whatever it is, supervision continues
+                    self._report_once(f"the supervisor met {type(error).__name__}: {error}")
         finally:
             self._over.set()
 
+    def _report_once(self, problem: str) -> None:
+        """Reports a problem that may occur in each tick."""
+        now = time.monotonic()
+        if problem != self._problem or now - self._problem_reported > _REPEAT_SECONDS:
+            self._problem, self._problem_reported = problem, now
+            self._report(problem)
+
     def _look(self) -> None:
-        try:
-            self._models.look()
-            if self._poll is not None:
-                self._poll.look()
-        except Exception as error:  # whatever it is, supervision continues
-            self._report(f"the supervisor met {type(error).__name__}: {error}")
+        self._models.look()
+        if self._poll is not None:
+            self._poll.look()
 
     def _revive(self) -> bool:
         """Restarts the server; returns False if that is pointless."""
@@ -256,7 +266,10 @@ class _Models:
         def run() -> None:
             if previous is not None:
                 previous.join()
-            what()
+            try:
+                what()
+            except Exception as error:
+                self._report(f"{model} could not be repaired: {type(error).__name__}: {error}")
 
         self._busy[model] = threading.Thread(target=run, name=f"penstock-{model}", daemon=True)
         self._busy[model].start()
@@ -444,8 +457,8 @@ class _Deaths:
         return min(0.5 * 2.0 ** (beyond - 1), _LONGEST_PAUSE) if beyond > 0 else 0.0
 
 
-def _undisturbed(report: Report) -> Report:
-    """Reports if possible; a failure to do so, say without a terminal, must not end the supervision."""
+def undisturbed(report: Report) -> Report:
+    """Reports if possible; a failure to do so, say to a full disk, must not end what reports."""
 
     def tell(line: str) -> None:
         with contextlib.suppress(Exception):

@@ -61,18 +61,21 @@ class TritonProcess:
         self._tail: deque[str] = deque(maxlen=_MAX_TAIL_LINES)
         self.lifeline = Lifeline()
         self._started = threading.Event()
-        self._failure: OSError | None = None
+        self._failure: Exception | None = None
         self._process: subprocess.Popen[bytes]
         # It is this thread that starts the process, and waits for its end: the kernel ends a process with the thread that
         # started it.
         self._thread = threading.Thread(
             target=self._run, args=(list(command), dict(variables)), name="penstock-triton-log", daemon=True
         )
-        self._thread.start()
-        self._started.wait()
-        if self._failure is not None:
+        try:
+            self._thread.start()
+            self._started.wait()
+            if self._failure is not None:
+                raise self._failure
+        except BaseException:
             self.lifeline.close()
-            raise self._failure
+            raise
         self.pid = self._process.pid
         self.stubs = Stubs(self.pid, stub_records)
 
@@ -146,7 +149,7 @@ class TritonProcess:
                 start_new_session=True,
             )
             self.lifeline.started()
-        except OSError as error:
+        except Exception as error:
             self._failure = error
             return
         finally:
