@@ -14,6 +14,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -48,6 +49,23 @@ DOUBLED = (
 @pipeline_def(batch_size=4, num_threads=1, device_id=None)
 def doubled():
     return fn.cast(fn.external_source(name="x", dtype=types.FLOAT, ndim=1) * FACTOR, dtype=types.FLOAT)
+"""
+)
+
+
+SLEEPING = (
+    HEADER
+    + """
+import time
+
+def sleep(x):
+    time.sleep(20)
+    return x
+
+@autoserialize
+@pipeline_def(batch_size=4, num_threads=1, device_id=None, exec_dynamic=True)
+def sleeping():
+    return fn.python_function(fn.external_source(name="x", dtype=types.FLOAT, ndim=1), function=sleep, num_outputs=1)
 """
 )
 
@@ -233,6 +251,31 @@ def test_a_log_that_has_vanished_keeps_no_server_from_ending(repository: Path, t
         shutil.rmtree(logs)
     assert command.process.returncode == 0
     assert not Path(f"/proc/{triton}").exists()
+
+
+def test_a_second_interrupt_ends_the_server_at_once(tmp_path: Path) -> None:
+    repository = tmp_path / "models"
+    modules = 'parameters { key: "allowed_modules" value { string_value: "time" } }'
+    add_model(repository, "doubled", CONFIG + modules, SLEEPING)
+    reset = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731
+    options = ("--exit-timeout-secs=25",)
+    with Command(repository, tmp_path / "output", *options, preexec_fn=reset) as command:
+        triton = command.triton()
+        asking = threading.Thread(target=ask_in_vain, args=(command,))
+        asking.start()
+        time.sleep(1)
+        command.process.send_signal(signal.SIGINT)
+        time.sleep(1)
+        assert command.process.poll() is None
+        command.process.send_signal(signal.SIGINT)
+        assert command.process.wait(15) == 130
+        asking.join()
+    assert not Path(f"/proc/{triton}").exists()
+
+
+def ask_in_vain(command: Command) -> None:
+    with pytest.raises((OSError, http.client.HTTPException)):
+        ask(command)
 
 
 def test_each_step_of_stopping_is_taken_though_another_fails(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -139,10 +139,11 @@ class LoadedModels:
             folder = self._sent.get(name)
             if name in self._restoring:
                 restoration.sent[name] = self._restoring[name]
-            elif folder is not None and folder.is_dir():
-                restoration.sent[name] = client_parameters(self._current[name], folder)
             elif folder is not None or name in self._unlisted:
-                restoration.lost.append(name)
+                try:
+                    restoration.sent[name] = client_parameters(self._current.get(name), _existing(folder))
+                except OSError:
+                    restoration.lost.append(name)
             else:
                 restoration.listed.append(name)
                 if name in self._current:
@@ -167,6 +168,13 @@ def client_parameters(configuration: Configuration | None, folder: Path | None) 
         if path.is_file() and "__pycache__" not in path.parts and path != folder / "config.pbtxt":
             parameters[f"file:{path.relative_to(folder)}"] = base64.b64encode(path.read_bytes()).decode()
     return parameters
+
+
+def _existing(folder: Path | None) -> Path:
+    """The folder; raises FileNotFoundError if there is none."""
+    if folder is None or not folder.is_dir():
+        raise FileNotFoundError(folder)
+    return folder
 
 
 # Triton puts files that clients send there, whatever TMPDIR is, and leaves them when it is killed.

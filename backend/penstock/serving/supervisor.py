@@ -338,7 +338,12 @@ class _Models:
         """Unloads a model, and loads it again."""
         control = self._server.control
         began = time.monotonic()
-        own = self._own_parameters(model, stub) if self._server.clients_load else {}
+        own: Mapping[str, object] = {}
+        if self._server.clients_load:
+            try:
+                own = self._own_parameters(model, stub)
+            except OSError as error:
+                self._report(f"{model}: the files that a client sent cannot be read: {error}")
         self.attempt(model, functools.partial(control.unload, model))
         deaths = self._deaths.setdefault(model, _Deaths())
         deaths.add()
