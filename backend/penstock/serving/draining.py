@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import http.client
 import json
@@ -10,6 +9,7 @@ import re
 import time
 import urllib.request
 from collections.abc import Callable, Collection
+from pathlib import Path
 from typing import Protocol
 
 from penstock.serving.control import Control, ServerError
@@ -24,9 +24,37 @@ _METRICS_SECONDS = 2.0
 
 _QUEUED = re.compile(r'^nv_inference_pending_request_count\{model="([^"]*)".*?\} ([\d.e+]+)$', re.MULTILINE)
 
-_NOT_READY = "penstock_is_stopping"
-"""A model that cannot be loaded: with one that has failed, a server is not ready."""
+_UNLOADABLE = "penstock_is_stopping"
+_UNLOADABLE_CONFIG = f"""backend: "{_UNLOADABLE}"
+input [ {{ name: "x" data_type: TYPE_FP32 dims: [ 1 ] }} ]
+output [ {{ name: "y" data_type: TYPE_FP32 dims: [ 1 ] }} ]
+"""
 _ALIVE = ("READY", "LOADING", "UNLOADING")
+
+
+class ReadinessSwitch:
+    """Ends the readiness of a server: Triton is not ready if a model could not be loaded, so it gets one that cannot.
+
+    Args:
+        folder: for a repository of that model, and for the model until it is needed.
+
+    Attributes:
+        repository: one more repository for Triton, which is empty until then.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.repository = folder / "unloadable"
+        self.repository.mkdir()
+        self._model = folder / "unloadable-model"
+        (self._model / "1").mkdir(parents=True)
+        (self._model / "config.pbtxt").write_text(_UNLOADABLE_CONFIG)
+
+    def switch_off(self, control: Control) -> None:
+        """Makes the server not ready."""
+        with contextlib.suppress(ServerError, OSError):
+            # Moving it takes no room on a full disk.
+            self._model.rename(self.repository / _UNLOADABLE)
+            control.load(_UNLOADABLE)
 
 
 class Drainable(Protocol):
@@ -44,6 +72,10 @@ class Drainable(Protocol):
     def running(self) -> bool:
         """Whether its process is alive."""
 
+    @property
+    def readiness(self) -> ReadinessSwitch:
+        """Ends its readiness."""
+
     def queued_requests(self) -> dict[str, int]:
         """How many requests are queued, by model."""
 
@@ -51,7 +83,7 @@ class Drainable(Protocol):
         """Whether it waits for requests that died with the process of a model."""
 
 
-def drain(server: Drainable, exit_timeout: float, hosted: Collection[str], marker: str) -> None:
+def drain(server: Drainable, exit_timeout: float, hosted: Collection[str]) -> None:
     """Drains a server: it is not ready, refuses new requests and answers those in flight.
 
     Triton itself would first accept new requests on open connections until its exit timeout, and then cut off those in
@@ -61,15 +93,13 @@ def drain(server: Drainable, exit_timeout: float, hosted: Collection[str], marke
         server: to drain.
         exit_timeout: seconds after which requests in flight are no longer waited for.
         hosted: the backends whose models the server hosts in its process, where they refuse requests themselves.
-        marker: a unique name for a file of which the server makes a copy; its supervisor removes it.
     """
     deadline = time.monotonic() + exit_timeout
 
     def patient() -> bool:
         return server.running and not server.waits_for_the_dead() and time.monotonic() < deadline
 
-    with contextlib.suppress(ServerError):
-        _end_readiness(server.control, marker)
+    server.readiness.switch_off(server.control)
     listens = server.lifeline.listens()
     with contextlib.suppress(ServerError):
         _unload(server.control, hosted if listens else (), patient)
@@ -79,13 +109,6 @@ def drain(server: Drainable, exit_timeout: float, hosted: Collection[str], marke
         answer = server.lifeline.ask(request, seconds + _ANSWER_SECONDS, lambda: server.running)
         if answer == "expired":
             time.sleep(_REFUSAL_SECONDS)
-
-
-def _end_readiness(control: Control, file: str) -> None:
-    tensor = {"name": "x", "data_type": "TYPE_FP32", "dims": [1]}
-    config = {"backend": _NOT_READY, "input": [tensor], "output": [tensor]}
-    empty = base64.b64encode(b"").decode()
-    control.load(_NOT_READY, {"config": json.dumps(config), f"file:1/{file}": empty})
 
 
 def _unload(control: Control, hosted: Collection[str], patient: Callable[[], bool]) -> None:

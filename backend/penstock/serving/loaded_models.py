@@ -186,9 +186,3 @@ def remove_sent_files(folder: Path) -> None:
     """Removes files that a client sent to a server that is dead."""
     if folder.parent == _SENT_FILES and folder.name.startswith(_SENT_PREFIX):
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def remove_sent_files_with(name: str) -> None:
-    """Removes the files that were sent to a dead server together with a file of this name, which must be unique."""
-    for path in _SENT_FILES.glob(f"{_SENT_PREFIX}*/*/{name}"):
-        remove_sent_files(path.parents[1])

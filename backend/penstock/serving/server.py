@@ -16,14 +16,13 @@ from pathlib import Path
 from types import TracebackType
 
 from penstock.serving.control import Control, ModelState, ServerError, readable
-from penstock.serving.draining import drain, queued_requests
+from penstock.serving.draining import ReadinessSwitch, drain, queued_requests
 from penstock.serving.environment import Environment, count_gpus
 from penstock.serving.flags import ALL_MODELS, DEFAULT_EXIT_TIMEOUT, Flags
 from penstock.serving.guard import Guard
 from penstock.serving.installation import BACKEND, Hosted, Installation, check_stub, lay_out
 from penstock.serving.isolation import Isolation
 from penstock.serving.load_failures import LoadFailures
-from penstock.serving.loaded_models import remove_sent_files_with
 from penstock.serving.mirrors import Amendment, Mirrors
 from penstock.serving.model_hosts import (
     MODEL_HOST_VARIABLE,
@@ -158,6 +157,7 @@ class LocalServer:
         self._log_file: LogFile | None = None
         self._failures = LoadFailures({})
         self.model_records = ModelRecords(None)
+        self.readiness: ReadinessSwitch | None = None
         self._stopping = threading.Event()
         # Prefix of the shared memory of this server's stubs, to find it when they are gone.
         self.shared_memory = f"penstock_{uuid.uuid4().hex[:12]}_"
@@ -356,6 +356,7 @@ class LocalServer:
             host = with_stub(host, isolated)
         self._installation = host.installation
         self._stub_records = folder / "stubs"
+        self.readiness = ReadinessSwitch(folder)
         records = folder / "models"
         records.mkdir()
         self.model_records = ModelRecords(records)
@@ -448,8 +449,10 @@ class LocalServer:
 
     def _own_flags(self) -> dict[str, str | Sequence[str]]:
         assert self._installation is not None
+        assert self.readiness is not None
+        repositories = [*self.repositories[: len(self._own_repositories)], self.readiness.repository]
         own: dict[str, str | Sequence[str]] = {
-            "--model-repository": [str(folder) for folder in self.repositories[: len(self._own_repositories)]],
+            "--model-repository": [str(folder) for folder in repositories],
             "--backend-directory": str(self._backend_directory),
             "--http-address": self.host,
             "--http-port": str(self.ports["HTTP"]),
@@ -518,18 +521,16 @@ class LocalServer:
         process = self._process
         if process is None:
             return
-        marker = f"{self.shared_memory}stopping"
         try:
             if orderly and process.running:
                 hosted = self._backends if self._native else ()
-                drain(_Draining(self, process), self._flags.exit_timeout, hosted, marker)
+                drain(_Draining(self, process), self._flags.exit_timeout, hosted)
         except BaseException:
             orderly = False
             raise
         finally:
             self._process = None
             process.end(orderly)
-            remove_sent_files_with(marker)
 
     def _stop_at_exit(self, owner: int) -> None:
         if os.getpid() == owner:  # and not in a forked child
@@ -556,6 +557,8 @@ class _Draining:
         self.control = server.control
         self.lifeline = process.lifeline
         self.waits_for_the_dead = process.waits_for_the_dead
+        assert server.readiness is not None
+        self.readiness = server.readiness
         self._process = process
         self._metrics_url = server.metrics_url
 

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Mapping, Sequence
 
 _PR_SET_PDEATHSIG = 1
-_LIBRARIES = "LD_LIBRARY_PATH"
+_LOADER_VARIABLES = ("LD_LIBRARY_PATH", "LD_PRELOAD")
 
 
 def file_limit() -> int:
@@ -32,25 +32,24 @@ def raise_file_limit() -> None:
 def launch_command(command: Sequence[str], variables: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
     """The command line and environment variables that start this script, which turns into ``command``.
 
-    Only ``command`` gets the search path of libraries in ``variables``: it may not suit this Python.
+    Only ``command`` gets the variables for the loader of libraries: those do not suit this Python.
     """
-    others = {name: value for name, value in variables.items() if name != _LIBRARIES}
-    if _LIBRARIES in os.environ:
-        others[_LIBRARIES] = os.environ[_LIBRARIES]
-    libraries = variables.get(_LIBRARIES, "")
-    return [sys.executable, "-I", "-S", __file__, str(os.getpid()), libraries, *command], others
+    others = {name: value for name, value in variables.items() if name not in _LOADER_VARIABLES}
+    others |= {name: os.environ[name] for name in _LOADER_VARIABLES if name in os.environ}
+    loader = [variables.get(name, "") for name in _LOADER_VARIABLES]
+    return [sys.executable, "-I", "-S", __file__, str(os.getpid()), *loader, *command], others
 
 
 def main() -> None:
-    """Runs the command of the arguments: supervisor's process, libraries' search path, program and its arguments."""
-    owner, libraries, *command = sys.argv[1:]
+    """Runs the command of the arguments: the supervisor's process, the loader's variables, the program and its arguments."""
+    owner, *rest = sys.argv[1:]
+    loader, command = rest[: len(_LOADER_VARIABLES)], rest[len(_LOADER_VARIABLES) :]
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != int(owner):
         sys.exit("the supervisor ended before Triton began")
     raise_file_limit()
-    variables = {name: value for name, value in os.environ.items() if name != _LIBRARIES}
-    if libraries:
-        variables[_LIBRARIES] = libraries
+    variables = {name: value for name, value in os.environ.items() if name not in _LOADER_VARIABLES}
+    variables |= {name: value for name, value in zip(_LOADER_VARIABLES, loader) if value}
     os.execve(command[0], command, variables)
 
 
