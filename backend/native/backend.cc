@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "interpreter.h"
+#include "lifeline.h"
 #include "request.h"
 #include "triton.h"
 
@@ -180,7 +181,9 @@ ENTRY TRITONBACKEND_Initialize(TRITONBACKEND_Backend* backend) {
     Held held;
     if (!prepare_request_types() || !call("start", "(ss)", name, config.c_str())) problem = take_error();
   }
-  return problem.empty() ? nullptr : failure(problem);
+  if (!problem.empty()) return failure(problem);
+  listen_to_supervisor();
+  return nullptr;
 }
 
 ENTRY TRITONBACKEND_Finalize(TRITONBACKEND_Backend*) {

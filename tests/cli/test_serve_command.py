@@ -61,7 +61,9 @@ def wait(condition: Callable[[], bool]) -> None:
 def descendants(pid: int) -> list[tuple[int, str]]:
     """Process ids and names of a process's children and their children."""
     found = []
-    for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+    # Of all its threads: one that is not the main one starts Triton.
+    lists = [path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/children")]
+    for child in " ".join(lists).split():
         try:
             found.append((int(child), Path(f"/proc/{child}/comm").read_text().strip()))
             found += descendants(int(child))

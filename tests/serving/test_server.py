@@ -151,7 +151,7 @@ def test_a_server_that_is_killed_at_its_start_is_explained_by_its_last_words(tmp
 def test_leaves_nothing_behind(repository: Path, tmp_path: Path) -> None:
     log = tmp_path / "triton.log"
     with LocalServer(repository, log=log, flags=["--log-verbose", "1"]) as server:
-        pid, folder = server.pid, server._folder
+        pid, folder = server.pid, server._folder and server._folder.path
         (stub,) = server.stubs()
         assert (stub.instance, stub.model_in(repository), stub.running()) == ("identity_0_0", "identity", True)
         assert list(Path("/dev/shm").glob(f"{server.shared_memory}*")) != []

@@ -249,7 +249,7 @@ def test_a_killed_server_comes_back_with_the_models_that_it_had(explicit: Explic
     server.control.load("later")
     server.control.unload("pair")
     known = server._supervisor._models  # type: ignore[union-attr]
-    wait(lambda: "later" in known.loaded and "pair" not in known.loaded)
+    wait(lambda: "later" in known.loaded.names and "pair" not in known.loaded.names)
     os.kill(pid, signal.SIGKILL)
     wait(lambda: explicit.reports and "Triton serves again" in explicit.reports[-1])
     assert server.pid != pid

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import time
@@ -42,6 +43,9 @@ _GRANTS = {"allow_module": ("allowed_modules", "NAME"), "allow_path": ("allowed_
 
 _SWITCHES = [item.name for item in declared() if item.metadata["scope"] is Scope.SERVER]
 """The settings that are options without a value."""
+
+_STOPPING = (signal.SIGTERM, signal.SIGHUP)
+"""The signals that stop the server, as Ctrl-C does."""
 
 
 def _setting_options(function: Callable[..., None]) -> Callable[..., None]:
@@ -122,20 +126,29 @@ def _given_settings(options: dict[str, Any]) -> dict[str, str]:
 @click.option(
     "--restarts",
     type=int,
-    default=5,
-    show_default=True,
-    help="How often in a row to restart a Triton that dies within a minute.",
+    help="How often in a row to restart a Triton that dies at once. [default: without limit]",
 )
 @click.option(
     "--timeout", type=float, default=180.0, show_default=True, help="Seconds to wait until the models are ready."
 )
 @click.option("--log", type=click.Path(path_type=Path, dir_okay=False), help="File for Triton's log.")
+@click.option(
+    "--log-mb", type=click.IntRange(1), default=50, show_default=True, help="Size from which a new log file is begun."
+)
+@click.option(
+    "--log-files",
+    type=click.IntRange(1),
+    default=5,
+    show_default=True,
+    help="Log files that remain, older ones included.",
+)
 @click.option("-v", "--verbose", is_flag=True, help="Show Triton's log here.")
 def command(
     repository: Path,
     flags: tuple[str, ...],
     python_env: Path | None,
     gpu_pool_mb: int,
+    log_mb: int,
     keep_going: bool,
     verbose: bool,
     also: str | None,
@@ -143,8 +156,9 @@ def command(
 ) -> None:
     """Serve the models of REPOSITORY with Triton, until Ctrl-C.
 
-    A model whose process dies is reloaded, while the others go on; if Triton dies, it is restarted. Options that this
-    command does not know are passed to Triton.
+    A model whose process dies is reloaded, while the others go on; if Triton dies, it is restarted, with the models that
+    it had. At the end, requests in flight are answered and new ones refused, for --exit-timeout-secs at most (10 by
+    default). Options that this command does not know are passed to Triton.
 
     \b
     Examples:
@@ -169,9 +183,12 @@ def command(
     """
     from penstock.serving.installation import BACKEND
     from penstock.serving.server import LocalServer
+    from penstock.serving.triton_launch import raise_file_limit
 
     settings = _given_settings(options)
     _stop_on_signals()
+    raise_file_limit()
+    progress = _Progress()
     server = LocalServer(
         repository,
         environment=python_env,
@@ -181,18 +198,47 @@ def command(
         gpu_pool_bytes=gpu_pool_mb << 20,
         allow_failures=keep_going,
         echo=verbose,
+        log_bytes=log_mb << 20,
         report=_report,
+        progress=progress.show,
         **options,
     )
     try:
-        with _console.status("starting Triton ..."):
+        with progress:
             server.start()
-        _print_address_and_models(server)
+        # Without room for its output, a server serves all the same.
+        with contextlib.suppress(OSError):
+            _print_address_and_models(server)
         server.wait()
     except KeyboardInterrupt:
-        _console.print("stopping ...")
+        _console.print("stopping: requests in flight are answered, new ones are refused ...", soft_wrap=True)
     finally:
+        # Being asked again does not cut off requests, except by Ctrl-C.
+        for number in _STOPPING:
+            signal.signal(number, signal.SIG_IGN)
         server.stop()
+
+
+class _Progress:
+    """Shows what is done while the server starts: in one changing line on a terminal, otherwise in a line each."""
+
+    def __init__(self) -> None:
+        self._status = _console.status("starting ...") if _console.is_terminal else None
+
+    def __enter__(self) -> None:
+        if self._status is not None:
+            self._status.start()
+
+    def __exit__(self, *_: object) -> None:
+        if self._status is not None:
+            self._status.stop()
+
+    def show(self, line: str) -> None:
+        """Shows one line."""
+        if self._status is not None:
+            self._status.update(escape(f"{line} ..."))
+        else:
+            _report(line)
 
 
 def _print_address_and_models(server: LocalServer) -> None:
@@ -226,7 +272,7 @@ def _report(line: str) -> None:
 
 def _stop_on_signals() -> None:
     """Makes the signals that end a program stop the server as Ctrl-C does."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    for number in _STOPPING:
         if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
             signal.signal(number, _interrupt)
 

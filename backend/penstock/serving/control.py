@@ -14,6 +14,9 @@ from penstock.errors import PenstockError
 
 _LOAD_TIMEOUT = 600.0
 
+Configuration = dict[str, Any]
+"""A model's configuration, as Triton writes it in JSON."""
+
 
 class ServerError(PenstockError):
     """The server cannot start, has died or refuses a request; the message has the reason, from its log if possible."""
@@ -83,14 +86,23 @@ class Control:
             for item in self._ask("POST", "/v2/repository/index", patience=10)
         ]
 
-    def configuration(self, model: str) -> dict[str, Any] | None:
+    def loaded(self) -> list[str]:
+        """The names of all models that are ready, including those that clients loaded with their own files.
+
+        Raises:
+            ServerError: the server does not answer.
+        """
+        told = self._ask("GET", "/v2/models/stats", patience=10)
+        return sorted({item["name"] for item in told["model_stats"]})
+
+    def configuration(self, model: str) -> Configuration | None:
         """The complete configuration of a loaded model; None for others.
 
         Raises:
             NoAnswer: the server does not answer.
         """
         try:
-            told: dict[str, object] = self._ask("GET", f"/v2/models/{_quoted(model)}/config", patience=10)
+            told: Configuration = self._ask("GET", f"/v2/models/{_quoted(model)}/config", patience=10)
         except NoAnswer:
             raise
         except ServerError:

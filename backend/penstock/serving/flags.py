@@ -19,6 +19,9 @@ ALL_MODELS = "*"
 _MODE = "--model-control-mode"
 _POLL_INTERVAL_FLAG = "--repository-poll-secs"
 _LOAD = "--load-model"
+_EXIT_TIMEOUT = "--exit-timeout-secs"
+DEFAULT_EXIT_TIMEOUT = "10"
+"""Seconds."""
 _BACKEND = "--backend-config"
 _REPOSITORIES = ("--model-repository", "--model-store")
 _HTTP_RESTRICTED = "--http-restricted-api"
@@ -60,6 +63,8 @@ class Flags:
             raise ServerError(
                 f"{_POLL_INTERVAL_FLAG} is a number of seconds, not '{flags._last(_POLL_INTERVAL_FLAG, '')}'"
             )
+        if not flags._last(_EXIT_TIMEOUT, DEFAULT_EXIT_TIMEOUT).isdigit():
+            raise ServerError(f"{_EXIT_TIMEOUT} is a number of seconds, not '{flags._last(_EXIT_TIMEOUT, '')}'")
         if flags._last("--allow-http", "true").lower() in ("false", "0"):
             raise ServerError(
                 "the server is watched over HTTP, so --allow-http=false is not possible; use --host to hide it"
@@ -75,6 +80,11 @@ class Flags:
     def poll_interval(self) -> int:
         """Seconds between two scans of the repositories, in the mode ``poll``."""
         return int(self._last(_POLL_INTERVAL_FLAG, "15"))
+
+    @property
+    def exit_timeout(self) -> float:
+        """Seconds for requests in flight when the server stops."""
+        return float(self._last(_EXIT_TIMEOUT, DEFAULT_EXIT_TIMEOUT))
 
     @property
     def models(self) -> tuple[str, ...]:

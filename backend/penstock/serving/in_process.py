@@ -19,6 +19,7 @@ import os
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn, ParamSpec, Protocol, TypeVar
@@ -27,10 +28,12 @@ import numpy as np
 
 from penstock.data_types import numpy_dtype
 from penstock.serving import triton_api
+from penstock.serving.admission import Admission
 from penstock.serving.entries import BYTES, TRITON_TYPES, control_entries
 from penstock.serving.instance import ModelInstance, completed, guarded, log_to_server
 from penstock.serving.isolation import OWN_PROCESS, stub_backend
-from penstock.serving.refusals import Refusal, Status
+from penstock.serving.model_records import ModelRecords
+from penstock.serving.refusals import Kind, Refusal, Status
 from penstock.serving.requests import ByteStrings, RequestError
 from penstock.serving.served_model import Answer, Outputs
 from penstock.serving.settings import SERVER_SETTINGS, ConfigurationError, declared, settings_of
@@ -62,6 +65,8 @@ _NUMPY_TYPES = {
     _TYPES.index(name.removeprefix("TYPE_")): np.dtype(numpy_dtype(dtype)) for dtype, name in TRITON_TYPES.items()
 }
 _TYPE_NUMBERS = {dtype: number for number, dtype in _NUMPY_TYPES.items()}
+_STOPPING = "the server is stopping and takes no new requests"
+_EXPIRED = "the server is stopping, and the request was not answered before its exit timeout"
 # How long a thread may run Python while another waits: CPython's default of 5 ms is as long as a whole answer, or
 # longer.
 _SWITCH_SECONDS = 0.0005
@@ -147,6 +152,8 @@ class _Collector:
 
 
 _collector: _Collector
+_admission = Admission()
+_instances: weakref.WeakSet[HostedInstance] = weakref.WeakSet()
 
 
 # -- called by the shim ------------------------------------------------------------------------------------------------
@@ -181,9 +188,10 @@ def complete(config: str, model_folder: str, version: int) -> str:
 @guarded
 def load(config: str, model_folder: str, version: int, name: str, device_id: int) -> HostedInstance:
     """An instance of a model, ready for requests; ``device_id`` is -1 for the CPU."""
-    return HostedInstance(
-        _hosted_here(config), Path(model_folder) / str(version), name, None if device_id < 0 else device_id
-    )
+    given = _hosted_here(config)
+    made = HostedInstance(given, Path(model_folder) / str(version), name, None if device_id < 0 else device_id)
+    ModelRecords.of_server().write(str(given["name"]), Path(model_folder))
+    return made
 
 
 def _hosted_here(text: str) -> dict[str, object]:
@@ -196,6 +204,28 @@ def _hosted_here(text: str) -> dict[str, object]:
             "the models of its repositories"
         )
     return config
+
+
+def drain(request: str) -> str:
+    """Answers the requests of our models that are in flight, and refuses others from now on.
+
+    Args:
+        request: of the supervisor, as JSON.
+
+    Returns:
+        ``drained``, or ``expired`` if some were not answered in time; those are refused.
+    """
+    given = json.loads(request)
+    return "drained" if _admission.drain(given["queued"], given["seconds"]) else "expired"
+
+
+def stop() -> str:
+    """Closes all models before the process ends; returns what there is to say about that."""
+    for instance in list(_instances):
+        with contextlib.suppress(Exception):
+            instance.close()
+    end()
+    return "penstock: all models are closed"
 
 
 def tidy() -> None:
@@ -219,17 +249,27 @@ class HostedInstance:
         self._instance = ModelInstance(config, folder, name, device_id, triton_api.series)
         self._device_id = device_id
         self._string_controls = {e["name"] for e in control_entries(config) if e["data_type"] == BYTES}
+        self._name = str(config["name"])
         self.batched = self._instance.batched
+        self._closed = False
+        _instances.add(self)
 
     @guarded
     def execute(self, requests: Sequence[TritonRequest]) -> None:
         """Answers requests: sets each one's answer, which the shim then sends."""
-        self._instance.execute([_Request(request, self._device_id, self._string_controls) for request in requests])
+        with _admission.execution(self._name, len(requests)) as admitted:
+            for request in requests[admitted:]:
+                request.refuse(Status.UNAVAILABLE.value, _STOPPING)
+            if admitted:
+                own = [_Request(request, self._device_id, self._string_controls) for request in requests[:admitted]]
+                self._instance.execute(own)
 
     @guarded
     def close(self) -> None:
         """Ends the model's threads."""
-        self._instance.close()
+        closed, self._closed = self._closed, True
+        if not closed:
+            self._instance.close()
 
 
 # -- requests ----------------------------------------------------------------------------------------------------------
@@ -295,11 +335,14 @@ class _Request:
         return None if memory is None else np.frombuffer(memoryview(memory), dtype).reshape(shape)
 
     def is_cancelled(self) -> bool:
-        return self._request.is_cancelled()
+        return _admission.expired.is_set() or self._request.is_cancelled()
 
     def answer(self, answer: Answer) -> None:
         if isinstance(answer, Refusal):
             _collector.want()
+            if answer.kind is Kind.CANCELLED and _admission.expired.is_set():
+                self._request.refuse(Status.UNAVAILABLE.value, _EXPIRED)
+                return
             self._request.refuse(answer.status.value, answer.message)
         elif self._problem:
             self._request.refuse(Status.INTERNAL.value, self._problem)

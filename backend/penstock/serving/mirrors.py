@@ -62,8 +62,9 @@ class Mirrors:
 
     def _follow(self) -> None:
         while not self._over.wait(_EVERY):
-            # A file that disappears in the meantime is gone in the next update as well.
-            with contextlib.suppress(OSError):
+            # A file that disappears in the meantime is gone in the next update as well; one that is half-written is complete
+            # then.
+            with contextlib.suppress(OSError, ValueError):
                 self.refresh()
 
     def _mirror(self, original: Path, mirror: Path) -> None:

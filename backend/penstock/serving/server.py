@@ -3,40 +3,48 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import json
 import logging
 import os
-import shutil
-import tempfile
 import threading
 import time
 import uuid
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 
 from penstock.serving.control import Control, ModelState, ServerError, readable
+from penstock.serving.draining import ReadinessSwitch, drain, queued_requests
 from penstock.serving.environment import Environment, count_gpus
-from penstock.serving.flags import ALL_MODELS, Flags
+from penstock.serving.flags import ALL_MODELS, DEFAULT_EXIT_TIMEOUT, Flags
 from penstock.serving.guard import Guard
 from penstock.serving.installation import BACKEND, Hosted, Installation, check_stub, lay_out
 from penstock.serving.isolation import Isolation
+from penstock.serving.load_failures import LoadFailures
 from penstock.serving.mirrors import Amendment, Mirrors
 from penstock.serving.model_hosts import (
     MODEL_HOST_VARIABLE,
     MODEL_HOSTS,
+    ModelHost,
     find_host,
     host_variables,
     strings_in_stub,
     with_stub,
 )
+from penstock.serving.model_records import MODEL_RECORDS, ModelRecords
 from penstock.serving.ports import belongs_to_another, choose_ports
+from penstock.serving.server_folder import ServerFolder, remove_leftovers
+from penstock.serving.server_log import MAX_FILE_BYTES, MAX_FILES, LogFile
 from penstock.serving.settings import SERVER_SETTINGS, Settings, server_settings
-from penstock.serving.shim import preloaded_shim, shim
+from penstock.serving.shim import SHIM, preloaded_shim, shim
+from penstock.serving.start_progress import StartProgress
 from penstock.serving.stub_launcher import Trusted, lay_out_launcher
 from penstock.serving.stubs import Stub
-from penstock.serving.supervisor import Report, Supervisor
-from penstock.serving.triton_process import TritonProcess, log_lines
+from penstock.serving.supervisor import Report, Supervisor, undisturbed
+from penstock.serving.triton_launch import file_limit
+from penstock.serving.triton_process import TritonProcess
 from penstock.serving.trust import check_repositories, repositories_variable
 from penstock.serving.without_gpus import request_cpu
 
@@ -47,6 +55,9 @@ _log = logging.getLogger("penstock.serving")
 _GPU_POOL_BYTES = 1 << 30
 """For outputs on the GPU: from the stub, those that don't fit are served wrong, and Triton's default of 64 MB is less than a
 batch of photos."""
+
+MIN_OPEN_FILES = 256
+"""For Triton's libraries, threads and models, and a hundred connections."""
 
 _STARTS = 3
 """Attempts to start on automatically chosen ports: another program may take one before Triton does."""
@@ -76,8 +87,11 @@ class LocalServer:
         timeout: seconds for the server to become ready.
         log: a file for the server's log; by default a temporary one, removed when it stops.
         echo: also write the log to standard error.
-        restarts: how often in a row to restart a server that dies within a minute.
+        restarts: how often in a row to restart a server that dies at once; None: without limit.
         report: called with what has died and what is done about it; by default this is logged.
+        progress: called with what is done while the server starts; by default this is logged.
+        log_bytes: the size of the log from which a new file is begun.
+        log_files: the number of files of the log that remain, the current one included.
 
     Example:
         >>> with LocalServer("model_repository") as server:
@@ -102,8 +116,11 @@ class LocalServer:
         timeout: float = 180.0,
         log: str | Path | None = None,
         echo: bool = False,
-        restarts: int = 5,
+        restarts: int | None = None,
         report: Report = _log.warning,
+        progress: Report = _log.info,
+        log_bytes: int = MAX_FILE_BYTES,
+        log_files: int = MAX_FILES,
     ) -> None:
         folders = [repository] if isinstance(repository, (str, Path)) else list(repository)
         self._flags = Flags.parse(flags)
@@ -125,7 +142,11 @@ class LocalServer:
         self._given_log = Path(log) if log else None
         self._echo = echo
         self._restarts = restarts
-        self._report = report
+        self._report = undisturbed(report)
+        self._show_progress = undisturbed(progress)
+        self._progress = StartProgress(self._show_progress)
+        self._log_bytes = log_bytes
+        self._log_files = log_files
         self._installation: Installation | None = None
         self._backend_directory: Path | None = None
         self._variables: dict[str, str] = {}
@@ -133,7 +154,11 @@ class LocalServer:
         self._stub_records: Path | None = None
         self._guard: Guard | None = None
         self._supervisor: Supervisor | None = None
-        self._folder: Path | None = None
+        self._folder: ServerFolder | None = None
+        self._log_file: LogFile | None = None
+        self._failures = LoadFailures({})
+        self.model_records = ModelRecords(None)
+        self.readiness: ReadinessSwitch | None = None
         self._stopping = threading.Event()
         # Prefix of the shared memory of this server's stubs, to find it when they are gone.
         self.shared_memory = f"penstock_{uuid.uuid4().hex[:12]}_"
@@ -207,37 +232,35 @@ class LocalServer:
                 "--cache-config: Triton's response cache also repeats requests that failed or were cancelled, as successes without "
                 "outputs, of every model with response_cache"
             )
+        check_file_limit()
+        self._progress = StartProgress(self._show_progress)
+        self._progress.begin("looking for Triton and an environment to serve from")
         host = find_host(self._asked_model_host, self._environment, self._report)
         self.model_host = host.name
         self._stopping.clear()
-        self._folder = _make_folder()
-        self.log = self._given_log or self._folder / "triton.log"
-        self.log.write_bytes(b"")
+        for folder in remove_leftovers():
+            self._report(f"removed what a server left behind that was killed: {folder}")
+        self._folder = ServerFolder(self.shared_memory)
         atexit.register(self._stop_at_exit, os.getpid())
         try:
-            own = host.environment
-            hosted = Hosted(shim(), own.library, own.python) if self._native else None
-            isolated = self._mirror_repositories(self._folder / "mirrors")
-            if isolated:
-                host = with_stub(host, isolated)
-            self._installation = host.installation
-            self._stub_records = self._folder / "stubs"
-            launcher = lay_out_launcher(self._folder / "launcher", self._stub_records, self._trusted())
-            self._variables = self._all_variables(host.environment, launcher)
-            if self._installation.from_wheel and (isolated or hosted is None):
-                check_stub(self._installation, self._variables)
-            self._backend_directory = lay_out(self._installation, self._folder, self._backends, hosted)
-            for warning in strings_in_stub(host, self.repositories):
-                self._report(warning)
-            self._guard = Guard(self.shared_memory, self._folder)
+            self._prepare(host, self._folder.path)
+            self._guard = Guard(self.shared_memory, self._folder.path)
+            self._progress.begin("starting Triton")
             self._start_on_free_ports()
             if not self._allow_failures:
                 self._refuse_failures()
+            every = self._flags.poll_interval if self._flags.mode == "poll" else None
+            self._supervisor = Supervisor(self, self._report, self._restarts, every)
+        except OSError as error:
+            self.stop()
+            file = f": '{error.filename}'" if error.filename else ""
+            raise ServerError(
+                f"the server's files cannot be made, or its programs not started{file}: {error.strerror or error}"
+            ) from error
         except BaseException:
             self.stop()
             raise
-        every = self._flags.poll_interval if self._flags.mode == "poll" else None
-        self._supervisor = Supervisor(self, self._report, self._restarts, every)
+        self._progress.end()
         return self
 
     def restart(self, models: Sequence[str]) -> None:
@@ -249,7 +272,8 @@ class LocalServer:
         Raises:
             ServerError: it did not start.
         """
-        self._end(patience=0.0)
+        self._end(orderly=False)
+        self._progress = StartProgress(self._show_progress)
         self._launch(models if self.clients_load else (ALL_MODELS,))
         self._await_models()
 
@@ -261,23 +285,29 @@ class LocalServer:
         """
         return self._supervisor is None or self._supervisor.wait(timeout)
 
-    def stop(self, patience: float = 20.0) -> None:
-        """Stops the server: requests in flight are answered, then it is ended, by force after ``patience`` seconds."""
+    def stop(self) -> None:
+        """Stops the server: new requests are refused, those in flight are answered, then it is ended.
+
+        Requests still in flight after Triton's ``--exit-timeout-secs`` (here 10 by default) are refused.
+        """
         self._stopping.set()
-        supervisor, self._supervisor = self._supervisor, None
-        if supervisor is not None:
-            supervisor.stop()
-        self._end(patience)
-        if self._mirrors is not None:
-            self._mirrors.close()
-            self._mirrors = None
-        if self._folder is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)
-            self._folder = None
-        if self._guard is not None:
-            self._guard.dismiss()
-            self._guard = None
-        atexit.unregister(self._stop_at_exit)
+        # Each step is taken, even if another one fails; the last one first.
+        with contextlib.ExitStack() as steps:
+            steps.callback(atexit.unregister, self._stop_at_exit)
+            if self._guard is not None:
+                steps.callback(self._guard.dismiss)
+            if self._folder is not None:
+                steps.callback(self._folder.remove)
+            if self._log_file is not None:
+                steps.callback(self._log_file.close)
+            if self._mirrors is not None:
+                steps.callback(self._mirrors.close)
+            if self._supervisor is not None:
+                steps.callback(self._supervisor.remove_sent_files)
+            steps.callback(self._end, orderly=True)
+            if self._supervisor is not None:
+                steps.callback(self._supervisor.stop)
+            self._guard = self._folder = self._log_file = self._mirrors = self._supervisor = None
 
     def models(self) -> list[ModelState]:
         """Each model of the repository and its state.
@@ -285,7 +315,16 @@ class LocalServer:
         Raises:
             ServerError: the server does not answer.
         """
-        return self.control.models()
+        return [
+            model
+            if model.state != "UNAVAILABLE" or model.reason
+            else replace(model, reason=self.load_failure(model.name))
+            for model in self.control.models()
+        ]
+
+    def load_failure(self, model: str) -> str:
+        """Why a model could not be loaded, from the log; empty if that does not tell."""
+        return self._failures.reasons.get(model, "")
 
     def stubs(self) -> list[Stub]:
         """The living processes that run models, one for each instance."""
@@ -303,9 +342,47 @@ class LocalServer:
 
     def log_tail(self, lines: int = 20) -> str:
         """The last lines of the server's log, without its tables of settings."""
-        return "" if self.log is None else "\n".join(log_lines(self.log)[-lines:])
+        return "" if self._process is None else "\n".join(self._process.log_lines()[-lines:])
 
     # -- starting --------------------------------------------------------------------------------------------------
+
+    def _prepare(self, host: ModelHost, folder: Path) -> None:
+        """Makes the files that Triton needs, and its log.
+
+        Args:
+            host: how models run.
+            folder: for the files.
+        """
+        self.log = self._given_log or folder / "triton.log"
+        self._log_file = self._open_log(self.log)
+        own = host.environment
+        if self._native and not SHIM.is_built():
+            self._progress.begin("compiling the library with which Triton hosts Python, once on this machine")
+        hosted = Hosted(shim(), own.library, own.python) if self._native else None
+        isolated = self._mirror_repositories(folder / "mirrors")
+        if isolated:
+            host = with_stub(host, isolated)
+        self._installation = host.installation
+        self._stub_records = folder / "stubs"
+        self.readiness = ReadinessSwitch(folder)
+        records = folder / "models"
+        records.mkdir()
+        self.model_records = ModelRecords(records)
+        launcher = lay_out_launcher(folder / "launcher", self._stub_records, self._trusted())
+        self._variables = self._all_variables(host.environment, launcher) | {MODEL_RECORDS: str(records)}
+        if self._installation.from_wheel and (isolated or hosted is None):
+            check_stub(self._installation, self._variables)
+        self._backend_directory = lay_out(self._installation, folder, self._backends, hosted)
+        for warning in strings_in_stub(host, self.repositories):
+            self._report(warning)
+
+    def _open_log(self, path: Path) -> LogFile:
+        try:
+            return LogFile(path, self._report, self._log_bytes, self._log_files)
+        except OSError as error:
+            raise ServerError(
+                f"the log '{path}' cannot be written: {error.strerror}. Choose another file with --log"
+            ) from error
 
     def _mirror_repositories(self, folder: Path) -> list[str]:
         """Mirrors the repositories if configurations must be amended; returns the models for the stub, if others are hosted."""
@@ -367,26 +444,39 @@ class LocalServer:
             except ServerError as error:
                 if not tries or "already in use" not in str(error):
                     raise
-                self._end(patience=0.0)
+                self._end(orderly=False)
 
     def _take_ports(self) -> None:
         self.ports = choose_ports(self.host, self._given_ports)
 
     def _launch(self, models: Sequence[str]) -> None:
         assert self._installation is not None
-        assert self.log is not None
+        assert self._log_file is not None
         assert self._stub_records is not None
         command = [str(self._installation.binary), *self._flags.command_line(self._own_flags(), models)]
+        self._failures = LoadFailures(self._variables)
         self._process = TritonProcess(
-            command, self._variables, self.log, self._echo, self.shared_memory, self._stub_records
+            command,
+            self._variables,
+            self._log_file,
+            self._echo,
+            self.shared_memory,
+            self._stub_records,
+            self._observe_log,
         )
         if self._guard is not None:
             self._guard.watch(self._process.pid)
 
+    def _observe_log(self, line: str) -> None:
+        self._failures.observe(line)
+        self._progress.observe(line)
+
     def _own_flags(self) -> dict[str, str | Sequence[str]]:
         assert self._installation is not None
+        assert self.readiness is not None
+        repositories = [*self.repositories[: len(self._own_repositories)], self.readiness.repository]
         own: dict[str, str | Sequence[str]] = {
-            "--model-repository": [str(folder) for folder in self.repositories[: len(self._own_repositories)]],
+            "--model-repository": [str(folder) for folder in repositories],
             "--backend-directory": str(self._backend_directory),
             "--http-address": self.host,
             "--http-port": str(self.ports["HTTP"]),
@@ -396,7 +486,7 @@ class LocalServer:
             "--metrics-port": str(self.ports["metrics"]),
             # We report models that fail to load ourselves, by name.
             "--exit-on-error": "false",
-            "--exit-timeout-secs": "10",
+            "--exit-timeout-secs": DEFAULT_EXIT_TIMEOUT,
             "--backend-config": f"python,shm-region-prefix-name={self.shared_memory}",
             "--cuda-memory-pool-byte-size": [f"{gpu}:{self._gpu_pool_bytes}" for gpu in range(count_gpus())],
         }
@@ -409,9 +499,11 @@ class LocalServer:
         deadline = time.monotonic() + self._timeout
         while not self._live():
             self._check_start(deadline)
+            self._progress.look()
             self._stopping.wait(0.05)
         while any(model.state == "LOADING" for model in self.models()) and time.monotonic() < deadline:
             self._check_start(deadline)
+            self._progress.look()
             self._stopping.wait(0.1)
 
     def _live(self) -> bool:
@@ -435,28 +527,34 @@ class LocalServer:
     def _refuse_failures(self) -> None:
         """Raises ServerError if models that should be loaded are not."""
         models = self.models()
-        names = {model.name for model in models}
+        # Triton does not even list those of which it could not read the folder.
+        names = {model.name for model in models} | self._failures.reasons.keys()
         asked = names if ALL_MODELS in self._flags.models else set(self._flags.models)
         reasons = {model.name: readable(model.reason) for model in models if model.failed and model.name in asked}
         for name in asked - reasons.keys() - {model.name for model in models if model.ready}:
-            reasons[name] = "no reason given" if name in names else "there is no such model"
+            unknown = "no reason given" if name in names else "there is no such model"
+            reasons[name] = self._failures.reasons.get(name, unknown)
         if reasons:
             details = "\n".join(f"  {name}: {reason}" for name, reason in sorted(reasons.items()))
             raise ServerError(f"{len(reasons)} of {len(asked)} models cannot be served:\n{details}")
 
     # -- ending ----------------------------------------------------------------------------------------------------
 
-    def _end(self, patience: float) -> None:
-        process, self._process = self._process, None
-        if process is not None:
-            process.end(patience, self._loaded() if patience and process.running else None)
-
-    def _loaded(self) -> set[tuple[str, str]] | None:
-        """Name and version of each model that is loaded, or about to be; None if the server does not answer."""
+    def _end(self, orderly: bool) -> None:
+        """Ends the server's process, if there is one; ``orderly``: after draining."""
+        process = self._process
+        if process is None:
+            return
         try:
-            return {(model.name, model.version) for model in self.models() if model.state != "UNAVAILABLE"}
-        except ServerError:
-            return None
+            if orderly and process.running:
+                hosted = self._backends if self._native else ()
+                drain(_Draining(self, process), self._flags.exit_timeout, hosted)
+        except BaseException:
+            orderly = False
+            raise
+        finally:
+            self._process = None
+            process.end(orderly)
 
     def _stop_at_exit(self, owner: int) -> None:
         if os.getpid() == owner:  # and not in a forked child
@@ -466,11 +564,31 @@ class LocalServer:
         return {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(self.host, self.host)
 
 
-def _make_folder() -> Path:
-    """A new temporary folder for a server's files."""
-    try:
-        return Path(tempfile.mkdtemp(prefix="penstock-serve-"))
-    except OSError as error:
+def check_file_limit() -> None:
+    """Raises ServerError if Triton may not open as many files as it needs."""
+    limit = file_limit()
+    if limit < MIN_OPEN_FILES:
         raise ServerError(
-            f"no temporary folder can be made for the server's files: {error.strerror}; set TMPDIR to a folder that can be written"
-        ) from error
+            f"Triton may open only {limit} files here (`ulimit -Hn`), and needs at least {MIN_OPEN_FILES}, besides one for each "
+            "connection: raise the limit to 65536, with `ulimit -n`, LimitNOFILE= of systemd or `docker run --ulimit nofile=65536`"
+        )
+
+
+class _Draining:
+    """A server, as it is drained."""
+
+    def __init__(self, server: LocalServer, process: TritonProcess) -> None:
+        self.control = server.control
+        self.lifeline = process.lifeline
+        self.waits_for_the_dead = process.waits_for_the_dead
+        assert server.readiness is not None
+        self.readiness = server.readiness
+        self._process = process
+        self._metrics_url = server.metrics_url
+
+    @property
+    def running(self) -> bool:
+        return self._process.running
+
+    def queued_requests(self) -> dict[str, int]:
+        return queued_requests(self._metrics_url)

@@ -5,17 +5,18 @@ Triton does neither. It lists a model whose process is dead as "ready", while it
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import functools
 import json
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
-from penstock.serving.control import Control, NoAnswer, ServerError, readable
+from penstock.serving.control import Configuration, Control, ModelState, NoAnswer, ServerError, readable
+from penstock.serving.loaded_models import LoadedModels, Restoration, client_parameters
+from penstock.serving.model_records import ModelRecords
 from penstock.serving.polling import Repositories
 from penstock.serving.readiness import Readiness
 from penstock.serving.stubs import Stub
@@ -25,13 +26,15 @@ Report = Callable[[str], None]
 _TICK = 0.1
 _LIST_INTERVAL = 0.25
 _HEALTH_INTERVAL = 1.0
-_STEADY = 60.0
+_STEADY = 10.0
 """Seconds of service after which earlier deaths are forgotten."""
-_LONGEST_PAUSE = 30.0
+_LONGEST_PAUSE = 60.0
+_REPEAT_SECONDS = 60.0
+"""Between two reports of the same problem of the supervisor's own."""
 _SETTLING = 0.3
 """Seconds without a change after which a model's files are considered complete."""
-_LOADS = 5
-"""The number of attempts to reload a model that has died."""
+_UNTOLD = "failed to poll from model repository"
+"""Triton's answer when it has written the reason to its log only."""
 _GRACE = 30.0
 """Seconds for requests in flight on the other instances of a model when one has died."""
 
@@ -57,6 +60,20 @@ class Supervised(Protocol):
     def metrics_url(self) -> str:
         """The address of its metrics."""
 
+    @property
+    def pid(self) -> int:
+        """Its process."""
+
+    @property
+    def model_records(self) -> ModelRecords:
+        """The records of models in its process."""
+
+    def models(self) -> list[ModelState]:
+        """Each model of the repositories and its state, with the reason if it could not be loaded."""
+
+    def load_failure(self, model: str) -> str:
+        """Why a model could not be loaded, from the log; empty if that does not tell."""
+
     def stubs(self) -> list[Stub]:
         """Its living processes that run models."""
 
@@ -79,15 +96,15 @@ class Supervisor:
     Args:
         server: to supervise; already running.
         report: called with what has happened and what is done about it, one line at a time, from several threads.
-        restarts: how often in a row to restart a server that has served for less than a minute.
+        restarts: how often in a row to restart a server that dies at once; None: without limit.
         poll_interval: seconds between scans for changed models; None: models do not follow their files.
     """
 
     def __init__(
-        self, server: Supervised, report: Report, restarts: int = 5, poll_interval: float | None = None
+        self, server: Supervised, report: Report, restarts: int | None = None, poll_interval: float | None = None
     ) -> None:
         self._server = server
-        self._report = _undisturbed(report)
+        self._report = undisturbed(report)
         self._restarts = restarts
         self._deaths = _Deaths()
         self._models = _Models(server, self._report)
@@ -95,6 +112,7 @@ class Supervisor:
         self._readiness = Readiness(server, self._report, self._models.ending)
         self._over = threading.Event()
         self._failure: ServerError | None = None
+        self._problem, self._problem_reported = "", 0.0
         self._thread = threading.Thread(target=self._run, name="penstock-supervisor", daemon=True)
         self._thread.start()
 
@@ -103,6 +121,10 @@ class Supervisor:
         self._models.ending.set()
         if threading.current_thread() is not self._thread:
             self._thread.join()
+
+    def remove_sent_files(self) -> None:
+        """Removes the files that clients sent to the server, once it has ended."""
+        self._models.loaded.remove_sent_files()
 
     def wait(self, timeout: float | None = None) -> bool:
         """Waits until the supervision has ended; returns False if it has not after ``timeout`` seconds.
@@ -119,27 +141,34 @@ class Supervisor:
         self._deaths.recovered()
         try:
             while not self._models.ending.wait(_TICK):
-                if self._server.running:
-                    self._look()
-                elif not self._revive():
-                    return
+                try:
+                    if self._server.running:
+                        self._look()
+                    elif not self._revive():
+                        return
+                except Exception as error:  # whatever it is, supervision continues
+                    self._report_once(f"the supervisor met {type(error).__name__}: {error}")
         finally:
             self._over.set()
 
+    def _report_once(self, problem: str) -> None:
+        """Reports a problem that may occur in each tick."""
+        now = time.monotonic()
+        if problem != self._problem or now - self._problem_reported > _REPEAT_SECONDS:
+            self._problem, self._problem_reported = problem, now
+            self._report(problem)
+
     def _look(self) -> None:
-        try:
-            self._models.look()
-            if self._poll is not None:
-                self._poll.look()
-            for model, repair in self._readiness.unready():
-                self._models.work(model, repair)
-        except Exception as error:  # whatever it is, supervision continues
-            self._report(f"the supervisor met {type(error).__name__}: {error}")
+        self._models.look()
+        if self._poll is not None:
+            self._poll.look()
+        for model, repair in self._readiness.unready():
+            self._models.work(model, repair)
 
     def _revive(self) -> bool:
         """Restarts the server; returns False if that is pointless."""
         self._deaths.add()
-        if self._deaths.count > self._restarts:
+        if self._restarts is not None and self._deaths.count > self._restarts:
             self._failure = ServerError(
                 f"Triton {self._server.end()} and is not started again: {self._restarts} times in a row are enough. "
                 f"The end of its log:\n{self._server.log_tail()}"
@@ -150,11 +179,12 @@ class Supervisor:
         if self._models.ending.wait(pause):
             return False
         began = time.monotonic()
+        restoration = self._models.loaded.restoration()
         try:
-            self._server.restart(self._models.loaded)
+            self._server.restart(restoration.listed)
             self._deaths.recovered()
+            self._models.restore(restoration)
             self._report(f"Triton serves again, after {time.monotonic() - began:.1f} s")
-            self._models.report_failures()
         except (ServerError, OSError) as error:
             self._report(f"Triton could not be started: {error}")
         return True
@@ -165,7 +195,7 @@ class _Models:
 
     def __init__(self, server: Supervised, report: Report) -> None:
         self.ending = threading.Event()
-        self.loaded: list[str] = []
+        self.loaded = LoadedModels(server)
         self._server = server
         self._report = report
         self._stubs: set[Stub] = set()
@@ -193,15 +223,49 @@ class _Models:
             # Triton takes a moment to notice that a process has ended on demand, so it is judged one tick later.
             self._next_list = now + _TICK
 
-    def report_failures(self) -> None:
-        """Reports the models that could not be loaded.
+    def restore(self, restoration: Restoration) -> None:
+        """Loads into a restarted server what it lacks.
 
         Raises:
             ServerError: the server does not answer.
         """
-        for model in self._server.control.models():
-            if model.failed:
-                self._report(f"{model.name} cannot be served: {readable(model.reason)}")
+        # Questions first: Triton answers none about its models while it loads some.
+        failed = {model.name: readable(model.reason) for model in self._server.models() if model.failed}
+        changed = {
+            name: {"config": json.dumps(configuration)}
+            for name, configuration in restoration.configurations.items()
+            if self._server.control.configuration(name) not in (None, configuration)
+        }
+        self.loaded.refresh(self._busy)
+        for name in restoration.lost:
+            self._report(f"{name} is not loaded again: the files that a client sent for it are gone")
+        for name, problem in failed.items():
+            self._load_in_background(name, {}, f"{name} cannot be served: {problem}")
+        for name, parameters in {**changed, **restoration.sent}.items():
+            self._load_in_background(name, parameters, f"{name} is loaded again as a client loaded it")
+
+    def _load_in_background(self, model: str, parameters: Mapping[str, object], reason: str) -> None:
+        self.work(model, functools.partial(self._load_again, model, parameters, reason))
+
+    def _load_again(self, model: str, parameters: Mapping[str, object], reason: str) -> None:
+        """Loads a model that a restarted server lacks, until it succeeds.
+
+        Args:
+            model: its name.
+            parameters: as clients gave them.
+            reason: what to report.
+        """
+        self._report(reason)
+        deaths = self._deaths.setdefault(model, _Deaths())
+        server = self._server.pid
+        while self._server.running and self._server.pid == server:
+            if self.attempt(model, functools.partial(self._server.control.load, model, parameters)):
+                deaths.recovered()
+                self._report(f"{model} serves again")
+                return
+            deaths.add()
+            if self.ending.wait(deaths.pause(free=0)) or self._serves(model):
+                return
 
     def work(self, model: str, what: Callable[[], object]) -> None:
         """Repairs a model in a thread, after any repair already under way."""
@@ -210,7 +274,10 @@ class _Models:
         def run() -> None:
             if previous is not None:
                 previous.join()
-            what()
+            try:
+                what()
+            except Exception as error:
+                self._report(f"{model} could not be repaired: {type(error).__name__}: {error}")
 
         self._busy[model] = threading.Thread(target=run, name=f"penstock-{model}", daemon=True)
         self._busy[model].start()
@@ -221,7 +288,8 @@ class _Models:
             what()
         except ServerError as error:
             if self._server.running and not self.ending.is_set():
-                self._report(f"{model}: {error}")
+                reason = self._server.load_failure(model) if _UNTOLD in str(error) else ""
+                self._report(f"{model}: {reason or error}")
             return False
         return True
 
@@ -241,11 +309,8 @@ class _Models:
 
     def _ask(self) -> None:
         """Asks which models should run, for when Triton can no longer be asked."""
-        try:
-            ready = {model.name for model in self._server.control.models() if model.ready}
-        except ServerError:
-            return
-        self.loaded = sorted(ready | self._busy.keys())
+        with contextlib.suppress(ServerError):
+            self.loaded.refresh(self._busy)
 
     def _judge(self, stub: Stub, seconds: float) -> None:
         """Decides whether a model's process has died; if so, the model is repaired."""
@@ -281,13 +346,16 @@ class _Models:
         """Unloads a model, and loads it again."""
         control = self._server.control
         began = time.monotonic()
-        own = self._own_parameters(model, stub) if self._server.clients_load else {}
+        own: Mapping[str, object] = {}
+        if self._server.clients_load:
+            try:
+                own = self._own_parameters(model, stub)
+            except OSError as error:
+                self._report(f"{model}: the files that a client sent cannot be read: {error}")
         self.attempt(model, functools.partial(control.unload, model))
         deaths = self._deaths.setdefault(model, _Deaths())
         deaths.add()
-        for _ in range(_LOADS):
-            if self.ending.is_set():
-                return
+        while self._server.running and not self.ending.is_set():
             pause = deaths.pause(free=3)
             self._report(f"{model}: its process {stub.pid} {ended}; the model is loaded again {_in(pause)}")
             if self.ending.wait(pause) or self._serves(model):
@@ -301,15 +369,11 @@ class _Models:
 
     def _own_parameters(self, model: str, stub: Stub) -> dict[str, str]:
         """How a client may have loaded a model, for reloading it: its configuration, and its own files."""
-        config = self._configuration(model)
-        own = {} if config is None else {"config": json.dumps(config)}
-        if self._in_repository(stub) is None:
-            for path in stub.model_folder.rglob("*"):
-                if path.is_file() and "__pycache__" not in path.parts:
-                    own[f"file:{path.relative_to(stub.model_folder)}"] = base64.b64encode(path.read_bytes()).decode()
-        return own
+        return client_parameters(
+            self._configuration(model), stub.model_folder if self._in_repository(stub) is None else None
+        )
 
-    def _configuration(self, model: str) -> dict[str, Any] | None:
+    def _configuration(self, model: str) -> Configuration | None:
         """A model's configuration, as soon as the server answers; None if it is not loaded, or the server has ended."""
         while self._server.running:
             try:
@@ -406,8 +470,8 @@ class _Deaths:
         return min(0.5 * 2.0 ** (beyond - 1), _LONGEST_PAUSE) if beyond > 0 else 0.0
 
 
-def _undisturbed(report: Report) -> Report:
-    """Reports if possible; a failure to do so, say without a terminal, must not end the supervision."""
+def undisturbed(report: Report) -> Report:
+    """Reports if possible; a failure to do so, say to a full disk, must not end what reports."""
 
     def tell(line: str) -> None:
         with contextlib.suppress(Exception):

@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import signal
 import subprocess
 import threading
-import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO
 
 from penstock.serving import guardian
 from penstock.serving.control import readable
+from penstock.serving.lifeline import LIFELINE, Lifeline
+from penstock.serving.server_log import LogFile, RateLimit
 from penstock.serving.stubs import Stubs, describe_end
+from penstock.serving.triton_launch import launch_command
 
-_STILL_COUNTED = re.compile(r"Found [1-9]\d* live models and 0 in-flight non-inference requests")
-"""What Triton says at its end once a second, when all requests have been answered."""
+_LINGER_SECONDS = 2.0
+"""Triton waits for clients to close idle connections; it is ended by force after this time."""
+_CLOSE_SECONDS = 5.0
+"""For the server to close its models."""
+_MAX_TAIL_LINES = 2000
+_MAX_LINE_BYTES = 64 << 10
 
 
 class TritonProcess:
-    """Starts a Triton.
+    """Starts a Triton. The kernel ends it with this process, if nothing else does.
 
     Args:
         command: the command line.
@@ -30,36 +38,46 @@ class TritonProcess:
         echo: also write the log to standard error.
         shared_memory: the prefix of the shared memory of its stubs, to find it when they are gone.
         stub_records: the folder where the stubs' launcher records each one that it starts.
+        observe: called with each line of the log, in another thread.
+
+    Raises:
+        OSError: the process could not be started.
     """
 
     def __init__(
         self,
         command: Sequence[str],
         variables: Mapping[str, str],
-        log: Path,
+        log: LogFile,
         echo: bool,
         shared_memory: str,
         stub_records: Path,
+        observe: Callable[[str], None],
     ) -> None:
         self._log = log
+        self._echo = echo
         self._shared_memory = shared_memory
-        self._process = subprocess.Popen(
-            command,
-            env=variables,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            # A separate process group: Ctrl-C in the terminal must reach only us, so that we can stop the server
-            # properly.
-            start_new_session=True,
+        self._observe = observe
+        self._tail: deque[str] = deque(maxlen=_MAX_TAIL_LINES)
+        self.lifeline = Lifeline()
+        self._started = threading.Event()
+        self._failure: Exception | None = None
+        self._process: subprocess.Popen[bytes]
+        # It is this thread that starts the process, and waits for its end: the kernel ends a process with the thread that
+        # started it.
+        self._thread = threading.Thread(
+            target=self._run, args=(list(command), dict(variables)), name="penstock-triton-log", daemon=True
         )
+        try:
+            self._thread.start()
+            self._started.wait()
+            if self._failure is not None:
+                raise self._failure
+        except BaseException:
+            self.lifeline.close()
+            raise
         self.pid = self._process.pid
         self.stubs = Stubs(self.pid, stub_records)
-        assert self._process.stdout is not None
-        self._reader = threading.Thread(
-            target=_copy_log, args=(self._process.stdout, log.open("ab"), echo), name="penstock-triton-log", daemon=True
-        )
-        self._reader.start()
 
     @property
     def running(self) -> bool:
@@ -71,11 +89,15 @@ class TritonProcess:
         code = self._process.poll()
         return None if code is None else describe_end(code)
 
+    def log_lines(self) -> list[str]:
+        """The end of the log, without its tables of settings."""
+        return [line for line in list(self._tail) if line.strip() and line[0] not in "+|"]
+
     def explanation(self) -> str:
         """The errors of the log, or its end: a server that was killed had no time to call anything an error."""
         if not self.running:
-            self._reader.join(5)
-        lines = log_lines(self._log)
+            self._thread.join(5)
+        lines = self.log_lines()
         killed = not self.running and self._process.returncode < 0
         errors = [
             readable(line)
@@ -84,62 +106,69 @@ class TritonProcess:
         ]
         return "\n".join(f"  {line}" for line in (errors or lines)[-8:]).strip() or "it wrote no log"
 
-    def end(self, patience: float, loaded: Collection[tuple[str, str]] | None = None) -> None:
-        """Ends the server's processes and frees the memory they leave behind.
+    def end(self, orderly: bool) -> None:
+        """Ends the server's processes and frees the memory they leave behind; requests still in flight are cut off.
 
         Args:
-            patience: seconds in which requests in flight may be answered.
-            loaded: name and version of each model that is loaded; None: unknown.
+            orderly: whether models are unloaded first.
         """
-        if self.running and patience:
-            said = self._log.stat().st_size
-            self._process.send_signal(signal.SIGINT)
-            self._wait_for_end(patience, lambda: loaded is not None and self._is_left_without_models(loaded, said))
-        guardian.end_group(self.pid)
+        try:
+            if self.running and orderly:
+                self._process.send_signal(signal.SIGINT)
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    self._process.wait(_LINGER_SECONDS)
+                if self.running and self.lifeline.listens():
+                    # Triton would unload its models only when all clients have closed their connections.
+                    self.lifeline.ask("stop", _CLOSE_SECONDS, lambda: self.running)
+        finally:
+            guardian.end_group(self.pid)
+            self._process.wait()
+            self._thread.join(5)
+            self.lifeline.close()
+            guardian.remove_shared_memory(self._shared_memory)
+
+    def waits_for_the_dead(self) -> bool:
+        """Whether all processes of models are dead: Triton would wait forever for requests that one of them had."""
+        return not self.stubs.running() and self.stubs.any_dead()
+
+    # -- the log -------------------------------------------------------------------------------------------------------
+
+    def _run(self, command: list[str], variables: dict[str, str]) -> None:
+        try:
+            launch, environment = launch_command(command, variables)
+            environment[LIFELINE] = str(self.lifeline.inherited)
+            self._process = subprocess.Popen(
+                launch,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                pass_fds=[self.lifeline.inherited],
+                # A separate process group: Ctrl-C in the terminal must reach only us, so that we can stop the server
+                # properly.
+                start_new_session=True,
+            )
+            self.lifeline.started()
+        except Exception as error:
+            self._failure = error
+            return
+        finally:
+            self._started.set()
+        assert self._process.stdout is not None
+        self._copy_log(self._process.stdout)
         self._process.wait()
-        self._reader.join(5)
-        guardian.remove_shared_memory(self._shared_memory)
 
-    def _wait_for_end(self, patience: float, pointless: Callable[[], bool]) -> None:
-        """Waits until the server has ended, or only waits for what will never come."""
-        deadline = time.monotonic() + patience
-        idle_since = None
-        while self.running and time.monotonic() < deadline and not pointless():
-            # It would wait forever for a model that died while handling a request; then that process and all others
-            # are gone.
-            idle = not self.stubs.running() and self.stubs.any_dead()
-            idle_since = (idle_since or time.monotonic()) if idle else None
-            if idle_since is not None and time.monotonic() - idle_since > 1.0:
-                return
-            time.sleep(0.05)
-
-    def _is_left_without_models(self, loaded: Collection[tuple[str, str]], since: int) -> bool:
-        """Whether the server has unloaded its models, and counts some all the same.
-
-        To Triton, a version that failed to load in place of a loaded one lives forever (`background_models_` in its
-        `ModelLifeCycle`), so that it waits until its exit timeout.
-
-        Args:
-            loaded: name and version of each model that was loaded.
-            since: where its log of the end begins.
-        """
-        with self._log.open("rb") as file:
-            file.seek(since)
-            log = file.read().decode(errors="replace")
-        ends = [log.find(f"successfully unloaded '{name}' version {version}") for name, version in loaded]
-        return -1 not in ends and _STILL_COUNTED.search(log, max(ends, default=0)) is not None
-
-
-def log_lines(log: Path) -> list[str]:
-    """The lines of a server's log, without its tables of settings."""
-    lines = log.read_text(errors="replace").splitlines() if log.is_file() else []
-    return [line for line in lines if line.strip() and line[0] not in "+|"]
-
-
-def _copy_log(source: BinaryIO, file: BinaryIO, echo: bool) -> None:
-    with source, file:
-        for line in source:
-            file.write(line)
-            file.flush()
-            if echo:
-                os.write(2, line)
+    def _copy_log(self, source: IO[bytes]) -> None:
+        limit = RateLimit()
+        with source:
+            # Without a limit, a line would take all memory.
+            while line := source.readline(_MAX_LINE_BYTES):
+                text = line.decode(errors="replace").rstrip("\n")
+                self._tail.append(text)
+                self._observe(text)
+                admitted = limit.admit(line)
+                if admitted:
+                    self._log.write(admitted)
+                    if self._echo:
+                        with contextlib.suppress(OSError):
+                            os.write(2, admitted)

@@ -1,0 +1,80 @@
+"""Which requests are answered while a server drains: those that it had accepted before."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+_IDLE_SECONDS = 0.3
+"""After this time without an execution, nothing is queued, whatever was counted: queued requests may be cancelled."""
+
+
+class Admission:
+    """Admits requests to executions, all of them until draining begins.
+
+    Triton does not tell when a request arrived, but runs a model's requests in the order of their arrival. So of the
+    requests that are executed after draining begins, as many are admitted as were queued then.
+
+    Attributes:
+        expired: set when draining takes too long; admitted requests are no longer wanted.
+    """
+
+    def __init__(self) -> None:
+        self.expired = threading.Event()
+        self._changed = threading.Condition()
+        self._executions = 0
+        self._last_execution = 0.0
+        self._queued: dict[str, int] | None = None
+
+    @contextmanager
+    def execution(self, model: str, requests: int) -> Iterator[int]:
+        """One execution; yields how many of its requests are admitted, the first ones."""
+        with self._changed:
+            admitted = self._admit(model, requests)
+            self._executions += 1
+        try:
+            yield admitted
+        finally:
+            with self._changed:
+                self._executions -= 1
+                if self._queued is not None:
+                    if admitted:
+                        self._last_execution = time.monotonic()
+                    self._changed.notify_all()
+
+    def _admit(self, model: str, requests: int) -> int:
+        if self._queued is None:
+            return requests
+        admitted = min(self._queued.get(model, 0), requests)
+        if admitted:
+            self._queued[model] -= admitted
+        return admitted
+
+    def drain(self, queued: Mapping[str, int], timeout: float) -> bool:
+        """Admits only the requests already queued from now on, and waits until they are answered.
+
+        Args:
+            queued: the number of requests queued for each model.
+            timeout: seconds after which no further ones are admitted, and :attr:`expired` is set.
+
+        Returns:
+            Whether all were answered in time.
+        """
+        deadline = time.monotonic() + timeout
+        with self._changed:
+            self._queued = dict(queued)
+            self._last_execution = time.monotonic()
+            while not self._is_idle() and time.monotonic() < deadline:
+                self._changed.wait(min(_IDLE_SECONDS, max(0.0, deadline - time.monotonic())))
+            drained = self._is_idle()
+            self._queued = {}
+        if not drained:
+            self.expired.set()
+        return drained
+
+    def _is_idle(self) -> bool:
+        assert self._queued is not None
+        waited = time.monotonic() - self._last_execution >= _IDLE_SECONDS
+        return not self._executions and (waited or not any(self._queued.values()))

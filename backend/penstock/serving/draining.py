@@ -1,0 +1,142 @@
+"""Draining a server: it accepts no new requests, and answers those in flight."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import re
+import time
+import urllib.request
+from collections.abc import Callable, Collection
+from pathlib import Path
+from typing import Protocol
+
+from penstock.serving.control import Control, ServerError
+from penstock.serving.lifeline import Lifeline
+
+_ANSWER_SECONDS = 3.0
+"""For the server to tell that it has drained, on a busy machine."""
+_REFUSAL_SECONDS = 1.0
+"""For sending refusals to the clients of requests that were in flight too long."""
+_POLL_SECONDS = 0.05
+_METRICS_SECONDS = 2.0
+
+_QUEUED = re.compile(r'^nv_inference_pending_request_count\{model="([^"]*)".*?\} ([\d.e+]+)$', re.MULTILINE)
+
+_UNLOADABLE = "penstock_is_stopping"
+_UNLOADABLE_CONFIG = f"""backend: "{_UNLOADABLE}"
+input [ {{ name: "x" data_type: TYPE_FP32 dims: [ 1 ] }} ]
+output [ {{ name: "y" data_type: TYPE_FP32 dims: [ 1 ] }} ]
+"""
+_ALIVE = ("READY", "LOADING", "UNLOADING")
+
+
+class ReadinessSwitch:
+    """Ends the readiness of a server: Triton is not ready if a model could not be loaded, so it gets one that cannot.
+
+    Args:
+        folder: for a repository of that model, and for the model until it is needed.
+
+    Attributes:
+        repository: one more repository for Triton, which is empty until then.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.repository = folder / "unloadable"
+        self.repository.mkdir()
+        self._model = folder / "unloadable-model"
+        (self._model / "1").mkdir(parents=True)
+        (self._model / "config.pbtxt").write_text(_UNLOADABLE_CONFIG)
+
+    def switch_off(self, control: Control) -> None:
+        """Makes the server not ready."""
+        with contextlib.suppress(ServerError, OSError):
+            # Moving it takes no room on a full disk.
+            self._model.rename(self.repository / _UNLOADABLE)
+            control.load(_UNLOADABLE)
+
+
+class Drainable(Protocol):
+    """A running server, as it is drained."""
+
+    @property
+    def control(self) -> Control:
+        """Its model control interface."""
+
+    @property
+    def lifeline(self) -> Lifeline:
+        """The connection to it."""
+
+    @property
+    def running(self) -> bool:
+        """Whether its process is alive."""
+
+    @property
+    def readiness(self) -> ReadinessSwitch:
+        """Ends its readiness."""
+
+    def queued_requests(self) -> dict[str, int]:
+        """How many requests are queued, by model."""
+
+    def waits_for_the_dead(self) -> bool:
+        """Whether it waits for requests that died with the process of a model."""
+
+
+def drain(server: Drainable, exit_timeout: float, hosted: Collection[str]) -> None:
+    """Drains a server: it is not ready, refuses new requests and answers those in flight.
+
+    Triton itself would first accept new requests on open connections until its exit timeout, and then cut off those in
+    flight.
+
+    Args:
+        server: to drain.
+        exit_timeout: seconds after which requests in flight are no longer waited for.
+        hosted: the backends whose models the server hosts in its process, where they refuse requests themselves.
+    """
+    deadline = time.monotonic() + exit_timeout
+
+    def patient() -> bool:
+        return server.running and not server.waits_for_the_dead() and time.monotonic() < deadline
+
+    server.readiness.switch_off(server.control)
+    listens = server.lifeline.listens()
+    with contextlib.suppress(ServerError):
+        _unload(server.control, hosted if listens else (), patient)
+    if listens:
+        seconds = max(0.0, deadline - time.monotonic())
+        request = json.dumps({"queued": server.queued_requests(), "seconds": seconds})
+        answer = server.lifeline.ask(request, seconds + _ANSWER_SECONDS, lambda: server.running)
+        if answer == "expired":
+            time.sleep(_REFUSAL_SECONDS)
+
+
+def _unload(control: Control, hosted: Collection[str], patient: Callable[[], bool]) -> None:
+    """Unloads models, ensembles before those that they consist of, and waits for their requests in flight.
+
+    Args:
+        control: of the server.
+        hosted: the backends whose models are left out.
+        patient: whether to wait further.
+    """
+    configurations = {name: control.configuration(name) or {} for name in control.loaded()}
+    ensembles = {name for name, config in configurations.items() if "ensemble_scheduling" in config}
+    others = {name for name, config in configurations.items() if config.get("backend") not in hosted}
+    for group in (ensembles, others - ensembles):
+        for name in group:
+            with contextlib.suppress(ServerError):
+                control.unload(name)
+        while group and patient() and any(model.name in group and model.state in _ALIVE for model in control.models()):
+            time.sleep(_POLL_SECONDS)
+
+
+def queued_requests(metrics_url: str) -> dict[str, int]:
+    """The number of requests that each model has accepted and not begun, from Triton's metrics; nothing without them."""
+    queued: dict[str, int] = {}
+    with (
+        contextlib.suppress(OSError, http.client.HTTPException),
+        urllib.request.urlopen(metrics_url, timeout=_METRICS_SECONDS) as page,
+    ):
+        for model, count in _QUEUED.findall(page.read().decode(errors="replace")):
+            queued[model] = queued.get(model, 0) + int(float(count))
+    return queued

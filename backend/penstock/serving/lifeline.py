@@ -1,0 +1,66 @@
+"""The connection of a supervisor to a Triton that hosts our backend: the counterpart of `native/lifeline.cc`."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import time
+from collections.abc import Callable
+
+LIFELINE = "PENSTOCK_LIFELINE"
+"""The environment variable with the number of Triton's end of the connection."""
+
+_POLL_SECONDS = 0.1
+
+
+class Lifeline:
+    """A socket whose other end Triton inherits.
+
+    Triton does what it is asked over it, and ends when this end is closed, even by a SIGKILL of this process.
+    """
+
+    def __init__(self) -> None:
+        self._socket, self._inherited = socket.socketpair()
+        self._received = b""
+
+    @property
+    def inherited(self) -> int:
+        """The file descriptor for Triton."""
+        return self._inherited.fileno()
+
+    def started(self) -> None:
+        """Closes Triton's end in this process, after Triton was started."""
+        self._inherited.close()
+
+    def listens(self) -> bool:
+        """Whether the server listens: it does since it loaded the first of our models into its process."""
+        with contextlib.suppress(OSError):
+            self._socket.settimeout(0)
+            self._received += self._socket.recv(64)
+        return self._received.startswith(b"listening\n")
+
+    def ask(self, line: str, timeout: float, running: Callable[[], bool]) -> str:
+        """Sends a line to a server that listens; returns its answer, or nothing if there is none in time.
+
+        Args:
+            line: see `native/lifeline.h`.
+            timeout: seconds to wait.
+            running: whether the server's process is alive.
+        """
+        deadline = time.monotonic() + timeout
+        answer = b""
+        with contextlib.suppress(OSError):
+            self._socket.settimeout(_POLL_SECONDS)
+            self._socket.sendall(line.encode() + b"\n")
+            while not answer.endswith(b"\n") and running() and time.monotonic() < deadline:
+                with contextlib.suppress(TimeoutError):
+                    part = self._socket.recv(1024)
+                    if not part:
+                        break
+                    answer += part
+        return answer.decode(errors="replace").strip()
+
+    def close(self) -> None:
+        """Closes the connection; a server that still listens ends."""
+        self._socket.close()
+        self._inherited.close()

@@ -1,0 +1,188 @@
+"""The models that a server has loaded, whoever loaded them, so that a new server can load them again."""
+
+from __future__ import annotations
+
+import base64
+import json
+import shutil
+from collections import deque
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from penstock.serving.control import Configuration, Control
+from penstock.serving.model_records import ModelRecords
+from penstock.serving.stubs import Stub
+
+_CONFIGURATIONS_PER_REFRESH = 5
+"""Configurations that are asked for again in each refresh, so that a server of many models is not busy with that."""
+
+Parameters = dict[str, str]
+
+
+class Loading(Protocol):
+    """The part of a server that is observed."""
+
+    @property
+    def control(self) -> Control:
+        """Its model control interface."""
+
+    @property
+    def clients_load(self) -> bool:
+        """Whether clients may load models, with their own files and configurations."""
+
+    @property
+    def repositories(self) -> list[Path]:
+        """Its folders of models."""
+
+    @property
+    def model_records(self) -> ModelRecords:
+        """The records of models in its process."""
+
+    def stubs(self) -> list[Stub]:
+        """Its living processes that run models."""
+
+
+@dataclass(frozen=True)
+class Restoration:
+    """How to load the same models into a new server.
+
+    Attributes:
+        listed: the models to load from the repositories.
+        configurations: of these models, as far as clients may have changed them.
+        sent: the parameters of models whose files clients sent.
+        lost: models whose files are gone.
+    """
+
+    listed: list[str]
+    configurations: dict[str, Configuration]
+    sent: dict[str, Parameters]
+    lost: list[str]
+
+
+class LoadedModels:
+    """Observes which models are loaded, and with which configurations.
+
+    Args:
+        server: to observe; it has loaded only what it was started with.
+
+    Attributes:
+        names: of the models that should be loaded.
+    """
+
+    def __init__(self, server: Loading) -> None:
+        self.names: list[str] = []
+        self._server = server
+        self._current: dict[str, Configuration] = {}
+        self._unlisted: set[str] = set()
+        self._sent: dict[str, Path] = {}
+        # What a new server has not loaded again yet.
+        self._restoring: dict[str, Parameters] = {}
+        self._to_check: deque[str] = deque()
+
+    def refresh(self, under_repair: Collection[str] = ()) -> None:
+        """Asks the server what is loaded.
+
+        Args:
+            under_repair: models that should be loaded, whether they are or not.
+
+        Raises:
+            ServerError: it does not answer.
+        """
+        listed = self._server.control.models()
+        loaded = {model.name for model in listed if model.ready}
+        if self._server.clients_load:
+            loaded |= set(self._server.control.loaded())
+            self._unlisted = loaded - {model.name for model in listed}
+            self._observe_configurations(loaded)
+            self._observe_folders()
+        self._restoring = {name: given for name, given in self._restoring.items() if name not in loaded}
+        self.names = sorted(loaded | set(under_repair) | self._restoring.keys())
+
+    def _observe_configurations(self, loaded: set[str]) -> None:
+        new = [name for name in loaded if name not in self._current]
+        self._to_check = deque(name for name in self._to_check if name in loaded) or deque(sorted(loaded))
+        again = [self._to_check.popleft() for _ in range(min(len(self._to_check), _CONFIGURATIONS_PER_REFRESH))]
+        for name in dict.fromkeys([*new, *again]):
+            configuration = self._server.control.configuration(name)
+            if configuration is not None:
+                self._current[name] = configuration
+
+    def _observe_folders(self) -> None:
+        """Finds the folders of models that are not in a repository."""
+        groups = {
+            group["name"]: name
+            for name, configuration in self._current.items()
+            for group in configuration.get("instance_group", ())
+        }
+        folders = self._server.model_records.folders()
+        folders |= {groups[stub.group]: stub.model_folder for stub in self._server.stubs() if stub.group in groups}
+        repositories = self._server.repositories
+        self._sent = {
+            name: folder
+            for name, folder in folders.items()
+            if name in self._current and not any(folder.is_relative_to(repository) for repository in repositories)
+        }
+
+    def remove_sent_files(self) -> None:
+        """Removes the files that clients sent to the server, which is dead."""
+        for folder in self._sent.values():
+            remove_sent_files(folder)
+
+    def restoration(self) -> Restoration:
+        """How to load the same models again, once the server is dead; removes the files that clients sent to it."""
+        if not self._server.clients_load:
+            return Restoration(self.names, {}, {}, [])
+        restoration = Restoration([], {}, {}, [])
+        for name in self.names:
+            folder = self._sent.get(name)
+            if name in self._restoring:
+                restoration.sent[name] = self._restoring[name]
+            elif folder is not None or name in self._unlisted:
+                try:
+                    restoration.sent[name] = client_parameters(self._current.get(name), _existing(folder))
+                except OSError:
+                    restoration.lost.append(name)
+            else:
+                restoration.listed.append(name)
+                if name in self._current:
+                    restoration.configurations[name] = self._current[name]
+        self.remove_sent_files()
+        self._restoring = restoration.sent
+        return restoration
+
+
+def client_parameters(configuration: Configuration | None, folder: Path | None) -> Parameters:
+    """The parameters with which a client may have loaded a model.
+
+    Args:
+        configuration: of the model; None: the repository's.
+        folder: of the files that the client sent, if any.
+    """
+    parameters = {} if configuration is None else {"config": json.dumps(configuration)}
+    if folder is None:
+        return parameters
+    for path in folder.rglob("*"):
+        # Triton writes the configuration there, too.
+        if path.is_file() and "__pycache__" not in path.parts and path != folder / "config.pbtxt":
+            parameters[f"file:{path.relative_to(folder)}"] = base64.b64encode(path.read_bytes()).decode()
+    return parameters
+
+
+def _existing(folder: Path | None) -> Path:
+    """The folder; raises FileNotFoundError if there is none."""
+    if folder is None or not folder.is_dir():
+        raise FileNotFoundError(folder)
+    return folder
+
+
+# Triton puts files that clients send there, whatever TMPDIR is, and leaves them when it is killed.
+_SENT_FILES = Path("/tmp")
+_SENT_PREFIX = "folder"
+
+
+def remove_sent_files(folder: Path) -> None:
+    """Removes files that a client sent to a server that is dead."""
+    if folder.parent == _SENT_FILES and folder.name.startswith(_SENT_PREFIX):
+        shutil.rmtree(folder, ignore_errors=True)
