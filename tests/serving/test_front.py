@@ -471,7 +471,7 @@ def test_front_ends_with_its_server(repository: Path) -> None:
     with served_elsewhere(repository, 4096) as (process, _, folder):
         assert len(processes_of(folder, b"")) >= 2
         process.kill()
-        assert eventually(lambda: not processes_of(folder, b""))
+        assert eventually(lambda: not processes_of(folder, b"") and not Path(folder).exists())
 
 
 # -- TLS -------------------------------------------------------------------------------------------------------------

@@ -235,7 +235,8 @@ class LocalServer:
             if not self._allow_failures:
                 self._refuse_failures()
             if self.front is not None:
-                self.front.start({use: f"{self._reachable_host()}:{port}" for use, port in self.ports.items()})
+                triton = {use: f"{self._reachable_host()}:{port}" for use, port in self.ports.items()}
+                self.front.start(triton, self._folder / "front")
         except BaseException:
             self.stop()
             raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import importlib.util
 import os
@@ -9,7 +10,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -60,7 +60,6 @@ class Front:
     def __init__(self, options: FrontOptions, ports: Mapping[str, int | None], report: Callable[[str], object]) -> None:
         self.options = options
         self.ports: dict[str, int] = {}
-        # Its configuration, sockets and digests of keys.
         self.folder: Path | None = None
         self._given_ports = dict(ports)
         self._report = report
@@ -82,11 +81,12 @@ class Front:
         host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.options.listen, self.options.listen)
         return f"[{host}]:{self.ports[use]}" if ":" in host else f"{host}:{self.ports[use]}"
 
-    def start(self, triton: Mapping[str, str]) -> None:
+    def start(self, triton: Mapping[str, str], folder: Path) -> None:
         """Starts it, and waits until it listens.
 
         Args:
             triton: ``host:port`` of Triton, by use.
+            folder: to make, for its configuration, sockets and digests of keys.
 
         Raises:
             ServerError: it cannot be started, and why.
@@ -95,12 +95,12 @@ class Front:
         if importlib.util.find_spec("grpc") is None:
             raise ServerError("--listen takes grpcio: pip install 'penstock[front]'")
         self.ports = choose_ports(self.options.listen, self._given_ports)
-        # In a folder of its user's alone; short, as the path of a socket may have 107 bytes only.
-        self.folder = Path(tempfile.mkdtemp(prefix="penstock-front-"))
+        folder.mkdir(mode=0o700)
+        self.folder = folder
         try:
-            sockets = [self.folder / f"relay{number}" for number in range(proxy_threads())]
+            sockets = [folder / f"relay{number}" for number in range(proxy_threads())]
             configuration = write_configuration(
-                self.options, self.folder, self.ports, triton, [f"unix@{socket}" for socket in sockets]
+                self.options, folder, self.ports, triton, [f"unix@{socket}" for socket in sockets]
             )
             _check(binary, configuration)
         except BaseException:
@@ -161,7 +161,7 @@ class Front:
                 return
             process.popen = None
             process.deaths = process.deaths + 1 if now - process.started < _STEADY_SECONDS else 1
-            self._report(f"the {process.name} {describe_end(code)}; it is started again")
+            self._tell(f"the {process.name} {describe_end(code)}; it is started again")
         # At once the first time, then with a pause that doubles.
         pause = min(0.5 * 2.0 ** min(process.deaths - 1, 10), _MAX_PAUSE_SECONDS) if process.deaths > 1 else 0.0
         if now - process.started >= pause:
@@ -169,7 +169,7 @@ class Front:
                 self._launch(process)
             except OSError as error:  # of memory or descriptors; it is tried again
                 process.started, process.deaths = now, process.deaths + 1
-                self._report(f"the {process.name} could not be started: {error}")
+                self._tell(f"the {process.name} could not be started: {error}")
 
     def _launch(self, process: _Process) -> None:
         process.started = time.monotonic()
@@ -179,6 +179,11 @@ class Front:
             # Ctrl-C in the terminal must reach only us, so that requests in flight are answered.
             start_new_session=True,
         )
+
+    def _tell(self, line: str) -> None:
+        """Reports if possible; a failure to do so, say without a terminal, must not end the front."""
+        with contextlib.suppress(Exception):
+            self._report(line)
 
     def _await_listening(self) -> None:
         deadline = time.monotonic() + _START_SECONDS
