@@ -1,6 +1,6 @@
 """Runs the image's install commands in a new virtual environment, as far as possible without Docker.
 
-    python tests/docker/check_install.py [--python python3.12] [--extras server,image,audio,video]
+    python tests/docker/check_install.py [--python python3.12] [--extras server,front,image,audio,video]
 
 Takes minutes and downloads what the image would, so it is no part of the test suite.
 """

@@ -64,6 +64,14 @@ def test_extras_exist() -> None:
     assert {extra for text in used for extra in text.split(",")} <= known
 
 
+def test_network_reaches_the_front() -> None:
+    (command,) = (text for name, text in instructions() if name == "CMD")
+    assert "--listen" in command
+    compose = yaml.safe_load(COMPOSE.read_text())
+    for extras in (build_arguments()["EXTRAS"], compose["services"]["triton-cpu"]["build"]["args"]["EXTRAS"]):
+        assert "front" in extras.split(",")
+
+
 def test_commands_install_what_was_built() -> None:
     build, install, setup = run_commands()
     assert build.split()[1:3] == ["pip", "wheel"]

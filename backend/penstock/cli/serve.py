@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from penstock.cli._front import front_options
 from penstock.cli._paths import ExistingPath
 from penstock.serving.settings import Scope, Settings, declared
 from penstock.storage import is_remote
@@ -107,7 +108,8 @@ def _given_settings(options: dict[str, Any]) -> dict[str, str]:
 @click.option("--http-port", type=int, default=8000, show_default=True, help="Port for HTTP.")
 @click.option("--grpc-port", type=int, default=8001, show_default=True, help="Port for gRPC.")
 @click.option("--metrics-port", type=int, default=8002, show_default=True, help="Port for Prometheus metrics.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on; 0.0.0.0 for all.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address that Triton listens on.")
+@front_options
 @click.option(
     "--python-env", type=click.Path(path_type=Path), help="Environment to serve from (a folder or its Python)."
 )
@@ -169,6 +171,8 @@ def command(
                                                             clients load and unload models
       penstock serve models --allow-path /data/labels --allow-module my_company.preprocessing
                                                             saved pipelines may use these, besides their models' folders
+      penstock serve models --listen 0.0.0.0 --tls-cert cert.pem --tls-key key.pem --api-key-file keys
+                                                            the network reaches it, through a proxy
       penstock serve models --as dali --device cpu          a repository of the DALI backend, on a machine without a GPU
       penstock serve models --max-pixels 50000000 --backend-config=penstock,num_threads=4
                                                             settings of all models; their own parameters take precedence
@@ -248,12 +252,26 @@ def _print_address_and_models(server: LocalServer) -> None:
         table.add_column(column)
     for model in server.models():
         table.add_row(model.name, model.version, _state(model))
-    _console.print(f"HTTP     http://{server.http_url}")
-    _console.print(f"gRPC     {server.grpc_url}")
-    _console.print(f"metrics  {server.metrics_url}")
+    http, grpc, metrics = _addresses(server)
+    _console.print(f"HTTP     {http}")
+    _console.print(f"gRPC     {grpc}")
+    _console.print(f"metrics  {metrics}")
     _console.print(f"log      {server.log}\n", soft_wrap=True)
     _console.print(table)
     _console.print("\nCtrl-C stops the server.")
+
+
+def _addresses(server: LocalServer) -> tuple[str, str, str]:
+    """Where clients find HTTP, gRPC and metrics: at the front, if there is one."""
+    front = server.front
+    if front is None:
+        return f"http://{server.http_url}", server.grpc_url, server.metrics_url
+    scheme = "https" if front.options.tls_cert is not None else "http"
+    return (
+        f"{scheme}://{front.address('HTTP')}",
+        front.address("gRPC"),
+        f"{scheme}://{front.address('metrics')}/metrics",
+    )
 
 
 def _state(model: ModelState) -> str:

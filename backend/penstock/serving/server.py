@@ -19,6 +19,8 @@ from penstock.serving.control import Control, ModelState, ServerError, readable
 from penstock.serving.draining import ReadinessSwitch, drain, queued_requests
 from penstock.serving.environment import Environment, count_gpus
 from penstock.serving.flags import ALL_MODELS, DEFAULT_EXIT_TIMEOUT, Flags
+from penstock.serving.front.front import Front
+from penstock.serving.front.options import FrontOptions
 from penstock.serving.guard import Guard
 from penstock.serving.installation import BACKEND, Hosted, Installation, check_stub, lay_out
 from penstock.serving.isolation import Isolation
@@ -73,7 +75,10 @@ class LocalServer:
         repository: the folder of models, or several.
         environment: the environment to serve from, or its folder; found automatically by default.
         http_port, grpc_port, metrics_port: ports to listen on; by default free ones.
-        host: the address to listen on: by default this machine only, ``0.0.0.0`` for all interfaces.
+        host: the address that Triton listens on: by default this machine only. Anyone who reaches Triton can end it, so
+            give ``front`` to a server that the network reaches.
+        front: puts a proxy between the network and Triton, which then listens on this machine alone, on free ports; the
+            given ones are the front's.
         flags: Triton's own, e.g. ``["--log-verbose=1"]``; they replace defaults. Models are managed by
             ``--model-control-mode``: ``none`` (the default), ``poll`` or ``explicit``. Only in ``explicit`` can clients
             load models, and request the index of the repository.
@@ -107,6 +112,7 @@ class LocalServer:
         grpc_port: int | None = None,
         metrics_port: int | None = None,
         host: str = "127.0.0.1",
+        front: FrontOptions | None = None,
         flags: Sequence[str] = (),
         settings: Mapping[str, str] | None = None,
         model_host: str | None = None,
@@ -129,6 +135,9 @@ class LocalServer:
         self.host = host
         self._environment = environment
         self._given_ports = {"HTTP": http_port, "gRPC": grpc_port, "metrics": metrics_port}
+        self.front = Front(front, self._given_ports, report) if front is not None else None
+        if self.front is not None:
+            self._given_ports = dict.fromkeys(self._given_ports)
         self._settings = dict(settings or {})
         self._mirrors: Mirrors | None = None
         self._asked_model_host = model_host or os.environ.get(MODEL_HOST_VARIABLE) or None
@@ -249,6 +258,9 @@ class LocalServer:
             self._start_on_free_ports()
             if not self._allow_failures:
                 self._refuse_failures()
+            if self.front is not None:
+                triton = {use: f"{self._reachable_host()}:{port}" for use, port in self.ports.items()}
+                self.front.start(triton, self._folder.path / "front")
             every = self._flags.poll_interval if self._flags.mode == "poll" else None
             self._supervisor = Supervisor(self, self._report, self._restarts, every)
         except OSError as error:
@@ -305,6 +317,8 @@ class LocalServer:
             if self._supervisor is not None:
                 steps.callback(self._supervisor.remove_sent_files)
             steps.callback(self._end, orderly=True)
+            if self.front is not None:
+                steps.callback(self.front.stop)
             if self._supervisor is not None:
                 steps.callback(self._supervisor.stop)
             self._guard = self._folder = self._log_file = self._mirrors = self._supervisor = None

@@ -1,0 +1,1 @@
+"""The front: a proxy between the network and a Triton that listens on this machine only."""
