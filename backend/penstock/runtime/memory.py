@@ -8,6 +8,7 @@ it holds memory, and no two batches can wait for each other.
 from __future__ import annotations
 
 import bisect
+import functools
 import heapq
 import math
 import threading
@@ -16,11 +17,15 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from penstock.data_types import element_size
 from penstock.errors import LimitError
 from penstock.schema.workspace import OutputSpec, Shape, Workspace
 from penstock.tensors import HostPool, TensorList, TensorListGPU
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 SMALL_BATCH_BYTES = 64 << 20
 """Up to which a batch takes nothing of the budgets: there are only as many batches at a time as instances of models."""
@@ -82,6 +87,12 @@ class Reservation:
     def __init__(self, budgets: Sequence[MemoryBudget]) -> None:
         self._budgets = budgets
         self.size = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.give_back()
 
     def exceeded(self, size: int) -> MemoryBudget | None:
         """The budget that never has room for so many bytes."""
@@ -163,12 +174,13 @@ class BatchMemory:
     def __init__(self, limit: int | None, shares: Sequence[int], reservation: Reservation) -> None:
         self.wanted = 0
         self._limit = math.inf if limit is None else limit
-        self._ends = list(accumulate(shares))
+        self._shares = shares
         self._reservation = reservation
         self._slots: Sequence[TensorList | None] = ()
         # By whether it is on a GPU: upper bounds of what the batch holds, and what it may hold without a closer look.
         self._planned = [0, 0]
-        self._unquestioned = [min(max(SMALL_BATCH_BYTES, reservation.size), self._limit), self._limit]
+        small = min(max(SMALL_BATCH_BYTES, reservation.size), self._limit)
+        self._unquestioned = [small, small]
 
     def attach(self, slots: Sequence[TensorList | None]) -> None:
         """Takes note of where the batch's data will be."""
@@ -184,8 +196,10 @@ class BatchMemory:
         """The samples whose outputs may not be allocated; see :class:`penstock.schema.workspace.Allowance`."""
         planned = sum(sum(map(math.prod, own)) * element_size(spec.dtype) for own, spec in zip(shapes, specs))
         on_gpu = workspace.device != "cpu"
-        if not workspace.transient and not working and self._planned[on_gpu] + planned <= self._unquestioned[on_gpu]:
-            self._planned[on_gpu] += planned
+        # Most batches are so small that they need no closer look, even if all was in use at a time.
+        if self._planned[on_gpu] + planned + sum(working) <= self._unquestioned[on_gpu]:
+            if not workspace.transient:
+                self._planned[on_gpu] += planned
             return {}
         if not on_gpu:
             return self._examined(workspace, _Need(workspace, shapes, specs, working), False)
@@ -246,6 +260,11 @@ class BatchMemory:
 
     def _request_of(self, position: int) -> int:
         return bisect.bisect_right(self._ends, position)
+
+    @functools.cached_property
+    def _ends(self) -> list[int]:
+        """The positions after each request's samples."""
+        return list(accumulate(self._shares))
 
     def _over_together(self, workspace: Workspace, need: _Need, held: Counter[int]) -> dict[int, LimitError]:
         """All samples of the requests that hold too much together."""

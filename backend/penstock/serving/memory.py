@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from penstock.errors import LimitError, MemoryShortageError
@@ -61,39 +60,43 @@ class RequestMemory:
         """
         wanted = 0
         while True:
-            with self.reserved(wanted) as reservation:
+            with self.reservation() as reservation:
+                if wanted:
+                    self._wait(reservation, wanted)
                 memory = BatchMemory(self._limit, shares, reservation)
                 try:
                     result = work(memory)
                 except Exception:
                     if not memory.wanted:
                         raise
-                else:
-                    if not memory.wanted:
-                        return result
-                exceeded = reservation.exceeded(memory.wanted)
-            if exceeded is not None:
-                raise LimitError(
-                    f"The request takes {memory.wanted} bytes, and `{exceeded.setting}` of the server allows {exceeded.limit} for all"
-                )
-            if len(shares) > 1:
-                raise MemoryShortageError(f"The requests take {memory.wanted} bytes together")
+                if reservation.size:
+                    # Its blocks are then for the next batch, unless memory gets scarce.
+                    self._budgets[0].add_pool(self._pool())
+                if not memory.wanted:
+                    return result
+            self._check_possible(memory.wanted, len(shares), reservation)
             wanted = memory.wanted
 
-    @contextlib.contextmanager
-    def reserved(self, size: int = 0) -> Iterator[Reservation]:
-        """A reservation of ``size`` bytes, for which it waits; it is given back at the end."""
-        self._budgets[0].add_pool(self._pool())
-        reservation = Reservation(self._budgets)
-        if size and not reservation.wait(size, self._seconds):
+    def reservation(self) -> Reservation:
+        """A reservation of nothing yet; a context, at whose end it is given back."""
+        return Reservation(self._budgets)
+
+    def _wait(self, reservation: Reservation, size: int) -> None:
+        if not reservation.wait(size, self._seconds):
             raise MemoryShortageError(
                 f"The request takes {size} bytes of memory, which did not become free within {self._seconds:g} s: other requests take "
                 "them. Send it again later"
             )
-        try:
-            yield reservation
-        finally:
-            reservation.give_back()
+
+    def _check_possible(self, wanted: int, requests: int, reservation: Reservation) -> None:
+        """Raises LimitError or MemoryShortageError if a batch is not to wait for so many bytes."""
+        exceeded = reservation.exceeded(wanted)
+        if exceeded is not None:
+            raise LimitError(
+                f"The request takes {wanted} bytes, and `{exceeded.setting}` of the server allows {exceeded.limit} for all"
+            )
+        if requests > 1:
+            raise MemoryShortageError(f"The requests take {wanted} bytes together")
 
     def allowance(self, count: int, reservation: Reservation) -> BatchMemory:
         """What one of several runs for a request with ``count`` samples may take; it does not wait."""

@@ -295,7 +295,10 @@ class ServedModel:
         try:
             batches = {spec.name: to_batch(one, spec) for spec, one in zip(self._inputs, samples)}
             # The rest of it must be gone before the next one begins, even if nobody takes all answers.
-            with self._memory.reserved() as reservation, closing(self._runs(request, batches, reservation)) as results:
+            with (
+                self._memory.reservation() as reservation,
+                closing(self._runs(request, batches, reservation)) as results,
+            ):
                 for result in results:
                     if result.failures:
                         yield refusal_of(result.failures[min(result.failures)], -given)

@@ -184,6 +184,10 @@ class JpegHeaders(Sequence[ImageHeader]):
         height, width, channels, orientation = self.rows[index].tolist()
         return ImageHeader("jpeg", height, width, channels, BY_EXIF.get(orientation, UPRIGHT), isolated=self.isolated)
 
+    def have_at_most(self, pixels: int) -> bool:
+        """Whether none of them has more pixels."""
+        return all(height * width <= pixels for height, width, *_ in self.rows.tolist())
+
     @property
     def turned(self) -> np.ndarray:
         """Which of them are not stored upright."""

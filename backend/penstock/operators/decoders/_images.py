@@ -377,13 +377,12 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
         return others
 
     def working_bytes(self, workspace: Workspace[Encoded, DecodePlan, DecodePlans]) -> Sequence[int]:
-        plans, live = workspace.plans, workspace.live_indices
-        if not live:
-            return ()
-        if isinstance(plans.headers, JpegHeaders) and int(plans.headers.rows[:, :2].prod(axis=1).max()) <= _FEW_PIXELS:
+        live = workspace.live_indices
+        headers = workspace.plans.headers if live else ()
+        if isinstance(headers, JpegHeaders) and headers.have_at_most(_FEW_PIXELS):
             return ()
         working = [0] * workspace.batch_size
-        for index, header in zip(live, plans.headers):
+        for index, header in zip(live, headers):
             if header.format != "jpeg" or header.height * header.width > _FEW_PIXELS:
                 working[index] = self._working_bytes(header, bytes_of(workspace.inputs[0].samples[index]))
         return working
