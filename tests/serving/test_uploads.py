@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from served import HEADER, add_model, stopped_later
 
-from penstock.serving.server import LocalServer
+from penstock.serving.server import LocalServer, ServerError
 
 PIPELINE = (
     HEADER
@@ -153,3 +153,10 @@ def test_an_environment_beside_a_saved_pipeline_is_refused(tmp_path: Path, marke
         assert model.failed
         assert "EXECUTION_ENV_PATH names an environment" in model.reason
         assert not marker.exists()
+
+
+def test_a_server_starts_no_library_of_a_models_folder(tmp_path: Path, model_host: str) -> None:
+    add_model(tmp_path, "ours", 'backend: "penstock"', PIPELINE)
+    (tmp_path / "ours" / "1" / "libtriton_penstock.so").write_bytes(b"")
+    with pytest.raises(ServerError, match="has Triton run a library of the model's own as its backend"):
+        LocalServer(tmp_path, model_host=model_host).start()

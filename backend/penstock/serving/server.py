@@ -37,7 +37,7 @@ from penstock.serving.stub_launcher import Trusted, lay_out_launcher
 from penstock.serving.stubs import Stub
 from penstock.serving.supervisor import Report, Supervisor
 from penstock.serving.triton_process import TritonProcess, log_lines
-from penstock.serving.trust import check_repositories, repositories_variable
+from penstock.serving.trust import check_native_code, check_repositories, repositories_variable
 from penstock.serving.without_gpus import request_cpu
 
 __all__ = ["LocalServer", "ModelState", "ServerError"]
@@ -292,6 +292,11 @@ class LocalServer:
         process = self._process
         return process.stubs.running() if process is not None and process.running else []
 
+    def check_native_code(self, model: str | None = None) -> None:
+        """Raises ServerError if a model would replace its backend's library, unless the repositories are trusted."""
+        if not self._server_settings().trust_repository:
+            check_native_code(self.repositories, self._backends, model)
+
     def started_stubs(self) -> list[Stub]:
         """Those that were started since the last call, whether or not they live."""
         return self._process.stubs.started() if self._process is not None else []
@@ -376,6 +381,7 @@ class LocalServer:
         assert self._installation is not None
         assert self.log is not None
         assert self._stub_records is not None
+        self.check_native_code()
         command = [str(self._installation.binary), *self._flags.command_line(self._own_flags(), models)]
         self._process = TritonProcess(
             command, self._variables, self.log, self._echo, self.shared_memory, self._stub_records
