@@ -118,7 +118,6 @@ def test_the_log_names_the_remedy(server: LocalServer) -> None:
         ({"parameters": {"allowed_paths": {"string_value": "/"}}}, "a model can only name less"),
         ({"parameters": {"allowed_modules": {"string_value": "pickle"}}}, "a model can only name less"),
         ({"parameters": {"trust_repository": {"string_value": "true"}}}, "not a model's to set"),
-        ({"response_cache": {"enable": True}}, "repeats them as successes without outputs"),
         ({"default_model_filename": "../../ours/1/pipeline.py"}, "invalid character"),
         ({"instance_group": [{"count": 100000, "kind": "KIND_CPU"}]}, "at most 1024"),
     ],

@@ -204,8 +204,8 @@ class LocalServer:
             check_repositories(self.repositories)
         if self._flags.caches_responses:
             self._report(
-                "--cache-config: Triton's response cache also repeats requests that failed or were cancelled, as successes without "
-                "outputs, of every model with response_cache"
+                "--cache-config: of plain Python models with response_cache, Triton also repeats requests that failed or were cancelled, "
+                "as successes without outputs"
             )
         host = find_host(self._asked_model_host, self._environment, self._report)
         self.model_host = host.name

@@ -48,7 +48,6 @@ def check_trust(config: ModelConfig, version_folder: Path, original: Path, setti
     model_folder = original.parent
     _check_grant("allowed_modules", _wider_modules(settings, server), model_folder, server)
     _check_grant("allowed_paths", _wider_paths(settings, server, original), model_folder, server)
-    _check_response_cache(config, server)
     _check_instances(config)
     _check_warmup_files(config, model_folder)
 
@@ -156,11 +155,16 @@ def _text_of(path: Path) -> str:
 # -- the rest of a configuration -----------------------------------------------------------------------------------------
 
 
-def _check_response_cache(config: ModelConfig, server: Settings) -> None:
-    if (config.get("response_cache") or {}).get("enable") and not server.unsafe_response_cache:
+def check_response_cache(config: ModelConfig) -> None:
+    """Raises ConfigurationError if a model in Triton's Python stub asks for its response cache.
+
+    From models that Triton hosts, failed requests are not cached (``native/request.cc``).
+    """
+    if (config.get("response_cache") or {}).get("enable") and not server_settings().unsafe_response_cache:
         raise ConfigurationError(
-            "response_cache: Triton also keeps the answers to requests that failed or were cancelled, and repeats them as successes "
-            "without outputs. Remove it from the configuration, or start the server with `penstock serve --unsafe-response-cache`"
+            "response_cache: from Triton's Python stub, Triton also keeps the answers to requests that failed or were cancelled, and "
+            "repeats them as successes without outputs. Remove it from the configuration, run the model without isolation, or start "
+            "the server with `penstock serve --unsafe-response-cache`"
         )
 
 
