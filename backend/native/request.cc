@@ -175,6 +175,14 @@ TRITONSERVER_Error* fill(TRITONBACKEND_Response* response, const Answer& answer,
   return error != nullptr ? error : failure(problem);
 }
 
+// Keeps a refusal out of Triton's response cache, from which it would be repeated as a success: the cache takes no response with an
+// output that has no memory.
+void keep_from_cache(TRITONBACKEND_Response* refusal) {
+  TRITONBACKEND_Output* target = nullptr;
+  const int64_t shape = 1;
+  take_error(TRITONBACKEND_ResponseOutput(refusal, &target, "refusal", TRITONSERVER_TYPE_UINT8, &shape, 1));
+}
+
 // Sends an answer, without the interpreter; false where the client gets an error.
 bool send(Request* self, const Answer& answer, uint32_t flags) {
   TRITONBACKEND_Response* response = self->response == nullptr ? nullptr : self->response->response;
@@ -182,6 +190,7 @@ bool send(Request* self, const Answer& answer, uint32_t flags) {
   TRITONSERVER_Error* refusal = nullptr;
   if (lost.empty()) {
     refusal = fill(response, answer, self->response);
+    if (refusal != nullptr) keep_from_cache(response);
     lost = take_error(TRITONBACKEND_ResponseSend(response, flags, refusal));
     if (self->response != nullptr) self->response->response = nullptr;  // it is Triton's
   }

@@ -36,6 +36,7 @@ enum TRITONSERVER_InstanceGroupKind : int { TRITONSERVER_INSTANCEGROUPKIND_GPU =
 enum TRITONBACKEND_ArtifactType : int { TRITONBACKEND_ARTIFACT_FILESYSTEM = 0 };
 constexpr uint32_t TRITONSERVER_RESPONSE_COMPLETE_FINAL = 1;
 constexpr uint32_t TRITONSERVER_REQUEST_RELEASE_ALL = 1;
+constexpr int TRITONSERVER_TYPE_UINT8 = 2;
 
 // -- errors, texts, the log ---------------------------------------------------------------------------------------------
 

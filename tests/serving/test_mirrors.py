@@ -52,3 +52,19 @@ def test_a_mirror_follows_its_repository(tmp_path: Path) -> None:
     assert original_of(copy / "1", variables) == model / "1"
     assert original_of(model / "1", variables) == model / "1"
     assert original_of(model / "1", {}) == model / "1"
+
+
+def test_links_to_folders_are_followed_to_models_only(tmp_path: Path) -> None:
+    repository, model = tmp_path / "repository", tmp_path / "elsewhere"
+    (model / "1").mkdir(parents=True)
+    (model / "config.pbtxt").write_text("a")
+    (model / "1" / "around").symlink_to(model)
+    (model / "1" / "again").symlink_to(model)
+    (model / "1" / "machine").symlink_to("/")
+    repository.mkdir()
+    (repository / "linked").symlink_to(model)
+    mirrors = Mirrors([repository], tmp_path / "mirrors", [lambda text: text + "b"])
+    mirrors.close()
+    (copy,) = (folder / "linked" for folder in mirrors.folders)
+    assert (copy / "config.pbtxt").read_text() == "ab"
+    assert sorted(path.name for path in (copy / "1").iterdir() if path.is_symlink()) == ["again", "around", "machine"]

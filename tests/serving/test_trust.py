@@ -18,7 +18,13 @@ from penstock.serving.instance import completed
 from penstock.serving.refusals import Refusal
 from penstock.serving.served_model import ServedModel
 from penstock.serving.settings import SERVER_SETTINGS, ConfigurationError
-from penstock.serving.trust import MAX_INSTANCES, REPOSITORIES, check_repositories
+from penstock.serving.trust import (
+    MAX_INSTANCES,
+    REPOSITORIES,
+    check_native_code,
+    check_repositories,
+    check_response_cache,
+)
 
 # Each folder is another way in.
 pytestmark = pytest.mark.every_case
@@ -252,11 +258,6 @@ def _accepts_the_cache(version: Path, stranger: Stranger) -> dict[str, Any]:
     return parameters(unsafe_response_cache="true") | {"response_cache": {"enable": True}}
 
 
-def _response_cache(version: Path, stranger: Stranger) -> dict[str, Any]:
-    write_identity(version)
-    return {"response_cache": {"enable": True}}
-
-
 def _instances(version: Path, stranger: Stranger) -> dict[str, Any]:
     write_identity(version)
     return {"instance_group": [{"name": "a", "kind": "KIND_CPU", "count": 10**9}]}
@@ -340,7 +341,6 @@ HOSTILE: dict[Author, str] = {
     _trusts_itself: "not a model's to set",
     _accepts_uploads: "not a model's to set",
     _accepts_the_cache: "not a model's to set",
-    _response_cache: "repeats them as successes without outputs",
     _instances: f"at most {MAX_INSTANCES}",
     _warmup_of_a_secret: _LEADS_OUT,
     _warmup_through_a_link: _LEADS_OUT,
@@ -448,10 +448,12 @@ def test_paths_of_the_server_do_not_confine_code(
     assert _OUTSIDE in text_of(answer(model, str(stranger.secret)))
 
 
-def test_the_response_cache_at_ones_risk(version: Path, grant: Callable[..., None]) -> None:
-    write_identity(version)
+def test_the_response_cache_in_the_stub(grant: Callable[..., None]) -> None:
+    check_response_cache({"response_cache": {"enable": False}})
+    with pytest.raises(ConfigurationError, match="repeats them as successes without outputs"):
+        check_response_cache({"response_cache": {"enable": True}})
     grant(unsafe_response_cache="true")
-    serve(version, configuration(response_cache={"enable": True}))
+    check_response_cache({"response_cache": {"enable": True}})
 
 
 def test_uploaded_models_are_refused(version: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -467,3 +469,33 @@ def test_repositories_whose_models_are_copied_exclude_refusing_uploads() -> None
     check_repositories([Path("/models")])
     with pytest.raises(ServerError, match="Triton copies the models of 's3:/bucket/models'"):
         check_repositories([Path("s3://bucket/models")])
+
+
+@pytest.mark.parametrize("name", ["1/libtriton_penstock.so", "libtriton_penstock.so", "1/libtriton_penstock_stub.so"])
+def test_libraries_in_the_place_of_ours_are_refused(name: str, version: Path) -> None:
+    repository = version.parents[1]
+    check_native_code([repository, repository / "missing"], ["penstock"])
+    (version.parent / name).write_bytes(b"")
+    with pytest.raises(ServerError, match=r"libtriton_penstock\w*.so' has Triton run a library of the model's own"):
+        check_native_code([repository], ["penstock"])
+    check_native_code([repository], ["penstock"], "another")
+    with pytest.raises(ServerError):
+        check_native_code([repository], ["penstock"], "model")
+    check_native_code([repository], ["dali"])
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['runtime: "evil.so"', "runtime:'e\\x76il.so'", 'runtime: "evil" ".so"', '# "\nruntime : "evil.so" # "'],
+)
+@pytest.mark.parametrize("file", ["config.pbtxt", "configs/other.pbtxt"])
+def test_configurations_that_name_a_library_are_refused(text: str, file: str, version: Path) -> None:
+    path = version.parent / file
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(f'backend: "penstock"\n{text}\n')
+    with pytest.raises(ServerError, match=f"{file}' has Triton run a library"):
+        check_native_code([version.parents[1]], ["penstock"])
+    path.write_text(
+        'backend: "penstock" # runtime: "evil.so"\nparameters { key: "runtime" value { string_value: "x" } }'
+    )
+    check_native_code([version.parents[1]], ["penstock"])

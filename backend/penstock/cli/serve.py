@@ -178,7 +178,8 @@ def command(
                                                             settings of all models; their own parameters take precedence
 
     Clients can load models only with --model-control-mode=explicit, and upload models only with --allow-model-upload, since those run
-    code here. Models cannot use Triton's response cache (--cache-config), which also repeats requests that failed.
+    code here. With Triton's response cache (--cache-config), requests to plain Python models that failed are repeated, too, as
+    successes without outputs.
 
     Triton is the `tritonserver` of this machine, or else the one in the nvidia-pytriton wheel of the serving environment,
     which `penstock setup` installs. The serving environment is --python-env or $PENSTOCK_SERVE_ENV, if given; otherwise

@@ -17,6 +17,7 @@ from penstock.serving.metrics import Family
 from penstock.serving.refusals import Refusal
 from penstock.serving.served_model import Answer
 from penstock.serving.settings import ConfigurationError
+from penstock.serving.trust import check_response_cache
 
 
 @functools.cache
@@ -34,6 +35,7 @@ class TritonPythonModel:
     def auto_complete_config(auto_complete_model_config: Any) -> Any:
         """Fills in inputs, outputs, batch size and batching if the configuration lacks them."""
         log_to_server(_log)
+        check_response_cache(auto_complete_model_config.as_dict())
         # Completed in place, which also keeps what the stub's own methods for that don't allow.
         completed(auto_complete_model_config.as_dict(), Path(_pb_utils().get_model_dir()))
         return auto_complete_model_config
@@ -45,8 +47,10 @@ class TritonPythonModel:
         log_to_server(_log)
         on_gpu = args["model_instance_kind"] == "GPU"
         self._device_id = int(args["model_instance_device_id"]) if on_gpu else None
+        config = json.loads(args["model_config"])
+        check_response_cache(config)
         self._instance = ModelInstance(
-            json.loads(args["model_config"]),
+            config,
             Path(args["model_repository"]) / args["model_version"],
             args["model_instance_name"],
             self._device_id,

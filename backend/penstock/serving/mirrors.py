@@ -73,11 +73,11 @@ class Mirrors:
         wanted = dict(_entries(original))
         for path in list(mirror.rglob("*")):
             name = path.relative_to(mirror)
-            if name not in wanted or wanted[name].is_dir() != (path.is_dir() and not path.is_symlink()):
+            if name not in wanted or _is_mirrored(name, wanted[name]) != (path.is_dir() and not path.is_symlink()):
                 shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink(missing_ok=True)
         for name, source in wanted.items():
             target = mirror / name
-            if source.is_dir():
+            if _is_mirrored(name, source):
                 target.mkdir(exist_ok=True)
             elif _is_configuration(name):
                 self._amend(source, target)
@@ -103,12 +103,24 @@ def original_of(path: Path, environment: Mapping[str, str] | None = None) -> Pat
 
 
 def _entries(folder: Path) -> Iterator[tuple[Path, Path]]:
-    """The contents of a folder, recursively, each with its path in it; folders before their contents."""
+    """The contents of a repository, recursively, each with its path in it; folders before their contents."""
     for top, folders, files in os.walk(folder, followlinks=True):
-        folders[:] = [name for name in folders if name != "__pycache__"]
-        for name in folders + files:
-            path = Path(top) / name
-            yield path.relative_to(folder), path
+        found = [
+            (path.relative_to(folder), path)
+            for name in folders + files
+            if name != "__pycache__"
+            for path in [Path(top) / name]
+        ]
+        yield from found
+        folders[:] = [path.name for name, path in found if _is_mirrored(name, path)]
+
+
+def _is_mirrored(name: Path, source: Path) -> bool:
+    """Whether a path in a repository becomes a folder with links, rather than a link.
+
+    Of folders that are links, only models do: inside of one, a link may lead anywhere, and back into itself.
+    """
+    return source.is_dir() and (not source.is_symlink() or len(name.parts) == 1)
 
 
 def _is_configuration(path: Path) -> bool:

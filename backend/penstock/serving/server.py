@@ -47,7 +47,7 @@ from penstock.serving.stubs import Stub
 from penstock.serving.supervisor import Report, Supervisor, undisturbed
 from penstock.serving.triton_launch import file_limit
 from penstock.serving.triton_process import TritonProcess
-from penstock.serving.trust import check_repositories, repositories_variable
+from penstock.serving.trust import check_native_code, check_repositories, repositories_variable
 from penstock.serving.without_gpus import request_cpu
 
 __all__ = ["LocalServer", "ModelState", "ServerError"]
@@ -238,8 +238,8 @@ class LocalServer:
             check_repositories(self.repositories)
         if self._flags.caches_responses:
             self._report(
-                "--cache-config: Triton's response cache also repeats requests that failed or were cancelled, as successes without "
-                "outputs, of every model with response_cache"
+                "--cache-config: of plain Python models with response_cache, Triton also repeats requests that failed or were cancelled, "
+                "as successes without outputs"
             )
         check_file_limit()
         self._progress = StartProgress(self._show_progress)
@@ -344,6 +344,11 @@ class LocalServer:
         """The living processes that run models, one for each instance."""
         process = self._process
         return process.stubs.running() if process is not None and process.running else []
+
+    def check_native_code(self, model: str | None = None) -> None:
+        """Raises ServerError if a model would replace its backend's library, unless the repositories are trusted."""
+        if not self._server_settings().trust_repository:
+            check_native_code(self.repositories, self._backends, model)
 
     def started_stubs(self) -> list[Stub]:
         """Those that were started since the last call, whether or not they live."""
@@ -467,6 +472,7 @@ class LocalServer:
         assert self._installation is not None
         assert self._log_file is not None
         assert self._stub_records is not None
+        self.check_native_code()
         command = [str(self._installation.binary), *self._flags.command_line(self._own_flags(), models)]
         self._failures = LoadFailures(self._variables)
         self._process = TritonProcess(

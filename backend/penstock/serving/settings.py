@@ -151,8 +151,8 @@ class Settings:
         False,
         _flag,
         "true or false",
-        "Accept models with response_cache, although Triton also repeats failed and cancelled requests from it, as successes "
-        "without outputs.",
+        "Accept models with response_cache in Triton's Python stub, from which it also repeats failed and cancelled requests, as "
+        "successes without outputs.",
         Scope.SERVER,
     )
     split_along_outer_axis: tuple[str, ...] = _setting(

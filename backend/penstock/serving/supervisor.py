@@ -80,6 +80,9 @@ class Supervised(Protocol):
     def started_stubs(self) -> list[Stub]:
         """Those that were started since the last call, whether or not they live."""
 
+    def check_native_code(self, model: str) -> None:
+        """Raises ServerError if a model would replace its backend's library."""
+
     def end(self) -> str:
         """The exit status of its process, as text."""
 
@@ -425,6 +428,7 @@ class _Poll:
     """Makes models follow their files."""
 
     def __init__(self, server: Supervised, every: float, models: _Models) -> None:
+        self._server = server
         self._control = server.control
         self._every = every
         self._models = models
@@ -439,9 +443,13 @@ class _Poll:
         changes = self._repositories.changes()
         self._next = now + (min(_SETTLING, self._every) if changes.under_way else self._every)
         for name in changes.edited:
-            self._change(name, self._control.load)
+            self._change(name, self._load)
         for name in changes.removed:
             self._change(name, self._control.unload)
+
+    def _load(self, model: str) -> None:
+        self._server.check_native_code(model)
+        self._control.load(model)
 
     def _change(self, model: str, what: Callable[[str], None]) -> None:
         self._models.work(model, functools.partial(self._models.attempt, model, functools.partial(what, model)))

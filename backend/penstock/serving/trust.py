@@ -6,14 +6,16 @@ client that loads models. A Python file is code, which the operator has put into
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from penstock.serialize.readable_format import is_within
-from penstock.serving.config_text import parameter_values
+from penstock.serving.config_text import parameter_values, values
 from penstock.serving.control import ServerError
+from penstock.serving.isolation import stub_backend
 from penstock.serving.settings import ConfigurationError, ModelConfig, Settings, server_settings
 from penstock.storage import Files, is_remote
 from penstock.storage.paths import without_file_protocol
@@ -46,9 +48,32 @@ def check_trust(config: ModelConfig, version_folder: Path, original: Path, setti
     model_folder = original.parent
     _check_grant("allowed_modules", _wider_modules(settings, server), model_folder, server)
     _check_grant("allowed_paths", _wider_paths(settings, server, original), model_folder, server)
-    _check_response_cache(config, server)
     _check_instances(config)
     _check_warmup_files(config, model_folder)
+
+
+def check_native_code(repositories: Iterable[Path], backends: Collection[str], model: str | None = None) -> None:
+    """Raises ServerError for a model with a library of its own that Triton would load in place of its backend's.
+
+    Args:
+        repositories: the folders of models.
+        backends: our names in configurations.
+        model: to check; by default all.
+    """
+    names = {f"libtriton_{name}.so" for backend in backends for name in (backend, stub_backend(backend))}
+    for repository in repositories:
+        folders = [repository / model] if model else sorted(repository.iterdir()) if repository.is_dir() else []
+        for path in itertools.chain.from_iterable(map(_libraries_and_configurations, folders)):
+            if path.name in names or (path.suffix == ".pbtxt" and any(values(_text_of(path), "runtime"))):
+                raise ServerError(
+                    f"'{path}' has Triton run a library of the model's own as its backend: remove the library, or `runtime` from the "
+                    "configuration. `penstock serve --trust-repository` permits it"
+                )
+
+
+def _libraries_and_configurations(model_folder: Path) -> Iterator[Path]:
+    yield from (*model_folder.glob("libtriton_*.so"), *model_folder.glob("*/libtriton_*.so"))
+    yield from _configurations(model_folder)
 
 
 def is_uploaded(version_folder: Path, environment: Mapping[str, str] = os.environ) -> bool:
@@ -115,19 +140,31 @@ def _check_grant(name: str, wider: Mapping[str, str], model_folder: Path, server
 
 def _written_values(model_folder: Path, name: str) -> set[str]:
     """The values of a parameter in the model's configuration files, rather than in what a client has sent."""
-    files = [model_folder / "config.pbtxt", *sorted(model_folder.glob("configs/*.pbtxt"))]
-    texts = [path.read_text(encoding="utf-8", errors="replace") for path in files if path.is_file()]
+    texts = map(_text_of, _configurations(model_folder))
     return {item.strip() for text in texts for value in parameter_values(text, name) for item in value.split(",")}
+
+
+def _configurations(model_folder: Path) -> list[Path]:
+    return [*model_folder.glob("config.pbtxt"), *sorted(model_folder.glob("configs/*.pbtxt"))]
+
+
+def _text_of(path: Path) -> str:
+    return path.read_text(encoding="utf-8", errors="replace")
 
 
 # -- the rest of a configuration -----------------------------------------------------------------------------------------
 
 
-def _check_response_cache(config: ModelConfig, server: Settings) -> None:
-    if (config.get("response_cache") or {}).get("enable") and not server.unsafe_response_cache:
+def check_response_cache(config: ModelConfig) -> None:
+    """Raises ConfigurationError if a model in Triton's Python stub asks for its response cache.
+
+    From models that Triton hosts, failed requests are not cached (``native/request.cc``).
+    """
+    if (config.get("response_cache") or {}).get("enable") and not server_settings().unsafe_response_cache:
         raise ConfigurationError(
-            "response_cache: Triton also keeps the answers to requests that failed or were cancelled, and repeats them as successes "
-            "without outputs. Remove it from the configuration, or start the server with `penstock serve --unsafe-response-cache`"
+            "response_cache: from Triton's Python stub, Triton also keeps the answers to requests that failed or were cancelled, and "
+            "repeats them as successes without outputs. Remove it from the configuration, run the model without isolation, or start "
+            "the server with `penstock serve --unsafe-response-cache`"
         )
 
 
