@@ -35,16 +35,19 @@ SEED = 5
 PATIENCE = 90.0
 """Seconds for what takes one or two on a machine with nothing else to do."""
 
-START_PATIENCE = 45
+START_SECONDS = 45
 """Seconds after which `penstock serve` says that models are not ready: Triton waits for some failed calls forever."""
+
+COLD_START_SECONDS = 240
+"""The same where no call fails: kernels may have to be compiled first."""
 
 ANSWER_PATIENCE = 20.0
 """Seconds after which a request counts as never answered."""
 
 
-def wait_until(condition: Callable[[], bool]) -> bool:
-    """Waits; False if the condition does not come about in `PATIENCE` seconds."""
-    deadline = time.monotonic() + PATIENCE
+def wait_until(condition: Callable[[], bool], seconds: float = PATIENCE) -> bool:
+    """Waits; False if the condition does not come about in that time."""
+    deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
             return False
@@ -83,13 +86,15 @@ class FaultyServer:
     def start(self, fault: Fault | None = None) -> Failed | None:
         """Starts it and waits until it serves or ends; a call that is to fail does so during that time."""
         options = [f"--{use}-port={port}" for use, port in zip(("http", "grpc", "metrics"), self._ports)]
-        options += [f"--timeout={START_PATIENCE}", "--model-control-mode=explicit", "--load-model=*"]
+        seconds = START_SECONDS if fault else COLD_START_SECONDS
+        options += [f"--timeout={seconds}", "--model-control-mode=explicit", "--load-model=*"]
         command = [sys.executable, "-m", "penstock", "serve", str(self._repository), *options]
         variables = os.environ | self.calls.variables | {"TMPDIR": str(self.temporary)}
         self.calls.arm(fault)
         with self._output.open("wb") as output:
             self._process = subprocess.Popen(command, env=variables, stdout=output, stderr=subprocess.STDOUT)
-        assert wait_until(lambda: self.ended or "Ctrl-C" in self.output), f"it does not start:\n{self.output}"
+        started = wait_until(lambda: self.ended or "Ctrl-C" in self.output, 2 * seconds)
+        assert started, f"it does not start:\n{self.output}"
         self._note_shared_memory()
         return self.calls.disarm()
 

@@ -82,6 +82,7 @@ def shared_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultySe
     running = FaultyServer(tmp_path_factory.mktemp("faulty"))
     try:
         running.start()
+        assert running.answers_right(), running.output
         yield running
     finally:
         running.kill()
