@@ -32,6 +32,7 @@ WHILE_SERVING = [
     (Program.WORKER, Kind.DESCRIPTOR),
     (Program.COMMAND, Kind.OPEN),
     (Program.COMMAND, Kind.CREATE),
+    (Program.COMMAND, Kind.WRITE),
     (Program.COMMAND, Kind.DESCRIPTOR),
 ]
 """What is called while requests are answered, the first of which starts a process to decode in."""
@@ -51,6 +52,7 @@ WHILE_LOADING = [
 WHILE_STARTING = [
     (Program.COMMAND, Kind.OPEN),
     (Program.COMMAND, Kind.CREATE),
+    (Program.COMMAND, Kind.WRITE),
     (Program.COMMAND, Kind.FORK),
     (Program.COMMAND, Kind.DESCRIPTOR),
     (Program.TRITON, Kind.OPEN),
@@ -62,7 +64,9 @@ WHILE_STARTING = [
 """What is called before a server is ready."""
 
 WHILE_STOPPING = [
+    (Program.COMMAND, Kind.OPEN),
     (Program.COMMAND, Kind.CREATE),
+    (Program.COMMAND, Kind.WRITE),
     (Program.TRITON, Kind.OPEN),
     (Program.TRITON, Kind.THREAD),
     (Program.TRITON, Kind.DESCRIPTOR),
