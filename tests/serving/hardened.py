@@ -22,6 +22,8 @@ CACHE = ROOT / "build" / "hardened"
 NOBODY = "65534"
 NAMESPACES = ["--mount", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
 SCRATCH = [Path("/tmp"), Path("/dev/shm")]
+CACHES = ("penstock-kernels-", "penstock-native-")
+"""What the names of a user's caches begin with, which the next start finds."""
 
 
 def main() -> None:
@@ -103,7 +105,8 @@ def leftovers() -> list[str]:
     processes = [path.parent for path in Path("/proc").glob("[0-9]*/cmdline") if path.parent.name != str(os.getpid())]
     lines = [(path / "cmdline").read_text(errors="replace").replace("\0", " ") for path in processes]
     writable = [folder for folder in SCRATCH if os.access(folder, os.W_OK)]
-    return [line for line in lines if line] + [str(path) for folder in writable for path in folder.iterdir()]
+    files = [path for folder in writable for path in folder.iterdir() if not path.name.startswith(CACHES)]
+    return [line for line in lines if line] + list(map(str, files))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Each answer belongs to its request: 20,000 requests of 32 clients over HTTP and gRPC, a tenth of them bad."""
+"""Each answer belongs to its request: 20,000 requests of 32 clients over HTTP and gRPC, a tenth of them bad; and while models are reloaded."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from penstock.serving.server import LocalServer
 sys.path.insert(0, str(Path(__file__).parent))
 
 from served import stopped_later
-from traffic import Memory, Traffic, children, one_by_one, summary_of
+from traffic import Memory, Reloads, Traffic, children, one_by_one, summary_of
 from traffic_models import write_repository
 from traffic_process import Counts
 from traffic_requests import ASKED, RequestMaker
@@ -33,17 +33,19 @@ class Run:
     alone_before: Counts
     clean: Counts
     mixed: Counts
+    reloaded: Counts
     alone_after: Counts
     memory: Memory
     stubs_before: set[int]
     stubs_after: set[int]
+    reloads: Reloads
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
-    with stopped_later(
-        LocalServer(write_repository(tmp_path_factory.mktemp("repository")), allow_failures=True)
-    ) as running:
+    repository = write_repository(tmp_path_factory.mktemp("repository"))
+    flags = ["--model-control-mode=explicit", "--load-model=*"]
+    with stopped_later(LocalServer(repository, flags=flags, allow_failures=True)) as running:
         yield running
 
 
@@ -61,14 +63,20 @@ def run(server: LocalServer) -> Run:
     kept = told["right_per_second"] / of_clean["right_per_second"]
     print(f"right answers per second beside bad requests: {kept:.0%} of those without")
     print(json.dumps(told, indent=2))
-    return Run(alone, clean, mixed, one_by_one(*urls, seed=4), memory, stubs, set(children(server.pid)))
+    stubs_after = set(children(server.pid))
+    with (
+        Reloads(server.control, server.repositories[0], every=0.5) as reloads,
+        Traffic(*urls, requests=REQUESTS // 4, abandoned=0.1, seed=5) as traffic,
+    ):
+        reloaded = traffic.wait()
+    return Run(alone, clean, mixed, reloaded, one_by_one(*urls, seed=4), memory, stubs, stubs_after, reloads)
 
 
 def test_all_models_are_served(server: LocalServer) -> None:
     assert [model for model in server.models() if not model.ready] == []
 
 
-@pytest.mark.parametrize("part", ["alone_before", "clean", "mixed", "alone_after"])
+@pytest.mark.parametrize("part", ["alone_before", "clean", "mixed", "reloaded", "alone_after"])
 def test_every_good_request_gets_its_own_answer(run: Run, part: str) -> None:
     counts: Counts = getattr(run, part)
     assert (counts.wrong, counts.failed) == ({}, {}), counts.mistakes
@@ -86,6 +94,13 @@ def test_every_bad_request_gets_its_own_error(run: Run, kind: str) -> None:
     other = [key for key in (*run.mixed.accepted, *run.mixed.misjudged) if key.endswith(f": {kind}")]
     assert other == [], run.mixed.mistakes
     assert run.mixed.refused[kind] > REQUESTS / 10 / len(RequestMaker(0).kinds) / 2
+
+
+def test_models_are_reloaded_meanwhile(run: Run) -> None:
+    assert run.reloads.refused == []
+    assert run.reloads.done >= len(ASKED)
+    assert run.reloaded.spotless, run.reloaded.mistakes
+    assert run.reloaded.abandoned.total() > 0.01 * REQUESTS / 4
 
 
 def test_no_process_has_died(run: Run) -> None:

@@ -2,13 +2,15 @@
 
 The clients are processes of their own (`traffic_process.py`), so that they take little from the server and nothing from who
 started them. The models are those of `traffic_models.py`, served from a temporary repository, or by a server at ``--http``
-and ``--grpc``. The exit status is 1 where any request got what it should not.
+and ``--grpc``, such as a proxy in front of one. The exit status is 1 where any request got what it should not; requests that find
+no server are counted apart ("away"), as are the server's deaths.
 """
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
+import itertools
 import json
 import math
 import os
@@ -25,13 +27,17 @@ from typing import Any
 import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from traffic_models import write_repository
+from traffic_models import CACHED, write_repository
 from traffic_process import Counts, Settings
 from traffic_requests import ASKED
 
+from penstock.serving.control import Control, NoAnswer, ServerError
 from penstock.serving.server import LocalServer
 
 HERE = Path(__file__).parent
+
+CACHE_BYTES = 16 << 20
+"""Of the cache of responses, if there is one."""
 
 
 class Traffic:
@@ -177,6 +183,68 @@ def one_by_one(http_url: str, grpc_url: str, models: tuple[str, ...] = ASKED, ro
         return traffic.wait()
 
 
+# -- what happens to a server meanwhile ---------------------------------------------------------------------------------
+
+
+class Reloads:
+    """Loads one model after the other again, as if its file had been edited, while traffic runs.
+
+    Args:
+        control: of the server, whose model-control mode is ``explicit``.
+        repository: whose files it touches, so that loading is more than a formality.
+        every: seconds between two.
+
+    Attributes:
+        done: how many there have been.
+        refused: what the server said instead, without what it says while it is away.
+    """
+
+    def __init__(self, control: Control, repository: Path, every: float) -> None:
+        self.done = 0
+        self.refused: list[str] = []
+        self._control, self._repository, self._every = control, repository, every
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._reload, daemon=True)
+
+    def __enter__(self) -> Reloads:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stopped.set()
+        self._thread.join()
+
+    def _reload(self) -> None:
+        files = itertools.cycle(sorted(self._repository.glob("*/1/pipeline.py")))
+        while not self._stopped.wait(self._every):
+            file = next(files)
+            file.touch()
+            try:
+                self._control.load(file.parent.parent.name)
+                self.done += 1
+            except NoAnswer:
+                continue
+            except ServerError as error:
+                self.refused.append(str(error))
+
+
+class Deaths:
+    """Counts how often a server has been restarted; it is the server's ``report``."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def __call__(self, line: str) -> None:
+        self.lines.append(line)
+
+    @property
+    def count(self) -> int:
+        """How often Triton has died."""
+        return sum(line.startswith("Triton ") and "it is started again" in line for line in self.lines)
+
+
 # -- what a server holds -------------------------------------------------------------------------------------------------
 
 
@@ -259,7 +327,9 @@ def verdict(counts: Counts) -> dict[str, Any]:
         "failed": dict(counts.failed),
         "misjudged": dict(counts.misjudged),
         "accepted": dict(counts.accepted),
+        "away": counts.away,
         "spotless": counts.spotless,
+        "honest": counts.honest,
         "mistakes": counts.mistakes,
     }
 
@@ -280,13 +350,16 @@ def summary_of(counts: Counts) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def _served(environment: Path | None, instances: int, delay_us: int) -> Iterator[LocalServer]:
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        LocalServer(
-            write_repository(Path(folder), instances, delay_us), environment=environment, allow_failures=True
-        ) as server,
-    ):
+def _served(
+    folder: Path, environment: Path | None, instances: int, delay_us: int, cached: bool, deaths: Deaths
+) -> Iterator[LocalServer]:
+    repository = write_repository(folder, instances, delay_us, cached)
+    flags = ["--model-control-mode=explicit", "--load-model=*"]
+    if cached:
+        flags.append(f"--cache-config=local,size={CACHE_BYTES}")
+    with LocalServer(
+        repository, environment=environment, allow_failures=True, flags=flags, restarts=sys.maxsize, report=deaths
+    ) as server:
         yield server
 
 
@@ -315,10 +388,14 @@ def _run(console: Console, title: str, traffic: Traffic, requests: int) -> dict[
 @click.option("--bad", default=0.1, show_default=True, help="Share of bad requests.")
 @click.option("--abandoned", default=0.02, show_default=True, help="Share of good HTTP requests that are given up.")
 @click.option("--cancelled", default=0.0, show_default=True, help="Of good gRPC requests; Triton 2.51 may die of them.")
+@click.option("--deadlines", default=0.0, show_default=True, help="The same, with deadlines of 1.5 to 5 ms.")
+@click.option("--reload-every", default=0.0, help="Seconds between reloads of a model; 0 for none.")
+@click.option("--cached", is_flag=True, help="Also ask a model whose responses Triton caches.")
 @click.option("--seed", default=0, help="Of the random numbers; parts of one run take different ones.")
 @click.option("--environment", type=click.Path(path_type=Path), help="To serve from; found by itself if not given.")
 @click.option("--http", "http_url", help="A server that runs already, with the models of traffic_models.py.")
 @click.option("--grpc", "grpc_url", help="Its port for gRPC.")
+@click.option("--repository", type=click.Path(path_type=Path), help="Its models, to touch before they are reloaded.")
 @click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="File for the summary as JSON.")
 def command(
     requests: int,
@@ -331,10 +408,14 @@ def command(
     bad: float,
     abandoned: float,
     cancelled: float,
+    deadlines: float,
+    reload_every: float,
+    cached: bool,
     seed: int,
     environment: Path | None,
     http_url: str | None,
     grpc_url: str | None,
+    repository: Path | None,
     output: Path | None,
 ) -> None:
     """Sends requests to a server and checks every answer."""
@@ -344,11 +425,15 @@ def command(
         "processes": processes,
         "abandoned": abandoned,
         "cancelled": cancelled,
+        "deadlines": deadlines,
+        "models": (*ASKED, CACHED) if cached else ASKED,
     }
+    deaths = Deaths()
     with contextlib.ExitStack() as stack:
         summary: dict[str, Any] = {"seed": seed, "clients": clients, "processes": processes, "instances": instances}
         if http_url is None or grpc_url is None:
-            server = stack.enter_context(_served(environment, instances, delay_us))
+            repository = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+            server = stack.enter_context(_served(repository, environment, instances, delay_us, cached, deaths))
             http_url, grpc_url = server.http_url, server.grpc_url
             summary["models_that_failed"] = [str(model) for model in server.models() if not model.ready]
             memory = stack.enter_context(Memory(server.pid))
@@ -359,7 +444,14 @@ def command(
             before = Traffic(http_url, grpc_url, requests=clean, bad=0.0, seed=seed + 100, **spread)
             summary["clean"] = _run(console, "clean", before, clean)
         traffic = Traffic(http_url, grpc_url, requests=requests, seconds=seconds, bad=bad, seed=seed, **spread)
-        summary["mixed"] = _run(console, "mixed", traffic, requests)
+        with contextlib.ExitStack() as meanwhile:
+            if reload_every:
+                assert repository is not None, "--reload-every takes --repository, too"
+                reloads = meanwhile.enter_context(Reloads(Control(http_url, {}), repository, reload_every))
+            summary["mixed"] = _run(console, "mixed", traffic, requests)
+        if reload_every:
+            summary["reloads"] = {"done": reloads.done, "refused": reloads.refused}
+        summary["deaths"] = deaths.count
         summary["alone_after"] = verdict(one_by_one(http_url, grpc_url, seed=seed + 300))
         if clean:
             summary["good_throughput_kept"] = round(
@@ -373,11 +465,10 @@ def command(
     print(text)
     if output is not None:
         output.write_text(text)
-    sys.exit(
-        not all(
-            summary[part]["spotless"] for part in ("alone_before", "clean", "mixed", "alone_after") if part in summary
-        )
-    )
+    parts = [summary[part] for part in ("alone_before", "clean", "mixed", "alone_after") if part in summary]
+    # Without deaths, nobody may have been sent away. Those of a server that runs already are not known.
+    wanted = "honest" if deaths.count or reload_every else "spotless"
+    sys.exit(not all(part[wanted] for part in parts))
 
 
 if __name__ == "__main__":

@@ -181,18 +181,22 @@ class GrpcClient:
             return _grpc_error(error)
 
     async def abandon(self, request: Request, after: float) -> Answer | None:
-        """Cancels the call, or has it time out."""
-        if request.identity % 2:
-            call = self._stub.ModelInfer(_grpc_message(request), timeout=max(after, 0.0005))
-        else:
-            call = self._stub.ModelInfer(_grpc_message(request))
-            asyncio.get_running_loop().call_later(after, call.cancel)
+        """Cancels the call."""
+        call = self._stub.ModelInfer(_grpc_message(request))
+        asyncio.get_running_loop().call_later(after, call.cancel)
         try:
             return _grpc_answer(await call)
         except asyncio.CancelledError:
             return None
         except grpc.aio.AioRpcError as error:
-            return None if error.code().name in ("CANCELLED", "DEADLINE_EXCEEDED") else _grpc_error(error)
+            return None if error.code() is grpc.StatusCode.CANCELLED else _grpc_error(error)
+
+    async def ask_until(self, request: Request, seconds: float) -> Answer | None:
+        """Sends a request with a deadline; the answer if it was quicker."""
+        try:
+            return _grpc_answer(await self._stub.ModelInfer(_grpc_message(request), timeout=seconds))
+        except grpc.aio.AioRpcError as error:
+            return None if error.code() is grpc.StatusCode.DEADLINE_EXCEEDED else _grpc_error(error)
 
     async def close(self) -> None:
         await self._channel.close()

@@ -103,6 +103,8 @@ def twins():
     return fn.cast(x * 2, dtype=types.FLOAT, name="doubled"), fn.cast(y + 1, dtype=types.INT64, name="next")
 """,
 }
+# The same, with Triton's cache of responses, which is asked the same things again and again.
+_PIPELINES["cached"] = _PIPELINES["twins"]
 # The same, one request at a time.
 _PIPELINES["unbatched"] = _PIPELINES["twins"]
 
@@ -158,6 +160,7 @@ input [ { name: "x" allow_ragged_batch: true } ]
 parameters [ { key: "split_along_outer_axis" value: { string_value: "parts" } } ]
 """,
     "unbatched": "",
+    "cached": "response_cache { enable: true }\n",
     "twins": "",
 }
 
@@ -194,17 +197,22 @@ ensemble_scheduling {
 SERVED = (*_PIPELINES, "chain")
 """The names of all models."""
 
+CACHED = "cached"
+"""The one of them that takes a server with a cache of responses."""
 
-def write_repository(folder: Path, instances: int = 1, delay_us: int = 1000) -> Path:
+
+def write_repository(folder: Path, instances: int = 1, delay_us: int = 1000, cached: bool = False) -> Path:
     """Writes the models, and returns the folder.
 
     Args:
         folder: of the repository.
         instances: of every pipeline; `twins` has one more.
         delay_us: how long a request waits for others to share its batch.
+        cached: also one whose responses Triton's cache keeps.
     """
     for name in _PIPELINES:
-        write_model(folder, name, instances + (name == "twins"), delay_us)
+        if cached or name != CACHED:
+            write_model(folder, name, instances + (name == "twins"), delay_us)
     (folder / "chain" / "1").mkdir(parents=True)
     (folder / "chain" / "config.pbtxt").write_text(_CHAIN)
     return folder

@@ -17,8 +17,14 @@ import numpy as np
 from traffic_clients import LOST, Answer, Client, GrpcClient, HttpClient
 from traffic_requests import ASKED, Refusal, Request, RequestMaker
 
+AWAY = "AWAY"
+"""The error of requests that found no server, or one that was still loading the model."""
+
 PATIENCE = 60.0
 """Seconds after which a request counts as never answered."""
+
+MIN_DEADLINE, DEADLINE_SPREAD = 0.0015, 0.0035
+"""Seconds: about what an answer takes, so that deadlines pass before it, with it and after it."""
 
 BIN = 0.05
 """Seconds of the bins in which the time line counts."""
@@ -38,8 +44,9 @@ class Settings:
         seconds: to send in; 0 for as many as the requests take.
         bad: share of the requests that are faulty.
         abandoned: share of the good ones over HTTP whose connection is closed before the answer.
-        cancelled: share of the good ones over gRPC that are cancelled or time out. Up to 25.01 Triton may die of one that
-            ends just then (triton-inference-server/server#7368).
+        cancelled: share of the good ones over gRPC that are cancelled. Up to 25.01 Triton may die of one that ends just then
+            (triton-inference-server/server#7368).
+        deadlines: share of the good ones over gRPC that have a deadline of a few milliseconds, of which Triton may die, too.
         models: asked in turn.
         pause: seconds between a client's requests.
         single: the good requests hold one sample each.
@@ -55,6 +62,7 @@ class Settings:
     bad: float = 0.1
     abandoned: float = 0.02
     cancelled: float = 0.0
+    deadlines: float = 0.0
     models: tuple[str, ...] = ASKED
     pause: float = 0.0
     single: bool = False
@@ -74,7 +82,7 @@ class Counts:
         refused: bad requests, by kind, with the error that they deserve.
         misjudged: bad requests, by model and kind, with another error.
         accepted: bad requests, by model and kind, with an answer.
-        abandoned: good requests, by model, given up by their client.
+        abandoned: good requests, by model, given up by their client: closed, cancelled, or past their deadline.
         mistakes: the first of each kind of what should not be, in words.
         waited: right answers by the time that they took: a bin for each fourth of a doubling of a millisecond.
         timeline: for each bin of time and model: right answers, and all others.
@@ -107,6 +115,16 @@ class Counts:
     def spotless(self) -> bool:
         """Every good request got its answer, every bad one its error."""
         return not (self.wrong or self.failed or self.misjudged or self.accepted)
+
+    @property
+    def away(self) -> int:
+        """Requests that found no server, or one that was still loading the model."""
+        return sum(number for key, number in self.failed.items() if key.endswith(f": {AWAY}"))
+
+    @property
+    def honest(self) -> bool:
+        """Every request got what it should, or found no server: as after a death."""
+        return not (self.wrong or self.misjudged or self.accepted) and self.away == self.failed.total()
 
     def add(self, other: Counts) -> Counts:
         """Adds another's counts to these."""
@@ -150,7 +168,7 @@ class Counts:
 
     def _judge_answer(self, request: Request, answer: Answer) -> bool:
         if answer.tensors is None:
-            self.failed[f"{request.model}: {answer.status}"] += 1
+            self.failed[f"{request.model}: {AWAY if is_away(answer) else answer.status}"] += 1
             self._mistake(f"{request.model} failed", f"{answer.status} {answer.message[:300]}")
             return False
         difference = differences(request, answer)
@@ -165,6 +183,9 @@ class Counts:
         if answer.tensors is not None:
             self.accepted[f"{request.model}: {request.kind}"] += 1
             self._mistake(f"{request.kind} was answered", f"by {request.model}")
+        elif is_away(answer):
+            self.failed[f"{request.model}: {AWAY}"] += 1
+            self._mistake(f"{request.model} failed", f"{answer.status} {answer.message[:300]}")
         elif not deserved.fits(answer.status, answer.message):
             self.misjudged[f"{request.model}: {request.kind}"] += 1
             self._mistake(
@@ -182,6 +203,11 @@ class Counts:
 
     def _mark(self, now: float, model: str, right: bool) -> None:
         self.timeline.setdefault(f"{int(now / BIN)} {model}", [0, 0])[not right] += 1
+
+
+def is_away(answer: Answer) -> bool:
+    """Whether an error says that there is no server, or that it has not loaded the model."""
+    return answer.status in (LOST, "UNAVAILABLE") or "no available versions" in answer.message
 
 
 def differences(request: Request, answer: Answer) -> str:
@@ -258,6 +284,8 @@ class Process:
             request = maker.bad()
         else:
             request = maker.good()
+            if isinstance(client, GrpcClient) and maker.chance() < settings.deadlines:
+                return request, await client.ask_until(request, MIN_DEADLINE + maker.chance() * DEADLINE_SPREAD)
             if maker.chance() < (settings.cancelled if isinstance(client, GrpcClient) else settings.abandoned):
                 return request, await client.abandon(request, maker.chance() * 0.004)
         try:

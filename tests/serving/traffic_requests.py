@@ -15,12 +15,15 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 from PIL import Image
-from traffic_models import CROP, DEFAULT_FACTOR, FAR_CROP, MAX_BATCH, MAX_PIXELS
+from traffic_models import CACHED, CROP, DEFAULT_FACTOR, FAR_CROP, MAX_BATCH, MAX_PIXELS
 
 INVALID, NOT_FOUND = "INVALID_ARGUMENT", "NOT_FOUND"
 
 ASKED = ("fingerprint", "ragged", "several", "crossing", "chain", "twins", "chosen", "cut", "unbatched")
 """The models that good requests go to; `chain` asks the others."""
+
+CACHED_QUESTIONS = 50
+"""How many different requests `cached` gets."""
 
 NOBODY = "nobody"
 """A model that does not exist."""
@@ -229,7 +232,8 @@ class RequestMaker:
     def _asking_for_part(self, request: Request) -> Request:
         """A request as it is, or one that asks for one of the outputs only."""
         assert isinstance(request.expected, dict)
-        if self._below(4):
+        # Triton's cache does not tell requests for different outputs apart.
+        if self._below(4) or request.model == CACHED:
             return request
         name = list(request.expected)[self._below(len(request.expected))]
         return replace(request, outputs=(name,), expected={name: request.expected[name]})
@@ -291,6 +295,13 @@ class RequestMaker:
         numbers = [identity * 4 + index for index in range(count)]
         expected = {"doubled": x * 2, "next": _column([number + 1 for number in numbers])}
         return Request("good", "twins", identity, (_floats("x", x), _ints("y", numbers)), expected)
+
+    def _cached(self, identity: int) -> Request:
+        # Of a few questions only; the identity is the request's name, which the cache does not compare.
+        question = self._below(CACHED_QUESTIONS)
+        x = np.full((1, 1 + question % 7), question, np.float32)
+        expected = {"doubled": x * 2, "next": _column([question + 1])}
+        return Request("good", CACHED, identity, (_floats("x", x), _ints("y", [question])), expected)
 
     def _chosen(self, identity: int) -> Request:
         numbers = [identity * 4 + index for index in range(self._count(3))]
@@ -364,6 +375,10 @@ class RequestMaker:
     def _bad_type(self, identity: int) -> tuple[str, list[Tensor], Refusal]:
         tensors = [_floats("x", np.ones((1, 2))), Tensor("y", "INT32", (1, 1), struct.pack("<i", 5))]
         return "twins", tensors, Refusal(INVALID, ("'y'", "INT32", "INT64"))
+
+    def _bad_type_for_the_cache(self, identity: int) -> tuple[str, list[Tensor], Refusal]:
+        tensors = [_floats("x", np.ones((1, 2))), Tensor("y", "INT32", (1, 1), struct.pack("<i", 5))]
+        return CACHED, tensors, Refusal(INVALID, ("'y'", "INT32", "INT64"))
 
     def _bad_rank(self, identity: int) -> tuple[str, list[Tensor], Refusal]:
         tensors = [_floats("x", np.ones((1, 2, 3))), _ints("y", [identity])]

@@ -1,0 +1,145 @@
+"""Fails one system call in a server's processes: which programs make how many calls of each kind, and what comes of one failing.
+
+`failing_calls.c` is preloaded into `penstock serve` and all that it starts, and shares a file with this module.
+"""
+
+from __future__ import annotations
+
+import errno
+import mmap
+import os
+import struct
+import subprocess
+from collections import Counter
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+SOURCE = Path(__file__).with_name("failing_calls.c")
+VARIABLE = "PENSTOCK_FAILING_CALLS"
+
+
+class Program(Enum):
+    """The programs that serve, in the order of `enum program`."""
+
+    COMMAND = 0
+    TRITON = 1
+    WORKER = 2
+    GUARDIAN = 3
+    STUB = 4
+    LAUNCHER = 5
+
+
+class Kind(Enum):
+    """The kinds of calls, in the order of `enum kind`."""
+
+    OPEN = 0
+    CREATE = 1
+    WRITE = 2
+    MAP = 3
+    FORK = 4
+    THREAD = 5
+    DESCRIPTOR = 6
+
+
+ERRORS = {
+    Kind.OPEN: (errno.EMFILE, errno.ENOMEM),
+    Kind.CREATE: (errno.ENOSPC, errno.EROFS),
+    Kind.WRITE: (errno.ENOSPC,),
+    Kind.MAP: (errno.ENOMEM,),
+    Kind.FORK: (errno.ENOMEM,),
+    Kind.THREAD: (errno.EAGAIN,),
+    Kind.DESCRIPTOR: (errno.EMFILE,),
+}
+"""What calls of each kind fail with."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A call that is to fail.
+
+    Attributes:
+        program: that makes it.
+        kind: of the call.
+        error: its number.
+        number: among the calls of that kind since the arming, from 1.
+    """
+
+    program: Program
+    kind: Kind
+    error: int
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.program.name.lower()} {self.kind.name.lower()} {self.number} {errno.errorcode[self.error]}"
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A call that has failed: the process that made it, the call with its path, and the library that it came from."""
+
+    pid: int
+    call: str
+    library: str
+
+
+# In the order of `struct control`: armed, program, kind, error, number, failed_in, the counts and the call.
+_FIELDS = struct.Struct("6q")
+_COUNTS = struct.Struct(f"{len(Program) * len(Kind)}q")
+_CALL_BYTES = 512
+
+
+class FailingCalls:
+    """The library, compiled, and the file that it shares with the processes into which it is preloaded.
+
+    Args:
+        folder: for both.
+
+    Attributes:
+        variables: of the environment of the server.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        library, self.path = folder / "failing_calls.so", folder / "control"
+        flags = ["-O2", "-shared", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-Werror"]
+        subprocess.run(["cc", *flags, "-o", str(library), str(SOURCE), "-ldl", "-pthread"], check=True)
+        self.path.write_bytes(bytes(_FIELDS.size + _COUNTS.size + _CALL_BYTES))
+        with self.path.open("r+b") as file:
+            self._shared = mmap.mmap(file.fileno(), 0)
+        self.variables = {"LD_PRELOAD": str(library), VARIABLE: str(self.path)}
+
+    def arm(self, fault: Fault | None = None) -> None:
+        """Counts calls from now on, and fails one of them."""
+        self._shared[:] = bytes(len(self._shared))
+        chosen = (fault.program.value, fault.kind.value, fault.error, fault.number) if fault else (0, 0, 0, 0)
+        _FIELDS.pack_into(self._shared, 0, 0, *chosen, 0)
+        self._shared[:8] = struct.pack("q", 1)
+
+    def disarm(self) -> Failed | None:
+        """Fails no more calls; returns the one that has failed."""
+        self._shared[:8] = bytes(8)
+        pid = _FIELDS.unpack_from(self._shared)[-1]
+        if not pid:
+            return None
+        text = self._shared[_FIELDS.size + _COUNTS.size :].partition(b"\0")[0].decode(errors="replace")
+        call, _, library = text.rpartition(" of ")
+        return Failed(pid, call, library)
+
+    def counts(self) -> Counter[tuple[Program, Kind]]:
+        """The calls since the arming."""
+        numbers = iter(_COUNTS.unpack_from(self._shared, _FIELDS.size))
+        return Counter({(program, kind): next(numbers) for program in Program for kind in Kind})
+
+    def processes(self) -> dict[int, list[str]]:
+        """The living processes that the library is preloaded into, whoever started them, with their command lines."""
+        found = {}
+        mark = f"{VARIABLE}={self.path}".encode()
+        for entry in Path("/proc").iterdir():
+            try:
+                if entry.name.isdigit() and mark in (entry / "environ").read_bytes().split(b"\0"):
+                    found[int(entry.name)] = (entry / "cmdline").read_text(errors="replace").split("\0")[:-1]
+            except OSError:  # it has ended, or is another user's
+                continue
+        # Of a process that has ended and that nobody has waited for yet, both are empty.
+        found.pop(os.getpid(), None)
+        return found

@@ -1,0 +1,208 @@
+"""`penstock serve` in a process of its own, in which single system calls fail, and clients that judge what becomes of requests."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+
+from failing_calls import Failed, FailingCalls, Fault
+from free_ports import free_ports
+from traffic_clients import Client, GrpcClient, HttpClient
+from traffic_models import write_model
+from traffic_process import Counts
+from traffic_requests import RequestMaker
+
+MODELS = ("fingerprint", "crossing", "twins")
+"""The first decodes in worker processes, and the second is served by Triton's stub."""
+
+ISOLATED = "crossing"
+REQUESTS = 20
+SEED = 5
+"""Of requests that use most of the code: images of all formats, two of which are decoded in worker processes, and bad files."""
+
+PATIENCE = 90.0
+"""Seconds for what takes one or two on a machine with nothing else to do."""
+
+START_SECONDS = 45
+"""Seconds after which `penstock serve` says that models are not ready: Triton waits for some failed calls forever."""
+
+COLD_START_SECONDS = 240
+"""The same where no call fails: kernels may have to be compiled first."""
+
+ANSWER_PATIENCE = 20.0
+"""Seconds after which a request counts as never answered."""
+
+
+def wait_until(condition: Callable[[], bool], seconds: float = PATIENCE) -> bool:
+    """Waits; False if the condition does not come about in that time."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+class FaultyServer:
+    """A server whose calls can be made to fail.
+
+    Args:
+        folder: for its repository, its temporary files and its output.
+
+    Attributes:
+        calls: to make fail.
+        temporary: the folder of its temporary files.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._repository, self.temporary, control = (folder / name for name in ("models", "temporary", "control"))
+        for made in (self._repository, self.temporary, control):
+            made.mkdir()
+        for model in MODELS:
+            write_model(self._repository, model)
+        with (self._repository / ISOLATED / "config.pbtxt").open("a") as config:
+            config.write('parameters [ { key: "isolation" value: { string_value: "process" } } ]\n')
+        self.calls = FailingCalls(control)
+        self._output = folder / "output"
+        self._ports = free_ports(3)
+        self._process: subprocess.Popen[bytes] | None = None
+        self._seeds = itertools.count(SEED + 1)
+        self._shared_memory: set[str] = set()
+
+    # -- the server's life ---------------------------------------------------------------------------------------------
+
+    def start(self, fault: Fault | None = None) -> Failed | None:
+        """Starts it and waits until it serves or ends; a call that is to fail does so during that time."""
+        options = [f"--{use}-port={port}" for use, port in zip(("http", "grpc", "metrics"), self._ports)]
+        seconds = START_SECONDS if fault else COLD_START_SECONDS
+        options += [f"--timeout={seconds}", "--model-control-mode=explicit", "--load-model=*"]
+        command = [sys.executable, "-m", "penstock", "serve", str(self._repository), *options]
+        variables = os.environ | self.calls.variables | {"TMPDIR": str(self.temporary)}
+        self.calls.arm(fault)
+        with self._output.open("wb") as output:
+            self._process = subprocess.Popen(command, env=variables, stdout=output, stderr=subprocess.STDOUT)
+        started = wait_until(lambda: self.ended or "Ctrl-C" in self.output, 2 * seconds)
+        assert started, f"it does not start:\n{self.output}"
+        self._note_shared_memory()
+        return self.calls.disarm()
+
+    def stop(self, fault: Fault | None = None) -> Failed | None:
+        """Ends it in order; a call that is to fail does so during that time."""
+        self._note_shared_memory()
+        self.calls.arm(fault)
+        self._running.terminate()
+        assert wait_until(lambda: self.ended), f"it does not end:\n{self.output}"
+        return self.calls.disarm()
+
+    def kill(self) -> None:
+        """Ends all its processes by force, and removes what they then leave."""
+        self._note_shared_memory()
+        for pid in self.calls.processes():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        if self._process is not None:
+            self._process.wait()
+        for region in self._regions():
+            region.unlink(missing_ok=True)
+        for folder in self.temporary.iterdir():
+            shutil.rmtree(folder)
+
+    @property
+    def ended(self) -> bool:
+        """It has ended."""
+        return self._running.poll() is not None
+
+    @property
+    def exit_code(self) -> int:
+        """What it ended with."""
+        return self._running.wait(PATIENCE)
+
+    @property
+    def output(self) -> str:
+        """What it has printed."""
+        return self._output.read_text(errors="replace")
+
+    def triton(self) -> int | None:
+        """The process of Triton."""
+        found = (pid for pid, line in self.calls.processes().items() if line and line[0].endswith("/tritonserver"))
+        return next(found, None)
+
+    def leftovers(self) -> list[str]:
+        """What there is of it: processes, temporary files and shared memory."""
+        processes = [" ".join(line)[:200] for line in self.calls.processes().values() if line]
+        return processes + [str(path) for path in (*self._regions(), *self.temporary.iterdir())]
+
+    @property
+    def _running(self) -> subprocess.Popen[bytes]:
+        assert self._process is not None
+        return self._process
+
+    def _regions(self) -> list[Path]:
+        return [path for prefix in self._shared_memory for path in Path("/dev/shm").glob(f"{prefix}*")]
+
+    def _note_shared_memory(self) -> None:
+        """Notes what the names of its shared memory begin with, which its command line alone tells."""
+        flag = "shm-region-prefix-name="
+        for line in self.calls.processes().values():
+            self._shared_memory.update(word.rpartition(flag)[2] for word in line if flag in word)
+
+    # -- requests ------------------------------------------------------------------------------------------------------
+
+    def ask(self, requests: int = REQUESTS, seed: int = SEED) -> Counts:
+        """Sends requests one after the other, each over a new connection, a seventh of them bad."""
+        return asyncio.run(self._ask(requests, seed))
+
+    async def _ask(self, requests: int, seed: int) -> Counts:
+        maker, counts = RequestMaker(seed, models=MODELS), Counts()
+        for number in range(requests):
+            client: Client = (
+                GrpcClient(f"127.0.0.1:{self._ports[1]}") if number % 2 else HttpClient(f"127.0.0.1:{self._ports[0]}")
+            )
+            request = maker.bad() if number % 7 == 6 else maker.good()
+            began = time.time()
+            answer = await asyncio.wait_for(client.ask(request), ANSWER_PATIENCE)
+            counts.judge(request, answer, began)
+            await client.close()
+        return counts
+
+    def reload(self, model: str) -> str:
+        """Unloads a model and loads it again; returns the error, or nothing."""
+        for action in ("unload", "load"):
+            url = f"http://127.0.0.1:{self._ports[0]}/v2/repository/models/{model}/{action}"
+            try:
+                with urllib.request.urlopen(urllib.request.Request(url, b"{}", method="POST"), timeout=PATIENCE):
+                    pass
+            except urllib.error.HTTPError as error:
+                return str(json.load(error)["error"])
+            except OSError as error:
+                return str(error)
+        return ""
+
+    def answers_right(self) -> bool:
+        """It comes to answer right, if need be after a model is loaded again."""
+
+        def asked() -> bool:
+            with contextlib.suppress(asyncio.TimeoutError):
+                if self.ask(2 * len(MODELS), next(self._seeds)).spotless:
+                    return True
+            return False
+
+        return asked() or wait_until(asked)
+
+
+def spread(count: int, most: int) -> list[int]:
+    """Numbers from 1 to ``count``, evenly spread, the first and the last among them."""
+    step = (count - 1) / max(most - 1, 1)
+    return sorted({1 + round(step * index) for index in range(min(most, count))})
