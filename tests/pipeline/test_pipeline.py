@@ -219,6 +219,28 @@ def test_unused_outputs_are_named() -> None:
     assert pipe.run()[0].as_array().tolist() == [1, 1]
 
 
+def test_settings_may_be_integers_of_numpy() -> None:
+    """Random operators copied the batch size into their states, in which NumPy's integers overflow."""
+
+    @pipeline_def(
+        batch_size=np.int64(4),
+        num_threads=np.int32(2),
+        prefetch_queue_depth=np.int64(2),
+        seed=np.uint8(3),
+        bytes_per_sample=np.int16(9),
+        output_ndim=[np.int64(0)],
+        device_id=None,
+    )
+    def define() -> Any:
+        return fn.random.uniform()
+
+    pipeline, plain = define(), define(batch_size=4, seed=3)
+    assert [type(value) for value in (pipeline.max_batch_size, pipeline.seed, pipeline.num_threads)] == [int] * 3
+    for _ in range(3):
+        np.testing.assert_array_equal(pipeline.run()[0].as_array(), plain.run()[0].as_array())
+    assert Pipeline.deserialize(pipeline.serialize()).max_batch_size == 4
+
+
 @pytest.mark.parametrize(
     "setting",
     [{"batch_size": 1.5}, {"num_threads": 2.0}, {"num_threads": 1 << 31}, {"seed": 1.5}, {"seed": 1 << 63}],

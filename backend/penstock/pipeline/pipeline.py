@@ -9,7 +9,9 @@ import warnings
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, TypeVar, cast
+
+import numpy as np
 
 from penstock.data_types import CPU_ONLY_DEVICE_ID, DALIDataType, PipelineAPIType
 from penstock.errors import did_you_mean
@@ -140,33 +142,35 @@ class Pipeline(SettingsAttributes):
             if value is not None:
                 warnings.warn(f"The `{name}` is deprecated and has no effect.", Warning, stacklevel=2)
         self.settings = PipelineSettings(
-            batch_size=batch_size,
-            num_threads=num_threads,
-            device_id=None if device_id == CPU_ONLY_DEVICE_ID else device_id,
-            seed=_checked_seed(seed),
+            batch_size=_plain(batch_size),
+            num_threads=_plain(num_threads),
+            device_id=None if device_id == CPU_ONLY_DEVICE_ID else _plain(device_id),
+            seed=_checked_seed(_plain(seed)),
             exec_pipelined=exec_pipelined,
-            prefetch_queue_depth=prefetch_queue_depth,
+            prefetch_queue_depth=_plain(prefetch_queue_depth),
             exec_async=exec_async,
-            bytes_per_sample=bytes_per_sample,
+            bytes_per_sample=_plain(bytes_per_sample),
             set_affinity=set_affinity,
             enable_memory_stats=enable_memory_stats,
             enable_checkpointing=enable_checkpointing,
             checkpoint=checkpoint,
-            py_num_workers=py_num_workers,
+            py_num_workers=_plain(py_num_workers),
             py_start_method=py_start_method,
             py_callback_pickler=py_callback_pickler,
             output_dtype=output_dtype,
-            output_ndim=output_ndim,
+            output_ndim=_plain(output_ndim),
             output_layout=output_layout,
             exec_dynamic=exec_dynamic if experimental_exec_dynamic is None else experimental_exec_dynamic,
             # Saved pipelines have these two as numbers.
             stream_policy=None if stream_policy is None else StreamPolicy(stream_policy),
             concurrency=None if concurrency is None else OperatorConcurrency(concurrency),
             passes=None if passes is None else tuple(chosen_passes(passes)),
-            limits=declared_limits(max_pixels=max_pixels, max_bytes=max_bytes, max_frames=max_frames),
+            limits=declared_limits(
+                max_pixels=_plain(max_pixels), max_bytes=_plain(max_bytes), max_frames=_plain(max_frames)
+            ),
             isolate_decoders=isolate_decoders,
             on_error=on_error,
-            max_errors=max_errors,
+            max_errors=_plain(max_errors),
             files=Files(confined_to),
             trace=trace,
         )
@@ -726,6 +730,21 @@ def _overriding(keywords: dict[str, Any]) -> dict[str, object]:
         cpu = depth.get("cpu", depth.get("gpu"))
         settings["prefetch_queue_depth"] = {"cpu_size": cpu, "gpu_size": depth.get("gpu", cpu)}
     return settings
+
+
+Setting = TypeVar("Setting")
+
+
+def _plain(value: Setting) -> Setting:
+    """A setting, with Python's numbers in the place of NumPy's, of which only the first are saved, and counted on."""
+    plain: object = value
+    if isinstance(value, np.generic):
+        plain = value.item()
+    elif isinstance(value, (list, tuple)):
+        plain = type(value)(map(_plain, value))
+    elif isinstance(value, dict):
+        plain = {key: _plain(each) for key, each in value.items()}
+    return cast(Setting, plain)
 
 
 def _checked_seed(seed: Any) -> int | None:
