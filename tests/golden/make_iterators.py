@@ -19,6 +19,7 @@ from nvidia.dali.plugin.base_iterator import LastBatchPolicy, _DaliBaseIterator
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "iterators"))
 from cases import EPOCHS, cases  # noqa: E402
+from member_cases import BATCH, SAMPLES, trace  # noqa: E402
 
 
 class LabelIterator(_DaliBaseIterator):
@@ -67,8 +68,29 @@ def record(case: dict[str, Any], files: list[str]) -> dict[str, Any]:
     return dict(case, epochs=epochs, lengths=lengths)
 
 
+def record_members(files: list[str]) -> list[Any]:
+    """What iterators hold, batch by batch."""
+
+    def pipeline(shard: int, shards: int, pad: bool, stick: bool) -> dali.Pipeline:
+        made = dali.Pipeline(BATCH, 1, None)
+        with made:
+            _, labels = dali.fn.readers.file(
+                name="reader",
+                files=files[:SAMPLES],
+                labels=list(range(SAMPLES)),
+                shard_id=shard,
+                num_shards=shards,
+                pad_last_batch=pad,
+                stick_to_shard=stick,
+            )
+            made.set_outputs(labels)
+        return made
+
+    return trace(LabelIterator, pipeline, LastBatchPolicy)
+
+
 def main() -> None:
-    """Writes ``iterators/epochs.json``."""
+    """Writes ``iterators/epochs.json`` and ``iterators/members.json``."""
     logging.disable()
     warnings.simplefilter("ignore")
     with tempfile.TemporaryDirectory() as folder:
@@ -78,8 +100,11 @@ def main() -> None:
             path.write_bytes(b"x")
             files.append(str(path))
         recorded = [record(case, files) for case in cases()]
+        members = record_members(files)
     lines = ",\n".join(json.dumps(case) for case in recorded)
     (HERE / "iterators" / "epochs.json").write_text(f"[\n{lines}\n]\n", encoding="utf-8")
+    lines = ",\n".join(json.dumps(each) for each in members)
+    (HERE / "iterators" / "members.json").write_text(f"[\n{lines}\n]\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,11 @@ from penstock import Pipeline, fn
 from penstock.plugin.base_iterator import BaseIterator, _DaliBaseIterator
 from penstock.plugin.epochs import LastBatchPolicy
 
-RECORDED = json.loads((Path(__file__).parents[1] / "golden" / "iterators" / "epochs.json").read_text(encoding="utf-8"))
+FOLDER = Path(__file__).parents[1] / "golden" / "iterators"
+sys.path.insert(0, str(FOLDER))
+from member_cases import BATCH, SAMPLES, trace  # noqa: E402
+
+RECORDED = json.loads((FOLDER / "epochs.json").read_text(encoding="utf-8"))
 
 
 class LabelIterator(BaseIterator):
@@ -66,6 +71,24 @@ def counting(batch_size: int, batches: int) -> Pipeline:
         source = [np.arange(i * batch_size, (i + 1) * batch_size)[:, None] for i in range(batches)]
         pipe.set_outputs(fn.external_source(source, cycle="raise"))
     return pipe
+
+
+@pytest.mark.filterwarnings("ignore:Please set `reader_name`")
+def test_members_that_programs_read_and_set_are_those_of_dali(files: list[str]) -> None:
+    def pipeline(shard: int, shards: int, pad: bool, stick: bool) -> Pipeline:
+        return reading(files[:SAMPLES], BATCH, shard, num_shards=shards, pad_last_batch=pad, stick_to_shard=stick)
+
+    recorded = json.loads((FOLDER / "members.json").read_text(encoding="utf-8"))
+    assert trace(IteratorAfterDali, pipeline, LastBatchPolicy) == recorded
+
+
+def test_members_of_shards_are_those_of_readers(files: list[str]) -> None:
+    """Arrays are copies, which refuse what would be lost."""
+    iterator = IteratorAfterDali(reading(files, 4), reader_name="reader")
+    with pytest.raises(ValueError, match="read-only"):
+        iterator._shards_id[0] = 1
+    with pytest.raises(AttributeError, match="made with `reader_name`"):
+        _ = IteratorAfterDali(reading(files, 4))._shards_num
 
 
 def title(case: dict[str, Any]) -> str:

@@ -12,13 +12,14 @@ import numpy as np
 
 from penstock.data_types import PipelineAPIType
 from penstock.pipeline import Pipeline
+from penstock.plugin.dali_members import DaliMembers
 from penstock.plugin.epochs import Epoch, LastBatchPolicy, ReaderEpoch, SizedEpoch, require
 from penstock.tensors import TensorList
 
 _log = logging.getLogger(__name__)
 
 
-class BaseIterator:
+class BaseIterator(DaliMembers):
     """Takes batches from one or more pipelines; the frameworks' iterators convert them.
 
     Args:
@@ -85,6 +86,7 @@ class BaseIterator:
         for pipe in self._pipes:
             with pipe.running_through(PipelineAPIType.ITERATOR):
                 pipe.build()
+        self._last_batch_padded = last_batch_padded
         self._epoch = self._make_epoch(size, reader_name, policy, last_batch_padded)
         self._last_batch_policy = policy
         self._reader_name = reader_name
@@ -99,7 +101,9 @@ class BaseIterator:
 
     def _make_epoch(self, size: int, reader_name: str | None, policy: LastBatchPolicy, padded: bool) -> Epoch:
         if reader_name:
-            return ReaderEpoch([pipe.reader_meta(reader_name) for pipe in self._pipes], self.batch_size, policy)
+            epoch = ReaderEpoch([pipe.reader_meta(reader_name) for pipe in self._pipes], self.batch_size, policy)
+            self._last_batch_padded = epoch.padded
+            return epoch
         if size > 0:
             return SizedEpoch(size, self.batch_size, len(self._pipes), policy, padded)
         # Programs for DALI find minus one, divided by the batch size: 0, or what is no length.
@@ -152,7 +156,7 @@ class BaseIterator:
         if not self._ever_scheduled:
             self._schedule_runs()
         if self._epoch.over:
-            self._end_epoch()
+            self._end_iteration()
         try:
             outputs = [self._share_outputs(pipe) for pipe in self._pipes]
         except StopIteration:
@@ -185,7 +189,7 @@ class BaseIterator:
         """Counts the batch taken; raises StopIteration if it must be dropped."""
         self._epoch.advance()
         if self._epoch.last_is_short:
-            self._end_epoch()
+            self._end_iteration()
 
     def _remove_padded(self) -> tuple[object, object]:
         """For each pipeline whether its last batch is cut, and the number of samples left; (False, -1): none is."""
@@ -194,7 +198,7 @@ class BaseIterator:
             return False, -1
         return np.less(kept, self.batch_size), np.asarray(kept)
 
-    def _end_epoch(self) -> None:
+    def _end_iteration(self) -> None:
         if self._auto_reset:
             self.reset()
         raise StopIteration
@@ -256,14 +260,6 @@ class BaseIterator:
     def size(self) -> int:
         """Samples in the epoch; -1 if only the pipeline's source knows."""
         return self._epoch.size
-
-    @property
-    def _size(self) -> int:
-        return self._epoch.size
-
-    @property
-    def _counter(self) -> int:
-        return self._epoch.counter
 
     def __len__(self) -> int:
         """Batches in the epoch. If only the pipeline's source knows: 0, as in DALI.

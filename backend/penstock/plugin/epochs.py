@@ -160,6 +160,16 @@ class ReaderEpoch(Epoch):
     Args:
         metas: ``reader_meta`` of the reader of each pipeline.
 
+    Attributes:
+        samples: in the data set.
+        shards: of the data set.
+        padded: whether readers fill a shard's last batch with its last sample.
+        sticks_to_shard: whether readers stay in their shards.
+        shard_ids: the shard of each pipeline.
+        sizes: the samples of each shard.
+        current_sizes, ahead: the samples of a shard, and those of them that were read in an epoch before. Both rotate with
+            the shards if pipelines read ahead: entry i belongs to the pipeline that started with shard i.
+
     Raises:
         AssertionError: the readers do not agree on the data or how to read it.
     """
@@ -168,23 +178,21 @@ class ReaderEpoch(Epoch):
         super().__init__()
         self._batch_size = batch_size
         self._policy = policy
-        self._shards = _common(metas, "number_of_shards", "`num_shards` argument set")
-        self._padded = bool(_common(metas, "pad_last_batch", "`pad_last_batch` argument set"))
-        self._sticks_to_shard = bool(_common(metas, "stick_to_shard", "`stick_to_shard` argument set"))
-        samples = _common(metas, "epoch_size", "size value")
-        self._shard_ids = [meta["shard_id"] for meta in metas]
-        edges = [samples * shard // self._shards for shard in range(self._shards + 1)]
-        self._sizes = [stop - start for start, stop in itertools.pairwise(edges)]
-        # Both lists rotate with the shards if pipelines read ahead: entry i belongs to the pipeline that started with
-        # shard i.
-        self._current_sizes = list(self._sizes)
-        self._ahead = [0] * self._shards
+        self.shards = _common(metas, "number_of_shards", "`num_shards` argument set")
+        self.padded = bool(_common(metas, "pad_last_batch", "`pad_last_batch` argument set"))
+        self.sticks_to_shard = bool(_common(metas, "stick_to_shard", "`stick_to_shard` argument set"))
+        self.samples = samples = _common(metas, "epoch_size", "size value")
+        self.shard_ids = [meta["shard_id"] for meta in metas]
+        edges = [samples * shard // self.shards for shard in range(self.shards + 1)]
+        self.sizes = [stop - start for start, stop in itertools.pairwise(edges)]
+        self.current_sizes = list(self.sizes)
+        self.ahead = [0] * self.shards
         if policy == LastBatchPolicy.DROP:
-            self.size = samples // self._shards
-        elif self._padded:
-            self.size = metas[0]["epoch_size_padded"] // self._shards
+            self.size = samples // self.shards
+        elif self.padded:
+            self.size = metas[0]["epoch_size_padded"] // self.shards
         else:
-            self.size = self._whole_batches(math.ceil(samples / self._shards))
+            self.size = self._whole_batches(math.ceil(samples / self.shards))
 
     def _whole_batches(self, samples: int) -> int:
         return math.ceil(samples / self._batch_size) * self._batch_size
@@ -194,7 +202,7 @@ class ReaderEpoch(Epoch):
         return self.counter >= self.size
 
     def _is_short(self, counter: int) -> bool:
-        return self._policy == LastBatchPolicy.DROP and counter > min(self._current_sizes)
+        return self._policy == LastBatchPolicy.DROP and counter > min(self.current_sizes)
 
     @property
     def last_is_short(self) -> bool:
@@ -215,48 +223,48 @@ class ReaderEpoch(Epoch):
         return self.within() if self._policy == LastBatchPolicy.PARTIAL else None
 
     def within(self) -> list[int] | None:
-        left = [self._batch_size - max(0, self.counter - self._sizes[shard]) for shard in self._shard_ids]
+        left = [self._batch_size - max(0, self.counter - self.sizes[shard]) for shard in self.shard_ids]
         return [max(0, count) for count in left] if min(left) < self._batch_size else None
 
     def begin_next(self) -> None:
-        if not self._sticks_to_shard:
-            self._shard_ids = [(shard + 1) % self._shards for shard in self._shard_ids]
-        if self._policy == LastBatchPolicy.FILL and not self._padded:
+        if not self.sticks_to_shard:
+            self.shard_ids = [(shard + 1) % self.shards for shard in self.shard_ids]
+        if self._policy == LastBatchPolicy.FILL and not self.padded:
             self._carry_over()
         else:
             self.counter = 0
 
     def begin_anew(self) -> None:
         self.counter = 0
-        self._ahead = [0] * self._shards
-        if not self._sticks_to_shard:
-            self._shard_ids = [(shard + 1) % self._shards for shard in self._shard_ids]
+        self.ahead = [0] * self.shards
+        if not self.sticks_to_shard:
+            self.shard_ids = [(shard + 1) % self.shards for shard in self.shard_ids]
             self._turn()
 
     def _carry_over(self) -> None:
         """Starts an epoch without the samples that the previous epoch's last batches took from it."""
-        taken = self.counter - min(self._ahead)
-        self._ahead = [ahead + taken - size for ahead, size in zip(self._ahead, self._current_sizes)]
-        self.counter = min(self._ahead)
-        if not self._sticks_to_shard:
+        taken = self.counter - min(self.ahead)
+        self.ahead = [ahead + taken - size for ahead, size in zip(self.ahead, self.current_sizes)]
+        self.counter = min(self.ahead)
+        if not self.sticks_to_shard:
             self._turn()
-        self.size = self._whole_batches(max(size - ahead for size, ahead in zip(self._current_sizes, self._ahead)))
+        self.size = self._whole_batches(max(size - ahead for size, ahead in zip(self.current_sizes, self.ahead)))
         if self.size == 0:
             # The whole epoch has been read already, so it is skipped.
-            self._ahead = [0] * self._shards
+            self.ahead = [0] * self.shards
             self.counter = 0
             self._turn()
-            self.size = self._whole_batches(max(self._current_sizes))
+            self.size = self._whole_batches(max(self.current_sizes))
 
     def _turn(self) -> None:
-        self._current_sizes = self._current_sizes[-1:] + self._current_sizes[:-1]
+        self.current_sizes = self.current_sizes[-1:] + self.current_sizes[:-1]
 
     def __len__(self) -> int:
         whole, rest = divmod(self.size, self._batch_size)
         return whole + (rest > 0 and self._policy != LastBatchPolicy.DROP)
 
     def state(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in ("counter", "size", "_shard_ids", "_current_sizes", "_ahead")}
+        return {name: getattr(self, name) for name in ("counter", "size", "shard_ids", "current_sizes", "ahead")}
 
 
 def _common(metas: Sequence[Mapping[str, int]], key: str, what: str) -> int:

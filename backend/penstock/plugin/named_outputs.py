@@ -41,6 +41,8 @@ class NamedOutputsIterator(BaseIterator):
         prepare_first_batch: bool = True,
     ) -> None:
         self.output_map = self._names(output_map)
+        # Programs for DALI read the names here.
+        self._output_categories = set(self.output_map)
         if len(set(self.output_map)) != len(self.output_map):
             raise AssertionError("output_map names should be distinct")
         super().__init__(

@@ -60,6 +60,8 @@ class DALIGenericIterator(BaseIterator):
         if last_batch_policy == LastBatchPolicy.PARTIAL:
             raise AssertionError("JAX iterator does not support partial last batch policy.")
         self.output_map = list(output_map)
+        # Programs for DALI read the names here.
+        self._output_categories = set(self.output_map)
         self._sharding = sharding
         self._pmap_compatible = bool(pmap_compatible)
         self._devices = _devices
