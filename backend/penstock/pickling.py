@@ -33,7 +33,7 @@ def pickle_by_value(fun: _Function) -> _Function:
 def dumps(callback: object, protocol: int | None = None) -> bytes:
     """A callback as bytes, for :func:`loads` in another process of the same Python."""
     stream = io.BytesIO()
-    _pickler_class()(stream, protocol).dump(callback)
+    pickler_class()(stream, protocol).dump(callback)
     return stream.getvalue()
 
 
@@ -43,7 +43,8 @@ def loads(data: bytes) -> Any:
 
 
 @cache
-def _pickler_class() -> type[cloudpickle.Pickler]:
+def pickler_class() -> type[cloudpickle.Pickler]:
+    """The class of picklers that send functions as code."""
     import cloudpickle
 
     class Pickler(cloudpickle.Pickler):

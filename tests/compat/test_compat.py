@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import io
 import os
+import pickle
 import re
 import subprocess
 import sys
@@ -150,9 +152,61 @@ def test_too_late(monkeypatch: pytest.MonkeyPatch) -> None:
         compat.install()
 
 
-def test_what_has_no_counterpart_says_why(installed: None) -> None:
-    with pytest.raises(ImportError, match=r"Penstock has no `nvidia\.dali\.reducers`: .+"):
-        importlib.import_module("nvidia.dali.reducers")
+def test_functions_are_reduced_to_code(installed: None) -> None:
+    pickler = importlib.import_module("nvidia.dali.reducers").DaliCallbackPickler
+    stream = io.BytesIO()
+    pickler(stream).dump(lambda number: number + len(sys.path))
+    assert pickle.loads(stream.getvalue())(2) == 2 + len(sys.path)
+
+
+def test_memory_is_shared(installed: None) -> None:
+    shared = importlib.import_module("nvidia.dali.backend").SharedMem
+    memory = shared(-1, 5000)
+    memory.buf()[:3] = b"abc"
+    other = shared(os.dup(memory.handle), 5000)
+    assert bytes(other.buf()[:3]) == b"abc"
+    memory.resize(9000, True)
+    other.resize(9000, False)
+    other.buf()[8999] = 7
+    memory.close_handle()
+    assert (memory.handle, memory.size, memory.buf()[8999]) == (-1, 9000, 7)
+    other.close()
+    memory.close()
+    with pytest.raises(ValueError, match="no memory has been mapped"):
+        memory.buf()
+    with pytest.raises(ValueError, match="`size` is positive"):
+        shared(-1, 0)
+
+
+def test_specifications_are_made_of_names(installed: None) -> None:
+    """As recorded from DALI for the same calls."""
+    backend = importlib.import_module("nvidia.dali.backend")
+    spec, schema = backend.OpSpec("Resize"), backend.GetSchema("Resize")
+    spec.AddInput("x", "cpu", 3).AddOutput("y", "cpu").AddArgumentInput("resize_x", "rx")
+    assert (spec.NumInput(), spec.NumRegularInput(), spec.NumOutput()) == (2, 1, 1)
+    assert [spec.InputDesc(k) for k in range(2)] == [("x", "cpu", 3, None, None), ("rx", "cpu", None, None, None)]
+    assert (spec.InputName(0), spec.InputDevice(0), spec.OutputDevice(0)) == ("x", "cpu", "cpu")
+    twin = spec.copy()
+    twin.RenameInput(0, "z")
+    twin.RenameOutput(0, "q")
+    twin.AddArg("resize_y", 3)
+    assert (spec.InputName(0), twin.InputName(0), spec.OutputName(0), twin.OutputDesc(0)[0]) == ("x", "z", "y", "q")
+    assert repr(spec).startswith(
+        "OpSpec for Resize:\n  Inputs:\n    x_cpu\n    rx_cpu\n  Outputs:\n    y_cpu\n  Arguments:\n"
+    )
+    with pytest.raises(RuntimeError, match="All inputs must be given before arguments"):
+        spec.AddInput("w", "cpu")
+    assert schema.CalculateOutputs(spec) == 1
+    schema.CheckArgs(twin)
+    coco = backend.GetSchema("readers__COCO")
+    assert coco.HasOutputFn()
+    assert coco.CalculateOutputs(backend.OpSpec("readers__COCO")) == 3
+    with pytest.raises(RuntimeError, match=r'required arguments were specified for op "Cast".+: "dtype"'):
+        backend.GetSchema("Cast").CheckArgs(backend.OpSpec("Cast"))
+    with pytest.raises(RuntimeError, match='"Resize" has no argument "resize_q"'):
+        schema.CheckArgs(backend.OpSpec("Resize").AddArg("resize_q", 1))
+    assert backend.GetSchema("random__Uniform").GetCallSignatureInputs() == "shape_like = None"
+    assert backend.LoadDefaultPlugins() is None
 
 
 def test_dynamic_mode(installed: None) -> None:
@@ -430,3 +484,56 @@ def test_transforms_of_torchvision(installed: None) -> None:
             make(device="tpu")
     with pytest.raises(NotImplementedError, match="`inplace`"):
         dali.Normalize([0.5], [0.5], inplace=True)
+
+
+def test_transforms_of_programs(installed: None) -> None:
+    """As DALI's page on custom operators has them: for a `Compose`, and as functions."""
+    operator = importlib.import_module("nvidia.dali.experimental.torchvision.v2.operator")
+    torchvision = importlib.import_module("nvidia.dali.experimental.torchvision")
+    dynamic = importlib.import_module("nvidia.dali.experimental.dynamic")
+    typing = importlib.import_module("nvidia.dali._typing")
+    assert importlib.import_module("nvidia.dali.experimental.dynamic._device").DeviceLike
+    assert typing.TensorLike | dynamic.Batch
+    fn, types = (importlib.import_module(f"nvidia.dali.{name}") for name in ("fn", "types"))
+
+    class IsOdd(operator.ArgumentValidateRule):
+        @classmethod
+        def verify(cls, *, width: int, **_: object) -> None:
+            if width % 2 == 0:
+                raise ValueError(f"width is odd, got {width}")
+
+    class Column(operator.Operator):
+        arg_rules = (IsOdd,)
+        preprocess_data = operator.get_HWC_from_layout_pipeline
+
+        def __init__(self, width: int, device: str = "cpu") -> None:
+            super().__init__(device=device, width=width)
+            self.width = width
+
+        def _kernel(self, data_input: tuple[object, ...]) -> object:
+            _, width, _, images = data_input
+            start = fn.cast((width - self.width) // 2, dtype=types.INT32)
+            return fn.slice(images, start, self.width, axis_names="W", device=self.device)
+
+    @operator.adjust_input
+    def rows(inpt: dynamic.Tensor, count: int, device: str = "cpu") -> dynamic.Tensor:
+        height, width, channels = operator.get_HWC_from_layout_dynamic(inpt)
+        assert (width, channels) == (30, 3)
+        return dynamic.slice(inpt, height - count, count, axis_names="H")
+
+    pixels = np.random.default_rng(0).integers(0, 256, (20, 30, 3), np.uint8)
+    image = Image.fromarray(pixels)
+    compose = torchvision.Compose([Column(width=5), Column(width=3), torchvision.Grayscale(3), Column(width=1)])
+    expected = np.asarray(image.convert("L"))[:, 14:15]
+    np.testing.assert_array_equal(np.asarray(compose(image))[..., 0], expected)
+    gray = torchvision.Compose([Column(width=3)])(image.convert("L"))
+    np.testing.assert_array_equal(np.asarray(gray), np.asarray(image.convert("L"))[:, 13:16])
+    np.testing.assert_array_equal(np.asarray(rows(image, count=4)), pixels[-4:])
+    with pytest.raises(ValueError, match="width is odd, got 4"):
+        Column(width=4)
+    with pytest.raises(RuntimeError, match="Use it only inside Compose"):
+        Column(width=5)(image)
+    with pytest.raises(ValueError, match="Mode CMYK is not supported"):
+        rows(image.convert("CMYK"), 3)
+    with pytest.raises(TypeError, match="Expected a PIL image, or a tensor"):
+        rows(pixels, 3)

@@ -7,7 +7,7 @@ import struct
 import warnings
 from importlib import metadata
 
-from penstock import ops, tfrecord, types
+from penstock import dynamic, ops, tfrecord, types
 from penstock.compat.dali import __cuda_version__  # noqa: F401
 from penstock.compat.memory import (
     GetDeviceBufferGrowthFactor,
@@ -24,6 +24,7 @@ from penstock.compat.memory import (
 )
 from penstock.compat.plugin_manager import load_directory as LoadDirectory
 from penstock.compat.plugin_manager import load_library as LoadLibrary
+from penstock.compat.shared_memory import SharedMem
 from penstock.kernels.codecs.nvimgcodec.library import VERSION, library
 from penstock.schema.op_schema import GetSchema, GetSchemaAndTarget, OpSchema, OpSpec, TryGetSchema
 from penstock.tensors import TensorCPU, TensorGPU, TensorListCPU, TensorListGPU, cuda
@@ -48,6 +49,7 @@ __all__ = [
     "GetSchema",
     "GetSchemaAndTarget",
     "IsDriverInitialized",
+    "LoadDefaultPlugins",
     "LoadDirectory",
     "LoadLibrary",
     "OpSchema",
@@ -64,6 +66,8 @@ __all__ = [
     "SetDeviceBufferGrowthFactor",
     "SetHostBufferGrowthFactor",
     "SetHostBufferShrinkThreshold",
+    "SharedMem",
+    "Stream",
     "TensorCPU",
     "TensorGPU",
     "TensorListCPU",
@@ -76,6 +80,17 @@ __all__ = [
     "tfrecord",
     "types",
 ]
+
+
+class Stream(dynamic.Stream):
+    """A new CUDA stream of a GPU, by default of the current one."""
+
+    def __init__(self, device_id: int | None = None) -> None:
+        super().__init__(device_id=device_id)
+
+
+def LoadDefaultPlugins() -> None:
+    """Does nothing: all operators are loaded, and there are no plugins by default."""
 
 
 def RegisteredCPUOps() -> list[str]:

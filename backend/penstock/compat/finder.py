@@ -22,25 +22,24 @@ _REDIRECTS = {
     f"{_ROOT}._autograph": "penstock.compat.conditionals",
     f"{_ROOT}._conditionals": "penstock.compat.conditionals",
     f"{_ROOT}._multiproc": "penstock.compat.multiproc",
+    f"{_ROOT}._typing": "penstock.compat.type_aliases",
     f"{_ROOT}._utils": "penstock.compat.private",
     f"{_ROOT}.backend": "penstock.compat.backend",
     f"{_ROOT}.backend_impl": "penstock.compat.backend",
     f"{_ROOT}.data_node": "penstock.compat.data_node",
     f"{_ROOT}.experimental": "penstock.compat.experimental",
+    f"{_ROOT}.experimental.dynamic._device": "penstock.dynamic._devices",
     f"{_ROOT}.experimental.torchvision": "penstock.compat.torchvision",
     f"{_ROOT}.internal": "penstock.compat.internal",
     f"{_ROOT}.ops._registry": "penstock.ops",
     f"{_ROOT}.pickling": "penstock.compat.pickling",
     f"{_ROOT}.plugin_manager": "penstock.compat.plugin_manager",
     f"{_ROOT}.python_function_plugin": "penstock.compat.python_function_plugin",
+    f"{_ROOT}.reducers": "penstock.compat.reducers",
     f"{_ROOT}.sysconfig": "penstock.compat.sysconfig",
     f"{_ROOT}.plugin.jax.iterator": "penstock.plugin.jax.iterators",
     f"{_ROOT}.plugin.pytorch.loader_evaluator.loader": "penstock.plugin.pytorch.loader_evaluator",
     f"{_ROOT}.plugin.pytorch.torch_utils": "penstock.plugin.pytorch.tensors",
-}
-# Modules without a counterpart, and the reason, which importing them raises.
-_WITHOUT = {
-    f"{_ROOT}.reducers": "it belongs to DALI's own pickling of callbacks; see `penstock.pickling`",
 }
 
 
@@ -75,8 +74,6 @@ class _Finder(importlib.abc.MetaPathFinder):
     def find_spec(self, fullname: str, path: object = None, target: ModuleType | None = None) -> ModuleSpec | None:
         if fullname != _ROOT and not fullname.startswith(_ROOT + "."):
             return None
-        if fullname in _WITHOUT:
-            raise ImportError(f"Penstock has no `{fullname}`: {_WITHOUT[fullname]}.", name=fullname)
         name = counterpart(fullname)
         try:
             module = importlib.import_module(name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from dataclasses import dataclass, replace
 from typing import Any
 
 from penstock.data_types import DALIDataType, TensorLayout
@@ -244,19 +245,136 @@ class OpSchema:
 
         return docstring(self._schema)
 
+    def AliasFor(self) -> str:
+        """The operator that it is another name of: none."""
+        return ""
+
+    def AppendKwargsSection(self) -> bool:
+        """Whether the documentation of its arguments follows one of its own: never the case here."""
+        return False
+
+    def HasCallDox(self) -> bool:
+        """Whether calls have documentation of their own: never the case here."""
+        return False
+
+    def GetCallDox(self) -> str:
+        """Raises RuntimeError: there is none."""
+        raise RuntimeError("__call__ docstring was not set")
+
+    def CanUseAutoInputDox(self) -> bool:
+        """Whether inputs can be documented by their number."""
+        return self.MaxNumInput() <= 1
+
+    def GetCallSignatureInputs(self) -> str:
+        """The inputs as in a signature.
+
+        Raises:
+            RuntimeError: they have no names.
+        """
+        if not self.HasInputDox():
+            raise RuntimeError("Input documentation was not specified for this operator.")
+        optional = self.MinNumInput()
+        return ", ".join(
+            each.name + (" = None" if index >= optional else "") for index, each in enumerate(self._schema.inputs)
+        )
+
+    def HasOutputFn(self) -> bool:
+        """Whether the number of outputs depends on inputs or arguments."""
+        schema = self._schema
+        return schema.output_per_input or callable(schema.outputs)
+
+    def CalculateOutputs(self, spec: OpSpec) -> int:
+        """The number of outputs of a specification."""
+        return self._schema.count_outputs(spec._arguments, spec.NumRegularInput())
+
+    def CalculateAdditionalOutputs(self, spec: OpSpec) -> int:
+        """The number of outputs that users do not see: none."""
+        return 0
+
+    def CalculateOutputNDim(self, idx: int, spec: OpSpec) -> int | None:
+        """The rank of an output; None: it is known when the operator runs."""
+        return None
+
+    def CalculateOutputDType(self, idx: int, spec: OpSpec) -> DALIDataType | None:
+        """The type of an output; None: it is known when the operator runs."""
+        return None
+
+    def CalculateOutputLayout(self, idx: int, spec: OpSpec) -> TensorLayout | None:
+        """The layout of an output; None: it is known when the operator runs."""
+        return None
+
+    def SupportsInPlace(self, spec: OpSpec) -> bool:
+        """Whether an output may be the input's memory: never the case here."""
+        return False
+
+    def CheckArgs(self, spec: OpSpec) -> None:
+        """Raises RuntimeError if the operator has no such argument as is given, or needs one that is not."""
+        given = {*spec._arguments, *(edge.argument for edge in spec._inputs)} - {""}
+        unknown = sorted(given - self._schema.all_arguments.keys() - _INSTANCE_ARGUMENTS.keys())
+        if unknown:
+            raise RuntimeError(f'Operator "{self.Name()}" has no argument "{unknown[0]}"')
+        missing = [name for name, argument in self._arguments.items() if argument.required and name not in given]
+        if missing:
+            names = ", ".join(f'"{name}"' for name in missing)
+            raise RuntimeError(
+                f'Not all required arguments were specified for op "{self.Name()}". Please specify values for arguments: {names}'
+            )
+
     def GetArgumentDox(self, name: str) -> str:
         """The documentation of an argument."""
         return self._argument(name).doc
 
 
-class OpSpec:
-    """What an operator was constructed with: ``print(ops.Resize(size=3).spec)``."""
+@dataclass(frozen=True)
+class _Edge:
+    """An input or output of a specification.
 
-    def __init__(self, schema: Schema, device: str, arguments: dict[str, Any]) -> None:
+    Attributes:
+        name, device: of the data.
+        argument: the argument that it is given as; none: it is an input, or output.
+        ndim, dtype, layout: of its samples, where they are known.
+    """
+
+    name: str
+    device: str
+    argument: str = ""
+    ndim: int | None = None
+    dtype: DALIDataType | None = None
+    layout: str | None = None
+
+    @property
+    def described(self) -> tuple[str, str, int | None, DALIDataType | None, TensorLayout | None]:
+        layout = None if self.layout is None else TensorLayout(self.layout)
+        return self.name, self.device, self.ndim, self.dtype, layout
+
+
+class OpSpec:
+    """What an operator was constructed with: ``print(ops.Resize(size=3).spec)``.
+
+    Args:
+        schema: the operator's declaration, or its name.
+        device: where it runs.
+        arguments: its arguments by name.
+    """
+
+    def __init__(
+        self, schema: Schema | str, device: str | None = None, arguments: dict[str, Any] | None = None
+    ) -> None:
+        self._schema = schema = find_schema(schema) if isinstance(schema, str) else schema
         module = ".".join(("penstock.ops", *schema.module))
-        self._schema_name = schema.name
-        self._shown = {"device": device, "_display_name": schema.class_name, "_module": as_imported(module)}
-        self._arguments = arguments
+        self._shown = {"_display_name": schema.class_name, "_module": as_imported(module)}
+        if device is not None:
+            self._shown = {"device": device, **self._shown}
+        # An operator's, which it is constructed with.
+        self._arguments = {} if arguments is None else arguments
+        self._inputs: list[_Edge] = []
+        self._outputs: list[_Edge] = []
+
+    def copy(self) -> OpSpec:
+        """The same, to be changed on its own."""
+        twin = OpSpec(self._schema, self._shown.get("device"), dict(self._arguments))
+        twin._inputs, twin._outputs = [*self._inputs], [*self._outputs]
+        return twin
 
     def AddArg(self, name: str, value: object) -> OpSpec:
         """Gives the operator an argument.
@@ -269,10 +387,98 @@ class OpSpec:
         self._arguments[name] = value
         return self
 
+    def AddArgEmptyList(self, name: str, dtype: DALIDataType) -> OpSpec:
+        """Gives the operator an argument that is an empty list of a type."""
+        return self.AddArg(name, [])
+
+    def AddInput(
+        self,
+        name: str,
+        device: str,
+        ndim: int | None = None,
+        dtype: DALIDataType | None = None,
+        layout: str | None = None,
+    ) -> OpSpec:
+        """Gives the operator an input, before all arguments that are computed.
+
+        Raises:
+            RuntimeError: one of these is given already.
+        """
+        if self.NumRegularInput() < self.NumInput():
+            raise RuntimeError("All inputs must be given before arguments that are computed")
+        self._inputs.append(_Edge(name, device, "", ndim, dtype, layout))
+        return self
+
+    def AddArgumentInput(
+        self,
+        arg_name: str,
+        inp_name: str,
+        ndim: int | None = None,
+        dtype: DALIDataType | None = None,
+        layout: str | None = None,
+    ) -> OpSpec:
+        """Gives the operator an argument that is computed."""
+        self._inputs.append(_Edge(inp_name, "cpu", arg_name, ndim, dtype, layout))
+        return self
+
+    def AddOutput(self, name: str, device: str) -> OpSpec:
+        """Names an output."""
+        self._outputs.append(_Edge(name, device))
+        return self
+
+    def NumInput(self) -> int:
+        """The number of inputs, with arguments that are computed."""
+        return len(self._inputs)
+
+    def NumRegularInput(self) -> int:
+        """The number of inputs, without arguments that are computed."""
+        return sum(not edge.argument for edge in self._inputs)
+
+    def NumOutput(self) -> int:
+        """The number of outputs that are named."""
+        return len(self._outputs)
+
+    def InputName(self, idx: int) -> str:
+        """The name of an input."""
+        return self._inputs[idx].name
+
+    def InputDevice(self, idx: int) -> str:
+        """Where an input is."""
+        return self._inputs[idx].device
+
+    def InputDesc(self, idx: int) -> tuple[str, str, int | None, DALIDataType | None, TensorLayout | None]:
+        """Name, device, rank, type and layout of an input."""
+        return self._inputs[idx].described
+
+    def OutputName(self, idx: int) -> str:
+        """The name of an output."""
+        return self._outputs[idx].name
+
+    def OutputDevice(self, idx: int) -> str:
+        """Where an output is."""
+        return self._outputs[idx].device
+
+    def OutputDesc(self, idx: int) -> tuple[str, str, int | None, DALIDataType | None, TensorLayout | None]:
+        """Name, device, rank, type and layout of an output."""
+        return self._outputs[idx].described
+
+    def RenameInput(self, idx: int, name: str) -> None:
+        """Gives an input another name."""
+        self._inputs[idx] = replace(self._inputs[idx], name=name)
+
+    def RenameOutput(self, idx: int, name: str) -> None:
+        """Gives an output another name."""
+        self._outputs[idx] = replace(self._outputs[idx], name=name)
+
+    def InferOutputMetadata(self) -> None:
+        """Does nothing: what outputs are is known when the operator runs."""
+
     def __repr__(self) -> str:
-        lines = [f"OpSpec for {self._schema_name}:", "  Inputs:", "  Outputs:", "  Arguments:"]
+        edges = [[f"    {edge.name}_{edge.device}" for edge in each] for each in (self._inputs, self._outputs)]
         given = {name: value for name, value in self._arguments.items() if value is not None}
-        return "\n".join([*lines, *(f"    {name}: {value}" for name, value in (self._shown | given).items())]) + "\n"
+        arguments = [f"    {name}: {value}" for name, value in (self._shown | given).items()]
+        lines = (f"OpSpec for {self._schema.name}:", "  Inputs:", *edges[0], "  Outputs:", *edges[1], "  Arguments:")
+        return "\n".join([*lines, *arguments]) + "\n"
 
 
 class Described:
@@ -295,7 +501,7 @@ class Described:
     @property
     def spec(self) -> OpSpec:
         """The operator's name and the arguments given at construction."""
-        return OpSpec(find_schema(self.schema_name), self.device, self._arguments)
+        return OpSpec(self.schema_name, self.device, self._arguments)
 
 
 def GetSchema(name: str, follow_aliases: bool = False) -> OpSchema:

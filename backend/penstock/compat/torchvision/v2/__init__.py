@@ -6,10 +6,13 @@ resizing.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
+from typing import cast
 
 from penstock.compat.torchvision._devices import check_device
 from penstock.compat.torchvision.v2 import functional
+from penstock.compat.torchvision.v2.operator import Operator, OperatorSteps
 from penstock.plugin.torchvision._conversion import pil_to_tensor  # private: the plugin's, under DALI's names
 from penstock.plugin.torchvision._kinds import kind_of  # private: the plugin's, under DALI's names
 from penstock.plugin.torchvision._settings import InterpolationMode  # private: the plugin's, under DALI's names
@@ -76,7 +79,13 @@ class Compose(v2.Compose):
     def __init__(
         self, op_list: Sequence[Function], batch_size: int = 16, num_threads: int = 1, **pipeline: object
     ) -> None:
-        super().__init__(op_list)
+        steps: list[Function] = []
+        for are_operators, group in itertools.groupby(op_list, lambda step: isinstance(step, Operator)):
+            if are_operators:
+                steps.append(OperatorSteps(cast(list[Operator], list(group)), num_threads=num_threads, **pipeline))
+            else:
+                steps += group
+        super().__init__(steps)
 
 
 class GaussianBlur(v2.GaussianBlur):

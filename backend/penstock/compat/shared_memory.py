@@ -1,0 +1,72 @@
+"""``nvidia.dali.backend.SharedMem``: memory that processes share by a file's number."""
+
+from __future__ import annotations
+
+import mmap
+import os
+
+_CLOSED = -1
+
+
+class SharedMem:
+    """Memory of an anonymous file.
+
+    Args:
+        handle: the file's number, which this object then owns; negative: a new file.
+        size: in bytes.
+    """
+
+    def __init__(self, handle: int, size: int) -> None:
+        self._file = _CLOSED
+        if size < 1:
+            raise ValueError(f"`size` is positive, in bytes. Got: {size}")
+        self._file = handle
+        if handle < 0:
+            self._file = os.memfd_create("penstock")
+            os.truncate(self._file, size)
+        self._memory: mmap.mmap | None = mmap.mmap(self._file, size)
+        self._size = size
+
+    @property
+    def handle(self) -> int:
+        """The file's number; -1: it is closed."""
+        return self._file
+
+    @property
+    def size(self) -> int:
+        """The size in bytes."""
+        return self._size
+
+    def buf(self) -> memoryview:
+        """The memory.
+
+        Raises:
+            ValueError: it is closed.
+        """
+        if self._memory is None:
+            raise ValueError("Cannot create buffer - no memory has been mapped")
+        return memoryview(self._memory)
+
+    def resize(self, size: int, trunc: bool) -> None:
+        """Map the file at another size; ``trunc``: and change the file's. Views of the memory must be released first."""
+        if trunc:
+            os.truncate(self._file, size)
+        if self._memory is not None:
+            self._memory.close()
+        self._memory, self._size = mmap.mmap(self._file, size), size
+
+    def close_handle(self) -> None:
+        """Close the file, and keep the memory."""
+        if self._file != _CLOSED:
+            os.close(self._file)
+            self._file = _CLOSED
+
+    def close(self) -> None:
+        """Close file and memory."""
+        self.close_handle()
+        if self._memory is not None:
+            self._memory.close()
+            self._memory = None
+
+    def __del__(self) -> None:
+        self.close_handle()

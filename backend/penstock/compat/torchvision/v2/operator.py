@@ -1,0 +1,227 @@
+"""The module ``nvidia.dali.experimental.torchvision.v2.operator``: transforms of a program's own, for `Compose` and calls."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from penstock import dynamic, fn, pipeline_def, types
+from penstock.compat.torchvision._devices import check_device
+from penstock.graph import DataNode
+from penstock.pipeline import Pipeline
+from penstock.plugin.torchvision._typing import Function, Leaf  # private: the plugin's, under DALI's names
+
+__all__ = [
+    "ArgumentValidateRule",
+    "DataValidateRule",
+    "Operator",
+    "adjust_input",
+    "get_HWC_from_layout_dynamic",
+    "get_HWC_from_layout_pipeline",
+    "get_input_shape_dynamic",
+]
+
+Value = dynamic.Tensor | dynamic.Batch
+_INPUT = "input_data"
+_IMAGE_NDIM = 3
+_GRAY, _MODES = "L", ("L", "RGB", "RGBA")
+
+
+class DataValidateRule(ABC):
+    """A check of an operator's input."""
+
+    @classmethod
+    @abstractmethod
+    def verify(cls, data: object) -> None:
+        """Raise an error unless the data, a node of the graph in a `Compose`, is as it should be."""
+
+
+class ArgumentValidateRule(ABC):
+    """A check of an operator's arguments."""
+
+    @classmethod
+    @abstractmethod
+    def verify(cls, **kwargs: object) -> None:
+        """Raise an error unless the arguments, all of which are given, are as they should be."""
+
+
+class Operator(ABC):
+    """A transform that is defined by operators of a pipeline, for `Compose`.
+
+    Args:
+        device: where it is computed: `cpu` or `gpu`.
+        kwargs: what `arg_rules` check.
+
+    Attributes:
+        arg_rules: checks of the arguments, made when the operator is.
+        input_rules: checks of the input, made when a `Compose` first runs.
+        preprocess_data: makes of the input what `_kernel` takes.
+    """
+
+    arg_rules: ClassVar[Sequence[type[ArgumentValidateRule]]] = ()
+    input_rules: ClassVar[Sequence[type[DataValidateRule]]] = ()
+    preprocess_data: ClassVar[Callable[[DataNode], object] | None] = None
+
+    def __init__(self, device: str = "cpu", **kwargs: object) -> None:
+        self.device = check_device(device)
+        self.verify_args(**kwargs)
+
+    @classmethod
+    def verify_args(cls, **kwargs: object) -> None:
+        """Make all checks of arguments."""
+        for rule in cls.arg_rules:
+            rule.verify(**kwargs)
+
+    @classmethod
+    def verify_data(cls, data_input: object) -> None:
+        """Make all checks of the input."""
+        for rule in cls.input_rules:
+            rule.verify(data_input)
+
+    @abstractmethod
+    def _kernel(self, data_input: Leaf) -> DataNode:
+        """Define what becomes of the input, or of what `preprocess_data` made of it."""
+
+    def __call__(self, data_input: object) -> object:
+        raise RuntimeError(f"Operator {self!r} is not directly callable. Use it only inside Compose pipeline.")
+
+    def _invoke(self, data_input: DataNode) -> DataNode:
+        """Define the whole operator in the pipeline of a `Compose`."""
+        self.verify_data(data_input)
+        if self.device == "gpu":
+            data_input = data_input.gpu()
+        # Asked of the class, for which a function stays one.
+        preprocess = type(self).preprocess_data
+        return self._kernel(data_input if preprocess is None else preprocess(data_input))
+
+
+class OperatorSteps:
+    """Successive operators of a `Compose`, which run in one pipeline for each layout and number of images.
+
+    Args:
+        operators: in their order.
+        settings: of the pipelines, as DALI's `Compose` takes them.
+    """
+
+    def __init__(self, operators: Sequence[Operator], **settings: object) -> None:
+        self._operators, self._settings = operators, settings
+        self._pipelines: dict[tuple[str, int], Pipeline] = {}
+
+    def __call__(self, data: Leaf) -> Leaf:
+        """What the operators make of a PIL image, or of a tensor of shape (C, H, W) or (N, C, H, W)."""
+        images, layout = _arrays(data)
+        (batch,) = self._pipeline(layout, len(images)).run(**{_INPUT: images})
+        results = [np.array(each) for each in batch.as_cpu()]
+        if layout == "HWC":
+            return _as_picture(results[0])
+        import torch
+
+        tensor = torch.from_numpy(results[0] if data.ndim == _IMAGE_NDIM else np.stack(results))
+        return tensor.to(data.device)
+
+    def _pipeline(self, layout: str, count: int) -> Pipeline:
+        if (layout, count) not in self._pipelines:
+            on_gpu = any(operator.device == "gpu" for operator in self._operators)
+
+            @pipeline_def(enable_conditionals=True)
+            def transforming() -> DataNode:
+                node = fn.external_source(name=_INPUT, layout=layout)
+                for operator in self._operators:
+                    node = operator._invoke(node)
+                return node
+
+            settings = {"num_threads": 1, "device_id": 0 if on_gpu else None, **self._settings}
+            self._pipelines[layout, count] = transforming(
+                **{**settings, "batch_size": count, "prefetch_queue_depth": 1}
+            )
+        return self._pipelines[layout, count]
+
+
+def _arrays(data: Leaf) -> tuple[list[np.ndarray], str]:
+    """Images as arrays, and their layout.
+
+    Raises:
+        TypeError: they are neither a PIL image nor a tensor.
+        ValueError: the image is of another mode.
+    """
+    from PIL import Image
+
+    if isinstance(data, Image.Image):
+        if data.mode not in _MODES:
+            raise ValueError(f"Mode {data.mode} is not supported: use one of {', '.join(_MODES)}")
+        pixels = np.array(data)
+        return [pixels[..., None] if data.mode == _GRAY else pixels], "HWC"
+    if not hasattr(data, "detach") or data.ndim < _IMAGE_NDIM:
+        raise TypeError(f"Expected a PIL image, or a tensor of shape (C, H, W) or (N, C, H, W). Got: {type(data)}")
+    array = data.detach().cpu().numpy()
+    return [array] if array.ndim == _IMAGE_NDIM else list(array), "CHW"
+
+
+def _as_picture(pixels: np.ndarray) -> Leaf:
+    """Pixels of shape (H, W, C) as a PIL image."""
+    from PIL import Image
+
+    return Image.fromarray(pixels[..., 0] if pixels.shape[-1] == 1 else pixels)
+
+
+def adjust_input(func: Callable[..., Value]) -> Function:
+    """Decorate a function in dynamic mode, so that it takes and returns PIL images, or tensors of PyTorch.
+
+    The function's first argument becomes a tensor of layout HWC or CHW, or a batch of these. Its argument `device`, if it has
+    one, says where that is.
+    """
+    signature = inspect.signature(func)
+
+    @functools.wraps(func)
+    def adjusted(inpt: Leaf, *args: object, **kwargs: object) -> Leaf:
+        device = signature.bind_partial(inpt, *args, **kwargs).arguments.get("device", "cpu")
+        images, layout = _arrays(inpt)
+        is_batch = layout == "CHW" and inpt.ndim > _IMAGE_NDIM
+        given: Value = dynamic.batch(images, layout=layout) if is_batch else dynamic.tensor(images[0], layout=layout)
+        output = func(given if "cpu" in str(device) else given.gpu(), *args, **kwargs).evaluate()
+        if layout == "HWC":
+            return _as_picture(np.array(output.cpu()))
+        import torch
+
+        whole = dynamic.as_tensor(output) if isinstance(output, dynamic.Batch) else output
+        return torch.from_numpy(np.array(whole.cpu())).to(inpt.device)
+
+    return adjusted
+
+
+def get_input_shape_dynamic(inpt: Value) -> tuple[int, ...]:
+    """The shape of a tensor, or of the samples of a batch, which are equal in shape."""
+    if isinstance(inpt, dynamic.Tensor):
+        return inpt.shape
+    if isinstance(inpt, dynamic.Batch):
+        return inpt.shape[0]
+    raise TypeError(f"Expected a tensor or a batch of dynamic mode. Got: {type(inpt)}")
+
+
+def get_HWC_from_layout_dynamic(inpt: Value) -> tuple[int, int, int]:
+    """Height, width and channels of images in dynamic mode.
+
+    Raises:
+        ValueError: their layout does not say which extents these are.
+    """
+    shape, layout = get_input_shape_dynamic(inpt), str(inpt.layout)
+    if layout.endswith(("HWC", "CHW")):
+        height, width, channels = (shape[layout.index(letter)] for letter in "HWC")
+        return height, width, channels
+    if layout.endswith("HW"):
+        return shape[-2], shape[-1], 1
+    raise ValueError(f"Unsupported layout: {layout!r}. Expected one of HWC, FHWC, CHW, FCHW.")
+
+
+def get_HWC_from_layout_pipeline(data_input: DataNode) -> tuple[DataNode, DataNode, DataNode, DataNode]:
+    """Height, width and channels of images in a pipeline, as nodes, and the images."""
+    shape = data_input.shape()
+    first, second, third = shape[-3], shape[-2], shape[-1]
+    is_planar = fn.cast(data_input.property("layout")[-3] == ord("C"), dtype=types.INT64)
+    height, width = first + is_planar * (second - first), second + is_planar * (third - second)
+    return height, width, third + is_planar * (first - third), data_input

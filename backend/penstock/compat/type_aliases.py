@@ -1,0 +1,9 @@
+"""The module ``nvidia.dali._typing``: what operators take, for annotations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+# What operators take is checked when they are called.
+TensorLike = TensorLikeIn = TensorLikeArg = object
+BatchLike = Iterable[object] | object
