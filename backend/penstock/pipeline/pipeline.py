@@ -23,6 +23,7 @@ from penstock.kernels.codecs.limits import Limits
 from penstock.passes import chosen_passes, improve
 from penstock.pipeline import current
 from penstock.pipeline.attributes import SettingsAttributes
+from penstock.pipeline.nvtx_ranges import NvtxTrace, is_nvtx_enabled
 from penstock.pipeline.session import (
     Session,
     check_checkpointing,
@@ -309,8 +310,11 @@ class Pipeline(SettingsAttributes):
         plan = Plan(improved, seed, settings.decoding(), settings.files, graph)
         executor = session.start(plan, settings.depth)
         executor.enable_memory_stats = settings.enable_memory_stats
-        if settings.trace:
-            executor.trace = Trace(settings.num_threads or 1, settings.depth, titles(improved.operators))
+        told = settings.num_threads or 1, settings.depth, titles(improved.operators)
+        if is_nvtx_enabled():
+            executor.trace = NvtxTrace(*told, settings.trace)
+        elif settings.trace:
+            executor.trace = Trace(*told)
         if any(step.operator.lends_inputs for step in plan.operators):
             executor.run_context = current.AsCurrent(weakref.ref(self), self._scope)
         if settings.enable_checkpointing:

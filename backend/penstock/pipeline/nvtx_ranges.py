@@ -1,0 +1,69 @@
+"""NVTX ranges of operators and their samples, for NVIDIA's profilers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from types import ModuleType
+
+from penstock.runtime.trace import Kind, Trace
+
+NVTX_VARIABLE = "PENSTOCK_NVTX"
+_DOMAIN = "penstock"
+
+
+def is_nvtx_enabled() -> bool:
+    """Whether the environment variable ``PENSTOCK_NVTX`` asks for ranges.
+
+    Raises:
+        ValueError: it is neither empty, 0 nor 1.
+    """
+    value = os.environ.get(NVTX_VARIABLE, "")
+    if value not in ("", "0", "1"):
+        raise ValueError(f"{NVTX_VARIABLE} is 1 (NVTX ranges) or 0. Got: {value!r}")
+    return value == "1"
+
+
+class NvtxTrace(Trace):
+    """Marks what a pipeline does as NVTX ranges in the domain `penstock`.
+
+    Args:
+        num_threads, depth, titles: as for :class:`Trace`.
+        keeps_spans: also record spans, as `Pipeline(trace=True)` asks.
+
+    Raises:
+        ImportError: the package `nvtx` is missing.
+    """
+
+    def __init__(self, num_threads: int, depth: int, titles: Mapping[str, str], keeps_spans: bool) -> None:
+        super().__init__(num_threads, depth, titles)
+        self._keeps_spans = keeps_spans
+        self._nvtx = _nvtx()
+
+    @contextmanager
+    def span(self, name: str, kind: Kind) -> Iterator[None]:
+        with self._nvtx.annotate(self._titles.get(name, name), domain=_DOMAIN, category=kind.value):
+            if not self._keeps_spans:
+                yield
+                return
+            with super().span(name, kind):
+                yield
+
+    @contextmanager
+    def operator(self, name: str, stream: object | None) -> Iterator[None]:
+        # Profilers time work on a GPU themselves.
+        with super().operator(name, stream if self._keeps_spans else None):
+            yield
+
+    def consumed(self, fill: int) -> None:
+        if self._keeps_spans:
+            super().consumed(fill)
+
+
+def _nvtx() -> ModuleType:
+    try:
+        import nvtx
+    except ImportError as error:
+        raise ImportError(f"{NVTX_VARIABLE}=1 needs the package nvtx: install penstock[nvtx]") from error
+    return nvtx
