@@ -152,6 +152,31 @@ def test_too_late(monkeypatch: pytest.MonkeyPatch) -> None:
         compat.install()
 
 
+def test_variables_without_effect_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DALI_GDS_CHUNK_SIZE", "4M")
+    monkeypatch.setenv("DALI_AFFINITY_MASK", "0")
+    monkeypatch.setenv("DALI_EXTRA_PATH", "/data")
+    with pytest.warns(
+        UserWarning, match=r"^Environment variables without effect in Penstock: DALI_GDS_CHUNK_SIZE"
+    ) as told:
+        compat.install()
+    compat.install()
+    compat.uninstall()
+    assert len(told) == 1
+    assert "GPUDirect Storage is not used" in str(told[0].message)
+
+
+@pytest.mark.skipif(cuda.device_count() > 0, reason="a GPU can be used")
+def test_programs_that_need_a_gpu_hear_how_to_run_on_the_cpu(installed: None) -> None:
+    dali = importlib.import_module("nvidia.dali")
+    pipeline = dali.Pipeline(batch_size=1, num_threads=1, device_id=0)
+    pipeline.set_outputs(dali.fn.random.uniform())
+    with pytest.raises(
+        RuntimeError, match=r"`python -m penstock\.compat --device cpu PROGRAM` runs a program unchanged"
+    ):
+        pipeline.build()
+
+
 def test_functions_are_reduced_to_code(installed: None) -> None:
     pickler = importlib.import_module("nvidia.dali.reducers").DaliCallbackPickler
     stream = io.BytesIO()

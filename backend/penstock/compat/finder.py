@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
+from penstock.compat.environment import warn_of_variables
 from penstock.errors import import_as
 
 _ROOT = "nvidia.dali"
@@ -104,6 +105,7 @@ def install() -> None:
         return
     if _ROOT in sys.modules:
         raise RuntimeError("DALI itself is imported already: install Penstock in its place before that")
+    warn_of_variables()
     import_as(_ROOT)
     sys.meta_path.insert(0, _FINDERS[0])
     sys.meta_path.append(_FINDERS[1])

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from penstock.errors import DeviceError, DeviceLostError
+from penstock.errors import DeviceError, DeviceLostError, as_imported
 
 
 class DeviceMemory(Protocol):
@@ -138,13 +138,20 @@ def find_device_lost() -> DeviceLostError | None:
     return None
 
 
+def _hint_to_programs() -> str:
+    """What a program for DALI can do that is run by :mod:`penstock.compat`."""
+    if as_imported("penstock") == "penstock":
+        return ""
+    return " `python -m penstock.compat --device cpu PROGRAM` runs a program unchanged on the CPU."
+
+
 def require_device(device_id: int) -> None:
     """Raises DeviceError, with the reason, if a pipeline cannot use the GPU with this number."""
     count, why = _device_count()
     if not count:
         raise DeviceError(
             f"You are trying to create a GPU DALI pipeline while CUDA is not available. The pipeline has device_id={device_id}, and "
-            f"{why}. With `device_id=None` it runs on the CPU."
+            f"{why}. With `device_id=None` it runs on the CPU.{_hint_to_programs()}"
         )
     if not 0 <= device_id < count:
         raise DeviceError(f"There is no GPU {device_id}, a wrong device_id: this machine has {count}.")
@@ -154,6 +161,8 @@ def require_cupy(purpose: str = "this pipeline") -> ModuleType:
     """The cupy module; raises DeviceError, with the reason, if no GPU can be used."""
     count, why = _device_count()
     if not count:
-        raise DeviceError(f"{purpose[0].upper()}{purpose[1:]} requires a CUDA-capable GPU but none can be used: {why}.")
+        raise DeviceError(
+            f"{purpose[0].upper()}{purpose[1:]} requires a CUDA-capable GPU but none can be used: {why}.{_hint_to_programs()}"
+        )
     # An import costs more, even of what is there already.
     return sys.modules["cupy"]

@@ -5,3 +5,12 @@ from penstock.plugin.jax import fn, integration
 from penstock.plugin.jax.iterators import DALIGenericIterator, data_iterator
 
 __all__ = ["DALIGenericIterator", "LastBatchPolicy", "data_iterator", "fn", "integration"]
+
+
+def __getattr__(name: str) -> object:
+    if name != "Version":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    # Programs for DALI compare JAX's version by it.
+    from packaging.version import Version
+
+    return Version
