@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import tempfile
 import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 from calls import recorded_calls
 from configurations import CONFIGURATIONS, FAMILIES, SMALL, SOUNDS, VIDEOS
-from libraries import versions
+from libraries import torchvision_functional, versions
 from processors import (
     BACKENDS,
     SOUND_CALLS,
@@ -33,9 +34,11 @@ from processors import (
 from resizing import cases, expected
 from settings import recorded
 
+from penstock.presets.configuration import families
+
 _FOLDER = Path(__file__).parent / "recorded"
 FAMILIES_RECORDED, SETTINGS_RECORDED = _FOLDER / "families.json", _FOLDER / "settings.json"
-CALLS_RECORDED = _FOLDER / "calls.json"
+CALLS_RECORDED, SAVED_RECORDED = _FOLDER / "calls.json", _FOLDER / "saved.json"
 RECORDED, PROCESSED = _FOLDER / "torchvision.npz", _FOLDER / "transformers.npz"
 CASES, MOST, SEED = 120, 48, 7
 PICTURES, PICTURE_MOST = 4, 90
@@ -56,6 +59,7 @@ def main() -> None:
     FAMILIES_RECORDED.write_text(by_line(_families(families)))
     SETTINGS_RECORDED.write_text(by_line(_of_each(recorded, settings)))
     CALLS_RECORDED.write_text(by_line(_of_each(recorded_calls, calls)))
+    SAVED_RECORDED.write_text(by_line(_saved()))
 
 
 def _record_arrays() -> None:
@@ -120,6 +124,23 @@ def _families(held: Mapping[str, Any]) -> dict[str, Any]:
         record(f"frames {name}", partial(frames_by_class, configuration))
     for name, configuration in SOUNDS.items():
         record(f"sound {name}", partial(_of_sounds, configuration))
+    return told
+
+
+def _saved() -> dict[str, Any]:
+    """What each class, made with its own settings, writes by `save_pretrained`."""
+    torchvision_functional()
+    import transformers
+
+    told: dict[str, Any] = {}
+    for name in sorted(families()):
+        kind = getattr(transformers, name, None)
+        # Of some families there are only classes of other names.
+        if kind is not None:
+            with tempfile.TemporaryDirectory() as folder:
+                kind().save_pretrained(folder)
+                (path,) = Path(folder).iterdir()
+                told[name] = json.loads(path.read_text())
     return told
 
 

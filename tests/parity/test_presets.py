@@ -35,7 +35,16 @@ from processors import (
     strange_files,
     videos,
 )
-from record import CALLS_RECORDED, FAMILIES_RECORDED, PICTURE_MOST, PICTURES, PROCESSED, SETTINGS_RECORDED, digest_of
+from record import (
+    CALLS_RECORDED,
+    FAMILIES_RECORDED,
+    PICTURE_MOST,
+    PICTURES,
+    PROCESSED,
+    SAVED_RECORDED,
+    SETTINGS_RECORDED,
+    digest_of,
+)
 from settings import wrong
 
 
@@ -95,6 +104,13 @@ def test_calls_give_what_the_class_gives(name: str) -> None:
 def test_forms_of_images_that_are_taken() -> None:
     refused = {form for form, is_taken in taken("deit", "torchvision").items() if not is_taken}
     assert refused == {"nothing", "a path", "gray numbers"}
+
+
+def test_what_save_pretrained_writes_is_read() -> None:
+    saved = json.loads(SAVED_RECORDED.read_text())
+    assert len(saved) > 100
+    for configuration in saved.values():
+        presets.read_configuration(configuration)
 
 
 def test_configurations_that_classes_write_are_read() -> None:

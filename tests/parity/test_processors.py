@@ -355,6 +355,55 @@ def test_sounds_that_are_refused() -> None:
         ImageProcessor(WAVE)
 
 
+@pytest.mark.parametrize(
+    ("name", "ignored"),
+    [
+        ("LlavaNextImageProcessor", {"aspect_ratio_setting": "anyres"}),
+        ("SmolVLMImageProcessor", {"video_sampling": {"fps": 1, "max_frames": 64}}),
+        ("SegformerImageProcessor", {"reduce_labels": True}),
+        ("Mask2FormerImageProcessor", {"reduce_labels": True}),
+        ("JanusImageProcessor", {"background_color": [1, 2, 3]}),
+        ("DeepseekVLHybridImageProcessor", {"background_color": [1, 2, 3]}),
+        ("Lfm2VlImageProcessor", {"max_num_patches": 9}),
+        ("BlipImageProcessor", {"size_divisor": 7}),
+    ],
+)
+def test_settings_that_classes_ignore_are_ignored(name: str, ignored: dict[str, Any]) -> None:
+    """Each was tried with transformers 5.23: its results are the same with it."""
+    configuration = {"image_processor_type": name, **NEEDED.get(name, {})}
+    family = presets.read_configuration(configuration)
+    assert presets.read_configuration({**configuration, **ignored}) == family
+    later = ImageProcessor(configuration)
+    for key, value in ignored.items():
+        if key in family.unchanged:
+            with pytest.raises(presets.PresetError, match=key):
+                setattr(later, key, value)
+
+
+def test_files_that_hold_the_settings_of_several_classes_are_split() -> None:
+    """As Qwen2.5-Omni's and Gemma 3n's."""
+    sounds = {"feature_size": 128, "chunk_length": 300, "n_samples": 4800000, "nb_max_frames": 30000, "dither": 0.0}
+    images = {"min_pixels": 3136, "max_pixels": 12845056, "patch_size": 14, "merge_size": 2}
+    both = {
+        **WHISPER,
+        "image_processor_type": "Qwen2VLImageProcessor",
+        **sounds,
+        **images,
+        "return_attention_mask": True,
+    }
+    assert presets.read_configuration(both) == presets.read_configuration({**QWEN, **images})
+    image = np.zeros((60, 80, 3), np.uint8)
+    assert ImageProcessor(both)(image)["image_grid_thw"].tolist() == [[1, 4, 6]]
+    extractor = FeatureExtractor(both)
+    features = extractor(np.zeros(1000, np.float32), sampling_rate=16000, return_tensors="np")
+    assert features["input_features"].shape == (1, 128, 30000)
+    unfollowed = {"feature_extractor_type": "Gemma3nAudioFeatureExtractor", "fft_length": 1024, "sampling_rate": 16000}
+    siglip = {"image_processor_type": "SiglipImageProcessorFast", "size": {"height": 768, "width": 768}}
+    assert presets.read_configuration({**siglip, **unfollowed}) == presets.read_configuration(siglip)
+    with pytest.raises(presets.PresetError, match="`hop_size`"):
+        presets.read_configuration({**siglip, **unfollowed, "hop_size": 3})
+
+
 def test_attributes_are_followed_or_refused() -> None:
     """Set after construction, changed in place, or back to what they were; a refused one leaves the processor as it was."""
     image = np.random.default_rng(3).integers(0, 256, (70, 90, 3), np.uint8)

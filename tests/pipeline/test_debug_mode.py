@@ -180,3 +180,18 @@ def test_what_debug_mode_cannot_do_says_so() -> None:
         pipe.schedule_run()
     with pytest.raises(RuntimeError, match="output"):
         run(lambda: None)
+
+
+def test_everything_runs_on_the_cpu_on_demand(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PENSTOCK_DEVICE", "cpu")
+
+    @pipeline_def(batch_size=2, num_threads=1, device_id=0, debug=True)
+    def define() -> Any:
+        images = fn.external_source(lambda: [np.full((4, 6, 3), number, np.uint8) for number in range(2)])
+        turned = fn.flip(images.gpu(), device="gpu", vertical=1)
+        return turned + 1, turned.cpu()
+
+    pipeline = define()
+    raised, plain = pipeline.run()
+    np.testing.assert_array_equal(raised.as_array()[:, 0, 0, 0], [1, 2])
+    np.testing.assert_array_equal(plain.as_array()[:, 0, 0, 0], [0, 1])

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from penstock.compat import install
-from penstock.graph.placement import DEVICE_VARIABLE
+from penstock.tensors.cuda import DEVICE_VARIABLE
 
 _USAGE = "usage: python -m penstock.compat [--device cpu] (script.py | -m module) [arguments ...]"
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 # What operators take is checked when they are called.
-TensorLike = TensorLikeIn = TensorLikeArg = Any
-BatchLike = Iterable[Any] | Any
+TensorLike = TensorLikeIn = TensorLikeArg = object
+BatchLike = Iterable[object] | object

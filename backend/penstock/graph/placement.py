@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import replace
 
 from penstock.errors import DeviceError
 from penstock.graph.graph import Graph
 from penstock.graph.nodes import DataNode, OpNode
-
-# Set to ``cpu``, it moves all pipelines of a process, and of those it starts, off the GPU.
-DEVICE_VARIABLE = "PENSTOCK_DEVICE"
+from penstock.tensors.cuda import DEVICE_VARIABLE
 
 
 def all_on_cpu() -> bool:
@@ -31,10 +30,7 @@ def on_cpu(graph: Graph) -> Graph:
     Raises:
         DeviceError: some operators run on the GPU only.
     """
-    stuck = [op for op in graph.operators if "cpu" not in op.schema.devices]
-    if stuck:
-        listed = ", ".join(f"`{op.display_name}` ('{op.name}')" for op in stuck)
-        raise DeviceError(f"The pipeline cannot be moved to the CPU, for these operators run on a GPU only: {listed}.")
+    _check_runs_on_cpu(graph.operators)
     moved: dict[OpNode, OpNode] = {}
 
     def current(node: DataNode) -> DataNode:
@@ -49,3 +45,22 @@ def on_cpu(graph: Graph) -> Graph:
         for old, new in zip(op.outputs, moved[op].outputs):
             new.name, new.ndim, new.dtype, new.layout = old.name, old.ndim, old.dtype, old.layout
     return Graph([current(node) for node in graph.outputs], [current(node) for node in graph.sinks])
+
+
+def move_to_cpu(op: OpNode) -> None:
+    """Change an operator that was just called, and its outputs, to the CPU.
+
+    Raises:
+        DeviceError: it runs on the GPU only.
+    """
+    _check_runs_on_cpu([op])
+    op.device = "cpu"
+    for output in op.outputs:
+        output.device = "cpu"
+
+
+def _check_runs_on_cpu(operators: Iterable[OpNode]) -> None:
+    stuck = [op for op in operators if "cpu" not in op.schema.devices]
+    if stuck:
+        listed = ", ".join(f"`{op.display_name}` ('{op.name}')" for op in stuck)
+        raise DeviceError(f"The pipeline cannot be moved to the CPU, for these operators run on a GPU only: {listed}.")

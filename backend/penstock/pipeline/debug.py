@@ -10,6 +10,7 @@ from penstock.data_types import PipelineAPIType
 from penstock.graph import DataNode, Graph, OpNode, Scope
 from penstock.graph.conditionals import ConditionStack
 from penstock.graph.graph import verify_operator
+from penstock.graph.placement import all_on_cpu, move_to_cpu
 from penstock.pipeline.pipeline import Pipeline
 from penstock.pipeline.session import feed
 from penstock.pipeline.tracing import as_output, trace
@@ -110,6 +111,8 @@ class DebugPipeline(Pipeline):
         if self._session.executor is not None:
             return
         self.settings.check()
+        if all_on_cpu():
+            self.settings.device_id = None
         if self.settings.device_id is not None:
             self._choose_device(Graph([]))
         self._session.start(Plan(Graph([]), self.settings.seed, self.settings.decoding()), depth=0)
@@ -190,6 +193,8 @@ class DebugPipeline(Pipeline):
     def evaluate(self, op: OpNode) -> list[DataNodeDebug]:
         """Runs a newly called operator, and returns its outputs."""
         verify_operator(op)
+        if op.device != "cpu" and all_on_cpu():
+            move_to_cpu(op)
         if op.device != "cpu":
             self._need_gpu()
         key = self._key_of(op)
@@ -277,6 +282,9 @@ class DebugPipeline(Pipeline):
         return node.get()
 
     def _move(self, batch: Any, device: str) -> TensorList:
+        if all_on_cpu():
+            stays: TensorList = batch
+            return stays
         self._need_gpu()
         with self.executor.on_device():
             moved: TensorList = TensorListGPU.upload(batch) if device == "gpu" else batch.as_cpu()

@@ -741,7 +741,7 @@ Setting = TypeVar("Setting")
 
 def _plain(value: Setting) -> Setting:
     """A setting, with Python's numbers in the place of NumPy's, of which only the first are saved, and counted on."""
-    plain: Any = value
+    plain: object = value
     if isinstance(value, np.generic):
         plain = value.item()
     elif isinstance(value, (list, tuple)):

@@ -316,11 +316,12 @@ class JanusFamily(FixedFamily):
     size: Mapping[str, int] = field(default_factory=lambda: {"height": 384, "width": 384})
     resample: int = 3
     do_pad: bool = True
-    ignored: frozenset[str] = NO_CROP | {"pad_size"}
+    # The class writes the colour, and computes it from the mean when it is made.
+    ignored: frozenset[str] = NO_CROP | {"pad_size", "background_color"}
     min_size: int = 14
 
     forms = (_SQUARE,)
-    unchanged = frozenset({"image_mean"})
+    unchanged = frozenset({"image_mean", "background_color"})
 
     def converted(self, values: Values) -> Values:
         if not isinstance(values["image_mean"], (list, tuple)):
@@ -365,8 +366,9 @@ class HybridFamily(JanusFamily):
     high_res_resample: int = 3
     high_res_image_mean: tuple[float, ...] = OPENAI["image_mean"]
     high_res_image_std: tuple[float, ...] = OPENAI["image_std"]
+    ignored: frozenset[str] = JanusFamily.ignored | {"high_res_background_color"}
 
-    unchanged = frozenset({"image_mean", "high_res_image_mean"})
+    unchanged = frozenset({"image_mean", "high_res_image_mean", "background_color", "high_res_background_color"})
 
     @property
     def outputs(self) -> tuple[str, ...]:

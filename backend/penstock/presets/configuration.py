@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 
 from penstock.errors import nearest_names
@@ -113,7 +114,9 @@ _FAMILIES: dict[str, Family] = {
     "Aria": AriaFamily(),
     "Beit": FixedFamily(size=_SIDES_224, resample=3, crop_size=_SIDES_224, ignored=NO_PAD),
     "Bit": CLIP,
-    "Blip": FixedFamily(size={"height": 384, "width": 384}, resample=3, **OPENAI),
+    "Blip": FixedFamily(
+        size={"height": 384, "width": 384}, resample=3, ignored=FixedFamily.ignored | {"size_divisor"}, **OPENAI
+    ),
     "BridgeTower": BridgeTowerFamily(),
     "Chameleon": FixedFamily(
         size={"shortest_edge": 512},
@@ -293,6 +296,34 @@ _SUGGESTIONS = 3
 _TYPES = ("image_processor_type", "feature_extractor_type", "video_processor_type")
 
 
+_TYPE_OF_KIND = {"images": _TYPES[0], "audio": _TYPES[1], "videos": _TYPES[2]}
+# Settings of classes that no preset follows, in files that they share with one that a preset follows.
+_SETTINGS_OF_OTHERS = {
+    "Gemma3nAudioFeatureExtractor": frozenset(
+        {
+            "dither",
+            "feature_size",
+            "fft_length",
+            "fft_overdrive",
+            "frame_length",
+            "hop_length",
+            "input_scale_factor",
+            "max_frequency",
+            "mel_floor",
+            "min_frequency",
+            "padding_side",
+            "padding_value",
+            "per_bin_mean",
+            "per_bin_stddev",
+            "preemphasis",
+            "preemphasis_htk_flavor",
+            "return_attention_mask",
+            "sampling_rate",
+        }
+    )
+}
+
+
 def families() -> tuple[str, ...]:
     """The processors that presets follow, as `transformers` names them."""
     return tuple(name + _KINDS[family.kind] for name, family in _FAMILIES.items())
@@ -305,9 +336,9 @@ def read_configuration(source: str | Path | Mapping[str, object]) -> Family:
         PresetError: no preset follows its class, or one of its settings.
         FileNotFoundError: there is no such file.
     """
-    given = configuration_of(source)
+    given = part_of(configuration_of(source))
     name = str(next(filter(None, map(given.get, _TYPES)), ""))
-    family = next((name.removesuffix(end) + left for end, left in _ENDINGS.items() if name.endswith(end)), name)
+    family = _family_of(name)
     if family not in _FAMILIES or name in _OF_SOUNDS:
         raise PresetError(_unknown_class(name))
     return settings_from(_FAMILIES[family], given, name)
@@ -319,6 +350,34 @@ def _unknown_class(name: str) -> str:
         return f"The configuration names no class (`image_processor_type`), as a model's own {FILE} does"
     nearest = ", ".join(nearest_names(name, families(), _SUGGESTIONS, similarity=0.0))
     return f"No preset follows {name!r}. The nearest names are {nearest}; `penstock.presets.families()` lists all"
+
+
+def part_of(configuration: Mapping[str, object], kind: str | None = None) -> Mapping[str, object]:
+    """The settings of one class, of a configuration that holds those of several, as Qwen2.5-Omni's.
+
+    Args:
+        kind: what the class takes: `images`, `audio` or `videos`; by default, the first of these that is there.
+    """
+    named = [key for key in _TYPES if configuration.get(key)]
+    wanted = _TYPE_OF_KIND[kind] if kind else named[0] if named else ""
+    if len(named) < 2 or wanted not in named:
+        return configuration
+    others = {key: str(configuration[key]) for key in named if key != wanted}
+    foreign = frozenset[str]().union(*map(_settings_of, others.values())) - _settings_of(str(configuration[wanted]))
+    return {key: value for key, value in configuration.items() if key not in foreign and key not in others}
+
+
+def _family_of(name: str) -> str:
+    """The family of a class, by its name."""
+    return next((name.removesuffix(end) + left for end, left in _ENDINGS.items() if name.endswith(end)), name)
+
+
+def _settings_of(name: str) -> frozenset[str]:
+    """The settings that a class is known to have."""
+    family = _FAMILIES.get(_family_of(name))
+    if family is None:
+        return _SETTINGS_OF_OTHERS.get(name, frozenset())
+    return frozenset(each.name for each in fields(family)) - family.hidden
 
 
 def configuration_of(source: str | Path | Mapping[str, object], kind: str = "images") -> Mapping[str, object]:

@@ -24,6 +24,7 @@ _TORCHVISION_FILTERS = {0: "nearest-exact", 1: "lanczos", 2: "bilinear", 3: "bic
 _WITHOUT_EFFECT = frozenset(
     {
         "_valid_processor_keys",
+        "aspect_ratio_setting",
         "auto_map",
         "data_format",
         "device",
@@ -41,9 +42,11 @@ _WITHOUT_EFFECT = frozenset(
         "mask_size",
         "num_labels",
         "processor_class",
+        "reduce_labels",
         "return_metadata",
         "return_tensors",
         "video_processor_type",
+        "video_sampling",
     }
 )
 _ABSENT = frozenset(

@@ -161,7 +161,10 @@ class Lfm2Family(_SliceFamily):
     return_row_col_info: bool = False
     do_pad: bool = True
     torchvision_only: bool = True
-    ignored: frozenset[str] = frozenset({"size", "pad_size"}) | NO_CROP
+    # The class computes the number of patches from other settings when it is made.
+    ignored: frozenset[str] = frozenset({"size", "pad_size", "max_num_patches"}) | NO_CROP
+
+    unchanged = frozenset({"max_num_patches"})
 
     concatenated: ClassVar[tuple[str, ...]] = (PIXELS, _MASK, _SHAPES)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import sys
 from types import ModuleType, TracebackType
 from typing import Any, Protocol
@@ -138,9 +139,13 @@ def find_device_lost() -> DeviceLostError | None:
     return None
 
 
+# Set to ``cpu``, it moves all pipelines of a process, and of those it starts, off the GPU.
+DEVICE_VARIABLE = "PENSTOCK_DEVICE"
+
+
 def _hint_to_programs() -> str:
     """What a program for DALI can do that is run by :mod:`penstock.compat`."""
-    if as_imported("penstock") == "penstock":
+    if as_imported("penstock") == "penstock" or os.environ.get(DEVICE_VARIABLE):
         return ""
     return " `python -m penstock.compat --device cpu PROGRAM` runs a program unchanged on the CPU."
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from penstock.plugin.transformers._features import Features, collected
 from penstock.presets import Family, PresetError, preset, read_configuration
-from penstock.presets.configuration import configuration_of
+from penstock.presets.configuration import configuration_of, part_of
 from penstock.presets.family import PIXELS
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class Processor:
         num_threads: int | None = None,
         **settings: object,
     ) -> None:
-        self._configuration = {**configuration_of(configuration, self._input), **settings}
+        self._configuration = {**part_of(configuration_of(configuration, self._input), self._input), **settings}
         self._backend, self._threads = backend, num_threads or len(os.sched_getaffinity(0))
         self._class: object = None
         self._assigned: dict[str, object] = {}

@@ -6,7 +6,7 @@ import functools
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from penstock import dynamic, fn, pipeline_def, types
 from penstock.compat.torchvision._devices import check_device
 from penstock.graph import DataNode
 from penstock.pipeline import Pipeline
+from penstock.plugin.torchvision._typing import Function, Leaf  # private: the plugin's, under DALI's names
 
 __all__ = [
     "ArgumentValidateRule",
@@ -25,6 +26,7 @@ __all__ = [
     "get_input_shape_dynamic",
 ]
 
+Value = dynamic.Tensor | dynamic.Batch
 _INPUT = "input_data"
 _IMAGE_NDIM = 3
 _GRAY, _MODES = "L", ("L", "RGB", "RGBA")
@@ -35,7 +37,7 @@ class DataValidateRule(ABC):
 
     @classmethod
     @abstractmethod
-    def verify(cls, data: Any) -> None:
+    def verify(cls, data: object) -> None:
         """Raise an error unless the data, a node of the graph in a `Compose`, is as it should be."""
 
 
@@ -44,7 +46,7 @@ class ArgumentValidateRule(ABC):
 
     @classmethod
     @abstractmethod
-    def verify(cls, **kwargs: Any) -> None:
+    def verify(cls, **kwargs: object) -> None:
         """Raise an error unless the arguments, all of which are given, are as they should be."""
 
 
@@ -63,32 +65,32 @@ class Operator(ABC):
 
     arg_rules: ClassVar[Sequence[type[ArgumentValidateRule]]] = ()
     input_rules: ClassVar[Sequence[type[DataValidateRule]]] = ()
-    preprocess_data: ClassVar[Callable[[Any], Any] | None] = None
+    preprocess_data: ClassVar[Callable[[DataNode], object] | None] = None
 
-    def __init__(self, device: str = "cpu", **kwargs: Any) -> None:
+    def __init__(self, device: str = "cpu", **kwargs: object) -> None:
         self.device = check_device(device)
         self.verify_args(**kwargs)
 
     @classmethod
-    def verify_args(cls, **kwargs: Any) -> None:
+    def verify_args(cls, **kwargs: object) -> None:
         """Make all checks of arguments."""
         for rule in cls.arg_rules:
             rule.verify(**kwargs)
 
     @classmethod
-    def verify_data(cls, data_input: Any) -> None:
+    def verify_data(cls, data_input: object) -> None:
         """Make all checks of the input."""
         for rule in cls.input_rules:
             rule.verify(data_input)
 
     @abstractmethod
-    def _kernel(self, data_input: Any) -> Any:
+    def _kernel(self, data_input: Leaf) -> DataNode:
         """Define what becomes of the input, or of what `preprocess_data` made of it."""
 
-    def __call__(self, data_input: Any) -> Any:
+    def __call__(self, data_input: object) -> object:
         raise RuntimeError(f"Operator {self!r} is not directly callable. Use it only inside Compose pipeline.")
 
-    def _invoke(self, data_input: Any) -> Any:
+    def _invoke(self, data_input: DataNode) -> DataNode:
         """Define the whole operator in the pipeline of a `Compose`."""
         self.verify_data(data_input)
         if self.device == "gpu":
@@ -106,11 +108,11 @@ class OperatorSteps:
         settings: of the pipelines, as DALI's `Compose` takes them.
     """
 
-    def __init__(self, operators: Sequence[Operator], **settings: Any) -> None:
+    def __init__(self, operators: Sequence[Operator], **settings: object) -> None:
         self._operators, self._settings = operators, settings
         self._pipelines: dict[tuple[str, int], Pipeline] = {}
 
-    def __call__(self, data: Any) -> Any:
+    def __call__(self, data: Leaf) -> Leaf:
         """What the operators make of a PIL image, or of a tensor of shape (C, H, W) or (N, C, H, W)."""
         images, layout = _arrays(data)
         (batch,) = self._pipeline(layout, len(images)).run(**{_INPUT: images})
@@ -125,20 +127,22 @@ class OperatorSteps:
     def _pipeline(self, layout: str, count: int) -> Pipeline:
         if (layout, count) not in self._pipelines:
             on_gpu = any(operator.device == "gpu" for operator in self._operators)
-            settings = {"num_threads": 1, "device_id": 0 if on_gpu else None, **self._settings}
 
-            @pipeline_def(**{**settings, "batch_size": count, "prefetch_queue_depth": 1}, enable_conditionals=True)
+            @pipeline_def(enable_conditionals=True)
             def transforming() -> DataNode:
                 node = fn.external_source(name=_INPUT, layout=layout)
                 for operator in self._operators:
                     node = operator._invoke(node)
                 return node
 
-            self._pipelines[layout, count] = transforming()
+            settings = {"num_threads": 1, "device_id": 0 if on_gpu else None, **self._settings}
+            self._pipelines[layout, count] = transforming(
+                **{**settings, "batch_size": count, "prefetch_queue_depth": 1}
+            )
         return self._pipelines[layout, count]
 
 
-def _arrays(data: Any) -> tuple[list[np.ndarray], str]:
+def _arrays(data: Leaf) -> tuple[list[np.ndarray], str]:
     """Images as arrays, and their layout.
 
     Raises:
@@ -158,14 +162,14 @@ def _arrays(data: Any) -> tuple[list[np.ndarray], str]:
     return [array] if array.ndim == _IMAGE_NDIM else list(array), "CHW"
 
 
-def _as_picture(pixels: np.ndarray) -> Any:
+def _as_picture(pixels: np.ndarray) -> Leaf:
     """Pixels of shape (H, W, C) as a PIL image."""
     from PIL import Image
 
     return Image.fromarray(pixels[..., 0] if pixels.shape[-1] == 1 else pixels)
 
 
-def adjust_input(func: Callable[..., Any]) -> Callable[..., Any]:
+def adjust_input(func: Callable[..., Value]) -> Function:
     """Decorate a function in dynamic mode, so that it takes and returns PIL images, or tensors of PyTorch.
 
     The function's first argument becomes a tensor of layout HWC or CHW, or a batch of these. Its argument `device`, if it has
@@ -174,11 +178,11 @@ def adjust_input(func: Callable[..., Any]) -> Callable[..., Any]:
     signature = inspect.signature(func)
 
     @functools.wraps(func)
-    def adjusted(inpt: Any, *args: Any, **kwargs: Any) -> Any:
+    def adjusted(inpt: Leaf, *args: object, **kwargs: object) -> Leaf:
         device = signature.bind_partial(inpt, *args, **kwargs).arguments.get("device", "cpu")
         images, layout = _arrays(inpt)
         is_batch = layout == "CHW" and inpt.ndim > _IMAGE_NDIM
-        given: Any = dynamic.batch(images, layout=layout) if is_batch else dynamic.tensor(images[0], layout=layout)
+        given: Value = dynamic.batch(images, layout=layout) if is_batch else dynamic.tensor(images[0], layout=layout)
         output = func(given if "cpu" in str(device) else given.gpu(), *args, **kwargs).evaluate()
         if layout == "HWC":
             return _as_picture(np.array(output.cpu()))
@@ -190,7 +194,7 @@ def adjust_input(func: Callable[..., Any]) -> Callable[..., Any]:
     return adjusted
 
 
-def get_input_shape_dynamic(inpt: dynamic.Tensor | dynamic.Batch) -> tuple[int, ...]:
+def get_input_shape_dynamic(inpt: Value) -> tuple[int, ...]:
     """The shape of a tensor, or of the samples of a batch, which are equal in shape."""
     if isinstance(inpt, dynamic.Tensor):
         return inpt.shape
@@ -199,7 +203,7 @@ def get_input_shape_dynamic(inpt: dynamic.Tensor | dynamic.Batch) -> tuple[int, 
     raise TypeError(f"Expected a tensor or a batch of dynamic mode. Got: {type(inpt)}")
 
 
-def get_HWC_from_layout_dynamic(inpt: dynamic.Tensor | dynamic.Batch) -> tuple[int, int, int]:
+def get_HWC_from_layout_dynamic(inpt: Value) -> tuple[int, int, int]:
     """Height, width and channels of images in dynamic mode.
 
     Raises:
@@ -214,7 +218,7 @@ def get_HWC_from_layout_dynamic(inpt: dynamic.Tensor | dynamic.Batch) -> tuple[i
     raise ValueError(f"Unsupported layout: {layout!r}. Expected one of HWC, FHWC, CHW, FCHW.")
 
 
-def get_HWC_from_layout_pipeline(data_input: Any) -> tuple[Any, Any, Any, Any]:
+def get_HWC_from_layout_pipeline(data_input: DataNode) -> tuple[DataNode, DataNode, DataNode, DataNode]:
     """Height, width and channels of images in a pipeline, as nodes, and the images."""
     shape = data_input.shape()
     first, second, third = shape[-3], shape[-2], shape[-1]
