@@ -19,6 +19,7 @@ class Case:
         name: unique in its family.
         define: called with ``nvidia.dali`` or ``penstock``; returns the outputs.
         exact: integers must be equal too, and floating point bit for bit.
+        exact_on_gpu: as well with the inputs on the GPU; by default, as ``exact`` says.
         tolerance: of floating point, as a fraction of the output's range.
         iterations: how many batches are compared.
         options: of the pipeline.
@@ -29,6 +30,7 @@ class Case:
     name: str
     define: Define
     exact: bool = False
+    exact_on_gpu: bool | None = None
     tolerance: float = 1e-5
     iterations: int = 1
     options: dict[str, Any] = field(default_factory=dict)
@@ -39,13 +41,16 @@ class Case:
 class Family:
     """The cases of one family of operators."""
 
-    def __init__(self, name: str, gpu: bool = True) -> None:
+    def __init__(self, name: str, gpu: bool = True, exact_on_cpu: bool = False) -> None:
         self.name = name
         self.gpu = gpu
+        self.exact_on_cpu = exact_on_cpu
         self.cases: list[Case] = []
 
     def add(self, name: str, define: Define, **settings: Any) -> None:
         """One more case."""
+        if self.exact_on_cpu:
+            settings = {"exact": True, "exact_on_gpu": False} | settings
         self.cases.append(Case(name, define, **settings))
 
     def each(

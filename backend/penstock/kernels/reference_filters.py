@@ -30,6 +30,22 @@ class ReferenceTaps(NamedTuple):
     weights: np.ndarray
     bits: int
 
+    @property
+    def span(self) -> tuple[int, int]:
+        """The range of positions that the filter reads."""
+        if not self.starts.size:
+            return 0, 0
+        # Where outer weights are 0 and left out, a filter may begin behind the next one.
+        return int(self.starts.min()), int(self.starts.max()) + self.weights.shape[1]
+
+    def part(self, outputs: slice) -> ReferenceTaps:
+        """The filter of some of the output positions."""
+        return self._replace(starts=self.starts[outputs], weights=self.weights[outputs])
+
+    def shifted(self, by: int) -> ReferenceTaps:
+        """The filter for an input that begins ``by`` positions earlier."""
+        return self._replace(starts=self.starts + np.int32(by)) if by else self
+
 
 @dataclass(frozen=True)
 class ReferenceAxis:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from case import Family, feed, images
 
-FAMILY = Family("tensor_resizing")
+FAMILY = Family("tensor_resizing", exact_on_cpu=True)
 SHAPES = [(4, 6, 5), (5, 3, 4), (2, 7, 6)]
 FLOATS = feed(images(SHAPES, np.float32))
 NAMED = feed(images(SHAPES, np.float32), "HWC")
@@ -53,6 +53,7 @@ FAMILY.each(
         {"sizes": [3], "axes": [1], "roi_start": [0.25], "roi_end": [0.75], "roi_relative": True},
         {"scales": [2.2], "axes": [2], "roi_start": [3], "roi_end": [1]},
         {"scales": [2.2], "axes": [2], "roi_start": [3]},
+        {"scales": [1.5, 1.9, 1.06]},
         {"sizes": [3, 4, 5], "dtype": "types.FLOAT"},
         {"sizes": [3, 4, 5], "dtype": "types.INT32"},
         *(

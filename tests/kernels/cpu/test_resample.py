@@ -36,7 +36,7 @@ def by_definition(source: np.ndarray, plan: ResamplePlan) -> np.ndarray:
     """Both axes as matrices, in double precision."""
     result = source.astype(np.float64)
     for axis in range(2):
-        taps = plan.taps_of(axis)
+        taps = plan.taps_of(axis).folded()
         matrix = np.zeros((len(taps.starts), source.shape[axis]))
         for row, (start, weights) in enumerate(zip(taps.starts, taps.weights)):
             matrix[row, start : start + len(weights)] += weights

@@ -9,8 +9,8 @@ import numpy as np
 
 from penstock.kernels.cpu.options import inner, kernel
 
-# Smaller sizes use the scale of this one: the true scale would exceed single precision.
-_MIN_SIZE = 1e-3
+# A region grows by no more than this factor when an extent is rounded up to 1.
+_MAX_GROWTH = 10.0
 # Modes, by their number in `resize_shapes.MODES`.
 _DEFAULT, _STRETCH, _NOT_LARGER, _NOT_SMALLER = range(4)
 _TOO_LARGE = 2.0**62
@@ -53,7 +53,8 @@ def _fill_extents(extents: np.ndarray, requested: np.ndarray, mode: int, most: n
             common = lowest if mode == _NOT_LARGER else highest
         for axis in range(most.size):
             if most[axis] > 0 and extents[axis] != 0:
-                common = min(common, _scale(most[axis], extents[axis]))
+                # In double precision, unlike the scales that are asked for.
+                common = min(common, most[axis] / extents[axis])
         for axis in range(axes):
             size = abs(requested[axis])
             kept = size > 0 and extents[axis] != 0 and _scale(size, extents[axis]) == common
@@ -172,7 +173,7 @@ def fill_axis_plans(
                 start, end = end, start
             if subpixel and size > 0 and size != whole:
                 fixed = start + (end - start) * points[axis]
-                ratio = whole / max(size, _MIN_SIZE)
+                ratio = min(whole / size, _MAX_GROWTH)
                 start, end = _single(fixed + (start - fixed) * ratio), _single(fixed + (end - fixed) * ratio)
             if not whole < _TOO_LARGE:
                 return whole
@@ -194,7 +195,7 @@ def fill_filters(
     images, axes = sizes.shape
     for image in range(images):
         for axis in range(axes):
-            shrinks = sizes[image, axis] < abs(ends[image, axis] - starts[image, axis])
+            shrinks = _single(sizes[image, axis]) < _single(abs(ends[image, axis] - starts[image, axis]))
             kinds = shrinking if shrinks else growing
             filters[image, axis] = kinds[min(image, len(kinds) - 1), 0]
 
@@ -222,7 +223,7 @@ def fill_windows(
     for image in range(images):
         for axis in range(axes):
             start, anchor = starts[image, axis], anchors[image, axis]
-            step = (ends[image, axis] - start) / sizes[image, axis]
+            step = _single(ends[image, axis] - start) / sizes[image, axis]
             first, last = _single(start + anchor * step), _single(start + (anchor + extents[image, axis]) * step)
             if mirrored[image, axis]:
                 first, last = last, first

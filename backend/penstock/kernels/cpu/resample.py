@@ -1,27 +1,56 @@
-"""Separable resampling on the CPU, fused with normalization.
+"""Separable resampling on the CPU, fused with normalization; bit for bit as DALI does it.
 
 For each line of the output, the input rows are summed into one row of floats, which stays in the cache; then that row's
 columns are summed into the line. Only the rows and columns in the filters are read, so the cost of a window depends on
-its size alone. If the height grows, columns are resampled first, as there are fewer rows. Sums are float32, in an order
-that does not depend on the window: a part of the output equals the part of the whole.
+its size alone. Where columns are to be resampled first, all rows are, before lines are summed. Sums are float32; products are
+rounded before they are added, in the order of positions. So a part of the output equals the part of the whole.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
+from numba import types
+from numba.extending import overload
 
 from penstock.kernels.cpu.convert import converted
 from penstock.kernels.cpu.halves import round_to_halves
 from penstock.kernels.cpu.normalize import converted_fill, normalized
 from penstock.kernels.cpu.options import inner, kernel
-from penstock.kernels.cpu.simd import add_product, at, load, load_pixels, rounded, store, zeros
-from penstock.kernels.filters import Taps
+from penstock.kernels.cpu.simd import at, joined, load, load_pixels, repeated, store, zeros
+from penstock.kernels.resize_passes import EdgeTaps
 
+# Lines that are summed together, where many rows of integers are summed: each of these is made floats only once for all lines.
+_STRIP, _MANY_TAPS = 8, 3
+# Values of a line that are summed together, and the most input rows of them, which are to stay in the cache.
+_WIDTH, _MOST_ROWS = 64, 96
+# Columns that are summed together.
+_BLOCK = 8
 # Columns are summed four values at a time, so lines of pixels have this many spare elements at their end.
 _SPARE = 4
-_NO_FILTER = Taps(np.empty(0, np.int32), np.empty((0, 0), np.float32))
+# Added and subtracted, it rounds what is much smaller to whole numbers, halves to even ones.
+_ROUNDER = np.float32(3 << 22)
+
+
+class _Axis(NamedTuple):
+    """The filter of an axis, as kernels take it: see :class:`penstock.kernels.resize_passes.EdgeTaps`."""
+
+    starts: np.ndarray
+    weights: np.ndarray
+    low: int
+    high: int
+
+
+class _Columns(NamedTuple):
+    """The filter of the columns: an :class:`_Axis`, and its weights as blocks of columns are summed with them; see :func:`_blocks`."""
+
+    starts: np.ndarray
+    weights: np.ndarray
+    low: int
+    high: int
+    blocks: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -45,73 +74,80 @@ class Normalization:
 
 
 @inner
-def _sum_rows(flat: np.ndarray, first: int, stride: int, weights: np.ndarray, row: np.ndarray, count: int) -> None:
-    """row[i] = sum over k of weights[k] * flat[first + k * stride + i], for i below count."""
+def _sum_rows(
+    flat: np.ndarray,
+    column: int,
+    stride: int,
+    start: int,
+    weights: np.ndarray,
+    low: int,
+    high: int,
+    row: np.ndarray,
+    begin: int,
+    count: int,
+) -> None:
+    """row[begin + i] = sum over k of weights[k] * flat[y * stride + column + i], for i below count.
+
+    There, y is start + k, or the nearest row from ``low`` on and before ``high``.
+    """
+    if low <= start and start + weights.size <= high:
+        _sum_inner_rows(flat, start * stride + column, stride, weights, row, begin, count)
+        return
+    first = min(max(start, low), high - 1) * stride + column
+    # The taps after which the row changes.
+    from_tap, to_tap = low - start, high - 1 - start
+    for i in range(count):
+        total = np.float32(0)
+        place = first + i
+        for k in range(weights.size):
+            total = total + at(weights, k) * np.float32(at(flat, place))
+            if from_tap <= k < to_tap:
+                place += stride
+        row[begin + i] = total
+
+
+@inner
+def _sum_inner_rows(
+    flat: np.ndarray, first: int, stride: int, weights: np.ndarray, row: np.ndarray, begin: int, count: int
+) -> None:
+    """row[begin + i] = sum over k of weights[k] * flat[first + k * stride + i], for i below count."""
     i = 0
     while i < count:
+        place = first + i
         if count < 32:
             short = zeros(1)
-            place = first + i
             for k in range(weights.size):
-                short = add_product(short, at(weights, k), load(flat, place, 1))
+                short = short + at(weights, k) * load(flat, place, 1)
                 place += stride
-            store(row, i, short)
+            store(row, begin + i, short)
             i += 1
         else:
             # The last block overlaps the previous one, so that all blocks have the same size.
             i = min(i, count - 32)
-            total = zeros(32)
             place = first + i
+            total = zeros(32)
             for k in range(weights.size):
-                total = add_product(total, at(weights, k), load(flat, place, 32))
+                total = total + at(weights, k) * load(flat, place, 32)
                 place += stride
-            store(row, i, total)
+            store(row, begin + i, total)
             i += 32
 
 
 @inner
-def _sum_pixels(
-    row: np.ndarray, first: int, channels: int, starts: np.ndarray, weights: np.ndarray, line: np.ndarray
-) -> None:
-    """:func:`_sum_columns` for at most four channels and at least four columns.
-
-    Four columns at a time, whose sums are independent, unlike the additions of a single sum.
-    """
-    taps = weights.shape[1]
-    flat = weights.ravel()
-    x = 0
-    while x < starts.size:
-        # The last block overlaps the previous one, so that all blocks have the same size.
-        x = min(x, starts.size - 4)
-        place_0, place_1 = (at(starts, x) - first) * channels, (at(starts, x + 1) - first) * channels
-        place_2, place_3 = (at(starts, x + 2) - first) * channels, (at(starts, x + 3) - first) * channels
-        total_0, total_1, total_2, total_3 = zeros(4), zeros(4), zeros(4), zeros(4)
-        for k in range(x * taps, (x + 1) * taps):
-            total_0 = add_product(total_0, at(flat, k), load(row, place_0, 4))
-            total_1 = add_product(total_1, at(flat, k + taps), load(row, place_1, 4))
-            total_2 = add_product(total_2, at(flat, k + 2 * taps), load(row, place_2, 4))
-            total_3 = add_product(total_3, at(flat, k + 3 * taps), load(row, place_3, 4))
-            place_0 += channels
-            place_1 += channels
-            place_2 += channels
-            place_3 += channels
-        # Lanes beyond the channels spill into the next pixel, which is written afterwards.
-        store(line, x * channels, total_0)
-        store(line, (x + 1) * channels, total_1)
-        store(line, (x + 2) * channels, total_2)
-        store(line, (x + 3) * channels, total_3)
-        x += 4
-
-
-@inner
 def _sum_columns(
-    row: np.ndarray, first: int, channels: int, starts: np.ndarray, weights: np.ndarray, line: np.ndarray
+    row: np.ndarray,
+    first: int,
+    channels: int,
+    starts: np.ndarray,
+    weights: np.ndarray,
+    blocks: np.ndarray,
+    line: np.ndarray,
 ) -> None:
     """line[x * channels + c] = sum over k of weights[x, k] * row[(starts[x] - first + k) * channels + c]."""
-    if channels <= 4 and starts.size >= 4:
-        _sum_pixels(row, first, channels, starts, weights, line)
-        return
     taps = weights.shape[1]
+    if blocks.size:
+        _sum_blocks(row, first, channels, starts, blocks, taps, line)
+        return
     flat = weights.ravel()
     for x in range(starts.size):
         pixel = (at(starts, x) - first) * channels
@@ -120,40 +156,162 @@ def _sum_columns(
             total = zeros(4)
             place = pixel + c
             for k in range(x * taps, (x + 1) * taps):
-                total = add_product(total, at(flat, k), load(row, place, 4))
+                total = total + at(flat, k) * load(row, place, 4)
                 place += channels
             # Lanes beyond the channels spill into the next pixel, which is written afterwards.
             store(line, x * channels + c, total)
             c += 4
 
 
+@inner
+def _sum_blocks(
+    row: np.ndarray, first: int, channels: int, starts: np.ndarray, blocks: np.ndarray, taps: int, line: np.ndarray
+) -> None:
+    """:func:`_sum_columns` for blocks of columns of at most four channels: four lanes of a vector for each column."""
+    x, place = 0, 0
+    while x < starts.size:
+        # The last block overlaps the previous one.
+        x = min(x, starts.size - _BLOCK)
+        p0, p1 = (at(starts, x) - first) * channels, (at(starts, x + 1) - first) * channels
+        p2, p3 = (at(starts, x + 2) - first) * channels, (at(starts, x + 3) - first) * channels
+        p4, p5 = (at(starts, x + 4) - first) * channels, (at(starts, x + 5) - first) * channels
+        p6, p7 = (at(starts, x + 6) - first) * channels, (at(starts, x + 7) - first) * channels
+        left, right = zeros(16), zeros(16)
+        for k in range(0, taps * channels, channels):
+            weights = load(blocks, place, 8)
+            pixels = joined(load(row, p0 + k, 4), load(row, p1 + k, 4), load(row, p2 + k, 4), load(row, p3 + k, 4))
+            left = left + repeated(weights, 0, 4, 4) * pixels
+            pixels = joined(load(row, p4 + k, 4), load(row, p5 + k, 4), load(row, p6 + k, 4), load(row, p7 + k, 4))
+            right = right + repeated(weights, 4, 4, 4) * pixels
+            place += 8
+        # Lanes beyond the channels spill into the next pixel, which is written afterwards.
+        end = x * channels
+        store(line, end, repeated(left, 0, 4, 1))
+        store(line, end + channels, repeated(left, 4, 4, 1))
+        store(line, end + 2 * channels, repeated(left, 8, 4, 1))
+        store(line, end + 3 * channels, repeated(left, 12, 4, 1))
+        store(line, end + 4 * channels, repeated(right, 0, 4, 1))
+        store(line, end + 5 * channels, repeated(right, 4, 4, 1))
+        store(line, end + 6 * channels, repeated(right, 8, 4, 1))
+        store(line, end + 7 * channels, repeated(right, 12, 4, 1))
+        x += _BLOCK
+
+
 @kernel
-def _resampled_columns(
-    source: np.ndarray, channels: int, starts: np.ndarray, weights: np.ndarray, first_row: int, rows: int
-) -> np.ndarray:
+def _blocks(columns: _Axis, channels: int) -> np.ndarray:
+    """The weights of blocks of columns, those of a tap side by side; empty if columns are summed one by one."""
+    count, taps = columns.weights.shape
+    if channels > 4 or count < _BLOCK:
+        return np.empty(0, np.float32)
+    blocks = np.empty((-(-count // _BLOCK), taps, _BLOCK), np.float32)
+    for block in range(len(blocks)):
+        x = min(block * _BLOCK, count - _BLOCK)
+        for k in range(taps):
+            for lane in range(_BLOCK):
+                blocks[block, k, lane] = columns.weights[x + lane, k]
+    return blocks.ravel()
+
+
+@kernel
+def _resampled_columns(source: np.ndarray, channels: int, columns: _Columns, first_row: int, rows: int) -> np.ndarray:
     """Rows of an image, as flat rows, with their columns resampled: float32, (rows, w * C + spare)."""
-    first = starts.min()
-    count = (starts.max() + weights.shape[1] - first) * channels
-    flat, stride = source.ravel(), source.shape[1]
-    row = np.empty(count + _SPARE, np.float32)
-    one = np.ones(1, np.float32)
-    lines = np.empty((rows, starts.size * channels + _SPARE), np.float32)
+    starts, weights, low, high, blocks = columns
+    flat, stride, width = source.ravel(), source.shape[1], starts.size
+    first, count = _span(columns, width)
+    left, right = _inside(first, count, low, high)
+    column, values = min(max(first, low), high - 1) * channels, (right - left) * channels
+    row, one = np.empty(count * channels + _SPARE, np.float32), np.ones(1, np.float32)
+    lines = np.empty((rows, width * channels + _SPARE), np.float32)
     for y in range(rows):
-        _sum_rows(flat, (first_row + y) * stride + first * channels, stride, one, row, count)
-        _sum_columns(row, first, channels, starts, weights, lines[y])
+        _sum_inner_rows(flat, (first_row + y) * stride + column, stride, one, row, left * channels, values)
+        _pad(row, left * channels, right * channels, count * channels, channels)
+        _sum_columns(row, first, channels, starts, weights, blocks, lines[y])
     return lines
+
+
+@inner
+def _span(columns: _Columns, width: int) -> tuple[int, int]:
+    """The first column in the filters, which may be beyond the edge, and their number."""
+    first, stop = np.int64(0), np.int64(width)
+    if columns.starts.size:
+        first = stop = np.int64(columns.starts[0])
+        for start in columns.starts:
+            first, stop = min(first, start), max(stop, start)
+        stop += columns.weights.shape[1]
+    return first, stop - first
+
+
+@inner
+def _inside(first: int, count: int, low: int, high: int) -> tuple[int, int]:
+    """Which of ``count`` columns from the first on are not copies of the edge, of which there is one at least."""
+    left = min(max(low - first, 0), count - 1)
+    return left, max(min(high - first, count), left + 1)
+
+
+@inner
+def _pad(row: np.ndarray, left: int, right: int, count: int, channels: int) -> None:
+    """Copies the outer pixels, from ``left`` on and before ``right``, to what lies beyond."""
+    for i in range(left - 1, -1, -1):
+        row[i] = row[i + channels]
+    for i in range(right, count):
+        row[i] = row[i - channels]
 
 
 @kernel
 def _buffers(
-    channels: int, h_starts: np.ndarray, h_weights: np.ndarray, width: int
-) -> tuple[int, int, np.ndarray, np.ndarray]:
-    """The first column read, the number of values of a row, and a row and a line of floats for sums."""
-    first = last = h_starts[0] if h_starts.size else 0
-    for start in h_starts:
-        first, last = min(first, start), max(last, start)
-    count = (last + h_weights.shape[1] - first) * channels if h_starts.size else width * channels
-    return first, count, np.empty(count + _SPARE, np.float32), np.empty(width * channels + _SPARE, np.float32)
+    source: np.ndarray, channels: int, rows: _Axis, columns: _Columns, width: int
+) -> tuple[int, np.ndarray, np.ndarray]:
+    """The first column in the filters, which may be beyond the edge; a strip of rows and a line of floats for sums."""
+    first, count = _span(columns, width)
+    together = _STRIP if source.itemsize < 4 and rows.weights.shape[1] >= _MANY_TAPS else 1
+    strip = np.empty((together, count * channels + _SPARE), np.float32)
+    return first, strip, np.empty(width * channels + _SPARE, np.float32)
+
+
+@inner
+def _sum_strip(
+    flat: np.ndarray,
+    column: int,
+    stride: int,
+    y: int,
+    starts: np.ndarray,
+    weights: np.ndarray,
+    low: int,
+    high: int,
+    strip: np.ndarray,
+    begin: int,
+    count: int,
+) -> None:
+    """strip[j, begin + i] = the sum of :func:`_sum_rows` of line y + j, for i below count."""
+    lines, taps = min(len(strip), starts.size - y), weights.shape[1]
+    if lines == 1:
+        _sum_rows(flat, column, stride, starts[y], weights[y], low, high, strip[0], begin, count)
+        return
+    first = last = np.int64(starts[y])
+    for line in range(y, y + lines):
+        first, last = min(first, starts[line]), max(last, starts[line])
+    positions = last + taps - first
+    if positions > _MOST_ROWS or count < _WIDTH:
+        for line in range(lines):
+            _sum_rows(flat, column, stride, starts[y + line], weights[y + line], low, high, strip[line], begin, count)
+        return
+    floats, target, width = np.empty(positions * _WIDTH, np.float32), strip.ravel(), strip.shape[1]
+    factors = weights.ravel()
+    i = 0
+    while i < count:
+        # The last block overlaps the previous one.
+        i = min(i, count - _WIDTH)
+        for position in range(positions):
+            source = min(max(first + position, low), high - 1) * stride + column + i
+            store(floats, position * _WIDTH, load(flat, source, 64))
+        for line in range(lines):
+            place = (at(starts, y + line) - first) * _WIDTH
+            total = zeros(64)
+            for k in range((y + line) * taps, (y + line + 1) * taps):
+                total = total + at(factors, k) * load(floats, place, 64)
+                place += _WIDTH
+            store(target, line * width + begin + i, total)
+        i += _WIDTH
 
 
 @inner
@@ -161,53 +319,120 @@ def _sum_line(
     flat: np.ndarray,
     stride: int,
     channels: int,
-    start: int,
-    weights: np.ndarray,
-    first: int,
-    count: int,
+    y: int,
+    v_starts: np.ndarray,
+    v_weights: np.ndarray,
+    v_low: int,
+    v_high: int,
     h_starts: np.ndarray,
     h_weights: np.ndarray,
-    row: np.ndarray,
+    h_low: int,
+    h_high: int,
+    blocks: np.ndarray,
+    first: int,
+    strip: np.ndarray,
     line: np.ndarray,
 ) -> None:
-    """One line of the output; without horizontal filters, the columns are resampled already."""
-    if h_starts.size:
-        _sum_rows(flat, start * stride + first * channels, stride, weights, row, count)
-        _sum_columns(row, first, channels, h_starts, h_weights, line)
-    else:
-        _sum_rows(flat, start * stride, stride, weights, line, count)
+    """The next line of the output, from the strip that it belongs to; without a filter of columns, these are resampled already.
+
+    In a strip, pixels beyond an edge are copies of it.
+    """
+    if not h_starts.size:
+        _sum_rows(flat, 0, stride, v_starts[y], v_weights[y], v_low, v_high, line, 0, line.size - _SPARE)
+        return
+    if y % len(strip) == 0:
+        count = (strip.shape[1] - _SPARE) // channels
+        left, right = _inside(first, count, h_low, h_high)
+        column, values = min(max(first, h_low), h_high - 1) * channels, (right - left) * channels
+        _sum_strip(flat, column, stride, y, v_starts, v_weights, v_low, v_high, strip, left * channels, values)
+        for row in strip:
+            _pad(row, left * channels, right * channels, count * channels, channels)
+    _sum_columns(strip[y % len(strip)], first, channels, h_starts, h_weights, blocks, line)
+
+
+def _whole(value: np.float32, like: np.generic) -> np.float32:
+    """A value as the type of ``like`` would hold it, as float32: saturated and rounded, halves to even numbers. For use in kernels."""
+    raise TypeError("for use inside of numba kernels")
+
+
+# numba compares the signatures of overloads, annotations included, so these functions have none.
+@overload(_whole)
+def _whole_of(value, like):  # type: ignore[no-untyped-def]
+    if isinstance(like, types.Float):
+        return lambda value, like: value
+    low, high = np.float32(np.iinfo(like.name).min), np.float32(np.iinfo(like.name).max)
+    if like.signed:
+
+        def signed(value, like):  # type: ignore[no-untyped-def]
+            inside = min(max(value, low), high)
+            nearest = (inside + _ROUNDER) - _ROUNDER
+            # In DALI, what is rounded up to zero is -1.
+            return np.float32(-1) if nearest == np.float32(0) and inside < np.float32(0) else nearest
+
+        return signed
+
+    def unsigned(value, like):  # type: ignore[no-untyped-def]
+        inside = min(max(value, low), high)
+        return (inside + _ROUNDER) - _ROUNDER
+
+    return unsigned
+
+
+@inner
+def _round(line: np.ndarray, left_over: np.ndarray, like: np.generic) -> None:
+    """Saturates and rounds values to the type of ``like``.
+
+    Args:
+        line: the values.
+        left_over: the places of those whose halves are rounded away from zero.
+        like: of the type.
+    """
+    for i in left_over:
+        line[i] = np.float32(converted(line[i], like))
+    for i in range(line.size):
+        line[i] = _whole(line[i], like)
 
 
 @kernel
 def _resample_plane(
     source: np.ndarray,
     channels: int,
-    v_starts: np.ndarray,
-    v_weights: np.ndarray,
-    h_starts: np.ndarray,
-    h_weights: np.ndarray,
+    rows: _Axis,
+    columns: _Columns,
+    left_over: np.ndarray,
     target: np.ndarray,
     like: np.generic,
 ) -> None:
     """source (H, W * C), rows maybe longer -> target (h, w * C)."""
-    first, count, row, line = _buffers(channels, h_starts, h_weights, target.shape[1] // channels)
+    (v_starts, v_weights, v_low, v_high), (h_starts, h_weights, h_low, h_high, blocks) = rows, columns
+    first, strip, line = _buffers(source, channels, rows, columns, target.shape[1] // channels)
     flat, stride = source.ravel(), source.shape[1]
     for y in range(v_starts.size):
-        _sum_line(flat, stride, channels, v_starts[y], v_weights[y], first, count, h_starts, h_weights, row, line)
+        _sum_line(
+            flat,
+            stride,
+            channels,
+            y,
+            v_starts,
+            v_weights,
+            v_low,
+            v_high,
+            h_starts,
+            h_weights,
+            h_low,
+            h_high,
+            blocks,
+            first,
+            strip,
+            line,
+        )
+        _round(line, left_over, like)
         out = target[y]
         for i in range(out.size):
-            out[i] = converted(line[i], like)
+            out[i] = type(like)(line[i])
 
 
-@kernel
-def _round(line: np.ndarray, like: np.generic) -> None:
-    """Clamps and rounds values to the type of ``like``. A loop of its own, so that it is vectorized."""
-    for i in range(line.size):
-        line[i] = np.float32(converted(line[i], like))
-
-
-# First taps and weights; means, factors and shift.
-_Taps = tuple[np.ndarray, np.ndarray]
+# Means, factors and shift.
 _Scaling = tuple[np.ndarray, np.ndarray, np.float32]
 
 
@@ -215,8 +440,9 @@ _Scaling = tuple[np.ndarray, np.ndarray, np.float32]
 def _resample_to_planes(
     source: np.ndarray,
     channels: int,
-    vertical: _Taps,
-    horizontal: _Taps,
+    rows: _Axis,
+    columns: _Columns,
+    left_over: np.ndarray,
     between: np.generic,
     scaling: _Scaling,
     target: np.ndarray,
@@ -224,14 +450,31 @@ def _resample_to_planes(
     like: np.generic,
 ) -> None:
     """source (H, W * C) -> target (C', h, w), writing the ``area`` of its first C channels."""
-    (v_starts, v_weights), (h_starts, h_weights) = vertical, horizontal
     (mean, factor, shift), (top, left, width) = scaling, area
-    first, count, row, line = _buffers(channels, h_starts, h_weights, width)
+    (v_starts, v_weights, v_low, v_high), (h_starts, h_weights, h_low, h_high, blocks) = rows, columns
+    first, strip, line = _buffers(source, channels, rows, columns, width)
     flat, stride = source.ravel(), source.shape[1]
     plane = np.empty(width, np.float32)
     for y in range(v_starts.size):
-        _sum_line(flat, stride, channels, v_starts[y], v_weights[y], first, count, h_starts, h_weights, row, line)
-        _round(line, between)
+        _sum_line(
+            flat,
+            stride,
+            channels,
+            y,
+            v_starts,
+            v_weights,
+            v_low,
+            v_high,
+            h_starts,
+            h_weights,
+            h_low,
+            h_high,
+            blocks,
+            first,
+            strip,
+            line,
+        )
+        _round(line, left_over, between)
         for c in range(channels):
             offset, scale = mean[c], factor[c]
             for x in range(width):
@@ -249,8 +492,9 @@ _LANES = 8
 def _resample_to_three_planes(
     source: np.ndarray,
     channels: int,
-    vertical: _Taps,
-    horizontal: _Taps,
+    rows: _Axis,
+    columns: _Columns,
+    left_over: np.ndarray,
     between: np.generic,
     scaling: _Scaling,
     target: np.ndarray,
@@ -258,22 +502,40 @@ def _resample_to_three_planes(
     like: np.generic,
 ) -> None:
     """:func:`_resample_to_planes` for three channels, to float32 and of a width of at least ``_LANES``."""
-    (v_starts, v_weights), (h_starts, h_weights) = vertical, horizontal
     (mean, factor, shift), (top, left, width) = scaling, area
-    first, count, row, line = _buffers(3, h_starts, h_weights, width)
+    (v_starts, v_weights, v_low, v_high), (h_starts, h_weights, h_low, h_high, blocks) = rows, columns
+    first, strip, line = _buffers(source, 3, rows, columns, width)
     flat, stride = source.ravel(), source.shape[1]
     mean_r, mean_g, mean_b = mean[0], mean[1], mean[2]
     factor_r, factor_g, factor_b = factor[0], factor[1], factor[2]
     for y in range(v_starts.size):
-        _sum_line(flat, stride, 3, v_starts[y], v_weights[y], first, count, h_starts, h_weights, row, line)
+        _sum_line(
+            flat,
+            stride,
+            3,
+            y,
+            v_starts,
+            v_weights,
+            v_low,
+            v_high,
+            h_starts,
+            h_weights,
+            h_low,
+            h_high,
+            blocks,
+            first,
+            strip,
+            line,
+        )
+        _round(line, left_over, between)
         red, green, blue = target[0, top + y], target[1, top + y], target[2, top + y]
         x = 0
         while x < width:
             x = min(x, width - _LANES)
             r, g, b = load_pixels(line, x * 3, _LANES, 3, False)
-            store(red, left + x, (rounded(r, between) - mean_r) * factor_r + shift)
-            store(green, left + x, (rounded(g, between) - mean_g) * factor_g + shift)
-            store(blue, left + x, (rounded(b, between) - mean_b) * factor_b + shift)
+            store(red, left + x, (r - mean_r) * factor_r + shift)
+            store(green, left + x, (g - mean_g) * factor_g + shift)
+            store(blue, left + x, (b - mean_b) * factor_b + shift)
             x += _LANES
 
 
@@ -281,8 +543,9 @@ def _resample_to_three_planes(
 def _resample_to_pixels(
     source: np.ndarray,
     channels: int,
-    vertical: _Taps,
-    horizontal: _Taps,
+    rows: _Axis,
+    columns: _Columns,
+    left_over: np.ndarray,
     between: np.generic,
     scaling: _Scaling,
     target: np.ndarray,
@@ -290,13 +553,30 @@ def _resample_to_pixels(
     like: np.generic,
 ) -> None:
     """source (H, W * C) -> target (h, w, C'), writing the ``area`` of its first C channels."""
-    (v_starts, v_weights), (h_starts, h_weights) = vertical, horizontal
     (mean, factor, shift), (top, left, width) = scaling, area
-    first, count, row, line = _buffers(channels, h_starts, h_weights, width)
+    (v_starts, v_weights, v_low, v_high), (h_starts, h_weights, h_low, h_high, blocks) = rows, columns
+    first, strip, line = _buffers(source, channels, rows, columns, width)
     flat, stride = source.ravel(), source.shape[1]
     for y in range(v_starts.size):
-        _sum_line(flat, stride, channels, v_starts[y], v_weights[y], first, count, h_starts, h_weights, row, line)
-        _round(line, between)
+        _sum_line(
+            flat,
+            stride,
+            channels,
+            y,
+            v_starts,
+            v_weights,
+            v_low,
+            v_high,
+            h_starts,
+            h_weights,
+            h_low,
+            h_high,
+            blocks,
+            first,
+            strip,
+            line,
+        )
+        _round(line, left_over, between)
         out = target[top + y]
         for x in range(width):
             for c in range(channels):
@@ -304,19 +584,21 @@ def _resample_to_pixels(
 
 
 @kernel
-def _resample_axis(
-    source: np.ndarray, starts: np.ndarray, weights: np.ndarray, target: np.ndarray, like: np.generic
+def _resample_inner_axis(
+    source: np.ndarray, axis: _Axis, left_over: np.ndarray, target: np.ndarray, like: np.generic
 ) -> None:
     """The middle axis of source (outer, n, inner) -> target (outer, m, inner)."""
-    size, inner = source.shape[1], source.shape[2]
+    size, count = source.shape[1], source.shape[2]
     flat = source.ravel()
-    row = np.empty(inner, np.float32)
+    row = np.empty(count, np.float32)
     for o in range(source.shape[0]):
         for y in range(target.shape[1]):
-            _sum_rows(flat, (o * size + starts[y]) * inner, inner, weights[y], row, inner)
+            begin, start, weights = o * size, axis.starts[y], axis.weights[y]
+            _sum_rows(flat, begin * count, count, start, weights, axis.low, axis.high, row, 0, count)
+            _round(row, left_over, like)
             out = target[o, y]
-            for i in range(inner):
-                out[i] = converted(row[i], like)
+            for i in range(count):
+                out[i] = type(like)(row[i])
 
 
 @kernel
@@ -341,61 +623,66 @@ def _gather_plane(
 
 
 def resample_image(
-    source: np.ndarray, vertical: Taps, horizontal: Taps, target: np.ndarray, columns_first: bool = False
+    source: np.ndarray,
+    vertical: EdgeTaps,
+    horizontal: EdgeTaps,
+    columns_first: bool,
+    left_over: np.ndarray,
+    target: np.ndarray,
 ) -> None:
     """Resamples an image.
 
     Args:
         source: contiguous, of shape (H, W, C), of uint8, int16, uint16 or float32.
         vertical, horizontal: filters of the axes, or of a window of them.
+        columns_first: resample columns before rows.
+        left_over: the values of a line whose halves are rounded away from zero, instead of to even numbers.
         target: contiguous, of shape (h, w, C); its dtype decides how results are rounded.
-        columns_first: resample columns before rows; faster if the height grows.
     """
-    rows, vertical, horizontal = _ordered(source, vertical, horizontal, columns_first)
+    pixels, rows, columns = _ordered(source, vertical, horizontal, columns_first)
     lines = target.reshape(target.shape[0], -1)
-    _resample_plane(rows, source.shape[2], *vertical, *horizontal, lines, target.dtype.type(0))
+    _resample_plane(pixels, source.shape[2], rows, columns, left_over, lines, target.dtype.type(0))
 
 
 def resample_normalized(
     source: np.ndarray,
-    vertical: Taps,
-    horizontal: Taps,
+    vertical: EdgeTaps,
+    horizontal: EdgeTaps,
+    columns_first: bool,
+    left_over: np.ndarray,
     between: np.dtype,
     normalization: Normalization,
     target: np.ndarray,
-    columns_first: bool = False,
 ) -> None:
     """Resamples an image, normalizes, converts and transposes it.
 
     The result is bit for bit that of :func:`resample_image` into an array of dtype ``between``, followed by
-    :func:`penstock.kernels.cpu.normalize.crop_mirror_normalize`: a crop is a slice of the filters (of ``starts`` and
-    ``weights``), and mirroring reverses them.
+    :func:`penstock.kernels.cpu.normalize.crop_mirror_normalize`: a crop is a part of the filters, and mirroring reverses them.
 
     Args:
         source: contiguous, of shape (H, W, C), of uint8, int16, uint16 or float32.
-        vertical, horizontal: filters of the axes, or of a window of them.
+        vertical, horizontal, columns_first, left_over: as in :func:`resample_image`.
         between: the type of the resized image: the source's, or float32.
         normalization: what follows.
         target: contiguous, (C', h, w) or (h, w, C') as ``normalization`` says, with C' >= C; of float32, float16,
             uint8 or int8.
-        columns_first: resample columns before rows; faster if the height grows. Results differ in the last bit, so this
-            must be what the unfused resize uses.
     """
     if target.dtype == np.float16:
         wide = np.empty(target.shape, np.float32)
-        resample_normalized(source, vertical, horizontal, between, normalization, wide, columns_first)
+        resample_normalized(source, vertical, horizontal, columns_first, left_over, between, normalization, wide)
         round_to_halves(wide, target)
         return
     channels, (top, left) = source.shape[2], normalization.place
     height, width = vertical.starts.size, horizontal.starts.size
     _fill_around(target if normalization.planar else target.transpose(2, 0, 1), channels, height, width, normalization)
-    rows, vertical, horizontal = _ordered(source, vertical, horizontal, columns_first)
+    pixels, rows, columns = _ordered(source, vertical, horizontal, columns_first)
     kernel = _resample_to_planes if normalization.planar else _resample_to_pixels
     if normalization.planar and channels == 3 and target.dtype == np.float32 and width >= _LANES:
         kernel = _resample_to_three_planes
     scaling = (normalization.mean, normalization.factor, np.float32(normalization.shift))
     area = (top, left, width)
-    kernel(rows, channels, vertical, horizontal, between.type(0), scaling, target, area, target.dtype.type(0))
+    like = target.dtype.type(0)
+    kernel(pixels, channels, rows, columns, left_over, between.type(0), scaling, target, area, like)
 
 
 def _fill_around(planes: np.ndarray, channels: int, height: int, width: int, normalization: Normalization) -> None:
@@ -417,22 +704,65 @@ def _fill_around(planes: np.ndarray, channels: int, height: int, width: int, nor
             part[...] = value
 
 
+def _axis(taps: EdgeTaps) -> _Axis:
+    return _Axis(taps.starts, taps.weights, taps.low, taps.high)
+
+
+def _unchanged(start: int, stop: int) -> _Axis:
+    """The filter of an axis of which a part is taken as it is."""
+    return _Axis(np.arange(start, stop, dtype=np.int32), np.ones((stop - start, 1), np.float32), start, stop)
+
+
+def _columns(taps: EdgeTaps, channels: int) -> _Columns:
+    axis = _axis(taps)
+    return _Columns(*axis, _blocks(axis, channels))
+
+
+_NO_FILTER = _Columns(np.empty(0, np.int32), np.empty((0, 0), np.float32), 0, 0, np.empty(0, np.float32))
+
+
 def _ordered(
-    source: np.ndarray, vertical: Taps, horizontal: Taps, columns_first: bool
-) -> tuple[np.ndarray, Taps, Taps]:
+    source: np.ndarray, vertical: EdgeTaps, horizontal: EdgeTaps, columns_first: bool
+) -> tuple[np.ndarray, _Axis, _Columns]:
     """The image as flat rows, and the filters to apply; columns are resampled already if they go first."""
-    rows = source.reshape(source.shape[0], -1)
+    rows, columns = source.reshape(source.shape[0], -1), _columns(horizontal, source.shape[2])
     if not columns_first:
-        return rows, vertical, horizontal
-    first = int(vertical.starts.min())
-    count = int(vertical.starts.max()) + vertical.weights.shape[1] - first
-    lines = _resampled_columns(rows, source.shape[2], *horizontal, first, count)
-    return lines, Taps(vertical.starts - np.int32(first), vertical.weights), _NO_FILTER
+        return rows, _axis(vertical), columns
+    first, stop = vertical.span
+    lines = _resampled_columns(rows, source.shape[2], columns, first, stop - first)
+    return lines, _axis(vertical.shifted(-first)), _NO_FILTER
 
 
-def resample_axis(source: np.ndarray, axis: int, taps: Taps, target: np.ndarray) -> None:
-    """Resamples one axis of a contiguous array of any rank into one of its dtype or float32."""
-    _resample_axis(_folded_around(source, axis), *taps, _folded_around(target, axis), target.dtype.type(0))
+def resample_axis(source: np.ndarray, axis: int, taps: EdgeTaps, left_over: np.ndarray, target: np.ndarray) -> None:
+    """Resamples one axis of a contiguous array of any rank into one of its dtype or float32.
+
+    Args:
+        source: the array.
+        axis: the axis.
+        taps: its filter.
+        left_over: of the values of all inner axes, those whose halves are rounded away from zero, instead of to even numbers.
+        target: contiguous, shaped like the source except for the axis.
+    """
+    like = target.dtype.type(0)
+    _resample_inner_axis(_folded_around(source, axis), _axis(taps), left_over, _folded_around(target, axis), like)
+
+
+def resample_width(
+    source: np.ndarray, channels: int, taps: EdgeTaps, left_over: np.ndarray, target: np.ndarray
+) -> None:
+    """Resamples the columns of a contiguous stack of rows of pixels into one of its dtype or float32.
+
+    Args:
+        source: the pixels, of any shape, of ``channels`` values each.
+        channels: of the pixels.
+        taps: the filter.
+        left_over: as in :func:`resample_image`.
+        target: contiguous, of as many rows.
+    """
+    lines, like = target.reshape(-1, len(taps.starts) * channels), target.dtype.type(0)
+    count = len(lines)
+    pixels = source.reshape(count, -1)
+    _resample_plane(pixels, channels, _unchanged(0, count), _columns(taps, channels), left_over, lines, like)
 
 
 def _folded_around(array: np.ndarray, axis: int) -> np.ndarray:

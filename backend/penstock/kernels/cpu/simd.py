@@ -400,6 +400,35 @@ def copy_joined(
     return types.void(source, index, stride, target, place, lanes), generate
 
 
+@intrinsic
+def joined(
+    _context: TypingContext, first: FloatVector, second: FloatVector, third: FloatVector, fourth: FloatVector
+) -> Intrinsic:
+    """The lanes of four vectors of one type, one after the other."""
+    result = FloatVector(4 * first.lanes)
+
+    def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
+        lanes = list(range(2 * first.lanes))
+        halves = [_picked_of_two(builder, args[place], args[place + 1], lanes) for place in (0, 2)]
+        return _picked_of_two(builder, halves[0], halves[1], list(range(4 * first.lanes)))
+
+    return result(first, second, third, fourth), generate
+
+
+@literal_intrinsic
+def repeated(
+    _context: TypingContext, values: FloatVector, begin: types.Literal, count: types.Literal, times: types.Literal
+) -> Intrinsic:
+    """``count`` lanes of a vector from ``begin`` on, each of them repeated."""
+    numbers = range(begin.literal_value, begin.literal_value + count.literal_value)
+    lanes = [number for number in numbers for _ in range(times.literal_value)]
+
+    def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
+        return _picked(builder, args[0], lanes)
+
+    return FloatVector(len(lanes))(values, begin, count, times), generate
+
+
 def _sum_with_product(builder: IRBuilder, total: Value, weight: Value, values: Value) -> Value:
     """``total + weight * values``, where the weight is a vector or a number."""
     kind = total.type

@@ -16,11 +16,14 @@ _NEAREST, _GAUSSIAN = 0, 5
 @kernel
 def gaussian_window(start: float, step: float, width: float) -> tuple[np.float32, np.float32, int]:
     """The start of the window of output position 0, the step to the next one, and the number of taps."""
-    deviation = np.float32(np.float64(np.float32(width) / np.float32(2)) / math.sqrt(2.0))
-    extent = max(np.float32(1), np.float32(np.float32(4 * math.sqrt(2.0)) * deviation - np.float32(2.0**-23)))
+    half, last = np.float32(0.5), np.float32(64)
+    deviation = np.float32(np.float64(np.float32(np.float32(width) * half)) / math.sqrt(2.0))
+    # Entries of the filter's table for an input sample.
+    scale = np.float32(last / max(np.float32(1), np.float32(np.float32(4 * math.sqrt(2.0)) * deviation)))
     single_step = np.float32(step)
-    origin = np.float32(start) + single_step / np.float32(2) - np.float32(0.5) - extent / np.float32(2)
-    return np.float32(origin), single_step, math.ceil(extent)
+    anchor = np.float32(np.float32(last * half) / scale)
+    shift = np.float32(np.float32(np.float32(half * single_step) - half) - anchor)
+    return np.float32(np.float32(start) + shift), single_step, math.ceil(np.float32(last / scale))
 
 
 @inner

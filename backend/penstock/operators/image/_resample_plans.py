@@ -10,15 +10,15 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from penstock.data_types import INTERP_NN, DALIInterpType
-from penstock.kernels.filters import Taps, nearest, taps
 from penstock.kernels.reference_filters import ReferenceTaps
+from penstock.kernels.resize_passes import EdgeTaps, Passes, passes
 from penstock.kernels.resize_shapes import AxisPlan, AxisPlans
 from penstock.kernels.windows import Region
 from penstock.schema import PlanColumns
 from penstock.schema.operator import Shape
 
 _FILTERS = {int(kind): kind for kind in DALIInterpType.__members__.values()}
-AnyTaps = Taps | ReferenceTaps
+AnyTaps = EdgeTaps | ReferenceTaps
 
 
 @dataclass(frozen=True)
@@ -69,37 +69,40 @@ class ResamplePlan:
         """The output's shape for an input's, whose spatial dimensions begin with ``first``."""
         return (*shape[:first], *self.extents, *shape[first + len(self.windows) :])
 
+    @functools.cached_property
+    def passes(self) -> Passes:
+        """The passes, in their order."""
+        return passes(self.axes, self.filters, bool(self.antialias))
+
     @property
     def columns_first(self) -> bool:
-        """Whether lines are resampled before the height, which is quicker where the height grows."""
-        vertical = self.axes[-2]
-        return vertical.size_out > abs(vertical.end - vertical.start)
+        """Whether lines are resampled before the height."""
+        order = self.passes.order
+        return order.index(len(order) - 1) < order.index(len(order) - 2)
 
     def cropped(self, windows: Sequence[Window]) -> ResamplePlan:
         """The plan for the given window of each axis of this plan's output."""
         composed = tuple(outer.part(inner) for outer, inner in zip(self.windows, windows))
         return replace(self, windows=composed)
 
-    def taps_of(self, axis: int) -> Taps:
+    def taps_of(self, axis: int) -> EdgeTaps:
         """The filter of one axis, for the positions in its window."""
-        plan, window = self.axes[axis], self.windows[axis]
-        outputs = range(window.start, window.stop)
-        if self.filters[axis] == INTERP_NN:
-            starts = nearest(plan, axis == len(self.axes) - 1, outputs)
-            table = Taps(starts, _ones(len(starts)))
-        else:
-            table = taps(plan, self.filters[axis], self.antialias, outputs)
-        return Taps(*(np.ascontiguousarray(array[::-1]) for array in table)) if window.mirrored else table
+        window = self.windows[axis]
+        table = self.passes.taps(axis, range(window.start, window.stop))
+        return table.reversed() if window.mirrored else table
 
     def resample(self, source: np.ndarray, target: np.ndarray, tables: Sequence[AnyTaps]) -> None:
-        """Resamples an image (H, W, C), or a part of one, by the tables of the last two axes."""
+        """Resamples an image (H, W, C), or a part of one, by the tables of both axes."""
         from penstock.kernels.cpu import resample as kernels
 
-        vertical, horizontal = (Taps(table.starts, table.weights) for table in tables)
+        vertical, horizontal = tables
+        assert isinstance(vertical, EdgeTaps)
+        assert isinstance(horizontal, EdgeTaps)
         if all(kind == INTERP_NN for kind in self.filters):
             kernels.gather_image(source, vertical.starts, horizontal.starts, target)
-        else:
-            kernels.resample_image(source, vertical, horizontal, target, self.columns_first)
+            return
+        left_over = self.passes.left_over(source.shape[2], target.dtype, horizontal.outputs)
+        kernels.resample_image(source, vertical, horizontal, self.columns_first, left_over, target)
 
     @functools.cached_property
     def tables(self) -> tuple[AnyTaps, ...]:
@@ -114,16 +117,8 @@ class ResamplePlan:
     @functools.cached_property
     def part_read(self) -> Region:
         """The part of the input, along the spatial axes, that the windows depend on."""
-        spans = [span_of(table) for table in self.tables]
+        spans = [table.span for table in self.tables]
         return Region(tuple(start for start, _ in spans), tuple(stop - start for start, stop in spans))
-
-
-def span_of(table: AnyTaps) -> tuple[int, int]:
-    """The range of positions that a filter reads."""
-    if not table.starts.size:
-        return 0, 0
-    # Where outer weights are 0 and left out, a filter may begin behind the next one.
-    return int(table.starts.min()), int(table.starts.max()) + table.weights.shape[1]
 
 
 @dataclass(eq=False)
@@ -190,8 +185,3 @@ class Spatial(NamedTuple):
 
     first: int
     axes: int
-
-
-@functools.lru_cache(maxsize=64)
-def _ones(count: int) -> np.ndarray:
-    return np.ones((count, 1), np.float32)

@@ -11,7 +11,7 @@ from penstock.kernels.reference_filters import ReferenceTaps
 from penstock.kernels.thread_buffers import ThreadBuffers
 from penstock.kernels.windows import Region
 from penstock.operators.image._lookup_store import LookupStore
-from penstock.operators.image._resample_plans import AnyTaps, ResamplePlan, Window, span_of
+from penstock.operators.image._resample_plans import AnyTaps, ResamplePlan, Window
 from penstock.operators.image._resampling import resample_and_normalize, resample_planes
 from penstock.operators.image._stores import NormalizingStore
 from penstock.schema import Sample
@@ -47,7 +47,7 @@ class Resampling(Sampling):
         )
 
     def reads(self, window: Region) -> Region:
-        spans = [span_of(table) for table in self._tables(window)]
+        spans = [table.span for table in self._tables(window)]
         anchor, extents = list(window.anchor), list(window.extents)
         for axis, (start, stop) in enumerate(spans, self.first):
             anchor[axis], extents[axis] = start, stop - start
@@ -56,10 +56,7 @@ class Resampling(Sampling):
     def _tables(self, window: Region) -> list[AnyTaps]:
         axes = range(self.first, self.first + 2)
         parts = [slice(window.anchor[axis], window.anchor[axis] + window.extents[axis]) for axis in axes]
-        return [
-            table._replace(starts=table.starts[part], weights=table.weights[part])
-            for table, part in zip(self.plan.tables, parts)
-        ]
+        return [table.part(part) for table, part in zip(self.plan.tables, parts)]
 
     def narrowed(self, placement: Placement) -> Sampling | None:
         spatial = range(self.first, self.first + 2)
@@ -106,7 +103,7 @@ class Resampling(Sampling):
     def compute(self, sample: Sample, source: Pixels, window: Region, target: np.ndarray) -> None:
         read = self.reads(window)
         pixels, origin = rows_at(source, read, self.first)
-        tables = [_shifted(table, -start) for table, start in zip(self._tables(window), origin)]
+        tables = [table.shifted(-start) for table, start in zip(self._tables(window), origin)]
         resample_planes(pixels, target, self.first, self.plan, tables)
 
 
@@ -212,8 +209,7 @@ class ResampledPlanes(Stage):
 
         pixels, (top, left) = rows_at(source, self._read, 0)
         vertical, horizontal = (
-            table._replace(starts=table.starts - np.int32(start)) if start else table
-            for table, start in ((self.vertical, top), (self.horizontal, left))
+            table.shifted(-start) for table, start in ((self.vertical, top), (self.horizontal, left))
         )
         between = _lines.array((self._read.extents[0], 3 * self.shape[2]), np.dtype(np.uint8))
         resample_to_planes(pixels, *vertical, *horizontal, self.store.factors, between, target)
@@ -221,7 +217,3 @@ class ResampledPlanes(Stage):
 
 _lines = ThreadBuffers()
 """Rows between the two passes."""
-
-
-def _shifted(table: AnyTaps, by: int) -> AnyTaps:
-    return table._replace(starts=table.starts + np.int32(by)) if by else table

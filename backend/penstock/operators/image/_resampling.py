@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from penstock.data_types import numpy_dtype
-from penstock.kernels.filters import Taps
+from penstock.kernels.resize_passes import EdgeTaps
 from penstock.schema import Workspace
 
 if TYPE_CHECKING:
@@ -49,15 +48,15 @@ def resample_batch(workspace: Workspace[Spatial, ResamplePlan, ResamplePlans]) -
     if count == 3:
         shapes = [(*s.shape[:first], p.extents[0], *s.shape[first + 1 :]) for s, p in zip(sources, plans)]
         middles = scratch(shapes, np.float32)
-        resample_axes([(s, first, p.taps_of(0), m) for s, p, m in zip(sources, plans, middles)])
+        resample_axes([(s, first, p.taps_of(0).folded(), m) for s, p, m in zip(sources, plans, middles)])
         sources, first = middles, first + 1
 
     def job_of(plan: ResamplePlan, source: Located, target: Located) -> ImageResampling:
         return ImageResampling(
             source.reshape(*image_stack(source.shape, first)),
             target.reshape(*image_stack(target.shape, first)),
-            plan.taps_of(count - 2),
-            plan.taps_of(count - 1),
+            plan.taps_of(count - 2).folded(),
+            plan.taps_of(count - 1).folded(),
         )
 
     resample_grouped(sources, targets, plans, job_of)
@@ -100,19 +99,34 @@ def image_stack(shape: Sequence[int], first: int) -> tuple[int, int, int, int]:
 
 def resample(source: np.ndarray, target: np.ndarray, first: int, plan: ResamplePlan) -> None:
     """Resamples the spatial axes of a contiguous array, from dimension ``first`` on."""
-    from penstock.kernels.cpu import resample as kernels
 
     if not target.size:
         return
     if not source.size:
         raise RuntimeError(f"Cannot resize an empty image of shape {list(source.shape)}")
     if len(plan.axes) == 3:
-        shape = (*source.shape[:first], plan.extents[0], *source.shape[first + 1 :])
-        middle = np.empty(shape, np.float32)
-        kernels.resample_axis(source, first, plan.taps_of(0), middle)
-        source, first = middle, first + 1
-        plan = replace(plan, axes=plan.axes[1:], filters=plan.filters[1:], windows=plan.windows[1:])
-    resample_planes(source, target, first, plan, plan.tables)
+        _resample_volumes(source, target, first, plan)
+    else:
+        resample_planes(source, target, first, plan, plan.tables)
+
+
+def _resample_volumes(source: np.ndarray, target: np.ndarray, first: int, plan: ResamplePlan) -> None:
+    """Resamples D, H and W of a contiguous array, from dimension ``first`` on, one after the other."""
+    from penstock.kernels.cpu import resample as kernels
+
+    channels, width = math.prod(source.shape[first + 3 :]), first + 2
+    for axis in plan.passes.order:
+        table = plan.tables[axis]
+        assert isinstance(table, EdgeTaps)
+        shape, is_last = list(source.shape), axis == plan.passes.order[-1]
+        shape[first + axis] = target.shape[first + axis]
+        result = target if is_last else np.empty(shape, np.float32)
+        left_over = plan.passes.left_over(channels, result.dtype, np.arange(target.shape[width]))
+        if first + axis == width:
+            kernels.resample_width(source, channels, table, left_over, result)
+        else:
+            kernels.resample_axis(source, first + axis, table, left_over, result)
+        source = result
 
 
 def resample_planes(
@@ -151,10 +165,15 @@ def resample_and_normalize(
         return
     if not source.size:
         raise RuntimeError(f"Cannot resize an empty image of shape {list(source.shape)}")
-    vertical, horizontal = (Taps(t.starts - np.int32(start), t.weights) for t, start in zip(plan.tables, origin))
+    vertical, horizontal = (table.shifted(-start) for table, start in zip(plan.tables, origin))
+    assert isinstance(vertical, EdgeTaps)
+    assert isinstance(horizontal, EdgeTaps)
+    left_over = plan.passes.left_over(source.shape[-1], between, horizontal.outputs)
     images, results = source.reshape(-1, *source.shape[-3:]), target.reshape(-1, *target.shape[-3:])
     for image, result in zip(images, results):
-        kernels.resample_normalized(image, vertical, horizontal, between, normalization, result, plan.columns_first)
+        kernels.resample_normalized(
+            image, vertical, horizontal, plan.columns_first, left_over, between, normalization, result
+        )
 
 
 def _planes(array: np.ndarray, first: int) -> np.ndarray:

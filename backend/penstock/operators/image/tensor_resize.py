@@ -203,15 +203,15 @@ class TensorResize(ResizingOperator):
         """The first dimension that changes in any sample of the batch, and the number of dimensions up to the last such
         one.
 
-        A size that rounds to the original one is no change.
+        As in DALI, a region that covers the dimension is no change, if the size is the same: one that is rounded up to it.
         """
         live = [index for index in range(workspace.batch_size) if index not in workspace.failures]
         changed: list[int] = []
         if live:
             samples = Samples(self, workspace, live)
             shapes = samples.shapes()
-            sizes, starts, ends = self._planned(samples, shapes, named, subpixel_scale=False)
-            own = (sizes == shapes) & (starts == 0) & (ends == shapes)
+            sizes, starts, ends = self._planned(samples, shapes, named)
+            own = (sizes == shapes) & (starts <= 0) & (ends >= shapes)
             changed = np.flatnonzero(~own.all(axis=0)).tolist()
         ndim = workspace.inputs[0].ndim()
         if not changed:
@@ -221,7 +221,7 @@ class TensorResize(ResizingOperator):
         return (first, count) if count > 1 or ndim == 1 else (min(first, ndim - 2), 2)
 
     def _planned(
-        self, samples: Samples, shapes: np.ndarray, named: Sequence[int], subpixel_scale: bool | None = None
+        self, samples: Samples, shapes: np.ndarray, named: Sequence[int]
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The plans of all dimensions. Those that the user didn't select keep their size, in every mode."""
         axes = list(named)
@@ -243,7 +243,7 @@ class TensorResize(ResizingOperator):
             most.tolist(),
             (starts, ends),
             False,
-            self.args["subpixel_scale"] if subpixel_scale is None else subpixel_scale,
+            self.args["subpixel_scale"],
             self.args["size_rounding"],
             alignment,
         )
