@@ -57,7 +57,11 @@ def test_who_waits_is_admitted_in_turn() -> None:
     order: list[str] = []
 
     def wait(name: str, own: Reservation, size: int) -> threading.Thread:
-        thread = threading.Thread(target=lambda: own.wait(size, 60) and order.append(name))
+        def run() -> None:
+            assert own.wait(size, 60)
+            order.append(name)
+
+        thread = threading.Thread(target=run)
         thread.start()
         while not any(waiting.size == size for waiting in memory._waiting):
             pass

@@ -15,13 +15,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import cv2
 import numpy as np
 import pytest
 from PIL import Image
 
-from penstock.errors import DecoderDiedError, DecoderTimeoutError
-from penstock.kernels.codecs import worker_pool
+from penstock.errors import DecoderDiedError, DecoderTimeoutError, PenstockError
+from penstock.kernels.codecs import isolated_images, worker_pool
+from penstock.kernels.codecs.decoding import Decoding
+from penstock.kernels.codecs.image_codec import decode
 from penstock.kernels.codecs.image_errors import CorruptImageError
+from penstock.kernels.codecs.image_header import read_header
 from penstock.kernels.codecs.worker_pool import DecoderPool
 
 # Where JPEG 2000 tells the tiles' width, behind the marker of the image's size.
@@ -266,3 +270,19 @@ def test_an_interpreter_is_found_where_python_is_embedded(monkeypatch: pytest.Mo
         pool = DecoderPool(1)
         assert read(pool, jpeg2000())[0] == "jpeg2k"
         pool.close()
+
+
+@pytest.mark.exhaustive
+def test_a_decoder_that_takes_more_than_was_estimated_fails_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    pool = DecoderPool(1)
+    decoding = Decoding(isolate="all", pool=pool)
+    # A PNG of 16 bits takes 12.7 bytes a pixel: 286 MB, where a worker may take 256 MiB without an estimate.
+    encoded = cv2.imencode(".png", np.zeros((4500, 5000, 3), np.uint16))[1].reshape(-1)
+    header, output = read_header(encoded, decoding), np.empty((4500, 5000, 3), np.uint8)
+    with monkeypatch.context() as patched:
+        patched.setattr(isolated_images, "image_memory", lambda *_: 0)
+        with pytest.raises(PenstockError):
+            decode(encoded, header, output, decoding=decoding)
+    decode(encoded, header, output, decoding=decoding)
+    assert not output.any()
+    pool.close()

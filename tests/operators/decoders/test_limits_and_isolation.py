@@ -19,6 +19,7 @@ from PIL import Image
 
 from penstock import Pipeline, fn, pipeline_def, types
 from penstock.errors import DecoderDiedError, LimitError, OperatorError
+from penstock.kernels.codecs import audio
 from penstock.kernels.codecs.headers import images
 from penstock.kernels.codecs.headers.declared import Declared
 from penstock.pipeline import experimental
@@ -503,3 +504,25 @@ def test_frames_of_which_ffmpeg_says_that_they_are_damaged_are_errors() -> None:
     assert failures(lambda x: fn.decoders.video(x, frames=[0]), [data]) == {}
     (error,) = failures(lambda x: fn.decoders.video(x, frames=[0]), [damaged]).values()
     assert "Frame 0 of the video" in str(error)
+
+
+# -- recordings in blocks ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["OGG", "AIFF"])
+def test_recordings_are_the_same_in_blocks(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    data = sound(kind, moments=5000)
+    (whole,) = decoded(decode_audio, [data])
+    monkeypatch.setattr(audio, "_MAX_BLOCK_VALUES", 700)
+    (parts,) = decoded(decode_audio, [data])
+    np.testing.assert_array_equal(parts, whole)
+
+
+def test_what_a_recording_lacks_is_silence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(audio, "_MAX_BLOCK_VALUES", 700)
+    data = sound("AIFF", moments=5000)
+    recording = audio.open_recording(data)
+    output = np.ones((8000, 2), np.float32)
+    recording.read_into(output)
+    assert output[:5000].any()
+    assert not output[5000:].any()
