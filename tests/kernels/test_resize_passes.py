@@ -51,19 +51,6 @@ def test_weights_add_up_to_one_and_windows_are_centred(kind: DALIInterpType, siz
     assert np.abs(middles - centres).max() <= 1
 
 
-def test_weights_beyond_the_edges_are_added_to_those_of_the_edges() -> None:
-    table = whole((5, 4), (10, 4), DALIInterpType.INTERP_CUBIC).taps(0, range(10))
-    assert table.starts.min() < 0
-    folded = table.folded()
-    assert folded.starts.min() == 0
-    assert folded.starts.max() + folded.weights.shape[1] <= 5
-    for row, (start, weights) in enumerate(zip(table.starts, table.weights)):
-        expected, received = np.zeros(5), np.zeros(5)
-        np.add.at(expected, np.clip(start + np.arange(len(weights)), 0, 4), weights)
-        received[folded.starts[row] :][: folded.weights.shape[1]] = folded.weights[row]
-        np.testing.assert_allclose(received, expected, atol=1e-6)
-
-
 def test_what_is_left_over_of_lines_whose_height_is_resampled_last() -> None:
     grown = whole((40, 30), (100, 90))
     # A line has 270 bytes, of which 16 * 16 are rounded in groups.

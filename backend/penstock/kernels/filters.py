@@ -1,4 +1,4 @@
-"""Resampling filters as tables: for each output position, the first input position and the weights from there on.
+"""Resampling filters as tables, as kernels on the GPU read them: for each output position, the first input position and the weights from there on.
 
 Filters of distance d: linear ``1 - |d|``; cubic: Catmull-Rom spline (a = -0.5; Keys, "Cubic convolution interpolation
 for digital image processing", 1981); Lanczos with three lobes (Duchon, "Lanczos filtering", 1979); Gaussian ``exp(-4

@@ -15,7 +15,6 @@ from typing import NamedTuple
 import numpy as np
 
 from penstock.data_types import INTERP_NN, DALIInterpType
-from penstock.kernels.filters import Taps
 from penstock.kernels.resize_shapes import AxisPlan
 
 _PER_UNIT = 32
@@ -63,15 +62,6 @@ class EdgeTaps(NamedTuple):
             np.ascontiguousarray(rows[::-1]) for rows in (self.starts, self.weights, self.outputs)
         )
         return EdgeTaps(starts, weights, outputs, self.low, self.high)
-
-    def folded(self) -> Taps:
-        """The filter without positions beyond the input: their weights are added to those of the edge."""
-        from penstock.kernels.cpu.axis_passes import fold_taps
-
-        weights = np.zeros((len(self.starts), min(self.weights.shape[1], self.high - self.low)), np.float32)
-        starts = np.empty_like(self.starts)
-        fold_taps(self.starts, self.weights, self.low, self.high, starts, weights)
-        return Taps(starts, weights)
 
 
 class Passes(NamedTuple):

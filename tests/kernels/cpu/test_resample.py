@@ -36,10 +36,10 @@ def by_definition(source: np.ndarray, plan: ResamplePlan) -> np.ndarray:
     """Both axes as matrices, in double precision."""
     result = source.astype(np.float64)
     for axis in range(2):
-        taps = plan.taps_of(axis).folded()
+        taps = plan.taps_of(axis)
         matrix = np.zeros((len(taps.starts), source.shape[axis]))
         for row, (start, weights) in enumerate(zip(taps.starts, taps.weights)):
-            matrix[row, start : start + len(weights)] += weights
+            np.add.at(matrix[row], np.clip(start + np.arange(len(weights)), taps.low, taps.high - 1), weights)
         result = np.moveaxis(np.tensordot(matrix, result, (1, axis)), 0, axis)
     return result
 

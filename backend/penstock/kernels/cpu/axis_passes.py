@@ -267,23 +267,3 @@ def fill_rests_of_columns(singles: np.ndarray, wholes: np.ndarray, lanes: int, m
     reached = _mark_rests(reached, begin, lanes, marks)
     reached = _mark_rests(reached, end, lanes, marks)
     _mark_rests(reached, width, lanes, marks)
-
-
-@kernel
-def fold_taps(
-    starts: np.ndarray, weights: np.ndarray, low: int, high: int, folded_starts: np.ndarray, folded: np.ndarray
-) -> None:
-    """Adds the weights of positions beyond a range to those of its edges.
-
-    Args:
-        starts, weights: the taps.
-        low, high: the range.
-        folded_starts, folded: filled, the latter added to: of fewer taps where the range has fewer positions.
-    """
-    taps = folded.shape[1]
-    for row in range(starts.size):
-        begin = min(max(np.int64(starts[row]), low), high - taps)
-        folded_starts[row] = begin
-        for tap in range(weights.shape[1]):
-            position = min(max(starts[row] + tap, low), high - 1)
-            folded[row, position - begin] += weights[row, tap]

@@ -10,6 +10,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from penstock.data_types import INTERP_NN, DALIInterpType
+from penstock.kernels.filters import Taps, nearest, taps
 from penstock.kernels.reference_filters import ReferenceTaps
 from penstock.kernels.resize_passes import EdgeTaps, Passes, passes
 from penstock.kernels.resize_shapes import AxisPlan, AxisPlans
@@ -90,6 +91,17 @@ class ResamplePlan:
         window = self.windows[axis]
         table = self.passes.taps(axis, range(window.start, window.stop))
         return table.reversed() if window.mirrored else table
+
+    def gpu_taps_of(self, axis: int) -> Taps:
+        """The filter of one axis, for the positions in its window, as the GPU computes it for whole batches."""
+        plan, window = self.axes[axis], self.windows[axis]
+        outputs = range(window.start, window.stop)
+        if self.filters[axis] == INTERP_NN:
+            starts = nearest(plan, axis == len(self.axes) - 1, outputs)
+            table = Taps(starts, np.ones((len(starts), 1), np.float32))
+        else:
+            table = taps(plan, self.filters[axis], self.antialias, outputs)
+        return Taps(*(np.ascontiguousarray(array[::-1]) for array in table)) if window.mirrored else table
 
     def resample(self, source: np.ndarray, target: np.ndarray, tables: Sequence[AnyTaps]) -> None:
         """Resamples an image (H, W, C), or a part of one, by the tables of both axes."""

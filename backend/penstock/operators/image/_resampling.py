@@ -48,15 +48,15 @@ def resample_batch(workspace: Workspace[Spatial, ResamplePlan, ResamplePlans]) -
     if count == 3:
         shapes = [(*s.shape[:first], p.extents[0], *s.shape[first + 1 :]) for s, p in zip(sources, plans)]
         middles = scratch(shapes, np.float32)
-        resample_axes([(s, first, p.taps_of(0).folded(), m) for s, p, m in zip(sources, plans, middles)])
+        resample_axes([(s, first, p.gpu_taps_of(0), m) for s, p, m in zip(sources, plans, middles)])
         sources, first = middles, first + 1
 
     def job_of(plan: ResamplePlan, source: Located, target: Located) -> ImageResampling:
         return ImageResampling(
             source.reshape(*image_stack(source.shape, first)),
             target.reshape(*image_stack(target.shape, first)),
-            plan.taps_of(count - 2).folded(),
-            plan.taps_of(count - 1).folded(),
+            plan.gpu_taps_of(count - 2),
+            plan.gpu_taps_of(count - 1),
         )
 
     resample_grouped(sources, targets, plans, job_of)

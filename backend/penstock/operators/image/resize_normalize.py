@@ -269,8 +269,8 @@ class ResizeNormalize(FusedOperator):
             return ImageResampling(
                 source,
                 target,
-                plan.taps_of(0).folded(),
-                plan.taps_of(1).folded(),
+                plan.gpu_taps_of(0),
+                plan.gpu_taps_of(1),
                 stored.store.is_planar,
                 normalization.mean,
                 normalization.factor,

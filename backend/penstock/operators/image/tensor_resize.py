@@ -139,6 +139,9 @@ class TensorResize(ResizingOperator):
             ),
         ),
         shown=(on_photo(scales=[0.5, 1.0], axis_names="HW"),),
+        exempt={
+            "batch": "as in DALI, the whole batch decides which dimensions are resampled, and so how halves are rounded"
+        },
         equivalents=(
             Equivalent("scipy.ndimage.zoom", "It interpolates with splines and widens no filter when it shrinks."),
         ),
