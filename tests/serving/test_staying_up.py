@@ -113,6 +113,17 @@ def processes_with(word: str) -> list[int]:
     return [pid for pid in pids if any(word in argument for argument in command_line(pid))]
 
 
+def test_a_triton_that_hangs_is_started_again(monkeypatch: pytest.MonkeyPatch, repository: Path) -> None:
+    monkeypatch.setattr(supervisor.Supervisor.__init__, "__defaults__", (None, None, 3.0))
+    reports: list[str] = []
+    with LocalServer(repository, report=reports.append) as server:
+        wait(lambda: answer(server, "doubled") == 6.0)
+        hanging = server.pid
+        os.kill(hanging, signal.SIGSTOP)
+        wait(lambda: server.running and server.pid != hanging and answer(server, "doubled") == 6.0, 120)
+    assert any("although its process lives; it is ended" in line for line in reports)
+
+
 class Command:
     """`penstock serve`, with its output in a file."""
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Protocol
 
 from penstock.serving.control import Configuration, Control, ModelState, NoAnswer, ServerError, readable
+from penstock.serving.liveness import SILENT_SECONDS, Liveness
 from penstock.serving.loaded_models import LoadedModels, Restoration, client_parameters
 from penstock.serving.model_records import ModelRecords
 from penstock.serving.polling import Repositories
@@ -101,10 +102,16 @@ class Supervisor:
         report: called with what has happened and what is done about it, one line at a time, from several threads.
         restarts: how often in a row to restart a server that dies at once; None: without limit.
         poll_interval: seconds between scans for changed models; None: models do not follow their files.
+        silent_seconds: after which a server that does not answer is ended, and started again.
     """
 
     def __init__(
-        self, server: Supervised, report: Report, restarts: int | None = None, poll_interval: float | None = None
+        self,
+        server: Supervised,
+        report: Report,
+        restarts: int | None = None,
+        poll_interval: float | None = None,
+        silent_seconds: float = SILENT_SECONDS,
     ) -> None:
         self._server = server
         self._report = undisturbed(report)
@@ -113,6 +120,7 @@ class Supervisor:
         self._models = _Models(server, self._report)
         self._poll = None if poll_interval is None else _Poll(server, poll_interval, self._models)
         self._readiness = Readiness(server, self._report, self._models.ending)
+        self._liveness = Liveness(server, self._report, self._models.ending, silent_seconds)
         self._over = threading.Event()
         self._failure: ServerError | None = None
         self._problem, self._problem_reported = "", 0.0
