@@ -230,18 +230,17 @@ def fresh(calls_at_both_ends: tuple[FaultyServer, Calls, Calls]) -> Iterator[Fau
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("share", [0.3, 0.9])
 @pairs(WHILE_STARTING)
 def test_a_start_succeeds_or_says_why_not(
     fresh: FaultyServer,
     calls_at_both_ends: tuple[FaultyServer, Calls, Calls],
     program: Program,
     kind: Kind,
-    share: float,
 ) -> None:
     _, starting, _ = calls_at_both_ends
     assert starting[program, kind]
-    number = 1 + round(share * (starting[program, kind] - 1))
+    # Beyond the middle: what is opened and started first belongs to Python and the loader.
+    number = 1 + round(0.6 * (starting[program, kind] - 1))
     error = ERRORS[kind][number % len(ERRORS[kind])]
     failed = fresh.start(Fault(program, kind, error, number))
     if not fresh.ended:

@@ -327,7 +327,7 @@ def verdict(counts: Counts) -> dict[str, Any]:
         "failed": dict(counts.failed),
         "misjudged": dict(counts.misjudged),
         "accepted": dict(counts.accepted),
-        "away": counts.away,
+        "away": counts.away.total(),
         "spotless": counts.spotless,
         "honest": counts.honest,
         "mistakes": counts.mistakes,

@@ -17,9 +17,6 @@ import numpy as np
 from traffic_clients import LOST, Answer, Client, GrpcClient, HttpClient
 from traffic_requests import ASKED, Refusal, Request, RequestMaker
 
-AWAY = "AWAY"
-"""The error of requests that found no server, or one that was still loading the model."""
-
 PATIENCE = 60.0
 """Seconds after which a request counts as never answered."""
 
@@ -78,7 +75,8 @@ class Counts:
     Attributes:
         right: good requests, by model, with the right answer.
         wrong: good requests, by model, with another answer.
-        failed: good requests, by model and error, with an error.
+        failed: good requests, by model and error, with an error; and bad ones that found no server.
+        away: those of them, by model, that found no server, or one that was still loading the model.
         refused: bad requests, by kind, with the error that they deserve.
         misjudged: bad requests, by model and kind, with another error.
         accepted: bad requests, by model and kind, with an answer.
@@ -91,6 +89,7 @@ class Counts:
     right: Counter[str] = field(default_factory=Counter)
     wrong: Counter[str] = field(default_factory=Counter)
     failed: Counter[str] = field(default_factory=Counter)
+    away: Counter[str] = field(default_factory=Counter)
     refused: Counter[str] = field(default_factory=Counter)
     misjudged: Counter[str] = field(default_factory=Counter)
     accepted: Counter[str] = field(default_factory=Counter)
@@ -117,14 +116,9 @@ class Counts:
         return not (self.wrong or self.failed or self.misjudged or self.accepted)
 
     @property
-    def away(self) -> int:
-        """Requests that found no server, or one that was still loading the model."""
-        return sum(number for key, number in self.failed.items() if key.endswith(f": {AWAY}"))
-
-    @property
     def honest(self) -> bool:
         """Every request got what it should, or found no server: as after a death."""
-        return not (self.wrong or self.misjudged or self.accepted) and self.away == self.failed.total()
+        return not (self.wrong or self.misjudged or self.accepted) and self.away.total() == self.failed.total()
 
     def add(self, other: Counts) -> Counts:
         """Adds another's counts to these."""
@@ -168,8 +162,7 @@ class Counts:
 
     def _judge_answer(self, request: Request, answer: Answer) -> bool:
         if answer.tensors is None:
-            self.failed[f"{request.model}: {AWAY if is_away(answer) else answer.status}"] += 1
-            self._mistake(f"{request.model} failed", f"{answer.status} {answer.message[:300]}")
+            self._fail(request, answer)
             return False
         difference = differences(request, answer)
         if difference:
@@ -184,8 +177,7 @@ class Counts:
             self.accepted[f"{request.model}: {request.kind}"] += 1
             self._mistake(f"{request.kind} was answered", f"by {request.model}")
         elif is_away(answer):
-            self.failed[f"{request.model}: {AWAY}"] += 1
-            self._mistake(f"{request.model} failed", f"{answer.status} {answer.message[:300]}")
+            self._fail(request, answer)
         elif not deserved.fits(answer.status, answer.message):
             self.misjudged[f"{request.model}: {request.kind}"] += 1
             self._mistake(
@@ -195,6 +187,11 @@ class Counts:
             )
         else:
             self.refused[request.kind] += 1
+
+    def _fail(self, request: Request, answer: Answer) -> None:
+        self.failed[f"{request.model}: {answer.status}"] += 1
+        self.away[request.model] += is_away(answer)
+        self._mistake(f"{request.model} failed", f"{answer.status} {answer.message[:300]}")
 
     def _mistake(self, kind: str, text: str) -> None:
         known = self.mistakes.setdefault(kind, [])
