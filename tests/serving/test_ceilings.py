@@ -104,8 +104,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
 
 def decoded(server: LocalServer, encoded: np.ndarray, size: tuple[int, int] = (40, 60)) -> np.ndarray:
     with tritonclient.http.InferenceServerClient(server.http_url, network_timeout=300) as client:
-        inputs = {"encoded": encoded[np.newaxis], "size": np.array([size], np.float32)}
-        return ask(client, "decoded", **inputs).as_numpy("pixels")[0]
+        answer = ask(client, "decoded", encoded=encoded[np.newaxis], size=np.array([size], np.float32))
+        return answer.as_numpy("pixels")[0]
 
 
 def heard(server: LocalServer, encoded: np.ndarray) -> np.ndarray:
@@ -204,8 +204,8 @@ def test_a_batch_with_a_large_request_answers_the_others(server: LocalServer) ->
     with ThreadPoolExecutor(8) as pool:
         large = [pool.submit(decoded, server, png(5000, 5000)) for _ in range(4)]
         small = [pool.submit(assert_good_requests_are_answered, server) for _ in range(12)]
-        for answer in small:
-            answer.result()
+        for good in small:
+            good.result()
         for answer in large:
             with pytest.raises(InferenceServerException, match="max_memory"):
                 answer.result()

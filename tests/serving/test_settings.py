@@ -86,3 +86,9 @@ def test_unknown_parameters_are_logged_with_the_nearest_setting(caplog: pytest.L
         "the parameter 'Num_Threads' has no effect: it is not a setting of Penstock. Did you mean 'num_threads'?",
         "the parameter 'colour_of_the_house' has no effect: it is not a setting of Penstock.",
     ]
+
+
+def test_a_model_does_not_set_the_budget_of_all(caplog: pytest.LogCaptureFixture) -> None:
+    warn_of_unknown({"parameters": {"memory_budget": {"string_value": "1"}, "max_memory": {"string_value": "1"}}}, {})
+    (record,) = caplog.records
+    assert "'memory_budget' has no effect: it is the server's" in record.getMessage()

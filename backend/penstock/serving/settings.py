@@ -30,6 +30,7 @@ PILLOW_PIXEL_LIMIT = 178_956_970
 ONE_GIBIBYTE = 1 << 30
 FOUR_GIBIBYTES = 4 << 30
 AUTOMATIC = "auto"
+_BUDGET = "memory_budget"
 
 
 ModelConfig = Mapping[str, Any]
@@ -280,6 +281,8 @@ def server_settings(environment: Mapping[str, str] | None = None) -> Settings:
 
 def warn_of_unknown(config: Mapping[str, object], environment: Mapping[str, str] | None = None) -> None:
     """Logs parameters of a model that are not settings, suggesting the nearest: Triton accepts any parameter."""
+    if _BUDGET in _parameters(config):
+        logger.warning("the parameter '%s' has no effect: it is the server's, for all models of a process", _BUDGET)
     known = [item.name for item in declared()]
     for name, (_, called) in _given(config, environment).items():
         # Triton's Python backend has parameters of its own, in capitals.
