@@ -42,7 +42,7 @@ class Liveness:
     """Asks one server in a thread of its own whether it is alive.
 
     Args:
-        server: that is supervised.
+        server: that is supervised; it has answered already.
         report: called when it is ended.
         ending: set when the supervision ends.
         silent_seconds: after which it is ended.
@@ -58,7 +58,7 @@ class Liveness:
         self._server, self._report, self._ending = server, report, ending
         self._silent_seconds = silent_seconds
         # One that has not answered yet may still load its models.
-        self._process, self._answered = 0, 0.0
+        self._process, self._answered = server.pid, time.monotonic()
         threading.Thread(target=self._run, name="penstock-liveness", daemon=True).start()
 
     def _run(self) -> None:
