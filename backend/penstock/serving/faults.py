@@ -14,6 +14,7 @@ from penstock.errors import (
     MemoryShortageError,
     OperatorError,
 )
+from penstock.kernels.codecs.worker_pool import WorkerStartError
 from penstock.operators.python._calling import CallFailed
 from penstock.serving.requests import RequestError
 
@@ -72,7 +73,7 @@ def is_about_resources(error: BaseException) -> bool:
     """Whether the machine lacks something, which may be different in a moment."""
     if isinstance(error, OSError):
         return error.errno in _RESOURCE_ERRORS
-    return isinstance(error, (MemoryError, MemoryShortageError)) or str(error) == "can't start new thread"
+    return isinstance(error, (MemoryError, MemoryShortageError, WorkerStartError)) or str(error) == "can't start new thread"
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:

@@ -87,7 +87,11 @@ def _answer(request: dict[str, Any], memory: np.ndarray) -> dict[str, object]:
     allowed = request["memory"]
     if allowed is None:
         allowed = _MEMORY + _MEMORY_PER_BYTE * (size + (0 if output is None else output.nbytes))
-    _limit_memory(allowed + _SLACK)
+    try:
+        _limit_memory(allowed + _SLACK)
+    except OSError as error:
+        message = f"The memory of the process to decode in cannot be limited: {error}"
+        return {"error": "WorkerStartError", "message": message}
     try:
         return {"result": _function(request["task"])(data, output, **request["arguments"])}
     except MemoryError:

@@ -372,7 +372,7 @@ def _raised(kind: str, message: str) -> Exception:
 
     known = (
         *(CorruptImageError, NotAnImageError, CorruptRecordingError, CorruptVideoError),
-        *(LimitError, ValueError, MemoryError),
+        *(LimitError, ValueError, MemoryError, WorkerStartError),
     )
     found = next((error for error in known if error.__name__ == kind), PenstockError)
     return found(message)
