@@ -126,6 +126,10 @@ class MemoryShortageError(PenstockError):
     """There was no memory for a batch for too long: others that run at the same time take all that they share."""
 
 
+class CallFailed(RuntimeError):
+    """The user's function raised an exception, which is the cause of this one."""
+
+
 class DecoderDiedError(PenstockError, ValueError):
     """The worker process that decoded a sample died."""
 

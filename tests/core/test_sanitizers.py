@@ -12,6 +12,9 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.mark.exhaustive
 def test_nothing_is_found() -> None:
-    done = subprocess.run(["make", "sanitize"], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["make", "--no-print-directory", "sanitize"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.split() == ["sanitizer:", "address,undefined", "sanitizer:", "thread"]
+    assert "sanitizer: address,undefined" in done.stdout
+    assert "sanitizer: thread" in done.stdout

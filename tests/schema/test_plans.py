@@ -7,24 +7,24 @@ from typing import Any
 import numpy as np
 
 from penstock import fn, pipeline_def
-from penstock.operators.image.crop import Crop
+from penstock.operators.image.resize import Resize
 
 
 def test_a_plan_is_made_once_for_samples_that_are_alike(monkeypatch: Any) -> None:
     made = []
-    infer_batch = Crop.infer_batch
+    infer_batch = Resize.infer_batch
 
-    def counted(self: Crop, samples: Any) -> Any:
+    def counted(self: Resize, samples: Any) -> Any:
         made.extend(map(tuple, samples.shapes().tolist()))
         return infer_batch(self, samples)
 
-    monkeypatch.setattr(Crop, "infer_batch", counted)
+    monkeypatch.setattr(Resize, "infer_batch", counted)
     shapes = [(8, 8, 3), (9, 8, 3), (8, 8, 3), (9, 8, 3)]
     images = [np.zeros(shape, np.uint8) for shape in shapes]
 
     @pipeline_def(batch_size=4, num_threads=1, device_id=None)
     def definition() -> Any:
-        return fn.crop(fn.external_source(lambda: images, layout="HWC"), crop=(4, 4))
+        return fn.resize(fn.external_source(lambda: images, layout="HWC"), size=(4, 4))
 
     pipe = definition()
     for _ in range(3):

@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 
 from penstock import fn, pipeline_def, types
-from penstock.errors import CancelledError, DeviceLostError, LimitError, OperatorError, operator_error
+from penstock.errors import CallFailed, CancelledError, DeviceLostError, LimitError, OperatorError, operator_error
 from penstock.graph import DataNode
-from penstock.operators.python._calling import CallFailed
 from penstock.pipeline import Pipeline
 from penstock.serving.pipeline_runner import MixUpError
 from penstock.serving.probing import TrialRunError, probe

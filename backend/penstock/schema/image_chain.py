@@ -174,6 +174,8 @@ class ChainOperator(Operator[State, Plan, Plans]):
     is_placement: bool = False
     # Whether batches are launched: described by :meth:`stage_records`, for most arguments and types.
     launches: bool = False
+    # Whether equal samples share plans, as with `plans_by_shape`, in chains that are computed sample by sample.
+    shares_plans_in_chains: bool = False
     # The kinds of data that are computed step by step, as shown to users.
     step_by_step: tuple[str, ...] = ()
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from enum import Enum
 
 from penstock.errors import (
+    CallFailed,
     CancelledError,
     DecoderDiedError,
     DeviceError,
@@ -15,7 +16,6 @@ from penstock.errors import (
     OperatorError,
 )
 from penstock.kernels.codecs.worker_pool import WorkerStartError
-from penstock.operators.python._calling import CallFailed
 from penstock.serving.requests import RequestError
 
 
@@ -73,7 +73,10 @@ def is_about_resources(error: BaseException) -> bool:
     """Whether the machine lacks something, which may be different in a moment."""
     if isinstance(error, OSError):
         return error.errno in _RESOURCE_ERRORS
-    return isinstance(error, (MemoryError, MemoryShortageError, WorkerStartError)) or str(error) == "can't start new thread"
+    return (
+        isinstance(error, (MemoryError, MemoryShortageError, WorkerStartError))
+        or str(error) == "can't start new thread"
+    )
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:

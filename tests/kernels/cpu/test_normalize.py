@@ -7,9 +7,9 @@ import itertools
 import numpy as np
 import pytest
 
-from penstock.kernels.cpu.normalize import crop_mirror_normalize
 from penstock.kernels.windows import Region
-from penstock.operators.image.crop_mirror_normalize import CmnPlan
+from penstock.operators.image._stores import CmnPlan, NormalizingStore, StoredAs
+from penstock.schema.image_chain import Pixels
 
 MEAN, FACTOR, SHIFT = np.float32([3.5, 40, -7]), np.float32([0.25, 1.1, 3]), np.float32(0.3)
 
@@ -30,5 +30,6 @@ def test_planes_of_pixels(dtype: type, width: int) -> None:
             permutation = [0, 1, 2]
         plan = CmnPlan(region, mirror, MEAN[:channels], FACTOR[:channels], float(SHIFT), channels, np.zeros(channels))
         target = np.full((channels, 6, width), np.nan, np.float32)
-        crop_mirror_normalize(source, layout, plan, permutation, target)
+        store = NormalizingStore(plan, StoredAs(layout, tuple(permutation)), source.shape, target.shape)
+        store.compute(None, Pixels(source, (0, 0, 0)), Region.whole(target.shape), target)
         np.testing.assert_array_equal(target, expected)

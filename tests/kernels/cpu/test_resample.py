@@ -7,13 +7,13 @@ import pytest
 
 import penstock
 from penstock import fn
-from penstock.kernels.cpu.normalize import crop_mirror_normalize
 from penstock.kernels.cpu.resample import Normalization
 from penstock.kernels.resize_shapes import plan_axes
 from penstock.kernels.windows import Region
 from penstock.operators.image._resample_plans import ResamplePlan, ResamplePlans, Window
 from penstock.operators.image._resampling import resample, resample_and_normalize
-from penstock.operators.image.crop_mirror_normalize import CmnPlan
+from penstock.operators.image._stores import CmnPlan, NormalizingStore, StoredAs
+from penstock.schema.image_chain import Pixels
 from penstock.types import DALIInterpType
 
 LINEAR, CUBIC, NEAREST = DALIInterpType.INTERP_LINEAR, DALIInterpType.INTERP_CUBIC, DALIInterpType.INTERP_NN
@@ -103,7 +103,8 @@ def test_fused_equals_its_steps(
         Region((3, 10, 0), (17, 20, 3)), True, mean, factor, 5.0, channels, np.full(channels, 9, np.float32)
     )
     expected = np.empty(shape, output)
-    crop_mirror_normalize(resized, "HWC", steps, [2, 0, 1] if planar else [0, 1, 2], expected)
+    store = NormalizingStore(steps, StoredAs("HWC", (2, 0, 1) if planar else (0, 1, 2)), resized.shape, shape)
+    store.compute(None, Pixels(resized, (0, 0, 0)), Region.whole(shape), expected)
     part = plan.cropped([Window(3, 20), Window(10, 30, mirrored=True)])
     target = np.empty(shape, output)
     normalization = Normalization(mean, factor, 5.0, planar, 9.0)

@@ -417,7 +417,9 @@ def test_a_file_that_kills_its_decoder_fails_alone(monkeypatch: pytest.MonkeyPat
     assert "its tiles are of 40x0 pixels" in str(refused)
 
     # The check of headers is what keeps the file from the library; without it, the process has to.
-    unchecked = images.ImageFormat("JPEG 2000", lambda data: Declared(HEIGHT, WIDTH))
+    known = images.image_format(memoryview(killer))
+    assert known is not None
+    unchecked = known._replace(check=lambda data: Declared(HEIGHT, WIDTH))
     monkeypatch.setattr("penstock.kernels.codecs.image_header.image_format", lambda data: unchecked)
     pipe = made(fn.decoders.image, 3, isolate_decoders="auto")
     for _ in range(2):

@@ -140,7 +140,7 @@ class KernelCache(_Cache):
         if not self._enabled or data.lifted or data.library.has_dynamic_globals:
             return
         key = self._key(sig, data.codegen)
-        packed = _packed((key, data._reduce()))
+        packed = _packed((key, data._reduce()))  # private: as for loading
         refused = list[Path]()
         for folder in self._folders():
             if folder.root not in _unwritable:

@@ -49,6 +49,7 @@ class LinearColourOperator(PointwiseOperator[None, LinearMap, LinearMaps]):
     """The base of operators whose output pixels are linear in the input pixels."""
 
     launches = True
+    shares_plans_in_chains = True
     input_types: tuple[DALIDataType, ...] = _INPUTS
     output_types: tuple[DALIDataType, ...] = _INPUTS
 
@@ -63,7 +64,9 @@ class LinearColourOperator(PointwiseOperator[None, LinearMap, LinearMaps]):
         return [OutputSpec(dtype, layout, batch.ndim())]
 
     def infer_batch(self, samples: Samples[None, LinearMap, LinearMaps]) -> tuple[np.ndarray, LinearMaps]:
-        matrices, offsets = self.linear_maps(samples)
+        # Infinite factors give infinite values, or none.
+        with np.errstate(over="ignore", invalid="ignore"):
+            matrices, offsets = self.linear_maps(samples)
         count = len(samples)
         maps = LinearMaps(
             np.broadcast_to(matrices, (count, *matrices.shape[1:])), np.broadcast_to(offsets, (count, offsets.shape[1]))

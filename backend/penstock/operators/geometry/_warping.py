@@ -70,6 +70,12 @@ class WarpPlans(PlanColumns[WarpPlan]):
     matrices: np.ndarray | None
     extents: np.ndarray
 
+    @classmethod
+    def of(cls, plans: Sequence[WarpPlan]) -> WarpPlans:
+        """The plans of at least one image, of one rank, in columns."""
+        matrices = [plan.matrix for plan in plans if plan.matrix is not None]
+        return cls(np.stack(matrices) if matrices else None, np.array([plan.extents for plan in plans]))
+
     def __len__(self) -> int:
         return len(self.extents)
 

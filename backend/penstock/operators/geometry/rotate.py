@@ -119,6 +119,8 @@ class Rotate(WarpingOperator):
             start += length
             if len({sample.plan.extents for sample in frames}) > 1:
                 self._share_canvas(Samples(self, workspace, [sample.index for sample in frames]), frames)
+        if len(workspace.live_indices) == workspace.batch_size:
+            workspace.plans = WarpPlans.of([sample.plan for sample in workspace.live])
         extents = [None if sample is None else sample.plan.extents for sample in workspace.samples]
         return [
             [shape if e is None else (*e, shape[-1]) for e, shape in zip(extents, output_shapes)]

@@ -207,6 +207,7 @@ class WindowOperator(ChainOperator[State, Region, Regions]):
     """Base of the operators that copy a window."""
 
     launches = True
+    shares_plans_in_chains = True
     is_placement = True
 
     def setup(self) -> None:

@@ -202,6 +202,7 @@ class CropMirrorNormalize(ChainOperator[StoredAs, CmnPlan, CmnPlans]):
         )
 
     launches = True
+    shares_plans_in_chains = True
 
     def stage_records(self, workspace: Workspace[StoredAs, CmnPlan, CmnPlans]) -> StageRecords | None:
         batch = workspace.inputs[0]

@@ -78,6 +78,7 @@ class Flip(ChainOperator[str, tuple[bool, ...], MirroredAxes]):
     )
 
     launches = True
+    shares_plans_in_chains = True
 
     def describe(self, workspace: Workspace[str]) -> list[OutputSpec]:
         batch = workspace.inputs[0]

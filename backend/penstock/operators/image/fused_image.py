@@ -119,8 +119,8 @@ class FusedImage(FusedOperator):
         self._launches = self._source is None and all(operator.launches for operator in self._chained)
         if not self._launches:
             for operator in self._chained:
-                # Samples of equal shapes then have the same plan, and the same segments.
-                operator.plans_by_shape |= operator.launches
+                # And so the same segments.
+                operator.plans_by_shape |= operator.shares_plans_in_chains
 
     # -- which operators form a chain -------------------------------------------------------------------------------
 

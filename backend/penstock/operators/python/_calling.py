@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from penstock.data_types import from_numpy_dtype
+from penstock.errors import CallFailed
 from penstock.schema import Argument, Input, Operator, Schema, Workspace
 from penstock.schema.operator import OutputSpec
 from penstock.tensors.cuda import require_cupy
@@ -53,10 +54,6 @@ def python_schema(name: str, batch_processing: bool, *further: Argument) -> Sche
 def _count_outputs(arguments: dict[str, Any]) -> int:
     """The operator's output nodes; for a function without outputs, a hidden one that keeps it in the graph."""
     return max(1, arguments.get("num_outputs", 1))
-
-
-class CallFailed(RuntimeError):
-    """The user's function raised an exception, which is the cause of this one."""
 
 
 def check_function(function: _Function | None) -> _Function:

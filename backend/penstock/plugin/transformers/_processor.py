@@ -21,7 +21,7 @@ from penstock.presets.family import PIXELS
 if TYPE_CHECKING:
     from typing import TypeGuard
 
-    from _typeshed import DataclassInstance
+    from _typeshed import DataclassInstance  # private: the only name of what `dataclasses.fields` takes
     from typing_extensions import Self
 
     from penstock.pipeline import Pipeline
