@@ -13,7 +13,7 @@ from penstock import Pipeline, fn, pipeline_def, types
 from penstock.kernels.cpu.opencv import opencv
 from penstock.serving.completion import complete_configuration, is_batched
 from penstock.serving.configuration import check_configuration, check_libraries, warn_of_differences
-from penstock.serving.probing import TensorInfo, probe
+from penstock.serving.probing import TensorInfo, TrialRunError, probe
 from penstock.serving.settings import ConfigurationError, Settings
 
 
@@ -169,7 +169,7 @@ def test_a_probe_that_lacks_a_library_is_no_advice(also: tuple[str, ...], monkey
     opencv.cache_clear()
     for module in ("cv2", *also):
         monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(ConfigurationError, match=r"debayer: OpenCV is needed"):
+    with pytest.raises(TrialRunError, match=r"debayer: OpenCV is needed"):
         probe(pipeline)
     with pytest.raises(ConfigurationError, match=r"debayer: OpenCV is needed.*pip install penstock\[image\]"):
         check_libraries(pipeline)

@@ -43,6 +43,7 @@ instance_group [ { kind: KIND_CPU count: 2 } ]
 parameters { key: "allowed_modules" value { string_value: "time" } }
 """
 )
+TRUSTING = {"trust_repository": "true"}
 SLOW = (
     HEADER
     + f"""
@@ -174,7 +175,7 @@ def test_requests_in_flight_are_answered_and_later_ones_refused_as_unavailable(t
     # Two instances, so that half of the requests are queued.
     clients = 6
     with (
-        LocalServer(tmp_path, model_host="native") as server,
+        LocalServer(tmp_path, model_host="native", settings=TRUSTING) as server,
         ThreadPoolExecutor(clients) as threads,
         contextlib.closing(HttpClient(server)) as health,
     ):
@@ -203,7 +204,7 @@ def test_requests_in_flight_are_answered_and_later_ones_refused_as_unavailable(t
 def test_requests_that_take_longer_than_the_timeout_are_refused(tmp_path: Path) -> None:
     write_slow(tmp_path, naps=8)
     with (
-        LocalServer(tmp_path, model_host="native", flags=["--exit-timeout-secs=1"]) as server,
+        LocalServer(tmp_path, model_host="native", settings=TRUSTING, flags=["--exit-timeout-secs=1"]) as server,
         ThreadPoolExecutor(4) as threads,
     ):
         futures = [threads.submit(ask_once, HttpClient(server)) for _ in range(4)]
@@ -220,7 +221,7 @@ def test_ensembles_in_flight_are_answered(tmp_path: Path, host: str) -> None:
     write_slow(tmp_path)
     (tmp_path / "twice" / "1").mkdir(parents=True)
     (tmp_path / "twice" / "config.pbtxt").write_text(ENSEMBLE)
-    with LocalServer(tmp_path, model_host=host) as server, ThreadPoolExecutor(4) as threads:
+    with LocalServer(tmp_path, model_host=host, settings=TRUSTING) as server, ThreadPoolExecutor(4) as threads:
         futures = [threads.submit(ask_once, HttpClient(server, "twice")) for _ in range(4)]
         time.sleep(0.5 * NAP_SECONDS)
         server.stop()
@@ -231,7 +232,7 @@ def test_ensembles_in_flight_are_answered(tmp_path: Path, host: str) -> None:
 @pytest.mark.exhaustive
 def test_a_server_with_models_in_stubs_answers_what_is_in_flight_and_takes_nothing_new(tmp_path: Path) -> None:
     write_slow(tmp_path)
-    with LocalServer(tmp_path, model_host="stub") as server, ThreadPoolExecutor(4) as threads:
+    with LocalServer(tmp_path, model_host="stub", settings=TRUSTING) as server, ThreadPoolExecutor(4) as threads:
         futures = [threads.submit(ask_until_closed, HttpClient(server)) for _ in range(4)]
         time.sleep(1.5 * NAP_SECONDS)
         with stopping(server) as began:

@@ -36,10 +36,11 @@ def decoded():
 # Our check of headers would refuse the file that is to kill its decoder.
 UNCHECKED = """
 from penstock.kernels.codecs import image_header
+from penstock.kernels.codecs.decoder_memory import GIF
 from penstock.kernels.codecs.headers.declared import Declared
 from penstock.kernels.codecs.headers.images import ImageFormat
 
-image_header.image_format = lambda data: ImageFormat("JPEG 2000", lambda data: Declared(40, 60))
+image_header.image_format = lambda data: ImageFormat("JPEG 2000", lambda data: Declared(40, 60), GIF)
 """
 CONFIG = """backend: "penstock"
 max_batch_size: 4
@@ -135,7 +136,7 @@ def test_a_file_that_kills_its_decoder_fails_alone_among_many(tmp_path: Path) ->
     # A server of its own: this model changes Penstock itself.
     add_model(tmp_path, "unchecked", CONFIG, HEADER + UNCHECKED + DECODED)
     good, bad = image("JPEG2000"), killer()
-    with stopped_later(LocalServer(tmp_path)) as server:
+    with stopped_later(LocalServer(tmp_path, settings={"trust_repository": "true"})) as server:
         expected = pixels_of(server, "unchecked", good)
 
         def one(number: int) -> None:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import json
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from penstock.serving.mirrors import MIRRORS, Mirrors, original_of
 from penstock.serving.without_gpus import request_cpu
@@ -68,3 +74,25 @@ def test_links_to_folders_are_followed_to_models_only(tmp_path: Path) -> None:
     (copy,) = (folder / "linked" for folder in mirrors.folders)
     assert (copy / "config.pbtxt").read_text() == "ab"
     assert sorted(path.name for path in (copy / "1").iterdir() if path.is_symlink()) == ["again", "around", "machine"]
+
+
+@pytest.mark.parametrize(("code", "stays"), [(errno.EMFILE, True), (errno.ENOMEM, True), (errno.EACCES, False)])
+def test_a_folder_that_cannot_be_listed_just_now_is_not_empty(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int, stays: bool
+) -> None:
+    (tmp_path / "models" / "resize" / "1").mkdir(parents=True)
+    mirrors = Mirrors([tmp_path / "models"], tmp_path / "mirrors", [])
+    mirrors.close()
+    copy = tmp_path / "mirrors" / "0" / "resize"
+    assert copy.is_dir()
+    real = os.scandir
+
+    def failing(path: Any) -> Any:
+        if str(path) == str(tmp_path / "models"):
+            raise OSError(code, os.strerror(code), path)
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", failing)
+    with pytest.raises(OSError, match=os.strerror(code)) if stays else contextlib.nullcontext():
+        mirrors.refresh()
+    assert copy.is_dir() is stays

@@ -195,7 +195,8 @@ def test_models_that_clients_loaded_are_loaded_again_as_they_loaded_them(tmp_pat
     write_model(tmp_path, "second", factor=5)
     reports: list[str] = []
     flags = ["--model-control-mode=explicit", "--load-model=first"]
-    with LocalServer(tmp_path, model_host="native", flags=flags, report=reports.append) as server:
+    settings = {"allow_model_upload": "true"}
+    with LocalServer(tmp_path, model_host="native", settings=settings, flags=flags, report=reports.append) as server:
         control = server.control
         control.load("second")
         config = control.configuration("first")
@@ -269,7 +270,7 @@ def test_a_second_interrupt_ends_the_server_at_once(tmp_path: Path) -> None:
     modules = 'parameters { key: "allowed_modules" value { string_value: "time" } }'
     add_model(repository, "doubled", CONFIG + modules, SLEEPING)
     reset = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731
-    options = ("--exit-timeout-secs=25",)
+    options = ("--trust-repository", "--exit-timeout-secs=25")
     with Command(repository, tmp_path / "output", *options, preexec_fn=reset) as command:
         triton = command.triton()
         asking = threading.Thread(target=ask_in_vain, args=(command,))

@@ -14,7 +14,9 @@ from pathlib import Path
 import pytest
 
 from penstock.cli._stub_files import stub_files
+from penstock.core.library import CORE
 from penstock.serving.environment import describe
+from penstock.serving.shim import SHIM
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -68,7 +70,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_it_is_for_this_kind_of_machine_and_every_python(wheel: Path) -> None:
     assert wheel.name.endswith(f"-py3-none-{sysconfig.get_platform().replace('-', '_')}.whl")
     names = zipfile.ZipFile(wheel).namelist()
-    assert [name for name in names if name.startswith("penstock/native/")] == ["penstock/native/libtriton_penstock.so"]
+    libraries = {f"penstock/native/{library.name}" for library in (CORE, SHIM)}
+    assert {name for name in names if name.startswith("penstock/native/")} == libraries
     assert {f"penstock/{path}" for path in stub_files()} <= set(names)
 
 

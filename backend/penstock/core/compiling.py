@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import os
 import platform
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -78,7 +80,8 @@ class NativeLibrary:
         shipped = _PACKAGE / "native" / self.name
         if shipped.is_file():
             return shipped
-        folders = [self.folder_in_checkout(), *self._caches()] if _IS_CHECKOUT else self._caches()
+        checkouts = [self.folder_in_checkout()] if _IS_CHECKOUT else []
+        folders = itertools.chain(checkouts, self._caches())
         return next((folder / self.name for folder in folders if (folder / self.name).is_file()), None)
 
     def _build(self) -> Path:
@@ -94,10 +97,11 @@ class NativeLibrary:
             f"{self.name} cannot be saved in {' or '.join(refusals) or 'any folder'}: free space there, or set HOME"
         )
 
-    def _caches(self) -> list[Path]:
-        """Where it may be: in the user's cache; in a temporary folder if that cannot be written."""
-        folders = users_cache("native"), private_folder("native")
-        return [folder / self._fingerprint() for folder in folders if folder is not None]
+    def _caches(self) -> Iterator[Path]:
+        """Where it may be: in the user's cache; in a temporary folder, made when it is reached, if that cannot be written."""
+        for find in (users_cache, private_folder):
+            if (folder := find("native")) is not None:
+                yield folder / self._fingerprint()
 
     def _fingerprint(self) -> str:
         digest = hashlib.sha256(repr((self.flags, _FLAGS, platform.machine())).encode())

@@ -104,7 +104,7 @@ def original_of(path: Path, environment: Mapping[str, str] | None = None) -> Pat
 
 def _entries(folder: Path) -> Iterator[tuple[Path, Path]]:
     """The contents of a repository, recursively, each with its path in it; folders before their contents."""
-    for top, folders, files in os.walk(folder, followlinks=True):
+    for top, folders, files in os.walk(folder, onerror=_raise_shortage, followlinks=True):
         found = [
             (path.relative_to(folder), path)
             for name in folders + files
@@ -113,6 +113,12 @@ def _entries(folder: Path) -> Iterator[tuple[Path, Path]]:
         ]
         yield from found
         folders[:] = [path.name for name, path in found if _is_mirrored(name, path)]
+
+
+def _raise_shortage(error: OSError) -> None:
+    """Raises what says nothing of a folder, as if descriptors run out: it is not empty."""
+    if not isinstance(error, (PermissionError, FileNotFoundError, NotADirectoryError)):
+        raise error
 
 
 def _is_mirrored(name: Path, source: Path) -> bool:

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.kernels.codecs.worker_pool import LENGTH
+from penstock.kernels.codecs.worker_pool import LENGTH, WorkerStartError
 
 # The function of each task: `function(data, output, **arguments)` returns the answer.
 _TASKS = {
@@ -54,9 +54,13 @@ def main(channel: int, lifeline: int) -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     while True:
         request, files = _receive(connection)
-        for file in files:
-            memory = np.frombuffer(mmap.mmap(file, 0), np.uint8)
-            os.close(file)
+        try:
+            for file in files:
+                memory = np.frombuffer(mmap.mmap(file, 0), np.uint8)
+                os.close(file)
+        except OSError as error:
+            _send(connection, _failure(f"The process to decode in has no memory to share: {error}"))
+            return  # its parent drops it
         _send(connection, _answer(request, memory))
 
 
@@ -75,6 +79,11 @@ def _give_up_privileges() -> None:
     Path("/proc/self/oom_score_adj").write_text("1000")
 
 
+def _failure(message: str) -> dict[str, object]:
+    """The answer of a process that cannot work, whatever the data."""
+    return {"error": WorkerStartError.__name__, "message": message}
+
+
 def _answer(request: dict[str, Any], memory: np.ndarray) -> dict[str, object]:
     size, place = request["data"], request["output"]
     data = memory[:size]
@@ -90,8 +99,7 @@ def _answer(request: dict[str, Any], memory: np.ndarray) -> dict[str, object]:
     try:
         _limit_memory(allowed + _SLACK)
     except OSError as error:
-        message = f"The memory of the process to decode in cannot be limited: {error}"
-        return {"error": "WorkerStartError", "message": message}
+        return _failure(f"The memory of the process to decode in cannot be limited: {error}")
     try:
         return {"result": _function(request["task"])(data, output, **request["arguments"])}
     except MemoryError:

@@ -124,7 +124,8 @@ class DecoderPool:
                         f"The decoder of {kind} died on this file ({data.size} bytes): {error}"
                     ) from None
                 raise
-            if worker.memory_size > _MAX_KEPT_MEMORY:
+            is_broken = answer.get("error") == WorkerStartError.__name__
+            if is_broken or worker.memory_size > _MAX_KEPT_MEMORY:
                 self._drop(worker)
             else:
                 self._give_back(worker)
@@ -282,7 +283,9 @@ class _Worker:
         try:
             packed = memoryview(LENGTH.pack(len(message)) + message)
             sent = socket.send_fds(self._socket, [packed], files)
-            self._socket.sendall(packed[sent:])
+            # Not of nothing, which fails if the worker has already answered and ended.
+            if sent < len(packed):
+                self._socket.sendall(packed[sent:])
         except OSError as error:
             if isinstance(error, TimeoutError):
                 raise
