@@ -110,7 +110,10 @@ class Stubs:
         self._foreign_pids &= pids
         found = []
         for pid in pids - self._foreign_pids:
-            stat = _stat(pid)
+            try:
+                stat = _stat(pid)
+            except OSError:
+                continue  # it is looked at again the next time
             if stat is None or stat.parent != self._server:
                 self._foreign_pids.add(pid)
             elif stat.name == _NAME:
@@ -132,6 +135,10 @@ def describe_end(code: int) -> str:
         return f"was ended by signal {-code}"
 
 
+_ENDED = (FileNotFoundError, ProcessLookupError, PermissionError)
+"""What reading about a process raises if it has ended or is another user's; anything else says nothing of it."""
+
+
 @dataclass(frozen=True)
 class _Stat:
     name: bytes
@@ -144,7 +151,7 @@ class _Stat:
 def _stat(pid: int) -> _Stat | None:
     try:
         text = Path(f"/proc/{pid}/stat").read_bytes()
-    except OSError:
+    except _ENDED:
         return None
     # pid (name) state parent ...; the name may contain anything, so the last parenthesis ends it.
     start, end = text.index(b"("), text.rindex(b")")
