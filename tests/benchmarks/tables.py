@@ -72,7 +72,7 @@ def _pipelines(device: str) -> str:
 
 
 def _small_images() -> str:
-    run = _run("small_images")
+    run = _run("small-images-cpu")
     rows = [
         [row["work"], *(f"{row['ms'][who]:.3f}" for who in ("DALI", "Penstock")), _ratio(row)] for row in run["rows"]
     ]
