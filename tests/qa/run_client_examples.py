@@ -27,13 +27,14 @@ from penstock.serving.server import LocalServer
 
 _TIMEOUT = 120.0
 
-_HEAD = """
+_IMPORTS = """
 from penstock import fn, pipeline_def, types
 from penstock.plugin.triton import autoserialize
 
-
+"""
+_DECORATORS = """
 @autoserialize
-@pipeline_def(batch_size=8, num_threads=1)
+@pipeline_def(batch_size=8, num_threads=1, output_ndim={ranks})
 """
 
 # -- the models ------------------------------------------------------------------------------------------------------------
@@ -47,11 +48,15 @@ class Model:
         definition: of its pipeline; empty: it is an ensemble.
         config: what its configuration has beside the backend.
         files: further files beside its configuration.
+        functions: that the pipeline calls.
+        ranks: of its outputs, where they are not found by a run with made data.
     """
 
     definition: str
     config: str = "max_batch_size: 8"
     files: tuple[tuple[str, str], ...] = ()
+    functions: str = ""
+    ranks: int | None = None
 
 
 def _sums(kind: str) -> Model:
@@ -98,18 +103,32 @@ MODELS = {
     "simple_string": Model(
         """
         def simple_string():
-            a = fn.external_source(name="INPUT0")
-            b = fn.external_source(name="INPUT1")
-            return fn.copy(a, name="OUTPUT0"), fn.copy(b, name="OUTPUT1")
+            a, b = (fn.external_source(name=name, dtype=types.UINT8, ndim=2) for name in ("INPUT0", "INPUT1"))
+            total, difference = fn.python_function(a, b, function=sum_and_difference, num_outputs=2)
+            return fn.copy(total, name="OUTPUT0"), fn.copy(difference, name="OUTPUT1")
         """,
         "max_batch_size: 8\n"
         'input [ { name: "INPUT0" data_type: TYPE_STRING dims: [ 16 ] }, { name: "INPUT1" data_type: TYPE_STRING dims: [ 16 ] } ]\n'
         'output [ { name: "OUTPUT0" data_type: TYPE_STRING dims: [ 16 ] }, { name: "OUTPUT1" data_type: TYPE_STRING dims: [ 16 ] } ]',
+        functions="""
+        def numbers(strings):
+            return strings.view(f"S{strings.shape[-1]}")[..., 0].astype(int)
+
+
+        def strings(numbers):
+            return numbers.astype("S20")[..., None].view("u1")
+
+
+        def sum_and_difference(a, b):
+            return strings(numbers(a) + numbers(b)), strings(numbers(a) - numbers(b))
+
+        """,
+        ranks=2,
     ),
     "simple_identity": Model(
         """
         def simple_identity():
-            return fn.copy(fn.external_source(name="INPUT0"), name="OUTPUT0")
+            return fn.copy(fn.external_source(name="INPUT0", dtype=types.UINT8, ndim=2), name="OUTPUT0")
         """,
         "max_batch_size: 8\n"
         'input [ { name: "INPUT0" data_type: TYPE_STRING dims: [ -1 ] } ]\n'
@@ -187,7 +206,13 @@ def write_models(folder: Path) -> None:
         backend = 'backend: "penstock"\n' if model.definition else ""
         (folder / name / "config.pbtxt").write_text(f'name: "{name}"\n{backend}{model.config}\n')
         if model.definition:
-            (version / "pipeline.py").write_text(_HEAD.lstrip() + textwrap.dedent(model.definition).lstrip())
+            parts = [
+                _IMPORTS,
+                textwrap.dedent(model.functions),
+                _DECORATORS.format(ranks=model.ranks),
+                textwrap.dedent(model.definition).lstrip(),
+            ]
+            (version / "pipeline.py").write_text("".join(parts).lstrip())
         for file, text in model.files:
             (folder / name / file).write_text(text)
 
