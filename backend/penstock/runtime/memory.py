@@ -59,7 +59,7 @@ class MemoryBudget:
         self._pools.add(pool)
 
     def fits(self, size: int) -> bool:
-        """Whether so many bytes more are within the limit."""
+        """Whether this number of bytes more is within the limit."""
         return self.taken + size <= self.limit
 
     def release_unused(self) -> None:
@@ -95,7 +95,7 @@ class Reservation:
         self.give_back()
 
     def exceeded(self, size: int) -> MemoryBudget | None:
-        """The budget that never has room for so many bytes."""
+        """The budget that never has room for that number of bytes."""
         return next((budget for budget in self._budgets if size > budget.limit), None)
 
     def grow(self, size: int) -> bool:
@@ -237,7 +237,7 @@ class BatchMemory:
         return dict.fromkeys(workspace.live_indices, error)
 
     def _has_room(self, lasting: int, passing: int, on_gpu: bool) -> bool:
-        """Whether the batch may hold so many bytes, and take more in passing; notes them, or that they are wanted."""
+        """Whether the batch may hold this number of bytes, and take more in passing; notes them, or that they are wanted."""
         total = lasting + passing
         if not on_gpu and total > max(SMALL_BATCH_BYTES, self._reservation.size) and not self._reservation.grow(total):
             self.wanted = max(self.wanted, total)

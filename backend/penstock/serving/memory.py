@@ -89,7 +89,7 @@ class RequestMemory:
             )
 
     def _check_possible(self, wanted: int, requests: int, reservation: Reservation) -> None:
-        """Raises LimitError or MemoryShortageError if a batch is not to wait for so many bytes."""
+        """Raises LimitError or MemoryShortageError if a batch is not to wait for this number of bytes."""
         exceeded = reservation.exceeded(wanted)
         if exceeded is not None:
             raise LimitError(

@@ -1,6 +1,6 @@
 """The settings of a served model: its configuration's ``parameters``, over those of the server.
 
-What a model is trusted with is the server's to say: see :class:`Scope`.
+What a model may do is the server's to say: see :class:`Scope`.
 """
 
 from __future__ import annotations

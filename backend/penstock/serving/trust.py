@@ -1,4 +1,4 @@
-"""What a model is trusted with: the server's operator grants it, and the model's own folder can only ask for less.
+"""What a model may do: the server's operator grants it, and the model's own folder can only ask for less.
 
 The author of a model folder with a saved pipeline (``model.json``, ``model.dali``) is taken for a stranger, and so is a
 client that loads models. A Python file is code, which the operator has put into the repository.

@@ -145,7 +145,7 @@ def _spans(window: Region) -> str:
     return ", ".join(f"{start}..{start + extent}" for start, extent in zip(window.anchor, window.extents))
 
 
-# Decoding a JPEG of at most so many pixels takes too little memory to look for the number of its scans.
+# Decoding a JPEG with no more pixels than this takes too little memory to look for the number of its scans.
 _FEW_PIXELS = 1 << 20
 
 # Above this fraction of the image, simplejpeg decoding all of it is as fast as nvImageCodec decoding the region.
