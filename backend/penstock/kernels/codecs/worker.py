@@ -108,6 +108,9 @@ def _answer(request: dict[str, Any], memory: np.ndarray) -> dict[str, object]:
             "message": f"Decoding takes more than the {allowed} bytes that its header suggests",
         }
     except Exception as error:
+        # The data is in memory: only the system has error numbers. A library's complaint about the data has none.
+        if isinstance(error, OSError) and error.errno is not None:
+            return _failure(str(error))
         return {"error": type(error).__name__, "message": str(error)[:10_000]}
 
 
