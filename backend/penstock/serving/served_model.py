@@ -114,7 +114,7 @@ class ServedModel:
         config: of the model, complete.
         settings: of the model.
         accounts: records executions.
-        self_check: is told of them.
+        self_check: learns of them.
 
     Attributes:
         accounts, self_check: the same.
