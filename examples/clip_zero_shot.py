@@ -1,6 +1,6 @@
 """Finds the text that fits an image, with CLIP: a preset and an image tower, served by Triton as an ensemble.
 
-    pip install "penstock[server,client,image]" onnxruntime
+    pip install "penstock-triton[server,client,image]" onnxruntime
     penstock setup
     python examples/clip_zero_shot.py PHOTOGRAPH... [--texts "a photo of a cat" "a photo of a dog"]
 

@@ -1,6 +1,6 @@
 """Serves Qwen2-VL's preprocessing with Triton, and compares it with transformers' in the same program: equal to the bit.
 
-    pip install "penstock[server,client,image]" torch torchvision transformers
+    pip install "penstock-triton[server,client,image]" torch torchvision transformers
     penstock setup
     python examples/qwen2_vl.py PHOTOGRAPH...
 

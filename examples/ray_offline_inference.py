@@ -1,6 +1,6 @@
 """Recognizes digits in a folder of images, on as many machines as Ray has, with the models that Triton serves.
 
-    pip install "penstock[ray,s3,image]" onnxruntime
+    pip install "penstock-triton[ray,s3,image]" onnxruntime
     python examples/ray_offline_inference.py s3://bucket/images s3://bucket/digits
 
 Images are read from object storage, preprocessed by the pipeline of `model_repository/digits_preprocess`, recognized by the

@@ -4,7 +4,7 @@
 
 The network sees what it will be served: digits in many sizes, turned, inverted and compressed at random in the pipeline
 (`digits_pipeline.py`), whose last steps are those of the served preprocessing (`pipelines/digits_preprocess.py`). Needs
-``pip install penstock[train]``; takes less than a minute on two CPU cores. The same seed gives the same network on the same
+``pip install penstock-triton[train]``; takes less than a minute on two CPU cores. The same seed gives the same network on the same
 machine.
 """
 

@@ -2,7 +2,7 @@
 
     python training/train_digits_jax.py
 
-Prints the held-out accuracy for each kind of image; writes nothing. Needs ``pip install penstock[demo,jax]``; takes less than a minute
+Prints the held-out accuracy for each kind of image; writes nothing. Needs ``pip install penstock-triton[demo,jax]``; takes less than a minute
 of processor time.
 """
 

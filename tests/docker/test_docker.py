@@ -76,7 +76,7 @@ def test_commands_install_what_was_built() -> None:
     build, install, setup = run_commands()
     assert build.split()[1:3] == ["pip", "wheel"]
     assert shlex.split(install)[:2] == ["pip", "install"]
-    assert f"dist/penstock-*.whl)[{build_arguments()['EXTRAS']}]" in install
+    assert f"dist/penstock_triton-*.whl)[{build_arguments()['EXTRAS']}]" in install
     assert setup.startswith("penstock setup && ")
     assert {text.split()[1] for name, text in instructions() if name == "COPY" and "--from=wheel" in text} == {
         "/opt/penstock/dist"

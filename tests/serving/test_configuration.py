@@ -171,7 +171,7 @@ def test_a_probe_that_lacks_a_library_is_no_advice(also: tuple[str, ...], monkey
         monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(TrialRunError, match=r"debayer: OpenCV is needed"):
         probe(pipeline)
-    with pytest.raises(ConfigurationError, match=r"debayer: OpenCV is needed.*pip install penstock\[image\]"):
+    with pytest.raises(ConfigurationError, match=r"debayer: OpenCV is needed.*pip install penstock-triton\[image\]"):
         check_libraries(pipeline)
     pipeline.close()
 

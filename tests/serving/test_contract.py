@@ -445,4 +445,4 @@ def test_a_missing_library_is_named_when_the_model_is_loaded(saboteurs: LocalSer
     (state,) = (entry for entry in saboteurs.models() if entry.name == "without_library")
     assert not state.ready
     assert "decoders.inflate: lz4 is needed, which cannot be loaded" in state.reason
-    assert "pip install penstock[readers]" in state.reason
+    assert "pip install penstock-triton[readers]" in state.reason

@@ -1,4 +1,4 @@
-"""Training in JAX is tested where that is installed, e.g. by `penstock[jax]`."""
+"""Training in JAX is tested where that is installed, e.g. by `penstock-triton[jax]`."""
 
 from __future__ import annotations
 

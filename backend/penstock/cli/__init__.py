@@ -11,7 +11,7 @@ def main() -> None:
         import click
         import rich  # noqa: F401  (the commands print with it)
     except ModuleNotFoundError as error:
-        sys.exit(f"penstock: the command line needs {error.name}: pip install 'penstock[server]'")
+        sys.exit(f"penstock: the command line needs {error.name}: pip install 'penstock-triton[server]'")
     from penstock.cli._group import penstock
     from penstock.errors import PenstockError
 

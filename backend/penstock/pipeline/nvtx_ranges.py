@@ -65,5 +65,5 @@ def _nvtx() -> ModuleType:
     try:
         import nvtx
     except ImportError as error:
-        raise ImportError(f"{NVTX_VARIABLE}=1 needs the package nvtx: install penstock[nvtx]") from error
+        raise ImportError(f"{NVTX_VARIABLE}=1 needs the package nvtx: install penstock-triton[nvtx]") from error
     return nvtx

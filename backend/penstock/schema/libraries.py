@@ -30,11 +30,11 @@ class Library:
         return ""
 
 
-PYAV = Library("PyAV", "av", "penstock[video]")
-SOUNDFILE = Library("soundfile", "soundfile", "penstock[audio]")
-SCIPY = Library("SciPy", "scipy.fft", "penstock[audio]")
-OPENCV = Library("OpenCV", "cv2", "penstock[image]")
-LMDB = Library("lmdb", "lmdb", "penstock[readers]")
-PROTOBUF = Library("protobuf", "google.protobuf", "penstock[readers]")
-LZ4 = Library("lz4", "lz4.block", "penstock[readers]")
-ASTROPY = Library("astropy", "astropy.io.fits", "penstock[readers]")
+PYAV = Library("PyAV", "av", "penstock-triton[video]")
+SOUNDFILE = Library("soundfile", "soundfile", "penstock-triton[audio]")
+SCIPY = Library("SciPy", "scipy.fft", "penstock-triton[audio]")
+OPENCV = Library("OpenCV", "cv2", "penstock-triton[image]")
+LMDB = Library("lmdb", "lmdb", "penstock-triton[readers]")
+PROTOBUF = Library("protobuf", "google.protobuf", "penstock-triton[readers]")
+LZ4 = Library("lz4", "lz4.block", "penstock-triton[readers]")
+ASTROPY = Library("astropy", "astropy.io.fits", "penstock-triton[readers]")

@@ -28,6 +28,8 @@ from penstock.errors import PenstockError
 from penstock.private_folders import users_cache
 from penstock.serving.shim import SHIM, shim
 
+DISTRIBUTION = "penstock-triton"
+"""What pip calls this package: on PyPI, `penstock` is somebody else's."""
 VARIABLE = "PENSTOCK_SERVE_ENV"
 """Names the folder of the serving environment, or its Python."""
 
@@ -401,10 +403,10 @@ def _penstock_requirement(extras: Sequence[str]) -> list[str]:
     checkout = Path(__file__).resolve().parents[3]
     if (checkout / "pyproject.toml").is_file():
         return ["-e", f"{checkout}{suffix}"]
-    origin = importlib.metadata.distribution("penstock").read_text("direct_url.json")
+    origin = importlib.metadata.distribution(DISTRIBUTION).read_text("direct_url.json")
     if origin is not None:
-        return [f"penstock{suffix} @ {json.loads(origin)['url']}"]
-    return [f"penstock{suffix}=={importlib.metadata.version('penstock')}"]
+        return [f"{DISTRIBUTION}{suffix} @ {json.loads(origin)['url']}"]
+    return [f"{DISTRIBUTION}{suffix}=={importlib.metadata.version(DISTRIBUTION)}"]
 
 
 def _install(folder: Path, packages: Sequence[str]) -> None:

@@ -65,7 +65,7 @@ def _device_count() -> tuple[int, str]:
     try:
         import cupy
     except ImportError as error:
-        return 0, f"CuPy is not installed ({error}): install penstock[gpu]"
+        return 0, f"CuPy is not installed ({error}): install penstock-triton[gpu]"
     try:
         count = cupy.cuda.runtime.getDeviceCount()
     except cupy.cuda.runtime.CUDARuntimeError as error:

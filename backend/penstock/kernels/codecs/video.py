@@ -564,7 +564,7 @@ def _pyav() -> ModuleType:
     try:
         import av
     except ImportError as error:
-        raise ImportError("PyAV is needed to decode videos: pip install penstock[video]") from error
+        raise ImportError("PyAV is needed to decode videos: pip install penstock-triton[video]") from error
     return av
 
 

@@ -62,7 +62,7 @@ class VideoDecoder(Operator[_Opened, _Request]):
     Everything that FFmpeg reads in the usual containers (MP4, MOV, Matroska, WebM, AVI, Ogg, FLV, MPEG, ASF and others)
     is decoded on the CPU; DALI's CPU decoder takes VP8, VP9 and MJPEG only. With ``device="mixed"`` the GPU's video engine
     (NVDEC) decodes what it can, the CPU the rest. Damaged frames, and frames that depend on them, are errors. Needs PyAV:
-    ``pip install penstock[video]``.
+    ``pip install penstock-triton[video]``.
 
     >>> clips = fn.decoders.video(encoded, start_frame=10, sequence_length=16, stride=2)  # doctest: +SKIP
     """

@@ -13,7 +13,7 @@ class GpuVideo(GpuVideoReader):
     """Returns sequences of frames (FHWC), then labels, frame numbers, timestamps and sound if asked for.
 
     `experimental.readers.video` with other names for its arguments. A GPU's video engine (NVDEC) decodes what it can, the CPU
-    the rest; with ``device="cpu"`` (not in DALI) the CPU decodes everything. Needs PyAV: ``pip install penstock[video]``.
+    the rest; with ``device="cpu"`` (not in DALI) the CPU decodes everything. Needs PyAV: ``pip install penstock-triton[video]``.
 
     >>> clips = fn.readers.video(device="gpu", filenames=["a.mp4"], sequence_length=16)  # doctest: +SKIP
     """

@@ -14,7 +14,7 @@ class Video(VideoReader):
     """Returns sequences of frames (uint8, FHWC), then labels, frame numbers, timestamps and sound if asked for.
 
     Any format that FFmpeg reads is decoded on the CPU (DALI's CPU reader takes VP8, VP9 and MJPEG only). On a GPU its video
-    engine (NVDEC) decodes what it can, the CPU the rest. Needs PyAV: ``pip install penstock[video]``.
+    engine (NVDEC) decodes what it can, the CPU the rest. Needs PyAV: ``pip install penstock-triton[video]``.
 
     >>> clips = fn.experimental.readers.video(filenames=["a.mp4"], sequence_length=16, stride=2)  # doctest: +SKIP
     """

@@ -40,7 +40,7 @@ class VideoInput(InputOperator):
 
     A fed batch is the contents of one video file. Each run returns up to a batch of its sequences until it ends; the
     last batch of a video may be smaller. Then the next video in the queue begins. Needs PyAV: ``pip install
-    penstock[video]``.
+    penstock-triton[video]``.
 
     >>> frames = fn.experimental.inputs.video(name="clip", sequence_length=16)  # doctest: +SKIP
     >>> pipeline.feed_input("clip", [np.fromfile("clip.mp4", np.uint8)])  # doctest: +SKIP

@@ -148,7 +148,7 @@ def torch() -> ModuleType:
         import torch
     except ImportError as error:
         raise ImportError(
-            "Tensors need PyTorch, which is not installed: `pip install 'penstock[pytorch]'`. Transforms of PIL's images "
+            "Tensors need PyTorch, which is not installed: `pip install 'penstock-triton[pytorch]'`. Transforms of PIL's images "
             "and of arrays do without it"
         ) from error
     return torch
