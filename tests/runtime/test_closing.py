@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from penstock import Pipeline, fn
-from penstock.runtime import PrefetchingExecutor
+from penstock.runtime import Executor
 
 _PATIENCE = 20
 
 
-def _in_a_cycle(ahead: Callable[[], Any]) -> PrefetchingExecutor:
+def _in_a_cycle(ahead: Callable[[], Any]) -> Executor:
     """What runs a pipeline, now garbage, of which all batches but the first do this on the prefetching thread."""
     iterations = 0
 
@@ -35,7 +35,7 @@ def _in_a_cycle(ahead: Callable[[], Any]) -> PrefetchingExecutor:
     return pipe.executor
 
 
-def _note_when_closed(executor: PrefetchingExecutor) -> threading.Event:
+def _note_when_closed(executor: Executor) -> threading.Event:
     closed, close = threading.Event(), executor.workers.close
 
     def noted() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from penstock import Pipeline, fn, pipeline_def
 from penstock.operators.generic.copy import Copy
+from penstock.schema.early_start import EarlyStart
 from penstock.schema.workspace import Workspace
 
 Log = list[tuple[str, int]]
@@ -21,11 +22,12 @@ def log(monkeypatch: pytest.MonkeyPatch) -> Log:
     events: Log = []
     run = Copy.run
 
-    def begin(self: Copy, workspace: Workspace) -> None:
+    def begin(self: Copy, workspace: Workspace) -> EarlyStart:
         events.append(("begin", workspace.iteration))
         if any(sample.size and sample.flat[0] == 1300 for sample in workspace.inputs[0].samples):
             raise ValueError("a bad number")
         workspace.begun = workspace.iteration
+        return EarlyStart()
 
     def complete(self: Copy, workspace: Workspace) -> None:
         if workspace.begun is None:

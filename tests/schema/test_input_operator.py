@@ -76,13 +76,14 @@ def test_closing_ends_the_wait(ahead: dict[str, bool], slow: bool) -> None:
 
     operator.has_data = noted  # type: ignore[method-assign]
     if slow:
-        schedule, closed = executor.schedule, threading.Event()
+        queue: Any = pipeline._queue
+        schedule, closed = queue.schedule, threading.Event()
 
         def slowly(completes: bool = False) -> None:
             schedule(completes)
             assert closed.wait(_PATIENCE)
 
-        executor.schedule = slowly  # type: ignore[method-assign]
+        queue.schedule = slowly
     thread, given = _started(pipeline.run)
     assert waits.wait(_PATIENCE)
     pipeline.close()

@@ -32,7 +32,7 @@ from penstock.pipeline.session import (
     warn_of_unused_outputs,
 )
 from penstock.pipeline.tracing import Definition, no_outputs
-from penstock.runtime import Plan, PrefetchingExecutor
+from penstock.runtime import BatchQueue, Executor, Plan
 from penstock.runtime.checkpoints import checkpoint_seed
 from penstock.runtime.parallel import RunningWorkers, check_workers
 from penstock.runtime.settings import OperatorConcurrency, PipelineSettings, StreamPolicy, declared_limits
@@ -353,12 +353,17 @@ class Pipeline(SettingsAttributes):
         return self._py_pool is not None
 
     @property
-    def executor(self) -> PrefetchingExecutor:
+    def executor(self) -> Executor:
         """Runs the pipeline; builds it first if needed."""
+        return self._queue.executor
+
+    @property
+    def _queue(self) -> BatchQueue:
+        """The pipeline's batches; builds it first if needed."""
         self.build()
-        executor = self._session.executor
-        assert executor is not None
-        return executor
+        queue = self._session.queue
+        assert queue is not None
+        return queue
 
     # -- feeding ---------------------------------------------------------------------------------------------------
 
@@ -418,28 +423,28 @@ class Pipeline(SettingsAttributes):
                 "to 1 (for both devices) or `exec_pipelined` shall be set to False. Received: "
                 f"prefetch_queue_depth={self.settings.prefetch_queue_depth}, exec_pipelined={self.settings.exec_pipelined}."
             )
-        # The same executor throughout: another thread may close the pipeline meanwhile.
-        executor = self._session.executor or self.executor
+        # The same queue throughout: another thread may close the pipeline meanwhile.
+        queue = self._session.queue or self._queue
         for name, data in pipeline_inputs.items():
             self.feed_input(name, data)
-        return self._session.run(executor, self.iter_setup, cuda_stream)
+        return self._session.run(queue, self.iter_setup, cuda_stream)
 
     def schedule_run(self) -> None:
         """Starts the next batch (at first, as many as are prefetched); :meth:`share_outputs` returns its outputs."""
         self.build()
         with self.running_through(PipelineAPIType.SCHEDULED):
-            self._session.schedule(self.executor, self.iter_setup)
+            self._session.schedule(self._queue, self.iter_setup)
 
     def outputs(self, cuda_stream: object = None) -> tuple[Any, ...]:
         """The outputs of the oldest batch that was started and not yet returned."""
         with self.running_through(PipelineAPIType.SCHEDULED):
             self.release_outputs()
-            return self._session.take(self._session.executor, cuda_stream)
+            return self._session.take(self._session.queue, cuda_stream)
 
     def share_outputs(self, cuda_stream: object = None) -> tuple[Any, ...]:
         """The outputs of the oldest started batch; call :meth:`release_outputs` when done with them."""
         with self.running_through(PipelineAPIType.SCHEDULED):
-            return self._session.take(self._session.executor, cuda_stream)
+            return self._session.take(self._session.queue, cuda_stream)
 
     def release_outputs(self) -> None:
         """Ends the use of shared outputs. Memory is only reused when nothing refers to it, so nothing becomes invalid."""

@@ -1,4 +1,4 @@
-"""The running state of a pipeline: its executor, the sources that feed it, and the consumer's position."""
+"""The running state of a pipeline: its batches, the sources that feed it, and the consumer's position."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 from penstock.data_types import DALIDataType, PipelineAPIType, dtype_name
 from penstock.errors import did_you_mean
 from penstock.graph import Graph
-from penstock.runtime import Plan, PrefetchingExecutor
+from penstock.runtime import BatchQueue, Executor, Plan
 from penstock.runtime.batches import Result
 from penstock.runtime.checkpoints import Position, restore_checkpoint, save_checkpoint
 from penstock.runtime.executor import NOTHING
@@ -33,7 +33,7 @@ class Session:
         settings: of the pipeline.
 
     Attributes:
-        executor: runs the batches; None before the pipeline is built and after it is closed.
+        queue: the batches on their way; None before the pipeline is built and after it is closed.
         sources: those that the pipeline asks for data.
         feeds: the steps to feed, by name.
         readers: the readers, by name.
@@ -50,7 +50,7 @@ class Session:
 
     def __init__(self, settings: PipelineSettings) -> None:
         self.settings = settings
-        self.executor: PrefetchingExecutor | None = None
+        self.queue: BatchQueue | None = None
         self.sources: list[Source] = []
         self.feeds: dict[str, Any] = {}
         self.readers: dict[str, Any] = {}
@@ -73,25 +73,31 @@ class Session:
 
     # -- beginning and end -----------------------------------------------------------------------------------------
 
-    def start(self, plan: Plan, depth: int) -> PrefetchingExecutor:
-        """Makes the executor of a plan, with this prefetch depth."""
+    @property
+    def executor(self) -> Executor | None:
+        """Runs the batches; None before the pipeline is built and after it is closed."""
+        queue = self.queue
+        return None if queue is None else queue.executor
+
+    def start(self, plan: Plan, depth: int) -> Executor:
+        """Makes the executor of a plan, and its queue with this prefetch depth."""
         settings = self.settings
-        self.executor = PrefetchingExecutor(
+        executor = Executor(
             plan,
             settings.batch_size or 0,
             settings.num_threads or 1,
             settings.device_id,
-            depth,
             settings.affinity(),
             settings.on_error,
             self.skipped,
         )
+        self.queue = BatchQueue(executor, depth)
         self.feeds = {step.node.name: step for step in plan.operators if hasattr(step.operator, "feed")}
         self.readers = {step.node.name: step for step in plan.operators if hasattr(step.operator, "reader_meta")}
         self._feeds_itself = all(isinstance(step.node.payload, Source) for step in self.feeds.values())
-        return self.executor
+        return executor
 
-    def keep_states(self, executor: PrefetchingExecutor) -> None:
+    def keep_states(self, executor: Executor) -> None:
         """Makes everything keep the states needed for checkpoints."""
         executor.keep_states = True
         for step in self.readers.values():
@@ -99,9 +105,9 @@ class Session:
 
     def close(self, timeout: float | None = None) -> None:
         """Ends the threads and worker processes; waits up to ``timeout`` seconds for the current batch."""
-        executor, self.executor = self.executor, None
-        if executor is not None:
-            executor.close(timeout)
+        queue, self.queue = self.queue, None
+        if queue is not None:
+            queue.close(timeout)
         for source in self.sources:
             close = getattr(source, "close", None)
             if close is not None:
@@ -116,7 +122,7 @@ class Session:
             raise KeyError(f'Could not find an input operator with name "{name}".{did_you_mean(name, self.feeds)}')
         return step
 
-    def feed_input(self, executor: PrefetchingExecutor, name: str, data: object, layout: str | None) -> None:
+    def feed_input(self, executor: Executor, name: str, data: object, layout: str | None) -> None:
         """Feeds the user's batch to an external source; raises RuntimeError if it has a callback."""
         step = self.feed_step(name)
         if isinstance(step.node.payload, Source):
@@ -125,7 +131,7 @@ class Session:
             )
         feed(executor, step, data, layout, copy=not step.node.arguments.get("no_copy"))
 
-    def feed_from_sources(self, executor: PrefetchingExecutor) -> None:
+    def feed_from_sources(self, executor: Executor) -> None:
         """Feeds external sources with callbacks for the next batch."""
         if not self.sources:
             return
@@ -142,60 +148,56 @@ class Session:
 
     # -- running ---------------------------------------------------------------------------------------------------
 
-    def schedule(
-        self, executor: PrefetchingExecutor, before_batch: Callable[[], None], completes: bool = False
-    ) -> None:
+    def schedule(self, queue: BatchQueue, before_batch: Callable[[], None], completes: bool = False) -> None:
         """Starts the next batch (at first, as many as are prefetched).
 
         Args:
-            executor: runs it.
+            queue: of the batches.
             before_batch: called before each batch.
-            completes: a batch is taken next; see :meth:`PrefetchingExecutor.schedule`.
+            completes: a batch is taken next; see :meth:`BatchQueue.schedule`.
         """
         if not (self._first_iteration and self.settings.exec_pipelined):
-            self._schedule_next(executor, before_batch, completes)
+            self._schedule_next(queue, before_batch, completes)
             return
         self._first_iteration = False
         # Counted before any of them runs: the prefetching thread takes fed data while others are scheduled.
         for _ in range(self._initial_depth()):
-            self._schedule_one(executor, before_batch)
+            self._schedule_one(queue, before_batch)
 
-    def _schedule_next(self, executor: PrefetchingExecutor, before_batch: Callable[[], None], completes: bool) -> None:
+    def _schedule_next(self, queue: BatchQueue, before_batch: Callable[[], None], completes: bool) -> None:
         """Starts one batch, and further ones where that keeps the GPU's decoders busy; these count as started later."""
-        wanted = executor.batches_ahead if self._feeds_itself else 0
+        wanted = queue.batches_ahead if self._feeds_itself else 0
         if self._ahead > wanted:
             self._ahead -= 1
             return
-        self._schedule_one(executor, before_batch, completes)
+        self._schedule_one(queue, before_batch, completes)
         while self._ahead < wanted and not self.exhausted:
             self._ahead += 1
-            self._schedule_one(executor, before_batch)
+            self._schedule_one(queue, before_batch)
 
-    def _schedule_one(
-        self, executor: PrefetchingExecutor, before_batch: Callable[[], None], completes: bool = False
-    ) -> None:
+    def _schedule_one(self, queue: BatchQueue, before_batch: Callable[[], None], completes: bool = False) -> None:
         if self.exhausted:
             return
         try:
             before_batch()
-            self.feed_from_sources(executor)
+            self.feed_from_sources(queue.executor)
         except StopIteration:
             self.exhausted = True
             return
         except Exception:
             self.failed = True
             raise
-        executor.schedule(completes)
+        queue.schedule(completes)
         self._to_consume += 1
 
-    def take(self, executor: PrefetchingExecutor | None, cuda_stream: object) -> tuple[Any, ...]:
+    def take(self, queue: BatchQueue | None, cuda_stream: object) -> tuple[Any, ...]:
         """The outputs of the oldest started batch; raises StopIteration if there is none."""
-        if self._to_consume == 0 or executor is None:
+        if self._to_consume == 0 or queue is None:
             raise StopIteration
         self._to_consume -= 1
         try:
-            result = executor.next_result()
-            self._wait_for(result, executor, cuda_stream)
+            result = queue.next_result()
+            self._wait_for(result, queue.executor, cuda_stream)
         except Exception as error:
             self.failed = True
             lost = device_lost(error)
@@ -210,7 +212,7 @@ class Session:
         return tuple(result.outputs)
 
     @staticmethod
-    def _wait_for(result: Result, executor: PrefetchingExecutor, cuda_stream: object) -> None:
+    def _wait_for(result: Result, executor: Executor, cuda_stream: object) -> None:
         """Has the caller, or a stream of its own, wait for the outputs on the GPU."""
         if result.ready is None:
             return
@@ -222,7 +224,7 @@ class Session:
             # The default stream depends on the current device.
             with require_cupy().cuda.Device(executor.device_id):
                 as_cupy_stream(cuda_stream).wait_event(result.ready)
-        executor.waited_for(result)
+        executor.release_ready_event(result)
 
     def check_outputs(self, outputs: Sequence[Any]) -> None:
         """Raises RuntimeError for outputs that are not as declared."""
@@ -244,14 +246,12 @@ class Session:
                         f"{what} in the output_idx={index} does not match. Expected: {names[0]}. Received: {names[1]}."
                     )
 
-    def run(
-        self, executor: PrefetchingExecutor, before_batch: Callable[[], None], cuda_stream: object
-    ) -> tuple[Any, ...]:
+    def run(self, queue: BatchQueue, before_batch: Callable[[], None], cuda_stream: object) -> tuple[Any, ...]:
         """Starts the next batch, and returns the outputs of the oldest; the arguments are those of :meth:`schedule` and :meth:`take`."""
         checked = self._check_api(PipelineAPIType.BASIC)
         try:
-            self.schedule(executor, before_batch, completes=True)
-            return self.take(executor, cuda_stream)
+            self.schedule(queue, before_batch, completes=True)
+            return self.take(queue, cuda_stream)
         finally:
             self.api_check = checked
 
@@ -271,12 +271,12 @@ class Session:
 
     def end_epoch(self) -> None:
         """Gives up what is left of the epoch, in flight and to be read."""
-        executor = self.executor
-        while self._to_consume and executor is not None:
+        queue = self.queue
+        while self._to_consume and queue is not None:
             self._to_consume -= 1
             # What else went wrong is of no interest any more.
             with contextlib.suppress(Exception):
-                executor.next_result()
+                queue.next_result()
         for step in self.feeds.values():
             if isinstance(step.node.payload, Source):
                 step.operator.drop()
@@ -328,11 +328,11 @@ class Session:
 
     # -- checkpoints -----------------------------------------------------------------------------------------------
 
-    def checkpoint(self, executor: PrefetchingExecutor, iterator: object) -> bytes:
+    def checkpoint(self, executor: Executor, iterator: object) -> bytes:
         """The state from which another pipeline with the same graph continues."""
         return save_checkpoint(executor.plan, self.position, iterator)
 
-    def restore(self, executor: PrefetchingExecutor, checkpoint: str | bytes) -> None:
+    def restore(self, executor: Executor, checkpoint: str | bytes) -> None:
         """Continues from a checkpoint."""
         self.position, self.iterator_state = restore_checkpoint(executor.plan, checkpoint)
         self.epoch, executor.iteration = self.position.epoch, self.position.batches
@@ -362,7 +362,7 @@ def _batches_of(step: Any) -> float:
     return count
 
 
-def feed(executor: PrefetchingExecutor, step: Any, data: object, layout: str | None, copy: bool) -> None:
+def feed(executor: Executor, step: Any, data: object, layout: str | None, copy: bool) -> None:
     """Feeds one batch to a step."""
     on_host = isinstance(data, list) and bool(data) and isinstance(data[0], np.ndarray)
     given = data, layout, executor.max_batch_size, executor.host_pool, executor.workers, copy
@@ -373,7 +373,7 @@ def feed(executor: PrefetchingExecutor, step: Any, data: object, layout: str | N
             step.operator.feed(to_batch(*given))
 
 
-def memory_statistics(executor: PrefetchingExecutor) -> dict[str, dict[str, list[int]]]:
+def memory_statistics(executor: Executor) -> dict[str, dict[str, list[int]]]:
     """Bytes of each operator's outputs in DALI's terms: the sum of a batch and the largest sample."""
     return {
         name: {

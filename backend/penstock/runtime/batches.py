@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from penstock.errors import CancelledError, PenstockError
 from penstock.runtime.memory import BatchMemory
 from penstock.runtime.plan import Step
+from penstock.schema.early_start import EarlyStart
 from penstock.schema.workspace import Destination, Workspace
 from penstock.tensors import TensorList
 
@@ -50,6 +51,7 @@ class Batch:
         allowance: see :meth:`penstock.runtime.Executor.run_once`.
         tolerated: for each failed sample, its policy.
         begun: the workspaces of operators that were started early, by node name.
+        early: what these showed; None if none was started.
         result: the result so far.
     """
 
@@ -62,6 +64,7 @@ class Batch:
     destinations: Mapping[int, Destination] = field(default_factory=dict)
     allowance: BatchMemory | None = None
     begun: dict[str, Workspace] = field(default_factory=dict)
+    early: EarlyStart | None = None
     tolerated: dict[int, str] = field(default_factory=dict)
     result: Result = field(default_factory=Result)
 

@@ -1,13 +1,14 @@
-"""Runs plans, one batch at a time."""
+"""Runs plans, one batch at a time; `runtime/batch_queue.py` decides when, and on which thread."""
 
 from __future__ import annotations
 
 import contextlib
 import functools
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeVar
 
 from penstock.data_types import NO_TYPE
 from penstock.errors import OperatorError, operator_error
@@ -24,7 +25,7 @@ from penstock.runtime.batches import (
 from penstock.runtime.memory import BatchMemory
 from penstock.runtime.plan import Plan, Step, Transfer
 from penstock.runtime.streams import AsCurrent, PipelineStream
-from penstock.runtime.tolerance import SkippedSample, SkippedSamples, kept_samples, policy_for
+from penstock.runtime.tolerance import SkippedSample, SkippedSamples, kept_samples, policy_for, tolerated
 from penstock.runtime.trace import Kind, Trace
 from penstock.runtime.workers import Parallel, WorkerPool
 from penstock.schema.input_operator import InputOperator
@@ -34,6 +35,11 @@ from penstock.schema.workspace import Destination, SampleFailure, Workspace
 from penstock.tensors import HostPool, TensorList, TensorListCPU, TensorListGPU
 from penstock.tensors.cuda import device_lost, find_device_lost
 from penstock.tensors.streams import Stream
+
+_T = TypeVar("_T")
+
+Started = Batch | Result | BaseException
+"""A batch that was started: in flight, complete, or the error with which it was started or completed."""
 
 NOTHING = contextlib.nullcontext()
 """A context in which everything is as it was."""
@@ -61,6 +67,11 @@ class Executor:
         affinity: CPU cores to bind threads to.
         on_error: the policy for samples that fail in readers and decoders without a policy of their own.
         skipped: the list of skipped samples.
+
+    Attributes:
+        iteration: of the next batch.
+        blocks_on_events: whether a thread that waits for a result should sleep, and leave the driver to the one that runs batches.
+        run_context: entered around each run, on whatever thread, if it calls the user's functions: makes the pipeline the current one.
     """
 
     def __init__(
@@ -82,13 +93,11 @@ class Executor:
         self._on_error = on_error
         self._skipped = SkippedSamples() if skipped is None else skipped
         self._stream = None if device_id is None else PipelineStream(device_id)
-        # Whether a thread that waits for a result should sleep, and leave the driver to the one that runs batches.
-        self._sleeps_for_results = False
+        self.blocks_on_events = False
         self.peak_bytes: dict[str, list[int]] = {}
         self.enable_memory_stats = False
         self.keep_states = False
         self.trace: Trace | None = None
-        # Entered around each run, on whatever thread, if it calls the user's functions: makes the pipeline the current one.
         self.run_context: AbstractContextManager[object] = NOTHING
 
     def span(self, name: str, kind: Kind) -> AbstractContextManager[None]:
@@ -102,6 +111,16 @@ class Executor:
         return {step.node.name: step.operator for step in steps if isinstance(step.operator, InputOperator)}
 
     @functools.cached_property
+    def _blocking(self) -> list[tuple[str, InputOperator]]:
+        """The input operators that wait for data, by node name."""
+        return [(name, operator) for name, operator in self.input_operators.items() if operator.args["blocking"]]
+
+    @functools.cached_property
+    def tolerates(self) -> bool:
+        """Whether batches may go on without samples that fail in readers or decoders."""
+        return tolerated((step.node for step in self.plan.operators), self._on_error)
+
+    @functools.cached_property
     def _sources(self) -> list[Step]:
         """The operators that may know how many samples the next batch has."""
         return [
@@ -109,6 +128,25 @@ class Executor:
             for step in self.plan.operators
             if type(step.operator).pending_batch_size is not Operator.pending_batch_size
         ]
+
+    # -- the program's data ------------------------------------------------------------------------------------------
+
+    def has_data(self) -> bool:
+        """Whether all input operators have data for a batch."""
+        return all(operator.has_data() for operator in self.input_operators.values())
+
+    def wait_for_data(self, cancelled: Callable[[], bool]) -> None:
+        """Waits until the blocking input operators have data, unless cancelled; see :meth:`wake_inputs`."""
+        for name, operator in self._blocking:
+            with self.span(name, Kind.NO_INPUT):
+                operator.wait_for_data(cancelled)
+
+    def wake_inputs(self) -> None:
+        """Makes threads that wait for data check whether they were cancelled."""
+        for operator in self.input_operators.values():
+            operator.wake()
+
+    # -- batches -----------------------------------------------------------------------------------------------------
 
     def release(self) -> None:
         """Releases the resources for running, once nothing runs."""
@@ -134,7 +172,7 @@ class Executor:
             allowance: what the batch may take of memory; None: anything.
         """
         slots = {self.plan.outputs[number]: destination for number, destination in (destinations or {}).items()}
-        with self._surroundings():
+        with self.surroundings():
             result = self.complete(self.begin(isolate, watch, destinations=slots, allowance=allowance))
         if result.ready is not None:
             result.ready.synchronize()
@@ -149,7 +187,7 @@ class Executor:
         allowance: BatchMemory | None = None,
         meanwhile: Callable[[], None] | None = None,
     ) -> Batch:
-        """Runs the steps that don't depend on operators started early, then starts those. Call it inside :meth:`_surroundings`.
+        """Runs the steps that don't depend on operators started early, then starts those. Call it within :meth:`surroundings`.
 
         Args:
             isolate, watch, destinations, allowance: see :meth:`run_once`.
@@ -177,7 +215,9 @@ class Executor:
                 self._start_operator(step, batch, step.operator.prepare)
             meanwhile()
         for step in early:
-            self._start_operator(step, batch, step.operator.begin)
+            started = self._start_operator(step, batch, step.operator.begin)
+            if started is not None:
+                batch.early = started if batch.early is None else batch.early.joined(started)
         if self._stream is not None and not plan.early:
             # Now, as work submitted before the batch is taken belongs to later batches.
             self._record_ready(result, self._stream)
@@ -191,7 +231,7 @@ class Executor:
         return batch
 
     def complete(self, batch: Batch) -> Result:
-        """Runs the remaining steps of a batch, if there are any. Call it inside :meth:`_surroundings`."""
+        """Runs the remaining steps of a batch, if there are any. Call it within :meth:`surroundings`."""
         waiting, result = self.plan.waiting, batch.result
         try:
             if waiting and not result.stopped:
@@ -212,8 +252,28 @@ class Executor:
             result.states = self.plan.states(waiting) | result.states
         return result
 
-    def _surroundings(self) -> AbstractContextManager[None]:
-        """What steps run in."""
+    def result_of(self, started: Started) -> Result:
+        """The result of a batch, which is completed if necessary; raises the error that it ended with."""
+        if isinstance(started, Result):
+            return started
+        if isinstance(started, Batch):
+            with self.surroundings():
+                return self.complete(started)
+        try:
+            raise started
+        finally:
+            # An error referenced from a frame of its own traceback would keep everything those frames refer to alive.
+            del started
+
+    def drop(self, batches: deque[Started]) -> None:
+        """Drops batches that nobody will take."""
+        for started in batches:
+            if isinstance(started, Batch):
+                started.end()
+        batches.clear()
+
+    def surroundings(self) -> AbstractContextManager[None]:
+        """The context to run steps in: on the pipeline's device and stream and, for the user's functions, as the current pipeline."""
         if self.run_context is not NOTHING:
             return self._as_users_expect()
         return NOTHING if self._stream is None else AsCurrent(self._stream)
@@ -234,11 +294,11 @@ class Executor:
 
     def _record_ready(self, result: Result, stream: PipelineStream) -> None:
         """Marks a result as ready once all work submitted to the pipeline's stream so far is done."""
-        result.ready = stream.event(block=self._sleeps_for_results)
+        result.ready = stream.event(block=self.blocks_on_events)
 
-    def waited_for(self, result: Result) -> None:
-        """Notes that nobody will wait for a result any more."""
-        if self._stream is not None and not self._sleeps_for_results:
+    def release_ready_event(self, result: Result) -> None:
+        """Lets a later batch use the event of a result for which nobody will wait any more."""
+        if self._stream is not None and not self.blocks_on_events:
             self._stream.take_back(result.ready)
             result.ready = None
 
@@ -313,19 +373,20 @@ class Executor:
             workspace.failures = local_failures(batch.result.failures, workspace)
         return workspace
 
-    def _start_operator(self, step: Step, batch: Batch, action: Callable[[Workspace], None]) -> None:
-        """Has an operator prepare for a batch, or begin with it."""
+    def _start_operator(self, step: Step, batch: Batch, action: Callable[[Workspace], _T]) -> _T | None:
+        """Has an operator prepare for a batch, or begin with it; returns what it returns, or None if it has no samples."""
         workspace = batch.begun.get(step.node.name) or self._workspace(step, batch)
         if (step.merges or not workspace.batch_size) and _is_without_samples(workspace):
-            return
+            return None
         try:
-            self._attempt(step, workspace, action)
+            returned = self._attempt(step, workspace, action)
         except BaseException:
             workspace.end()
             raise
         batch.begun[step.node.name] = workspace
         if workspace.failures:
             self._note_failures(step, workspace, batch)
+        return returned
 
     def _run_operator(self, step: Step, batch: Batch) -> None:
         workspace = batch.begun.pop(step.node.name, None) or self._workspace(step, batch)
@@ -361,28 +422,26 @@ class Executor:
                 return
         workspace.outputs = [_empty(node.device) for node in step.node.outputs]
 
-    def _attempt(self, step: Step, workspace: Workspace, action: Callable[[Workspace], None]) -> None:
+    def _attempt(self, step: Step, workspace: Workspace, action: Callable[[Workspace], _T]) -> _T:
         """Calls an operator; errors name it and the sample."""
-        failure: tuple[BaseException, int | None] | None = None
         try:
             if step.joins:
                 check_batch_sizes(workspace)
             if self.trace is None:
-                action(workspace)
-            else:
-                with self.trace.operator(step.node.name, None if step.node.device == "cpu" else self.stream):
-                    action(workspace)
+                return action(workspace)
+            with self.trace.operator(step.node.name, None if step.node.device == "cpu" else self.stream):
+                return action(workspace)
         except SampleFailure as error:
             positions = workspace.positions
-            failure = error.cause, error.index if positions is None else positions[error.index]
+            cause: BaseException = error.cause
+            sample = error.index if positions is None else positions[error.index]
         except Exception as error:
-            failure = error, None
-        if failure is not None:
-            try:
-                # Not in the handler: a fused operator's error would get its wrapper as its context.
-                raise self._error(step, *failure)
-            finally:
-                del failure
+            cause, sample = error, None
+        try:
+            # Not in the handler: a fused operator's error would get its wrapper as its context.
+            raise self._error(step, cause, sample)
+        finally:
+            del cause
 
     def _likeness(self, step: Step) -> Workspace:
         """What the workspaces of an operator for all batches have in common."""

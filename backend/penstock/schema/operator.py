@@ -28,6 +28,7 @@ import numpy as np
 
 from penstock.schema.arguments import Argument
 from penstock.schema.declaration import Schema
+from penstock.schema.early_start import EarlyStart
 from penstock.schema.plans import OwnPlan, Plan, PlanRow, Plans, State
 from penstock.schema.sequence import run_over_frames, run_over_inner_frames
 from penstock.schema.workspace import OutputSpec, PlannedSamples, Sample, SampleFailure, Samples, Shape, Workspace
@@ -77,8 +78,6 @@ class Operator(Generic[State, Plan, Plans]):
     depends_on_batch: bool = False
     # Whether it passes its inputs to foreign code, which may keep them, and which finds the pipeline as the current one.
     lends_inputs: bool = False
-    # How many batches beyond the prefetch depth are worth beginning early: the last batch that was begun decides.
-    batches_ahead: int = 0
     # Arguments whose values affect `run_values` only.
     varying_arguments: frozenset[str] = frozenset()
 
@@ -237,9 +236,9 @@ class Operator(Generic[State, Plan, Plans]):
         """Has threads read what :meth:`begin` is to know; called before it with the same workspace, if there is something to do
         meanwhile."""
 
-    def begin(self, workspace: Workspace) -> None:
+    def begin(self, workspace: Workspace) -> EarlyStart:
         """Starts a batch that a later :meth:`run` with the same workspace completes; may leave a value in
-        ``workspace.begun``."""
+        ``workspace.begun``. Returns what the runtime should know of it."""
         raise NotImplementedError(f"{type(self).__name__} begins nothing early")
 
     def is_ready(self, workspace: Workspace) -> bool:
@@ -528,7 +527,7 @@ class Operator(Generic[State, Plan, Plans]):
 
     @functools.cached_property
     def is_cheap_on_host(self) -> bool:
-        """Whether a run takes so little host time that prefetching on a thread gains nothing."""
+        """Whether a run is expected to take so little host time that prefetching on a thread gains nothing; see :meth:`begin`."""
         kind = type(self)
         return self.device == "gpu" and (kind.compute_batch, kind.run) != (Operator.compute_batch, Operator.run)
 

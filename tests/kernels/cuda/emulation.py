@@ -323,7 +323,7 @@ def _module() -> Any:
 def emulated_gpu(folder: Path) -> Iterator[None]:
     """While it lasts, Penstock finds CuPy and a GPU; compiled kernels are kept in ``folder``."""
     from penstock.kernels.cuda import driver, launch, sources
-    from penstock.runtime import prefetching
+    from penstock.runtime import prefetch_queue
     from penstock.tensors import cuda
 
     def forget() -> None:
@@ -341,7 +341,7 @@ def emulated_gpu(folder: Path) -> Iterator[None]:
         yield
     finally:
         # A batch that is still prepared ahead, for a pipeline in a cycle, would note for the next emulation that there is no GPU.
-        prefetching._finish_batches()
+        prefetch_queue.finish_batches()
         if before is None:
             del sys.modules["cupy"]
         else:

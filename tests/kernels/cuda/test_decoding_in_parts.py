@@ -25,7 +25,7 @@ from penstock.kernels.cuda import alike_images, resample
 from penstock.operators.decoders.decode_in_parts import DecodeInParts
 from penstock.operators.image.resize_normalize import ResizeNormalize
 from penstock.runtime.batches import Batch
-from penstock.runtime.prefetching import PrefetchingExecutor
+from penstock.runtime.inline_queue import InlineQueue
 
 RNG = np.random.default_rng(11)
 RESIZE: dict[str, Any] = {"resize_shorter": 20.0}
@@ -155,13 +155,13 @@ def test_windows_are_resized_in_strips_whatever_the_widths_of_images(
 @pytest.fixture
 def slow_consumer(monkeypatch: pytest.MonkeyPatch) -> None:
     """Batches are completed while the next ones are read, as soon as they are decoded."""
-    monkeypatch.setattr(PrefetchingExecutor, "_consumer_is_slower", lambda _self: True)
+    monkeypatch.setattr(InlineQueue, "_consumer_is_slower", lambda _self: True)
 
 
 def run_slowly(pipe: Any) -> list[np.ndarray]:
     """A batch, taken when the next one is decoded."""
     outputs = [np.array(sample) for sample in pipe.run()[0].as_cpu()]
-    waiting = [begun for begun in pipe.executor._begun if isinstance(begun, Batch)]
+    waiting = [started for started in pipe._queue._queue._started if isinstance(started, Batch)]
     deadline = time.monotonic() + 20
     while not all(work.begun.first.begun.is_ready for batch in waiting for work in batch.begun.values()):
         assert time.monotonic() < deadline
@@ -179,9 +179,9 @@ def test_files_are_read_while_the_batch_before_is_completed(
     for name in ("prepare", "begin", "run"):
         original = getattr(DecodeInParts, name)
 
-        def noted(self: DecodeInParts, workspace: Any, original: Any = original, name: str = name) -> None:
+        def noted(self: DecodeInParts, workspace: Any, original: Any = original, name: str = name) -> Any:
             done.append(name)
-            original(self, workspace)
+            return original(self, workspace)
 
         monkeypatch.setattr(DecodeInParts, name, noted)
     images = photographs()

@@ -44,6 +44,7 @@ from penstock.kernels.codecs.jpeg_regions import decodes_alone
 from penstock.kernels.windows import Region
 from penstock.operators.image._windows import Regions
 from penstock.schema import Argument, Deprecation, OutputSpec, PlanColumns, Sample, Samples, Workspace
+from penstock.schema.early_start import EarlyStart
 from penstock.schema.fused import without_data
 from penstock.schema.image_chain import PixelSource
 from penstock.schema.operator import Shape
@@ -494,12 +495,12 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
             self.describe(workspace)
             workspace.state.read = self._gpu.read_jpegs(workspace.state.files, workspace.decoding)
 
-    def begin(self, workspace: Workspace) -> None:
-        self.begin_followed(workspace)
+    def begin(self, workspace: Workspace) -> EarlyStart:
+        return self.begin_followed(workspace)
 
     def begin_followed(
         self, workspace: Workspace, follow: Callable[[TensorListGPU], PlannedResampling | None] | None = None
-    ) -> None:
+    ) -> EarlyStart:
         """Like the first half of :meth:`run_batch`, but nothing is allocated ahead: each image stays where it is decoded.
 
         Args:
@@ -515,7 +516,7 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
             most, turns = (1, TURNS_OF_REQUESTS) if workspace.isolate else (workspace.max_batch_size, TURNS)
             self._gpu = GpuImageDecoder(self.args, given_load, threads, most, turns)
         self._begin_on_gpu(workspace, follow)
-        self.batches_ahead, self.is_cheap_on_host = self._gpu.batches_ahead, self._gpu.takes_all
+        return EarlyStart(self._gpu.batches_ahead, occupies_host=not self._gpu.takes_all)
 
     def _begin_on_gpu(
         self, workspace: Workspace[Encoded], follow: Callable[[TensorListGPU], PlannedResampling | None] | None

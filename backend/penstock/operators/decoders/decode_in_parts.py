@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 import numpy as np
 
 from penstock.schema import OutputSpec, Schema, Workspace, register_operator
+from penstock.schema.early_start import EarlyStart
 from penstock.schema.fused import AT_ONCE, FusedOperator
 from penstock.tensors import TensorListGPU
 
@@ -36,12 +37,13 @@ class _Decoder(Protocol):
     """The part of the first step that is used here."""
 
     is_cheap_on_host: bool
-    batches_ahead: int
 
     def prepare(self, workspace: Workspace) -> None:
         """Has files read."""
 
-    def begin_followed(self, workspace: Workspace, follow: Callable[[TensorListGPU], PlannedResampling | None]) -> None:
+    def begin_followed(
+        self, workspace: Workspace, follow: Callable[[TensorListGPU], PlannedResampling | None]
+    ) -> EarlyStart:
         """Begins to decode; ``follow``: gives what is done with images, in place of keeping them."""
 
     def finish_followed(self, workspace: Workspace) -> dict[int, Any] | None:
@@ -120,7 +122,7 @@ class DecodeInParts(FusedOperator):
         begun: _Begun = workspace.begun
         return begun
 
-    def begin(self, workspace: Workspace) -> None:
+    def begin(self, workspace: Workspace) -> EarlyStart:
         begun = self._begun(workspace)
         first, second = begun.first, begun.second
 
@@ -134,13 +136,12 @@ class DecodeInParts(FusedOperator):
             return None if begun.following is None else begun.following.planned
 
         try:
-            self.call_step(0, self._decoder.begin_followed, first, follow)
+            started = self.call_step(0, self._decoder.begin_followed, first, follow)
         except BaseException:
             first.end()
             raise
         workspace.failures = first.failures
-        self.batches_ahead = self._decoder.batches_ahead
-        self.is_cheap_on_host = self.is_cheap_on_host and self._decoder.is_cheap_on_host
+        return started
 
     def is_ready(self, workspace: Workspace) -> bool:
         return self._decoder.is_ready(workspace.begun.first)

@@ -1,0 +1,61 @@
+"""The queue of a pipeline's batches, from which the consumer takes results in the order in which they were scheduled."""
+
+from __future__ import annotations
+
+import threading
+
+from penstock.runtime.batches import Result
+from penstock.runtime.executor import Executor
+from penstock.runtime.inline_queue import InlineQueue
+from penstock.runtime.prefetch_queue import PrefetchQueue
+
+
+class BatchQueue:
+    """Runs scheduled batches on the caller's thread (:class:`InlineQueue`) or ahead of it, on one of its own (:class:`PrefetchQueue`).
+
+    A plan that runs entirely on the GPU needs no thread, as its work is asynchronous. Where the first batches show that work is left
+    to the host after all, the thread takes over what the caller has started.
+
+    Args:
+        executor: runs the batches.
+        depth: the number of batches that are prefetched; 0: each runs when it is scheduled.
+
+    Attributes:
+        executor: the same.
+    """
+
+    def __init__(self, executor: Executor, depth: int) -> None:
+        self.executor = executor
+        self._depth = depth
+        self._closed = threading.Event()
+        is_inline = not depth or executor.plan.is_cheap_on_host
+        self._queue: InlineQueue | PrefetchQueue = (InlineQueue if is_inline else PrefetchQueue)(executor, self._closed)
+
+    def schedule(self, completes: bool = False) -> None:
+        """Starts the next batch. If another thread has closed the queue meanwhile, the batch fails.
+
+        Args:
+            completes: the oldest batch is taken next, so a queue without a thread completes it, too.
+        """
+        queue = self._queue
+        if self._depth and isinstance(queue, InlineQueue) and queue.occupies_host:
+            queue = self._queue = PrefetchQueue(self.executor, self._closed, queue.hand_over())
+        queue.schedule(completes)
+
+    def next_result(self) -> Result:
+        """The result of the oldest scheduled batch; waits for it, and raises what its run raised."""
+        return self._queue.next_result()
+
+    @property
+    def batches_ahead(self) -> int:
+        """The number of batches beyond the prefetch depth that are worth scheduling."""
+        return self._queue.batches_ahead if self._depth > 1 else 0
+
+    def close(self, timeout: float | None = None) -> None:
+        """Ends the queue and releases its executor; batches that were not taken are dropped.
+
+        Args:
+            timeout: how long to wait for a batch that a thread runs, in seconds; afterwards the thread ends by itself.
+        """
+        self._closed.set()
+        self._queue.close(timeout)

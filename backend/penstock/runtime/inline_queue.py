@@ -1,0 +1,105 @@
+"""Batches that run on the consumer's thread."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from time import perf_counter
+
+from penstock.runtime.batches import Batch, Result
+from penstock.runtime.executor import Executor, Started
+
+
+class InlineQueue:
+    """Starts a batch when it is scheduled, and completes the oldest one when it is taken, on the caller's thread.
+
+    Args:
+        executor: runs the batches.
+        closed: set once no further batch is wanted.
+
+    Attributes:
+        occupies_host: whether a batch left work to the host that a thread of its own would do meanwhile.
+        batches_ahead: how many batches beyond the prefetch depth are worth scheduling, as the last one that was started tells.
+    """
+
+    def __init__(self, executor: Executor, closed: threading.Event) -> None:
+        self._executor = executor
+        self._closed = closed
+        self._started: deque[Started] = deque()
+        self.occupies_host = False
+        self.batches_ahead = 0
+        # When the last batch was begun, and when the last result was returned.
+        self._began_at = self._returned_at = perf_counter()
+
+    def schedule(self, completes: bool) -> None:
+        """Starts the next batch; see :meth:`BatchQueue.schedule`."""
+        try:
+            started = self._start(completes)
+        except Exception as error:
+            # Nowhere else: an error that a frame of its own traceback refers to would keep everything in those frames alive.
+            self._started.append(error)
+        else:
+            self._started.append(started)
+
+    def _start(self, completes: bool) -> Started:
+        oldest_first = self._consumer_is_slower() and self._oldest_is_decoded()
+        executor = self._executor
+        with executor.surroundings():
+            executor.wait_for_data(self._closed.is_set)
+            batch = executor.begin(
+                tolerant=executor.tolerates, meanwhile=self._complete_oldest if oldest_first else None
+            )
+            if batch.early is not None:
+                self.batches_ahead = batch.early.batches_ahead
+                self.occupies_host |= batch.early.occupies_host
+            if completes and not self._started:
+                return executor.complete(batch)
+            if completes:
+                self._complete_oldest()
+            return batch
+
+    def _consumer_is_slower(self) -> bool:
+        """Whether the consumer took longer for the last batch than this queue; notes that the next one begins."""
+        began, self._began_at = self._began_at, perf_counter()
+        return self._began_at - self._returned_at > self._returned_at - began
+
+    def _oldest_is_decoded(self) -> bool:
+        """Whether the oldest batch waits for nothing, and is not completed yet.
+
+        If so, it is completed while the next one is started, and the GPU has work. Otherwise the next one comes first, to keep the
+        decoders at work.
+        """
+        oldest = self._started[0] if self._started else None
+        if not isinstance(oldest, Batch) or not oldest.begun:
+            return False
+        return all([step.operator.is_ready(oldest.begun[step.node.name]) for step in self._executor.plan.early])
+
+    def _complete_oldest(self) -> None:
+        """Completes the oldest batch, within :meth:`Executor.surroundings`; whoever takes it gets the result, or what it raised."""
+        oldest = self._started[0]
+        if isinstance(oldest, Batch):
+            try:
+                self._started[0] = self._executor.complete(oldest)
+            except Exception as error:
+                self._started[0] = error
+
+    def next_result(self) -> Result:
+        """The result of the oldest batch; raises what its run raised."""
+        executor = self._executor
+        if executor.trace is not None:
+            executor.trace.consumed(0)
+        try:
+            return executor.result_of(self._started.popleft())
+        finally:
+            self._returned_at = perf_counter()
+
+    def hand_over(self) -> deque[Started]:
+        """Leaves the batches that were started to another queue."""
+        started, self._started = self._started, deque()
+        return started
+
+    def close(self, timeout: float | None = None) -> None:
+        """Drops the batches, and releases the executor; a thread that waits for data goes on."""
+        self._executor.wake_inputs()
+        self._executor.drop(self._started)
+        self._executor.release()
