@@ -106,6 +106,30 @@ typedef struct {
   const void *values;                      // for the kernel
 } PenstockStore;
 
+// A function of CUDA's driver, of at most eleven addresses and numbers, which returns 0 or the number of an error.
+typedef int32_t (*PenstockDriverFunction)(int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t,
+                                          int64_t);
+
+enum { PENSTOCK_CUDA_OUT_OF_MEMORY = 2 };
+
+// A copy between blocks of host memory and memory on a GPU in which they lie one after the other, through page-locked staging memory.
+typedef struct {
+  int64_t block_count;
+  const int64_t *addresses;  // of the blocks on the host
+  const int64_t *ends;       // of the blocks on the GPU, in bytes from `device_address`
+  int64_t device_address;
+  int64_t to_host;      // 0: from the host to the GPU
+  int64_t piece_bytes;  // copied at a time: at most `slot_bytes`
+  uint8_t *staging;     // `slot_count` slots of `slot_bytes` each, which pieces take in turn
+  int64_t slot_count;
+  int64_t slot_bytes;
+  int64_t first_slot;     // of the first piece
+  const int64_t *events;  // CUDA's, for each slot: recorded after the last copy from or to it
+  int64_t context;        // CUDA's, of the GPU
+  int64_t stream;         // in whose order to copy
+  PenstockDriverFunction set_context, copy_to_device, copy_to_host, record, synchronize;
+} PenstockTransfer;
+
 // The version of this interface, which the caller compares with its own.
 int32_t penstock_core_version(void);
 
@@ -115,6 +139,11 @@ int32_t penstock_run_chain(const PenstockChain *chain, int64_t threads, const in
 
 // Computes all of a part of a stage's output for its first sample, on the calling thread; returns 0 or -1, likewise.
 int32_t penstock_compute_part(const PenstockStage *stage, int64_t rank, const PenstockPart *source, const PenstockPart *target);
+
+// Copies blocks, on the calling thread and at most `threads - 1` others, bound as in `penstock_run_chain`. Returns 0, or what a function
+// of the driver returned, when all blocks have been read, and may change, or, to the host, been written. One transfer at a time may use
+// a staging memory.
+int32_t penstock_transfer(const PenstockTransfer *transfer, int64_t threads, const int64_t *cores, int64_t core_count);
 
 // A function that threads run, of an address.
 typedef int32_t (*PenstockFunction)(void *argument);

@@ -16,13 +16,15 @@ import penstock
 
 MODULES = {"DALI": nvidia.dali, "Penstock": penstock}
 Work = Callable[[Any, Any], Any]
+# A batch that an input gets again and again, or what gives it one each time.
+Batches = Sequence[Any] | Callable[[], Sequence[Any]]
 _ORDERS = 64
 
 
 def prepared(
     module: Any,
     work: Work,
-    batches: Sequence[Sequence[Any]],
+    batches: Sequence[Batches],
     threads: int,
     gpu: bool,
     layout: str | Sequence[str | None] | None = None,
@@ -39,7 +41,7 @@ def prepared(
 def pipeline_of(
     module: Any,
     work: Work,
-    batches: Sequence[Sequence[Any]],
+    batches: Sequence[Batches],
     threads: int,
     gpu: bool,
     layout: str | Sequence[str | None] | None = None,
@@ -49,9 +51,10 @@ def pipeline_of(
     """A built pipeline that runs batches through ``work(module, *inputs)``.
 
     Each of ``batches`` is the batch that one input gets again and again, in place: numpy arrays, or CuPy's, which lie on
-    the GPU; ``layout`` is that of all inputs, or those of each. Where samples differ in shape, they come in another order
-    each time, so that no two batches are alike. On CPU nothing is done ahead of time, so that nothing of a run happens on
-    another's clock; on GPU two batches are on their way, as in a training loop. Work without inputs needs a ``batch_size``.
+    the GPU; or a function that gives another one of numpy arrays each time. ``layout`` is that of all inputs, or those of
+    each. Where samples differ in shape, they come in another order each time, so that no two batches are alike. On CPU
+    nothing is done ahead of time, so that nothing of a run happens on another's clock; on GPU two batches are on their way,
+    as in a training loop. Work without inputs, or with functions that give them, needs a ``batch_size``.
     """
     options: dict[str, Any] = {"batch_size": batch_size or len(batches[0]), "num_threads": threads}
     layouts = [layout] * len(batches) if layout is None or isinstance(layout, str) else layout
@@ -64,11 +67,11 @@ def pipeline_of(
     def define() -> Any:
         inputs = [
             module.fn.external_source(
-                source=_again(batch),
+                source=batch if callable(batch) else _again(batch),
                 batch=True,
                 no_copy=True,
                 layout=own,
-                device="cpu" if isinstance(batch[0], np.ndarray) else "gpu",
+                device="cpu" if callable(batch) or isinstance(batch[0], np.ndarray) else "gpu",
             )
             for batch, own in zip(batches, layouts)
         ]

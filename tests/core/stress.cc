@@ -1,6 +1,7 @@
 // Uses the core from many threads at once, for sanitizers to watch; ends with 0 if all results are right.
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <thread>
 #include <vector>
 
@@ -79,6 +80,42 @@ void run_chains(int64_t seed) {
   }
 }
 
+// A driver that copies at once, and whose events are there as soon as they are recorded.
+int32_t succeed(int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t) { return 0; }
+
+int32_t fail(int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t) { return 700; }
+
+int32_t copy(int64_t target, int64_t source, int64_t size, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t) {
+  std::memcpy(reinterpret_cast<void *>(target), reinterpret_cast<const void *>(source), size);
+  return 0;
+}
+
+// Copies blocks of many sizes to a device and back, by several threads through little staging memory.
+void transfer(int64_t seed) {
+  constexpr int64_t kBlocks = 30, kSlots = 3, kSlotBytes = 256;
+  std::vector<std::vector<uint8_t>> blocks, returned;
+  std::vector<int64_t> addresses, returned_addresses, ends, events(kSlots, 0);
+  int64_t size = 0;
+  for (int64_t n = 0; n < kBlocks; ++n) {
+    blocks.emplace_back((n * 37 + seed) % 700 * (n % 5 != 0));
+    returned.emplace_back(blocks[n].size());
+    for (size_t i = 0; i < blocks[n].size(); ++i) blocks[n][i] = static_cast<uint8_t>(seed + n * 31 + i * 7);
+    addresses.push_back(reinterpret_cast<int64_t>(blocks[n].data()));
+    returned_addresses.push_back(reinterpret_cast<int64_t>(returned[n].data()));
+    ends.push_back(size += static_cast<int64_t>(blocks[n].size()));
+  }
+  std::vector<uint8_t> device(size), staging(kSlots * kSlotBytes);
+  PenstockTransfer own{kBlocks, addresses.data(), ends.data(), reinterpret_cast<int64_t>(device.data()), 0, 200 + seed, staging.data(),
+                       kSlots, kSlotBytes, seed % kSlots, events.data(), 0, 0, succeed, copy, copy, succeed, succeed};
+  expect(penstock_transfer(&own, 4, nullptr, 0) == 0, "a copy to the device");
+  own.to_host = 1;
+  own.addresses = returned_addresses.data();
+  expect(penstock_transfer(&own, 4, nullptr, 0) == 0, "a copy to the host");
+  expect(blocks == returned, "what came back");
+  own.record = fail;
+  expect(penstock_transfer(&own, 4, nullptr, 0) == 700, "a failure");
+}
+
 void share_work(PenstockThreads *threads) {
   constexpr int64_t kShares = 16;
   for (int round = 0; round < 200; ++round) {
@@ -100,6 +137,7 @@ int main() {
   for (int64_t seed = 0; seed < 4; ++seed) {
     users.emplace_back([seed] {
       for (int round = 0; round < 10; ++round) run_chains(seed * 10 + round);
+      for (int round = 0; round < 10; ++round) transfer(seed * 10 + round);
     });
   }
   PenstockThreads *threads = penstock_threads_start("stress", 3);

@@ -18,8 +18,8 @@ from penstock import fn, pipeline_def, types
 from penstock.core.threads import SharedWork
 from penstock.kernels.codecs import jpeg_gpu
 from penstock.kernels.codecs.image_description import EncodedFiles
-from penstock.kernels.cuda.driver import driver_error
 from penstock.kernels.cuda.launch_list import LaunchList
+from penstock.tensors.driver import driver_error
 
 
 def _saved(kind: str, height: int = 120, width: int = 160, **options: object) -> np.ndarray:

@@ -18,6 +18,7 @@ CORE = NativeLibrary("libpenstock_core.so", "core", ("-std=c++20",))
 _FUNCTIONS = {
     "penstock_run_chain": (c_int32, c_void_p, c_int64, c_void_p, c_int64),
     "penstock_compute_part": (c_int32, c_void_p, c_int64, c_void_p, c_void_p),
+    "penstock_transfer": (c_int32, c_void_p, c_int64, c_void_p, c_int64),
     "penstock_threads_start": (c_void_p, c_char_p, c_int64),
     "penstock_threads_close": (None, c_void_p),
     "penstock_task_submit": (c_void_p, c_void_p, c_void_p, c_void_p, c_int64),

@@ -365,8 +365,8 @@ def _batches_of(step: Any) -> float:
 def feed(executor: Executor, step: Any, data: object, layout: str | None, copy: bool) -> None:
     """Feeds one batch to a step."""
     on_host = isinstance(data, list) and bool(data) and isinstance(data[0], np.ndarray)
-    given = data, layout, executor.max_batch_size, executor.host_pool, executor.workers, copy
-    if on_host:
+    given = data, layout, executor.max_batch_size, executor.pool_of(step), executor.workers, copy
+    if on_host and not step.feeds_gpu:
         step.operator.feed(to_batch(*given))
     else:
         with executor.on_device():

@@ -34,7 +34,9 @@ from penstock.schema.tolerance import RAISE, REPLACE
 from penstock.schema.workspace import Destination, SampleFailure, Workspace
 from penstock.tensors import HostPool, TensorList, TensorListCPU, TensorListGPU
 from penstock.tensors.cuda import device_lost, find_device_lost
+from penstock.tensors.pinned import PinnedPool, copies_in_flight
 from penstock.tensors.streams import Stream
+from penstock.tensors.transfers import Crew, release_unused
 
 _T = TypeVar("_T")
 
@@ -88,6 +90,7 @@ class Executor:
         self.max_batch_size = max_batch_size
         self.device_id = device_id
         self.host_pool = HostPool()
+        self.pinned_pool = PinnedPool(device_id)
         self.workers = WorkerPool(num_threads, affinity)
         self.iteration = 0
         self._on_error = on_error
@@ -129,6 +132,15 @@ class Executor:
             if type(step.operator).pending_batch_size is not Operator.pending_batch_size
         ]
 
+    def pool_of(self, step: Step) -> HostPool:
+        """The source of the memory for what a step makes, or is fed, on the CPU."""
+        return self.pinned_pool if step.feeds_gpu and self._stream is not None else self.host_pool
+
+    @property
+    def pools(self) -> tuple[HostPool, ...]:
+        """The sources of CPU buffers."""
+        return self.host_pool, self.pinned_pool
+
     # -- the program's data ------------------------------------------------------------------------------------------
 
     def has_data(self) -> bool:
@@ -153,7 +165,13 @@ class Executor:
         self.workers.close()
         self.plan.decoding.close()
         if self._stream is not None:
+            from penstock.kernels.cuda.launch import release_staging
+
             self._stream.release()
+            copies_in_flight.wait()
+            self.pinned_pool.release()
+            release_unused(self._stream.device_id)
+            release_staging(self._stream.device_id)
 
     def run_once(
         self,
@@ -173,7 +191,12 @@ class Executor:
         """
         slots = {self.plan.outputs[number]: destination for number, destination in (destinations or {}).items()}
         with self.surroundings():
-            result = self.complete(self.begin(isolate, watch, destinations=slots, allowance=allowance))
+            try:
+                result = self.complete(self.begin(isolate, watch, destinations=slots, allowance=allowance))
+            except BaseException:
+                # What was fed may be somebody else's memory, who may reuse it now.
+                copies_in_flight.wait()
+                raise
         if result.ready is not None:
             result.ready.synchronize()
         return result
@@ -450,7 +473,7 @@ class Executor:
             device=step.device,
             parallel=parallel if self.trace is None else self.trace.parallel(parallel, step.node.name),
             start=self.workers.start,
-            pool=self.host_pool,
+            pool=self.pool_of(step),
             max_batch_size=self.max_batch_size,
             num_threads=self.workers.num_threads,
             cores=self.workers.affinity,
@@ -492,6 +515,12 @@ class Executor:
                 cause = device_lost(cause) or find_device_lost() or cause
         return operator_error(cause, node.display_name, node.device, sample, node.origin)
 
+    @property
+    def _crew(self) -> Crew:
+        """The threads that share copies between devices."""
+        cores = self.workers.affinity
+        return Crew(self.workers.num_threads, None if cores is None else tuple(cores))
+
     def _note_memory(self, step: Step, batch: TensorList) -> None:
         sizes = [int(sample.nbytes) for sample in batch.samples]
         peak = self.peak_bytes.setdefault(f"{step.node.device.upper()}_{step.node.name}", [0, 0])
@@ -499,6 +528,6 @@ class Executor:
         peak[1] = max(peak[1], max(sizes, default=0))
 
     def _transfer(self, step: Transfer, batch: Any) -> object:
-        moved = TensorListGPU.upload(batch) if step.device == "gpu" else batch.as_cpu()
+        moved = TensorListGPU.upload(batch, self._crew) if step.device == "gpu" else batch.as_cpu()
         moved.positions = batch.positions
         return moved

@@ -34,6 +34,7 @@ class Step:
         merges: it joins the parts of a batch.
         joins: it takes several batches, which are to have as many samples.
         device: on which it computes, ``cpu`` or ``gpu``.
+        feeds_gpu: what it makes on the CPU, if anything, is copied to the GPU.
     """
 
     node: OpNode
@@ -50,6 +51,7 @@ class Step:
         self.merges = self.node.schema.merges
         self.joins = not self.merges and len(self.inputs) + len(self.arguments) > 1
         self.device = "cpu" if self.node.device == "cpu" else "gpu"
+        self.feeds_gpu = self.device == "gpu"
 
 
 @dataclass
@@ -105,6 +107,9 @@ class Plan:
             self._add(op)
         self.outputs = [self._slot_of(node) for node in graph.outputs]
         self.num_slots = len(self._slots)
+        uploaded = {step.source for step in self.steps if isinstance(step, Transfer) and step.device == "gpu"}
+        for step in self.operators:
+            step.feeds_gpu = step.feeds_gpu or not uploaded.isdisjoint(step.outputs)
         self._schedule_early_steps()
         self._place_releases()
 

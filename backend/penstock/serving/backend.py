@@ -123,12 +123,12 @@ def _brought(tensor: Any, device_id: int | None) -> Any:
     read that.
     """
     from penstock.tensors.cuda import require_cupy
+    from penstock.tensors.transfers import array_to_host
 
     cupy = require_cupy("inputs on the GPU")
     array = cupy.from_dlpack(tensor.to_dlpack())
     if device_id is None:
-        with array.device:
-            return array.get()
+        return array_to_host(array)
     if array.device.id == device_id:
         return array
     with cupy.cuda.Device(device_id):

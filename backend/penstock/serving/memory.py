@@ -37,14 +37,14 @@ class RequestMemory:
     Args:
         model, version: of the instance.
         settings: of the model.
-        pool: of the instance, whose unused memory is released if memory gets scarce.
+        pools: of the instance, whose unused memory is released if memory gets scarce.
     """
 
-    def __init__(self, model: str, version: str, settings: Settings, pool: Callable[[], HostPool]) -> None:
+    def __init__(self, model: str, version: str, settings: Settings, pools: Callable[[], Sequence[HostPool]]) -> None:
         self._limit = settings.max_memory
         self._seconds = math.inf if settings.memory_wait_seconds is None else settings.memory_wait_seconds
         self._budgets = [process_budget(), _model_budget(model, version, settings.max_model_memory)]
-        self._pool = pool
+        self._pools = pools
 
     def run(self, shares: Sequence[int], work: Callable[[BatchMemory], R]) -> R:
         """Runs a batch, again if it had to wait for memory; returns what ``work`` returns.
@@ -71,7 +71,8 @@ class RequestMemory:
                         raise
                 if reservation.size:
                     # Its blocks are then for the next batch, unless memory gets scarce.
-                    self._budgets[0].add_pool(self._pool())
+                    for pool in self._pools():
+                        self._budgets[0].add_pool(pool)
                 if not memory.wanted:
                     return result
             self._check_possible(memory.wanted, len(shares), reservation)

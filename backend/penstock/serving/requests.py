@@ -13,6 +13,7 @@ import numpy as np
 from penstock.data_types import numpy_dtype
 from penstock.tensors import TensorList, TensorListCPU, TensorListGPU
 from penstock.tensors.tensor import device_view
+from penstock.tensors.transfers import array_to_host
 
 
 class RequestError(ValueError):
@@ -191,7 +192,7 @@ def to_batch(samples: Sequence[Any], spec: InputSpec) -> TensorList:
     on_cpu = [isinstance(sample, np.ndarray) for sample in samples]
     if not any(on_cpu):
         return TensorListGPU.of_samples([device_view(sample) for sample in samples], spec.layout)
-    gathered = [sample if here else sample.get() for sample, here in zip(samples, on_cpu)]
+    gathered = [sample if here else array_to_host(sample) for sample, here in zip(samples, on_cpu)]
     return TensorListCPU.of_samples(gathered, spec.layout)
 
 

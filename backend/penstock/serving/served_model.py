@@ -135,7 +135,7 @@ class ServedModel:
         self._cancellation = CancellationWatch()
         self._pipeline = pipeline
         self._runner = PipelineRunner(pipeline)
-        self._memory = RequestMemory(accounts.model, accounts.version, settings, lambda: pipeline.executor.host_pool)
+        self._memory = RequestMemory(accounts.model, accounts.version, settings, lambda: pipeline.executor.pools)
         self.streams = streams(pipeline)
         self._inputs = input_specs(config, pipeline, settings)
         lends = any(operator_class(op.schema.name).lends_inputs for op in pipeline.graph.operators)
@@ -355,7 +355,7 @@ class ServedModel:
     def _readings(self) -> dict[Metric, float]:
         """Values that the pipeline counts itself: bytes in use, decodes in worker processes."""
         executor = self._pipeline.executor
-        readings: dict[Metric, float] = {Metric.HOST_BYTES: executor.host_pool.reserved}
+        readings: dict[Metric, float] = {Metric.HOST_BYTES: sum(pool.reserved for pool in executor.pools)}
         pool = executor.plan.decoding.pool
         if pool is not None:
             readings |= {Metric.ISOLATED_DECODES: pool.decodes, Metric.DECODER_DEATHS: pool.deaths}

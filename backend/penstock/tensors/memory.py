@@ -17,6 +17,7 @@ import numpy as np
 
 _POOLED_FROM = 64 * 1024
 _ALIGNMENT = 64
+_SMALLEST_STEP = 256
 
 
 def _aligned_block(size: int) -> np.ndarray:
@@ -26,9 +27,9 @@ def _aligned_block(size: int) -> np.ndarray:
     return raw[start : start + size]
 
 
-def _size_class(size: int) -> int:
-    """The next size of the form 2^k, 1.25, 1.5 or 1.75 times 2^k: at most a quarter of a block is wasted."""
-    step = 1 << max(size.bit_length() - 3, 0)
+def size_class(size: int) -> int:
+    """The next size with three significant bits: pools then find memory of earlier batches, which had other sizes."""
+    step = max(1 << max(size.bit_length() - 4, 0), _SMALLEST_STEP)
     return -(-size // step) * step
 
 
@@ -84,12 +85,16 @@ class HostPool:
                 # All are too small. The largest is replaced, so that there are never more blocks than were in use at
                 # once.
                 del self._blocks[free[-1]]
-            size_class = _size_class(size)
-            if self.reserved + size_class > self._limit:
+            rounded = size_class(size)
+            if self.reserved + rounded > self._limit:
                 self._drop_free()
-            block = _aligned_block(size_class)
+            block = self._new_block(rounded)
             bisect.insort(self._blocks, block, key=len)
             return block[:size]
+
+    def _new_block(self, size: int) -> np.ndarray:
+        """A block of ``size`` bytes, which is a view of the array that owns the memory."""
+        return _aligned_block(size)
 
     def _free(self) -> list[int]:
         """The blocks that nothing refers to, smallest first."""

@@ -19,6 +19,7 @@ from penstock.tensors.cuda import require_cupy, stream_at
 from penstock.tensors.dlpack import Capsule, is_capsule
 from penstock.tensors.formatting import tensor_text
 from penstock.tensors.pictures import sample_html
+from penstock.tensors.transfers import array_to_host
 
 # Distinguishes an argument not given from None.
 NOT_GIVEN: object = type("NotGiven", (), {"__repr__": lambda self: "NOT_GIVEN"})()
@@ -297,7 +298,7 @@ class TensorGPU(Tensor):
             return super()._make_copy()
 
     def _host_array(self) -> np.ndarray:
-        return self.array.get()
+        return array_to_host(self.array)
 
     def as_cpu(self) -> TensorCPU:
         """The tensor in host memory."""

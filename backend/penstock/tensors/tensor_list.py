@@ -32,6 +32,7 @@ from penstock.tensors.tensor import (
     host_view,
     only_given,
 )
+from penstock.tensors.transfers import SMALL_BYTES, Crew, HostBlocks, array_to_host, transfers
 
 # Of an array of CuPy's.
 _POINTER = attrgetter("data.ptr")
@@ -188,6 +189,21 @@ class TensorListCPU(TensorList):
             self._samples = self.places = None
         return self.elements
 
+    def memory(self) -> tuple[np.dtype, HostBlocks]:
+        """The elements' type, and where they lie; those of small samples that lie here and there are brought together."""
+        if self.elements is None and total_volume(self.shapes) * numpy_dtype(self._dtype).itemsize <= SMALL_BYTES:
+            self.contiguous_elements()
+        if self.elements is not None:
+            return self.elements.dtype, HostBlocks.of_arrays([self.elements])
+        parts, kind = self._parts, numpy_dtype(self._dtype)
+        if parts is not None:
+            block, starts = parts
+            return kind, HostBlocks(block.ctypes.data + starts, self.sample_volumes() * kind.itemsize, block)
+        if self.places is not None:
+            return kind, HostBlocks(self.places, self.sample_volumes() * kind.itemsize, self.samples)
+        samples = [np.ascontiguousarray(sample) for sample in self.samples]
+        return samples[0].dtype, HostBlocks.of_arrays(samples)
+
     def at(self, index: int) -> np.ndarray:
         """A copy of sample ``index``, counted from 0, as a numpy array."""
         if not 0 <= index < len(self):
@@ -332,23 +348,22 @@ class TensorListGPU(TensorList):
         return TensorListGPU.of_samples([array] * num_samples, layout, dtype, array.ndim)
 
     @classmethod
-    def upload(cls, batch: TensorListCPU) -> TensorListGPU:
-        """A copy of a host batch on the current device, ordered by CuPy's current stream."""
+    def upload(cls, batch: TensorListCPU, crew: Crew | None = None) -> TensorListGPU:
+        """A copy of a host batch on the current device, ordered by CuPy's current stream.
+
+        Args:
+            batch: read when this returns, unless it lies in page-locked memory: that is to stay as it is until the copy is done.
+            crew: the threads that share the copying; None: as many as there are cores.
+        """
         cupy = require_cupy("a batch on the GPU")
         if not len(batch):
             return cls.of_samples([], batch.layout(), batch.dtype, batch.ndim())
-        host = batch.contiguous_elements()
-        elements = cupy.empty(host.size, host.dtype)
-        if host.size:
-            elements.data.copy_from_host_async(host.ctypes.data, host.nbytes, cupy.cuda.get_current_stream())
+        kind, blocks = batch.memory()
+        elements = cupy.ndarray(total_volume(batch.shapes), kind, transfers().upload(blocks, crew))
         uploaded = cls.of_elements(elements, batch.shapes, batch.layout())
         uploaded._dtype = batch.dtype
         uploaded.source_infos = batch.source_infos
-        # Pageable memory is staged before the call returns, pinned memory is not: keep it alive with the copy.
-        uploaded._host_source = host
         return uploaded
-
-    _host_source: object = None
 
     def pointers(self) -> np.ndarray:
         """Device addresses of the samples, uint64 of shape (batch,)."""
@@ -399,7 +414,7 @@ class TensorListGPU(TensorList):
         """A copy in host memory; waits for the copy."""
         if not len(self):
             return TensorListCPU.of_samples([], self._layout, self._dtype, self._ndim)
-        host = self.contiguous_elements().get()
+        host = array_to_host(self.contiguous_elements())
         batch = TensorListCPU.of_elements(host, self.shapes, self._layout)
         batch._dtype = self._dtype
         batch.source_infos = self.source_infos

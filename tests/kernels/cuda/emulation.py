@@ -56,7 +56,7 @@ class _Memory:
 
 
 class _UnownedMemory:
-    def __init__(self, address: int, size: int, owner: object) -> None:
+    def __init__(self, address: int, size: int, owner: object, device_id: int = -1) -> None:
         self.address, self.size, self.owner = address, size, owner
 
 
@@ -71,6 +71,10 @@ class DeviceArray(np.ndarray):
     """An array that has the attributes of CuPy's that Penstock uses."""
 
     device = _Device()
+
+    def __new__(cls, shape: Any, dtype: Any, buffer: Any) -> DeviceArray:
+        memory = buffer._array if isinstance(buffer, _Memory) else buffer
+        return super().__new__(cls, shape, dtype, memory)
 
     @property
     def data(self) -> Any:  # type: ignore[override]
@@ -229,7 +233,34 @@ _DRIVER = types.SimpleNamespace(
     cuMemcpyDtoHAsync_v2=_driver_function(_copy),
     cuMemcpyHtoDAsync_v2=_driver_function(_copy),
     cuStreamWaitEvent=_driver_function(_nothing),
+    cuEventSynchronize=_driver_function(_nothing),
 )
+
+
+class _HostMemory:
+    """Memory that is taken for page-locked; `limit`: bytes of it that the system has."""
+
+    def __init__(self) -> None:
+        self.limit = 1 << 40
+        self._blocks: dict[int, ctypes.Array[ctypes.c_char]] = {}
+
+    def alloc(self, size: int, _flags: int) -> int:
+        if sum(map(len, self._blocks.values())) + size > self.limit:
+            raise CUDARuntimeError(_OUT_OF_MEMORY)
+        block = (ctypes.c_char * size)()
+        address = ctypes.addressof(block)
+        self._blocks[address] = block
+        return address
+
+    def free(self, address: int) -> None:
+        del self._blocks[address]
+
+    def attributes(self, address: int) -> Any:
+        is_here = any(0 <= address - begin < len(block) for begin, block in self._blocks.items())
+        return types.SimpleNamespace(type=int(is_here))
+
+
+_OUT_OF_MEMORY = 2
 
 
 class CUDADriverError(RuntimeError):
@@ -237,6 +268,14 @@ class CUDADriverError(RuntimeError):
 
     def __init__(self, status: int) -> None:
         super().__init__(f"the driver's error {status}")
+        self.status = status
+
+
+class CUDARuntimeError(RuntimeError):
+    """What CuPy raises for an error of the runtime."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(f"the runtime's error {status}")
         self.status = status
 
 
@@ -281,14 +320,18 @@ class _Event:
 
 
 def _module() -> Any:
-    cupy = types.ModuleType("cupy")
+    cupy, host = types.ModuleType("cupy"), _HostMemory()
     runtime = types.SimpleNamespace(
         getDevice=lambda: 0,
         getDeviceCount=lambda: 1,
         memGetInfo=lambda: (1 << 30, 1 << 30),
-        CUDARuntimeError=RuntimeError,
+        CUDARuntimeError=CUDARuntimeError,
+        freeHost=host.free,
+        host=host,
+        hostAlloc=host.alloc,
         memcpyAsync=lambda target, source, size, _kind, _stream: ctypes.memmove(target, source, size),
         memcpyDefault=4,
+        pointerGetAttributes=host.attributes,
         setDevice=lambda _number: None,
     )
     stream = _Stream()
@@ -300,7 +343,6 @@ def _module() -> Any:
         Stream=_Stream,
         UnownedMemory=_UnownedMemory,
         alloc=alloc,
-        alloc_pinned_memory=lambda size: bytearray(size),
         driver=types.SimpleNamespace(CUDADriverError=CUDADriverError),
         get_current_stream=lambda: stream,
         runtime=runtime,
@@ -322,15 +364,15 @@ def _module() -> Any:
 @contextlib.contextmanager
 def emulated_gpu(folder: Path) -> Iterator[None]:
     """While it lasts, Penstock finds CuPy and a GPU; compiled kernels are kept in ``folder``."""
-    from penstock.kernels.cuda import driver, launch, sources
+    from penstock.kernels.cuda import launch, sources
     from penstock.runtime import prefetch_queue
-    from penstock.tensors import cuda
+    from penstock.tensors import cuda, driver, transfers
 
     def forget() -> None:
         cuda._device_count.cache_clear()
         sources._kernel_on.cache_clear()
         launch._staging_for.cache_clear()
-        for known in (driver._library, driver.driver, driver.context_of):
+        for known in (driver._library, driver.driver, driver.context_of, transfers._of_device, transfers._results):
             known.cache_clear()
 
     RawModule.folder = folder

@@ -183,7 +183,7 @@ def test_the_engine_may_fail(load: float | None, crops: bool, monkeypatch: pytes
 
 
 @pytest.mark.parametrize("served", [False, True])
-def test_images_of_served_models_are_left_to_the_engine(served: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_images_of_served_models_are_decoded_by_our_kernels_too(served: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(image_codec_gpu, "_MANY", 3)
     by_kernels = []
     begin = jpeg_gpu.JpegDecoder.begin
@@ -204,7 +204,13 @@ def test_images_of_served_models_are_left_to_the_engine(served: bool, monkeypatc
     running.feed_input("encoded", encoded)
     result = running.executor.run_once(isolate=served)
     assert not result.failures
-    assert len(by_kernels) == (0 if served else 1)
+    assert len(by_kernels) == 1
+    together = [np.array(image) for image in result.outputs[0].as_cpu()]
+    for image, file in zip(together, encoded):
+        running.feed_input("encoded", [file])
+        (alone,) = running.executor.run_once(isolate=served).outputs[0].as_cpu()
+        np.testing.assert_array_equal(np.array(alone), image)
+    assert len(by_kernels) == 4
 
 
 def read_headers(files: Sequence[np.ndarray]) -> Sequence[ImageHeader]:

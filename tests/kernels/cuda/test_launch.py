@@ -63,14 +63,16 @@ class _Copy:
 
 def test_pinned_memory_is_reused_only_after_its_copy(monkeypatch: pytest.MonkeyPatch) -> None:
     taken: list[int] = []
-
-    def alloc(size: int) -> bytearray:
-        taken.append(size)
-        return bytearray(size)
-
     cuda = sys.modules["cupy"].cuda
+    alloc_host = cuda.runtime.hostAlloc
+
+    def alloc(size: int, flags: int) -> int:
+        taken.append(size)
+        address: int = alloc_host(size, flags)
+        return address
+
     monkeypatch.setattr(cuda, "Event", _Copy)
-    monkeypatch.setattr(cuda, "alloc_pinned_memory", alloc)
+    monkeypatch.setattr(cuda.runtime, "hostAlloc", alloc)
     monkeypatch.setattr(_Copy, "made", [])
     staging = Staging()
     data = [np.zeros(1000, np.uint8)]

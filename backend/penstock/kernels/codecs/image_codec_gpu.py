@@ -8,6 +8,7 @@ an image that fails does so alone.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -49,12 +50,15 @@ from penstock.kernels.codecs.nvimgcodec.library import library
 from penstock.kernels.codecs.nvimgcodec.on_gpu import PythonApi, Turns, options_of
 from penstock.kernels.codecs.turns import TURNS, TurnTaking
 from penstock.kernels.colour import TO_YCBCR, YCBCR_OFFSET
-from penstock.kernels.cuda.launch import Located, Places, Shape, size_class
+from penstock.kernels.cuda.launch import Located, Places, Shape
 from penstock.kernels.cuda.resample import PlannedResampling
 from penstock.kernels.windows import Region
+from penstock.tensors import HostPool
 from penstock.tensors.batch import ShapeRows
 from penstock.tensors.cuda import require_cupy
+from penstock.tensors.memory import size_class
 from penstock.tensors.streams import borrowed_streams, follow
+from penstock.tensors.transfers import HostBlocks, transfers
 
 if TYPE_CHECKING:
     from penstock.kernels.cpu.jpeg.batches import JpegScans, ScansBeingRead
@@ -74,6 +78,8 @@ _GATHERING = 4
 _WORTH_AHEAD = 96 << 20
 # Stands for an image whose pixels are not needed any more.
 _FOLLOWED = object()
+# Runs a function over indices on the pipeline's threads.
+Parallel = Callable[..., None]
 # Gives what is done with images of these shapes (H, W, C).
 FollowingFor = Callable[[Sequence[Shape]], PlannedResampling | None]
 _BYTE_DEPTH, _BYTES = 8, np.dtype(np.uint8)
@@ -280,26 +286,30 @@ class GpuImageDecoder:
             except MemoryError:
                 return None
 
-    def finish(self, begun: Begun, parallel: Callable[..., None], decoding: Decoding = FREELY) -> Sequence[Any]:
+    def finish(
+        self, begun: Begun, parallel: Parallel, decoding: Decoding = FREELY, pool: HostPool | None = None
+    ) -> Sequence[Any]:
         """Waits for images, as far as the host has to, and decodes those that could not be begun.
 
         Args:
             begun: what was begun.
             parallel: runs a function over indices on the pipeline's threads, for what the GPU does not take.
             decoding: where; what is to be decoded in worker processes is decoded there on the CPU.
+            pool: gives the memory for that.
 
         Returns:
             For each job where its image of shape (H, W, C) lies, or a CuPy array of it, or the exception that it raised.
         """
         jobs, results, keeps = begun.jobs, begun.results, bool(self._cache.capacity)
         missing = [index for index, result in enumerate(results) if result is None] if keeps else []
+        self._decode_rest(begun, parallel, decoding, pool)
         for part in begun.parts:
             states = self._joined(part, begun)
             if part.as_decoded and len(states) == len(results) and all(states) and not keeps:
                 return part.places
             self._take(part, states, begun)
-        self._decode_others(begun)
-        self._decode_on_cpu(jobs, results, parallel, decoding)
+        left = [index for index, result in enumerate(results) if result is None]
+        self._decode_on_cpu(begun, left, parallel, decoding, pool)
         for index in missing:
             if not isinstance(results[index], Exception):
                 # A copy: the image itself lies in the memory of its batch.
@@ -348,7 +358,7 @@ class GpuImageDecoder:
                 begun.results[index] = self._finished(jobs.headers[index], jobs.shapes[index], place, _BYTE_DEPTH)
 
     def finish_followed(
-        self, begun: Begun, parallel: Callable[..., None], decoding: Decoding = FREELY
+        self, begun: Begun, parallel: Parallel, decoding: Decoding = FREELY, pool: HostPool | None = None
     ) -> dict[int, Any]:
         """Like :meth:`finish`, for images that something follows.
 
@@ -356,8 +366,9 @@ class GpuImageDecoder:
             For each job whose image is still to be followed, by its number, where it lies, or an array, or the exception that it
             raised.
         """
+        self._decode_rest(begun, parallel, decoding, pool)
         followed, *parts = begun.parts
-        jobs, results, states = begun.jobs, begun.results, followed.join()
+        results, states = begun.results, followed.join()
         begun.is_joined()
         if len(states) == len(results) and all(states):
             return {}
@@ -365,8 +376,8 @@ class GpuImageDecoder:
             results[index] = _FOLLOWED if state else None
         for part in parts:
             self._take(part, self._joined(part, begun), begun)
-        self._decode_others(begun)
-        self._decode_on_cpu(jobs, results, parallel, decoding)
+        left = [index for index, result in enumerate(results) if result is None]
+        self._decode_on_cpu(begun, left, parallel, decoding, pool)
         return {index: result for index, result in enumerate(results) if result is not _FOLLOWED}
 
     # -- without Python ----------------------------------------------------------------------------------------------
@@ -538,26 +549,46 @@ class GpuImageDecoder:
             return self._cupy.ascontiguousarray(self._cupy.from_dlpack(image))
         return Located(interface["data"][0], interface["shape"], np.dtype(interface["typestr"]), image)
 
-    def _decode_on_cpu(self, jobs: Jobs, results: list[Any], parallel: Callable[..., None], decoding: Decoding) -> None:
-        """Decodes on the CPU what is missing in ``results``, and uploads it."""
-        missing = [index for index, result in enumerate(results) if result is None]
-        if not missing:
+    def _decode_rest(self, begun: Begun, parallel: Parallel, decoding: Decoding, pool: HostPool | None) -> None:
+        """Decodes images that are in no part, while the GPU is at work on those that are."""
+        if sum([len(part.taken) for part in begun.parts]) < len(begun.results):
+            self._decode_others(begun)
+            taken = {index for part in begun.parts for index in part.taken}
+            rest = [index for index, result in enumerate(begun.results) if result is None and index not in taken]
+            self._decode_on_cpu(begun, rest, parallel, decoding, pool)
+
+    def _decode_on_cpu(
+        self, begun: Begun, indices: Sequence[int], parallel: Parallel, decoding: Decoding, pool: HostPool | None
+    ) -> None:
+        """Decodes images on the CPU, into one block of memory, which is then copied to the GPU at once."""
+        if not indices:
             return
-        hosts: list[Any] = [None] * len(missing)
+        jobs, results = begun.jobs, begun.results
+        shapes = [jobs.shapes[index] for index in indices]
+        sizes = np.array(list(map(math.prod, shapes))) * self._dtype.itemsize
+        ends = (-(-sizes // _ALIGNMENT) * _ALIGNMENT).cumsum()
+        begins = [0, *ends.tolist()]
+        block = np.empty(begins[-1], np.uint8) if pool is None else pool.take(begins[-1])
 
         def task(position: int) -> None:
-            job = jobs[missing[position]]
-            host = np.empty(job.shape, self._dtype)
+            index = indices[position]
+            job, begin, size = jobs[index], begins[position], int(sizes[position])
+            host = block[begin : begin + size].view(self._dtype).reshape(job.shape)
             try:
                 kind, adjust, fast = self._output_type, self._adjust, self._fast_idct
                 decode(job.encoded, job.header, host, kind, adjust, fast, job.region, decoding, self._smooth)
-                hosts[position] = host
             except Exception as error:
-                hosts[position] = without_frames(error)
+                results[index] = without_frames(error)
 
-        parallel(task, len(missing), [jobs.files.files[index].size for index in missing])
-        for index, host in zip(missing, hosts):
-            results[index] = host if isinstance(host, Exception) else self._cupy.asarray(host)
+        parallel(task, len(indices), [jobs.files.files[index].size for index in indices])
+        memory = transfers().upload(HostBlocks.of_arrays([block])) if block.size else None
+        for index, begin, shape in zip(indices, begins, shapes):
+            if results[index] is not None:
+                continue
+            if memory is None or not math.prod(shape):
+                results[index] = self._cupy.empty(shape, self._dtype)
+            else:
+                results[index] = Located(memory.ptr + begin, shape, self._dtype, memory)
 
 
 def _divided(indices: Sequence[int], chosen: np.ndarray) -> tuple[list[int], list[int]]:

@@ -18,12 +18,13 @@ from penstock.kernels.codecs.image_description import EncodedFiles
 from penstock.kernels.codecs.image_jobs import Followed
 from penstock.kernels.cpu.jpeg.batches import GATHER_SHARE, JpegScans, ScansBeingRead, gathering
 from penstock.kernels.cpu.jpeg.parts import Parts
-from penstock.kernels.cuda.driver import driver_error
 from penstock.kernels.cuda.jpeg_codes import NOT_TAKEN
 from penstock.kernels.cuda.jpeg_launches import Kernels, Page, launch_decoding
-from penstock.kernels.cuda.launch import Pinned, size_class, staging
+from penstock.kernels.cuda.launch import Pinned, staging
 from penstock.kernels.cuda.launch_list import LaunchList
 from penstock.tensors.cuda import require_cupy
+from penstock.tensors.driver import driver_error
+from penstock.tensors.memory import size_class
 from penstock.tensors.streams import Event, Stream, borrowed_streams, follow
 
 # Bytes of each that are in memory at a time: coefficients of 32 photographs keep most of a large GPU busy, and samples of 16.

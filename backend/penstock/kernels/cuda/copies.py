@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.core.threads import CALL_WORDS, make_calls
-from penstock.kernels.cuda.driver import context_of, driver, driver_error
 from penstock.tensors.cuda import require_cupy
+from penstock.tensors.driver import context_of, driver, driver_error
 
 
 def copy_arrays(sources: np.ndarray, targets: np.ndarray, sizes: np.ndarray | int) -> None:

@@ -20,13 +20,13 @@ from penstock.kernels.cuda.sources import THREADS, Kernel
 from penstock.kernels.cuda.structs import Records
 from penstock.tensors import TensorListGPU
 from penstock.tensors.cuda import DeviceArray, require_cupy
+from penstock.tensors.pinned import PinnedMemoryError, pinned_block
 from penstock.tensors.streams import Event, Stream
 
 Shape = tuple[int, ...]
 
 _ALIGNMENT = 16
 _MIN_PINNED = 64 * 1024
-_SMALLEST_STEP = 256
 # So few arrays are copied sooner one by one than by compiled code, which first is to be told where they are.
 _FEW = 2
 
@@ -207,12 +207,6 @@ def scratch(shapes: Sequence[Shape], dtype: DTypeLike, kept: bool = False) -> li
     return located
 
 
-def size_class(size: int) -> int:
-    """The next size with three significant bits: pools then find memory of earlier batches, which had other sizes."""
-    step = max(1 << max(size.bit_length() - 4, 0), _SMALLEST_STEP)
-    return -(-size // step) * step
-
-
 def upload(arrays: Sequence[np.ndarray]) -> list[Located]:
     """Copies small host arrays to the GPU in one transfer."""
     parts = [np.ascontiguousarray(array).reshape(array.shape) for array in arrays]
@@ -291,6 +285,13 @@ class Staging:
         with self._lock:
             self._busy.append(pinned)
 
+    def release(self) -> None:
+        """Gives memory back that nothing uses."""
+        with self._lock:
+            while self._busy and self._busy[0].copied.done:
+                self._busy.popleft()
+            self._free.clear()
+
     def take(self, size: int) -> Pinned:
         """Memory of at least this many bytes."""
         capacity = max(_MIN_PINNED, 1 << (size - 1).bit_length())
@@ -320,9 +321,12 @@ class Pinned(NamedTuple):
 
     @classmethod
     def of(cls, capacity: int) -> Pinned:
-        cuda = require_cupy().cuda
-        memory = np.frombuffer(cuda.alloc_pinned_memory(capacity), np.uint8, capacity)
-        return cls(memory, memory.ctypes.data, cuda.Event(disable_timing=True))
+        """New memory; ordinary memory, from which the driver copies more slowly, where none can be page-locked."""
+        try:
+            memory = pinned_block(capacity)
+        except PinnedMemoryError:
+            memory = np.empty(capacity, np.uint8)
+        return cls(memory, memory.ctypes.data, require_cupy().cuda.Event(disable_timing=True))
 
 
 def staging() -> Staging:
@@ -333,6 +337,11 @@ def staging() -> Staging:
 @functools.cache
 def _staging_for(_device: int) -> Staging:
     return Staging()
+
+
+def release_staging(device_id: int) -> None:
+    """Gives back what a device's staging memory does not use now."""
+    _staging_for(device_id).release()
 
 
 def packed(arrays: Sequence[np.ndarray], dtype: DTypeLike) -> tuple[np.ndarray, list[int]]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.core.threads import CALL_WORDS
-from penstock.kernels.cuda.driver import context_of, driver
 from penstock.kernels.cuda.sources import THREADS
+from penstock.tensors.driver import context_of, driver
 from penstock.tensors.streams import Event, Stream
 
 # Calls that most lists have at most.

@@ -18,12 +18,12 @@ import numpy as np
 
 from penstock.core.threads import CALL_WORDS, make_calls
 from penstock.kernels.cuda import launch
-from penstock.kernels.cuda.driver import context_of, driver, driver_error
 from penstock.kernels.cuda.launch import RunValue
 from penstock.kernels.cuda.recording import ALIGNMENT, CannotRecord, Launch, Recorder, Recording, Relative
 from penstock.kernels.cuda.sources import THREADS
 from penstock.tensors import TensorList, TensorListGPU
 from penstock.tensors.cuda import require_cupy
+from penstock.tensors.driver import context_of, driver, driver_error
 
 # Batches recur at the same few addresses: the descriptors for this many sets of addresses are kept on the device.
 _MAX_PLACEMENTS = 8

@@ -29,6 +29,7 @@ from penstock.data_types import (
 )
 from penstock.errors import PenstockError
 from penstock.kernels.codecs.decoder_memory import image_memory
+from penstock.kernels.codecs.decoding import Decoding
 from penstock.kernels.codecs.image_codec import decode, decode_jpegs, decode_jpegs_for, decode_to_scratch
 from penstock.kernels.codecs.image_description import (
     EncodedFiles,
@@ -50,7 +51,7 @@ from penstock.schema.image_chain import PixelSource
 from penstock.schema.operator import Shape
 from penstock.schema.tolerance import ON_ERROR
 from penstock.schema.workspace import PlannedSamples
-from penstock.tensors import TensorListCPU, TensorListGPU
+from penstock.tensors import HostPool, TensorListCPU, TensorListGPU
 
 if TYPE_CHECKING:
     from penstock.kernels.codecs.image_codec_gpu import JpegsRead
@@ -512,9 +513,9 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
             from penstock.kernels.codecs.turns import TURNS, TURNS_OF_REQUESTS
 
             given_load, threads = self.given("hw_decoder_load"), workspace.num_threads
-            # Of a served model, requests decide how many images come at a time, and when.
-            most, turns = (1, TURNS_OF_REQUESTS) if workspace.isolate else (workspace.max_batch_size, TURNS)
-            self._gpu = GpuImageDecoder(self.args, given_load, threads, most, turns)
+            # Of a served model, requests decide when images come.
+            turns = TURNS_OF_REQUESTS if workspace.isolate else TURNS
+            self._gpu = GpuImageDecoder(self.args, given_load, threads, workspace.max_batch_size, turns)
         self._begin_on_gpu(workspace, follow)
         return EarlyStart(self._gpu.batches_ahead, occupies_host=not self._gpu.takes_all)
 
@@ -560,16 +561,21 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
         """
         if workspace.begun.following is None:
             return None
-        late = self._gpu.finish_followed(workspace.begun, workspace.parallel, workspace.decoding)
+        late = self._gpu.finish_followed(workspace.begun, *self._on_host(workspace))
         for index, image in late.items():
             if isinstance(image, Exception):
                 workspace.fail(index, image)
         return {index: image for index, image in late.items() if not isinstance(image, Exception)}
 
+    @staticmethod
+    def _on_host(workspace: Workspace) -> tuple[Callable[..., None], Decoding, HostPool | None]:
+        """By what, where and into which memory images are decoded that the GPU does not take."""
+        return workspace.parallel, workspace.decoding, workspace.pool
+
     def _run_on_gpu(self, workspace: Workspace) -> None:
         if workspace.begun is None:
             self.begin(workspace)
-        spec, decoded = self._output, self._gpu.finish(workspace.begun, workspace.parallel, workspace.decoding)
+        spec, decoded = self._output, self._gpu.finish(workspace.begun, *self._on_host(workspace))
         if not isinstance(decoded, list) and len(decoded) == workspace.batch_size:
             # Places, and not what is known of each.
             workspace.outputs = [TensorListGPU.of_located(decoded, spec.layout, spec.dtype, 3)]

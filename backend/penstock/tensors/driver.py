@@ -19,6 +19,7 @@ class Driver(NamedTuple):
     copy_to_host: int
     record: int
     wait: int
+    synchronize: int
 
 
 # In the order of the fields. They stay as they are: later versions of a function have another name.
@@ -30,6 +31,7 @@ _NAMES = (
     "cuMemcpyDtoHAsync_v2",
     "cuEventRecord",
     "cuStreamWaitEvent",
+    "cuEventSynchronize",
 )
 
 

@@ -1,0 +1,217 @@
+"""Page-locked host memory, from and to which a GPU copies by itself, at the full speed of its bus.
+
+Locking pages takes as long as copying them many times, so memory is reused. It is what no other program can have meanwhile, so it
+is counted (:func:`pinned_bytes`), limited, and given back; where the system refuses it, ordinary memory takes its place.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import math
+import os
+import sys
+import threading
+import warnings
+from typing import Any
+
+import numpy as np
+
+from penstock.tensors.cuda import device_lost, require_cupy
+from penstock.tensors.memory import HostPool
+from penstock.tensors.streams import Event
+
+_MAX_PINNED_BYTES, _MAX_SHARE = 8 << 30, 0.25
+# As CUDA numbers them: memory that all GPUs can access; the kind of a pointer to page-locked memory.
+_PORTABLE, _HOST_MEMORY = 1, 1
+
+_lock = threading.RLock()
+_total = 0
+_refused = False
+# Incremented in a forked process, in which memory that its parent has locked is not usable.
+_forks = 0
+
+
+def _note_fork() -> None:
+    global _forks, _lock, _total
+    # Another thread of the parent may have held the lock.
+    _forks, _lock, _total = _forks + 1, threading.RLock(), 0
+    copies_in_flight.forget_all()
+
+
+@functools.cache
+def max_pinned_bytes() -> int:
+    """The bytes of host memory that Penstock page-locks in one process, at most: 8 GiB, or a quarter of the machine's memory."""
+    machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return min(_MAX_PINNED_BYTES, int(_MAX_SHARE * machine))
+
+
+def pinned_bytes() -> int:
+    """The bytes of host memory that Penstock has page-locked in this process."""
+    return _total
+
+
+class _PinnedMemory:
+    """Page-locked memory, which every GPU can access.
+
+    Args:
+        size: in bytes.
+
+    Raises:
+        cupy.cuda.runtime.CUDARuntimeError: the system refuses it.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._size, self._forks = size, _forks
+        self._runtime: Any = require_cupy("page-locked memory").cuda.runtime
+        self._address: int = self._runtime.hostAlloc(size, _PORTABLE)
+        _count(size)
+        self.__array_interface__ = {"shape": (size,), "typestr": "|u1", "data": (self._address, False), "version": 3}
+
+    def __del__(self) -> None:
+        # At the end of a process, and in a forked one, it is the system's business.
+        if hasattr(self, "_address") and self._forks == _forks and not sys.is_finalizing():
+            _count(-self._size)
+            # A device that is lost has nothing any more.
+            with contextlib.suppress(self._runtime.CUDARuntimeError):
+                self._runtime.freeHost(self._address)
+
+
+def _count(size: int) -> None:
+    global _total
+    with _lock:
+        _total += size
+
+
+class PinnedMemoryError(MemoryError):
+    """No more memory can be page-locked."""
+
+
+def pinned_block(size: int) -> np.ndarray:
+    """Page-locked memory, uint8 of shape (size,), uninitialized, which is unlocked when nothing refers to it any more.
+
+    Raises:
+        PinnedMemoryError: beyond :func:`max_pinned_bytes`, and where the system refuses it, of which a warning tells.
+    """
+    global _refused
+    if _total + size > max_pinned_bytes():
+        raise PinnedMemoryError(f"{size} bytes more than {_total} are not page-locked")
+    try:
+        return np.asarray(_PinnedMemory(size))
+    except require_cupy().cuda.runtime.CUDARuntimeError as error:
+        if device_lost(error) is not None:
+            raise
+        if not _refused:
+            _refused = True
+            warnings.warn(
+                f"The system refuses {size} bytes of page-locked memory, beside {_total} that are in use ({error}). Copies to and from the "
+                "GPU go through ordinary memory, and take several times as long. Raise the limit for locked memory (`ulimit -l`, "
+                "or the container's memory), or use smaller batches.",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+        raise PinnedMemoryError(str(error)) from error
+
+
+def is_pinned(address: int) -> bool:
+    """Whether host memory at an address is page-locked, whoever did that."""
+    attributes = require_cupy().cuda.runtime.pointerGetAttributes(address)
+    return bool(attributes.type == _HOST_MEMORY)
+
+
+class PinnedPool(HostPool):
+    """Blocks of page-locked memory for what is copied to, or from, a GPU; of ordinary memory where no more can be locked.
+
+    A block is free when nothing refers to it, copies in flight included.
+
+    Args:
+        device_id: of the GPU; None: the one that is current when memory is taken.
+        limit: the largest number of free bytes to keep; more is returned to the system.
+        max_bytes: the largest number of bytes to lock, free or in use; None: any.
+    """
+
+    def __init__(self, device_id: int | None = None, limit: int = 1 << 30, max_bytes: int | None = None) -> None:
+        super().__init__(limit)
+        self._device_id = device_id
+        self._max_bytes = math.inf if max_bytes is None else max_bytes
+        self._ordinary = HostPool(limit)
+        self._forks = _forks
+
+    def take(self, size: int) -> np.ndarray:
+        """A 1-D uint8 array of ``size`` bytes, uninitialized; page-locked if it is large, and if that is possible."""
+        if self._forks != _forks:
+            return np.empty(size, np.uint8)
+        copies_in_flight.forget_done()
+        try:
+            return super().take(size)
+        except PinnedMemoryError:
+            return self._ordinary.take(size)
+
+    def _new_block(self, size: int) -> np.ndarray:
+        if super().reserved + size > self._max_bytes:
+            raise PinnedMemoryError(f"{size} bytes more than {super().reserved} are not page-locked")
+        if self._device_id is None:
+            return pinned_block(size)[:]
+        with require_cupy().cuda.Device(self._device_id):
+            return pinned_block(size)[:]
+
+    def release(self) -> None:
+        if self._forks == _forks:
+            copies_in_flight.forget_done()
+            super().release()
+            self._ordinary.release()
+
+    @property
+    def reserved(self) -> int:
+        """Bytes in the pool, used or free, page-locked or not."""
+        return super().reserved + self._ordinary.reserved
+
+
+class CopiesInFlight:
+    """Copies that the GPU makes by itself, and the host memory that they read: it is kept until they are done."""
+
+    def __init__(self) -> None:
+        # Garbage that is collected while a thread holds it may belong to a copy, too.
+        self._lock = threading.RLock()
+        self._copies: list[tuple[Event, object]] = []
+
+    def add(self, event: Event, memory: object) -> None:
+        """Keeps memory until an event, which is recorded after a copy and belongs to it alone."""
+        self.forget_done()
+        with self._lock:
+            self._copies.append((event, memory))
+
+    def forget_done(self) -> None:
+        """Leaves the memory of copies that are done to others."""
+        if self._copies:
+            with self._lock:
+                self._copies = [copy for copy in self._copies if not _is_done(copy[0])]
+
+    def wait(self) -> None:
+        """Waits for all copies."""
+        with self._lock:
+            copies = list(self._copies)
+        for event, _ in copies:
+            if not _is_done(event):
+                event.synchronize()
+        self.forget_done()
+
+    def forget_all(self) -> None:
+        """In a forked process, which has no copies in flight, but must not give their memory back either."""
+        self._lock = threading.RLock()
+        _of_parent.append(self._copies)
+        self._copies = []
+
+
+def _is_done(event: Event) -> bool:
+    try:
+        return event.done
+    except require_cupy().cuda.runtime.CUDARuntimeError:
+        # A device that is lost copies nothing; whoever uses it next is told.
+        return True
+
+
+_of_parent: list[object] = []
+copies_in_flight = CopiesInFlight()
+"""Of this process."""
+os.register_at_fork(after_in_child=_note_fork)

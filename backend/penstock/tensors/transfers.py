@@ -1,0 +1,358 @@
+"""Copies of host memory to a GPU, and back, at the speed of its bus.
+
+Page-locked memory is copied by the GPU itself, while the host goes on. Other memory goes through staging memory: the core's threads,
+which need no GIL, fill one slot of it while the GPU copies another. Large copies to the GPU are made in the order of a stream of
+their own (:class:`_Lane`), so that they need not wait for the batch before.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import sys
+import threading
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from penstock.core.library import core
+from penstock.core.threads import CALL_WORDS, make_calls
+from penstock.tensors.cuda import require_cupy
+from penstock.tensors.driver import context_of, driver, driver_error
+from penstock.tensors.memory import size_class
+from penstock.tensors.pinned import PinnedMemoryError, PinnedPool, copies_in_flight, is_pinned, pinned_block
+from penstock.tensors.streams import Event, Stream, take_stream
+
+SMALL_BYTES = 1 << 16
+"""Up to which the driver keeps a copy of what it is given, and lets the host go on."""
+_MIN_LANE_BYTES = 1 << 20
+"""From which a copy is worth a stream of its own."""
+_SLOTS, _SLOT_BYTES = 16, 2 << 20
+_MIN_PIECE_BYTES = 1 << 18
+"""Of a copy through staging memory: for less, waking another thread takes longer than it saves."""
+_DIRECT_PIECE_BYTES = 8 << 20
+"""Of copies by the GPU itself: others, such as those of kernels' arguments, come in between."""
+_MIN_DIRECT_BLOCK_BYTES = 1 << 18
+"""On average: smaller blocks are gathered in staging memory."""
+_MAX_THREADS = 8
+"""That fill staging memory: more are not faster than the bus."""
+_MAX_LANES = 4
+_FREE_RESULT_BYTES, _MAX_RESULT_BYTES = 256 << 20, 1 << 30
+"""Of page-locked memory for results: what is kept of it for later ones, and what it takes at most, as programs may keep results."""
+
+_TRANSFER = np.dtype(
+    [
+        (name, np.int64)
+        for name in (
+            "block_count",
+            "addresses",
+            "ends",
+            "device_address",
+            "to_host",
+            "piece_bytes",
+            "staging",
+            "slot_count",
+            "slot_bytes",
+            "first_slot",
+            "events",
+            "context",
+            "stream",
+            "set_context",
+            "copy_to_device",
+            "copy_to_host",
+            "record",
+            "synchronize",
+        )
+    ]
+)
+"""``PenstockTransfer`` in `core.h`."""
+
+
+class HostBlocks(NamedTuple):
+    """Blocks of host memory.
+
+    Attributes:
+        addresses: of the blocks, int64.
+        sizes: in bytes, int64.
+        owner: keeps the memory alive.
+    """
+
+    addresses: np.ndarray
+    sizes: np.ndarray
+    owner: object
+
+    @classmethod
+    def of_arrays(cls, arrays: list[np.ndarray]) -> HostBlocks:
+        """The memory of contiguous arrays."""
+        addresses = np.array([array.__array_interface__["data"][0] for array in arrays], np.int64)
+        return cls(addresses, np.array([array.nbytes for array in arrays], np.int64), arrays)
+
+
+class Crew(NamedTuple):
+    """The threads that fill staging memory, the calling one included.
+
+    Attributes:
+        threads: how many.
+        cores: to which they are bound; None: to none.
+    """
+
+    threads: int
+    cores: tuple[int, ...] | None = None
+
+    def bound(self) -> np.ndarray:
+        """The cores, int64."""
+        return np.array(self.cores or (), np.int64)
+
+
+@functools.cache
+def _any_cores() -> Crew:
+    """The threads of whoever does not say which."""
+    return Crew(len(os.sched_getaffinity(0)))
+
+
+class _Lane:
+    """A stream in whose order batches are copied to the GPU, and in whose order their memory is taken and given back.
+
+    Memory that is given back may be in use by work in the order of another stream, which copies to it then have to follow: those
+    of the next batch are made in another lane, which need not wait for that.
+    """
+
+    def __init__(self, device_id: int) -> None:
+        self.stream = take_stream(device_id)
+        self._device = require_cupy().cuda.Device(device_id)
+        self._freed: Event | None = None
+
+    def is_free(self) -> bool:
+        """Whether copies need not wait for the users of earlier ones."""
+        return self._freed is None or self._freed.done
+
+    def follow(self, user: Stream) -> None:
+        """Has later copies wait for what a stream was told so far, as that uses memory that is given back now."""
+        with self._device:
+            # An event of its own, as another thread, or a collection of garbage, may do the same at this moment.
+            freed = user.record(require_cupy().cuda.Event(disable_timing=True))
+            self.stream.wait_event(freed)
+        self._freed = freed
+
+
+class _LaneMemory:
+    """Memory of a lane, given back when nothing refers to it any more.
+
+    Args:
+        memory: CuPy's, taken in the order of the lane's stream.
+        lane: the lane.
+        user: the stream in whose order it is used.
+    """
+
+    __slots__ = ("_lane", "_user", "memory")
+
+    def __init__(self, memory: Any, lane: _Lane, user: Stream) -> None:
+        self.memory, self._lane, self._user = memory, lane, user
+
+    def __del__(self) -> None:
+        if not sys.is_finalizing():
+            # On a device that is lost, nothing follows any more.
+            with contextlib.suppress(require_cupy().cuda.runtime.CUDARuntimeError):
+                self._lane.follow(self._user)
+
+
+class _Staging:
+    """Page-locked memory of a device, in slots, through which other memory is copied.
+
+    Attributes:
+        block: all of it.
+        events: of the slots, each recorded after the last copy.
+    """
+
+    def __init__(self) -> None:
+        self.block = pinned_block(_SLOTS * _SLOT_BYTES)
+        self.events = [require_cupy().cuda.Event(disable_timing=True) for _ in range(_SLOTS)]
+        self.event_addresses = np.array([event.ptr for event in self.events], np.int64)
+        self._next = 0
+
+    def take(self, pieces: int) -> int:
+        """The slot of the first of so many pieces."""
+        first, self._next = self._next, (self._next + pieces) % _SLOTS
+        return first
+
+
+class DeviceTransfers:
+    """The copies between the host and one GPU.
+
+    Args:
+        device_id: number of the GPU.
+    """
+
+    def __init__(self, device_id: int) -> None:
+        self._device_id = device_id
+        self._staging_lock, self._lanes_lock = threading.Lock(), threading.Lock()
+        self._staging: _Staging | None = None
+        self._lanes: list[_Lane] = []
+        self._turn = 0
+
+    def upload(self, blocks: HostBlocks, crew: Crew | None = None) -> Any:
+        """Copies blocks to new memory on the GPU, the current device, where they lie one after the other.
+
+        Blocks are read when this returns, unless they are page-locked: those must stay as they are until the copy is done.
+
+        Args:
+            blocks: the blocks.
+            crew: the threads that fill staging memory; None: as many as there are cores.
+
+        Returns:
+            CuPy's pointer to the memory, which holds the data in the order of the current stream.
+        """
+        cuda = require_cupy().cuda
+        user, size = cuda.get_current_stream(), int(blocks.sizes.sum())
+        if size < _MIN_LANE_BYTES:
+            memory = cuda.alloc(size)
+            if size:
+                self._copy(blocks, memory.ptr, size, user, crew)
+            return memory
+        lane = self._lane()
+        with lane.stream:
+            memory = cuda.alloc(size_class(size))
+        owner = _LaneMemory(memory, lane, user)
+        copied = self._copy(blocks, memory.ptr, size, lane.stream, crew)
+        user.wait_event(copied or lane.stream.record(cuda.Event(disable_timing=True)))
+        return cuda.MemoryPointer(cuda.UnownedMemory(memory.ptr, size, owner, self._device_id), 0)
+
+    def _lane(self) -> _Lane:
+        """One whose copies need not wait, if possible; the first ones, so that few have memory."""
+        with self._lanes_lock:
+            for lane in self._lanes:
+                if lane.is_free():
+                    return lane
+            if len(self._lanes) < _MAX_LANES:
+                self._lanes.append(_Lane(self._device_id))
+                return self._lanes[-1]
+            self._turn = (self._turn + 1) % _MAX_LANES
+            return self._lanes[self._turn]
+
+    def _copy(self, blocks: HostBlocks, target: int, size: int, stream: Stream, crew: Crew | None) -> Event | None:
+        """Copies blocks to the GPU; returns the event after copies that may still read them."""
+        if size >= _MIN_DIRECT_BLOCK_BYTES * len(blocks.sizes) or len(blocks.sizes) == 1:
+            if all(map(is_pinned, blocks.addresses[blocks.sizes > 0].tolist())):
+                self._copy_directly(blocks, target, stream)
+                copied = stream.record(require_cupy().cuda.Event(disable_timing=True))
+                copies_in_flight.add(copied, blocks.owner)
+                return copied
+            if size <= SMALL_BYTES:
+                self._copy_directly(blocks, target, stream)
+                return None
+        if not self._stage(blocks, target, stream, crew, to_host=False):
+            # The driver reads ordinary memory before it returns.
+            self._copy_directly(blocks, target, stream)
+        return None
+
+    def _copy_directly(self, blocks: HostBlocks, target: int, stream: Stream) -> None:
+        """Has the driver copy blocks, in pieces."""
+        functions, calls = driver(), [(driver().set_context, context_of(self._device_id), 0, 0, 0)]
+        for source, size in zip(blocks.addresses.tolist(), blocks.sizes.tolist()):
+            for begin in range(0, size, _DIRECT_PIECE_BYTES):
+                part = min(_DIRECT_PIECE_BYTES, size - begin)
+                calls.append((functions.copy_to_device, target + begin, source + begin, part, stream.ptr))
+            target += size
+        table = np.zeros((len(calls), CALL_WORDS), np.int64)
+        table[:, : len(calls[0])] = calls
+        status = make_calls(table.ctypes.data, len(table))
+        if status:
+            raise driver_error(status)
+
+    def _stage(self, blocks: HostBlocks, device_address: int, stream: Stream, crew: Crew | None, to_host: bool) -> bool:
+        """Copies blocks through staging memory; returns whether there is any."""
+        functions, crew = driver(), crew or _any_cores()
+        ends = blocks.sizes.cumsum()
+        size, cores = int(ends[-1]), crew.bound()
+        threads = max(min(crew.threads, _MAX_THREADS), 1)
+        piece = min(max(-(-size // threads), _MIN_PIECE_BYTES), _SLOT_BYTES)
+        with self._staging_lock:
+            try:
+                staging = self._staging = self._staging or _Staging()
+            except PinnedMemoryError:
+                return False
+            transfer = np.array(
+                (
+                    len(ends),
+                    blocks.addresses.ctypes.data,
+                    ends.ctypes.data,
+                    device_address,
+                    to_host,
+                    piece,
+                    staging.block.ctypes.data,
+                    _SLOTS,
+                    _SLOT_BYTES,
+                    staging.take(-(-size // piece)),
+                    staging.event_addresses.ctypes.data,
+                    context_of(self._device_id),
+                    stream.ptr,
+                    functions.set_context,
+                    functions.copy_to_device,
+                    functions.copy_to_host,
+                    functions.record,
+                    functions.synchronize,
+                ),
+                _TRANSFER,
+            )
+            status = core().penstock_transfer(transfer.ctypes.data, threads, cores.ctypes.data, len(cores))
+        if status:
+            raise driver_error(status)
+        return True
+
+    def download(self, array: Any, crew: Crew | None = None) -> np.ndarray:
+        """A copy of a CuPy array in host memory, page-locked if it is large and there is some; waits for the copy."""
+        cuda = require_cupy().cuda
+        source = require_cupy().ascontiguousarray(array)
+        host = _results().take(source.nbytes)
+        stream, address = cuda.get_current_stream(), host.ctypes.data
+        if not is_pinned(address) and self._stage(
+            HostBlocks(np.array([address]), np.array([host.nbytes]), host), source.data.ptr, stream, crew, to_host=True
+        ):
+            return _shaped(host, source)
+        runtime = cuda.runtime
+        runtime.memcpyAsync(address, source.data.ptr, source.nbytes, runtime.memcpyDefault, stream.ptr)
+        stream.synchronize()
+        return _shaped(host, source)
+
+    def release(self) -> None:
+        """Gives the staging memory back, once copies from it are done."""
+        with self._staging_lock:
+            staging, self._staging = self._staging, None
+        # On a device that is lost, nothing is copied any more.
+        with contextlib.suppress(require_cupy().cuda.runtime.CUDARuntimeError):
+            for event in () if staging is None else staging.events:
+                event.synchronize()
+
+
+def _shaped(host: np.ndarray, source: Any) -> np.ndarray:
+    """Bytes as an array of a type and shape like another's."""
+    return host.view(source.dtype).reshape(source.shape)
+
+
+@functools.cache
+def _results() -> PinnedPool:
+    """Where results of GPUs are copied to."""
+    return PinnedPool(limit=_FREE_RESULT_BYTES, max_bytes=_MAX_RESULT_BYTES)
+
+
+@functools.cache
+def _of_device(device_id: int) -> DeviceTransfers:
+    return DeviceTransfers(device_id)
+
+
+def transfers() -> DeviceTransfers:
+    """The copies between the host and the current device."""
+    return _of_device(int(require_cupy().cuda.Device().id))
+
+
+def array_to_host(array: Any) -> np.ndarray:
+    """A copy of a CuPy array on the host, made in the order of the current stream of its device."""
+    with array.device:
+        return array.get() if array.nbytes <= SMALL_BYTES else transfers().download(array)
+
+
+def release_unused(device_id: int) -> None:
+    """Gives back page-locked memory that is kept for later copies between the host and a device."""
+    _of_device(device_id).release()
+    _results().release()
