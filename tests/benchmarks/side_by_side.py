@@ -56,7 +56,8 @@ def pipeline_of(
     nothing is done ahead of time, so that nothing of a run happens on another's clock; on GPU two batches are on their way,
     as in a training loop. Work without inputs, or with functions that give them, needs a ``batch_size``.
     """
-    options: dict[str, Any] = {"batch_size": batch_size or len(batches[0]), "num_threads": threads}
+    sizes = [batch_size, *(len(batch) for batch in batches if not callable(batch))]
+    options: dict[str, Any] = {"batch_size": next(filter(None, sizes)), "num_threads": threads}
     layouts = [layout] * len(batches) if layout is None or isinstance(layout, str) else layout
     if gpu:
         options |= {"device_id": device_id, "prefetch_queue_depth": 2}

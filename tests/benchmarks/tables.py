@@ -19,8 +19,6 @@ def main() -> None:
         "commit and hardware; the run's file has versions.",
         "## Pipelines",
         *(_pipelines(device) for device in ("cpu", "gpu")),
-        "## Uploads",
-        _uploads(),
         "## Operators",
         _operators(),
         "## Every public operator on CPU",
@@ -70,15 +68,6 @@ def _pipelines(device: str) -> str:
         [row["work"], *(f"{row['ms'][who]:.3f}" for who in ("DALI", "Penstock")), _ratio(row)] for row in run["rows"]
     ]
     head = [f"{device.upper()}, {measure}", "DALI, ms a sample", "Penstock", "ratio"]
-    return f"{_origin(run)}:\n\n{_table(head, rows)}"
-
-
-def _uploads() -> str:
-    run = _run("uploads-gpu")
-    rows = [
-        [row["work"], *(f"{row['ms'][who]:.3f}" for who in ("DALI", "Penstock")), _ratio(row)] for row in run["rows"]
-    ]
-    head = ["every batch of other samples", "DALI, ms a sample", "Penstock", "ratio"]
     return f"{_origin(run)}:\n\n{_table(head, rows)}"
 
 
