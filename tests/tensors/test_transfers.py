@@ -211,6 +211,18 @@ def test_memory_is_counted_and_given_back() -> None:
     assert pinned_bytes() == before
 
 
+def test_memory_that_is_being_taken_is_not_waited_for() -> None:
+    """Garbage may be collected while this thread holds the lock, and a pipeline be closed by that."""
+    check(TensorListCPU(numbers(1, 2 * MB)))
+    device, pool = transfers.transfers(), PinnedPool()
+    pool.take(MB)
+    with device._staging_lock, pool._lock, transfers._results()._lock:
+        transfers.release_unused(0)
+        pool.release()
+    assert device._staging is not None
+    assert pool.reserved == MB
+
+
 def test_memory_is_what_was_in_use_at_once() -> None:
     pool = PinnedPool()
     for size in np.random.default_rng(0).integers(MB, 4 * MB, 200).tolist():

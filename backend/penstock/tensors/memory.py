@@ -106,9 +106,15 @@ class HostPool:
             del self._blocks[index]
 
     def release(self) -> None:
-        """Returns all unused memory to the system."""
-        with self._lock:
-            self._drop_free()
+        """Returns all unused memory to the system; nothing if some is being taken right now.
+
+        It may be this very thread that takes it, if a pipeline is closed because it is collected as garbage.
+        """
+        if self._lock.acquire(blocking=False):
+            try:
+                self._drop_free()
+            finally:
+                self._lock.release()
 
     @property
     def reserved(self) -> int:

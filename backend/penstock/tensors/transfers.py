@@ -316,9 +316,16 @@ class DeviceTransfers:
         return _shaped(host, source)
 
     def release(self) -> None:
-        """Gives the staging memory back, once copies from it are done."""
-        with self._staging_lock:
+        """Gives the staging memory back, once copies from it are done; not if it is in use right now.
+
+        It may be this very thread that uses it, if a pipeline is closed because it is collected as garbage.
+        """
+        if not self._staging_lock.acquire(blocking=False):
+            return
+        try:
             staging, self._staging = self._staging, None
+        finally:
+            self._staging_lock.release()
         # On a device that is lost, nothing is copied any more.
         with contextlib.suppress(require_cupy().cuda.runtime.CUDARuntimeError):
             for event in () if staging is None else staging.events:

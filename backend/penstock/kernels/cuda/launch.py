@@ -288,8 +288,6 @@ class Staging:
     def release(self) -> None:
         """Gives memory back that nothing uses."""
         with self._lock:
-            while self._busy and self._busy[0].copied.done:
-                self._busy.popleft()
             self._free.clear()
 
     def take(self, size: int) -> Pinned:
