@@ -16,6 +16,7 @@ from penstock.pipeline import Pipeline, pipeline_def
 from penstock.plugin.torchvision._on_tensors.degradations import blur_kernel
 from penstock.plugin.torchvision._pixels import joined_fill
 from penstock.plugin.torchvision._settings import borders_of, filter_name
+from penstock.plugin.torchvision._translated import steps_of
 from penstock.plugin.torchvision._typing import Function, Params
 from penstock.plugin.torchvision.transforms import v2
 from penstock.plugin.torchvision.transforms.v2._finish import scaling_of
@@ -168,18 +169,12 @@ _TRACES: dict[type, _Trace] = {
 }
 
 
-def _flattened(transform: Function) -> list[Function]:
-    """The steps of nested `Compose`s."""
-    if isinstance(transform, v2.Compose):
-        return [step for part in transform.transforms for step in _flattened(part)]
-    return [transform]
-
-
-def traced(transform: v2.Transform, images: DataNode) -> DataNode:
+def traced(transform: Function, images: DataNode) -> DataNode:
     """Applies a transform to images of uint8 (H, W, 3), in the definition of a pipeline.
 
     Args:
-        transform: a `Compose`, or another transform of this package.
+        transform: of this package, of torchvision (`transforms` or `transforms.v2`), of timm (`create_transform`), or what a
+            `weights.transforms()` of torchvision's returns.
         images: RGB, of layout HWC.
 
     Returns:
@@ -188,7 +183,7 @@ def traced(transform: v2.Transform, images: DataNode) -> DataNode:
     Raises:
         ExportError: a transform is random, or no operator does the same.
     """
-    steps, place, state = _flattened(transform), 0, _Traced(images)
+    steps, place, state = steps_of(transform), 0, _Traced(images)
     while place < len(steps):
         if state.stage == "float" and type(steps[place]) not in (v2.Identity, v2.ToPureTensor):
             raise ExportError(f"`{type(steps[place]).__name__}` comes after the conversion to floats: put it before")
@@ -224,8 +219,10 @@ def _step(transform: Function, images: _Traced) -> _Traced:
     trace = _TRACES.get(type(transform))
     if trace is None:
         known = ", ".join(sorted(kind.__name__ for kind in _TRACES))
+        whose = type(transform).__module__.partition(".")[0]
         raise ExportError(
-            f"`{name}` is not exported: it is random, or none of {known}, ToDtype, ToTensor and Normalize"
+            f"`{name}` of {whose} is not exported: it is random, rounds otherwise than in torchvision's second version, or is none "
+            f"of {known}, ToDtype, ToTensor and Normalize"
         )
     if isinstance(transform, RandomlyApplied):
         if transform.p not in (0.0, 1.0):
@@ -236,7 +233,7 @@ def _step(transform: Function, images: _Traced) -> _Traced:
 
 
 def pipeline(
-    transform: v2.Transform,
+    transform: Function,
     *,
     batch_size: int = _BATCH,
     encoded: bool = True,
@@ -250,7 +247,8 @@ def pipeline(
     Its input is called `images`, its output `output`.
 
     Args:
-        transform: a `Compose`, or another transform of this package.
+        transform: of this package, of torchvision (`transforms` or `transforms.v2`), of timm (`create_transform`), or what a
+            `weights.transforms()` of torchvision's returns.
         batch_size: the largest number of images at a time.
         encoded: the input is files (JPEG, PNG and so on); otherwise RGB images of uint8, of layout HWC.
         orientation: turn files upright as their Exif data says, which PIL leaves to `ImageOps.exif_transpose`.
@@ -278,12 +276,13 @@ def pipeline(
 
 
 def export(
-    transform: v2.Transform, model: str | Path, *, batch_size: int = _BATCH, orientation: bool = False, version: int = 1
+    transform: Function, model: str | Path, *, batch_size: int = _BATCH, orientation: bool = False, version: int = 1
 ) -> list[Path]:
     """Writes a model for Triton that takes encoded images and answers with what a transform returns.
 
     Args:
-        transform: a `Compose`, or another transform of this package.
+        transform: of this package, of torchvision (`transforms` or `transforms.v2`), of timm (`create_transform`), or what a
+            `weights.transforms()` of torchvision's returns.
         model: the folder to write, e.g. ``model_repository/preprocess``; its name is the model's.
         batch_size: the model's largest batch.
         orientation: turn files upright as their Exif data says.

@@ -1,0 +1,126 @@
+"""Transforms of torchvision (of both its versions, and those of its weights) and of timm, as this package's own."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from penstock.plugin.torchvision._typing import Function
+from penstock.plugin.torchvision.transforms import v2
+
+_KNOWN = (
+    v2.CenterCrop,
+    v2.ConvertImageDtype,
+    v2.GaussianBlur,
+    v2.Grayscale,
+    v2.Identity,
+    v2.Normalize,
+    v2.PILToTensor,
+    v2.Pad,
+    v2.RandomAdjustSharpness,
+    v2.RandomAutocontrast,
+    v2.RandomEqualize,
+    v2.RandomHorizontalFlip,
+    v2.RandomInvert,
+    v2.RandomPosterize,
+    v2.RandomRotation,
+    v2.RandomSolarize,
+    v2.RandomVerticalFlip,
+    v2.Resize,
+    v2.ToDtype,
+    v2.ToImage,
+    v2.ToPureTensor,
+    v2.ToTensor,
+)
+_BY_NAME = {kind.__name__: kind for kind in _KNOWN}
+_OF_TIMM = {"MaybeToTensor": v2.ToTensor, "MaybePILToTensor": v2.PILToTensor}
+_COMPOSED = ("Compose", "Sequential")
+
+
+def _is_of(transform: object, *modules: str) -> bool:
+    return type(transform).__module__.startswith(modules)
+
+
+def _is_first_version(transform: object) -> bool:
+    return _is_of(transform, "torchvision.transforms.") and not _is_of(transform, "torchvision.transforms.v2")
+
+
+def _plain(value: Any) -> Any:
+    """Tensors as lists."""
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
+def _rebuilt(transform: object, kind: type) -> Function:
+    """The same settings, for a class of this package."""
+    names = list(inspect.signature(kind.__init__).parameters)[1:]  # type: ignore[misc]
+    made: Function = kind(**{name: _plain(getattr(transform, name)) for name in names if hasattr(transform, name)})
+    return made
+
+
+def _classification(preset: Any) -> list[Function]:
+    crop = [v2.CenterCrop(preset.crop_size)]
+    return [_resized(preset), *crop, v2.ToTensor(), v2.Normalize(preset.mean, preset.std)]
+
+
+def _segmentation(preset: Any) -> list[Function]:
+    resize = [] if preset.resize_size is None else [_resized(preset)]
+    return [*resize, v2.ToTensor(), v2.Normalize(preset.mean, preset.std)]
+
+
+def _resized(preset: Any) -> Function:
+    return v2.Resize(preset.resize_size, preset.interpolation, antialias=preset.antialias)
+
+
+_OF_WEIGHTS: dict[str, Callable[[Any], list[Function]]] = {
+    "ImageClassification": _classification,
+    "SemanticSegmentation": _segmentation,
+    "ObjectDetection": lambda preset: [v2.ToTensor()],
+}
+
+
+def steps_of(transform: Function) -> list[Function]:
+    """The steps of a transform, those of nested compositions among them, as transforms of this package.
+
+    Steps that are not known are returned as they are.
+
+    Args:
+        transform: of this package, of torchvision or of timm, a preset of torchvision's weights, or a `torch.nn.Sequential`.
+    """
+    return _joined(_flattened(transform))
+
+
+def _flattened(transform: Any) -> list[Function]:
+    name = type(transform).__name__
+    if isinstance(transform, v2.Compose) or (name in _COMPOSED and _is_of(transform, "torchvision.", "torch.nn.")):
+        steps = transform.transforms if name == "Compose" else transform
+        return [step for part in steps for step in _flattened(part)]
+    if name in _OF_WEIGHTS and _is_of(transform, "torchvision.transforms._presets"):
+        return _OF_WEIGHTS[name](transform)
+    if name in _OF_TIMM and _is_of(transform, "timm.data"):
+        return [_OF_TIMM[name]()]
+    return [transform]
+
+
+def _joined(steps: Sequence[Function]) -> list[Function]:
+    """Steps of this package for those of torchvision."""
+    found: list[Function] = []
+    for step in steps:
+        if _divides(step) and found and type(found[-1]) in (v2.PILToTensor, v2.ToImage):
+            # The first version divides by 255, as `ToTensor` does; the second multiplies.
+            found[-1] = v2.ToTensor()
+            continue
+        name = type(step).__name__
+        is_known = name in _BY_NAME and _is_of(step, "torchvision.transforms.") and not _is_rounded_otherwise(step)
+        found.append(_rebuilt(step, _BY_NAME[name]) if is_known else step)
+    return found
+
+
+def _divides(step: Any) -> bool:
+    name = type(step).__name__
+    return name == "ConvertImageDtype" and _is_first_version(step) and str(step.dtype) == "torch.float32"
+
+
+def _is_rounded_otherwise(step: object) -> bool:
+    """Whether the class of torchvision's first version gives other values than that of the second."""
+    return _is_first_version(step) and type(step).__name__ in ("ConvertImageDtype", "GaussianBlur")
