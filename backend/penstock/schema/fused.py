@@ -66,7 +66,7 @@ class _Step(Workspace):
 
     def fail(self, index: int, error: BaseException) -> None:
         assert self.node is not None
-        super().fail(index, _blamed_on(self.node, error, index))
+        super().fail(index, _blamed_on(self.node, error, self.batch_position(index)))
 
 
 def _blamed_on(node: FusedNode, error: BaseException, sample: int | None) -> BaseException:

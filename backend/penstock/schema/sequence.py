@@ -85,7 +85,8 @@ def run_over_frames(operator: RunsOverFrames, workspace: Workspace) -> None:
         operator.launch(workspace, compute_batch)
     frames.samples = []
     for index, error in frames.failures.items():
-        workspace.failures.setdefault(owner[index], error)
+        if owner[index] not in workspace.failures:
+            workspace.fail(owner[index], error)
 
 
 def run_over_inner_frames(operator: RunsOverFrames, workspace: Workspace) -> None:

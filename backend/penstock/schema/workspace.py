@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, overload
 import numpy as np
 
 from penstock.data_types import DALIDataType, element_size
-from penstock.errors import LimitError, OperatorError, without_frames
+from penstock.errors import LimitError, without_frames
 from penstock.kernels.codecs.decoding import FREELY, Decoding
 from penstock.schema.arguments import Argument
 from penstock.schema.declaration import Schema
@@ -203,10 +203,10 @@ class Workspace(Generic[State, Plan, Plans]):
         return index if self.positions is None else self.positions[index]
 
     def fail(self, index: int, error: BaseException) -> None:
-        """Sets a failing sample aside, or raises with its index if the run doesn't isolate failures."""
-        if isinstance(error, OperatorError) and error.sample is not None:
-            index = error.sample
+        """Sets a failing sample aside, or raises with its index (of a frame: with its sequence's) if the run doesn't isolate failures."""
         if not self.isolate:
+            if self.sequences is not None and self.owners is not None:
+                self.sequences.fail(self.owners[index], error)
             raise SampleFailure(index, error)
         self.failures[index] = without_frames(error)
         if index < len(self.samples):
