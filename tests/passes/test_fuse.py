@@ -79,6 +79,59 @@ def refused() -> Any:
     return fn.crop_mirror_normalize(image, crop_h=10)
 
 
+NAMED = {"first": "penstock.fn.crop", "last": "penstock.fn.crop_mirror_normalize"}
+
+
+@pipeline_def(batch_size=5, num_threads=2, prefetch_queue_depth=1, enable_conditionals=True)
+def failing(bad: dict[int, str], branched: bool) -> Any:
+    """Of five samples, some fail in the first step of three, or in the last one: their windows are higher than the images."""
+    image = fn.external_source(lambda: [RNG.integers(0, 255, (40, 60, 3), np.uint8) for _ in range(5)], layout="HWC")
+
+    def heights(step: str) -> Any:
+        return fn.external_source(lambda: [np.float32(99 if bad.get(i) == step else 20) for i in range(5)])
+
+    first, last = map(heights, NAMED)
+    if not branched:
+        return fn.crop_mirror_normalize(
+            fn.resize(fn.crop(image, crop_h=first, crop_w=40), size=[30, 30]), crop_h=last, crop_w=20
+        )
+    # Samples 1, 3 and 4 are 0, 1 and 2 in their branch.
+    if fn.external_source(lambda: [np.bool_(i in (1, 3, 4)) for i in range(5)]):
+        image = fn.crop_mirror_normalize(
+            fn.resize(fn.crop(image, crop_h=first, crop_w=40), size=[30, 30]), crop_h=last, crop_w=20
+        )
+    else:
+        image = fn.crop_mirror_normalize(image, crop=(20, 20))
+    return image
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize("branched", [False, True], ids=["", "branched"])
+@pytest.mark.parametrize("bad", [{3: "first"}, {3: "last"}, {1: "last", 4: "first"}], ids=str)
+@pytest.mark.parametrize("fused", [True, False], ids=["fused", "unfused"])
+def test_the_sample_that_fails_in_a_step_is_named_with_that_step(
+    fused: bool, bad: dict[int, str], branched: bool
+) -> None:
+    passes = None if fused else [name for name in ordered_passes() if name != "fuse"]
+    pipeline = failing(bad, branched, passes=passes)
+    pipeline.build()
+    names = [step.node.schema.name for step in pipeline.executor.plan.operators]
+    assert any(name.startswith("_fused") for name in names) is fused
+    with pytest.raises(OperatorError) as raised:
+        pipeline.run()
+    assert raised.value.sample in bad
+    assert raised.value.operator == NAMED[bad[raised.value.sample]]
+    assert raised.value.origin[-1].function == "failing"
+    pipeline.reset()
+    pipeline._session.feed_from_sources(pipeline.executor)
+    failures = pipeline.executor.run_once(isolate=True).failures
+    assert sorted(failures) == sorted(bad)
+    for sample, error in failures.items():
+        assert isinstance(error, OperatorError)
+        assert (error.sample, error.operator) == (sample, NAMED[bad[sample]])
+        assert f"while processing sample #{sample} of the batch" in str(error)
+
+
 def test_failures_are_isolated() -> None:
     data = [*IMAGES[:3], IMAGES[3][:0]]
     pipeline = built(True, data, {}, {"crop": (20, 22)})
@@ -220,7 +273,8 @@ def test_a_corrupt_image_fails_alone_where_decoding_is_fused() -> None:
     pipeline._session.feed_from_sources(pipeline.executor)
     result = pipeline.executor.run_once(isolate=True)
     assert sorted(result.failures) == [1, 2]
-    assert all(error.operator == "penstock.fn.decoders.image" for error in result.failures.values())
+    for sample, error in result.failures.items():
+        assert (error.sample, error.operator) == (sample, "penstock.fn.decoders.image")
     expected = decoding(False, encoded_images()).run()[0]
     for index in (0, 3):
         assert np.array_equal(result.outputs[0].samples[index], expected.at(index))

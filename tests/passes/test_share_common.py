@@ -62,12 +62,14 @@ def test_outputs_keep_their_names_and_memory() -> None:
     assert not np.shares_memory(np.asarray(one[1]), np.asarray(other[1]))
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("first", "second"),
     [
         (lambda x: fn.cast(x, dtype=types.FLOAT), lambda x: fn.cast(x, dtype=types.FLOAT16)),
         (lambda x: x * 1, lambda x: x * 1.0),
         (lambda x: x * 0.0, lambda x: x * -0.0),
+        (lambda x: fn.pad(x, fill_value=0.0), lambda x: fn.pad(x, fill_value=-0.0)),
         (lambda x: fn.pad(x, fill_value=1.0), lambda x: fn.pad(x, fill_value=2.0)),
         (lambda x: x - fn.random.uniform(), lambda x: x - fn.random.uniform()),
         (lambda x: fn.copy(x, preserve=True), lambda x: fn.copy(x, preserve=True)),

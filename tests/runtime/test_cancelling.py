@@ -69,6 +69,23 @@ def test_a_run_that_nobody_waits_for_stops(pipeline: Pipeline, seen: list[float]
     assert sorted(result.failures) == [0, 1, 2]
 
 
+def test_a_run_whose_samples_all_fail_goes_on_unless_they_are_cancelled() -> None:
+    @pipeline_def(batch_size=2, num_threads=1, device_id=None, exec_async=False, exec_pipelined=False)
+    def define() -> Any:
+        x = fn.external_source(name="x", dtype=types.FLOAT, ndim=1)
+        return fn.slice(x, start=[5], shape=[5]), fn.external_source(name="y")
+
+    with define() as built:
+        built.build()
+        built.feed_input("x", np.ones((2, 3), np.float32))
+        built.feed_input("y", np.ones((2, 1), np.float32))
+        result = built.executor.run_once(isolate=True, watch=Watched())
+    assert not result.stopped
+    assert sorted(result.failures) == [0, 1]
+    assert not any(isinstance(error, CancelledError) for error in result.failures.values())
+    assert [len(output) for output in result.outputs] == [2, 2]
+
+
 def test_each_operators_time_is_told(pipeline: Pipeline) -> None:
     watch = Watched()
     pipeline.executor.run_once(watch=watch)

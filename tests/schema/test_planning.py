@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
 
 from penstock.data_types import FLOAT, UINT8
+from penstock.errors import operator_error
 from penstock.schema import Argument, Input, Operator, OutputSpec, PlanColumns, Sample, Samples, Schema, Workspace
 from penstock.schema.workspace import SampleFailure
 from penstock.tensors import TensorListCPU
@@ -162,3 +164,62 @@ def test_equal_samples_fail_alike() -> None:
     workspace = run(KeptTail(), [0, 0], isolate=True)
     assert sorted(workspace.failures) == [0, 1]
     assert workspace.outputs[0].shapes == [(0,), (0,)]
+
+
+@pytest.mark.parametrize("together", [1, 2], ids=["equal", "different"])
+def test_plans_of_shapes_that_do_not_come_again_are_forgotten(together: int) -> None:
+    operator = KeptTail()
+    most = 0
+    for length in range(1, 1000, together):
+        run(operator, [length + index for index in range(together)])
+        most = max(most, len(operator.plan_cache))
+    assert 100 < most < 300
+
+
+class Halves(Operator):
+    """Images of which only the upper half is returned; those of one row have none."""
+
+    schema = Schema(name="Halves", inputs=(Input("input", ("HWC",)),), sequences=True)
+
+    def describe(self, workspace: Workspace) -> list[OutputSpec]:
+        return [OutputSpec(UINT8, "HWC", 3)]
+
+    def infer(self, sample: Sample) -> tuple[int, ...]:
+        height, width, channels = sample.shapes[0]
+        if height == 1:
+            raise ValueError("one row has no half")
+        return height // 2, width, channels
+
+    def compute(self, sample: Sample) -> None:
+        if sample.inputs[0].max() == 255:
+            raise ValueError("255 is too much")
+        sample.outputs[0][...] = sample.inputs[0][: len(sample.outputs[0])]
+
+
+def sequences(bright: int | None = None, low: int | None = None) -> list[Any]:
+    """Three sequences of two frames each, in one of which the second is bright, and one that is low."""
+    data = [np.zeros((2, 1 if index == low else 4, 3, 3), np.uint8) for index in range(3)]
+    if bright is not None:
+        data[bright][1] = 255
+    return [TensorListCPU.of_samples(data, "FHWC", UINT8)]
+
+
+@pytest.mark.parametrize("bad", [{"bright": 1}, {"low": 2}], ids=str)
+def test_a_frame_that_fails_is_its_sequences_failure(bad: dict[str, int]) -> None:
+    (position,) = bad.values()
+    with pytest.raises(SampleFailure) as failure:
+        Halves().run(Workspace(inputs=sequences(**bad), batch_size=3))
+    assert failure.value.index == position
+    isolated: Workspace = Workspace(inputs=sequences(**bad), batch_size=3, isolate=True)
+    Halves().run(isolated)
+    assert list(isolated.failures) == [position]
+
+
+def test_an_error_that_names_a_sample_of_another_batch_fails_the_one_it_was_raised_for() -> None:
+    other = operator_error(ValueError("no"), "inner", "cpu", 7, ())
+    workspace: Workspace = Workspace(batch_size=3, isolate=True)
+    workspace.fail(2, other)
+    assert list(workspace.failures) == [2]
+    with pytest.raises(SampleFailure) as failure:
+        Workspace(batch_size=3).fail(1, other)
+    assert failure.value.index == 1

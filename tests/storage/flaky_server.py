@@ -1,4 +1,4 @@
-"""A faulty web server: drops connections, stalls, answers 503, truncates, or ignores ranges."""
+"""A faulty web server: drops connections, stalls, answers with errors, truncates, or ignores ranges."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ class FlakyServer(ThreadingHTTPServer):
 
     Attributes:
         files: contents by path, ``/name``.
-        faults: what goes wrong with the first requests of a path, in order: ``drop``, ``stall``, ``half``, ``503``.
+        faults: what goes wrong with the first requests of a path, in order: ``drop``, ``stall``,
+            ``half``, or the status of an error, such as ``503``.
         requests: how many there were of each path.
         latency: seconds before each answer.
         knows_ranges: whether parts can be requested.
@@ -75,8 +76,8 @@ class _Handler(BaseHTTPRequestHandler):
         elif fault == "stall":
             self.server.released.wait(60)
             self.close_connection = True
-        elif fault == "503":
-            self.send_error(503)
+        elif fault.isdecimal():
+            self.send_error(int(fault))
         else:
             self.server.before_answer(self.path)
             self._answer(with_body=True, half=fault == "half")

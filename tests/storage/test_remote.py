@@ -45,7 +45,20 @@ def server() -> Iterator[FlakyServer]:
     configure(Retries())
 
 
-@pytest.mark.parametrize("faults", [["drop"], ["503", "503"], ["stall"], ["half"], ["drop", "503", "half"]], ids=str)
+@pytest.mark.parametrize(
+    "faults",
+    [
+        ["drop"],
+        ["503", "503"],
+        ["408", "408"],
+        ["425", "425"],
+        ["429", "429"],
+        ["stall"],
+        ["half"],
+        ["drop", "503", "half"],
+    ],
+    ids=str,
+)
 def test_faults_that_pass(server: FlakyServer, faults: list[str]) -> None:
     configure(IMPATIENT if "stall" in faults else PATIENT)
     server.faults["/small.bin"] = list(faults)
@@ -71,6 +84,13 @@ def test_faults_that_last(server: FlakyServer, fault: str, reason: str) -> None:
         ANYWHERE.read(server.url("small.bin"))
     # aiohttp makes a request again by itself where a connection is dropped.
     assert server.requests["/small.bin"] in (4, 8)
+
+
+def test_a_request_that_is_refused_is_not_tried_again(server: FlakyServer) -> None:
+    server.faults["/small.bin"] = ["410"] * 100
+    with pytest.raises(Exception, match="410"):
+        ANYWHERE.read(server.url("small.bin"))
+    assert server.requests["/small.bin"] < PATIENT.attempts
 
 
 def test_what_is_missing_is_not_tried_again(server: FlakyServer) -> None:

@@ -7,9 +7,12 @@ from penstock.schema.arguments import Argument, Deprecation
 from penstock.schema.declaration import Alias, Input, Schema
 from penstock.schema.equivalents import Equivalent
 from penstock.schema.input_operator import FedBatch, InputOperator
-from penstock.schema.operator import Operator, OutputSpec, Sample, Samples, Workspace
+from penstock.schema.operator import Operator
+from penstock.schema.outputs import OutputSpec
 from penstock.schema.plans import PlanColumns
 from penstock.schema.registry import all_schemas, find_schema, operator_class, register_operator
+from penstock.schema.samples import Samples
+from penstock.schema.workspace import Sample, Workspace
 
 __all__ = [
     "Alias",

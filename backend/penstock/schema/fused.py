@@ -17,9 +17,10 @@ import numpy as np
 from penstock.data_types import numpy_dtype
 from penstock.errors import Frame, operator_error
 from penstock.schema.image_chain import NotFusable
-from penstock.schema.operator import Operator, Sample
+from penstock.schema.operator import Operator
+from penstock.schema.outputs import OutputSpec, Shape
 from penstock.schema.plans import Plan, Plans, State
-from penstock.schema.workspace import OutputSpec, SampleFailure, Shape, Workspace
+from penstock.schema.workspace import Sample, SampleFailure, Workspace
 from penstock.tensors import TensorList, TensorListCPU, TensorListGPU
 
 _Given = ParamSpec("_Given")
@@ -66,7 +67,7 @@ class _Step(Workspace):
 
     def fail(self, index: int, error: BaseException) -> None:
         assert self.node is not None
-        super().fail(index, _blamed_on(self.node, error, index))
+        super().fail(index, _blamed_on(self.node, error, self.batch_position(index)))
 
 
 def _blamed_on(node: FusedNode, error: BaseException, sample: int | None) -> BaseException:
@@ -182,7 +183,7 @@ class FusedOperator(Operator):
             operator.reset()
 
     def run(self, workspace: Workspace) -> None:
-        if self.repeats(workspace):
+        if self.gpu_launches.repeat(self, workspace):
             self.counts[AT_ONCE] += workspace.batch_size
             return
         if workspace.device != "cpu" and not workspace.failures and self.run_planned(workspace):
@@ -217,7 +218,7 @@ class FusedOperator(Operator):
         workspace.outputs, workspace.failures = outputs, last.failures
         live = 0 if workspace.device == "cpu" else len(last.live_indices)
         if live:
-            self.launch(workspace, compute_batch)
+            self.gpu_launches.record(self, workspace, compute_batch)
             self.counts[AT_ONCE] += live
         for operator, step in zip(self.operators, steps):
             operator.finish(step)

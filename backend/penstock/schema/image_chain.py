@@ -23,9 +23,10 @@ import numpy as np
 from penstock.core.chains import MAX_RANK, StageRecords, run_chain
 from penstock.data_types import numpy_dtype
 from penstock.kernels.windows import Region
-from penstock.schema.operator import Operator, Sample, Shape
+from penstock.schema.operator import Operator
+from penstock.schema.outputs import Shape
 from penstock.schema.plans import Plan, Plans, State
-from penstock.schema.workspace import Workspace
+from penstock.schema.workspace import Sample, Workspace
 
 if TYPE_CHECKING:
     from penstock.kernels.cpu.jpeg.files import Bench, Files

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
@@ -29,24 +29,18 @@ import numpy as np
 from penstock.schema.arguments import Argument
 from penstock.schema.declaration import Schema
 from penstock.schema.early_start import EarlyStart
-from penstock.schema.plans import OwnPlan, Plan, PlanRow, Plans, State
+from penstock.schema.launching import GpuLaunches
+from penstock.schema.outputs import OutputSpec, Shape
+from penstock.schema.planning import BatchPlanning, PlanCache, plan_within_allowance
+from penstock.schema.plans import Plan, Plans, State
+from penstock.schema.samples import Samples
 from penstock.schema.sequence import run_over_frames, run_over_inner_frames
-from penstock.schema.workspace import OutputSpec, PlannedSamples, Sample, SampleFailure, Samples, Shape, Workspace
+from penstock.schema.workspace import Sample, Workspace
 from penstock.storage import ANYWHERE, Files
 from penstock.tensors import TensorListGPU
 
 if TYPE_CHECKING:
     from typing_extensions import Self
-
-    from penstock.kernels.cuda.program import Programs
-
-_MAX_PLANS = 256
-# After `_MAX_MISSES` batches without a known sample, only every `_RETRY_INTERVAL`-th batch is looked up.
-_MAX_MISSES, _RETRY_INTERVAL = 4, 16
-# For each :meth:`Sample.key`, the shapes of the outputs, and the holder of the plan.
-_Known = dict[Any, tuple[Sequence[Shape], OwnPlan[Plan] | PlanRow[Plan] | None]]
-# The shapes of each sample's outputs; None for those that failed.
-_Inferred = list[Sequence[Shape] | None]
 
 
 class Operator(Generic[State, Plan, Plans]):
@@ -102,9 +96,8 @@ class Operator(Generic[State, Plan, Plans]):
         self.files = files
         for name in self.schema.path_arguments:
             files.check_argument(self.args[name])
-        self._plans: dict[Any, _Known[Plan]] = {}
-        self._misses = 0
-        self._programs: Programs | None = None
+        self.plan_cache = PlanCache()
+        self.gpu_launches = GpuLaunches()
         self._constants: dict[str, np.ndarray] = {}
         self.known: dict[Hashable, Any] = {}
         self.setup()
@@ -296,7 +289,7 @@ class Operator(Generic[State, Plan, Plans]):
 
     def run_batch(self, workspace: Workspace) -> None:
         """Runs the operator on samples that need no unfolding."""
-        if self.repeats(workspace):
+        if self.gpu_launches.repeat(self, workspace):
             return
         specs = self.describe(workspace)
         shapes = self.infer_samples(workspace, specs)
@@ -306,28 +299,7 @@ class Operator(Generic[State, Plan, Plans]):
         if workspace.device == "cpu":
             self.compute_samples(workspace, shapes[0] if shapes else [])
         elif workspace.live_indices:
-            self.launch(workspace, self.compute_batch)
-
-    def repeats(self, workspace: Workspace) -> bool:
-        """Repeats on the GPU the launches recorded for an earlier batch of this kind; returns whether there were
-        any."""
-        if workspace.device == "cpu" or not self.repeatable or workspace.failures:
-            return False
-        if self._programs is None:
-            from penstock.kernels.cuda.program import Programs
-
-            self._programs = Programs()
-        return self._programs.run(workspace, lambda: self.run_values(workspace), self.varying_arguments)
-
-    def launch(self, workspace: Workspace, compute_batch: Callable[[Workspace], None]) -> None:
-        """Runs ``compute_batch`` on the GPU and records its launches for batches of the same kind."""
-        recorded = (
-            self._programs is not None
-            and not workspace.failures
-            and self._programs.record(workspace, compute_batch, lambda: self.run_values(workspace))
-        )
-        if not recorded:
-            compute_batch(workspace)
+            self.gpu_launches.record(self, workspace, self.compute_batch)
 
     def constant_values(self, name: str) -> np.ndarray:
         """A constant numeric argument, float64 of shape (1, values); empty if it is absent."""
@@ -340,152 +312,16 @@ class Operator(Generic[State, Plan, Plans]):
     def infer_samples(self, workspace: Workspace[State, Plan, Plans], specs: Sequence[OutputSpec]) -> list[list[Shape]]:
         """The shapes of each output for each sample; leaves the samples in the workspace. Failed ones get empty
         shapes, and so do those that would take too much memory."""
-        shapes = self.infer_shapes(workspace, len(specs))
-        allowance = workspace.allowance
-        while allowance is not None:
-            refused = allowance.refused(workspace, shapes, specs, self.working_bytes(workspace))
-            if not refused:
-                workspace.is_allowed = True
-                break
-            for index, error in refused.items():
-                workspace.fail(index, error)
-            # Plans are of live samples only.
-            shapes = self.infer_shapes(workspace, len(specs))
-        return shapes
+        return plan_within_allowance(self, workspace, specs)
 
     def infer_shapes(self, workspace: Workspace[State, Plan, Plans], num_outputs: int) -> list[list[Shape]]:
         """The shapes of each output for each sample, however large; leaves the samples in the workspace."""
-        count = workspace.batch_size
-        if self.plans_by_shape and _is_uniform(workspace):
-            return self._infer_uniform(workspace, num_outputs)
-        by_shape = self.plans_by_shape and self._may_be_known(workspace)
-        if type(self).infer_batch is not Operator.infer_batch and (workspace.device != "cpu" or not by_shape):
-            workspace.samples = PlannedSamples(self, workspace)
-        else:
-            workspace.samples = [None if i in workspace.failures else Sample(self, workspace, i) for i in range(count)]
-        inferred: _Inferred = [None] * count
-        if by_shape:
-            self._infer_by_shape(workspace, inferred)
-        else:
-            columns = self._infer(workspace, workspace.live_indices, inferred)
-            if columns is not None:
-                return columns
-        return [_column(inferred, output) for output in range(num_outputs)]
+        return BatchPlanning(self, workspace).shapes(num_outputs)
 
-    def _infer(
-        self, workspace: Workspace[State, Plan, Plans], indices: Sequence[int], inferred: _Inferred
-    ) -> list[list[Shape]] | None:
-        """Infers samples one by one or all at once, whichever the operator implements; see :meth:`_infer_at_once`."""
-        if type(self).infer_batch is not Operator.infer_batch:
-            return self._infer_at_once(workspace, indices, inferred)
-        for index in indices:
-            sample = workspace.samples[index]
-            assert sample is not None
-            try:
-                shapes = self.infer(sample)
-                inferred[index] = [shapes] if isinstance(shapes, tuple) else list(shapes)
-            except Exception as error:
-                workspace.fail(index, error)
-        return None
-
-    def _infer_at_once(
-        self, workspace: Workspace[State, Plan, Plans], indices: Sequence[int], inferred: _Inferred
-    ) -> list[list[Shape]] | None:
-        """Infers samples in arrays; returns the shapes of each output if they are those of all samples of the batch."""
-        if not indices:
-            return None
-        try:
-            outputs, plans = self.infer_batch(Samples(self, workspace, indices))
-        except SampleFailure:
-            raise
-        except Exception as error:
-            left = [index for index in indices if index not in workspace.failures]
-            if len(indices) > 1:
-                self._infer_apart(workspace, left, inferred)
-            elif left:
-                workspace.fail(left[0], error)
-            return None
-        columns = [list(map(tuple, o.tolist())) for o in ([outputs] if isinstance(outputs, np.ndarray) else outputs)]
-        workspace.plans = plans
-        if isinstance(workspace.samples, PlannedSamples):
-            workspace.samples.hold(indices, plans)
-            if len(indices) == len(inferred):
-                inferred[:] = zip(*columns)
-                return columns
-        else:
-            for row, index in enumerate(indices):
-                sample = workspace.samples[index]
-                assert sample is not None
-                sample.held = PlanRow(plans, row)
-        for index, shapes in zip(indices, zip(*columns)):
-            inferred[index] = shapes
-        return None
-
-    def _infer_apart(
-        self, workspace: Workspace[State, Plan, Plans], indices: Sequence[int], inferred: _Inferred
-    ) -> None:
-        """Infers samples one by one, after inferring them together failed."""
-        parts: dict[int, Plans] = {}
-        for index in indices:
-            self._infer_at_once(workspace, [index], inferred)
-            if inferred[index] is not None:
-                parts[index] = workspace.plans
-        if parts:
-            plans = list(parts.values())
-            workspace.plans = plans[0].joined(plans)
-            if isinstance(workspace.samples, PlannedSamples):
-                workspace.samples.hold(list(parts), workspace.plans)
-
-    def _infer_by_shape(self, workspace: Workspace[State, Plan, Plans], inferred: _Inferred) -> None:
-        """Infers one of each group of equal samples, unless an earlier batch had an equal one."""
-        known = self._plans_for(workspace)
-        missing: dict[object, list[Sample[State, Plan, Plans]]] = {}
-        count = 0
-        for sample in workspace.samples:
-            if sample is None:
-                continue
-            count += 1
-            key = sample.key()
-            own = known.get(key)
-            if own is None:
-                missing.setdefault(key, []).append(sample)
-            else:
-                inferred[sample.index], sample.held = own
-        self._misses = 0 if len(missing) < count or not workspace.arguments else self._misses + 1
-        self._infer(workspace, [alike[0].index for alike in missing.values()], inferred)
-        for key, (first, *others) in missing.items():
-            shapes = inferred[first.index]
-            if shapes is None:
-                # Equal samples fail alike.
-                self._infer(workspace, [sample.index for sample in others], inferred)
-                continue
-            known[key] = shapes, first.held
-            for sample in others:
-                inferred[sample.index], sample.held = shapes, first.held
-
-    def _infer_uniform(self, workspace: Workspace[State, Plan, Plans], num_outputs: int) -> list[list[Shape]]:
-        """Infers one sample for all of a batch whose samples are equal, unless an earlier batch had an equal one."""
-        count, known = workspace.batch_size, self._plans_for(workspace)
-        samples: PlannedSamples[State, Plan, Plans] = PlannedSamples(self, workspace)
-        workspace.samples = samples
-        key = tuple(batch.shapes[0] for batch in workspace.inputs)
-        own = known.get(key)
-        if own is None:
-            inferred: _Inferred = [None] * count
-            self._infer(workspace, [0], inferred)
-            shapes, first = inferred[0], samples[0]
-            if shapes is None or first is None:
-                # Equal samples fail alike.
-                self._infer(workspace, range(1, count), inferred)
-                return [_column(inferred, output) for output in range(num_outputs)]
-            own = known[key] = shapes, first.held
-        shapes, held = own
-        samples.share(held)
-        return [[tuple(shapes[output])] * count for output in range(num_outputs)]
-
-    def _may_be_known(self, workspace: Workspace) -> bool:
-        """Whether to look samples up: rarely, if recent batches never had known ones."""
-        return self._misses < _MAX_MISSES or workspace.iteration % _RETRY_INTERVAL == 0
+    @functools.cached_property
+    def plans_in_arrays(self) -> bool:
+        """Whether it implements :meth:`infer_batch`, and not :meth:`infer`."""
+        return type(self).infer_batch is not Operator.infer_batch
 
     def align_frames(
         self, workspace: Workspace, shapes: list[list[Shape]], lengths: Sequence[int]
@@ -495,14 +331,6 @@ class Operator(Generic[State, Plan, Plans]):
         For operators whose frames may differ in shape, which the frames of one sequence must not.
         """
         return shapes
-
-    def _plans_for(self, workspace: Workspace) -> _Known[Plan]:
-        """The known samples of these types and layouts, by :meth:`Sample.key`."""
-        batches = [*workspace.inputs, *workspace.arguments.values()]
-        plans = self._plans.setdefault(tuple((batch.dtype, batch.layout()) for batch in batches), {})
-        if len(plans) > _MAX_PLANS:
-            plans.clear()
-        return plans
 
     def compute_samples(self, workspace: Workspace, shapes: Sequence[Shape]) -> None:
         """Computes the samples on the pool's threads, the most expensive first."""
@@ -546,22 +374,5 @@ class Operator(Generic[State, Plan, Plans]):
         """Begins a new epoch."""
 
 
-def _is_uniform(workspace: Workspace) -> bool:
-    """Whether the samples of a batch are equal in shapes and arguments, without looking at each."""
-    return (
-        not workspace.arguments
-        and not workspace.failures
-        and workspace.batch_size > 0
-        and all(batch.shapes.count(batch.shapes[0]) == len(batch.shapes) for batch in workspace.inputs)
-    )
-
-
 def _holds_frames(batch: Any) -> bool:
     return bool(batch.layout().startswith("F"))
-
-
-def _column(inferred: _Inferred, output: int) -> list[Shape]:
-    """One output's shapes for all samples; failed ones get empty shapes of the same rank."""
-    ndim = next((len(shapes[output]) for shapes in inferred if shapes is not None), 1)
-    empty = (0,) * max(ndim, 1)
-    return [empty if shapes is None else tuple(shapes[output]) for shapes in inferred]

@@ -8,8 +8,9 @@ import numpy as np
 
 from penstock.kernels.windows import Region
 from penstock.schema.image_chain import ChainOperator, Pixels, PointwiseMap
-from penstock.schema.operator import Sample, Shape
+from penstock.schema.outputs import Shape
 from penstock.schema.plans import Plan, Plans, State
+from penstock.schema.workspace import Sample
 
 
 class PointwiseOperator(ChainOperator[State, Plan, Plans]):

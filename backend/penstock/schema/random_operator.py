@@ -11,8 +11,9 @@ import numpy as np
 from penstock.kernels.random_keys import Key
 from penstock.kernels.random_streams import SAMPLE_STRIDE, Stream, sample_stream, stream_from_state
 from penstock.schema.declaration import Schema
-from penstock.schema.operator import Operator, Sample, Workspace
+from penstock.schema.operator import Operator
 from penstock.schema.plans import Plan, Plans, State
+from penstock.schema.workspace import Sample, Workspace
 from penstock.storage import ANYWHERE, Files
 
 

@@ -6,19 +6,20 @@ An argument computed in the graph applies to the whole sequence, unless it has a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol
 
-from penstock.schema.workspace import OutputSpec, Shape, Workspace
+from penstock.schema.launching import GpuLaunches, Launched
+from penstock.schema.outputs import OutputSpec, Shape
+from penstock.schema.workspace import Workspace
 from penstock.tensors import TensorList
 
 
-class RunsOverFrames(Protocol):
+class RunsOverFrames(Launched, Protocol):
     """The parts of an operator that are run frame by frame; see :class:`Operator`."""
 
     keeps_frame_shape: bool
-
-    def repeats(self, workspace: Workspace) -> bool: ...
+    gpu_launches: GpuLaunches
 
     def describe(self, workspace: Workspace) -> Sequence[OutputSpec]: ...
 
@@ -32,12 +33,10 @@ class RunsOverFrames(Protocol):
 
     def compute_batch(self, workspace: Workspace) -> None: ...
 
-    def launch(self, workspace: Workspace, compute_batch: Callable[[Workspace], None]) -> None: ...
-
 
 def run_over_frames(operator: RunsOverFrames, workspace: Workspace) -> None:
     """Runs ``operator`` on the frames of the workspace's sequences."""
-    if operator.repeats(workspace):
+    if operator.gpu_launches.repeat(operator, workspace):
         return
     lengths = _sequence_lengths(workspace)
     if 0 in lengths and not operator.keeps_frame_shape:
@@ -82,10 +81,11 @@ def run_over_frames(operator: RunsOverFrames, workspace: Workspace) -> None:
     if frames.device == "cpu":
         operator.compute_samples(frames, frame_shapes[0] if frame_shapes else [])
     elif frames.live:
-        operator.launch(workspace, compute_batch)
+        operator.gpu_launches.record(operator, workspace, compute_batch)
     frames.samples = []
     for index, error in frames.failures.items():
-        workspace.failures.setdefault(owner[index], error)
+        if owner[index] not in workspace.failures:
+            workspace.fail(owner[index], error)
 
 
 def run_over_inner_frames(operator: RunsOverFrames, workspace: Workspace) -> None:

@@ -1,45 +1,28 @@
-"""What an operator receives when it runs: a batch, its samples and their arguments."""
+"""What an operator receives when it runs: a batch, and its samples, what it runs with, and where its outputs go."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Protocol, overload
 
 import numpy as np
 
-from penstock.data_types import DALIDataType, element_size
-from penstock.errors import LimitError, OperatorError, without_frames
+from penstock.data_types import element_size
+from penstock.errors import LimitError, without_frames
 from penstock.kernels.codecs.decoding import FREELY, Decoding
-from penstock.schema.arguments import Argument
 from penstock.schema.declaration import Schema
+from penstock.schema.outputs import Destination, OutputSpec, Shape, allocate_batch
 from penstock.schema.plans import OwnPlan, Plan, PlanRow, Plans, State
-from penstock.tensors import HostPool, TensorListCPU, TensorListGPU
+from penstock.schema.sharing import Postponed, Started, run_in_order
+from penstock.tensors import HostPool, TensorListCPU
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-Shape = tuple[int, ...]
-Derived = TypeVar("Derived")
 # Placeholder for values that are set later.
 _NOTHING: Any = None
-
-
-@dataclass(frozen=True)
-class OutputSpec:
-    """An output's dtype, layout and (for batches without samples) rank."""
-
-    dtype: DALIDataType
-    layout: str = ""
-    ndim: int | None = None
-
-
-class Destination(Protocol):
-    """Memory of someone else's for a batch that a pipeline returns, so that it need not be copied there."""
-
-    def allocate(self, shapes: Sequence[Shape], dtype: DALIDataType, layout: str) -> TensorListCPU | None:
-        """An uninitialized batch in it; None if these shapes do not go there."""
 
 
 class Allowance(Protocol):
@@ -63,36 +46,6 @@ class Allowance(Protocol):
 
     def claim(self, workspace: Workspace, size: int) -> None:
         """Notes an output of ``size`` bytes; raises LimitError if it may not be allocated."""
-
-
-def run_in_order(task: Callable[[int], None], count: int, _costs: Sequence[int] | None = None) -> None:
-    """Runs ``task`` for each index on the calling thread, in place of a pool."""
-    for index in range(count):
-        task(index)
-
-
-class Started(Protocol):
-    """Work that was started on other threads."""
-
-    def is_done(self) -> bool:
-        """Whether there is nothing to wait for."""
-
-    def wait(self) -> None:
-        """Works as well until nothing is left to start, and waits for the rest; raises what was raised first."""
-
-
-class _Postponed:
-    """Work that is done when it is waited for, in place of a pool's."""
-
-    def __init__(self, task: Callable[[int], None], count: int, _costs: Sequence[int] | None = None) -> None:
-        self._task, self._count = task, count
-
-    def is_done(self) -> bool:
-        return not self._count
-
-    def wait(self) -> None:
-        run_in_order(self._task, self._count)
-        self._count = 0
 
 
 @dataclass
@@ -138,7 +91,7 @@ class Workspace(Generic[State, Plan, Plans]):
     failures: dict[int, BaseException] = field(default_factory=dict)
     isolate: bool = False
     parallel: Callable[..., None] = run_in_order
-    start: Callable[..., Started] = _Postponed
+    start: Callable[..., Started] = Postponed
     pool: HostPool | None = None
     max_batch_size: int = 0
     iteration: int = 0
@@ -171,18 +124,10 @@ class Workspace(Generic[State, Plan, Plans]):
         Args:
             output: which of the operator's outputs it will be, if it will be one as it is.
         """
-        if not shapes:
-            kind = TensorListCPU if self.device == "cpu" else TensorListGPU
-            return kind.of_samples([], spec.layout, spec.dtype, spec.ndim)
-        if self.allowance is not None and not self.is_allowed:
+        if shapes and self.allowance is not None and not self.is_allowed:
             self.allowance.claim(self, sum(map(math.prod, shapes)) * element_size(spec.dtype))
-        if self.device == "cpu":
-            destination = None if output is None else self.destinations.get(output)
-            batch = None if destination is None else destination.allocate(shapes, spec.dtype, spec.layout)
-            if batch is not None:
-                return batch
-            return TensorListCPU.allocate(shapes, spec.dtype, spec.layout, self.pool)
-        return TensorListGPU.allocate(shapes, spec.dtype, spec.layout)
+        destination = None if output is None else self.destinations.get(output)
+        return allocate_batch(shapes, spec, self.device, self.pool, destination)
 
     @property
     def live(self) -> list[Sample[State, Plan, Plans]]:
@@ -203,10 +148,10 @@ class Workspace(Generic[State, Plan, Plans]):
         return index if self.positions is None else self.positions[index]
 
     def fail(self, index: int, error: BaseException) -> None:
-        """Sets a failing sample aside, or raises with its index if the run doesn't isolate failures."""
-        if isinstance(error, OperatorError) and error.sample is not None:
-            index = error.sample
+        """Sets a failing sample aside, or raises with its index (of a frame: with its sequence's) if the run doesn't isolate failures."""
         if not self.isolate:
+            if self.sequences is not None and self.owners is not None:
+                self.sequences.fail(self.owners[index], error)
             raise SampleFailure(index, error)
         self.failures[index] = without_frames(error)
         if index < len(self.samples):
@@ -384,130 +329,3 @@ class PlannedSamples(Sequence["Sample[State, Plan, Plans] | None"], Generic[Stat
 
     def __setitem__(self, index: int, sample: Sample[State, Plan, Plans] | None) -> None:
         self._made[range(self._count)[index]] = sample
-
-
-def values_of(argument: Argument, batch: TensorListCPU, indices: Sequence[int]) -> np.ndarray:
-    """The numbers that a tensor has for an argument, a row for each of some samples of the batch.
-
-    Raises:
-        ValueError: the samples have different numbers of values.
-    """
-    if len(indices) == len(batch) > 1 and batch.is_dense_tensor():
-        stacked: np.ndarray = batch.stacked()
-        # Checks type and shape, which all samples share.
-        argument.from_tensor(stacked[0], batch.dtype)
-        return stacked.reshape(len(batch), -1)
-    values = [argument.from_tensor(batch.samples[index], batch.dtype) for index in indices]
-    return np.array(values, np.float64).reshape(len(indices), -1)
-
-
-class Samples(Generic[State, Plan, Plans]):
-    """Samples of a batch that are planned together, in arrays with a row for each.
-
-    Attributes:
-        workspace: of the batch.
-        indices: positions in the batch.
-    """
-
-    __slots__ = ("_operator", "indices", "workspace")
-
-    def __init__(
-        self, operator: HasArguments, workspace: Workspace[State, Plan, Plans], indices: Sequence[int]
-    ) -> None:
-        self._operator = operator
-        self.workspace = workspace
-        self.indices = indices
-
-    def __len__(self) -> int:
-        return len(self.indices)
-
-    @property
-    def state(self) -> State:
-        """The state that ``describe`` left for the batch."""
-        return self.workspace.state
-
-    @property
-    def are_all(self) -> bool:
-        """Whether these are all the samples of the batch."""
-        return len(self.indices) == self.workspace.batch_size
-
-    def of(self, rows: Sequence[object]) -> Sequence[Any]:
-        """Selects these samples' entries of a list with one for each sample of the batch."""
-        return rows if self.are_all else [rows[index] for index in self.indices]
-
-    def shapes(self, number: int = 0) -> np.ndarray:
-        """The shapes of an input, int64 of shape (samples, dimensions)."""
-        batch = self.workspace.inputs[number]
-        if self.are_all:
-            shapes: np.ndarray = batch.shape_array()
-            return shapes
-        return np.array(self.of(batch.shapes), np.int64).reshape(len(self), -1)
-
-    def given(self, name: str) -> bool:
-        """Whether the user gave the argument, as a constant or as a tensor."""
-        return name in self.workspace.arguments or name in self._operator.explicit
-
-    def derived(self, names: Collection[str], key: Hashable, work: Callable[[], Derived]) -> Derived:
-        """The result of ``work``, which depends on some arguments and on ``key``; cached across batches if they are
-        constant."""
-        if not self.workspace.arguments.keys().isdisjoint(names):
-            return work()
-        known = self._operator.known
-        if key not in known:
-            known[key] = work()
-        derived: Derived = known[key]
-        return derived
-
-    def constant(self, name: str) -> Any:
-        """The value of a constant argument."""
-        return self._operator.args[name]
-
-    def values(self, name: str) -> np.ndarray:
-        """A numeric argument's values, float64 of shape (samples, values) or, if constant, (1, values).
-
-        Raises:
-            ValueError: the samples have different numbers of values.
-        """
-        batch = self.workspace.arguments.get(name)
-        if batch is None:
-            return self._operator.constant_values(name)
-        argument = self._operator.schema.all_arguments[name]
-        return values_of(argument, batch, self.indices).astype(np.float64, copy=False)
-
-    def lists(self, name: str) -> list[Any]:
-        """An argument's value for each sample, as :class:`Sample` gives it."""
-        batch = self.workspace.arguments.get(name)
-        if batch is None:
-            return [self.constant(name)] * len(self)
-        argument = self._operator.schema.all_arguments[name]
-        return [argument.from_tensor(batch.samples[index], batch.dtype) for index in self.indices]
-
-    def scalars(self, name: str) -> np.ndarray:
-        """A numeric argument's single value for each sample, float64 of shape (samples,) or, if constant, (1,)."""
-        return self.values(name)[:, 0]
-
-    def per_axis(self, name: str, count: int) -> np.ndarray:
-        """A numeric argument's value for each of ``count`` axes, float64: a row for each sample or, if constant, one row.
-
-        One constant, or numbers without dimensions from the graph, are for all axes.
-
-        Raises:
-            RuntimeError: there are more or fewer values.
-        """
-        values, computed = self.values(name), self.workspace.arguments.get(name)
-        if values.shape[1] == 1 and (computed is None or not computed.ndim()):
-            return values.repeat(count, axis=1)
-        if values.shape[1] != count:
-            raise RuntimeError(
-                f'Argument "{name}" expects either a single value or a list of {count} elements. {values.shape[1]} given.'
-            )
-        return values
-
-    def tensors(self, name: str) -> np.ndarray | None:
-        """A tensor argument's arrays, stacked; None if the argument is constant or absent.
-
-        Raises:
-            ValueError: their shapes differ.
-        """
-        batch = self.workspace.arguments.get(name)
-        return None if batch is None else np.array(self.of(batch.samples))

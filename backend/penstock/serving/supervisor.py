@@ -471,7 +471,7 @@ class _Deaths:
         self._recovered = -_STEADY
 
     def add(self) -> None:
-        """Counts one more; earlier ones are forgotten after a minute of service."""
+        """Counts one more; earlier ones are forgotten after `_STEADY` seconds of service."""
         if time.monotonic() - self._recovered >= _STEADY:
             self.count = 0
         self.count += 1

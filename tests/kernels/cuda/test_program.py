@@ -290,7 +290,7 @@ def test_a_chain_that_is_planned_in_arrays_is_repeated() -> None:
     for _ in range(3):
         np.testing.assert_array_equal(pipe.run()[0].as_cpu().as_array(), first)
     (fused,) = (step.operator for step in pipe.executor.plan.operators if step.operator.parts())
-    assert fused._programs._known
+    assert fused.gpu_launches.programs._known
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32])
@@ -313,4 +313,4 @@ def test_mirrors_that_are_drawn_are_no_part_of_what_is_recorded(dtype: type) -> 
             np.testing.assert_allclose(one, other, atol=0.021)
     assert len({tuple(map(int, given)) for given in flags}) > 2
     (fused,) = (step.operator for step in pipe.executor.plan.operators if step.operator.parts())
-    assert len(fused._programs._known) == 1
+    assert len(fused.gpu_launches.programs._known) == 1

@@ -75,8 +75,8 @@ class _NoKernel:
         raise AssertionError("nothing runs while launches are recorded")
 
 
-def launch(recorder: Recorder, row: tuple[object, ...], *extra: Extra) -> None:
-    recorder.launch(_NoKernel(), np.zeros(1, np.int64), records(type(row), [row]), extra, 0, 1)
+def launch(recorder: Recorder, row: tuple[object, ...], *extra: Extra, once: bool = False) -> None:
+    recorder.launch(_NoKernel(), np.zeros(1, np.int64), records(type(row), [row]), extra, 0, 1, once)
 
 
 def test_numbers_are_never_taken_for_addresses() -> None:
@@ -100,3 +100,15 @@ def test_pointers_to_memory_that_is_not_of_the_batch_are_noticed() -> None:
         launch(Recorder(), _Part(1.0, 0x10))
     with pytest.raises(CannotRecord, match="memory at 0x20"):
         launch(Recorder(), _Number(1), Located(0x20, (1,), np.dtype(np.uint8)))
+
+
+def test_a_launch_for_all_batches_may_not_depend_on_one() -> None:
+    recorder = Recorder()
+
+    def filled(address: int) -> Located:
+        return Located(address, (64,), np.dtype(np.uint8))
+
+    launch(recorder, _Number(7), filled(recorder.kept(64)), once=True)
+    with pytest.raises(CannotRecord, match="depends on one"):
+        launch(recorder, _Number(7), filled(recorder.scratch(64)), once=True)
+    assert len(recorder.recording().once) == 1

@@ -144,3 +144,19 @@ def test_samples_after_a_failed_one_keep_their_data_when_squeezed() -> None:
     contiguous = contiguous.relabelled(shapes=[(1, 2, 2), (3, 3, 1), (1, 2, 2)])
     workspace = run(make("Squeeze", axes=[0]), contiguous, isolate=True, failures={1: RuntimeError("broken")})
     assert workspace.outputs[0].samples[2].tolist() == [[2, 2], [2, 2]]
+
+
+def test_what_is_permuted_from_a_failed_sample_fails_with_its_error() -> None:
+    @pipeline_def(batch_size=4, num_threads=1, device_id=None)
+    def define() -> Any:
+        return fn.permute_batch(
+            fn.crop(fn.external_source(name="images", layout="HWC"), crop=(6, 6)), indices=[3, 0, 1, 1]
+        )
+
+    pipeline = define()
+    pipeline.build()
+    pipeline.feed_input("images", [np.ones((2 if index == 3 else 8, 8, 3), np.uint8) for index in range(4)])
+    result = pipeline.executor.run_once(isolate=True)
+    assert sorted(result.failures) == [0, 3]
+    assert result.failures[0] is result.failures[3]
+    assert [shape[0] for shape in result.outputs[0].shapes] == [0, 6, 6, 6]

@@ -12,6 +12,7 @@ from penstock.operators.decoders._examples import encoded_images
 from penstock.operators.decoders._images import DECODER_ARGUMENTS, ENCODED_DOC, ImageDecoder
 from penstock.operators.image._windows import Regions
 from penstock.schema import Alias, Argument, Input, Samples, Schema, Workspace, register_operator
+from penstock.schema.early_start import EarlyStart
 from penstock.schema.example_data import Example, photo_files
 
 
@@ -56,9 +57,10 @@ class ImageRandomCrop(ImageDecoder):
         windows = self._crop.windows(first.key, streams, first.start, extents)
         return Regions(windows[:, :2], windows[:, 2:])
 
-    def begin(self, workspace: Workspace) -> None:
-        super().begin(workspace)
+    def begin(self, workspace: Workspace) -> EarlyStart:
+        started = super().begin(workspace)
         self._produced += workspace.batch_size
+        return started
 
     def run(self, workspace: Workspace) -> None:
         super().run(workspace)

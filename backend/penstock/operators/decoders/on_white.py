@@ -25,6 +25,7 @@ from penstock.operators.decoders._images import (
     undecodable,
 )
 from penstock.schema import Argument, Equivalent, Input, Sample, Schema, Workspace, register_operator
+from penstock.schema.early_start import EarlyStart
 from penstock.schema.example_data import Example, photo_files
 from penstock.schema.workspace import Started
 
@@ -115,7 +116,7 @@ class OnWhite(ImageDecoder):
     _through: Streaming | None = None
     _jpegs: JpegDecoder | None = None
 
-    def begin(self, workspace: Workspace[Encoded]) -> None:
+    def begin(self, workspace: Workspace[Encoded]) -> EarlyStart:
         from penstock.kernels.codecs.jpeg_gpu import JpegDecoder
         from penstock.kernels.cuda.streaming import StreamedBatch, Streaming
 
@@ -128,6 +129,7 @@ class OnWhite(ImageDecoder):
         begun = workspace.begun = _Begun(batch, [*workspace.samples], self.decode_into)
         self._begin_jpegs(workspace, begun, self._jpegs, self._through.stream)
         begun.begin_others(workspace.start)
+        return EarlyStart(occupies_host=True)
 
     def _begin_jpegs(self, workspace: Workspace[Encoded], begun: _Begun, decoder: JpegDecoder, stream: Stream) -> None:
         """Begins to decode on the GPU what it takes, all of which is upright."""

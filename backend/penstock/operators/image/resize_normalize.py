@@ -17,7 +17,7 @@ from penstock.operators.image._stores import ChannelValues, CmnPlan, CmnPlans, C
 from penstock.schema import Operator, OutputSpec, Sample, Samples, Schema, Workspace, register_operator
 from penstock.schema.fused import FusedOperator, fused_argument, without_data
 from penstock.schema.image_chain import NotFusable
-from penstock.schema.workspace import values_of
+from penstock.schema.samples import values_of
 
 if TYPE_CHECKING:
     from penstock.kernels.cuda.alike_images import AlikeImages, AlikeRules
@@ -138,7 +138,7 @@ class ResizeNormalize(FusedOperator):
             sources = stacks_of(whole.inputs[0], planned.stacks)
             planned.resampling(after, whole.outputs[0].pointers(), sources=sources).launch()
 
-        self.launch(workspace, compute_batch)
+        self.gpu_launches.record(self, workspace, compute_batch)
         return True
 
     def follow(self, workspace: Workspace) -> ResizedInParts | None:

@@ -1,0 +1,49 @@
+"""An operator's outputs before they are computed: what they are, and where they go."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from penstock.data_types import DALIDataType
+from penstock.tensors import HostPool, TensorListCPU, TensorListGPU
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class OutputSpec:
+    """An output's dtype, layout and (for batches without samples) rank."""
+
+    dtype: DALIDataType
+    layout: str = ""
+    ndim: int | None = None
+
+
+class Destination(Protocol):
+    """Memory of someone else's for a batch that a pipeline returns, so that it need not be copied there."""
+
+    def allocate(self, shapes: Sequence[Shape], dtype: DALIDataType, layout: str) -> TensorListCPU | None:
+        """An uninitialized batch in it; None if these shapes do not go there."""
+
+
+def allocate_batch(
+    shapes: Sequence[Shape], spec: OutputSpec, device: str, pool: HostPool | None, destination: Destination | None
+) -> Any:
+    """An uninitialized batch.
+
+    Args:
+        shapes: of its samples; the rank of a batch without any is that of ``spec``.
+        spec: its type and layout.
+        device: ``cpu`` or ``gpu``.
+        pool: the source of CPU memory; None: the system.
+        destination: where the batch goes if it is on the CPU and fits there; None: nowhere in particular.
+    """
+    if not shapes:
+        kind = TensorListCPU if device == "cpu" else TensorListGPU
+        return kind.of_samples([], spec.layout, spec.dtype, spec.ndim)
+    if device != "cpu":
+        return TensorListGPU.allocate(shapes, spec.dtype, spec.layout)
+    batch = None if destination is None else destination.allocate(shapes, spec.dtype, spec.layout)
+    return TensorListCPU.allocate(shapes, spec.dtype, spec.layout, pool) if batch is None else batch

@@ -1,0 +1,260 @@
+"""Planning a batch: the shapes of its outputs, and each sample's plan, as the operator's ``infer`` or ``infer_batch`` gives them.
+
+Samples are planned together where the operator can, alone where that fails, so that only those at fault fail, and not at all where an
+equal one is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Generic, Protocol
+
+import numpy as np
+
+from penstock.schema.outputs import OutputSpec, Shape
+from penstock.schema.plans import OwnPlan, Plan, PlanRow, Plans, State
+from penstock.schema.samples import Samples
+from penstock.schema.workspace import HasArguments, PlannedSamples, Sample, SampleFailure, Workspace
+
+MAX_CACHED_PLANS = 256
+"""Of samples of the same types and layouts."""
+# After `_MAX_MISSES` batches without a known sample, only every `_RETRY_INTERVAL`-th batch is looked up.
+_MAX_MISSES, _RETRY_INTERVAL = 4, 16
+# For each :meth:`Sample.key`, the shapes of the outputs, and the holder of the plan.
+_Known = dict[Any, tuple[Sequence[Shape], OwnPlan[Plan] | PlanRow[Plan] | None]]
+
+
+class Planned(HasArguments, Protocol):
+    """The parts of an operator that are needed to plan a batch; see :class:`Operator`."""
+
+    plans_by_shape: bool
+    plan_cache: PlanCache
+
+    @property
+    def plans_in_arrays(self) -> bool: ...
+
+    def infer(self, sample: Sample) -> Any: ...
+
+    def infer_batch(self, samples: Samples) -> tuple[np.ndarray | Sequence[np.ndarray], Any]: ...
+
+    def infer_shapes(self, workspace: Workspace, num_outputs: int) -> list[list[Shape]]: ...
+
+    def working_bytes(self, workspace: Workspace) -> Sequence[int]: ...
+
+
+class PlanCache:
+    """The plans of an operator whose plans depend on nothing but types, layouts, shapes and arguments."""
+
+    def __init__(self) -> None:
+        self._plans: dict[Any, _Known[Any]] = {}
+        self._misses = 0
+
+    def __len__(self) -> int:
+        return sum(map(len, self._plans.values()))
+
+    def of(self, workspace: Workspace) -> _Known[Any]:
+        """The known samples of a batch's types and layouts, by :meth:`Sample.key`."""
+        batches = [*workspace.inputs, *workspace.arguments.values()]
+        plans = self._plans.setdefault(tuple((batch.dtype, batch.layout()) for batch in batches), {})
+        if len(plans) > MAX_CACHED_PLANS:
+            plans.clear()
+        return plans
+
+    def is_worth_asking(self, workspace: Workspace) -> bool:
+        """Whether to look samples up: rarely, if recent batches never had known ones."""
+        return self._misses < _MAX_MISSES or workspace.iteration % _RETRY_INTERVAL == 0
+
+    def note(self, found: bool) -> None:
+        """Notes whether a batch had known samples, or may have them."""
+        self._misses = 0 if found else self._misses + 1
+
+
+class BatchPlanning(Generic[State, Plan, Plans]):
+    """Plans one batch of an operator.
+
+    Args:
+        operator: of which the batch is.
+        workspace: of the batch; gets its samples and, if they are planned in arrays, ``plans``. Samples fail there.
+    """
+
+    __slots__ = ("_inferred", "_operator", "_workspace")
+
+    def __init__(self, operator: Planned, workspace: Workspace[State, Plan, Plans]) -> None:
+        self._operator = operator
+        self._workspace = workspace
+        # The shapes of each sample's outputs; None for those that failed.
+        self._inferred: list[Sequence[Shape] | None] = [None] * workspace.batch_size
+
+    def shapes(self, num_outputs: int) -> list[list[Shape]]:
+        """The shapes of each output for each sample; failed samples get empty shapes of the same rank."""
+        operator, workspace = self._operator, self._workspace
+        if operator.plans_by_shape and _is_uniform(workspace):
+            return self._shapes_of_equal_samples(num_outputs)
+        by_shape = operator.plans_by_shape and operator.plan_cache.is_worth_asking(workspace)
+        if operator.plans_in_arrays and (workspace.device != "cpu" or not by_shape):
+            workspace.samples = PlannedSamples(operator, workspace)
+        else:
+            failures = workspace.failures
+            workspace.samples = [
+                None if index in failures else Sample(operator, workspace, index)
+                for index in range(workspace.batch_size)
+            ]
+        if by_shape:
+            self._plan_by_shape()
+        else:
+            columns = self._plan(workspace.live_indices)
+            if columns is not None:
+                return columns
+        return [self._column(output) for output in range(num_outputs)]
+
+    def _plan(self, indices: Sequence[int]) -> list[list[Shape]] | None:
+        """Plans samples one by one or together, whichever the operator implements; see :meth:`_plan_together`."""
+        operator, workspace = self._operator, self._workspace
+        if operator.plans_in_arrays:
+            return self._plan_together(indices)
+        for index in indices:
+            sample = workspace.samples[index]
+            assert sample is not None
+            try:
+                shapes = operator.infer(sample)
+                self._inferred[index] = [shapes] if isinstance(shapes, tuple) else list(shapes)
+            except Exception as error:
+                workspace.fail(index, error)
+        return None
+
+    def _plan_together(self, indices: Sequence[int]) -> list[list[Shape]] | None:
+        """Plans samples in arrays; returns the shapes of each output if they are those of all samples of the batch."""
+        if not indices:
+            return None
+        workspace, inferred = self._workspace, self._inferred
+        try:
+            outputs, plans = self._operator.infer_batch(Samples(self._operator, workspace, indices))
+        except SampleFailure:
+            raise
+        except Exception as error:
+            left = [index for index in indices if index not in workspace.failures]
+            if len(indices) > 1:
+                self._plan_apart(left)
+            elif left:
+                workspace.fail(left[0], error)
+            return None
+        columns = [list(map(tuple, o.tolist())) for o in ([outputs] if isinstance(outputs, np.ndarray) else outputs)]
+        workspace.plans = plans
+        if isinstance(workspace.samples, PlannedSamples):
+            workspace.samples.hold(indices, plans)
+            if len(indices) == len(inferred):
+                inferred[:] = zip(*columns)
+                return columns
+        else:
+            for row, index in enumerate(indices):
+                sample = workspace.samples[index]
+                assert sample is not None
+                sample.held = PlanRow(plans, row)
+        for index, shapes in zip(indices, zip(*columns)):
+            inferred[index] = shapes
+        return None
+
+    def _plan_apart(self, indices: Sequence[int]) -> None:
+        """Plans samples one by one, after planning them together failed."""
+        workspace = self._workspace
+        parts: dict[int, Plans] = {}
+        for index in indices:
+            self._plan_together([index])
+            if self._inferred[index] is not None:
+                parts[index] = workspace.plans
+        if parts:
+            plans = list(parts.values())
+            workspace.plans = plans[0].joined(plans)
+            if isinstance(workspace.samples, PlannedSamples):
+                workspace.samples.hold(list(parts), workspace.plans)
+
+    def _plan_by_shape(self) -> None:
+        """Plans one of each group of equal samples, unless an earlier batch had an equal one."""
+        workspace, inferred, cache = self._workspace, self._inferred, self._operator.plan_cache
+        known = cache.of(workspace)
+        missing: dict[object, list[Sample[State, Plan, Plans]]] = {}
+        count = 0
+        for sample in workspace.samples:
+            if sample is None:
+                continue
+            count += 1
+            key = sample.key()
+            own = known.get(key)
+            if own is None:
+                missing.setdefault(key, []).append(sample)
+            else:
+                inferred[sample.index], sample.held = own
+        cache.note(len(missing) < count or not workspace.arguments)
+        self._plan([alike[0].index for alike in missing.values()])
+        for key, (first, *others) in missing.items():
+            shapes = inferred[first.index]
+            if shapes is None:
+                # Equal samples fail alike.
+                self._plan([sample.index for sample in others])
+                continue
+            known[key] = shapes, first.held
+            for sample in others:
+                inferred[sample.index], sample.held = shapes, first.held
+
+    def _shapes_of_equal_samples(self, num_outputs: int) -> list[list[Shape]]:
+        """Plans one sample for all of a batch whose samples are equal, unless an earlier batch had an equal one."""
+        workspace = self._workspace
+        count, known = workspace.batch_size, self._operator.plan_cache.of(workspace)
+        samples: PlannedSamples[State, Plan, Plans] = PlannedSamples(self._operator, workspace)
+        workspace.samples = samples
+        key = tuple(batch.shapes[0] for batch in workspace.inputs)
+        own = known.get(key)
+        if own is None:
+            self._plan([0])
+            shapes, first = self._inferred[0], samples[0]
+            if shapes is None or first is None:
+                # Equal samples fail alike.
+                self._plan(range(1, count))
+                return [self._column(output) for output in range(num_outputs)]
+            own = known[key] = shapes, first.held
+        shapes, held = own
+        samples.share(held)
+        return [[tuple(shapes[output])] * count for output in range(num_outputs)]
+
+    def _column(self, output: int) -> list[Shape]:
+        """One output's shapes for all samples."""
+        ndim = next((len(shapes[output]) for shapes in self._inferred if shapes is not None), 1)
+        empty = (0,) * max(ndim, 1)
+        return [empty if shapes is None else tuple(shapes[output]) for shapes in self._inferred]
+
+
+def plan_within_allowance(
+    operator: Planned, workspace: Workspace[State, Plan, Plans], specs: Sequence[OutputSpec]
+) -> list[list[Shape]]:
+    """Plans a batch, of which samples fail that would take too much memory.
+
+    Args:
+        operator: of which the batch is.
+        workspace: of the batch.
+        specs: of its outputs.
+
+    Returns:
+        The shapes of each output for each sample; failed ones get empty shapes.
+    """
+    shapes = operator.infer_shapes(workspace, len(specs))
+    allowance = workspace.allowance
+    while allowance is not None:
+        refused = allowance.refused(workspace, shapes, specs, operator.working_bytes(workspace))
+        if not refused:
+            workspace.is_allowed = True
+            break
+        for index, error in refused.items():
+            workspace.fail(index, error)
+        # Plans are of live samples only.
+        shapes = operator.infer_shapes(workspace, len(specs))
+    return shapes
+
+
+def _is_uniform(workspace: Workspace) -> bool:
+    """Whether the samples of a batch are equal in shapes and arguments, without looking at each."""
+    return (
+        not workspace.arguments
+        and not workspace.failures
+        and workspace.batch_size > 0
+        and all(batch.shapes.count(batch.shapes[0]) == len(batch.shapes) for batch in workspace.inputs)
+    )

@@ -1,0 +1,142 @@
+"""Samples that are planned together, in arrays with a row for each; see :class:`Sample` for a single one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Hashable, Sequence
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+from penstock.schema.arguments import Argument
+from penstock.schema.plans import Plan, Plans, State
+from penstock.schema.workspace import HasArguments, Workspace
+from penstock.tensors import TensorListCPU
+
+Derived = TypeVar("Derived")
+
+
+def values_of(argument: Argument, batch: TensorListCPU, indices: Sequence[int]) -> np.ndarray:
+    """The numbers that a tensor has for an argument, a row for each of some samples of the batch.
+
+    Raises:
+        ValueError: the samples have different numbers of values.
+    """
+    if len(indices) == len(batch) > 1 and batch.is_dense_tensor():
+        stacked: np.ndarray = batch.stacked()
+        # Checks type and shape, which all samples share.
+        argument.from_tensor(stacked[0], batch.dtype)
+        return stacked.reshape(len(batch), -1)
+    values = [argument.from_tensor(batch.samples[index], batch.dtype) for index in indices]
+    return np.array(values, np.float64).reshape(len(indices), -1)
+
+
+class Samples(Generic[State, Plan, Plans]):
+    """Samples of a batch that are planned together, in arrays with a row for each.
+
+    Attributes:
+        workspace: of the batch.
+        indices: positions in the batch.
+    """
+
+    __slots__ = ("_operator", "indices", "workspace")
+
+    def __init__(
+        self, operator: HasArguments, workspace: Workspace[State, Plan, Plans], indices: Sequence[int]
+    ) -> None:
+        self._operator = operator
+        self.workspace = workspace
+        self.indices = indices
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    @property
+    def state(self) -> State:
+        """The state that ``describe`` left for the batch."""
+        return self.workspace.state
+
+    @property
+    def are_all(self) -> bool:
+        """Whether these are all the samples of the batch."""
+        return len(self.indices) == self.workspace.batch_size
+
+    def of(self, rows: Sequence[object]) -> Sequence[Any]:
+        """Selects these samples' entries of a list with one for each sample of the batch."""
+        return rows if self.are_all else [rows[index] for index in self.indices]
+
+    def shapes(self, number: int = 0) -> np.ndarray:
+        """The shapes of an input, int64 of shape (samples, dimensions)."""
+        batch = self.workspace.inputs[number]
+        if self.are_all:
+            shapes: np.ndarray = batch.shape_array()
+            return shapes
+        return np.array(self.of(batch.shapes), np.int64).reshape(len(self), -1)
+
+    def given(self, name: str) -> bool:
+        """Whether the user gave the argument, as a constant or as a tensor."""
+        return name in self.workspace.arguments or name in self._operator.explicit
+
+    def derived(self, names: Collection[str], key: Hashable, work: Callable[[], Derived]) -> Derived:
+        """The result of ``work``, which depends on some arguments and on ``key``; cached across batches if they are
+        constant."""
+        if not self.workspace.arguments.keys().isdisjoint(names):
+            return work()
+        known = self._operator.known
+        if key not in known:
+            known[key] = work()
+        derived: Derived = known[key]
+        return derived
+
+    def constant(self, name: str) -> Any:
+        """The value of a constant argument."""
+        return self._operator.args[name]
+
+    def values(self, name: str) -> np.ndarray:
+        """A numeric argument's values, float64 of shape (samples, values) or, if constant, (1, values).
+
+        Raises:
+            ValueError: the samples have different numbers of values.
+        """
+        batch = self.workspace.arguments.get(name)
+        if batch is None:
+            return self._operator.constant_values(name)
+        argument = self._operator.schema.all_arguments[name]
+        return values_of(argument, batch, self.indices).astype(np.float64, copy=False)
+
+    def lists(self, name: str) -> list[Any]:
+        """An argument's value for each sample, as :class:`Sample` gives it."""
+        batch = self.workspace.arguments.get(name)
+        if batch is None:
+            return [self.constant(name)] * len(self)
+        argument = self._operator.schema.all_arguments[name]
+        return [argument.from_tensor(batch.samples[index], batch.dtype) for index in self.indices]
+
+    def scalars(self, name: str) -> np.ndarray:
+        """A numeric argument's single value for each sample, float64 of shape (samples,) or, if constant, (1,)."""
+        return self.values(name)[:, 0]
+
+    def per_axis(self, name: str, count: int) -> np.ndarray:
+        """A numeric argument's value for each of ``count`` axes, float64: a row for each sample or, if constant, one row.
+
+        One constant, or numbers without dimensions from the graph, are for all axes.
+
+        Raises:
+            RuntimeError: there are more or fewer values.
+        """
+        values, computed = self.values(name), self.workspace.arguments.get(name)
+        if values.shape[1] == 1 and (computed is None or not computed.ndim()):
+            return values.repeat(count, axis=1)
+        if values.shape[1] != count:
+            raise RuntimeError(
+                f'Argument "{name}" expects either a single value or a list of {count} elements. {values.shape[1]} given.'
+            )
+        return values
+
+    def tensors(self, name: str) -> np.ndarray | None:
+        """A tensor argument's arrays, stacked; None if the argument is constant or absent.
+
+        Raises:
+            ValueError: their shapes differ.
+        """
+        batch = self.workspace.arguments.get(name)
+        return None if batch is None else np.array(self.of(batch.samples))

@@ -1,0 +1,36 @@
+"""How the samples of a batch are shared among threads, and what is done in place of that without any."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+
+def run_in_order(task: Callable[[int], None], count: int, _costs: Sequence[int] | None = None) -> None:
+    """Runs ``task`` for each index on the calling thread, in place of a pool."""
+    for index in range(count):
+        task(index)
+
+
+class Started(Protocol):
+    """Work that was started on other threads."""
+
+    def is_done(self) -> bool:
+        """Whether there is nothing to wait for."""
+
+    def wait(self) -> None:
+        """Works as well until nothing is left to start, and waits for the rest; raises what was raised first."""
+
+
+class Postponed:
+    """Work that is done when it is waited for, in place of a pool's."""
+
+    def __init__(self, task: Callable[[int], None], count: int, _costs: Sequence[int] | None = None) -> None:
+        self._task, self._count = task, count
+
+    def is_done(self) -> bool:
+        return not self._count
+
+    def wait(self) -> None:
+        run_in_order(self._task, self._count)
+        self._count = 0
