@@ -1,4 +1,4 @@
-#include "chain.h"
+#include "core.h"
 
 #include <algorithm>
 #include <atomic>
@@ -173,13 +173,12 @@ void compute_stage(const PenstockStage &stage, const void *record, const Penstoc
 // One sample on its way through a chain.
 class Run {
  public:
-  Run(const PenstockChain &chain, int64_t sample, Scratch &scratch)
-      : chain_(chain), rank_(chain.rank), sample_(sample), scratch_(scratch) {}
+  Run(const PenstockChain &chain, const PenstockStage *stages, int64_t sample, Scratch &scratch)
+      : chain_(chain), stages_(stages), rank_(chain.rank), sample_(sample), scratch_(scratch) {}
 
   void compute() {
     const int64_t count = chain_.stage_count;
     const PenstockRegion output = whole(shape_of(count - 1), rank_);
-    if (volume(output, rank_) == 0) return;
     scratch_.windows.resize(count);
     PenstockPart source = contiguous(address(chain_.source_addresses), whole(row(chain_.source_shapes), rank_),
                                      chain_.source_element_bytes, rank_);
@@ -188,25 +187,25 @@ class Run {
 
  private:
   const void *record(int64_t stage) const {
-    return chain_.stages[stage].records + sample_ * chain_.stages[stage].record_bytes;
+    return stages_[stage].records + sample_ * stages_[stage].record_bytes;
   }
   const PenstockPlacement &placement(int64_t stage) const { return *static_cast<const PenstockPlacement *>(record(stage)); }
   const PenstockStore &store(int64_t stage) const { return *static_cast<const PenstockStore *>(record(stage)); }
   const int64_t *row(const int64_t *table) const { return table + sample_ * rank_; }
-  const int64_t *shape_of(int64_t stage) const { return row(chain_.stages[stage].shapes); }
+  const int64_t *shape_of(int64_t stage) const { return row(stages_[stage].shapes); }
   uint8_t *address(const int64_t *addresses) const { return reinterpret_cast<uint8_t *>(addresses[sample_]); }
-  bool is_placement(int64_t stage) const { return chain_.stages[stage].kind == PENSTOCK_PLACEMENT; }
+  bool is_placement(int64_t stage) const { return stages_[stage].kind == PENSTOCK_PLACEMENT; }
   bool is_view_at(int64_t stage) const { return is_placement(stage) && is_view(placement(stage), rank_); }
 
   int64_t first_of_segment(int64_t end) const {
     int64_t first = end - 1;
-    while (first > 0 && !chain_.stages[first].reads_neighbours) --first;
+    while (first > 0 && !stages_[first].reads_neighbours) --first;
     return first;
   }
 
   // Extends a region of a stage's output to what is computed for it.
   void cover(int64_t stage, PenstockRegion &region) const {
-    const PenstockStage &own = chain_.stages[stage];
+    const PenstockStage &own = stages_[stage];
     if (own.kind == PENSTOCK_POINTWISE && own.group > 1) {
       cover_axis(stage, rank_ - 1, region);
     } else if (own.kind == PENSTOCK_STORE) {
@@ -225,7 +224,7 @@ class Run {
   // Notes which region each of some stages computes for a region of the last one's output; returns what the first one reads.
   PenstockRegion pull(int64_t first, int64_t end, PenstockRegion region) {
     for (int64_t stage = end - 1; stage >= first; --stage) {
-      const PenstockStage &own = chain_.stages[stage];
+      const PenstockStage &own = stages_[stage];
       cover(stage, region);
       scratch_.windows[stage] = region;
       if (own.kind == PENSTOCK_PLACEMENT) {
@@ -241,7 +240,7 @@ class Run {
 
   // Computes a region of the output of the stages before `end`; returns where it is.
   PenstockPart compute_segment(int64_t end, const PenstockRegion &wanted, const PenstockPart &input) {
-    const int64_t first = first_of_segment(end), bytes = chain_.stages[end - 1].element_bytes;
+    const int64_t first = first_of_segment(end), bytes = stages_[end - 1].element_bytes;
     const PenstockRegion read = pull(first, end, wanted);
     const int64_t rows = rows_of_a_strip(first, end, wanted);
     const PenstockPart source = first == 0 ? input : compute_segment(first, read, input);
@@ -262,15 +261,15 @@ class Run {
     int64_t largest = 0;
     for (int64_t stage = first; stage + 1 < end; ++stage) {
       if (is_view_at(stage)) continue;
-      largest = std::max(largest, volume(scratch_.windows[stage], rank_) * chain_.stages[stage].element_bytes);
+      largest = std::max(largest, volume(scratch_.windows[stage], rank_) * stages_[stage].element_bytes);
     }
-    const int64_t rows = wanted.extents[chain_.stages[end - 1].strip_axis];
+    const int64_t rows = wanted.extents[stages_[end - 1].strip_axis];
     if (largest <= chain_.strip_bytes) return rows;
     return std::max<int64_t>(static_cast<int64_t>(double(rows) * double(chain_.strip_bytes) / double(largest)), 1);
   }
 
   void compute_in_strips(int64_t first, int64_t end, const PenstockPart &source, const PenstockPart &target, int64_t rows) {
-    const int64_t axis = chain_.stages[end - 1].strip_axis, size = target.region.extents[axis];
+    const int64_t axis = stages_[end - 1].strip_axis, size = target.region.extents[axis];
     for (int64_t begin = 0; begin < size; begin += rows) {
       PenstockRegion wanted = target.region;
       wanted.anchor[axis] += begin;
@@ -290,52 +289,81 @@ class Run {
         continue;
       }
       const PenstockRegion &window = scratch_.windows[stage];
-      const int64_t bytes = chain_.stages[stage].element_bytes;
+      const int64_t bytes = stages_[stage].element_bytes;
       PenstockPart out = target;
       if (!is_last || !same(window, target.region, rank_)) {
         out = contiguous(scratch_.strips[turn].of(volume(window, rank_) * bytes), window, bytes, rank_);
         turn = 1 - turn;
       }
-      compute_stage(chain_.stages[stage], record(stage), pixels, out, rank_, scratch_.read);
+      compute_stage(stages_[stage], record(stage), pixels, out, rank_, scratch_.read);
       pixels = out;
     }
     if (!same(pixels.region, target.region, rank_)) {
-      copy(part_of(pixels, target.region, rank_), target, chain_.stages[end - 1].element_bytes, rank_);
+      copy(part_of(pixels, target.region, rank_), target, stages_[end - 1].element_bytes, rank_);
     }
   }
 
   const PenstockChain &chain_;
+  const PenstockStage *const stages_;
   const int64_t rank_, sample_;
   Scratch &scratch_;
   int turn_ = 0;
 };
 
-}  // namespace
+// How much a batch reads and computes.
+struct Extent {
+  bool has_empty = false;  // a sample, or one of its results
+  int64_t bytes = 0;
 
-void run_sample(const PenstockChain &chain, int64_t sample) {
-  thread_local Scratch scratch;
-  Run(chain, sample, scratch).compute();
+  void add(const int64_t *shapes, int64_t samples, int64_t rank, int64_t element_bytes) {
+    for (int64_t sample = 0; sample < samples; ++sample, shapes += rank) {
+      int64_t elements = 1;
+      for (int64_t axis = 0; axis < rank; ++axis) elements *= shapes[axis];
+      has_empty = has_empty || elements == 0;
+      bytes += elements * element_bytes;
+    }
+  }
+};
+
+Extent extent_of(const PenstockChain &chain, const PenstockStage *stages) {
+  Extent extent;
+  extent.add(chain.source_shapes, chain.samples, chain.rank, chain.source_element_bytes);
+  for (int64_t stage = 0; stage < chain.stage_count; ++stage) {
+    extent.add(stages[stage].shapes, chain.samples, chain.rank, stages[stage].element_bytes);
+  }
+  return extent;
 }
+
+// So many bytes take longer than it takes to wake a thread, whatever is computed.
+constexpr int64_t kLarge = 1 << 20;
+
+}  // namespace
 
 }  // namespace penstock
 
 extern "C" int32_t penstock_core_version(void) { return PENSTOCK_CORE_VERSION; }
 
-extern "C" int32_t penstock_run_chain(const PenstockChain *chain, int64_t threads, const int64_t *cores, int64_t core_count) {
+extern "C" int32_t penstock_run_chain(const PenstockChain *chain, const PenstockStage *stages, const PenstockCrew *crew,
+                                      const int64_t *cores) {
+  const penstock::Extent extent = penstock::extent_of(*chain, stages);
+  if (extent.has_empty) return PENSTOCK_EMPTY;
   struct Launch {
     const PenstockChain &chain;
+    const PenstockStage *stages;
     std::atomic<bool> out_of_memory{false};
-  } launch{*chain};
+  } launch{*chain, stages};
   const auto task = [](void *context, int64_t sample) {
     auto &own = *static_cast<Launch *>(context);
+    thread_local penstock::Scratch scratch;
     try {
-      penstock::run_sample(own.chain, sample);
+      penstock::Run(own.chain, own.stages, sample, scratch).compute();
     } catch (const std::bad_alloc &) {
       own.out_of_memory = true;
     }
   };
-  penstock::ThreadPool::shared().run(task, &launch, chain->samples, {threads, cores, core_count});
-  return launch.out_of_memory ? -1 : 0;
+  const int64_t worth_waking_ns = extent.bytes >= penstock::kLarge ? 0 : crew->worth_waking_ns;
+  penstock::ThreadPool::shared().run(task, &launch, chain->samples, {crew->threads, worth_waking_ns, cores, crew->core_count});
+  return launch.out_of_memory ? PENSTOCK_OUT_OF_MEMORY : PENSTOCK_DONE;
 }
 
 extern "C" int32_t penstock_compute_part(const PenstockStage *stage, int64_t rank, const PenstockPart *source,

@@ -1,6 +1,7 @@
-// The core's plain C interface: threads, and chains of kernels over the samples of a batch.
+// The core's plain C interface: threads, chains of kernels over the samples of a batch, and where Python's arrays are.
 //
-// Python loads it by ctypes (penstock/core). It knows nothing of Python; kernels are called by address, without the GIL.
+// Python loads it by ctypes (penstock/core). It needs neither Python's headers nor its library: kernels, and the few functions of
+// Python's that it calls, are called by address. Kernels run without the GIL.
 
 #pragma once
 
@@ -11,7 +12,7 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-enum { PENSTOCK_CORE_VERSION = 1, PENSTOCK_MAX_RANK = 5 };
+enum { PENSTOCK_CORE_VERSION = 3, PENSTOCK_MAX_RANK = 5 };
 
 // A box in an array.
 typedef struct {
@@ -79,7 +80,6 @@ typedef struct {
   int64_t rank;
   int64_t samples;
   int64_t stage_count;
-  const PenstockStage *stages;
   const int64_t *source_addresses;  // of contiguous samples
   const int64_t *source_shapes;
   int64_t source_element_bytes;
@@ -133,11 +133,24 @@ typedef struct {
 // The version of this interface, which the caller compares with its own.
 int32_t penstock_core_version(void);
 
-// Runs all samples of a batch through a chain, on the calling thread and at most `threads - 1` others, which are bound to cores, in
-// turn, if there are any of these. Returns when all are done: 0, or -1 if memory for intermediate results was lacking.
-int32_t penstock_run_chain(const PenstockChain *chain, int64_t threads, const int64_t *cores, int64_t core_count);
+// The threads that share a batch.
+typedef struct {
+  int64_t threads;          // at most, with the calling one
+  int64_t worth_waking_ns;  // others are woken once what is left is expected to take the calling one longer
+  int64_t core_count;       // of the cores to which they are bound, in turn, the calling one first; 0: they are not bound
+} PenstockCrew;
 
-// Computes all of a part of a stage's output for its first sample, on the calling thread; returns 0 or -1, likewise.
+enum {
+  PENSTOCK_DONE = 0,
+  PENSTOCK_OUT_OF_MEMORY = -1,  // for intermediate results
+  PENSTOCK_EMPTY = 1,           // a sample is empty, or becomes so between two stages: nothing was computed
+};
+
+// Runs all samples of a batch through the stages of a chain, on the calling thread and those of a crew. Returns when all are done.
+int32_t penstock_run_chain(const PenstockChain *chain, const PenstockStage *stages, const PenstockCrew *crew, const int64_t *cores);
+
+// Computes all of a part of a stage's output for its first sample, on the calling thread; returns PENSTOCK_DONE or
+// PENSTOCK_OUT_OF_MEMORY.
 int32_t penstock_compute_part(const PenstockStage *stage, int64_t rank, const PenstockPart *source, const PenstockPart *target);
 
 // Copies blocks, on the calling thread and at most `threads - 1` others, bound as in `penstock_run_chain`. Returns 0, or what a function
@@ -190,6 +203,71 @@ void penstock_work_release(PenstockWork *work);
 
 // Makes calls until one fails; returns what that one does, or 0.
 int32_t penstock_make_calls(const PenstockCall *calls, int64_t count);
+
+// Whole files to read.
+typedef struct {
+  const char *names;           // the paths, each ended by a zero
+  const int64_t *name_starts;  // where each path begins
+  const int64_t *known;        // the files' bytes when they were last read, or -1
+  int64_t *places;             // receives where the contents begin in the block
+  int64_t *sizes;              // receives how many bytes they are
+  int64_t alignment;           // of the contents in the block, in bytes
+} PenstockFiles;
+
+// A part of an open file, and where it goes in the block.
+typedef struct {
+  int64_t file;  // the descriptor
+  int64_t start;
+  int64_t bytes;
+  int64_t place;
+} PenstockRange;
+
+// Memory.
+typedef struct {
+  const uint8_t *data;
+  int64_t bytes;
+} PenstockPiece;
+
+// Reads files one after the other into a block; returns the bytes that they take there, or -1 if one cannot be read. If that is more
+// than the block has, only the sizes are of use.
+int64_t penstock_read_files(const PenstockFiles *files, int64_t count, uint8_t *block, int64_t block_bytes);
+
+// Reads ranges of files into a block; those that follow each other, in the file as in the block, at once. Returns 0, or -1 if one cannot
+// be read.
+int32_t penstock_read_ranges(const PenstockRange *ranges, int64_t count, uint8_t *block, int64_t block_bytes);
+
+// Copies pieces of mapped files to a block, one after the other, through a window: a file, of descriptor `window_file`, whose contents it
+// is. Returns 0, or -1 if one could not be read: the system copies to the file, so that this is no error of this process's. None may be
+// larger than the window.
+int32_t penstock_copy_pieces(int64_t window_file, const PenstockPiece *pieces, int64_t count, const PenstockPiece *window,
+                             uint8_t *block, int64_t block_bytes);
+
+// Functions of Python's, by which arrays are read: of its stable interface since Python 3.11, and the same in 3.10.
+typedef struct {
+  void *get_buffer;      // PyObject_GetBuffer
+  void *release_buffer;  // PyBuffer_Release
+  void *list_item;       // PyList_GetItem
+} PenstockPython;
+
+// What Python tells of an array.
+typedef struct {
+  int64_t data;                       // the address of its first element
+  int64_t elements;                   // how many it has
+  int64_t rank;                       // how many dimensions
+  int64_t is_contiguous;              // whether the elements lie side by side, the last dimension's first
+  int64_t extents[PENSTOCK_MAX_RANK];  // of the first dimensions; 0 beyond its rank
+} PenstockArray;
+
+// Describes the first `count` arrays of a list of Python's. `out` is another array, whose memory holds as many PenstockArray. Both have
+// to stay as they are meanwhile: it is called with the GIL. Returns 0; otherwise Python has an exception set, as one of them is no array.
+int32_t penstock_describe(const PenstockPython *python, void *list, int64_t count, void *out);
+
+// The address of the first element of an array of Python's, likewise; -1 with an exception.
+int64_t penstock_address(const PenstockPython *python, void *array);
+
+// Writes the addresses of the arrays of a list to `out`, an array of int64, likewise; returns how many they are up to the first one that
+// is not contiguous, or -1 with an exception.
+int64_t penstock_addresses(const PenstockPython *python, void *list, int64_t count, void *out);
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

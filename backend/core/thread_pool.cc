@@ -1,47 +1,42 @@
 #include "thread_pool.h"
 
+#include <pthread.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <limits>
 #include <system_error>
+#include <thread>
 
 namespace penstock {
 
-struct ThreadPool::Job {
-  Job(Task task, void *context, int64_t count, const Crew &crew)
-      : task(task), context(context), count(count), crew(crew), vacancies(std::min(crew.threads, count) - 1) {}
-
-  const Task task;
-  void *const context;
-  const int64_t count;
-  const Crew crew;
-  int64_t vacancies;               // how many more threads may join; guarded by the pool's mutex
-  int64_t helpers = 0;             // threads at work besides the caller; guarded by the pool's mutex
-  std::atomic<int64_t> next{0};    // the first task that nobody has taken
-  std::condition_variable helped;  // the last helper has left
-
-  // The core for the next thread that joins; negative: any.
-  int64_t next_core() const {
-    return crew.core_count ? crew.cores[(crew.threads - 1 - vacancies) % crew.core_count] : -1;
-  }
-
-  void take_tasks() {
-    for (int64_t number; (number = next.fetch_add(1, std::memory_order_relaxed)) < count;) task(context, number);
-  }
-};
-
 namespace {
 
-// A forked child has none of its parent's threads, and its parent may have held the mutex: it starts with a new pool. The old one's
-// memory is left alone, as it cannot be told what state it is in.
-ThreadPool *current_pool = nullptr;
+using Clock = std::chrono::steady_clock;
 
-// Where a thread may run: where the process may, or on one core.
+// So long it takes to tell how long tasks take; the first ones, whose data are in no cache, take longer.
+constexpr auto kMeasured = std::chrono::microseconds(20);
+// A thread that is waited for in its sleep takes longer to go on: the last tasks of others are first waited for so long, awake.
+constexpr auto kAwake = std::chrono::microseconds(50);
+
+// Where a thread, or the first one of a process, may run; 0: the calling thread.
+cpu_set_t cores_of(pid_t thread) {
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  sched_getaffinity(thread, sizeof(cores), &cores);
+  return cores;
+}
+
+// Binds the calling thread to cores, and back to those where it could run before.
 class Binding {
  public:
-  Binding() { sched_getaffinity(0, sizeof(unbound_), &unbound_); }
 
+  explicit Binding(const cpu_set_t &unbound) : unbound_(unbound) {}
+
+  // Binds it to a core; negative: to none.
   void bind(int64_t core) {
     if (core == core_) return;
     cpu_set_t cores;
@@ -53,11 +48,87 @@ class Binding {
   }
 
  private:
-  cpu_set_t unbound_;
+  const cpu_set_t unbound_;
   int64_t core_ = -1;
 };
 
+// Binds the thread that launches as long as it works, too; it is someone else's.
+class CallersBinding {
+ public:
+  explicit CallersBinding(const Crew &crew) : binding_(crew.core_count ? cores_of(0) : cpu_set_t{}) {
+    if (crew.core_count) binding_.bind(crew.cores[0]);
+  }
+  ~CallersBinding() { binding_.bind(-1); }
+  CallersBinding(const CallersBinding &) = delete;
+  CallersBinding &operator=(const CallersBinding &) = delete;
+
+ private:
+  Binding binding_;
+};
+
+// Does tasks on the calling thread, as long as what is left is not worth waking others for; returns how many.
+int64_t do_first_tasks(Task task, void *context, int64_t count, int64_t worth_waking_ns) {
+  const auto began = Clock::now();
+  int64_t done = 0;
+  while (done < count) {
+    task(context, done++);
+    const auto taken = Clock::now() - began;
+    const int64_t ns = std::chrono::duration_cast<std::chrono::nanoseconds>(taken).count();
+    if (taken >= kMeasured && double(ns) * double(count - done) > double(worth_waking_ns) * double(done)) break;
+  }
+  return done;
+}
+
 }  // namespace
+
+// What threads do together. It lives on the calling thread's stack until nobody needs it any more.
+class ThreadPool::Job {
+ public:
+  Job(Task task, void *context, int64_t first, int64_t count, int64_t helpers, const Crew &crew)
+      : task_(task), context_(context), count_(count), crew_(crew), next_(first), vacancies_(helpers) {}
+
+  void take_tasks() {
+    for (int64_t number; (number = next_.fetch_add(1, std::memory_order_relaxed)) < count_;) task_(context_, number);
+  }
+
+  // For a thread that joins, with the pool's mutex: returns its core; negative: any.
+  int64_t join() {
+    const int64_t number = ++joined_;
+    --vacancies_;
+    at_work_.fetch_add(1, std::memory_order_relaxed);
+    return crew_.core_count ? crew_.cores[number % crew_.core_count] : -1;
+  }
+
+  bool is_full() const { return vacancies_ == 0; }
+
+  // For a thread that has joined, with the pool's mutex: the job may be gone as soon as it is released.
+  void leave() {
+    if (at_work_.fetch_sub(1, std::memory_order_release) == 1) left_.notify_one();
+  }
+
+  // Waits for those that joined, after which nobody joins any more: awake for a while, then asleep.
+  void wait(std::mutex &mutex) {
+    const auto end = Clock::now() + kAwake;
+    while (at_work_.load(std::memory_order_acquire) && Clock::now() < end) std::this_thread::yield();
+    std::unique_lock<std::mutex> lock(mutex);
+    left_.wait(lock, [this] { return at_work_.load(std::memory_order_acquire) == 0; });
+  }
+
+ private:
+  const Task task_;
+  void *const context_;
+  const int64_t count_;
+  const Crew crew_;
+  std::atomic<int64_t> next_;       // the first task that nobody has taken
+  std::atomic<int64_t> at_work_{0};  // threads besides the calling one; changed with the pool's mutex only
+  int64_t vacancies_;               // how many more threads may join; guarded by the pool's mutex
+  int64_t joined_ = 0;              // guarded by it, too
+  std::condition_variable left_;    // the last one has left
+};
+
+// A forked child has none of its parent's threads, and its parent may have held the mutex: it starts with a new pool. The old one's
+// memory is left alone, as it cannot be told what state it is in.
+static ThreadPool *current_pool = nullptr;
 
 ThreadPool &ThreadPool::shared() {
   static std::once_flag created;
@@ -68,28 +139,41 @@ ThreadPool &ThreadPool::shared() {
   return *current_pool;
 }
 
+// Threads inherit where they may run from the ones that start them, and these may be bound at the time.
+ThreadPool::ThreadPool() : cores_(cores_of(getpid())) {}
+
 void ThreadPool::run(Task task, void *context, int64_t count, const Crew &crew) {
-  Job job(task, context, count, crew);
-  if (job.vacancies <= 0) {
-    job.take_tasks();
-    return;
+  const CallersBinding binding(crew);
+  // More threads than can run would only take turns.
+  const int64_t most = crew.core_count ? crew.threads : std::min<int64_t>(crew.threads, CPU_COUNT(&cores_));
+  const int64_t worth_waking_ns = most > 1 ? crew.worth_waking_ns : std::numeric_limits<int64_t>::max();
+  int64_t done = worth_waking_ns > 0 ? do_first_tasks(task, context, count, worth_waking_ns) : 0;
+  const int64_t helpers = std::min(most, count - done) - 1;
+  if (helpers > 0) {
+    share(Job(task, context, done, count, helpers, crew), helpers);
+  } else {
+    while (done < count) task(context, done++);
   }
-  const int64_t wanted = job.vacancies;
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    start_threads(static_cast<size_t>(wanted));
-    open_.push_back(&job);
-  }
-  for (int64_t i = 0; i < wanted; ++i) work_.notify_one();
-  job.take_tasks();
-  std::unique_lock<std::mutex> lock(mutex_);
-  // From now on nobody joins, as there is nothing left to take.
-  const auto place = std::find(open_.begin(), open_.end(), &job);
-  if (place != open_.end()) open_.erase(place);
-  job.helped.wait(lock, [&job] { return job.helpers == 0; });
 }
 
-void ThreadPool::start_threads(size_t wanted) {
+void ThreadPool::share(Job &&job, int64_t helpers) {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    start_threads(helpers);
+    open_.push_back(&job);
+  }
+  for (int64_t i = 0; i < helpers; ++i) work_.notify_one();
+  job.take_tasks();
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    // From now on nobody joins, as there is nothing left to take.
+    const auto place = std::find(open_.begin(), open_.end(), &job);
+    if (place != open_.end()) open_.erase(place);
+  }
+  job.wait(mutex_);
+}
+
+void ThreadPool::start_threads(int64_t wanted) {
   while (thread_count_ < wanted) {
     try {
       std::thread(&ThreadPool::serve, this).detach();
@@ -101,20 +185,19 @@ void ThreadPool::start_threads(size_t wanted) {
 }
 
 void ThreadPool::serve() {
-  Binding binding;
+  sched_setaffinity(0, sizeof(cores_), &cores_);
+  Binding binding(cores_);
   std::unique_lock<std::mutex> lock(mutex_);
   while (true) {
     work_.wait(lock, [this] { return !open_.empty(); });
     Job &job = *open_.front();
-    const int64_t core = job.next_core();
-    ++job.helpers;
-    if (--job.vacancies == 0) open_.pop_front();
+    const int64_t core = job.join();
+    if (job.is_full()) open_.pop_front();
     lock.unlock();
     binding.bind(core);
     job.take_tasks();
     lock.lock();
-    // The job may be gone as soon as the mutex is released.
-    if (--job.helpers == 0) job.helped.notify_one();
+    job.leave();
   }
 }
 

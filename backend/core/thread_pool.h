@@ -2,14 +2,12 @@
 
 #pragma once
 
-#include <pthread.h>
+#include <sched.h>
 
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <mutex>
-#include <thread>
-#include <vector>
 
 namespace penstock {
 
@@ -18,9 +16,10 @@ using Task = void (*)(void *context, int64_t number);
 
 // How many threads do the tasks of a launch, and where.
 struct Crew {
-  int64_t threads;               // with the calling one
-  const int64_t *cores;          // to which the others are bound, in turn
-  int64_t core_count;            // 0: they are not bound
+  int64_t threads;          // at most, with the calling one
+  int64_t worth_waking_ns;  // others are woken once what is left is expected to take the calling one longer
+  const int64_t *cores;     // to which they are bound, in turn, the calling one first
+  int64_t core_count;       // 0: they are not bound
 };
 
 // Threads shared by all pipelines of the process. They are started when they are first needed and sleep while there is no work.
@@ -33,16 +32,18 @@ class ThreadPool {
   void run(Task task, void *context, int64_t count, const Crew &crew);
 
  private:
-  struct Job;
+  class Job;
 
-  ThreadPool() = default;
-  void start_threads(size_t wanted);
+  ThreadPool();
+  void share(Job &&job, int64_t helpers);
+  void start_threads(int64_t wanted);
   void serve();
 
+  const cpu_set_t cores_;  // where threads run that are not bound
   std::mutex mutex_;
   std::condition_variable work_;
   std::deque<Job *> open_;  // jobs that more threads may join
-  size_t thread_count_ = 0;
+  int64_t thread_count_ = 0;
 };
 
 }  // namespace penstock

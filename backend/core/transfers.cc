@@ -99,7 +99,8 @@ class Transfer {
 extern "C" int32_t penstock_transfer(const PenstockTransfer *transfer, int64_t threads, const int64_t *cores, int64_t core_count) {
   try {
     penstock::Transfer own(*transfer);
-    const penstock::Crew crew{threads, cores, core_count};
+    // Pieces are so large that other threads are worth waking at once.
+    const penstock::Crew crew{threads, 0, cores, core_count};
     penstock::ThreadPool::shared().run(
         [](void *context, int64_t piece) { static_cast<penstock::Transfer *>(context)->move(piece); }, &own, own.pieces(), crew);
     return own.status();

@@ -64,8 +64,11 @@ void run_chains(int64_t seed) {
                reinterpret_cast<const void *>(&twice), nullptr, nullptr, crop_shapes.data(), 2, 3, 0, 0};
   stages[2] = {PENSTOCK_PLACEMENT, reinterpret_cast<const uint8_t *>(pads.data()), sizeof(PenstockPlacement), nullptr, nullptr,
                nullptr, padded_shapes.data(), 2, 1, 0, 0};
-  const PenstockChain chain{3, kSamples, 3, stages, source_addresses.data(), source_shapes.data(), 1, target_addresses.data(), 300};
-  expect(penstock_run_chain(&chain, 4, nullptr, 0) == 0, "memory");
+  const PenstockChain chain{3, kSamples, 3, source_addresses.data(), source_shapes.data(), 1, target_addresses.data(), 300};
+  // From the beginning on several threads, or once it has proved worth waking them, or bound.
+  const PenstockCrew crew{4, seed % 2 ? 0 : 50'000, seed % 3 ? 0 : 1};
+  const int64_t core = 0;
+  expect(penstock_run_chain(&chain, stages, &crew, &core) == PENSTOCK_DONE, "memory");
   for (int64_t n = 0; n < kSamples; ++n) {
     for (int64_t y = 0; y < kPadded; ++y) {
       for (int64_t x = 0; x < kPadded; ++x) {

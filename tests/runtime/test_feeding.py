@@ -11,6 +11,7 @@ from penstock import fn, pipeline_def, types
 from penstock.runtime.feeding import to_batch
 from penstock.runtime.workers import WorkerPool
 from penstock.tensors import HostPool, TensorListCPU
+from penstock.tensors.batch import kind_of
 
 THREADS = WorkerPool(4)
 
@@ -105,7 +106,7 @@ FLAT: list[np.ndarray] = [np.arange(k, dtype=np.int16) for k in range(20)]
 @pytest.mark.parametrize("layout", [None, "X"])
 def test_many_flat_arrays(layout: str | None) -> None:
     batch = to_batch(FLAT, layout, 20, HostPool(), THREADS, copy=False)
-    assert batch.kind() == (types.INT16, 1, layout or "")
+    assert kind_of(batch) == (types.INT16, 1, layout or "")
     assert batch.shape() == [(k,) for k in range(20)]
     assert batch.sample_volumes().tolist() == batch.shape_array()[:, 0].tolist() == [*range(20)]
     assert all(ours is given for ours, given in zip(batch.samples, FLAT, strict=True))

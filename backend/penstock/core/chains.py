@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import math
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
 
+from penstock.core.arrays import MAX_RANK, address, addresses
 from penstock.core.library import core
 
-MAX_RANK = 5
-"""Dimensions of a sample."""
 _STRIP_BYTES = 1 << 20
 """Of the results between two stages: smaller strips fit the caches better, but need more calls."""
-_MIN_BYTES_PER_THREAD = 1 << 16
-"""Of results: for less, waking another thread takes longer than it saves."""
+_WORTH_WAKING_NS = 100_000
+"""What the calling thread has left to do if another one is to be woken: that takes 50 microseconds, and some of the caller's time."""
 
 _EXTENTS = (np.int64, MAX_RANK)
 REGION = np.dtype([("anchor", *_EXTENTS), ("extents", *_EXTENTS)])
@@ -49,40 +48,10 @@ STORE = np.dtype(
     [("placement", PLACEMENT), ("permutation", *_EXTENTS), ("image_axes", np.int64, 3), ("values", np.int64)]
 )
 """``PenstockStore``: a placement whose output has another order of dimensions and, but for what is filled, is computed by a kernel."""
-_STAGE = np.dtype(
-    [
-        (name, np.int64)
-        for name in (
-            "kind",
-            "records",
-            "record_bytes",
-            "compute",
-            "covers",
-            "reads",
-            "shapes",
-            "element_bytes",
-            "group",
-            "reads_neighbours",
-            "strip_axis",
-        )
-    ]
-)
-_CHAIN = np.dtype(
-    [
-        (name, np.int64)
-        for name in (
-            "rank",
-            "samples",
-            "stage_count",
-            "stages",
-            "source_addresses",
-            "source_shapes",
-            "source_element_bytes",
-            "target_addresses",
-            "strip_bytes",
-        )
-    ]
-)
+# ``PenstockStage``, ``PenstockChain`` and ``PenstockCrew``, whose fields all are words.
+_STAGE, _CHAIN, _CREW = struct.Struct("11q"), struct.Struct("8q"), struct.Struct("3q")
+# What the core returns if something is empty, and otherwise unless it is done.
+_EMPTY = 1
 
 
 class StageKind(IntEnum):
@@ -125,7 +94,7 @@ class StageRecords:
 
 
 def placements(
-    anchors: np.ndarray,
+    anchors: np.ndarray | int,
     shapes: np.ndarray,
     shapes_in: np.ndarray,
     element_bytes: int,
@@ -137,7 +106,7 @@ def placements(
     """Records of placements.
 
     Args:
-        anchors: where outputs begin in inputs: int64 of shape (samples, rank).
+        anchors: where outputs begin in inputs: int64 of shape (samples, rank), or 0.
         shapes, shapes_in: of outputs and inputs, likewise.
         element_bytes: of both.
         mirrored: for each sample and dimension; None: none is.
@@ -154,7 +123,7 @@ def placements(
         records["mirrored"][:, :rank] = mirrored
     records["channel_axis"], records["element_bytes"] = channel_axis, element_bytes
     if fill is not None:
-        records["fill"] = fill.ctypes.data
+        records["fill"] = address(fill)
         if fill.ndim > 1:
             records["fill"] += np.arange(count) * fill.strides[0]
     return records
@@ -164,7 +133,7 @@ def array_part(array: np.ndarray, anchor: tuple[int, ...]) -> np.ndarray:
     """An array as the core sees it: a ``PART`` at ``anchor`` of a larger one. Someone else has to keep it."""
     part = np.zeros((), PART)
     rank = array.ndim
-    part["data"] = array.ctypes.data
+    part["data"] = address(array)
     part["strides"][:rank], part["anchor"][:rank], part["extents"][:rank] = array.strides, anchor, array.shape
     return part
 
@@ -177,27 +146,34 @@ def compute_part(stage: StageRecords, source: np.ndarray, target: np.ndarray) ->
         source: a ``PART``: what the stage reads of its input for that, at least.
         target: a ``PART``: all that the stage covers.
     """
-    table = np.array([_row(stage, 0)], _STAGE)
-    rank = stage.shapes.shape[1]
-    if core().penstock_compute_part(table.ctypes.data, rank, source.ctypes.data, target.ctypes.data):
+    places = _addresses([stage.records, stage.shapes, source, target])
+    row = _row(stage, places[0], places[1], 0)
+    if core().penstock_compute_part(row, stage.shapes.shape[1], places[2], places[3]):
         raise MemoryError("there is not enough memory for what an operator reads")
 
 
-def _row(stage: StageRecords, strip_axis: int) -> tuple[int, ...]:
-    """A stage as the core sees it; see ``PenstockStage``."""
-    return (
+def _row(stage: StageRecords, records: int, shapes: int, strip_axis: int) -> bytes:
+    """A stage as the core sees it; ``records`` and ``shapes``: their addresses."""
+    return _STAGE.pack(
         stage.kind,
-        stage.records.ctypes.data,
+        records,
         stage.records.itemsize,
         stage.compute,
         stage.covers,
         stage.reads,
-        stage.shapes.ctypes.data,
+        shapes,
         stage.element_bytes,
         stage.group,
         stage.reads_neighbours,
         strip_axis,
     )
+
+
+def _addresses(arrays: list[np.ndarray]) -> list[int]:
+    places = addresses(arrays)
+    assert places is not None, "the core reads contiguous arrays"
+    found: list[int] = places.tolist()
+    return found
 
 
 def run_chain(
@@ -208,8 +184,8 @@ def run_chain(
     targets: np.ndarray,
     threads: int,
     cores: Sequence[int] | None = None,
-) -> None:
-    """Runs all samples of a batch through stages, without the GIL.
+) -> bool:
+    """Runs all samples of a batch through stages, without the GIL; returns False, and does nothing, if one is empty, or becomes so.
 
     Args:
         sources, targets: addresses of contiguous samples, int64.
@@ -217,36 +193,29 @@ def run_chain(
         element_bytes: of the sources.
         stages: of the same samples, in order.
         threads: that share the samples, at most; for little work there are fewer.
-        cores: to which threads, but for the calling one, are bound in turn; None: they are not bound.
+        cores: to which threads are bound in turn as long as they work, the calling one first; None: they are not bound.
 
     Raises:
         MemoryError: there is not enough memory for results between two stages.
     """
     samples, rank = shapes.shape
-    table = np.empty(len(stages), _STAGE)
-    strip_axis, result_bytes = 0, 0
+    arrays = [sources, shapes, targets]
+    for stage in stages:
+        arrays += stage.records, stage.shapes
+    source_places, source_shapes, target_places, *own = _addresses(arrays)
+    rows, strip_axis = [], 0
     for number, stage in enumerate(stages):
         if stage.reads_neighbours:
             strip_axis = 0
         if stage.permutation:
             strip_axis = stage.permutation.index(strip_axis)
-        table[number] = _row(stage, strip_axis)
-        result_bytes += math.prod(stage.shapes[0].tolist()) * stage.element_bytes * samples
-    chain = np.array(
-        (
-            rank,
-            samples,
-            len(stages),
-            table.ctypes.data,
-            sources.ctypes.data,
-            shapes.ctypes.data,
-            element_bytes,
-            targets.ctypes.data,
-            _STRIP_BYTES,
-        ),
-        _CHAIN,
+        rows.append(_row(stage, own[2 * number], own[2 * number + 1], strip_axis))
+    chain = _CHAIN.pack(
+        rank, samples, len(rows), source_places, source_shapes, element_bytes, target_places, _STRIP_BYTES
     )
-    threads = max(min(threads, result_bytes // _MIN_BYTES_PER_THREAD), 1)
-    bound = np.array(cores or (), np.int64)
-    if core().penstock_run_chain(chain.ctypes.data, threads, bound.ctypes.data, len(bound)):
+    bound = () if cores is None else cores
+    crew = _CREW.pack(threads, _WORTH_WAKING_NS, len(bound))
+    status = core().penstock_run_chain(chain, b"".join(rows), crew, struct.pack(f"{len(bound)}q", *bound))
+    if status < 0:
         raise MemoryError("there is not enough memory for results between two operators")
+    return bool(status != _EMPTY)

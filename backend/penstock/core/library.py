@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from ctypes import c_char_p, c_int32, c_int64, c_void_p
+from ctypes import c_char_p, c_int32, c_int64, c_void_p, py_object
 
 from penstock.core.compiling import NativeLibrary
 from penstock.errors import PenstockError
 
-CORE_VERSION = 1
+CORE_VERSION = 3
 """Of the interface in `core.h`, which the library has to have, too."""
 
 CORE = NativeLibrary("libpenstock_core.so", "core", ("-std=c++20",))
 
 # What the functions of `core.h` return and take.
 _FUNCTIONS = {
-    "penstock_run_chain": (c_int32, c_void_p, c_int64, c_void_p, c_int64),
+    "penstock_run_chain": (c_int32, c_void_p, c_void_p, c_void_p, c_void_p),
     "penstock_compute_part": (c_int32, c_void_p, c_int64, c_void_p, c_void_p),
     "penstock_transfer": (c_int32, c_void_p, c_int64, c_void_p, c_int64),
     "penstock_threads_start": (c_void_p, c_char_p, c_int64),
@@ -34,6 +34,12 @@ _FUNCTIONS = {
     "penstock_work_wait": (c_int32, c_void_p),
     "penstock_work_release": (None, c_void_p),
     "penstock_make_calls": (c_int32, c_void_p, c_int64),
+    "penstock_read_files": (c_int64, c_void_p, c_int64, c_void_p, c_int64),
+    "penstock_read_ranges": (c_int32, c_void_p, c_int64, c_void_p, c_int64),
+    "penstock_copy_pieces": (c_int32, c_int64, c_void_p, c_int64, c_void_p, c_void_p, c_int64),
+    "penstock_describe": (c_int32, c_void_p, py_object, c_int64, py_object),
+    "penstock_address": (c_int64, c_void_p, py_object),
+    "penstock_addresses": (c_int64, c_void_p, py_object, c_int64, py_object),
 }
 
 

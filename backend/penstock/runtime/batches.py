@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any, Protocol
 
 from penstock.errors import CancelledError, PenstockError
@@ -12,6 +13,8 @@ from penstock.runtime.plan import Step
 from penstock.schema.early_start import EarlyStart
 from penstock.schema.workspace import Destination, Workspace
 from penstock.tensors import TensorList
+
+_SHAPES = attrgetter("shapes")
 
 
 @dataclass(slots=True)
@@ -86,7 +89,7 @@ class Watch(Protocol):
 
 def check_batch_sizes(workspace: Workspace) -> None:
     """Raises RuntimeError if the inputs and arguments of an operator have different numbers of samples."""
-    sizes = {len(batch) for batch in [*workspace.inputs, *workspace.arguments.values()]}
+    sizes = set(map(len, map(_SHAPES, [*workspace.inputs, *workspace.arguments.values()])))
     if len(sizes) > 1:
         parts = any(batch.positions is not None for batch in [*workspace.inputs, *workspace.arguments.values()])
         advice = ". What belongs to a sample is given to its parts by `fn.spread`" if parts else ""

@@ -385,7 +385,7 @@ class Executor:
         if likeness is None or step.workers is not self.workers:
             likeness, step.workers = self._likeness(step), self.workers
             step.workspace = likeness
-        workspace = likeness.anew(inputs, arguments, batch.size if first is None else len(first))
+        workspace = likeness.anew(inputs, arguments, batch.size if first is None else len(first.shapes))
         workspace.isolate, workspace.iteration, workspace.allowance = batch.isolate, batch.iteration, batch.allowance
         if first is not None:
             workspace.positions = first.positions

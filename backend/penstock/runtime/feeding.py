@@ -11,8 +11,9 @@ import numpy as np
 
 from penstock.data_types import from_numpy_dtype, numpy_dtype
 from penstock.tensors import HostPool, Tensor, TensorList, TensorListCPU, TensorListGPU
-from penstock.tensors.batch import check_samples
+from penstock.tensors.batch import check_samples, kind_of
 from penstock.tensors.dlpack import is_capsule
+from penstock.tensors.places import flat_arrays, places_of_samples
 from penstock.tensors.tensor import check_dense, check_layout, device_view, host_view
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def to_batch(
         batch = _as_tensor_list(data, layout)
     except TypeError as error:
         raise RuntimeError(str(error)) from error
-    count = len(batch)
+    count = len(batch.shapes)
     if count > max_batch_size:
         raise RuntimeError(
             f"The external source callback returned an unexpected batch size. Expected batch_size <= {max_batch_size}, "
@@ -73,7 +74,7 @@ def _as_tensor_list(data: object, layout: str | None) -> TensorList:
             raise IndexError(f"A batch has at least one dimension, that of its samples: got {array!r}")
         from_numpy_dtype(array.dtype)
         batch = TensorListCPU(array)
-    if layout and not len(batch):
+    if layout and not batch.shapes:
         if not isinstance(data, (list, tuple)):
             check_layout(layout, batch.ndim())
     elif layout:
@@ -105,8 +106,6 @@ def _batch_of(data: Sequence[object]) -> TensorList:
 def _batch_of_arrays(data: Sequence[object]) -> TensorList | None:
     """A batch of nothing but arrays of one library, type and rank; None: each is to be looked at."""
     if len(data) > _FEW and type(data[0]) is np.ndarray and data[0].ndim == 1:
-        from penstock.kernels.cpu.array_objects import flat_arrays
-
         known = flat_arrays(data)
         if known is not None:
             return TensorListCPU.of_flat(data, *known, from_numpy_dtype(data[0].dtype))
@@ -161,8 +160,9 @@ def _copied(batch: TensorList, pool: HostPool, threads: Threads) -> TensorList:
 
 
 def _copied_on_cpu(batch: TensorList, pool: HostPool, threads: Threads) -> TensorList:
-    copied = TensorListCPU.allocate(batch.shapes, batch.dtype, batch.layout(), pool)
-    is_small = len(batch) <= _FEW and copied.contiguous_elements().nbytes <= _SMALL
+    dtype, _, layout = kind_of(batch)
+    copied = TensorListCPU.allocate(batch.shapes, dtype, layout, pool)
+    is_small = len(batch.shapes) <= _FEW and copied.elements.nbytes <= _SMALL
     if is_small or not _copied_at_once(batch, copied, threads):
         for target, sample in zip(copied.samples, batch.samples):
             np.copyto(target, sample)
@@ -171,10 +171,9 @@ def _copied_on_cpu(batch: TensorList, pool: HostPool, threads: Threads) -> Tenso
 
 def _copied_at_once(batch: TensorList, target: TensorList, threads: Threads) -> bool:
     """Copies samples in one call, without the GIL; returns whether they are contiguous, so that it could."""
-    from penstock.kernels.cpu.array_objects import places_of_samples
     from penstock.kernels.cpu.blocks import Blocks, copy_blocks
 
-    sizes = batch.sample_volumes() * numpy_dtype(batch.dtype).itemsize
+    sizes = batch.sample_volumes() * target.elements.itemsize
     target.know_volumes(batch)
     sources, targets = places_of_samples(batch), places_of_samples(target)
     if sources is None or targets is None:

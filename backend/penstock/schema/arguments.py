@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -234,22 +235,26 @@ class Argument:
                 f"{', '.join(str(list(shape)) for shape in shapes)}"
             )
 
-    def from_tensor(self, value: np.ndarray, dtype: DALIDataType) -> Any:
-        """One sample of a tensor for this argument, with elements of ``dtype``, as the operator sees it."""
+    def check_tensor(self, shape: tuple[int, ...], dtype: DALIDataType, stored: np.dtype) -> None:
+        """Raises TypeError or ValueError unless samples of this shape and type, stored in one of numpy's, suit this argument."""
         wanted = self.element.tensor_dtype
-        fits = dtype == wanted or (self.any_integer and value.dtype.kind in "iu")
-        if wanted is not None and not fits:
+        if wanted is not None and dtype is not wanted and not (self.any_integer and stored.kind in "iu"):
             raise TypeError(
                 f'Unexpected type of argument "{self.name}". Expected {dtype_name(wanted)} and got {dtype_name(dtype)}, which cannot '
                 "be converted: use `fn.cast`"
             )
+        if not self.is_list and (math.prod(shape) != 1 or (shape and self.zero_dimensional)):
+            raise ValueError(
+                f"Argument '{self.name}' expects one value a sample: input with dimension ({len(shape)}) and shape "
+                f"{list(shape)} cannot be converted to dimension (0)"
+            )
+
+    def from_tensor(self, value: np.ndarray, dtype: DALIDataType) -> Any:
+        """One sample of a tensor for this argument, with elements of ``dtype``, as the operator sees it."""
+        self.check_tensor(value.shape, dtype, value.dtype)
         if self.is_list:
             return value.tolist() if value.ndim == 1 else value.reshape(-1).tolist()
-        if value.size != 1 or (value.ndim and self.zero_dimensional):
-            raise ValueError(
-                f"Argument '{self.name}' expects one value a sample: input with dimension ({value.ndim}) and shape "
-                f"{list(value.shape)} cannot be converted to dimension (0)"
-            )
+        wanted = self.element.tensor_dtype
         converted = wanted is INT32 or wanted in ENUM_TYPES
         return self.element.convert(value.item()) if converted else value.item()
 

@@ -7,10 +7,11 @@ never change.
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ParamSpec, Protocol, TypeVar
+from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 
@@ -72,6 +73,18 @@ class _Step(Workspace):
 
 def _blamed_on(node: FusedNode, error: BaseException, sample: int | None) -> BaseException:
     return operator_error(error, node.display_name, node.device, sample, node.origin)
+
+
+class _Route(NamedTuple):
+    """Where a step of a fused operator gets what the graph computes for it, by name in the fused operator's arguments.
+
+    Attributes:
+        arguments: its own arguments' names, each with that of its source.
+        further: the sources of its further inputs, in order.
+    """
+
+    arguments: list[tuple[str, str]]
+    further: list[str]
 
 
 class FirstStepFailed(Exception):
@@ -174,6 +187,18 @@ class FusedOperator(Operator):
 
     # -- shared by all -----------------------------------------------------------------------------------------------
 
+    @functools.cached_property
+    def _routes(self) -> list[_Route]:
+        """Where each step's arguments and further inputs come from."""
+        routes = [_Route([], []) for _ in self.operators]
+        for full in sorted(self.tensor_arguments):
+            position, name = split_argument(full)
+            if name.startswith(further_input(0)[0]):
+                routes[position].further.append(full)
+            else:
+                routes[position].arguments.append((name, full))
+        return routes
+
     def parts(self) -> Iterable[tuple[str, Operator]]:
         pairs = zip(self.nodes, self.operators)
         return [part for node, operator in pairs for part in list(operator.parts()) or [(node.name, operator)]]
@@ -183,10 +208,7 @@ class FusedOperator(Operator):
             operator.reset()
 
     def run(self, workspace: Workspace) -> None:
-        if self.gpu_launches.repeat(self, workspace):
-            self.counts[AT_ONCE] += workspace.batch_size
-            return
-        if workspace.device != "cpu" and not workspace.failures and self.run_planned(workspace):
+        if workspace.device != "cpu" and self._runs_on_gpu(workspace):
             self.counts[AT_ONCE] += workspace.batch_size
             return
         steps = [self.step(workspace, position) for position in range(len(self.operators))]
@@ -200,6 +222,10 @@ class FusedOperator(Operator):
             for step in steps:
                 step.end()
         self._run_in_turn(workspace)
+
+    def _runs_on_gpu(self, workspace: Workspace) -> bool:
+        """Computes a batch by repeating launches, or without asking the steps one by one; returns whether it could."""
+        return self.gpu_launches.repeat(self, workspace) or (not workspace.failures and self.run_planned(workspace))
 
     def _run_at_once(self, workspace: Workspace, steps: Sequence[_Step]) -> None:
         self.check_input(workspace.inputs[0])
@@ -234,10 +260,9 @@ class FusedOperator(Operator):
             known = len(step.failures)
             step.transient = position + 1 < len(steps)
             try:
-                operator.check_inputs(step)
-                if operator.sees_frames(step):
+                if not operator.admit(step):
                     raise NotFusable("frames")
-                spec, *_ = operator.describe(step)
+                spec, *_ = operator.described(step)
                 (shapes,) = operator.infer_samples(step, [spec])
             except NotFusable:
                 raise
@@ -344,18 +369,14 @@ class FusedOperator(Operator):
         step.node = self.nodes[position]
         if position + 1 < len(self.operators):
             step.destinations = {}
-        step.arguments, step.further = _given(workspace.arguments, position) if workspace.arguments else ({}, [])
+        step.arguments, step.further = {}, []
+        if workspace.arguments:
+            names, further = self._routes[position]
+            step.arguments = {name: workspace.arguments[full] for name, full in names}
+            step.further = [workspace.arguments[full] for full in further]
         step.inputs, step.outputs, step.samples, step.state, step.plans = [], [], [], None, None
-        step.failures, step.is_allowed = dict(workspace.failures), False
+        step.failures, step.is_allowed, step.admitted = dict(workspace.failures), False, None
         return step
-
-
-def _given(arguments: dict[str, TensorListCPU], position: int) -> tuple[dict[str, TensorListCPU], list[object]]:
-    """The arguments of the step at this position, and its further inputs."""
-    prefix = fused_argument(position, "")
-    given = {name.removeprefix(prefix): batch for name, batch in arguments.items() if name.startswith(prefix)}
-    further = sorted(name for name in given if name.startswith(further_input(0)[0]))
-    return given, [given.pop(name) for name in further]
 
 
 def _volume(shape: Shape) -> int:

@@ -16,17 +16,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from penstock.core.chains import MAX_RANK, StageRecords, run_chain
+from penstock.core.arrays import MAX_RANK
+from penstock.core.chains import StageRecords, run_chain
 from penstock.data_types import numpy_dtype
 from penstock.kernels.windows import Region
 from penstock.schema.operator import Operator
 from penstock.schema.outputs import Shape
 from penstock.schema.plans import Plan, Plans, State
-from penstock.schema.workspace import Sample, Workspace
+from penstock.schema.workspace import PlannedSamples, Sample, Workspace
+from penstock.tensors.batch import kind_of
+from penstock.tensors.places import places_of_samples
 
 if TYPE_CHECKING:
     from penstock.kernels.cpu.jpeg.files import Bench, Files
@@ -168,6 +171,21 @@ class Store(Stage):
     permutation: tuple[int, ...]
 
 
+class _PlannedBatch(NamedTuple):
+    """What an operator planned for a batch.
+
+    Attributes:
+        kinds, shapes: of its input.
+        outputs: the shapes of its outputs.
+        plans: of all its samples.
+    """
+
+    kinds: object
+    shapes: Sequence[Shape]
+    outputs: list[list[Shape]]
+    plans: Any
+
+
 class ChainOperator(Operator[State, Plan, Plans]):
     """Base of operators with one output, and the data as first input, that can be part of a chain."""
 
@@ -177,12 +195,41 @@ class ChainOperator(Operator[State, Plan, Plans]):
     launches: bool = False
     # Whether equal samples share plans, as with `plans_by_shape`, in chains that are computed sample by sample.
     shares_plans_in_chains: bool = False
+    # Whether plans depend on types, layouts, the shapes of all samples and arguments only, and are never modified: then a batch like the
+    # one before is not planned again.
+    repeats_plans: bool = False
     # The kinds of data that are computed step by step, as shown to users.
     step_by_step: tuple[str, ...] = ()
+
+    # What was planned for the last batch, if that depends on shapes only, and the last stages that were described, with their plans.
+    _last_planned: _PlannedBatch | None = None
+    _last_recorded: tuple[object, StageRecords | None] = (None, None)
 
     def joins_chain(self) -> bool:
         """Whether its arguments allow it to join a chain."""
         return True
+
+    def infer_shapes(self, workspace: Workspace[State, Plan, Plans], num_outputs: int) -> list[list[Shape]]:
+        depends = workspace.arguments or workspace.failures or len(workspace.inputs) > 1
+        if depends or self.plans_by_shape or not self.repeats_plans:
+            return super().infer_shapes(workspace, num_outputs)
+        known, kinds = self._last_planned, workspace.admitted or workspace.kinds()
+        shapes = workspace.inputs[0].shapes
+        if known is not None and kinds == known.kinds and shapes == known.shapes:
+            workspace.samples, workspace.plans = PlannedSamples(self, workspace, known.plans), known.plans
+            return known.outputs
+        outputs = super().infer_shapes(workspace, num_outputs)
+        is_planned = workspace.plans is not None and not workspace.failures
+        self._last_planned = _PlannedBatch(kinds, shapes, outputs, workspace.plans) if is_planned else None
+        return outputs
+
+    def recorded(self, workspace: Workspace[State, Plan, Plans]) -> StageRecords | None:
+        """What :meth:`stage_records` returns for a batch, or returned for the last one if that was planned at once with it."""
+        plans, stage = self._last_recorded
+        if plans is not workspace.plans:
+            stage = self.stage_records(workspace)
+            self._last_recorded = workspace.plans, stage
+        return stage
 
     def stage_records(self, workspace: Workspace[State, Plan, Plans]) -> StageRecords | None:
         """The stages of a batch whose shapes are inferred, and of which no sample has failed; its data may be absent.
@@ -262,25 +309,20 @@ def launch_chain(operators: Sequence[ChainOperator], steps: Sequence[Workspace])
         operators: of a chain, or a single one.
         steps: their workspaces: the first one with its input, the last one with its output.
     """
-    from penstock.kernels.cpu.array_objects import places_of_samples
-
     source, output = steps[0].inputs[0], steps[-1].outputs[0]
-    if any(step.failures for step in steps) or not len(source) or source.ndim() > MAX_RANK:
-        return False
-    if any(step.plans is None or len(step.plans) != step.batch_size for step in steps):
-        return False
-    shapes = source.shape_array()
-    if not shapes.all():
+    dtype, rank, _ = kind_of(source)
+    if not source.shapes or rank > MAX_RANK:
         return False
     stages: list[StageRecords] = []
     for operator, step in zip(operators, steps):
-        stage = operator.stage_records(step)
-        if stage is None or not stage.shapes.all():
+        if step.failures or step.plans is None or len(step.plans) != step.batch_size:
+            return False
+        stage = operator.recorded(step)
+        if stage is None:
             return False
         stages.append(stage)
     sources, targets = places_of_samples(source), places_of_samples(output)
     if sources is None or targets is None:
         return False
-    threads, cores = steps[0].num_threads, steps[0].cores
-    run_chain(sources, shapes, numpy_dtype(source.dtype).itemsize, stages, targets, threads, cores)
-    return True
+    shapes, itemsize = source.shape_array(), numpy_dtype(dtype).itemsize
+    return run_chain(sources, shapes, itemsize, stages, targets, steps[0].num_threads, steps[0].cores)

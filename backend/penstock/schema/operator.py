@@ -63,6 +63,9 @@ class Operator(Generic[State, Plan, Plans]):
     # Whether shapes and plans depend only on the inputs' types, layouts and shapes and on arguments' values, and plans
     # are never modified: then equal samples share one plan.
     plans_by_shape: bool = False
+    # Whether what `describe` returns, and the state that it leaves, depend only on the inputs' and arguments' types, ranks and layouts,
+    # unless one of them is empty, and are never modified: then they hold for all batches of the same kind.
+    described_by_kind: bool = False
     # Whether the launches of `compute_batch` depend only on the batch's types, layouts and shapes and on the values of
     # arguments and CPU inputs: then they are recorded and repeated for later batches of the same kind.
     repeatable: bool = True
@@ -98,6 +101,11 @@ class Operator(Generic[State, Plan, Plans]):
             files.check_argument(self.args[name])
         self.plan_cache = PlanCache()
         self.gpu_launches = GpuLaunches()
+        # The kind of the last batch that needed no changes; see `admit`.
+        self._admitted: tuple[object, ...] | None = None
+        self._described: tuple[object, Sequence[OutputSpec], Any] = (None, (), None)
+        given_lists = [self.schema.all_arguments.get(name) for name in self.tensor_arguments]
+        self._has_lists = any(argument is not None and argument.is_list for argument in given_lists)
         self._constants: dict[str, np.ndarray] = {}
         self.known: dict[Hashable, Any] = {}
         self.setup()
@@ -187,10 +195,11 @@ class Operator(Generic[State, Plan, Plans]):
 
     def run(self, workspace: Workspace) -> None:
         """Runs the operator on a batch: describe, infer, allocate, compute."""
-        self.check_inputs(workspace)
-        if self.schema.sequences and self._has_frames(workspace):
+        if self.admit(workspace):
+            self.run_batch(workspace)
+        elif self._has_frames(workspace):
             run_over_frames(self, workspace)
-        elif self.sees_frames(workspace):
+        else:
             if any(batch.layout().startswith("C") for batch in workspace.inputs):
                 run_over_inner_frames(self, workspace)
             else:
@@ -199,8 +208,38 @@ class Operator(Generic[State, Plan, Plans]):
                 workspace.arguments = plain
                 self._check_lists(workspace)
                 self.run_batch(workspace)
+
+    def admit(self, workspace: Workspace) -> bool:
+        """Names the dimensions of inputs without a layout; returns whether samples need no unfolding into frames.
+
+        Raises:
+            ValueError: a layout or rank is not supported.
+            RuntimeError: tensors do not fit their list arguments.
+        """
+        kinds = workspace.kinds()
+        workspace.admitted = kinds if kinds == self._admitted else None
+        if workspace.admitted is not None:
+            if self._has_lists:
+                self._check_lists(workspace)
+            return True
+        self.check_inputs(workspace)
+        if self.sees_frames(workspace):
+            return False
+        # Where frames were named, or values per frame taken for others, that has to be done for each batch.
+        self._admitted = kinds if kinds == workspace.kinds() else None
+        return True
+
+    def described(self, workspace: Workspace[State, Plan, Plans]) -> Sequence[OutputSpec]:
+        """What :meth:`describe` returns for a batch, or returned for the last one if that was of the same kind."""
+        if not self.described_by_kind:
+            return self.describe(workspace)
+        kinds, (known, specs, state) = workspace.admitted or workspace.kinds(), self._described
+        if kinds is None or kinds != known:
+            specs = self.describe(workspace)
+            self._described = kinds, specs, workspace.state
         else:
-            self.run_batch(workspace)
+            workspace.state = state
+        return specs
 
     def check_inputs(self, workspace: Workspace) -> None:
         """Names the dimensions of inputs without a layout; raises for unsupported layouts, ranks and lists."""
@@ -289,13 +328,14 @@ class Operator(Generic[State, Plan, Plans]):
 
     def run_batch(self, workspace: Workspace) -> None:
         """Runs the operator on samples that need no unfolding."""
-        if self.gpu_launches.repeat(self, workspace):
+        if workspace.device != "cpu" and self.gpu_launches.repeat(self, workspace):
             return
-        specs = self.describe(workspace)
+        specs = self.described(workspace)
         shapes = self.infer_samples(workspace, specs)
-        workspace.outputs = [
-            workspace.allocate(own, spec, number) for number, (own, spec) in enumerate(zip(shapes, specs))
-        ]
+        outputs: list[Any] = []
+        workspace.outputs = outputs
+        for own, spec in zip(shapes, specs):
+            outputs.append(workspace.allocate(own, spec, len(outputs)))
         if workspace.device == "cpu":
             self.compute_samples(workspace, shapes[0] if shapes else [])
         elif workspace.live_indices:

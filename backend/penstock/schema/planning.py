@@ -138,7 +138,7 @@ class BatchPlanning(Generic[State, Plan, Plans]):
             elif left:
                 workspace.fail(left[0], error)
             return None
-        columns = [list(map(tuple, o.tolist())) for o in ([outputs] if isinstance(outputs, np.ndarray) else outputs)]
+        columns = list(map(_shapes_in_rows, (outputs,) if isinstance(outputs, np.ndarray) else outputs))
         workspace.plans = plans
         if isinstance(workspace.samples, PlannedSamples):
             workspace.samples.hold(indices, plans)
@@ -258,3 +258,10 @@ def _is_uniform(workspace: Workspace) -> bool:
         and workspace.batch_size > 0
         and all(batch.shapes.count(batch.shapes[0]) == len(batch.shapes) for batch in workspace.inputs)
     )
+
+
+def _shapes_in_rows(rows: np.ndarray) -> list[Shape]:
+    """Shapes given in rows; those of samples that are alike are one object."""
+    if rows.tobytes() == rows[:1].tobytes() * len(rows):
+        return [tuple(rows[0].tolist())] * len(rows) if len(rows) else []
+    return list(map(tuple, rows.tolist()))

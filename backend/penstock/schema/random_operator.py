@@ -83,7 +83,7 @@ class RandomOperator(Operator[State, Plan, Plans]):
 
     def streams(self, workspace: Workspace, indices: Sequence[int]) -> Streams:
         """The streams of some samples of the current batch."""
-        first, owners = self.first_stream(workspace), workspace.owners
+        first, owners = self._stream_at(workspace, 0), workspace.owners
         if owners is None and indices == range(len(indices)):
             steps = _steps(len(indices))
         else:

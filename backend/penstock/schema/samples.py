@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from penstock.schema.workspace import HasArguments, Workspace
 from penstock.tensors import TensorListCPU
 
 Derived = TypeVar("Derived")
+_Given = ParamSpec("_Given")
 
 
 def values_of(argument: Argument, batch: TensorListCPU, indices: Sequence[int]) -> np.ndarray:
@@ -21,11 +22,14 @@ def values_of(argument: Argument, batch: TensorListCPU, indices: Sequence[int]) 
     Raises:
         ValueError: the samples have different numbers of values.
     """
-    if len(indices) == len(batch) > 1 and batch.is_dense_tensor():
-        stacked: np.ndarray = batch.stacked()
-        # Checks type and shape, which all samples share.
-        argument.from_tensor(stacked[0], batch.dtype)
-        return stacked.reshape(len(batch), -1)
+    shapes, elements = batch.shapes, batch.elements
+    count = len(shapes)
+    if elements is None and len(indices) == count > 1 and batch.is_dense_tensor():
+        elements = batch.contiguous_elements()
+    if elements is not None and len(indices) == count > 0 and shapes.count(shapes[0]) == count:
+        argument.check_tensor(shapes[0], batch.dtype, elements.dtype)
+        rows: np.ndarray = elements.reshape(count, -1)
+        return rows
     values = [argument.from_tensor(batch.samples[index], batch.dtype) for index in indices]
     return np.array(values, np.float64).reshape(len(indices), -1)
 
@@ -67,7 +71,7 @@ class Samples(Generic[State, Plan, Plans]):
     def shapes(self, number: int = 0) -> np.ndarray:
         """The shapes of an input, int64 of shape (samples, dimensions)."""
         batch = self.workspace.inputs[number]
-        if self.are_all:
+        if len(self.indices) == len(batch.shapes):
             shapes: np.ndarray = batch.shape_array()
             return shapes
         return np.array(self.of(batch.shapes), np.int64).reshape(len(self), -1)
@@ -76,14 +80,21 @@ class Samples(Generic[State, Plan, Plans]):
         """Whether the user gave the argument, as a constant or as a tensor."""
         return name in self.workspace.arguments or name in self._operator.explicit
 
-    def derived(self, names: Collection[str], key: Hashable, work: Callable[[], Derived]) -> Derived:
-        """The result of ``work``, which depends on some arguments and on ``key``; cached across batches if they are
+    def derived(
+        self,
+        names: Collection[str],
+        key: Hashable,
+        work: Callable[_Given, Derived],
+        *given: _Given.args,
+        **named: _Given.kwargs,
+    ) -> Derived:
+        """The result of ``work(*given, **named)``, which depends on some arguments and on ``key``; cached across batches if they are
         constant."""
         if not self.workspace.arguments.keys().isdisjoint(names):
-            return work()
+            return work(*given, **named)
         known = self._operator.known
         if key not in known:
-            known[key] = work()
+            known[key] = work(*given, **named)
         derived: Derived = known[key]
         return derived
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Generic, Protocol, overload
 
 import numpy as np
@@ -17,10 +18,12 @@ from penstock.schema.outputs import Destination, OutputSpec, Shape, allocate_bat
 from penstock.schema.plans import OwnPlan, Plan, PlanRow, Plans, State
 from penstock.schema.sharing import Postponed, Started, run_in_order
 from penstock.tensors import HostPool, TensorListCPU
+from penstock.tensors.batch import kind_of
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+_SHAPES = attrgetter("shapes")
 # Placeholder for values that are set later.
 _NOTHING: Any = None
 
@@ -79,6 +82,7 @@ class Workspace(Generic[State, Plan, Plans]):
         sequences: for a batch of frames, the workspace of their sequences; else None.
         allowance: what the batch may take of memory; None: anything.
         is_allowed: its outputs are noted in the allowance.
+        admitted: its :meth:`kinds`, if the operator has found them to be those of an earlier batch; else None.
         transient: the outputs are never allocated for all samples at once, but for one on each thread.
     """
 
@@ -109,6 +113,7 @@ class Workspace(Generic[State, Plan, Plans]):
     allowance: Allowance | None = None
     is_allowed: bool = False
     transient: bool = False
+    admitted: tuple[object, ...] | None = None
 
     def anew(self, inputs: Sequence[object], arguments: dict[str, TensorListCPU], batch_size: int) -> Self:
         """The workspace of another batch of the same operator, of which the rest is to be set."""
@@ -117,6 +122,13 @@ class Workspace(Generic[State, Plan, Plans]):
         other.inputs, other.arguments, other.batch_size = inputs, arguments, batch_size
         other.outputs, other.samples, other.failures = [], [], {}
         return other
+
+    def kinds(self) -> tuple[object, ...] | None:
+        """The types, ranks and layouts of the inputs and of the arguments, which tell what can be done with the batch; None if one of
+        these is empty, so that it may be of any type and rank.
+        """
+        given = [*self.inputs, *self.arguments.values()] if self.arguments else self.inputs
+        return tuple(map(kind_of, given)) if all(map(_SHAPES, given)) else None
 
     def allocate(self, shapes: Sequence[Shape], spec: OutputSpec, output: int | None = None) -> Any:
         """An uninitialized batch on the operator's device.
@@ -135,8 +147,10 @@ class Workspace(Generic[State, Plan, Plans]):
         return [sample for sample in self.samples if sample is not None]
 
     @property
-    def live_indices(self) -> list[int]:
+    def live_indices(self) -> Sequence[int]:
         """The positions of the samples that have not failed."""
+        if not self.failures:
+            return range(self.batch_size)
         if isinstance(self.samples, PlannedSamples):
             return self.samples.live_indices
         return [sample.index for sample in self.live]
@@ -265,14 +279,17 @@ class PlannedSamples(Sequence["Sample[State, Plan, Plans] | None"], Generic[Stat
     Args:
         operator: that runs.
         workspace: of the batch, whose failed samples are None.
+        plans: of all samples, if they are known; see :meth:`hold`.
     """
 
-    def __init__(self, operator: HasArguments, workspace: Workspace[State, Plan, Plans]) -> None:
+    def __init__(
+        self, operator: HasArguments, workspace: Workspace[State, Plan, Plans], plans: Plans | None = None
+    ) -> None:
         self._operator, self._workspace = operator, workspace
         self._made: dict[int, Sample[State, Plan, Plans] | None] = dict.fromkeys(workspace.failures)
         self._count = workspace.batch_size
-        self._plans: Plans | None = None
-        self._rows: Sequence[int] = ()
+        self._plans = plans
+        self._rows: Sequence[int] = () if plans is None else range(self._count)
         self._shared: OwnPlan[Plan] | PlanRow[Plan] | None = None
 
     def share(self, held: OwnPlan[Plan] | PlanRow[Plan] | None) -> None:
@@ -297,8 +314,8 @@ class PlannedSamples(Sequence["Sample[State, Plan, Plans] | None"], Generic[Stat
     @property
     def live_indices(self) -> list[int]:
         """The positions of the samples that have not failed."""
-        failed = {index for index, sample in self._made.items() if sample is None}
-        return [index for index in range(self._count) if index not in failed] if failed else list(range(self._count))
+        made = self._made
+        return [index for index in range(self._count) if made.get(index, self) is not None]
 
     def _get(self, index: int) -> Sample[State, Plan, Plans] | None:
         if index not in self._made:

@@ -64,6 +64,8 @@ class ShapeRows(Sequence[Shape]):
         return ShapeRows(chosen) if isinstance(index, slice) else tuple(chosen.tolist())
 
 
+kind_of = operator.attrgetter("_dtype", "_ndim", "_layout")
+"""What all samples of a batch have in common: the type, the number of dimensions and the layout."""
 _List = TypeVar("_List", bound="TensorList")
 
 
@@ -138,7 +140,7 @@ class TensorList:
         """A batch of which no more is known, or needed, than this; its samples are None."""
         self = cls.__new__(cls)
         self.shapes, self._samples = shapes, [None] * len(shapes)
-        if isinstance(shapes, ShapeRows):
+        if type(shapes) is ShapeRows:
             self._shape_rows = shapes, shapes.rows
         self._layout, self._dtype, self._ndim = layout, dtype, ndim or 0
         return self
@@ -271,10 +273,6 @@ class TensorList:
     def ndim(self) -> int:
         """The number of dimensions of a sample."""
         return self._ndim
-
-    def kind(self) -> tuple[DALIDataType, int, str]:
-        """What all samples have in common: the type, the number of dimensions and the layout."""
-        return self._dtype, self._ndim, self._layout
 
     def layout(self) -> str:
         """The names of a sample's dimensions, or an empty string."""

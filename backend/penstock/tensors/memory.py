@@ -77,10 +77,11 @@ class HostPool:
         if size < _POOLED_FROM:
             return _aligned_block(size)
         with self._lock:
+            for block in self._blocks:
+                # As in `_free`; here `block` is another reference to the block, but not to its memory.
+                if block.size >= size and sys.getrefcount(block.base) == 2:
+                    return block[:size]
             free = self._free()
-            for index in free:
-                if self._blocks[index].size >= size:
-                    return self._blocks[index][:size]
             if free:
                 # All are too small. The largest is replaced, so that there are never more blocks than were in use at
                 # once.

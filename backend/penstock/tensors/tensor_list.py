@@ -106,10 +106,7 @@ class TensorListCPU(TensorList):
         """An uninitialized contiguous batch."""
         kind = numpy_dtype(dtype)
         count = total_volume(shapes)
-        if pool is None:
-            elements = np.empty(count, kind)
-        else:
-            elements = pool.take(count * kind.itemsize).view(kind)
+        elements = np.empty(count, kind) if pool is None else pool.take(count * kind.itemsize).view(kind)
         return cls.of_elements(elements, shapes, layout, dtype=dtype)
 
     @staticmethod

@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from types import ModuleType
 from typing import NamedTuple, overload
 
 import numpy as np
 
 from penstock.data_types import DALIImageType
 from penstock.kernels.windows import Region
-
-
-@functools.cache
-def array_objects() -> ModuleType:
-    """The module that reads NumPy's objects, which loads numba."""
-    from penstock.kernels.cpu import array_objects as module
-
-    return module
+from penstock.tensors.places import places_of_flat
 
 
 class EncodedFiles:
@@ -38,7 +29,7 @@ class EncodedFiles:
         self, files: Sequence[np.ndarray], places: np.ndarray | None = None, sizes: np.ndarray | None = None
     ) -> None:
         if places is None or sizes is None:
-            known = array_objects().places_of_bytes(files)
+            known = places_of_flat(files)
             if known is None:
                 places = np.array([file.__array_interface__["data"][0] for file in files], np.int64)
                 sizes = np.array([file.size for file in files], np.int64)

@@ -8,9 +8,10 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from penstock.kernels.cpu.array_objects import places_of_samples
+from penstock.core.arrays import addresses
 from penstock.kernels.cpu.foreign import copy_bytes
 from penstock.kernels.cpu.options import kernel
+from penstock.tensors.places import places_of_samples
 
 # As many bytes as are worth waking a thread for.
 _WORTH_WAKING = 1 << 20
@@ -90,12 +91,32 @@ def copy_blocks(threads: Threads, blocks: Blocks, together: int = 1) -> None:
     groups = count // max(together, 1)
     shares = min(threads.num_threads, groups)
     if shares > 1:
-        shares = min(shares, int((table[:, 4] * table[:, 5]).sum()) // _WORTH_WAKING)
+        shares = min(shares, int(table[:, 4] @ table[:, 5]) // _WORTH_WAKING)
     if shares < 2:
         _copy(table, 0, count)
         return
     bounds = [groups * share // shares * together for share in range(shares + 1)]
     threads.parallel(lambda share: _copy(table, bounds[share], bounds[share + 1]), shares)
+
+
+def pack_arrays(arrays: Sequence[np.ndarray], sizes: Sequence[int], offsets: Sequence[int], target: int) -> bool:
+    """Copies the data of arrays to memory; returns whether it did, which it does not if one of them is not contiguous.
+
+    Args:
+        arrays: of any types.
+        sizes: in bytes.
+        offsets: where in the memory each of them goes.
+        target: the memory's address.
+    """
+    sources = addresses(list(arrays))
+    if sources is None:
+        return False
+    table = np.empty((len(arrays), len(Blocks._fields)), np.int64)
+    table[:, 0], table[:, 1], table[:, 5] = sources, offsets, sizes
+    table[:, 1] += target
+    table[:, 2:4], table[:, 4] = 0, 1
+    _copy(table, 0, len(arrays))
+    return True
 
 
 def join_samples(batch: Batch, axis: int) -> bool:

@@ -25,33 +25,18 @@ from penstock.kernels.cpu.code_generation import (
 _BYTE, _INT32, _INT64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 
 
-def _call(builder: IRBuilder, result: ir.IntType, args: Sequence[Value]) -> Value:
-    """The code of a call of ``result address(arguments...)``; arguments are passed as int64."""
-    address, given = args
-    values = cgutils.unpack_tuple(builder, given)
-    kind = ir.FunctionType(result, [_INT64] * len(values))
-    return builder.call(builder.inttoptr(address, kind.as_pointer()), values)
-
-
 @intrinsic
 def call(_context: TypingContext, _address: types.Integer, arguments: types.BaseTuple) -> Intrinsic:
     """Calls the C function at an address, which returns ``int``; its arguments are pointers and integers, passed as
     int64."""
 
     def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
-        return _call(builder, _INT32, args)
+        address, given = args
+        values = cgutils.unpack_tuple(builder, given)
+        kind = ir.FunctionType(_INT32, [_INT64] * len(values))
+        return builder.call(builder.inttoptr(address, kind.as_pointer()), values)
 
     return types.int32(types.int64, arguments), generate
-
-
-@intrinsic
-def call_for_long(_context: TypingContext, _address: types.Integer, arguments: types.BaseTuple) -> Intrinsic:
-    """Like :func:`call`, of a function that returns a 64-bit integer."""
-
-    def generate(_context: TargetContext, builder: IRBuilder, _signature: Signature, args: Sequence[Value]) -> Value:
-        return _call(builder, _INT64, args)
-
-    return types.int64(types.int64, arguments), generate
 
 
 @intrinsic

@@ -262,7 +262,7 @@ class Staging:
 
     def fill(self, parts: Sequence[np.ndarray]) -> tuple[Pinned, list[int], int]:
         """Memory with arrays in it, where each of them is, and the bytes that they take together."""
-        from penstock.kernels.cpu.array_objects import pack_arrays
+        from penstock.kernels.cpu.blocks import pack_arrays
 
         sizes = [part.nbytes for part in parts]
         offsets, size = [], 0

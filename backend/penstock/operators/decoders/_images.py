@@ -35,7 +35,6 @@ from penstock.kernels.codecs.image_description import (
     EncodedFiles,
     ImageHeader,
     JpegHeaders,
-    array_objects,
     output_channels,
 )
 from penstock.kernels.codecs.image_errors import CorruptImageError
@@ -52,6 +51,7 @@ from penstock.schema.operator import Shape
 from penstock.schema.tolerance import ON_ERROR
 from penstock.schema.workspace import PlannedSamples
 from penstock.tensors import HostPool, TensorListCPU, TensorListGPU
+from penstock.tensors.places import places_of_files, places_of_samples
 
 if TYPE_CHECKING:
     from penstock.kernels.codecs.image_codec_gpu import JpegsRead
@@ -198,7 +198,7 @@ class Encoded:
 
     def _found(self) -> EncodedFiles:
         batch = self._batch
-        placed = array_objects().places_of_files(batch) if batch.dtype is UINT8 and batch.ndim() == 1 else None
+        placed = places_of_files(batch) if batch.dtype is UINT8 and batch.ndim() == 1 else None
         if placed is not None:
             return EncodedFiles(_Files(batch), *placed)
         return EncodedFiles([bytes_of(sample) for sample in batch.samples])
@@ -359,8 +359,6 @@ class ImageDecoder(PixelSource[Encoded, DecodePlan, DecodePlans]):
 
     def _decode_together(self, workspace: Workspace[Encoded, DecodePlan, DecodePlans]) -> Sequence[int]:
         """Decodes ordinary JPEGs in one call; returns the positions of the other images."""
-        from penstock.kernels.cpu.array_objects import places_of_samples
-
         headers, windows = workspace.plans.headers, workspace.plans.windows
         targets = places_of_samples(workspace.outputs[0])
         if not isinstance(headers, JpegHeaders) or headers.isolated or targets is None:

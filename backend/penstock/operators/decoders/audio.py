@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from penstock.core.arrays import addresses
 from penstock.data_types import FLOAT, INT16, INT32, UINT8, dtype_name, numpy_dtype
 from penstock.kernels.codecs.audio import Pcm, Recording, convert_pcm, open_recording
 from penstock.kernels.codecs.decoder_memory import recording_bytes
@@ -126,7 +127,6 @@ class AudioDecoder(Operator[None, _Request]):
 
     def _read_together(self, workspace: Workspace[None, _Request]) -> bool:
         """Reads all recordings at once, if they are plain samples which only change their type."""
-        from penstock.kernels.cpu.array_objects import places_of_arrays
         from penstock.kernels.cpu.blocks import Blocks, copy_blocks
 
         requests = [sample.plan for sample in workspace.live]
@@ -136,7 +136,7 @@ class AudioDecoder(Operator[None, _Request]):
         if any(map(self._is_converted, requests)):
             return False
         output, rates = workspace.outputs
-        places, numbers = places_of_arrays(stored), output.contiguous_elements()
+        places, numbers = addresses(stored), output.contiguous_elements()
         if places is None:
             return False
         samples = np.empty(numbers.size, "<i2")

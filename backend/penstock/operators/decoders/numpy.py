@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from penstock.core.arrays import addresses
 from penstock.data_types import (
     BOOL,
     FLOAT,
@@ -39,6 +40,7 @@ from penstock.schema import (
 )
 from penstock.schema.operator import Shape
 from penstock.schema.tolerance import ON_ERROR
+from penstock.tensors.places import places_of_samples
 
 _OUTPUT_TYPES = (BOOL, UINT8, UINT16, UINT32, UINT64, INT8, INT16, INT32, INT64, FLOAT16, FLOAT, FLOAT64)
 
@@ -130,13 +132,12 @@ class Numpy(Operator[list[np.ndarray | None]]):
     @staticmethod
     def _copy_arrays(workspace: Workspace[list[np.ndarray | None]]) -> bool:
         """Copies all arrays at once, if none is to be converted."""
-        from penstock.kernels.cpu.array_objects import places_of_arrays, places_of_samples
         from penstock.kernels.cpu.blocks import Blocks, copy_blocks
 
         arrays, output = [array for array in workspace.state if array is not None], workspace.outputs[0]
         if not arrays or workspace.failures or any(array.dtype != arrays[0].dtype for array in arrays):
             return False
-        places, targets = places_of_arrays(arrays), places_of_samples(output)
+        places, targets = addresses(arrays), places_of_samples(output)
         if places is None or targets is None or arrays[0].dtype != output.contiguous_elements().dtype:
             return False
         sizes = np.fromiter((array.nbytes for array in arrays), np.int64, len(arrays))

@@ -27,6 +27,7 @@ from penstock.schema.image_chain import (
 )
 from penstock.schema.pointwise import PointwiseOperator
 from penstock.tensors import TensorList
+from penstock.tensors.places import places_of_samples
 
 if TYPE_CHECKING:
     from penstock.kernels.cpu.jpeg.files import Bench, Files
@@ -149,8 +150,6 @@ class FusedImage(FusedOperator):
             raise NotFusable("fewer than three dimensions")
 
     def compute_together(self, steps: Sequence[Workspace]) -> Sequence[int]:
-        from penstock.kernels.cpu.array_objects import places_of_samples
-
         everything, source = range(steps[-1].batch_size), self._source
         if self._launches and launch_chain(self._chained, steps):
             return range(0)

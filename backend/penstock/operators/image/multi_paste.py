@@ -24,6 +24,7 @@ from penstock.schema import (
 )
 from penstock.schema.example_data import Example, on_photo
 from penstock.schema.operator import Shape
+from penstock.tensors.places import places_of_samples
 
 if TYPE_CHECKING:
     from penstock.kernels.cuda.launch import Located
@@ -318,7 +319,6 @@ class MultiPaste(Operator[None, list[PastedRegion], PastedRegions]):
     @staticmethod
     def _copy_regions(workspace: Workspace[None, list[PastedRegion], PastedRegions]) -> bool:
         """Copies the regions of all samples at once, if none is to be converted."""
-        from penstock.kernels.cpu.array_objects import places_of_samples
         from penstock.kernels.cpu.blocks import Blocks, copy_blocks
 
         output = workspace.outputs[0]

@@ -6,30 +6,20 @@ sample by sample: that also finds the sample at fault.
 
 from __future__ import annotations
 
-import ctypes
-import functools
 import os
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 
+from penstock.core.files import RANGE, read_files
+from penstock.core.files import read_ranges as read_parts
 from penstock.data_types import DALIDataType, numpy_dtype
 from penstock.storage import Files, is_remote
 from penstock.tensors import HostPool, TensorListCPU
 
 # A batch that takes less than this part of what was read is copied.
 _WASTE: Final = 8
-
-
-@functools.cache
-def _c_functions() -> np.ndarray:
-    """The addresses of the C library's functions for files, and the flags to open one: int64."""
-    library = ctypes.CDLL(None)
-    addresses = [
-        ctypes.cast(getattr(library, name), ctypes.c_void_p).value for name in ("open", "lseek", "pread", "close")
-    ]
-    return np.array([*addresses, os.O_RDONLY | os.O_CLOEXEC], np.int64)
 
 
 class Contents(NamedTuple):
@@ -103,17 +93,15 @@ class PathTable:
             pool: the memory's source.
             alignment: of each file's contents, in bytes; 1: they follow each other.
         """
-        from penstock.operators.readers._files_cpu import read_files
-
         starts, known = self._starts[indices], self._sizes[indices]
         places, sizes = np.empty((2, len(indices)), np.int64)
         block = _memory(pool, self._expected)
-        total = read_files(_c_functions(), self._names, starts, known, alignment, places, sizes, block)
+        total = read_files(self._names, starts, known, alignment, places, sizes, block)
         if total > block.size:
             # Other files may be a little larger.
             self._expected = total + total // 8
             block = _memory(pool, self._expected)
-            total = read_files(_c_functions(), self._names, starts, known, alignment, places, sizes, block)
+            total = read_files(self._names, starts, known, alignment, places, sizes, block)
         if not 0 <= total <= block.size:
             return None
         self._sizes[indices] = sizes
@@ -138,7 +126,6 @@ def read_ranges(
         pool: the memory's source.
     """
     from penstock.operators.readers._files_cpu import lay_out
-    from penstock.operators.readers._files_cpu import read_ranges as read
 
     used = [0] if len(paths) == 1 else np.unique(numbers).tolist()
     if any(is_remote(paths[number]) for number in used) or starts.min() < 0 or sizes.min() < 0:
@@ -154,6 +141,6 @@ def read_ranges(
         return None
     places = np.empty(len(sizes), np.int64)
     block = _memory(pool, lay_out(numbers, starts, sizes, places))
-    pread = int(_c_functions()[2])
-    complete = read(pread, descriptors[numbers], starts, sizes, places, block)
-    return Contents(block, places, sizes) if complete else None
+    ranges = np.empty(len(sizes), RANGE)
+    ranges["file"], ranges["start"], ranges["bytes"], ranges["place"] = descriptors[numbers], starts, sizes, places
+    return Contents(block, places, sizes) if read_parts(ranges, block) else None

@@ -7,14 +7,13 @@ which this process has the pages, too.
 
 from __future__ import annotations
 
-import ctypes
-import functools
 import mmap
 import os
 from typing import Final
 
 import numpy as np
 
+from penstock.core.files import copy_pieces
 from penstock.storage import OpenFile
 
 # In bytes: what is copied at once should stay in the processor's cache.
@@ -53,12 +52,4 @@ class PieceCopier:
             pieces: addresses in mapped files, and sizes in bytes up to :data:`WINDOW`: int64 of shape (n, 2).
             block: receives the contents: uint8.
         """
-        from penstock.operators.readers._files_cpu import copy_pieces
-
-        return copy_pieces(_pwritev(), self._window_file.descriptor, pieces, self._window, block)
-
-
-@functools.cache
-def _pwritev() -> int:
-    """The address of the C library's function."""
-    return ctypes.cast(ctypes.CDLL(None).pwritev, ctypes.c_void_p).value or 0
+        return copy_pieces(self._window_file.descriptor, pieces, self._window, block)

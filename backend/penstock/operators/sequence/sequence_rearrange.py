@@ -10,6 +10,7 @@ import numpy as np
 from penstock.schema import Argument, Input, Operator, OutputSpec, Sample, Schema, Workspace, register_operator
 from penstock.schema.example_data import pictures
 from penstock.schema.operator import Shape
+from penstock.tensors.places import places_of_samples
 
 if TYPE_CHECKING:
     from penstock.kernels.cuda.launch import Located
@@ -86,7 +87,6 @@ class SequenceRearrange(Operator[None, np.ndarray]):
 
     def _copy_frames(self, workspace: Workspace[None, np.ndarray]) -> bool:
         """Copies the frames of all samples at once, if they are in the same order in each."""
-        from penstock.kernels.cpu.array_objects import places_of_samples
         from penstock.kernels.cpu.blocks import Blocks, copy_blocks, volumes
 
         source, output = workspace.inputs[0], workspace.outputs[0]

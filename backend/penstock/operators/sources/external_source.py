@@ -7,6 +7,7 @@ from collections import deque
 from penstock.data_types import NO_TYPE, DALIDataType, dtype_name
 from penstock.schema import Alias, Argument, FedBatch, InputOperator, Schema, Workspace, register_operator
 from penstock.tensors import TensorList, TensorListCPU, TensorListGPU
+from penstock.tensors.batch import kind_of
 
 
 @register_operator
@@ -66,7 +67,7 @@ class ExternalSource(InputOperator):
         layout = self.args["layout"]
         if layout and not batch.layout() and batch.ndim() == len(layout):
             batch = batch.relabelled(layout=layout)
-        kind = batch.kind()
+        kind = kind_of(batch)
         if kind != self._previous:
             self._check_type(batch)
             self._check_ndim(batch)

@@ -1,0 +1,121 @@
+// Where Python's arrays are, read by its buffer protocol: asking for each in Python takes a microsecond or two.
+#include <algorithm>
+#include <cstddef>
+
+#include "core.h"
+
+namespace penstock {
+
+namespace {
+
+// Python's Py_buffer.
+struct Buffer {
+  void *data;
+  void *owner;
+  ptrdiff_t bytes, element_bytes;
+  int read_only, rank;
+  char *format;
+  ptrdiff_t *extents, *strides, *suboffsets;
+  void *internal;
+};
+
+constexpr int kStrided = 0x18;    // PyBUF_STRIDES
+constexpr int kWritable = 0x01;   // PyBUF_WRITABLE: of bytes, contiguous
+
+// The functions of Python's.
+struct Python {
+  explicit Python(const PenstockPython &functions)
+      : get_buffer(reinterpret_cast<int (*)(void *, Buffer *, int)>(functions.get_buffer)),
+        release_buffer(reinterpret_cast<void (*)(Buffer *)>(functions.release_buffer)),
+        list_item(reinterpret_cast<void *(*)(void *, ptrdiff_t)>(functions.list_item)) {}
+
+  int (*const get_buffer)(void *, Buffer *, int);
+  void (*const release_buffer)(Buffer *);
+  void *(*const list_item)(void *, ptrdiff_t);
+};
+
+// An array's memory, held as long as this lives. The array itself has to be kept by someone else if it is looked at later.
+class View {
+ public:
+  View(const Python &python, void *array, int how) : python_(python) {
+    is_valid_ = array && python.get_buffer(array, &buffer_, how) == 0;
+  }
+  ~View() {
+    if (is_valid_) python_.release_buffer(&buffer_);
+  }
+  View(const View &) = delete;
+  View &operator=(const View &) = delete;
+
+  explicit operator bool() const { return is_valid_; }
+  const Buffer *operator->() const { return &buffer_; }
+
+  int64_t elements() const {
+    int64_t count = 1;
+    for (int axis = 0; axis < buffer_.rank; ++axis) count *= buffer_.extents[axis];
+    return count;
+  }
+
+  bool is_contiguous() const {
+    ptrdiff_t stride = buffer_.element_bytes;
+    bool holds = true;
+    for (int axis = buffer_.rank - 1; axis >= 0; --axis) {
+      const ptrdiff_t extent = buffer_.extents[axis];
+      if (extent == 0) return true;
+      if (extent > 1) holds = holds && buffer_.strides[axis] == stride;
+      stride *= extent;
+    }
+    return holds;
+  }
+
+ private:
+  const Python &python_;
+  Buffer buffer_{};
+  bool is_valid_;
+};
+
+PenstockArray described(const View &view) {
+  PenstockArray array{};
+  array.data = reinterpret_cast<int64_t>(view->data);
+  array.elements = view.elements();
+  array.rank = view->rank;
+  array.is_contiguous = view.is_contiguous();
+  std::copy_n(view->extents, std::min<int>(view->rank, PENSTOCK_MAX_RANK), array.extents);
+  return array;
+}
+
+}  // namespace
+
+}  // namespace penstock
+
+extern "C" int32_t penstock_describe(const PenstockPython *functions, void *list, int64_t count, void *out) {
+  const penstock::Python python(*functions);
+  const penstock::View memory(python, out, penstock::kWritable);
+  if (!memory) return -1;
+  auto *arrays = static_cast<PenstockArray *>(memory->data);
+  for (int64_t number = 0; number < count; ++number) {
+    const penstock::View view(python, python.list_item(list, number), penstock::kStrided);
+    if (!view) return -1;
+    arrays[number] = penstock::described(view);
+  }
+  return 0;
+}
+
+extern "C" int64_t penstock_address(const PenstockPython *functions, void *array) {
+  const penstock::Python python(*functions);
+  const penstock::View view(python, array, penstock::kStrided);
+  return view ? reinterpret_cast<int64_t>(view->data) : -1;
+}
+
+extern "C" int64_t penstock_addresses(const PenstockPython *functions, void *list, int64_t count, void *out) {
+  const penstock::Python python(*functions);
+  const penstock::View memory(python, out, penstock::kWritable);
+  if (!memory) return -1;
+  auto *addresses = static_cast<int64_t *>(memory->data);
+  for (int64_t number = 0; number < count; ++number) {
+    const penstock::View view(python, python.list_item(list, number), penstock::kStrided);
+    if (!view) return -1;
+    if (!view.is_contiguous()) return number;
+    addresses[number] = reinterpret_cast<int64_t>(view->data);
+  }
+  return count;
+}

@@ -1,0 +1,64 @@
+"""Where many arrays are, and of what shape: asking for each in Python takes a microsecond or two."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import struct
+
+import numpy as np
+
+from penstock.core.library import brief_core
+
+MAX_RANK = 5
+"""Dimensions of a sample, and those of an array that are told."""
+ARRAY = np.dtype(
+    [
+        ("data", np.int64),
+        ("elements", np.int64),
+        ("rank", np.int64),
+        ("is_contiguous", np.int64),
+        ("extents", np.int64, MAX_RANK),
+    ]
+)
+"""``PenstockArray``: the address of the first element, how many there are, dimensions, whether the elements lie side by side, and the
+first extents."""
+
+
+@functools.cache
+def _python() -> bytes:
+    """``PenstockPython``: the functions of the interpreter by which arrays are read."""
+    names = "PyObject_GetBuffer", "PyBuffer_Release", "PyList_GetItem"
+    functions = [ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value for name in names]
+    return struct.pack("3q", *functions)
+
+
+def described(arrays: list[np.ndarray]) -> np.ndarray:
+    """What Python tells of arrays: an ``ARRAY`` of each.
+
+    Args:
+        arrays: NumPy's, or whatever else has memory on the CPU, of any types and ranks. Something else must keep them.
+
+    Raises:
+        TypeError: one of them has no memory that can be looked at.
+    """
+    table = np.empty(len(arrays), ARRAY)
+    brief_core().penstock_describe(_python(), arrays, len(arrays), table)
+    return table
+
+
+def address(array: np.ndarray) -> int:
+    """The address of an array's first element. Something else must keep it; raises TypeError likewise."""
+    place: int = brief_core().penstock_address(_python(), array)
+    return place
+
+
+def addresses(arrays: list[np.ndarray]) -> np.ndarray | None:
+    """The addresses of arrays, int64; None if one of them is not contiguous. Something else must keep them.
+
+    Raises:
+        TypeError: one of them has no memory that can be looked at.
+    """
+    places = np.empty(len(arrays), np.int64)
+    contiguous: int = brief_core().penstock_addresses(_python(), arrays, len(arrays), places)
+    return places if contiguous == len(arrays) else None

@@ -1,0 +1,75 @@
+"""Files, and parts of them, read into blocks of memory in one call without the GIL."""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+
+from penstock.core.arrays import addresses
+from penstock.core.library import core
+
+RANGE = np.dtype([("file", np.int64), ("start", np.int64), ("bytes", np.int64), ("place", np.int64)])
+"""``PenstockRange``: a part of an open file (its descriptor), and where it goes in a block, in bytes."""
+# ``PenstockFiles`` and ``PenstockPiece``, whose fields all are words.
+_FILES, _PIECE = struct.Struct("6q"), struct.Struct("2q")
+
+
+def read_files(
+    names: np.ndarray,
+    name_starts: np.ndarray,
+    known: np.ndarray,
+    alignment: int,
+    places: np.ndarray,
+    sizes: np.ndarray,
+    block: np.ndarray,
+) -> int:
+    """Reads whole files one after the other into a block; returns its size, or -1 if a file can't be read.
+
+    If the block is too small, only the sizes are of use. All arrays are contiguous.
+
+    Args:
+        names: the paths, each ended by a zero: uint8.
+        name_starts: where the batch's paths begin: int64.
+        known: the files' sizes when they were last read, in bytes, or -1: int64.
+        alignment: of the contents in the block, in bytes.
+        places: receives where the contents begin: int64.
+        sizes: receives the sizes in bytes: int64.
+        block: receives the contents: uint8.
+    """
+    *own, target = _addresses(names, name_starts, known, places, sizes, block)
+    files = _FILES.pack(*own, alignment)
+    size: int = core().penstock_read_files(files, len(name_starts), target, len(block))
+    return size
+
+
+def read_ranges(ranges: np.ndarray, block: np.ndarray) -> bool:
+    """Reads ranges of open files into a block; returns whether all could be read.
+
+    Args:
+        ranges: ``RANGE``, contiguous.
+        block: receives the contents: uint8.
+    """
+    places = _addresses(ranges, block)
+    return core().penstock_read_ranges(places[0], len(ranges), places[1], len(block)) == 0
+
+
+def copy_pieces(window_file: int, pieces: np.ndarray, window: np.ndarray, block: np.ndarray) -> bool:
+    """Copies pieces of mapped files to a block, one after the other; returns whether all could be read.
+
+    Args:
+        window_file: descriptor of a file whose contents are ``window``.
+        pieces: addresses and sizes in bytes, each of at most the window's size: int64 of shape (n, 2), contiguous.
+        window: memory to copy through: uint8.
+        block: receives the contents: uint8.
+    """
+    sources, between, target = _addresses(pieces, window, block)
+    through = _PIECE.pack(between, len(window))
+    return core().penstock_copy_pieces(window_file, sources, len(pieces), through, target, len(block)) == 0
+
+
+def _addresses(*arrays: np.ndarray) -> list[int]:
+    places = addresses(list(arrays))
+    assert places is not None, "the core takes contiguous arrays"
+    found: list[int] = places.tolist()
+    return found

@@ -1,0 +1,65 @@
+"""Where the samples of batches lie, and how large they are, for compiled code."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from penstock.core.arrays import address, addresses, described
+from penstock.tensors.batch import TensorList, equally_apart
+from penstock.tensors.tensor_list import TensorListCPU
+
+
+def flat_arrays(objects: Sequence[object]) -> tuple[np.ndarray, np.ndarray] | None:
+    """The addresses and lengths, int64, of contiguous NumPy arrays of one dimension and one type; None if one is not.
+
+    Args:
+        objects: at least one, of any types. Something else must keep them.
+    """
+    arrays = [own for own in objects if type(own) is np.ndarray]
+    if len(arrays) < len(objects):
+        return None
+    dtypes = [array.dtype for array in arrays]
+    return places_of_flat(arrays) if dtypes.count(dtypes[0]) == len(dtypes) else None
+
+
+def places_of_flat(arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray] | None:
+    """The addresses and lengths of arrays, int64; None if one of them is not contiguous, or not of one dimension.
+
+    Args:
+        arrays: of any types. Something else must keep them.
+    """
+    table = described(list(arrays))
+    if not ((table["rank"] == 1) & (table["is_contiguous"] == 1)).all():
+        return None
+    return np.ascontiguousarray(table["data"]), np.ascontiguousarray(table["elements"])
+
+
+def places_of_files(batch: TensorListCPU) -> tuple[np.ndarray, np.ndarray] | None:
+    """The addresses and sizes of a batch of files, as :func:`places_of_flat` tells them. The batch must keep them."""
+    if batch.places is not None:
+        return batch.places, batch.sample_volumes()
+    parts = batch.parts
+    if parts is None and batch.elements is None:
+        return places_of_flat(batch.samples)
+    sizes = batch.sample_volumes()
+    if parts is not None:
+        block, starts = parts
+        return address(block) + starts, sizes
+    places = places_of_samples(batch)
+    return None if places is None else (places, sizes)
+
+
+def places_of_samples(batch: TensorList) -> np.ndarray | None:
+    """The addresses of a batch's samples on the CPU, int64; None if one of them is not contiguous. Something else must keep them."""
+    if batch.elements is not None:
+        elements, shapes = batch.elements, batch.shapes
+        first = address(elements)
+        if shapes and shapes.count(shapes[0]) == len(shapes):
+            return equally_apart(first, math.prod(shapes[0]) * elements.itemsize, len(shapes))
+        volumes = batch.sample_volumes()
+        places: np.ndarray = first + (volumes.cumsum() - volumes) * elements.itemsize
+        return places
+    return addresses(batch.samples)
