@@ -6,6 +6,8 @@ Hue and saturation rotate and scale the chroma plane of YIQ (NTSC); YCbCr is ITU
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 from penstock.data_types import FLOAT, INT8, INT16, INT32, UINT8, UINT16, UINT32, DALIDataType, numpy_dtype
@@ -40,6 +42,7 @@ def hue_saturation_value(hue: np.ndarray, saturation: np.ndarray, value: np.ndar
     return value[:, None, None] * ((_FROM_YIQ @ turns) * scales @ _YIQ)
 
 
+@functools.cache
 def full_range(dtype: DALIDataType) -> float:
     """The largest value of a type; 1 for floating point."""
     kind = numpy_dtype(dtype)

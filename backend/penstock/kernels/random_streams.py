@@ -68,7 +68,7 @@ class Stream(NamedTuple):
 
 def sample_stream(seed: int, produced: int, index: int) -> Stream:
     """The stream of sample ``index`` of a batch, after ``produced`` samples of the operator."""
-    return Stream(_uint64(seed), _uint64(produced + SAMPLE_STRIDE * index))
+    return Stream(np.uint64(seed & _LONG_WORD), np.uint64(produced + SAMPLE_STRIDE * index & _LONG_WORD))
 
 
 def stream_from_state(state: np.ndarray, index: int) -> Stream:
@@ -86,7 +86,7 @@ def stream_from_state(state: np.ndarray, index: int) -> Stream:
 
 
 def _uint64(number: int) -> np.uint64:
-    return np.uint64(number & 0xFFFFFFFFFFFFFFFF)
+    return np.uint64(number & _LONG_WORD)
 
 
 # -- seeds -------------------------------------------------------------------------------------------------------------

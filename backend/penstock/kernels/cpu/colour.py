@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 from penstock.kernels.cpu.convert import converted
@@ -79,13 +81,18 @@ def linear_records(
         source, target: types of elements; not float16.
     """
     count, size, _ = matrices.shape
+    records = np.empty(count, _FACTOR if size == 1 else _MATRIX)
     if size == 1:
-        records = np.empty(count, _FACTOR)
         records["factor"], records["offset"] = matrices[:, 0, 0], offsets[:, 0]
-        return records, address_of(_scale_add_run, _FACTOR, RUN, source, target)
-    records = np.empty(count, _MATRIX)
-    records["matrix"], records["offset"] = matrices.reshape(count, 9), offsets
-    return records, address_of(_transform_run, _MATRIX, RUN, source, target)
+    else:
+        records["matrix"], records["offset"] = matrices.reshape(count, 9), offsets
+    return records, _linear_kernel(size == 1, source, target)
+
+
+@functools.cache
+def _linear_kernel(scales: bool, source: np.dtype, target: np.dtype) -> int:
+    kernel, record = (_scale_add_run, _FACTOR) if scales else (_transform_run, _MATRIX)
+    return address_of(kernel, record, RUN, source, target)
 
 
 # Pixels converted to grey at a time.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 from penstock.kernels.cpu.convert import converted
@@ -115,6 +117,7 @@ def _triples_to_planes(
             x += _LANES
 
 
+@functools.cache
 def normalizing_kernel(source: np.dtype, target: np.dtype) -> int:
     """The address of the kernel that computes elements of one type from those of another; neither is float16."""
     vectors = target == np.float32 and (

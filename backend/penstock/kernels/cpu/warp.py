@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import NamedTuple
 
@@ -229,6 +230,7 @@ class WarpKernels(NamedTuple):
     reads: int
 
 
+@functools.cache
 def warp_kernels(source: np.dtype, target: np.dtype) -> WarpKernels:
     """The kernels for these types of elements."""
     return WarpKernels(

@@ -48,8 +48,10 @@ class LinearMaps(PlanColumns[LinearMap]):
 class LinearColourOperator(PointwiseOperator[None, LinearMap, LinearMaps]):
     """The base of operators whose output pixels are linear in the input pixels."""
 
+    described_by_kind = True
     launches = True
     shares_plans_in_chains = True
+    repeats_plans = True
     input_types: tuple[DALIDataType, ...] = _INPUTS
     output_types: tuple[DALIDataType, ...] = _INPUTS
 
@@ -68,8 +70,10 @@ class LinearColourOperator(PointwiseOperator[None, LinearMap, LinearMaps]):
         with np.errstate(over="ignore", invalid="ignore"):
             matrices, offsets = self.linear_maps(samples)
         count = len(samples)
+        # One row is for all samples.
         maps = LinearMaps(
-            np.broadcast_to(matrices, (count, *matrices.shape[1:])), np.broadcast_to(offsets, (count, offsets.shape[1]))
+            matrices if len(matrices) == count else matrices.repeat(count, axis=0),
+            offsets if len(offsets) == count else offsets.repeat(count, axis=0),
         )
         return samples.shapes(), maps
 
@@ -81,7 +85,7 @@ class LinearColourOperator(PointwiseOperator[None, LinearMap, LinearMaps]):
         from penstock.kernels.cpu.colour import linear_records
 
         batch, maps = workspace.inputs[0], workspace.plans
-        source, target = (numpy_dtype(each.dtype) for each in (batch, workspace.outputs[0]))
+        source, target = numpy_dtype(batch.dtype), numpy_dtype(workspace.outputs[0].dtype)
         if np.float16 in (source, target):
             return None
         records, kernel = linear_records(maps.matrices, maps.offsets, source, target)

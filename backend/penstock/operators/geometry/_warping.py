@@ -110,7 +110,7 @@ class WarpingOperator(ChainOperator[None, WarpPlan, WarpPlans]):
         plans = self.plan_warps(samples, shapes[:, :-1])
         outputs = shapes.copy()
         outputs[:, :-1] = plans.extents
-        if any(0 in shape for shape in samples.of(samples.workspace.inputs[0].shapes)):
+        if not shapes.all():
             self._check_filled(shapes, outputs)
         return outputs, plans
 
@@ -188,7 +188,7 @@ class WarpingOperator(ChainOperator[None, WarpPlan, WarpPlans]):
         batch, plans = workspace.inputs[0], workspace.plans
         if batch.ndim() != 3 or plans.matrices is None:
             return None
-        source, target = (numpy_dtype(each.dtype) for each in (batch, workspace.outputs[0]))
+        source, target = numpy_dtype(batch.dtype), numpy_dtype(workspace.outputs[0].dtype)
         shapes, fill = batch.shape_array(), self._fill(workspace)
         outputs = shapes.copy()
         outputs[:, :-1] = plans.extents

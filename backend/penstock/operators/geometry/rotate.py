@@ -95,6 +95,9 @@ class Rotate(WarpingOperator):
         ),
     )
 
+    described_by_kind = True
+    repeats_plans = True
+
     def plan_warps(self, samples: Samples[None, WarpPlan, WarpPlans], extents: np.ndarray) -> WarpPlans:
         sizes_in = np.ascontiguousarray(extents[:, ::-1])
         rotations = self._rotations(samples, extents.shape[1])

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from penstock.core.chains import STORE, StageKind, StageRecords, array_part, compute_part, placements
+from penstock.core.arrays import address, described
+from penstock.core.chains import STORE, StageKind, StageRecords, array_part, compute_part
 from penstock.kernels.windows import Region
 from penstock.operators.image._windows import CropRules, Regions
 from penstock.schema import PlanColumns
@@ -232,7 +234,7 @@ def store_part(
     pixels = source.array.astype(np.float32) if source.array.dtype == np.float16 else source.array
     dtype = np.dtype(np.float32) if target.dtype == np.float16 else target.dtype
     out = np.empty(target.shape, dtype) if target.dtype == np.float16 else target
-    stage = store_records(plans, kept, shapes_in, pixels.dtype, dtype)
+    stage = store_records(plans, kept, shapes_in, pixels.dtype, dtype, stored_values(plans.values, dtype))
     compute_part(stage, array_part(pixels, source.origin), array_part(out, anchor))
     if out is not target:
         from penstock.kernels.cpu.halves import round_to_halves
@@ -240,8 +242,44 @@ def store_part(
         round_to_halves(out, target)
 
 
+class StoredValues(NamedTuple):
+    """Per-channel values in memory, for the core.
+
+    Attributes:
+        values: for the kernel: ``CHANNEL_VALUES``.
+        fills: for each channel, in the output's type.
+        places: addresses of ``values``, int64.
+        places_of_fills: likewise.
+        channels: of the output, int64.
+    """
+
+    values: np.ndarray
+    fills: list[np.ndarray]
+    places: np.ndarray
+    places_of_fills: np.ndarray
+    channels: np.ndarray
+
+
+def stored_values(values: Sequence[ChannelValues], target: np.dtype) -> StoredValues:
+    """Values in memory; ``target``: the type of the output's elements."""
+    from penstock.kernels.cpu.normalize import CHANNEL_VALUES, converted_fill
+
+    fills = [converted_fill(own.fill, target) for own in values]
+    means, factors = (described([getattr(own, name) for own in values])["data"] for name in ("mean", "factor"))
+    table = np.empty(len(values), CHANNEL_VALUES)
+    table["mean"], table["factor"], table["shift"] = means, factors, [own.shift for own in values]
+    places = address(table) + np.arange(len(values)) * table.itemsize
+    channels = np.array([own.channels for own in values])
+    return StoredValues(table, fills, places, described(fills)["data"].copy(), channels)
+
+
 def store_records(
-    plans: CmnPlans, kept: StoredAs, shapes_in: np.ndarray, source: np.dtype, target: np.dtype
+    plans: CmnPlans,
+    kept: StoredAs,
+    shapes_in: np.ndarray,
+    source: np.dtype,
+    target: np.dtype,
+    stored: StoredValues,
 ) -> StageRecords:
     """The stages of a batch.
 
@@ -250,39 +288,38 @@ def store_records(
         kept: the order of dimensions.
         shapes_in: of the inputs, int64 of shape (samples, rank).
         source, target: types of elements; not float16.
+        stored: the plans' values.
     """
-    from penstock.kernels.cpu.normalize import CHANNEL_VALUES, converted_fill, normalizing_kernel
+    from penstock.kernels.cpu.normalize import normalizing_kernel
 
     count, rank = shapes_in.shape
     width, channel = kept.layout.index("W"), kept.layout.index("C")
-    which, fills = plans.which, [converted_fill(own.fill, target) for own in plans.values]
-    values = np.array(
-        [(own.mean.ctypes.data, own.factor.ctypes.data, own.shift) for own in plans.values], CHANNEL_VALUES
-    )
     shapes = plans.regions.extents.copy()
-    shapes[:, channel] = np.array([own.channels for own in plans.values])[which]
-    mirrored = np.zeros((count, rank), bool)
-    mirrored[:, width] = plans.mirror
-    records = np.zeros(count, STORE)
-    placements(
-        plans.regions.anchors,
-        shapes,
-        shapes_in,
-        target.itemsize,
-        mirrored,
-        channel_axis=channel,
-        records=records["placement"],
-    )
-    records["placement"]["fill"] = np.array([fill.ctypes.data for fill in fills])[which]
-    records["permutation"][:, :rank] = kept.permutation
-    records["image_axes"] = [kept.layout.index(letter) for letter in "HWC"]
-    records["values"] = values.ctypes.data + which * values.itemsize
+    records = _alike(kept, rank, target.itemsize).repeat(count)
+    placement = records["placement"]
+    # Values that all samples share need not be looked up.
+    which = 0 if len(stored.values) == 1 else plans.which
+    shapes[:, channel] = stored.channels[which]
+    placement["anchor"][:, :rank] = plans.regions.anchors
+    placement["shape"][:, :rank], placement["shape_in"][:, :rank] = shapes, shapes_in
+    placement["mirrored"][:, width] = plans.mirror
+    placement["fill"], records["values"] = stored.places_of_fills[which], stored.places[which]
     return StageRecords(
         StageKind.STORE,
         records,
-        np.ascontiguousarray(shapes[:, kept.permutation]),
+        shapes.take(kept.permutation, axis=1),
         target.itemsize,
         compute=normalizing_kernel(source, target),
         permutation=kept.permutation,
-        keep=(values, fills, plans),
+        keep=(stored, plans),
     )
+
+
+@functools.lru_cache(maxsize=64)
+def _alike(kept: StoredAs, rank: int, element_bytes: int) -> np.ndarray:
+    """A record, in an array, of what samples of one type have in common."""
+    record = np.zeros(1, STORE)
+    record["placement"]["channel_axis"], record["placement"]["element_bytes"] = kept.layout.index("C"), element_bytes
+    record["permutation"][:, :rank] = kept.permutation
+    record["image_axes"] = [kept.layout.index(letter) for letter in "HWC"]
+    return record

@@ -87,8 +87,9 @@ EXTENDING_POLICY_ARGUMENTS = (
 )
 _MAX_DIMENSIONS = 4
 _EXTENTS = {"F": "crop_d", "D": "crop_d", "H": "crop_h", "W": "crop_w"}
-_CROP_NAMES = frozenset(argument.name for argument in CROP_ARGUMENTS)
 _POSITIONS = {"F": "crop_pos_z", "D": "crop_pos_z", "H": "crop_pos_y", "W": "crop_pos_x"}
+_EXTENT_NAMES = frozenset(("crop", *_EXTENTS.values()))
+_POSITION_NAMES = frozenset(_POSITIONS.values())
 
 
 def check_crop_arguments(operator: Operator) -> None:
@@ -151,7 +152,7 @@ def crop_regions(samples: Samples, shapes: np.ndarray, layout: str, policy: str 
     Raises:
         RuntimeError: an argument is out of range, or a window reaches outside and ``policy`` forbids it.
     """
-    extents, positions = samples.derived(_CROP_NAMES, ("crop", layout), lambda: _crop_columns(samples, layout))
+    extents, positions = _crop_columns(samples, layout)
     anchors, extents = windows.crop_regions(shapes, extents, positions, samples.constant("rounding"))
     apply_policy(shapes, anchors, extents, policy)
     return Regions(anchors, extents)
@@ -177,9 +178,23 @@ def constant_crop(samples: Samples, layout: str) -> CropRules:
 
 def _crop_columns(samples: Samples, layout: str) -> tuple[np.ndarray, np.ndarray]:
     """The requested extents and relative positions in all dimensions: a row for each sample, or one row for all."""
+    letters, extents = samples.derived(_EXTENT_NAMES, ("extents", layout), _extent_columns, samples, layout)
+    positions = samples.derived(_POSITION_NAMES, ("positions", layout), _position_columns, samples, layout, letters)
+    return extents, positions
+
+
+def _extent_columns(samples: Samples, layout: str) -> tuple[tuple[str, ...], np.ndarray]:
+    """The dimensions that are cropped, and the requested extents in all dimensions."""
     wanted = _wanted_extents(samples, layout)
-    positions = {letter: samples.scalars(_POSITIONS[letter]) for letter in wanted}
-    return _in_columns(layout, wanted), _in_columns(layout, positions)
+    return tuple(wanted), _in_columns(layout, wanted)
+
+
+def _position_columns(samples: Samples, layout: str, letters: Sequence[str]) -> np.ndarray:
+    """The relative positions in all dimensions, of which some are cropped."""
+    columns = {}
+    for letter in letters:
+        columns[letter] = samples.scalars(_POSITIONS[letter])
+    return _in_columns(layout, columns)
 
 
 def _wanted_extents(samples: Samples, layout: str) -> dict[str, np.ndarray]:
@@ -197,7 +212,7 @@ def _wanted_extents(samples: Samples, layout: str) -> dict[str, np.ndarray]:
 
 def _in_columns(layout: str, columns: dict[str, np.ndarray]) -> np.ndarray:
     """Columns for all dimensions of ``layout``; dimensions without a column get 0."""
-    rows = np.zeros((max((len(column) for column in columns.values()), default=1), len(layout)))
+    rows = np.zeros((max(map(len, columns.values()), default=1), len(layout)))
     for letter, column in columns.items():
         rows[:, layout.index(letter)] = column
     return rows
@@ -208,6 +223,7 @@ class WindowOperator(ChainOperator[State, Region, Regions]):
 
     launches = True
     shares_plans_in_chains = True
+    repeats_plans = True
     is_placement = True
 
     def setup(self) -> None:

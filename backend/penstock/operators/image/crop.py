@@ -72,6 +72,8 @@ class Crop(WindowOperator[str]):
         ),
     )
 
+    described_by_kind = True
+
     def setup(self) -> None:
         super().setup()
         check_crop_arguments(self)

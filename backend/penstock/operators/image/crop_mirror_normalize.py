@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,6 +18,7 @@ from penstock.operators.image._stores import (
     NormalizingStore,
     StoredAs,
     store_records,
+    stored_values,
 )
 from penstock.operators.image._windows import (
     CROP_ARGUMENTS,
@@ -40,6 +42,7 @@ from penstock.schema import (
 from penstock.schema.example_data import Example, on_photo
 from penstock.schema.image_chain import ChainOperator, Pixels
 
+_MEAN = attrgetter("mean")
 _INPUT_TYPES = (UINT8, INT16, UINT16, INT32, FLOAT, FLOAT16)
 
 if TYPE_CHECKING:
@@ -130,8 +133,8 @@ class CropMirrorNormalize(ChainOperator[StoredAs, CmnPlan, CmnPlans]):
         values, which = self._values_of(samples, shapes[:, axis])
         mirror = samples.scalars("mirror") != 0
         extents = regions.extents.copy()
-        extents[:, axis] = np.array([own.channels for own in values])[which]
-        mirror = mirror if len(mirror) == len(samples) else mirror.repeat(len(samples))
+        extents[:, axis] = values[0].channels if len(values) == 1 else np.array([own.channels for own in values])[which]
+        mirror = mirror if len(mirror) == len(shapes) else mirror.repeat(len(shapes))
         plans = CmnPlans(regions, mirror, values, which)
         return extents[:, kept.permutation], plans
 
@@ -149,8 +152,10 @@ class CropMirrorNormalize(ChainOperator[StoredAs, CmnPlan, CmnPlans]):
     def _values_of(self, samples: Samples, channels: np.ndarray) -> tuple[list[ChannelValues], np.ndarray]:
         """Per-channel values, and the index of each sample's; computed only once if mean and std are constant."""
         if self.tensor_arguments.isdisjoint(("mean", "std")):
-            counts, which = np.unique(channels, return_inverse=True)
-            return [self._constant_values(samples, count) for count in counts.tolist()], which
+            counts = sorted(set(channels.tolist()))
+            if len(counts) == 1:
+                return [self._constant_values(samples, counts[0])], np.zeros(len(channels), np.int64)
+            return [self._constant_values(samples, count) for count in counts], np.searchsorted(counts, channels)
         means, stds = (samples.values(name).astype(np.float32) for name in ("mean", "std"))
         values = [
             self._channel_values(count, means[row % len(means)], stds[row % len(stds)])
@@ -201,15 +206,25 @@ class CropMirrorNormalize(ChainOperator[StoredAs, CmnPlan, CmnPlans]):
             f"`fill_values` has {len(self.args['fill_values'])} entries, but the output has {padded} channels"
         )
 
+    described_by_kind = True
     launches = True
     shares_plans_in_chains = True
+    repeats_plans = True
 
     def stage_records(self, workspace: Workspace[StoredAs, CmnPlan, CmnPlans]) -> StageRecords | None:
         batch = workspace.inputs[0]
-        source, target = (numpy_dtype(each.dtype) for each in (batch, workspace.outputs[0]))
+        source, target = numpy_dtype(batch.dtype), numpy_dtype(workspace.outputs[0].dtype)
         if np.float16 in (source, target):
             return None
-        return store_records(workspace.plans, workspace.state, batch.shape_array(), source, target)
+        plans = workspace.plans
+        if self.tensor_arguments.isdisjoint(("mean", "std")):
+            key = ("stored", target, *map(len, map(_MEAN, plans.values)))
+            stored = self.known.get(key)
+            if stored is None:
+                stored = self.known[key] = stored_values(plans.values, target)
+        else:
+            stored = stored_values(plans.values, target)
+        return store_records(plans, workspace.state, batch.shape_array(), source, target, stored)
 
     def compute(self, sample: Sample[StoredAs, CmnPlan]) -> None:
         source, output = sample.inputs[0], sample.outputs[0]

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 
 _ARGUMENTS = {"D": "depthwise", "H": "vertical", "W": "horizontal"}
+_NAMES = frozenset(_ARGUMENTS.values())
 
 
 @dataclass(eq=False)
@@ -77,8 +78,10 @@ class Flip(ChainOperator[str, tuple[bool, ...], MirroredAxes]):
         ),
     )
 
+    described_by_kind = True
     launches = True
     shares_plans_in_chains = True
+    repeats_plans = True
 
     def describe(self, workspace: Workspace[str]) -> list[OutputSpec]:
         batch = workspace.inputs[0]
@@ -89,13 +92,13 @@ class Flip(ChainOperator[str, tuple[bool, ...], MirroredAxes]):
 
     def infer_batch(self, samples: Samples[str, tuple[bool, ...], MirroredAxes]) -> tuple[np.ndarray, MirroredAxes]:
         layout = samples.state
-        axes = samples.derived(_ARGUMENTS.values(), layout, lambda: _mirrored_axes(samples, layout))
+        axes = samples.derived(_NAMES, layout, _mirrored_axes, samples, layout)
         return samples.shapes(), MirroredAxes(axes if len(axes) == len(samples) else axes.repeat(len(samples), axis=0))
 
     def stage_records(self, workspace: Workspace[str, tuple[bool, ...], MirroredAxes]) -> StageRecords:
         batch = workspace.inputs[0]
         shapes, size = batch.shape_array(), numpy_dtype(batch.dtype).itemsize
-        records = placements(np.zeros_like(shapes), shapes, shapes, size, workspace.plans.axes)
+        records = placements(0, shapes, shapes, size, workspace.plans.axes)
         return StageRecords(StageKind.PLACEMENT, records, shapes, size)
 
     def compute(self, sample: Sample[str, tuple[bool, ...]]) -> None:
@@ -129,7 +132,7 @@ class Flip(ChainOperator[str, tuple[bool, ...], MirroredAxes]):
 
 def _mirrored_axes(samples: Samples, layout: str) -> np.ndarray:
     """Which dimensions to mirror: a row for each sample, or one row for all."""
-    computed = any(name in samples.workspace.arguments for name in _ARGUMENTS.values())
+    computed = not _NAMES.isdisjoint(samples.workspace.arguments)
     axes = np.zeros((len(samples) if computed else 1, len(layout)), bool)
     for letter, name in _ARGUMENTS.items():
         if letter in layout:

@@ -101,7 +101,7 @@ class Pad(ChainOperator[np.ndarray, Region, Regions]):
     def infer_batch(self, samples: Samples[np.ndarray, Region, Regions]) -> tuple[np.ndarray, Regions]:
         extents = samples.shapes()
         layout, ndim = samples.workspace.inputs[0].layout(), extents.shape[1]
-        axes = samples.derived(("axes",), ("axes", layout, ndim), lambda: self._axes(samples, layout, ndim))
+        axes = samples.derived(("axes",), ("axes", layout, ndim), self._axes, samples, layout, ndim)
         # A slice is faster than a list of all dimensions.
         places = slice(None) if axes == list(range(ndim)) else axes
         own, greatest = extents[:, places], samples.state[places]
@@ -137,6 +137,7 @@ class Pad(ChainOperator[np.ndarray, Region, Regions]):
 
     is_placement = True
     launches = True
+    repeats_plans = True
 
     def stage_records(self, workspace: Workspace[np.ndarray, Region, Regions]) -> StageRecords | None:
         fill = Samples(self, workspace, range(workspace.batch_size)).values("fill_value")

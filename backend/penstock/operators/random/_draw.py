@@ -59,6 +59,9 @@ def output_shape(sample: Sample, shape_like: int) -> tuple[int, ...]:
 SMALL_DRAW = 1024
 
 
+_STATE = {"_random_state"}
+
+
 class Draw(RandomOperator[Sample | None]):
     """Fills a tensor with numbers of some distribution, the same on CPU and GPU up to rounding.
 
@@ -98,28 +101,22 @@ class Draw(RandomOperator[Sample | None]):
         return output_shape(sample, 0)
 
     def infer_shapes(self, workspace: Workspace[Sample | None], num_outputs: int) -> list[list[Shape]]:
-        first = Sample(self, workspace, 0) if self._can_fill_batch(workspace) else None
-        try:
-            shape = None if first is None else self._common_shape(first)
-        except Exception:
-            # The error recurs when samples are computed one by one, which identifies the failing ones.
-            shape = None
-        if shape is None or math.prod(shape) > SMALL_DRAW:
+        # Whether all samples have the same shape and arguments, and can be filled by one call.
+        free = not workspace.inputs and workspace.arguments.keys() <= _STATE and not workspace.failures
+        if not free or workspace.device != "cpu" or not workspace.batch_size:
+            return super().infer_shapes(workspace, num_outputs)
+        first = Sample(self, workspace, 0)
+        shape: Shape | None = self.known.get("shape")
+        if shape is None:
+            try:
+                shape = self.known["shape"] = self.infer(first)
+            except Exception:
+                # The error recurs when samples are computed one by one, which identifies the failing ones.
+                return super().infer_shapes(workspace, num_outputs)
+        if math.prod(shape) > SMALL_DRAW:
             return super().infer_shapes(workspace, num_outputs)
         workspace.state = first
         return [[shape] * workspace.batch_size]
-
-    def _common_shape(self, sample: Sample) -> Shape:
-        """The shape of all samples without inputs, if the arguments are constant; ``sample``: any of them."""
-        shape: Shape | None = self.known.get("shape")
-        if shape is None:
-            shape = self.known["shape"] = self.infer(sample)
-        return shape
-
-    def _can_fill_batch(self, workspace: Workspace) -> bool:
-        """Whether all samples have the same shape and arguments and can be filled by one call."""
-        free = not workspace.inputs and workspace.arguments.keys() <= {"_random_state"} and not workspace.failures
-        return free and workspace.device == "cpu" and workspace.batch_size > 0
 
     def compute_samples(self, workspace: Workspace[Sample | None], shapes: Sequence[Shape]) -> None:
         first = workspace.state

@@ -40,9 +40,9 @@ class CoinFlip(Draw):
     dtypes = (DALIDataType.BOOL, DALIDataType.UINT8, DALIDataType.INT32)
 
     def fill_batch(self, sample: Sample, out: np.ndarray, streams: Streams) -> None:
-        from penstock.kernels.cpu import philox
+        from penstock.kernels.cpu.philox import fill_rows_of_flips
 
-        philox.fill_rows_of_flips(out, *streams, np.uint64(_last_head(sample)))
+        fill_rows_of_flips(out, *streams, np.uint64(_last_head(sample)))
 
     def distribution(self, sample: Sample, dtype: np.dtype) -> tuple[str, dict[str, Any]]:
         return "Flip", {"a": float(_last_head(sample))}

@@ -37,17 +37,18 @@ class Normal(Draw):
     )
 
     def fill_batch(self, sample: Sample, out: np.ndarray, streams: Streams) -> None:
-        from penstock.kernels.cpu import convert, distributions
+        from penstock.kernels.cpu.convert import cast
+        from penstock.kernels.cpu.distributions import fill_normal, fill_normal_double
 
         mean, stddev = np.float32(sample["mean"]), np.float32(sample["stddev"])
         if is_wide(out.dtype):
             drawn = np.empty(out.shape, np.float64)
-            distributions.fill_normal_double(drawn, *streams, float(mean), float(stddev))
+            fill_normal_double(drawn, *streams, float(mean), float(stddev))
         else:
             drawn = out if out.dtype == np.float32 else np.empty(out.shape, np.float32)
-            distributions.fill_normal(drawn, *streams, mean, stddev)
+            fill_normal(drawn, *streams, mean, stddev)
         if drawn is not out:
-            convert.cast(drawn.reshape(-1), out.reshape(-1))
+            cast(drawn.reshape(-1), out.reshape(-1))
 
     def distribution(self, sample: Sample, dtype: np.dtype) -> tuple[str, dict[str, Any]]:
         parameters = {"a": float(np.float32(sample["mean"])), "b": float(np.float32(sample["stddev"]))}

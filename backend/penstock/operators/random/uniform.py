@@ -45,20 +45,22 @@ class Uniform(Draw):
     )
 
     def fill_batch(self, sample: Sample, out: np.ndarray, streams: Streams) -> None:
-        from penstock.kernels.cpu import convert, distributions, philox
+        from penstock.kernels.cpu.convert import cast
+        from penstock.kernels.cpu.distributions import fill_rows, fill_rows_double
+        from penstock.kernels.cpu.philox import fill_rows_of_bits
 
         if sample.given("values"):
             values = self._values(sample)
             bits = np.empty(out.shape, np.uint64)
-            philox.fill_rows_of_bits(bits, *streams)
+            fill_rows_of_bits(bits, *streams)
             drawn = values[bits * np.uint64(values.size) >> np.uint64(32)]
         else:
-            low, high = self._bounds(sample, out.dtype)
+            low, high = self._known_bounds(sample, out.dtype)
             drawn = out if out.dtype == np.float32 else np.empty(out.shape, type(low))
-            fill = distributions.fill_rows_double if is_wide(out.dtype) else distributions.fill_rows
+            fill = fill_rows_double if isinstance(low, np.float64) else fill_rows
             fill(drawn, *streams, low, high)
         if drawn is not out:
-            convert.cast(drawn.reshape(-1), out.reshape(-1))
+            cast(drawn.reshape(-1), out.reshape(-1))
 
     def distribution(self, sample: Sample, dtype: np.dtype) -> tuple[str, dict[str, Any]]:
         if sample.given("values"):
@@ -77,6 +79,15 @@ class Uniform(Draw):
         if not values.size:
             raise RuntimeError("`values` cannot be empty")
         return values
+
+    def _known_bounds(self, sample: Sample, dtype: np.dtype) -> tuple[Any, Any]:
+        if "range" in self.tensor_arguments:
+            return self._bounds(sample, dtype)
+        known = self.known.get(dtype)
+        if known is None:
+            known = self.known[dtype] = self._bounds(sample, dtype)
+        bounds: tuple[Any, Any] = known
+        return bounds
 
     @staticmethod
     def _bounds(sample: Sample, dtype: np.dtype) -> tuple[Any, Any]:
