@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from configurations import CONFIGURATIONS
-from processors import class_of, pictures, plain
+from processors import as_arrays, class_of, pictures
 from settings import REFUSED, digest
 
 from penstock.plugin.transformers import ImageProcessor
@@ -75,8 +75,9 @@ _ASSIGNED: tuple[dict[str, object], ...] = (
     {"quality": 9},
 )
 """Attributes that are set after a processor is made."""
-# Where the class fails, and images are processed: arrays of images by LLaVA-OneVision's, sizes assigned to Llama 3.2's.
-_BEYOND = ("onevision-small", "mllama-small")
+# Where the class fails, and images are processed: arrays of images by LLaVA-OneVision's and ViViT's, tensors by Emu3's, sizes
+# assigned to Llama 3.2's.
+BEYOND = ("onevision-small", "mllama-small", "emu3-small", "vivit-small")
 
 
 def _calls(tensor: Callable[[np.ndarray], Any]) -> list[tuple[str, Any, Mapping[str, object]]]:
@@ -92,7 +93,7 @@ def recorded_calls(name: str, backend: str) -> str:
     def result(images: Any, arguments: Mapping[str, object], assigned: Mapping[str, object]) -> dict[str, Any]:
         processor = class_of(CONFIGURATIONS[name], backend).from_dict(_without_types(CONFIGURATIONS[name]))
         _assign(processor, assigned)
-        return plain(processor(images, return_tensors="pt", **arguments))
+        return as_arrays(processor(images, return_tensors="pt", **arguments))
 
     calls = [(images, arguments, {}) for _, images, arguments in _calls(torch.from_numpy)]
     after = [(_picture(), {}, assigned) for assigned in _ASSIGNED]
@@ -130,7 +131,7 @@ def wrong_calls(name: str, backend: str, recorded: str) -> list[str]:
     told = []
     for (what, result), expected in zip(results, recorded.split(" "), strict=True):
         got = digest(result)
-        if got not in (REFUSED, expected) and not (expected == REFUSED and name in _BEYOND):
+        if got not in (REFUSED, expected) and not (expected == REFUSED and name in BEYOND):
             told.append(f"{name}, {backend}: {what}: expected {expected}, got {got}")
     return told
 

@@ -1,46 +1,149 @@
-"""Which image, video and sound processors of the installed transformers have a preset, and which have none.
+"""All image, video and sound processors of the installed transformers: which presets equal them, and which there are none for.
 
-PYTHONPATH=backend:tests/parity .venv-parity/bin/python tests/parity/classes.py
+PYTHONPATH=backend:tests/parity .venv-parity/bin/python tests/parity/classes.py [--write] [--only NAME]
+
+Each class is made with its own settings, and given pictures (tiny, odd and slender ones, of RGB, grey and with alpha), videos or
+sounds; the processor of `penstock.plugin.transformers` is given the same. It is also told which classes were not there when the
+table was last written.
 """
 
 from __future__ import annotations
 
+import argparse
+import json
 import re
-from collections.abc import Iterator
+import warnings
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
 
+import numpy as np
+from configurations import NEEDED
 from libraries import torchvision_functional, versions
+from PIL import Image
+from processors import as_arrays, difference
 
+from penstock.plugin.transformers import FeatureExtractor, ImageProcessor, VideoProcessor
 from penstock.presets import PresetError, read_configuration
+from penstock.presets.spectra import TOLERANCE
 
-_KEYS = {
-    "image_processing": "image_processor_type",
-    "video_processing": "video_processor_type",
-    "feature_extraction": "feature_extractor_type",
+PAGE = Path(__file__).parents[2] / "docs" / "same-pixels.md"
+WRITTEN = Path(__file__).parent / "recorded" / "classes.json"
+_MARK = "<!-- classes -->\n"
+_KINDS = {
+    "image_processing": ("images", "image_processor_type", ImageProcessor),
+    "video_processing": ("videos", "video_processor_type", VideoProcessor),
+    "feature_extraction": ("sounds", "feature_extractor_type", FeatureExtractor),
 }
-_MODEL = re.compile(rf"transformers\.models\.(?!auto\.)\w+\.({'|'.join(_KEYS)})_\w+")
+_MODEL = re.compile(rf"transformers\.models\.(?!auto\.)\w+\.({'|'.join(_KINDS)})_\w+")
+# From the best to the worst.
+VERDICTS = ("equal", "colours", "close", "different", "refused", "none")
+_TOLD = {
+    "equal": "equal in every value",
+    "colours": "equal for RGB; grey, or images with alpha, otherwise",
+    "close": f"within {TOLERANCE:g}",
+    "different": "different values",
+    "refused": "refused with the class's own settings, or what they are given",
+    "none": "no preset",
+}
+
+
+class Class(NamedTuple):
+    """A processor of transformers.
+
+    Attributes:
+        name: of the class.
+        kind: what it takes.
+        key: the setting that names it in a configuration.
+        types: the model types whose processor it is.
+    """
+
+    name: str
+    kind: str
+    key: str
+    types: tuple[str, ...]
+
+
+class Row(NamedTuple):
+    """What was found of a class."""
+
+    name: str
+    kind: str
+    types: int
+    verdict: str
+    why: str
 
 
 def main() -> None:
-    """Prints both lists."""
-    told: dict[bool, list[str]] = {True: [], False: []}
-    for name, key in classes():
-        told[is_followed(name, key)].append(name)
-    print(versions("transformers"))
-    for follows, names in told.items():
-        print(f"{len(names)} classes {'have a preset' if follows else 'have none'}: {', '.join(names)}")
+    """Compares, prints a line for each class and the table, and, with --write, keeps both."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--write", action="store_true", help="keep the table, in the docs, and the names of classes")
+    parser.add_argument("--only", action="append", help="classes whose names begin so")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    rows = []
+    for each in classes():
+        if each.name.startswith(tuple(options.only or [""])):
+            rows.append(_compared(each))
+            print(*rows[-1], flush=True)
+    known = json.loads(WRITTEN.read_text()) if WRITTEN.exists() else {}
+    print(f"\n{versions('transformers')}; the table is of {known.get('versions')}")
+    print("New classes:", ", ".join(row.name for row in rows if row.name not in known.get("classes", {})) or "none")
+    print(table(rows))
+    if options.write and not options.only:
+        told = {"versions": versions("transformers"), "classes": {row.name: row.verdict for row in rows}}
+        WRITTEN.write_text(json.dumps(told, indent=0) + "\n")
+        head, _, rest = PAGE.read_text().partition(_MARK)
+        _, heading, tail = rest.partition("\n#")
+        PAGE.write_text(f"{head}{_MARK}{table(rows)}\n{heading}{tail}")
 
 
-def classes() -> Iterator[tuple[str, str]]:
-    """The classes of models, without variants for PIL, and the setting that names them in a configuration."""
+def table(rows: Sequence[Row]) -> str:
+    """A row for each kind and verdict, in Markdown."""
+    lines = ["| | | classes | model types | |", "| --- | --- | --: | --: | --- |"]
+    for kind in ("images", "videos", "sounds"):
+        for verdict in VERDICTS:
+            own = [row for row in rows if (row.kind, row.verdict) == (kind, verdict)]
+            names = "" if verdict == "equal" else ", ".join(f"`{row.name}`" for row in own)
+            if own:
+                types = sum(row.types for row in own)
+                lines.append(f"| {kind} | {_TOLD[verdict]} | {len(own)} | {types} | {names} |")
+    return "\n".join(lines)
+
+
+def classes() -> Iterator[Class]:
+    """The classes of models, without variants for PIL."""
     torchvision_functional()
     import transformers
 
+    transformers.logging.set_verbosity_error()
+    types = _model_types()
     for name in dir(transformers):
         if name.endswith(("ImageProcessor", "VideoProcessor", "FeatureExtractor")):
             # What needs a library that is missing is defined elsewhere.
             found = _MODEL.fullmatch(getattr(transformers, name).__module__)
             if found:
-                yield name, _KEYS[found[1]]
+                kind, key, _ = _KINDS[found[1]]
+                yield Class(name, kind, key, tuple(sorted(types[name])))
+
+
+def _model_types() -> Mapping[str, set[str]]:
+    """The model types of each class."""
+    from transformers.models.auto import feature_extraction_auto, image_processing_auto, video_processing_auto
+
+    told: dict[str, set[str]] = defaultdict(set)
+    for names in (
+        feature_extraction_auto.FEATURE_EXTRACTOR_MAPPING_NAMES,
+        image_processing_auto.IMAGE_PROCESSOR_MAPPING_NAMES,
+        video_processing_auto.VIDEO_PROCESSOR_MAPPING_NAMES,
+    ):
+        for model, name in names.items():
+            variants = [name] if isinstance(name, str) else list(name.values()) if name else []
+            for variant in variants:
+                if variant:
+                    told[variant.removesuffix("Pil").removesuffix("Fast")].add(model)
+    return told
 
 
 def is_followed(name: str, key: str) -> bool:
@@ -51,6 +154,97 @@ def is_followed(name: str, key: str) -> bool:
         return not str(error).startswith("No preset follows")
     return True
 
+
+def _compared(each: Class) -> Row:
+    verdict, why = _verdict(each)
+    return Row(each.name, each.kind, len(each.types), verdict, why)
+
+
+def _verdict(each: Class) -> tuple[str, str]:
+    if not is_followed(each.name, each.key):
+        return "none", ""
+    import transformers
+
+    settings = NEEDED.get(each.name, {})
+    processor = next(kind for what, _, kind in _KINDS.values() if what == each.kind)
+    try:
+        ours = processor({each.key: each.name, **settings})
+    except PresetError as error:
+        return "refused", str(error)
+    theirs = getattr(transformers, each.name)(**settings)
+    worst, reasons = "equal", []
+    for what, given, call in CASES[each.kind](theirs):
+        verdict, why = _of_case(theirs, ours, given, call)
+        if what in _OTHER_COLOURS and verdict != "equal":
+            verdict = "colours"
+        if why:
+            reasons.append(f"{what}: {why}")
+        worst = max(worst, verdict, key=VERDICTS.index)
+    return worst, "; ".join(reasons)[:400]
+
+
+def _of_case(theirs: Any, ours: Any, given: Any, call: Mapping[str, object]) -> tuple[str, str]:
+    """The verdict about one call; what the class fails at says nothing."""
+    # What a class draws is the first choice after this seed.
+    np.random.seed(0)
+    try:
+        expected = as_arrays(theirs(given, **call))
+    except Exception:
+        return "equal", ""
+    try:
+        got = dict(ours(given, **{**call, "return_tensors": "np"}))
+    except (ValueError, RuntimeError) as error:
+        return "refused", " ".join(str(error).split())[-120:]
+    return difference(expected, got, TOLERANCE)
+
+
+_OTHER_COLOURS = ("grey", "alpha")
+
+
+# -- what they are given -----------------------------------------------------------------------------------------------
+
+
+def _noise(height: int, width: int, mode: str, seed: int = 0) -> Image.Image:
+    rng = np.random.default_rng(seed)
+    slope = np.add.outer(np.linspace(0, 160, height), np.linspace(0, 60, width))
+    pixels = (slope[..., None] + rng.integers(0, 36, (height, width, 4))).astype(np.uint8)
+    channels = {"L": 0, "RGB": slice(3), "RGBA": slice(4)}[mode]
+    return Image.fromarray(np.ascontiguousarray(pixels[..., channels]), mode)
+
+
+def _pictures(processor: object) -> Iterator[tuple[str, Any, Mapping[str, object]]]:
+    sizes = (1, 1), (7, 5), (37, 53), (101, 67), (240, 320), (431, 259), (4, 300), (300, 11)
+    for height, width in sizes:
+        yield f"{height} x {width}", _noise(height, width, "RGB"), {"return_tensors": "pt"}
+    yield "grey", _noise(90, 121, "L"), {"return_tensors": "pt"}
+    yield "alpha", _noise(90, 121, "RGBA"), {"return_tensors": "pt"}
+    yield "two", [_noise(90, 121, "RGB"), _noise(121, 90, "RGB", 1)], {"return_tensors": "pt"}
+
+
+def _videos(processor: object) -> Iterator[tuple[str, Any, Mapping[str, object]]]:
+    rng = np.random.default_rng(4)
+    for frames, height, width in ((2, 30, 41), (5, 60, 33), (8, 190, 100)):
+        video = rng.integers(0, 256, (frames, 3, height, width), np.uint8)
+        yield f"{frames} x {height} x {width}", [video], {"return_tensors": "pt", "do_sample_frames": False}
+
+
+def _sounds(processor: Any) -> Iterator[tuple[str, Any, Mapping[str, object]]]:
+    rng = np.random.default_rng(6)
+    rate = getattr(processor, "sampling_rate", 16000)
+
+    def sound(samples: int) -> np.ndarray:
+        times = np.arange(samples) / rate
+        tone = 0.3 * np.sin(2 * np.pi * (200 + 300 * times) * times)
+        return (tone + rng.normal(0, 0.02, samples)).astype(np.float32)
+
+    call = {"return_tensors": "pt", "sampling_rate": rate}
+    for samples in (700, 5003, 20000, 65001):
+        yield f"{samples} samples", [sound(samples)], call
+    yield "three", [sound(samples) for samples in (9000, 5003, 20001)], call
+    yield "three, filled", [sound(samples) for samples in (9000, 5003, 20001)], {**call, "padding": True}
+
+
+CASES = {"images": _pictures, "videos": _videos, "sounds": _sounds}
 
 if __name__ == "__main__":
     main()

@@ -4,6 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+# Classes whose own settings are not followed, or that need more.
+NEEDED: dict[str, dict[str, object]] = {
+    "LlavaNextImageProcessor": {"size": {"shortest_edge": 336}, "crop_size": {"height": 336, "width": 336}},
+    "LayoutLMv2ImageProcessor": {"apply_ocr": False},
+    "LayoutLMv3ImageProcessor": {"apply_ocr": False},
+    "PeVideoVideoProcessor": {"do_rescale": True},
+    "TimmWrapperImageProcessor": {
+        "pretrained_cfg": {
+            "input_size": [3, 224, 224],
+            "crop_pct": 0.9,
+            "interpolation": "bicubic",
+            "mean": [0.5, 0.5, 0.5],
+            "std": [0.5, 0.5, 0.5],
+        }
+    },
+}
 # With sizes as models have them, and small, for what is recorded.
 CONFIGURATIONS: dict[str, Mapping[str, object]] = {
     "clip": {"image_processor_type": "CLIPImageProcessor", "size": 224, "crop_size": 224},
@@ -525,6 +541,99 @@ CONFIGURATIONS: dict[str, Mapping[str, object]] = {
         "pooling_size": [2, 3],
         "max_crops": 6,
     },
+    "apertus-small": {
+        "image_processor_type": "Apertus1p5ImageProcessor",
+        "size": {"min_pixels": 300, "max_pixels": 1600},
+        "spatial_factor": 5,
+    },
+    "emu3-small": {
+        "image_processor_type": "Emu3ImageProcessor",
+        "min_pixels": 300,
+        "max_pixels": 1600,
+        "spatial_factor": 5,
+    },
+    "eomt-small": {
+        "image_processor_type": "EomtImageProcessor",
+        "size": {"shortest_edge": 30, "longest_edge": 50},
+        "do_pad": True,
+    },
+    "granite-docling-small": {
+        "image_processor_type": "GraniteDoclingImageProcessor",
+        "size": {"height": 14, "width": 14},
+        "max_patches": 6,
+    },
+    "hunyuan-v4-small": {
+        "image_processor_type": "HYV4VLImageProcessor",
+        "size": {"shortest_edge": 64, "longest_edge": 1600},
+        "patch_size": 4,
+    },
+    "idefics-small": {"image_processor_type": "IdeficsImageProcessor", "size": {"height": 37, "width": 31}},
+    "inkling2-small": {"image_processor_type": "Inkling2ImageProcessor", "size": {"height": 14, "width": 11}},
+    "neomme-small": {
+        "image_processor_type": "NeoMMEImageProcessor",
+        "size": {"min_pixels": 900, "max_pixels": 3000},
+        "max_side": 70,
+        "patch_size": 6,
+    },
+    "muse-glimmer-small": {
+        "image_processor_type": "MuseGlimmerImageProcessor",
+        "patch_size": 3,
+        "max_image_tokens": 40,
+    },
+    "nougat-small": {"image_processor_type": "NougatImageProcessor", "size": {"height": 40, "width": 31}},
+    "pp-doclayout-v4-small": {
+        "image_processor_type": "PPDocLayoutV4ImageProcessor",
+        "size": {"height": 37, "width": 31},
+    },
+    "pp-formulanet-small": {"image_processor_type": "PPFormulaNetImageProcessor", "size": {"height": 40, "width": 40}},
+    "pp-lcnet-small": {
+        "image_processor_type": "PPLCNetImageProcessor",
+        "resize_short": 37,
+        "crop_size": {"height": 35, "width": 36},
+        "size_divisor": 4,
+    },
+    "pp-ocrv5-det-small": {"image_processor_type": "PPOCRV5ServerDetImageProcessor", "limit_side_len": 70},
+    "pp-ocrv5-rec-small": {
+        "image_processor_type": "PPOCRV5ServerRecImageProcessor",
+        "size": {"height": 12, "width": 40},
+        "pad_size": {"height": 12, "width": 40},
+        "max_image_width": 90,
+    },
+    "pp-ocrv6-rec-small": {
+        "image_processor_type": "PPOCRV6SmallRecImageProcessor",
+        "size": {"height": 12, "width": 40},
+        "pad_size": {"height": 12, "width": 40},
+        "max_image_width": 90,
+    },
+    "swin2sr-small": {"image_processor_type": "Swin2SRImageProcessor"},
+    "tvp-small": {
+        "image_processor_type": "TvpImageProcessor",
+        "size": {"longest_edge": 40},
+        "crop_size": {"height": 33, "width": 36},
+        "pad_size": {"height": 40, "width": 41},
+    },
+    "ultravbert-small": {
+        "image_processor_type": "UltraVBertImageProcessor",
+        "size": {"longest_edge": 70},
+        "max_image_size": {"longest_edge": 14},
+        "max_image_tiles": 7,
+        "return_row_col_info": True,
+    },
+    "video-llava-image-small": {
+        "image_processor_type": "VideoLlavaImageProcessor",
+        "size": {"shortest_edge": 37},
+        "crop_size": {"height": 35, "width": 36},
+    },
+    "video-mae-image-small": {
+        "image_processor_type": "VideoMAEImageProcessor",
+        "size": {"shortest_edge": 37},
+        "crop_size": {"height": 35, "width": 36},
+    },
+    "vivit-small": {
+        "image_processor_type": "VivitImageProcessor",
+        "size": {"shortest_edge": 37},
+        "crop_size": {"height": 35, "width": 36},
+    },
     "donut": {"image_processor_type": "DonutImageProcessor", "size": [960, 1280]},
     "donut-small": {"image_processor_type": "DonutImageProcessor", "size": {"height": 40, "width": 31}},
     "donut-wide-small": {"image_processor_type": "DonutImageProcessor", "size": [45, 32], "resample": 3},
@@ -613,6 +722,32 @@ VIDEOS: dict[str, Mapping[str, object]] = {
         "size": {"shortest_edge": 22},
         "crop_size": {"height": 20, "width": 21},
     },
+    "gemma4": {"video_processor_type": "Gemma4VideoProcessor", "patch_size": 3, "do_sample_frames": False},
+    "hunyuan-v4": {
+        "video_processor_type": "HYV4VLVideoProcessor",
+        "size": {"shortest_edge": 400, "longest_edge": 9000},
+        "max_image_size": {"longest_edge": 3000},
+        "patch_size": 5,
+    },
+    "kimi-k25": {
+        "video_processor_type": "Kimi_K25VideoProcessor",
+        "size": {"max_height": 12, "max_width": 12},
+        "patch_size": 4,
+        "max_patches": 90,
+        "do_sample_frames": False,
+    },
+    "muse-glimmer": {
+        "video_processor_type": "MuseGlimmerVideoProcessor",
+        "patch_size": 5,
+        "max_video_frame_tokens": 40,
+        "num_frames": 12,
+        "do_sample_frames": False,
+    },
+    "vivit": {
+        "video_processor_type": "VivitVideoProcessor",
+        "size": {"shortest_edge": 22},
+        "crop_size": {"height": 20, "width": 21},
+    },
     "v-jepa2": {"video_processor_type": "VJEPA2VideoProcessor", "crop_size": 24},
     "cohere-compass": {
         "video_processor_type": "CohereCompassVideoProcessor",
@@ -643,6 +778,9 @@ VIDEOS: dict[str, Mapping[str, object]] = {
     },
 }
 SOUNDS: dict[str, Mapping[str, object]] = {
+    "muse-spark": {"feature_extractor_type": "MuseSparkFeatureExtractor", "samples_per_token": 320},
+    "pe-audio": {"feature_extractor_type": "PeAudioFeatureExtractor", "hop_length": 320},
+    "wav-tokenizer": {"feature_extractor_type": "WavTokenizerFeatureExtractor", "padding_value": 0.25},
     "speech-t5": {"feature_extractor_type": "SpeechT5FeatureExtractor", "num_mel_bins": 80},
     "dac": {"feature_extractor_type": "DacFeatureExtractor", "hop_length": 320, "padding_value": 0.25},
     "dia": {"feature_extractor_type": "DiaFeatureExtractor", "sampling_rate": 44100},

@@ -209,7 +209,7 @@ def result_or_refusal(compute: Callable[[], Mapping[str, Any]]) -> str:
     """A digest of all that is computed, or that it was refused."""
     try:
         result = compute()
-    except (ValueError, RuntimeError, ZeroDivisionError):
+    except (ValueError, RuntimeError, ZeroDivisionError, IndexError):
         return REFUSED
     digest = hashlib.blake2b(digest_size=12)
     for name in sorted(result):
@@ -299,15 +299,38 @@ def class_of(configuration: Mapping[str, object], backend: str) -> Any:
 
     transformers.logging.set_verbosity_error()
     name = str(configuration.get("image_processor_type") or configuration["feature_extractor_type"])
-    name = name.replace("FeatureExtractor", "ImageProcessor").removesuffix("Fast") + ("Pil" if backend == "pil" else "")
-    return getattr(transformers, name)
+    name = name.replace("FeatureExtractor", "ImageProcessor").removesuffix("Fast")
+    # Some classes have no variants, and compute as PIL does.
+    own = getattr(transformers, name)
+    return getattr(transformers, f"{name}Pil", own) if backend == "pil" else own
 
 
 def by_transformers(configuration: Mapping[str, object], backend: str, images: list[Any]) -> dict[str, Any]:
     """What the class gives of images in one call; bfloat16 as float32."""
     # Some classes change what they are given.
     held = copy.deepcopy({key: value for key, value in configuration.items() if not key.endswith("_type")})
-    return plain(class_of(configuration, backend).from_dict(held)(images, return_tensors="pt"))
+    return as_arrays(class_of(configuration, backend).from_dict(held)(images, return_tensors="pt"))
+
+
+def as_arrays(given: Any) -> dict[str, Any]:
+    """What a class gave, which may be a tensor without a name."""
+    return plain(given if isinstance(given, Mapping) else {"pixel_values": given})
+
+
+def difference(expected: Mapping[str, Any], given: Mapping[str, Any], tolerance: float) -> tuple[str, str]:
+    """Whether results are `equal`, `close` or `different`, and what differs."""
+    names = differing(expected, given)
+    if not names:
+        return "equal", ""
+    apart = 0.0
+    for name in names:
+        one, other = (np.asarray(each[name]) if name in each else np.zeros(0) for each in (expected, given))
+        if one.shape != other.shape or one.dtype != other.dtype or one.dtype.kind != "f":
+            return "different", f"{name}: {one.dtype} {one.shape}, got {other.dtype} {other.shape}"
+        if one.size and not np.array_equal(np.isfinite(one), np.isfinite(other)):
+            return "different", f"{name}: not finite"
+        apart = max(apart, float(np.nanmax(np.abs(one - other), initial=0)))
+    return ("close" if apart < tolerance else "different"), f"{', '.join(names)}: up to {apart:.2g} apart"
 
 
 def plain(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,6 +16,10 @@ from penstock import presets
 from penstock.errors import OperatorError
 from penstock.plugin.transformers import FeatureExtractor, Features, ImageProcessor, VideoProcessor
 
+sys.path.insert(0, str(Path(__file__).parent))
+
+from configurations import NEEDED
+
 QWEN: dict[str, Any] = {"image_processor_type": "Qwen2VLImageProcessor"}
 LLAVA: dict[str, Any] = {
     "image_processor_type": "LlavaNextImageProcessor",
@@ -34,13 +38,6 @@ WAVE: dict[str, Any] = {"feature_extractor_type": "Wav2Vec2FeatureExtractor"}
 ENCODEC: dict[str, Any] = {"feature_extractor_type": "EncodecFeatureExtractor"}
 KYUTAI: dict[str, Any] = {"feature_extractor_type": "KyutaiSpeechToTextFeatureExtractor"}
 PIECES: dict[str, Any] = {"feature_extractor_type": "Gemma4UnifiedAudioFeatureExtractor"}
-# Classes whose own defaults are not followed.
-NEEDED: dict[str, dict[str, Any]] = {
-    "LlavaNextImageProcessor": LLAVA,
-    "LayoutLMv2ImageProcessor": {"apply_ocr": False},
-    "LayoutLMv3ImageProcessor": {"apply_ocr": False},
-    "PeVideoVideoProcessor": {"do_rescale": True},
-}
 
 
 @pytest.mark.parametrize(
@@ -185,6 +182,20 @@ def test_keys_tell_settings_and_bytes_apart() -> None:
         ({"feature_extractor_type": "DacFeatureExtractor", "hop_length": 0}, "`hop_length` is positive"),
         (KYUTAI | {"padding_value": 0.5}, "`padding_value` is followed where it is 0"),
         (KYUTAI | {"audio_delay_seconds": -1}, "are not negative"),
+        (
+            {"feature_extractor_type": "Speech2TextFeatureExtractor", "dither": 0.1},
+            "`dither` is followed where it is 0",
+        ),
+        (
+            {"feature_extractor_type": "ClvpFeatureExtractor", "mel_norms": [1.0]},
+            "`mel_norms` is followed where it is None",
+        ),
+        ({"feature_extractor_type": "Gemma3nAudioFeatureExtractor", "per_bin_mean": [0.1]}, "`per_bin_mean`"),
+        ({"feature_extractor_type": "ParakeetFeatureExtractor", "hop_length": 0}, "`hop_length` is positive"),
+        ({"feature_extractor_type": "WavTokenizerFeatureExtractor", "normalize_audio": True}, "`normalize_audio`"),
+        ({"image_processor_type": "TimmWrapperImageProcessor"}, "`pretrained_cfg` holds `input_size`"),
+        ({"image_processor_type": "EomtImageProcessor", "do_split_image": True}, "`do_split_image`"),
+        ({"image_processor_type": "VivitImageProcessor", "do_rescale": False}, "`offset` needs `do_rescale`"),
         (PIECES | {"feature_size": 320}, "`audio_samples_per_token` are equal"),
     ],
 )
@@ -201,8 +212,66 @@ def test_classes_without_a_variant_of_pil(name: str) -> None:
 
 
 def test_a_class_of_sounds_is_not_that_of_images_of_the_same_model() -> None:
-    with pytest.raises(presets.PresetError, match="No preset follows 'Phi4MultimodalFeatureExtractor'"):
-        presets.preset({"feature_extractor_type": "Phi4MultimodalFeatureExtractor"})
+    sounds, images = (
+        presets.read_configuration({key: f"Phi4Multimodal{kind}"})
+        for key, kind in (
+            ("feature_extractor_type", "FeatureExtractor"),
+            ("image_processor_type", "ImageProcessor"),
+        )
+    )
+    assert (sounds.kind, images.kind) == ("audio", "images")
+
+
+def test_processors_are_made_of_dictionaries_and_files(tmp_path: Path) -> None:
+    image = np.random.default_rng(3).integers(0, 256, (60, 80, 3), np.uint8)
+    expected = ImageProcessor(QWEN, max_pixels=4000)(image).pixel_values
+    np.testing.assert_array_equal(ImageProcessor.from_dict(QWEN, max_pixels=4000)(image).pixel_values, expected)
+    (tmp_path / "own.json").write_text(json.dumps({**QWEN, "max_pixels": 4000}))
+    read = ImageProcessor.from_json_file(tmp_path / "own.json")
+    np.testing.assert_array_equal(read(image).pixel_values, expected)
+
+
+def test_rows_and_columns_of_tiles_are_told() -> None:
+    configuration = {
+        "image_processor_type": "Idefics3ImageProcessor",
+        "size": {"longest_edge": 60},
+        "max_image_size": {"longest_edge": 20},
+    }
+    processor = ImageProcessor(configuration)
+    images = [[np.zeros((30, 60, 3), np.uint8)], [np.zeros((50, 40, 3), np.uint8), np.zeros((9, 9, 3), np.uint8)]]
+    told = processor(images, return_row_col_info=True, return_tensors="np")
+    assert (told.rows, told.cols) == ([[2], [3, 3]], [[3], [3, 3]])
+    assert told.pixel_values.shape[1] == 20
+    assert "rows" not in processor(images)
+    whole = processor(images, return_row_col_info=True, do_image_splitting=False)
+    assert whole.rows == whole.cols == [[0], [0, 0]]
+
+
+@pytest.mark.parametrize("mode", ["center", "squash", "border"])
+def test_models_of_timm(mode: str, tmp_path: Path) -> None:
+    """As timm evaluates them: by PIL, and then as torchvision's `ToTensor` and `Normalize`."""
+    size, mean, std = (30, 30), [0.5, 0.4, 0.3], [0.2, 0.25, 0.3]
+    cfg = {"input_size": [3, *size], "crop_pct": 0.9, "crop_mode": mode, "mean": mean, "std": std}
+    (tmp_path / "config.json").write_text(json.dumps({"architecture": "vit", "num_classes": 0, "pretrained_cfg": cfg}))
+    image = Image.fromarray(np.random.default_rng(7).integers(0, 256, (60, 81, 3), np.uint8))
+    resized = {"center": (44, 33), "squash": (33, 33), "border": (33, 24)}[mode]
+    picture = image.resize(resized, Image.Resampling.BICUBIC)
+    fill = tuple(round(255 * value) for value in mean) if mode == "border" else (0, 0, 0)
+    page = Image.new("RGB", size, fill)
+    page.paste(picture, tuple(-round((own - whole) / 2) for own, whole in zip(resized, size)))
+    values = np.asarray(page, np.float32).transpose(2, 0, 1) / np.float32(255)
+    expected = (values - np.float32(mean)[:, None, None]) / np.float32(std)[:, None, None]
+    processor = ImageProcessor.from_pretrained(tmp_path)
+    np.testing.assert_array_equal(processor(image, return_tensors="np").pixel_values[0], expected)
+    assert processor.count_tokens([(60, 81)], patch_size=15) == [4]
+
+
+def test_lines_of_text_are_as_wide_as_the_widest_of_a_call() -> None:
+    processor = ImageProcessor({"image_processor_type": "PPOCRV5ServerRecImageProcessor"})
+    wide, narrow = np.zeros((20, 300, 3), np.uint8), np.zeros((20, 30, 3), np.uint8)
+    assert processor(wide).pixel_values.shape == (1, 3, 48, 720)
+    assert processor(narrow).pixel_values.shape == (1, 3, 48, 320)
+    assert processor([narrow, wide]).pixel_values.shape == (2, 3, 48, 720)
 
 
 def test_every_family_makes_a_pipeline() -> None:
@@ -321,6 +390,66 @@ def test_whisper_s_mask_by_its_configuration_is_of_samples() -> None:
     np.testing.assert_array_equal(np.array(outputs[1][0]), features.attention_mask[0])
     np.testing.assert_array_equal(np.array(outputs[0][0]), features.input_features[0])
     pipeline.close()
+
+
+def of_sounds(name: str, **settings: object) -> FeatureExtractor:
+    return FeatureExtractor({"feature_extractor_type": f"{name}FeatureExtractor", **settings})
+
+
+def test_rows_of_bands_are_filled_and_cut() -> None:
+    """SeamlessM4T's come in pairs, and Speech2Text's have mean 0 and variance 1, as far as the sound goes."""
+    sounds = [sound(9000), sound(5003)]
+    pairs = of_sounds("SeamlessM4T")(sounds, return_tensors="np")
+    assert pairs.input_features.shape == (2, 27, 160)
+    assert pairs.attention_mask.sum(axis=1).tolist() == [27, 14]
+    cut = of_sounds("SeamlessM4T")(sounds, max_length=20, truncation=True, padding="max_length", return_tensors="np")
+    np.testing.assert_array_equal(cut.input_features, pairs.input_features[:, :10])
+    assert of_sounds("SeamlessM4T")(sounds[1], padding=False).input_features.shape == (1, 14, 160)
+    filled = of_sounds("Speech2Text")(sounds, padding=True, return_tensors="np")
+    assert filled.attention_mask.sum(axis=1).tolist() == [54, 29]
+    for values, rows in zip(filled.input_features, (54, 29)):
+        np.testing.assert_allclose(values[:rows].mean(axis=0), 0, atol=1e-5)
+        np.testing.assert_allclose(values[:rows].std(axis=0), 1, atol=1e-5)
+        assert not values[rows:].any()
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "counted"),
+    [
+        ("Parakeet", (57, 80), [56, 31]),
+        ("Gemma3nAudio", (54, 128), [54, 32]),
+        ("Gemma4Audio", (56, 128), [56, 31]),
+    ],
+)
+def test_masks_of_bands(name: str, shape: tuple[int, int], counted: list[int]) -> None:
+    features = of_sounds(name)([sound(9000), sound(5003)], return_tensors="np")
+    masks = features.get("attention_mask", features.get("input_features_mask"))
+    assert features.input_features.shape == (2, *shape)
+    assert masks.dtype == bool
+    assert masks.sum(axis=1).tolist() == counted
+    alone = of_sounds(name)([sound(5003)], return_tensors="np").input_features[0]
+    # Behind a sound, windows still overlap with it.
+    np.testing.assert_array_equal(features.input_features[1, : counted[1] - 3], alone[: counted[1] - 3])
+
+
+def test_sounds_become_as_many_rows() -> None:
+    assert of_sounds("AST")([sound(9000), sound(900)], return_tensors="np").input_values.shape == (2, 1024, 128)
+    clap = of_sounds("Clap", max_length_s=1, truncation="rand_trunc")
+    features = clap([sound(9000)], return_tensors="np")
+    assert features.input_features.shape == (1, 1, 101, 64)
+    assert features.is_longer.tolist() == [[False]]
+    with pytest.raises(ValueError, match="has 48001 samples, and 48000 are taken"):
+        clap(sound(48001))
+    with pytest.raises(presets.PresetError, match="`truncation` is one of"):
+        clap(sound(100), truncation=True)
+
+
+def test_sounds_of_phi4_are_told_in_tokens() -> None:
+    features = of_sounds("Phi4Multimodal")([sound(9000), sound(5003)], return_tensors="np")
+    assert features.audio_input_features.shape == (2, 54, 80)
+    assert features.audio_embed_sizes.tolist() == [7, 4]
+    assert features.audio_attention_mask.sum(axis=1).tolist() == [54, 29]
+    assert "audio_attention_mask" not in of_sounds("Phi4Multimodal")(sound(9000))
 
 
 @pytest.mark.parametrize(

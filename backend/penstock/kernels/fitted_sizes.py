@@ -7,6 +7,7 @@ roundings.
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
@@ -117,6 +118,26 @@ def _qwen3_vl_video(height: int, width: int, arguments: SizeArguments) -> Fit:
     return _at_least_one(height, width, arguments, round(arguments.frames / 2) * 2)
 
 
+def _hunyuan_v4_video(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """The most rows and columns of `factor` that an image has, of nearly its ratio: of at most `least` pixels, and of `most` in
+    all frames."""
+    if max(height, width) / min(height, width) > _MAX_RATIO:
+        raise ValueError(f"The sides of an image of {width} x {height} pixels: up to {_MAX_RATIO} to 1 is taken")
+    factor = arguments.factor
+    area = factor * factor
+    for rows in range(max(1, height // factor), 0, -1):
+        fewest = 1 if rows == 1 else max(1, width * rows // height)
+        most = min(
+            max(1, width // factor),
+            max(1, -(-width * (rows + 1) // height) - 1),
+            arguments.most // area // (arguments.frames * rows) - 1 if arguments.most >= area else 0,
+            arguments.least // (area * rows),
+        )
+        if most >= fewest:
+            return _whole(rows * factor, most * factor)
+    return _whole(factor, factor)
+
+
 def _cosmos3(height: int, width: int, arguments: SizeArguments) -> Fit:
     """`factor`, and `least` and `most` pixels of all frames; no side is less than `factor`."""
     return _at_least_one(height, width, arguments, arguments.frames)
@@ -179,6 +200,39 @@ def _kimi(height: int, width: int, arguments: SizeArguments) -> Fit:
     scale = min(1.0, math.sqrt(arguments.most / patches), longest / height, longest / width)
     rows, columns = (min(max(1, int(side * scale)), longest) for side in (height, width))
     return Fit(rows, columns, *(-(-side // factor) * factor for side in (rows, columns)))
+
+
+def _to_canvas(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """As it is, on a canvas of multiples of `factor`."""
+    return Fit(height, width, *_up(height, width, arguments)[:2])
+
+
+def _neomme(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """From `least` to `most` pixels, and no side longer than that of the first canvas, where these are told; on a canvas of
+    multiples of `factor`."""
+    least, most = arguments.least, arguments.most
+    side = arguments.canvases[0][0] if arguments.canvases else math.inf
+    area = height * width
+    scale = (least / area) ** 0.5 if area < least else 1.0
+    scale = min(scale, side / max(height, width))
+    if most:
+        scale = min(scale, (most / area) ** 0.5)
+    if scale == 1.0:
+        return _to_canvas(height, width, arguments)
+
+    def is_beyond(rows: int, columns: int) -> bool:
+        return max(rows, columns) > side or bool(most and rows * columns > most)
+
+    rows, columns = (max(1, round(extent * scale)) for extent in (height, width))
+    if is_beyond(rows, columns):
+        rows, columns = (max(1, math.floor(extent * scale)) for extent in (height, width))
+        if most and rows * columns > most:
+            rows, columns = (max(1, most // columns), columns) if rows >= columns else (rows, max(1, most // rows))
+    elif area < least and rows * columns < least:
+        up = [max(1, math.ceil(extent * scale)) for extent in (height, width)]
+        if not is_beyond(*up):
+            rows, columns = up
+    return _to_canvas(rows, columns, arguments)
 
 
 def _glm5(height: int, width: int, arguments: SizeArguments) -> Fit:
@@ -353,6 +407,77 @@ def _shortest_up(height: int, width: int, arguments: SizeArguments) -> Fit:
     return _up(rows, columns, arguments)
 
 
+def _next(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """The next multiples of `factor`, also of sides that are ones; with `least`, of images with room for what is mirrored."""
+    rows, columns = ((side // arguments.factor + 1) * arguments.factor for side in (height, width))
+    if arguments.least and (rows > 2 * height or columns > 2 * width):
+        raise ValueError(f"An image of {width} x {height} pixels is too small to be mirrored to {columns} x {rows}")
+    return _whole(rows, columns)
+
+
+def _shortest_rounded(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """The shorter side is `least` long, and the longer one is rounded; then up to multiples of `factor`."""
+    scale = arguments.least / min(height, width)
+    return _up(round(height * scale), round(width * scale), arguments)
+
+
+def _longest_cut(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """The longer side is `most` long; the other one is cut off."""
+    most = arguments.most
+    if height >= width:
+        return _whole(most, int(most * (width * 1.0 / height)))
+    return _whole(int(most * (height * 1.0 / width)), most)
+
+
+# Multiples of as many pixels are read by PP-OCR's detectors.
+_PPOCR_STEP = 32
+
+
+def _ppocr(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """Multiples of 32. The longer side is at the `most` so long, or, with `least` 1, the shorter one at least; or, with 2, the
+    longer one is. Then neither is more than the side of the first canvas."""
+    shorter, longer = min(height, width), max(height, width)
+    ratio = 1.0
+    if arguments.least == 1:
+        ratio = arguments.most / shorter if shorter < arguments.most else 1.0
+    elif arguments.least == 2 or longer > arguments.most:
+        ratio = arguments.most / longer
+    rows, columns = int(height * ratio), int(width * ratio)
+    (limit, _) = arguments.canvases[0]
+    if max(rows, columns) > limit:
+        ratio = limit / max(rows, columns)
+        rows, columns = int(rows * ratio), int(columns * ratio)
+    step = _PPOCR_STEP
+    return _whole(*(max(int(round(side / step) * step), step) for side in (rows, columns)))
+
+
+def line_width(height: int, width: int, size: tuple[int, int], most: int) -> int:
+    """How wide PP-OCR's recognizers make lines of text, of which the widest has this size, at the `most` so wide."""
+    high, wide = size
+    target = int(high * max(width / height, wide / high))
+    return most if target > most else min(target, math.ceil(high * (width / height)))
+
+
+def _within_rounded(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """As large as the first canvas holds; sides are rounded."""
+    rows, columns = arguments.canvases[0]
+    ratio = max(height / rows, width / columns)
+    return _whole(round(height / ratio), round(width / ratio))
+
+
+def _around_rounded(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """As small as covers the first canvas; sides are rounded."""
+    rows, columns = arguments.canvases[0]
+    ratio = min(height / rows, width / columns)
+    return _whole(round(height / ratio), round(width / ratio))
+
+
+def _text_line(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """As high as the first canvas, and as wide as :func:`line_width` makes it, at the `most` so wide."""
+    size = arguments.canvases[0]
+    return _whole(size[0], line_width(height, width, size, arguments.most))
+
+
 def _thumbnail(height: int, width: int, arguments: SizeArguments) -> Fit:
     """Never larger, and so that the longer side is not more than that of the first canvas; of a square, neither."""
     rows, columns = (min(side, most) for side, most in zip((height, width), arguments.canvases[0]))
@@ -481,6 +606,40 @@ def _lfm2_tiles(height: int, width: int, arguments: SizeArguments) -> Fit:
         return Fit(patch, patch, patch, patch)
     fit = _internvl(height, width, SizeArguments(least=least, most=most, tile=(side, side)))
     return Fit(fit.height, fit.width, side, side)
+
+
+# So many tiles on a side are the most that Granite Docling takes.
+_GRANITE_SIDE = 16
+
+
+@functools.lru_cache(maxsize=1024)
+def _granite(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """As `internvl`, of grids of at most 16 tiles on a side."""
+    ratio, tile_area = width / height, math.prod(arguments.tile)
+    best, nearest = (1, 1), math.inf
+    for grid in _grids(arguments.least, arguments.most):
+        if max(grid) > _GRANITE_SIDE:
+            continue
+        distance = abs(ratio - grid[0] / grid[1])
+        larger = distance == nearest and width * height > 0.5 * tile_area * grid[0] * grid[1]
+        if distance < nearest or larger:
+            best, nearest = grid, min(distance, nearest)
+    return _whole(arguments.tile[0] * best[1], arguments.tile[1] * best[0])
+
+
+def _muse(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """Multiples of `factor`, at the `most` so many in all, of those beside the exact ones with the nearest ratio."""
+    factor, most = arguments.factor, arguments.most
+    down, across = height / factor, width / factor
+    ratio = across / down
+    if down * across > most:
+        down = (most / ratio) ** 0.5
+        across = down * ratio
+    sides = itertools.product([math.floor(down), math.ceil(down)], [math.floor(across), math.ceil(across)])
+    grids = [grid for grid in set(sides) if min(grid) >= 1 and math.prod(grid) <= most]
+    grids = grids or [(max(1, round(down)), max(1, round(across)))]
+    rows, columns = min(grids, key=lambda grid: abs(grid[0] / grid[1] - height / width))
+    return _whole(rows * factor, columns * factor)
 
 
 def _tiles_of_large(height: int, width: int, arguments: SizeArguments) -> Fit:
@@ -657,6 +816,18 @@ def _idefics3_tiles(height: int, width: int, arguments: SizeArguments) -> Fit:
     return _whole(height, width)
 
 
+def _idefics3_capped(height: int, width: int, arguments: SizeArguments) -> Fit:
+    """As `idefics3`, of a longer side that is shortened by `factor` until there are at most `least` tiles of that side."""
+    tile, most = arguments.factor, arguments.most
+    while most > tile:
+        fit = _idefics3(height, width, arguments._replace(most=most))
+        tiles = _idefics3_tiles(fit.height, fit.width, arguments)
+        if (tiles.height // tile) * (tiles.width // tile) <= arguments.least:
+            break
+        most -= tile
+    return _idefics3(height, width, arguments._replace(most=most))
+
+
 @functools.lru_cache(maxsize=64)
 def _llama4_canvases(most: int, tile: int) -> list[tuple[int, int]]:
     """Canvases of up to this many tiles, in the order of the first one with their ratio."""
@@ -727,6 +898,7 @@ def _letterbox(height: int, width: int, arguments: SizeArguments) -> Fit:
 
 RULES: dict[str, Rule] = {
     "aria": Rule(_aria),
+    "around-rounded": Rule(_around_rounded, "canvases"),
     "cohere2": Rule(_cohere2),
     "cosmos3": Rule(_cosmos3),
     "detr": Rule(_detr),
@@ -736,8 +908,11 @@ RULES: dict[str, Rule] = {
     "glm-image": Rule(_glm_image),
     "glm4v": Rule(_glm4v),
     "glm5": Rule(_glm5),
+    "granite-docling": Rule(_granite),
+    "hunyuan-v4-video": Rule(_hunyuan_v4_video),
     "idefics2": Rule(_idefics2),
     "idefics3": Rule(_idefics3),
+    "idefics3-capped": Rule(_idefics3_capped),
     "idefics3-tiles": Rule(_idefics3_tiles, "factor"),
     "internvl": Rule(_internvl),
     "janus": Rule(_janus),
@@ -748,26 +923,35 @@ RULES: dict[str, Rule] = {
     "llama4": Rule(_llama4),
     "llava-next": Rule(_llava_next, "canvases"),
     "longest": Rule(_longest),
+    "longest-cut": Rule(_longest_cut),
     "maskformer": Rule(_maskformer),
     "minicpm": Rule(_minicpm),
     "minicpm-slices": Rule(_minicpm_slices),
     "mllama": Rule(_mllama),
     "molmo2": Rule(_molmo2),
+    "muse-glimmer": Rule(_muse),
+    "neomme": Rule(_neomme, "factor"),
+    "next": Rule(_next, "factor"),
+    "on-canvas": Rule(_to_canvas, "factor"),
     "ovis2": Rule(_ovis2),
     "paddleocr-vl": Rule(_paddleocr_vl),
     "perception-lm": Rule(_perception_lm),
     "perceiver": Rule(_perceiver, "canvases"),
     "phi4": Rule(_phi4),
     "pixtral": Rule(_pixtral),
+    "pp-ocr": Rule(_ppocr, "canvases"),
     "qwen2-vl": Rule(_qwen2_vl),
     "qwen3-vl-video": Rule(_qwen3_vl_video),
+    "shortest-rounded": Rule(_shortest_rounded, "least"),
     "shortest-up": Rule(_shortest_up, "least"),
     "siglip2": Rule(_siglip2),
+    "text-line": Rule(_text_line, "canvases"),
     "thumbnail": Rule(_thumbnail, "canvases"),
     "tiles-of-large": Rule(_tiles_of_large),
     "up": Rule(_up, "factor"),
     "vilt": Rule(_vilt),
     "within": Rule(_within, "canvases"),
+    "within-rounded": Rule(_within_rounded, "canvases"),
     "yolos": Rule(_yolos),
 }
 """The rules by name."""

@@ -24,10 +24,12 @@ from penstock.presets.classifiers import (
 from penstock.presets.dense import (
     BridgeTowerFamily,
     DptFamily,
+    EomtFamily,
     GlpnFamily,
     MaskFormerFamily,
     OneFormerFamily,
     SuperPointFamily,
+    SwinFamily,
     ViltFamily,
 )
 from penstock.presets.detection import SAM, DetectionFamily, LetterboxFamily, RfDetrFamily
@@ -46,11 +48,28 @@ from penstock.presets.fixed import (
     GemmaFamily,
     TipsFamily,
 )
+from penstock.presets.nested import (
+    AreaFamily,
+    Emu3Family,
+    FramesFamily,
+    IdeficsFamily,
+    TvpFamily,
+    VideoLlavaFamily,
+    VivitFamily,
+)
+from penstock.presets.paddle import (
+    Layout4Family,
+    LcNetFamily,
+    MarginFamily,
+    TextDetectionFamily,
+    TextLineFamily,
+)
 from penstock.presets.patches import (
     COSMOS3_EDGE,
     ERNIE45_VL,
     GLM4V,
     GLM_IMAGE,
+    HUNYUAN_V4,
     MINIMAX_M3_VL,
     PADDLEOCR_VL,
     QWEN2_VL,
@@ -58,12 +77,34 @@ from penstock.presets.patches import (
     Gemma4Family,
     Glm5Family,
     HunYuanFamily,
+    InklingFamily,
     KimiFamily,
+    MuseImageFamily,
+    NeoFamily,
     PixtralFamily,
     SigLIP2Family,
     UnifiedFamily,
 )
 from penstock.presets.slices import AriaFamily, Lfm2Family, MiniCPMFamily, MolmoFamily, Phi4Family
+from penstock.presets.spectra import (
+    AstFamily,
+    ClapFamily,
+    ClvpFamily,
+    GemmaSoundFamily,
+    LasrFamily,
+    MuseFamily,
+    NemotronFamily,
+    OmniFamily,
+    ParakeetFamily,
+    PeSoundFamily,
+    Phi4SoundFamily,
+    QwenSoundFamily,
+    SeamlessFamily,
+    Speech2TextFamily,
+    VibeFamily,
+    VoxtralFamily,
+    WavTokenizerFamily,
+)
 from penstock.presets.speech import (
     DacFamily,
     DiaFamily,
@@ -77,6 +118,8 @@ from penstock.presets.speech import (
 from penstock.presets.tiles import (
     LLAVA_NEXT,
     ONEVISION_PINPOINTS,
+    CappedSplitFamily,
+    DoclingFamily,
     GridFamily,
     Idefics2Family,
     LlamaFamily,
@@ -88,6 +131,7 @@ from penstock.presets.tiles import (
     SplitFamily,
     UnlimitedOcrFamily,
 )
+from penstock.presets.timm import TimmFamily
 from penstock.presets.videos import (
     COSMOS3_EDGE_VIDEO,
     GLM46V_VIDEO,
@@ -96,12 +140,17 @@ from penstock.presets.videos import (
     QWEN3_VL_VIDEO,
     ClipFamily,
     FrameFamily,
+    Gemma4VideoFamily,
     Glm4vVideoFamily,
+    HunYuanVideoFamily,
     InternVLVideoFamily,
+    KimiVideoFamily,
     MiniMaxVideoFamily,
+    MuseVideoFamily,
     PeVideoFamily,
     Sam2VideoFamily,
     SmolVideoFamily,
+    VivitVideoFamily,
     VJepaFamily,
 )
 
@@ -111,7 +160,9 @@ _PARTS = ("image_processor", "feature_extractor", "video_processor")
 _EDGE_224, _EDGE_256, _SIDES_224 = {"shortest_edge": 224}, {"shortest_edge": 256}, {"height": 224, "width": 224}
 # The classes of `transformers`, less their ending, with their own defaults; and YOLO's letterbox, which it does not have.
 _FAMILIES: dict[str, Family] = {
+    "Apertus1p5": AreaFamily(),
     "Aria": AriaFamily(),
+    "AST": AstFamily(),
     "Beit": FixedFamily(size=_SIDES_224, resample=3, crop_size=_SIDES_224, ignored=NO_PAD),
     "Bit": CLIP,
     "Blip": FixedFamily(
@@ -139,7 +190,9 @@ _FAMILIES: dict[str, Family] = {
         torchvision_only=True,
     ),
     "ChineseCLIP": CLIP,
+    "Clap": ClapFamily(),
     "CLIP": CLIP,
+    "Clvp": ClvpFamily(),
     "Cohere2Vision": GridFamily(
         size={"height": 512, "width": 512}, crop_to_patches=True, rule="cohere2", torchvision_only=True
     ),
@@ -162,14 +215,27 @@ _FAMILIES: dict[str, Family] = {
     "Donut": DonutFamily(),
     "DPT": DptFamily(),
     "EfficientNet": EFFICIENT_NET,
+    "Emu3": Emu3Family(),
     "Encodec": EncodecFamily(),
+    "Eomt": EomtFamily(),
     "Ernie4_5_VL_Moe": ERNIE45_VL,
     "Ernie4_5_VLMoe": ERNIE45_VL,
     "Flava": FLAVA,
     "Gemma3": GemmaFamily(),
+    "Gemma3nAudio": GemmaSoundFamily(),
     "Gemma4": Gemma4Family(),
+    "Gemma4Audio": GemmaSoundFamily(
+        frame_length_ms=20.0,
+        min_frequency=0.0,
+        max_frequency=8000.0,
+        preemphasis=0.0,
+        fft_overdrive=False,
+        mel_floor=0.001,
+        is_gemma4=True,
+    ),
     "Gemma4Unified": UnifiedFamily(),
     "Gemma4UnifiedAudio": SoundTokenFamily(),
+    "Gemma4Video": Gemma4VideoFamily(),
     "Glm46V": GLM4V,
     "Glm46VVideo": GLM46V_VIDEO,
     "Glm4v": GLM4V,
@@ -180,15 +246,22 @@ _FAMILIES: dict[str, Family] = {
     "GlmImage": GLM_IMAGE,
     "GLPN": GlpnFamily(),
     "GotOcr2": GridFamily(),
+    "GraniteDocling": DoclingFamily(),
     "GroundingDino": DetectionFamily(),
     "HunYuanVL": HunYuanFamily(),
+    "HYV4VL": HUNYUAN_V4,
+    "HYV4VLVideo": HunYuanVideoFamily(),
+    "Idefics": IdeficsFamily(),
     "Idefics2": Idefics2Family(),
     "Idefics3": SplitFamily(size={"longest_edge": 4 * 364}, max_image_size={"longest_edge": 364}),
+    "Inkling2": InklingFamily(),
     "InstructBlipVideoVideo": ClipFamily(size={"height": 384, "width": 384}, resample=3, **OPENAI),
     "InternVLVideo": InternVLVideoFamily(),
     "Janus": JANUS,
     "Kimi_K25": KimiFamily(),
+    "Kimi_K25Video": KimiVideoFamily(),
     "KyutaiSpeechToText": KyutaiFamily(),
+    "Lasr": LasrFamily(),
     "LayoutLMv2": BlueLayoutFamily(),
     "LayoutLMv3": LayoutFamily(),
     "Levit": LEVIT,
@@ -215,12 +288,21 @@ _FAMILIES: dict[str, Family] = {
     ),
     "MobileViT": MobileViTFamily(),
     "Molmo2": MolmoFamily(),
+    "MuseGlimmer": MuseImageFamily(),
+    "MuseGlimmerVideo": MuseVideoFamily(),
+    "MuseSpark": MuseFamily(),
+    "NemotronAsrStreaming": NemotronFamily(),
+    "NeoMME": NeoFamily(),
+    "Nougat": MarginFamily(**IMAGENET),
+    "OmniASR": OmniFamily(),
     "OneFormer": OneFormerFamily(),
     "Ovis2": OvisFamily(),
     "OwlViT": FixedFamily(
         size={"height": 768, "width": 768}, resample=3, crop_size={"height": 768, "width": 768}, **OPENAI
     ),
     "PaddleOCRVL": PADDLEOCR_VL,
+    "Parakeet": ParakeetFamily(),
+    "PeAudio": PeSoundFamily(),
     "Perceiver": PerceiverFamily(**IMAGENET),
     "PerceptionLM": PerceptionFamily(),
     "PerceptionLMVideo": FrameFamily(size={"height": 448, "width": 448}, resample=3),
@@ -239,11 +321,20 @@ _FAMILIES: dict[str, Family] = {
     "PPChart2Table": FixedFamily(size={"height": 1024, "width": 1024}, resample=3, **OPENAI),
     "PPDocLayoutV2": DOC_LAYOUT,
     "PPDocLayoutV3": DOC_LAYOUT,
+    "PPDocLayoutV4": Layout4Family(),
+    "PPFormulaNet": MarginFamily(
+        size={"height": 768, "width": 768}, image_mean=(0.7931, 0.7931, 0.7931), image_std=(0.1738, 0.1738, 0.1738)
+    ),
+    "PPLCNet": LcNetFamily(),
+    "PPOCRV5ServerDet": TextDetectionFamily(),
+    "PPOCRV5ServerRec": TextLineFamily(),
+    "PPOCRV6SmallRec": TextLineFamily(is_v6=True),
     "PromptDepthAnything": DptFamily(ignored=NO_CROP | {"pad_size", "prompt_scale_to_meter"}),
     "Pvt": FixedFamily(size=_SIDES_224, resample=3, **IMAGENET),
     "Qwen2_5_VL": QWEN2_VL,
     "Qwen2VL": QWEN2_VL,
     "Qwen2VLVideo": QWEN2_VL_VIDEO,
+    "Qwen3ASR": QwenSoundFamily(),
     "Qwen3VL": QWEN2_VL,
     "Qwen3VLVideo": QWEN3_VL_VIDEO,
     "RfDetr": RfDetrFamily(),
@@ -252,34 +343,49 @@ _FAMILIES: dict[str, Family] = {
     "Sam2": FixedFamily(size={"height": 1024, "width": 1024}, tells_sizes=True, torchvision_only=True, **IMAGENET),
     "Sam2VideoVideo": Sam2VideoFamily(),
     "Sam3": FixedFamily(size={"height": 1008, "width": 1008}, tells_sizes=True, torchvision_only=True),
+    "SeamlessM4T": SeamlessFamily(),
     "Segformer": FixedFamily(size={"height": 512, "width": 512}, ignored=NO_CROP | NO_PAD, **IMAGENET),
     "SegGpt": FixedFamily(size={"height": 448, "width": 448}, resample=3, ignored=NO_CROP | NO_PAD, **IMAGENET),
     "Siglip": FixedFamily(size=_SIDES_224, resample=3, default_to_square=False),
     "Siglip2": SigLIP2Family(),
     "SmolVLM": SplitFamily(size={"longest_edge": 4 * 364}, max_image_size={"longest_edge": 364}),
     "SmolVLMVideo": SmolVideoFamily(),
+    "Speech2Text": Speech2TextFamily(),
     "SpeechT5": SpeechT5Family(),
     "SuperPoint": SuperPointFamily(),
+    "Swin2SR": SwinFamily(),
     "TextNet": TextNetFamily(**IMAGENET),
     "TimesformerVideo": ClipFamily(
         size=_EDGE_224, do_center_crop=True, crop_size=_SIDES_224, default_to_square=False, **IMAGENET
     ),
+    "TimmWrapper": TimmFamily(),
     "Tipsv2": TipsFamily(),
     "Tipsv2Dpt": TipsFamily(),
+    "Tvp": TvpFamily(),
+    "UltraVBert": CappedSplitFamily(),
     "UnlimitedOcr": UnlimitedOcrFamily(),
+    "VibeVoiceAcousticTokenizer": VibeFamily(),
     "VideoLlama3": VIDEO_LLAMA3,
+    "VideoLlava": VideoLlavaFamily(),
     "VideoLlavaVideo": FrameFamily(
         size=_EDGE_224, resample=3, do_center_crop=True, crop_size=_SIDES_224, default_to_square=False, **OPENAI
     ),
+    "VideoMAE": FramesFamily(),
     "VideoMAEVideo": ClipFamily(size=_EDGE_224, do_center_crop=True, crop_size=_SIDES_224, default_to_square=False),
     "Vilt": ViltFamily(),
     "ViT": FixedFamily(size=_SIDES_224),
+    "Vivit": VivitFamily(),
+    "VivitVideo": VivitVideoFamily(),
     "VJEPA2Video": VJepaFamily(),
+    "VoxtralRealtime": VoxtralFamily(),
     "Wav2Vec2": WaveFamily(),
+    "WavTokenizer": WavTokenizerFamily(),
     "Whisper": WhisperFamily(),
     "YoloLetterbox": LetterboxFamily(),
     "Yolos": DetectionFamily(multiple=16),
 }
+# Of sounds, and named as a class of images is, which has another family.
+_SOUNDS_OF: dict[str, Family] = {"Phi4MultimodalFeatureExtractor": Phi4SoundFamily()}
 # What classes end with, and what is left of it: a family.
 _ENDINGS = {
     "ImageProcessorFast": "",
@@ -288,60 +394,37 @@ _ENDINGS = {
     "FeatureExtractor": "",
     "VideoProcessor": "Video",
 }
-# Of sounds, and named as a class of images was, which has a family.
-_OF_SOUNDS = frozenset({"Phi4MultimodalFeatureExtractor"})
 _KINDS = {"images": "ImageProcessor", "videos": "Processor", "audio": "FeatureExtractor"}
 _SUGGESTIONS = 3
 """Names in a message about an unknown class."""
+# Models of timm have one file, which names no processor, but has this.
+_TIMM_FILE, _OF_TIMM, _TIMM = "config.json", "pretrained_cfg", "TimmWrapperImageProcessor"
 _TYPES = ("image_processor_type", "feature_extractor_type", "video_processor_type")
 
 
 _TYPE_OF_KIND = {"images": _TYPES[0], "audio": _TYPES[1], "videos": _TYPES[2]}
-# Settings of classes that no preset follows, in files that they share with one that a preset follows.
-_SETTINGS_OF_OTHERS = {
-    "Gemma3nAudioFeatureExtractor": frozenset(
-        {
-            "dither",
-            "feature_size",
-            "fft_length",
-            "fft_overdrive",
-            "frame_length",
-            "hop_length",
-            "input_scale_factor",
-            "max_frequency",
-            "mel_floor",
-            "min_frequency",
-            "padding_side",
-            "padding_value",
-            "per_bin_mean",
-            "per_bin_stddev",
-            "preemphasis",
-            "preemphasis_htk_flavor",
-            "return_attention_mask",
-            "sampling_rate",
-        }
-    )
-}
 
 
 def families() -> tuple[str, ...]:
     """The processors that presets follow, as `transformers` names them."""
-    return tuple(name + _KINDS[family.kind] for name, family in _FAMILIES.items())
+    return (*(name + _KINDS[family.kind] for name, family in _FAMILIES.items()), *_SOUNDS_OF)
 
 
 def read_configuration(source: str | Path | Mapping[str, object]) -> Family:
     """The settings of a configuration: a folder that holds `preprocessor_config.json`, that file, or what it holds.
+
+    Of models of timm, it is their `config.json`.
 
     Raises:
         PresetError: no preset follows its class, or one of its settings.
         FileNotFoundError: there is no such file.
     """
     given = part_of(configuration_of(source))
-    name = str(next(filter(None, map(given.get, _TYPES)), ""))
-    family = _family_of(name)
-    if family not in _FAMILIES or name in _OF_SOUNDS:
+    name = str(next(filter(None, map(given.get, _TYPES)), _TIMM if _OF_TIMM in given else ""))
+    family = _family_named(name)
+    if family is None:
         raise PresetError(_unknown_class(name))
-    return settings_from(_FAMILIES[family], given, name)
+    return settings_from(family, given, name)
 
 
 def _unknown_class(name: str) -> str:
@@ -367,17 +450,19 @@ def part_of(configuration: Mapping[str, object], kind: str | None = None) -> Map
     return {key: value for key, value in configuration.items() if key not in foreign and key not in others}
 
 
-def _family_of(name: str) -> str:
-    """The family of a class, by its name."""
-    return next((name.removesuffix(end) + left for end, left in _ENDINGS.items() if name.endswith(end)), name)
+def _family_named(name: str) -> Family | None:
+    """The family of a class with its own settings, if there is one."""
+    own = next((name.removesuffix(end) + left for end, left in _ENDINGS.items() if name.endswith(end)), name)
+    return _SOUNDS_OF.get(name, _FAMILIES.get(own))
 
 
 def _settings_of(name: str) -> frozenset[str]:
     """The settings that a class is known to have."""
-    family = _FAMILIES.get(_family_of(name))
+    family = _family_named(name)
     if family is None:
-        return _SETTINGS_OF_OTHERS.get(name, frozenset())
-    return frozenset(each.name for each in fields(family)) - family.hidden
+        return frozenset()
+    ignored: frozenset[str] = getattr(family, "ignored", frozenset())
+    return (frozenset(each.name for each in fields(family)) - family.hidden) | ignored
 
 
 def configuration_of(source: str | Path | Mapping[str, object], kind: str = "images") -> Mapping[str, object]:
@@ -392,7 +477,8 @@ def configuration_of(source: str | Path | Mapping[str, object], kind: str = "ima
     path, videos = Path(source), kind == "videos"
     if path.is_dir():
         own = [_VIDEO_FILE] * videos + [FILE] * (not videos)
-        path = next((path / name for name in (*own, _ALL, FILE) if (path / name).exists()), path / FILE)
+        names = (*own, _ALL, FILE, *[_TIMM_FILE] * (not videos))
+        path = next((path / name for name in names if (path / name).exists()), path / FILE)
     held = _read(path)
     if path.name != _ALL:
         return held

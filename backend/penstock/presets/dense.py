@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from penstock import fn, types
+from penstock import fn, math, types
 from penstock.graph import DataNode
 from penstock.kernels.fitted_sizes import SizeArguments
 from penstock.presets.detection import DetectionFamily
 from penstock.presets.family import PIXELS, Family, Features, ImageFamily, PresetError, Values, size_of
-from penstock.presets.fixed import NO_CROP, NO_PAD, OPENAI, FixedFamily
+from penstock.presets.fixed import IMAGENET, NO_CROP, NO_PAD, OPENAI, FixedFamily
 
 _SQUARE = frozenset({"height", "width"})
 
@@ -234,3 +234,77 @@ class GlpnFamily(ImageFamily):
             target, _ = fn.fitted_size(data, rule="down", factor=self.size_divisor)
             images = self.resized(data, backend, target)
         return (self.normalized(images, backend),)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SwinFamily(ImageFamily):
+    """Swin2SR, which mirrors images at their ends, and normalizes nothing.
+
+    Attributes:
+        size_divisor: sides become the next multiples of it.
+        do_pad: whether images are mirrored.
+        pad_size: an older name of `size_divisor`.
+    """
+
+    do_resize: bool = False
+    do_normalize: bool = False
+    do_pad: bool = True
+    size_divisor: int = 8
+    pad_size: int = 0
+
+    hidden = ImageFamily.hidden | {"do_normalize", "do_resize", "image_mean", "image_std", "resample"}
+
+    def converted(self, values: Values) -> Values:
+        own = super().converted(values)
+        own["size_divisor"], own["pad_size"] = own["pad_size"] or own["size_divisor"], 0
+        if own["size_divisor"] < 1:
+            raise PresetError(f"`size_divisor` is positive. Got: {own['size_divisor']}")
+        return own
+
+    def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
+        images = data
+        if self.do_pad:
+            _, canvas = fn.fitted_size(data, rule="next", factor=self.size_divisor, least=int(backend != "pil"))
+            images = fn.slice(data, start=[0, 0], shape=canvas, axes=[0, 1], out_of_bounds_policy="reflect")
+        return (self.normalized(images, backend),)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EomtFamily(FixedFamily):
+    """EoMT, of whole images.
+
+    Attributes:
+        size: `shortest_edge` and `longest_edge`.
+        do_pad: whether smaller images are put in the corner of a black canvas of these sides.
+        do_split_image: must be false.
+    """
+
+    size: Mapping[str, int] = field(default_factory=lambda: {"shortest_edge": 640, "longest_edge": 640})
+    image_mean: tuple[float, ...] = IMAGENET["image_mean"]
+    image_std: tuple[float, ...] = IMAGENET["image_std"]
+    default_to_square: bool = False
+    do_split_image: bool = False
+    ignored: frozenset[str] = NO_CROP | {"pad_size"}
+
+    tells_by = ()
+    forms = (frozenset({"shortest_edge", "longest_edge"}), frozenset({"shortest_edge"}))
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        if self.do_split_image:
+            raise PresetError("`do_split_image`: no preset cuts images into EoMT's overlapping parts")
+
+    def finished(self, images: DataNode, backend: str) -> DataNode:
+        if not self.do_pad:
+            return self.normalized(images, backend)
+        sides = self.size["shortest_edge"], self.size.get("longest_edge", self.size["shortest_edge"])
+        own = images.shape(dtype=types.INT32)
+        canvas = fn.cat(*(math.max(own[axis : axis + 1], side) for axis, side in enumerate(sides)))
+        padded = fn.slice(images, start=[0, 0], shape=canvas, axes=[0, 1], out_of_bounds_policy="pad", fill_values=[0])
+        return self.normalized(padded, backend)
+
+    def joined(self, images: Sequence[Features]) -> Values:
+        return {**Family.joined(self, images), "patch_offsets": []}
+
+    def tokens(self, height: int, width: int, model: Mapping[str, int]) -> int:
+        raise PresetError("Models of masks do not tell how many tokens an image becomes")

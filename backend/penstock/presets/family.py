@@ -91,6 +91,8 @@ class Family:
     """Attributes that a family's classes differ in, and that no configuration sets."""
     unchanged: ClassVar[frozenset[str]] = frozenset()
     """Settings that the class reads once, so that a call of its processor cannot change them."""
+    none_is_own: ClassVar[bool] = False
+    """Whether a setting of a call that is None means the class's own, and results need not be planar, as for older classes."""
     bfloat16: ClassVar[bool] = False
     """Whether the class gives numbers of that type, which are given as float32 that have its precision."""
     kind: ClassVar[str] = "images"
@@ -138,6 +140,10 @@ class Family:
         """
         height, width = checked_extents(size, ("height", "width"))
         return self.tokens(height, width, model)
+
+    def shared_settings(self, sizes: Sequence[tuple[int, int]]) -> Values:
+        """Settings of a call that depend on the heights and widths of all its images."""
+        return {}
 
     def joined(self, images: Sequence[Features]) -> Values:
         """What the processor gives of several images: one array for each name, or a list where their shapes differ."""

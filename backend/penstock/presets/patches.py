@@ -196,6 +196,165 @@ class HunYuanFamily(PatchFamily):
             raise PresetError(f"`resample` is 3. Got: {self.resample}")
 
 
+HUNYUAN_V4 = HunYuanFamily(torchvision_only=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MuseImageFamily(ImageFamily):
+    """Muse Glimmer: patches that stand for several frames.
+
+    Attributes:
+        patch_size: extent of a patch.
+        temporal_patch_size: as many times a patch is repeated.
+        merge_size: so many patches on a side become one token.
+        max_image_tokens: so many tokens an image becomes at the most.
+    """
+
+    resample: int = 1
+    patch_size: int = 14
+    temporal_patch_size: int = 2
+    merge_size: int = 2
+    max_image_tokens: int = 4096
+    torchvision_only: bool = True
+    ignored: frozenset[str] = NO_CROP | NO_PAD | {"size"}
+
+    names: ClassVar[tuple[str, ...]] = (PIXELS, _GRID)
+    concatenated: ClassVar[tuple[str, ...]] = (PIXELS,)
+
+    def converted(self, values: Values) -> Values:
+        own = super().converted(values)
+        for key in ("patch_size", "temporal_patch_size", "merge_size", "max_image_tokens"):
+            if own[key] < 1:
+                raise PresetError(f"`{key}` is positive. Got: {own[key]}")
+        return own
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        self.check_floats()
+
+    @property
+    def _bounds(self) -> SizeArguments:
+        return SizeArguments(self.patch_size * self.merge_size, most=self.max_image_tokens)
+
+    def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
+        images = data
+        if self.do_resize:
+            bounds = self._bounds
+            size, _ = fn.fitted_size(data, rule="muse-glimmer", factor=bounds.factor, most=bounds.most)
+            images = self.resized(data, backend, size)
+        patches, grids = fn.image_patches(images, patch=self.patch_size, **self.normalizing(backend))
+        repeated = fn.cat(*[patches] * self.temporal_patch_size, axis=1) if self.temporal_patch_size > 1 else patches
+        return named(repeated, PIXELS, 2), named(grids, _GRID, 1)
+
+    def tokens(self, height: int, width: int, model: Mapping[str, int]) -> int:
+        bounds = self._bounds
+        fit = fitted("muse-glimmer", height, width, bounds) if self.do_resize else Fit(height, width, height, width)
+        return (fit.height // bounds.factor) * (fit.width // bounds.factor)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NeoFamily(ImageFamily):
+    """NeoMME: of the image's own size, within bounds, in the corner of a black canvas of whole patches.
+
+    Attributes:
+        size: `min_pixels` and `max_pixels`; none: there are no such bounds.
+        max_side: how long a side is at the most; 0: there is no such bound.
+        patch_size: extent of a patch.
+    """
+
+    size: Mapping[str, int] = field(default_factory=dict)
+    max_side: int = 0
+    patch_size: int = 32
+    torchvision_only: bool = True
+    ignored: frozenset[str] = NO_CROP | NO_PAD
+
+    names: ClassVar[tuple[str, ...]] = (PIXELS, "image_grid_hw")
+    concatenated: ClassVar[tuple[str, ...]] = (PIXELS,)
+
+    def converted(self, values: Values) -> Values:
+        own = super().converted(values)
+        own["size"] = size_of(own["size"], False, "`size`", frozenset({"min_pixels", "max_pixels"}), frozenset())
+        if own["patch_size"] < 1 or own["max_side"] < 0:
+            raise PresetError("`patch_size` is positive, and `max_side` not negative")
+        return own
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        self.check_floats()
+
+    @property
+    def _bounds(self) -> SizeArguments:
+        sides = ((self.max_side, self.max_side),) if self.max_side else ()
+        return SizeArguments(self.patch_size, self.size.get("min_pixels", 0), self.size.get("max_pixels", 0), sides)
+
+    def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
+        bounds, rule = self._bounds, "neomme" if self.do_resize else "on-canvas"
+        size, canvas = fn.fitted_size(
+            data,
+            rule=rule,
+            factor=bounds.factor,
+            least=bounds.least,
+            most=bounds.most,
+            canvases=[side for each in bounds.canvases for side in each],
+        )
+        images = self.resized(data, backend, size) if self.do_resize else data
+        patches, grids = fn.image_patches(
+            _in_corner(images, canvas), patch=self.patch_size, channels_last=True, **self.normalizing(backend)
+        )
+        return named(patches, PIXELS, 2), named(grids[1:], self.names[1], 1)
+
+    def tokens(self, height: int, width: int, model: Mapping[str, int]) -> int:
+        fit = fitted("neomme" if self.do_resize else "on-canvas", height, width, self._bounds)
+        return (fit.canvas_height // self.patch_size) * (fit.canvas_width // self.patch_size)
+
+
+# The value, before it is normalized, of what there is of a patch beside the image.
+_INKLING_BESIDE = -1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class InklingFamily(ImageFamily):
+    """Inkling 2, of opaque images: patches of the image's own size, whose values lie as in an image.
+
+    Attributes:
+        size: `height` and `width` of a patch.
+    """
+
+    do_resize: bool = False
+    size: Mapping[str, int] = field(default_factory=lambda: {"height": 40, "width": 40})
+    torchvision_only: bool = True
+    ignored: frozenset[str] = NO_CROP | NO_PAD
+
+    names: ClassVar[tuple[str, ...]] = (PIXELS, _GRID)
+    concatenated: ClassVar[tuple[str, ...]] = (PIXELS,)
+    hidden = ImageFamily.hidden | {"do_resize", "resample"}
+
+    def converted(self, values: Values) -> Values:
+        own = super().converted(values)
+        own["size"] = size_of(own["size"], True, "`size`", frozenset({"height", "width"}))
+        return own
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        if not (self.do_rescale and self.do_normalize) or len(set(self.image_mean) | set(self.image_std)) > 2:
+            raise PresetError("Inkling 2 is followed where it rescales and normalizes, all channels alike")
+
+    def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
+        factor = np.float32(1.0 / self.rescale_factor)
+        mean, std = (np.float32(each[0]) * factor for each in (self.image_mean, self.image_std))
+        tile = [self.size["height"], self.size["width"]]
+        fill = float((np.float32(_INKLING_BESIDE) - mean) / std)
+        tiles = fn.image_tiles(data, tile=tile, fill_value=fill, **self.normalizing(backend))
+        sides = (data.shape()[:2] + types.Constant([side - 1 for side in tile], dtype=types.INT64)) // types.Constant(
+            tile, dtype=types.INT64
+        )
+        one = fn.constant(idata=[1], shape=[1], dtype=types.INT64)
+        return fn.transpose(tiles, perm=[0, 2, 3, 1], name=PIXELS), fn.cat(one, sides, name=_GRID)
+
+    def tokens(self, height: int, width: int, model: Mapping[str, int]) -> int:
+        return -(-height // self.size["height"]) * -(-width // self.size["width"])
+
+
 @dataclass(frozen=True, kw_only=True)
 class KimiFamily(ImageFamily):
     """Kimi K2.5: never enlarged, and padded to whole tokens.
@@ -251,7 +410,7 @@ class KimiFamily(ImageFamily):
             images = _in_corner(self.resized(data, backend, size), canvas)
         patches, grids = fn.image_patches(images, patch=self.patch_size, **self.normalizing(backend))
         shape = [-1, CHANNELS, self.patch_size, self.patch_size]
-        return fn.reshape(patches, shape=shape, name=PIXELS), named(grids, _GRID, 1)
+        return fn.reshape(patches, shape=shape, name=self.names[0]), named(grids, self.names[1], 1)
 
     def tokens(self, height: int, width: int, model: Mapping[str, int]) -> int:
         bounds = self._bounds
@@ -329,7 +488,7 @@ class Gemma4Family(ImageFamily):
     max_soft_tokens: int = 280
     pooling_kernel_size: int = 3
 
-    names = (PIXELS, "image_position_ids", "num_soft_tokens_per_image")
+    names: ClassVar[tuple[str, ...]] = (PIXELS, "image_position_ids", "num_soft_tokens_per_image")
 
     def converted(self, values: Values) -> Values:
         own = super().converted(values)

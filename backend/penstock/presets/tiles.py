@@ -35,6 +35,10 @@ _MUCH = 1.1
 _LONGEST = frozenset({"longest_edge"})
 
 
+_ARRANGEMENT = ("rows", "cols")
+"""What is told of an image's tiles."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class _TileFamily(ImageFamily):
     """What they share: tiles of one size."""
@@ -213,6 +217,11 @@ class GridFamily(_TileFamily):
         return own
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
+        tiles, canvas = self.tiled(data, backend)
+        return tiles, self._told(tiles, canvas)
+
+    def tiled(self, data: DataNode, backend: str) -> tuple[DataNode, DataNode | list[int]]:
+        """The tiles of an image, and the canvas that they were cut from."""
         tile = list(self.tile)
         whole = self.resized(data, backend, tile)
         images: tuple[DataNode, ...] = (whole,)
@@ -225,7 +234,7 @@ class GridFamily(_TileFamily):
         tiles = fn.image_tiles(
             *images, tile=tile, whole_at=self.whole_at, alone=False, **self.normalizing(backend), name=PIXELS
         )
-        return tiles, self._told(tiles, canvas)
+        return tiles, canvas
 
     def _told(self, tiles: DataNode, canvas: DataNode | list[int]) -> DataNode:
         """The output beside the tiles of an image, that lay on a canvas."""
@@ -277,6 +286,55 @@ class OvisFamily(GridFamily):
 
     def joined(self, images: Sequence[Features]) -> Values:
         return _TileFamily.joined(self, images)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DoclingFamily(GridFamily):
+    """Granite Docling: tiles of a page and then the whole, with zeros behind those of pages with fewer, and a mask.
+
+    Attributes:
+        fine_route, dense_max_patches: must be false and 0.
+        dense_max_scale, dense_min_aspect, dense_max_aspect: accepted: they are read with the latter only.
+    """
+
+    size: Mapping[str, int] = field(default_factory=lambda: {"height": 512, "width": 512})
+    crop_to_patches: bool = True
+    max_patches: int = 32
+    rule: str = "granite-docling"
+    torchvision_only: bool = True
+    fine_route: bool = False
+    dense_max_patches: int = 0
+    dense_max_scale: float = 0.0
+    dense_min_aspect: float = 0.0
+    dense_max_aspect: float = 0.0
+
+    names: ClassVar[tuple[str, ...]] = (PIXELS, "rows", "cols")
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        if self.fine_route or self.dense_max_patches:
+            raise PresetError("`fine_route`, `dense_max_patches`: no preset follows the routes of dense pages")
+
+    def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
+        tiles, canvas = self.tiled(data, backend)
+        if isinstance(canvas, list):
+            one = [fn.constant(idata=[1], shape=[], dtype=types.INT64, name=name) for name in self.names[1:]]
+            return (tiles, *one)
+        sides = fn.cast(canvas // types.Constant(list(self.tile), dtype=types.INT32), dtype=types.INT64)
+        return tiles, fn.copy(sides[0], name="rows"), fn.copy(sides[1], name="cols")
+
+    def joined(self, images: Sequence[Features]) -> Values:
+        return self.joined_prompts([images])
+
+    def joined_prompts(self, groups: Sequence[Sequence[Features]]) -> Values:
+        pages = [np.concatenate([image[PIXELS] for image in group]) for group in groups]
+        counts = np.array([len(page) for page in pages])
+        told = {name: [[int(image[name]) for image in group] for group in groups] for name in self.names[1:]}
+        return {
+            PIXELS: extended(pages, (0,)),
+            "pixel_attention_mask": np.arange(counts.max()) < counts[:, None],
+            **told,
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -452,18 +510,20 @@ class SplitFamily(_TileFamily):
         max_image_size: `longest_edge`, of a tile.
         do_image_splitting: whether it is cut.
         do_pad: whether there is a mask; all tiles are of one size.
+        return_row_col_info: whether rows and columns of tiles are told: 0 of an image that is not cut.
     """
 
     resample: int = 1
     max_image_size: Mapping[str, int] = field(default_factory=dict)
     do_image_splitting: bool = True
     do_pad: bool = True
+    return_row_col_info: bool = False
 
     tells_by = ("image_seq_len",)
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        return (PIXELS, *(_MASK,) * self.do_pad)
+        return (PIXELS, *(_MASK,) * self.do_pad, *_ARRANGEMENT * self.return_row_col_info)
 
     def converted(self, values: Values) -> Values:
         own = super().converted(values)
@@ -478,30 +538,43 @@ class SplitFamily(_TileFamily):
 
     def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
         tile = list(self.tile)
-        size, _ = fn.fitted_size(data, rule="idefics3", most=self.size["longest_edge"])
-        images = self.resized(data, backend, size)
+        images = self.resized(data, backend, self.first_size(data))
         pictures: tuple[DataNode, ...] = (self.resized(images, backend, tile),)
+        grid = fn.constant(idata=[0, 0], shape=[2], dtype=types.INT64)
         if self.do_image_splitting:
             size, _ = fn.fitted_size(images, rule="idefics3-tiles", factor=tile[0])
             enlarged = self.resized(images, backend, size)
             pictures = (enlarged, self.resized(enlarged, backend, tile))
+            sides = enlarged.shape()[:2] // tile[0]
+            grid = sides * fn.cast(fn.reductions.max(sides) > 1, dtype=types.INT64)
+        told = _ARRANGEMENT if self.return_row_col_info else ()
+        arrangement = tuple(fn.copy(grid[axis], name=name) for axis, name in enumerate(told))
         tiles = fn.image_tiles(
             *pictures, tile=tile, whole_at="last", alone=False, **self.normalizing(backend), name=PIXELS
         )
         if not self.do_pad:
-            return (tiles,)
+            return (tiles, *arrangement)
         if data.device == "gpu":
             # What the host fills would be copied, and is larger than the files: here the GPU makes it.
             channel = tiles[:, 0]
-            return tiles, fn.cast(channel == channel, dtype=types.INT64, name=_MASK)
+            return (tiles, fn.cast(channel == channel, dtype=types.INT64, name=_MASK), *arrangement)
         shape = tiles.shape(dtype=types.INT32)
-        return tiles, fn.ones(shape=fn.cat(shape[:1], shape[2:]), dtype=types.INT64, name=_MASK)
+        return (tiles, fn.ones(shape=fn.cat(shape[:1], shape[2:]), dtype=types.INT64, name=_MASK), *arrangement)
+
+    def first_size(self, images: DataNode) -> DataNode:
+        """The size that images are given before they are enlarged to whole tiles."""
+        size, _ = fn.fitted_size(images, rule="idefics3", most=self.size["longest_edge"])
+        return size
+
+    def _first_fit(self, height: int, width: int) -> Fit:
+        """The same, told by an image's own size."""
+        return fitted("idefics3", height, width, SizeArguments(most=self.size["longest_edge"]))
 
     def fit(self, height: int, width: int) -> Fit:
         """The size that an image is given before it is cut."""
         if not self.do_image_splitting:
             return Fit(*self.tile, *self.tile)
-        first = fitted("idefics3", height, width, SizeArguments(most=self.size["longest_edge"]))
+        first = self._first_fit(height, width)
         return fitted("idefics3-tiles", first.height, first.width, SizeArguments(self.tile[0]))
 
     def tokens(self, height: int, width: int, model: Mapping[str, int]) -> int:
@@ -513,10 +586,47 @@ class SplitFamily(_TileFamily):
         return self.joined_prompts([images])
 
     def joined_prompts(self, groups: Sequence[Sequence[Features]]) -> Values:
-        return {
-            name: extended([np.concatenate([image[name] for image in group]) for group in groups], (0,))
-            for name in self.outputs
-        }
+        def joined(name: str) -> object:
+            if name in _ARRANGEMENT:
+                return [[int(image[name]) for image in group] for group in groups]
+            return extended([np.concatenate([image[name] for image in group]) for group in groups], (0,))
+
+        return {name: joined(name) for name in self.outputs}
+
+
+@dataclass(frozen=True, kw_only=True)
+class CappedSplitFamily(SplitFamily):
+    """UltraV-BERT: as Idefics3, of fewer tiles.
+
+    Attributes:
+        max_image_tiles: how many at the most.
+    """
+
+    size: Mapping[str, int] = field(default_factory=lambda: {"longest_edge": 3072})
+    max_image_size: Mapping[str, int] = field(default_factory=lambda: {"longest_edge": 512})
+    max_image_tiles: int = 27
+    torchvision_only: bool = True
+
+    @property
+    def _bounds(self) -> SizeArguments:
+        return SizeArguments(self.tile[0], self.max_image_tiles, self.size["longest_edge"])
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        if self.max_image_tiles < 1:
+            raise PresetError(f"`max_image_tiles` is positive. Got: {self.max_image_tiles}")
+
+    def first_size(self, images: DataNode) -> DataNode:
+        if not self.do_image_splitting:
+            return super().first_size(images)
+        bounds = self._bounds
+        size, _ = fn.fitted_size(
+            images, rule="idefics3-capped", factor=bounds.factor, least=bounds.least, most=bounds.most
+        )
+        return size
+
+    def _first_fit(self, height: int, width: int) -> Fit:
+        return fitted("idefics3-capped", height, width, self._bounds)
 
 
 def _square(size: object) -> dict[str, int]:

@@ -13,6 +13,7 @@ from penstock import fn, types
 from penstock.graph import DataNode
 from penstock.kernels.fitted_sizes import Fit, SizeArguments, fitted
 from penstock.presets.family import (
+    CHANNELS,
     PIXELS,
     Family,
     Features,
@@ -24,7 +25,7 @@ from penstock.presets.family import (
     size_of,
 )
 from penstock.presets.fixed import IMAGENET, NO_CROP, NO_PAD, OPENAI, FixedFamily
-from penstock.presets.patches import PatchFamily
+from penstock.presets.patches import Gemma4Family, KimiFamily, MuseImageFamily, PatchFamily
 
 _PIXELS, _GRID = "pixel_values_videos", "video_grid_thw"
 # SmolVLM's longest edge.
@@ -231,6 +232,19 @@ def _smolvlm(family: SampledFamily, video: VideoLength) -> list[int]:
     return np.unique(np.linspace(start, end, count, dtype=int)).tolist()
 
 
+def _muse(family: SampledFamily, video: VideoLength) -> list[int]:
+    frames, unit = video.frames, family.temporal_patch_size
+    count = min(int(frames * family.fps / (video.rate or 24)), family.num_frames, frames)
+    count = min(max(unit, count // unit * unit), frames)
+    if count == 1:
+        return [0]
+    # As PyTorch computes it in single precision, from both ends.
+    step, last = np.float32((frames - 1) / (count - 1)), np.float32(frames - 1)
+    numbers = np.arange(count, dtype=np.float32)
+    own = np.where(numbers < count // 2, step * numbers, last - step * (np.float32(count - 1) - numbers))
+    return [int(number) for number in own]
+
+
 def _pe(family: SampledFamily, video: VideoLength) -> list[int]:
     if not family.num_frames:
         return _uniform(family, video)
@@ -246,6 +260,7 @@ _RULES: dict[str, Callable[[SampledFamily, VideoLength], list[int]]] = {
     "internvl": _internvl,
     "pe": _pe,
     "glm4v": _glm4v,
+    "muse": _muse,
     "glm46v": _glm46v,
     "glmga": _glmga,
     "smolvlm": _smolvlm,
@@ -560,3 +575,206 @@ class InternVLVideoFamily(FrameFamily):
     sampling: str = "internvl"
 
     hidden = FrameFamily.hidden - {"initial_shift"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class VivitVideoFamily(ClipFamily):
+    """ViViT, which subtracts 1 from what it has rescaled."""
+
+    size: Mapping[str, int] = field(default_factory=lambda: {"shortest_edge": 256})
+    do_center_crop: bool = True
+    crop_size: Mapping[str, int] = field(default_factory=lambda: {"height": 224, "width": 224})
+    default_to_square: bool = False
+    rescale_factor: float = 1 / 127.5
+
+    def fuses_factor(self, backend: str) -> bool:
+        return False
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        if not self.do_rescale:
+            raise PresetError("`do_rescale`: ViViT's videos are followed where they are rescaled")
+
+    def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
+        frames = fn.rescale_normalize(self.prepared(data, backend), divisor=self.divisor()) - 1.0
+        if self.do_normalize:
+            mean, std = (
+                types.Constant(list(each), dtype=types.FLOAT, shape=[1, 3, 1, 1])
+                for each in (self.image_mean, self.image_std)
+            )
+            frames = (frames - mean) / std
+        return (named(frames, PIXELS, 4),)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gemma4VideoFamily(SampledFamily, Gemma4Family):
+    """Videos of Gemma 4: patches of each frame with their places, padded to a number."""
+
+    do_normalize: bool = True
+    max_soft_tokens: int = 70
+    do_sample_frames: bool = True
+    num_frames: int = 32
+    torchvision_only: bool = True
+    ignored: frozenset[str] = _INERT | {"size"}
+
+    names: ClassVar[tuple[str, ...]] = (
+        _PIXELS,
+        "video_position_ids",
+        "num_frames_per_video",
+        "num_soft_tokens_per_video",
+    )
+    concatenated = names[:2]
+    hidden = Gemma4Family.hidden | {
+        "sampling",
+        "initial_shift",
+        "max_duration",
+        "temporal_patch_size",
+        "min_frames",
+        "max_frames",
+    }
+
+    def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
+        frames = data
+        if self.do_resize:
+            bounds = self._bounds
+            size, _ = fn.fitted_size(
+                data, rule="gemma4", factor=bounds.factor, most=bounds.most, tile=list(bounds.tile)
+            )
+            frames = self.resized(data, backend, size)
+        side, length = self._cut
+        patches, _ = fn.image_patches(frames, patch=side, channels_last=True, **self.normalizing(backend))
+        # Told by the shape: it lies on the host, also where the patches lie on a GPU.
+        extents = frames.shape()
+        grid, count = extents[1:3] // side, fn.cast(extents[:1], dtype=types.INT32)
+        by_frame = fn.reshape(patches, shape=fn.cat(count, [-1], [CHANNELS * side**2]))
+        padded = fn.slice(by_frame, start=[0], shape=[length], axes=[1], out_of_bounds_policy="pad", name=self.names[0])
+        numbers = types.Constant(list(range(length)), dtype=types.INT64, shape=[length])
+        rows = numbers // grid[1]
+        own = fn.expand_dims(fn.cast(numbers < grid[0] * grid[1], dtype=types.INT64), axes=[1])
+        positions = (fn.stack(numbers - rows * grid[1], rows, axis=1) + 1) * own - 1
+        of_frames = fn.ones(shape=fn.cat(count, [1, 1]), dtype=types.INT64)
+        tokens = grid[0] * grid[1] // self.pooling_kernel_size**2
+        return (
+            padded,
+            named(of_frames * positions, self.names[1], 3),
+            fn.copy(extents[0], name=self.names[2]),
+            fn.copy(tokens, name=self.names[3]),
+        )
+
+    def tokens_of(self, size: Sequence[int], model: Mapping[str, int]) -> int:
+        frames, height, width = checked_extents(size, ("frames", "height", "width"))
+        return frames * self.tokens(height, width, model)
+
+    def joined(self, images: Sequence[Features]) -> Values:
+        told = {name: [int(image[name]) for image in images] for name in self.names[2:]}
+        return Family.joined(self, images) | told
+
+
+@dataclass(frozen=True, kw_only=True)
+class HunYuanVideoFamily(VideoFamily):
+    """Videos of HunYuan V4: never enlarged, and whole tokens of at most so many pixels.
+
+    Attributes:
+        size: `longest_edge`: the most pixels of a video; `shortest_edge` has no effect.
+        max_image_size: `longest_edge`: the most pixels of a frame.
+    """
+
+    rule: str = "hunyuan-v4-video"
+    size: Mapping[str, int] = field(default_factory=lambda: {"shortest_edge": 4096, "longest_edge": 1 << 25})
+    max_image_size: object = field(default_factory=lambda: {"longest_edge": 1 << 20})
+    patch_size: int = 16
+    temporal_patch_size: int = 1
+    grouped: bool = False
+    fps: float = 2.0
+    min_frames: int = 2
+    max_frames: int = 1024
+    sampling: str = "qwen3-vl"
+
+    def converted(self, values: Values) -> Values:
+        most = size_of(values["max_image_size"], False, "`max_image_size`", frozenset({"longest_edge"}))
+        size = {**dict(values["size"]), "shortest_edge": most["longest_edge"]}
+        return super().converted({**values, "size": size, "max_image_size": most})
+
+
+@dataclass(frozen=True, kw_only=True)
+class MuseVideoFamily(SampledFamily, MuseImageFamily):
+    """Videos of Muse Glimmer.
+
+    Attributes:
+        max_video_frame_tokens: so many tokens a frame becomes at the most.
+        frame_timestamp_format: accepted: the processor of texts reads it.
+    """
+
+    default_to_square: bool = True
+    max_video_frame_tokens: int = 144
+    do_sample_frames: bool = True
+    num_frames: int = 96
+    fps: float = 2.0
+    sampling: str = "muse"
+    ignored: frozenset[str] = MuseImageFamily.ignored | _INERT | {"frame_timestamp_format", "default_to_square"}
+
+    names = (_PIXELS, _GRID)
+    concatenated = (_PIXELS,)
+    hidden = MuseImageFamily.hidden | {
+        "sampling",
+        "initial_shift",
+        "max_duration",
+        "min_frames",
+        "max_frames",
+        "max_image_tokens",
+        "default_to_square",
+    }
+
+    def converted(self, values: Values) -> Values:
+        return super().converted({**values, "max_image_tokens": values["max_video_frame_tokens"]})
+
+    def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
+        unit, side = self.temporal_patch_size, self.patch_size
+        total = (data.shape()[:1] + (unit - 1)) // unit * unit
+        # The last frame is repeated.
+        frames = fn.slice(
+            data, start=[0], shape=fn.cast(total, dtype=types.INT32), axes=[0], out_of_bounds_policy="clamp"
+        )
+        if self.do_resize:
+            bounds = self._bounds
+            size, _ = fn.fitted_size(frames, rule="muse-glimmer", factor=bounds.factor, most=bounds.most)
+            frames = self.resized(frames, backend, size)
+        patches, _ = fn.image_patches(frames, patch=side, **self.normalizing(backend))
+        of_patch, extents = CHANNELS * side**2, frames.shape()
+        times = extents[:1] // unit
+        by_frame = fn.reshape(patches, shape=fn.cat(fn.cast(times, dtype=types.INT32), [unit, -1, of_patch]))
+        values = fn.reshape(fn.transpose(by_frame, perm=[0, 2, 1, 3]), shape=[-1, unit * of_patch], name=_PIXELS)
+        return values, fn.cat(times, extents[1:3] // side, name=_GRID)
+
+    def tokens_of(self, size: Sequence[int], model: Mapping[str, int]) -> int:
+        frames, height, width = checked_extents(size, ("frames", "height", "width"))
+        return -(-frames // self.temporal_patch_size) * self.tokens(height, width, model)
+
+
+@dataclass(frozen=True, kw_only=True)
+class KimiVideoFamily(SampledFamily, KimiFamily):
+    """Videos of Kimi K2.5, which are told to the model in chunks. A pipeline tells their grid as a whole."""
+
+    max_patches: int = 4096
+    temporal_patch_size: int = 4
+    do_sample_frames: bool = True
+    fps: float = 2.0
+    ignored: frozenset[str] = KimiFamily.ignored | _INERT
+
+    names = (_PIXELS, _GRID)
+    concatenated = (_PIXELS,)
+    hidden = KimiFamily.hidden | {"sampling", "initial_shift", "max_duration", "min_frames", "max_frames"}
+
+    def joined(self, images: Sequence[Features]) -> Values:
+        chunks = [self._chunks(*image[_GRID].tolist()) for image in images]
+        grids = np.array([chunk for of_video in chunks for chunk in of_video])
+        return {**super().joined(images), _GRID: grids, "num_chunks_per_video": [len(each) for each in chunks]}
+
+    def _chunks(self, frames: int, height: int, width: int) -> list[list[int]]:
+        """The grids of a video's chunks."""
+        most = self.temporal_patch_size
+        return [[min(most, frames - start), height, width] for start in range(0, frames, most)]
+
+    def tokens_of(self, size: Sequence[int], model: Mapping[str, int]) -> int:
+        frames, height, width = checked_extents(size, ("frames", "height", "width"))
+        return frames * self.tokens(height, width, model)

@@ -23,7 +23,8 @@ from penstock.schema.example_data import signals
 class Standardize(Operator):
     """Computes ``(x - mean(x)) / sqrt(var(x) + epsilon)`` of each sample, to the bit as numpy does in single precision.
 
-    This is what the feature extractors of wav2vec 2.0 do. `normalize` does it with other roundings, and along axes.
+    This is what feature extractors of speech do: of the whole sample (wav2vec 2.0), or along an axis (SeamlessM4T,
+    Speech2Text). `normalize` does it with other roundings.
 
     >>> signals = fn.standardize(signals)  # doctest: +SKIP
     """
@@ -32,7 +33,15 @@ class Standardize(Operator):
         name="Standardize",
         devices=("cpu",),
         inputs=(Input("input", doc="Data of float, of any shape, not empty.", example=signals),),
-        arguments=(Argument("epsilon", "float", 1e-7, "Added to the variance, so that silence stays finite."),),
+        arguments=(
+            Argument("axis", "int32", None, "Along which axis; by default, of all elements together.", example=0),
+            Argument("ddof", "int32", 0, "Subtracted from the number of elements by which the variance is divided."),
+            Argument("epsilon", "float", 1e-7, "Added to the variance, so that silence stays finite."),
+            Argument("of_deviation", "bool", False, "Add epsilon to the deviation instead of the variance."),
+            Argument(
+                "recentred", "bool", False, "Take the variance after the mean is subtracted, whose roundings differ."
+            ),
+        ),
         equivalents=(Equivalent("numpy.var"),),
     )
 
@@ -43,11 +52,19 @@ class Standardize(Operator):
         return [OutputSpec(FLOAT, batch.layout(), batch.ndim())]
 
     def infer(self, sample: Sample) -> tuple[int, ...]:
-        if 0 in sample.shapes[0]:
+        shape, axis = sample.shapes[0], self.args["axis"]
+        if 0 in shape:
             raise ValueError("The sample is empty: it has no mean")
-        return sample.shapes[0]
+        if axis is not None and not -len(shape) <= axis < len(shape):
+            raise ValueError(f"`axis` is less than {len(shape)}, the number of dimensions. Got: {axis}")
+        return shape
 
     def compute(self, sample: Sample) -> None:
-        data = sample.inputs[0]
-        spread = np.sqrt(data.var() + self.args["epsilon"])
-        np.divide(data - data.mean(), spread, out=sample.outputs[0])
+        data, axis, epsilon = sample.inputs[0], self.args["axis"], self.args["epsilon"]
+        along = {"axis": axis, "keepdims": axis is not None}
+        centred = data - data.mean(**along)
+        spread = (centred if self.args["recentred"] else data).var(**along, ddof=self.args["ddof"])
+        spread = np.sqrt(spread) + epsilon if self.args["of_deviation"] else np.sqrt(spread + epsilon)
+        # Where all elements are equal, and epsilon is 0, numpy gives no number, and so does this.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            np.divide(centred, spread, out=sample.outputs[0])

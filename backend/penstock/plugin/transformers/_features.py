@@ -75,7 +75,11 @@ def _collected(name: str, value: object, kind: str | None) -> object:
 
 
 def _stays_list(value: object) -> bool:
-    """Whether it is a list of words, or one of numbers for each prompt."""
+    """Whether it is a list of words, or one of numbers for each prompt, or empty."""
     if not isinstance(value, list):
         return False
-    return isinstance(value[0], str) or (isinstance(value[0], list) and not isinstance(value[0][0], np.ndarray))
+    return (
+        not value
+        or isinstance(value[0], str)
+        or (isinstance(value[0], list) and not isinstance(value[0][0], np.ndarray))
+    )

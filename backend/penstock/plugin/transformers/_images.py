@@ -10,7 +10,7 @@ import numpy as np
 
 from penstock.plugin.transformers._features import Features
 from penstock.plugin.transformers._processor import Processor
-from penstock.presets import count_tokens
+from penstock.presets import count_tokens, read_configuration
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -66,10 +66,17 @@ class ImageProcessor(Processor):
             )
         kind = None if return_tensors is None else str(getattr(return_tensors, "value", return_tensors))
         self._assign_changed()
+        if read_configuration(self._configuration).none_is_own:
+            settings = {key: value for key, value in settings.items() if value is not None}
+            if getattr(data_format, "value", data_format) == _LAST:
+                raise ValueError(
+                    f"`data_format`: results are planar here, and the class's would not be. Got: {data_format!r}"
+                )
         own = self._plain_settings(settings)
         numbers = itertools.count()
         pixels = [[as_pixels(image, next(numbers), input_data_format) for image in group] for group in _groups(images)]
-        return self._features(pixels, kind, own)
+        sizes = [image.shape[:2] for group in pixels for image in group]
+        return self._features(pixels, kind, {**own, **self._followed(own)[0].shared_settings(sizes)})
 
     preprocess = __call__
 

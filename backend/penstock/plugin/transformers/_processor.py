@@ -115,6 +115,27 @@ class Processor:
         own = {key: value for key, value in settings.items() if key not in _PLACES}
         return cls(folder, backend=backend, num_threads=num_threads, **own)
 
+    @classmethod
+    def from_dict(
+        cls,
+        configuration: Mapping[str, object],
+        *,
+        backend: str = "torchvision",
+        num_threads: int | None = None,
+        **settings: object,
+    ) -> Self:
+        """The processor of a configuration; the other arguments are those of the class."""
+        return cls(configuration, backend=backend, num_threads=num_threads, **settings)
+
+    @classmethod
+    def from_json_file(cls, json_file: str | Path) -> Self:
+        """The processor of a configuration in a file.
+
+        Raises:
+            FileNotFoundError: there is no such file.
+        """
+        return cls(Path(json_file))
+
     def __getattr__(self, name: str) -> object:
         """What the class of transformers has, such as `post_process_object_detection`; without transformers, a setting."""
         if name.startswith("_"):
@@ -194,7 +215,7 @@ class Processor:
             except ImportError:
                 raise AttributeError("What only transformers' class has needs transformers, which is missing") from None
             kinds = (self._configuration.get(f"{kind}_type") for kind in _KINDS)
-            name = str(next(filter(None, kinds))).removesuffix("Fast") + ("Pil" if self._backend == "pil" else "")
+            name = str(next(filter(None, kinds), "")).removesuffix("Fast") + ("Pil" if self._backend == "pil" else "")
             held = {key: value for key, value in self._configuration.items() if not key.endswith("_type")}
             made = getattr(transformers, name).from_dict(held)
             for setting, value in self._assigned.items():
@@ -229,7 +250,8 @@ class Processor:
     def _with(self, settings: Mapping[str, object]) -> dict[str, object]:
         """The configuration with what was assigned, and the settings of a call."""
         own, changed = self._configuration, {**self._assigned, **settings}
-        if "size" in changed:
+        ignored: frozenset[str] = getattr(read_configuration(own), "ignored", frozenset())
+        if "size" in changed and "size" not in ignored:
             own = {name: value for name, value in own.items() if name not in _OLDER}
         else:
             # The configuration's size is already what it means.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from penstock.plugin.transformers._features import Features, collected
 from penstock.plugin.transformers._processor import Processor
 from penstock.presets import PresetError
 from penstock.presets.family import stacked
+from penstock.presets.spectra import ClipSoundFamily, FilledFamily, RowFamily, SpectralFamily
 from penstock.presets.speech import (
     FEATURES,
     FEATURES_MASK,
@@ -85,8 +87,10 @@ class FeatureExtractor(Processor):
         for number, sound in enumerate(sounds):
             if sound.ndim != 1 or not sound.size:
                 raise ValueError(f"Sound {number}: expected one channel of samples. Got the shape {sound.shape}")
-        way = _way(family.padding if padding is None else padding)
         kind = None if return_tensors is None else str(getattr(return_tensors, "value", return_tensors))
+        if isinstance(family, ClipSoundFamily):
+            return self._clips(sounds, kind, {**settings, **family.settings_of(padding, truncation)})
+        way = _way(family.padding if padding is None else padding)
         if isinstance(family, SoundTokenFamily):
             cuts = family.truncation if truncation is None else truncation
             return self._pieces(family, sounds, way, kind, (max_length, cuts), settings)
@@ -95,15 +99,24 @@ class FeatureExtractor(Processor):
             if not (max_length or truncation or way == _NONE):
                 max_length = family.chunked(max(map(len, sounds)))
                 way = way if max_length is None else _MOST
+        if isinstance(family, SpectralFamily):
+            pad_to_multiple_of = pad_to_multiple_of or family.default_multiple
         most = _multiple(max_length or family.most, pad_to_multiple_of)
-        if family.truncation if truncation is None else truncation:
+        cuts = family.truncation if truncation is None else truncation
+        if cuts:
             if most is None:
                 raise ValueError("`truncation` needs a `max_length`")
-            sounds = [sound[:most] for sound in sounds]
-        longest = max(map(len, sounds))
-        length = None if way == _NONE else most if way == _MOST else _multiple(longest, pad_to_multiple_of)
+            sounds = [family.cut(sound, most) if isinstance(family, RowFamily) else sound[:most] for sound in sounds]
         if way == _MOST and most is None:
             raise ValueError(_NEEDS_LENGTH)
+        if isinstance(family, SpectralFamily):
+            filling = _Filling(way, most, pad_to_multiple_of or 1, return_attention_mask, cuts)
+            if isinstance(family, FilledFamily):
+                return self._filled_first(family, sounds, filling, kind, settings)
+            assert isinstance(family, RowFamily)
+            return self._rows(family, sounds, filling, kind, settings)
+        longest = max(map(len, sounds))
+        length = None if way == _NONE else most if way == _MOST else _multiple(longest, pad_to_multiple_of)
         if isinstance(family, CodecFamily):
             return self._codes(family, sounds, length, kind)
         if isinstance(family, WhisperFamily):
@@ -169,6 +182,69 @@ class FeatureExtractor(Processor):
             told[PADDING_MASK] = stacked([np.pad(mask, family.around) for mask in masks])
         return collected(told, kind, "")
 
+    def _clips(self, sounds: list[np.ndarray], kind: str | None, settings: Mapping[str, object]) -> Features:
+        """Those of families that fill sounds themselves."""
+        family = self._followed(settings)[0]
+        assert isinstance(family, ClipSoundFamily)
+        for number, sound in enumerate(sounds):
+            if family.most and len(sound) > family.most:
+                raise ValueError(
+                    f"Sound {number} has {len(sound)} samples, and {family.most} are taken: the class draws parts of longer "
+                    "ones, so cut it first"
+                )
+        return self._features([sounds], kind, settings)
+
+    def _rows(
+        self,
+        family: RowFamily,
+        sounds: list[np.ndarray],
+        filling: _Filling,
+        kind: str | None,
+        settings: Mapping[str, object],
+    ) -> Features:
+        """Those of families that fill what sounds became."""
+        outputs = self._outputs(sounds, settings)
+        units = [family.units(sound, each) for sound, each in zip(sounds, outputs)]
+        if filling.most is not None and filling.cuts:
+            units = [min(own, filling.most) for own in units]
+        length = filling.length(units)
+        told = [family.filled(each, own, length) for each, own in zip(outputs, units)]
+        masks = family.return_attention_mask if filling.masks is None else filling.masks
+        masks = (masks and (family.masks_unfilled or length is not None)) or family.always_masks
+        names = family.outputs if masks else family.outputs[:1]
+        return collected({name: stacked([each[name] for each in told]) for name in names}, kind, "")
+
+    def _filled_first(
+        self,
+        family: FilledFamily,
+        sounds: list[np.ndarray],
+        filling: _Filling,
+        kind: str | None,
+        settings: Mapping[str, object],
+    ) -> Features:
+        """Those of families that fill sounds before they compute anything."""
+        sounds = [family.lengthened(sound) for sound in sounds]
+        length = filling.length(list(map(len, sounds)))
+        totals = [max(len(sound), length or 0) for sound in sounds]
+        filled = [_filled(sound, total, family.padding_value) for sound, total in zip(sounds, totals)]
+        # The pipeline has nothing left to fill.
+        most = max(totals) if family.padding == _MOST else 0
+        if most and min(totals) < most:
+            raise ValueError(f"Sounds of {min(totals)} to {most} samples do not fit into one tensor: fill them")
+        followed = {**settings, "max_length": most, "pad_to_multiple_of": 1}
+        features = [each[family.value_name] for each in self._outputs(filled, followed)]
+        longest = max(map(len, sounds))
+        told: list[tuple[np.ndarray, np.ndarray]] = []
+        for sound, total, values in zip(sounds, totals, features):
+            mask: np.ndarray = family.mask(len(sound), total, len(values)).astype(family.mask_type)
+            told.append((family.finished(values, mask, len(sound), len(sound) == longest), mask))
+        own: dict[str, object] = {family.value_name: stacked([values for values, _ in told])}
+        more = [family.told(len(sound)) for sound in sounds]
+        own |= {name: np.stack([each[name] for each in more]) for name in more[0]}
+        if family.tells_masks(filling.masks, len(sounds)):
+            own[family.mask_name] = stacked([mask for _, mask in told])
+        return collected(own, kind, "")
+
     def _pieces(
         self,
         family: SoundTokenFamily,
@@ -194,6 +270,31 @@ class FeatureExtractor(Processor):
 
 _NEEDS_LENGTH = "`padding='max_length'` needs a `max_length`"
 _MOST, _LONGEST, _NONE = "max_length", "longest", "do_not_pad"
+
+
+@dataclass(frozen=True)
+class _Filling:
+    """How far sounds are filled.
+
+    Attributes:
+        way: `max_length`, `longest` or `do_not_pad`.
+        most: the length that a call tells, or None.
+        multiple: lengths are multiples of it.
+        masks: whether masks are asked for; None: nothing is said.
+        cuts: whether what is longer than `most` is cut off.
+    """
+
+    way: str
+    most: int | None
+    multiple: int
+    masks: bool | None
+    cuts: bool
+
+    def length(self, lengths: Sequence[int]) -> int | None:
+        """To which length all are filled; None: each remains as it is."""
+        if self.way == _NONE:
+            return None
+        return self.most if self.way == _MOST else _multiple(max(lengths), self.multiple)
 
 
 def _way(padding: object) -> str:

@@ -35,7 +35,8 @@ class VideoProcessor(Processor):
 
         Args:
             videos: a list of images, or an array or tensor of uint8, of shape (F, H, W, 3) or (F, 3, H, W); or a list of such.
-            video_metadata: of each video, what has `total_num_frames`, `fps` and `duration`, as `VideoMetadata` or a mapping.
+            video_metadata: of each video, what has `total_num_frames`, `fps` and `duration`, as `VideoMetadata` or a mapping; or a
+                list of such for each conversation.
             return_tensors, input_data_format, data_format, device: as for images.
             settings: as in the configuration, for this call: `do_sample_frames`, `fps`, `num_frames`, `size` and others.
 
@@ -85,7 +86,9 @@ def _told(metadata: object, count: int) -> list[Mapping[str, float]] | None:
     """What is told of each video, if anything is."""
     if metadata is None:
         return None
-    given = metadata if isinstance(metadata, list) else [metadata]
+    given: list[object] = metadata if isinstance(metadata, list) else [metadata]
+    # Chat templates give a list for each conversation.
+    given = [one for each in given for one in (each if isinstance(each, list) else [each])]
     own = [each if isinstance(each, Mapping) else vars(each) for each in given]
     if len(own) != count:
         raise ValueError(f"`video_metadata` tells of {len(own)} videos, and there are {count}")

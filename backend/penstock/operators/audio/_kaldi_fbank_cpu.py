@@ -1,0 +1,76 @@
+"""Kernels of `kaldi_fbank`: windows, and the logarithms of bands, in single precision and in Kaldi's order."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from penstock.kernels.cpu.options import kernel
+
+
+@kernel
+def extract_windows(
+    signal: np.ndarray,
+    window: np.ndarray,
+    start: int,
+    step: int,
+    remove_offset: bool,
+    preemphasis: float,
+    frames: np.ndarray,
+) -> None:
+    """Windows of a signal, which is reflected at its ends, as numbers of float32 in float64, of shape (windows, length).
+
+    Args:
+        start: the first sample of the first window; it may be negative.
+    """
+    count, factor = signal.size, np.float32(preemphasis)
+    values = np.empty(window.size, np.float32)
+    for frame in range(frames.shape[0]):
+        total = np.float32(0)
+        for k in range(window.size):
+            place = start + frame * step + k
+            while place < 0 or place >= count:
+                place = -place - 1 if place < 0 else 2 * count - 1 - place
+            values[k] = signal[place]
+            total += signal[place]
+        if remove_offset:
+            mean = np.float32(total / np.float32(window.size))
+            for k in range(window.size):
+                values[k] -= mean
+        if factor != 0:
+            for k in range(window.size - 1, 0, -1):
+                values[k] -= factor * values[k - 1]
+            values[0] -= factor * values[0]
+        for k in range(window.size):
+            frames[frame, k] = values[k] * window[k]
+
+
+@kernel
+def sum_bands(
+    spectra: np.ndarray,
+    starts: np.ndarray,
+    widths: np.ndarray,
+    weights: np.ndarray,
+    magnitude: bool,
+    floor: np.float32,
+    logarithm: bool,
+    out: np.ndarray,
+) -> None:
+    """The energies of bands, or their logarithms, of spectra of complex64 and shape (windows, frequencies).
+
+    Args:
+        starts, widths, weights: of each band: its first frequency, how many it has, and their weights.
+        magnitude: of magnitudes instead of powers.
+    """
+    powers = np.empty(spectra.shape[1], np.float32)
+    for frame in range(spectra.shape[0]):
+        for k in range(powers.size):
+            real, imaginary = spectra[frame, k].real, spectra[frame, k].imag
+            power = real * real + imaginary * imaginary
+            powers[k] = math.sqrt(power) if magnitude else power
+        for band in range(starts.size):
+            energy = np.float32(0)
+            for k in range(widths[band]):
+                energy += weights[band, k] * powers[starts[band] + k]
+            out[frame, band] = math.log(max(energy, floor)) if logarithm else energy

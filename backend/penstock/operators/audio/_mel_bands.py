@@ -1,0 +1,69 @@
+"""Windows and triangular mel bands in double precision, with the roundings of numpy's functions."""
+
+from __future__ import annotations
+
+import numpy as np
+
+FORMULAS = ("slaney", "htk", "kaldi")
+WINDOWS = ("hann", "single_hann", "symmetric_hann", "symmetric_hamming", "povey")
+_POVEY = 0.85
+# The Slaney scale is linear below this frequency, and logarithmic above.
+_LINEAR_HZ, _LINEAR_MEL = 1000.0, 15.0
+
+
+def window_values(name: str, length: int) -> np.ndarray:
+    """The values of a window. `hann` is periodic, and so is `single_hann`, of single precision; the others have equal ends."""
+    if name == "hann":
+        return np.hanning(length + 1)[:-1]
+    if name == "single_hann":
+        values: np.ndarray = 0.5 * (1 - np.cos(2 * np.pi * np.arange(length, dtype=np.float32) / length))
+        return values
+    if name == "symmetric_hamming":
+        return np.hamming(length)
+    values = np.hanning(length)
+    return np.power(values, _POVEY) if name == "povey" else values
+
+
+def band_weights(
+    bins: int, bands: int, low: float, high: float, rate: float, *, formula: str, area: bool, in_mel: bool
+) -> np.ndarray:
+    """The weight of each frequency in each band, of shape (bins, bands).
+
+    Args:
+        bins: frequencies from 0 to half the sampling rate.
+        low, high: where the first band begins and the last one ends, in Hz.
+        formula: which mel scale, of :data:`FORMULAS`.
+        area: bands have equal areas, instead of equal heights.
+        in_mel: the sides of triangles are straight over mel, instead of over Hz.
+    """
+    mels = np.linspace(_to_mel(np.float64(low), formula), _to_mel(np.float64(high), formula), bands + 2)
+    edges = _to_hertz(mels, formula)
+    if in_mel:
+        width = rate / ((bins - 1) * 2)
+        frequencies, corners = _to_mel(width * np.arange(bins), formula), mels
+    else:
+        frequencies, corners = np.linspace(0, rate // 2, bins), edges
+    beyond = corners[None, :] - frequencies[:, None]
+    gaps = np.diff(corners)
+    weights = np.maximum(0.0, np.minimum(-beyond[:, :-2] / gaps[:-1], beyond[:, 2:] / gaps[1:]))
+    if area:
+        weights *= 2.0 / (corners[2:] - corners[:-2])
+    return weights
+
+
+def _to_mel(hertz: np.ndarray, formula: str) -> np.ndarray:
+    if formula == "htk":
+        return 2595.0 * np.log10(1.0 + hertz / 700.0)
+    if formula == "kaldi":
+        return 1127.0 * np.log(1.0 + hertz / 700.0)
+    above = _LINEAR_MEL + np.log(np.maximum(hertz, _LINEAR_HZ) / _LINEAR_HZ) * (27.0 / np.log(6.4))
+    return np.where(hertz >= _LINEAR_HZ, above, 3.0 * hertz / 200.0)
+
+
+def _to_hertz(mels: np.ndarray, formula: str) -> np.ndarray:
+    if formula == "htk":
+        return 700.0 * (np.power(10, mels / 2595.0) - 1.0)
+    if formula == "kaldi":
+        return 700.0 * (np.exp(mels / 1127.0) - 1.0)
+    above = _LINEAR_HZ * np.exp(np.log(6.4) / 27.0 * (np.maximum(mels, _LINEAR_MEL) - _LINEAR_MEL))
+    return np.where(mels >= _LINEAR_MEL, above, 200.0 * mels / 3.0)

@@ -1,0 +1,265 @@
+"""Image processors that take the frames of a video as a list of images, and those that compute as PIL whatever is installed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from penstock import fn, types
+from penstock.graph import DataNode
+from penstock.presets.family import (
+    PIXELS,
+    Features,
+    ImageFamily,
+    PresetError,
+    Values,
+    extended,
+    image_sizes,
+    size_of,
+    stacked,
+)
+from penstock.presets.fixed import NO_PAD, OPENAI, FixedFamily
+
+_SQUARE, _SHORTEST, _LONGEST = frozenset({"height", "width"}), frozenset({"shortest_edge"}), frozenset({"longest_edge"})
+_SIDES_224 = {"height": 224, "width": 224}
+
+
+@dataclass(frozen=True, kw_only=True)
+class FramesFamily(FixedFamily):
+    """VideoMAE, of images: the images of a list are the frames of a video."""
+
+    size: Mapping[str, int] = field(default_factory=lambda: {"shortest_edge": 224})
+    do_center_crop: bool = True
+    crop_size: Mapping[str, int] = field(default_factory=lambda: dict(_SIDES_224))
+    default_to_square: bool = False
+    ignored: frozenset[str] = NO_PAD
+
+    tells_by = ()
+
+    def joined(self, images: Sequence[Features]) -> Values:
+        return self.joined_prompts([images])
+
+    def joined_prompts(self, groups: Sequence[Sequence[Features]]) -> Values:
+        return {PIXELS: stacked([np.stack([image[PIXELS] for image in group]) for group in groups])}
+
+    def tokens(self, height: int, width: int, model: Mapping[str, int]) -> int:
+        raise PresetError("Models of videos do not tell how many tokens an image becomes")
+
+
+@dataclass(frozen=True, kw_only=True)
+class VivitFamily(FramesFamily):
+    """ViViT, whose class computes as PIL and numpy do.
+
+    Attributes:
+        offset: 1 is subtracted from what is rescaled.
+    """
+
+    size: Mapping[str, int] = field(default_factory=lambda: {"shortest_edge": 256})
+    rescale_factor: float = 1 / 127.5
+    offset: bool = True
+
+    none_is_own = True
+    forms = (_SQUARE, _SHORTEST)
+
+    def check(self, backend: str) -> None:
+        super().check("pil")
+        if self.offset and not self.do_rescale:
+            raise PresetError("`offset` needs `do_rescale`")
+
+    def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
+        return super().process(data, "pil")
+
+    def finished(self, images: DataNode, backend: str) -> DataNode:
+        if not self.offset:
+            return self.normalized(images, backend)
+        arguments = {**self.normalizing(backend), "mean": [1.0] * 3, "std": [1.0] * 3}
+        return self.normalized_floats(fn.rescale_normalize(images, **arguments))
+
+
+@dataclass(frozen=True, kw_only=True)
+class TvpFamily(FramesFamily):
+    """TVP, which takes blue first.
+
+    Attributes:
+        size: `longest_edge`, or `height` and `width`.
+        do_flip_channel_order: whether blue is first.
+        constant_values: must be 0.
+        pad_mode: accepted: the class pads by a constant whatever it is.
+    """
+
+    size: Mapping[str, int] = field(default_factory=lambda: {"longest_edge": 448})
+    crop_size: Mapping[str, int] = field(default_factory=lambda: {"height": 448, "width": 448})
+    do_pad: bool = True
+    pad_size: Mapping[str, int] = field(default_factory=lambda: {"height": 448, "width": 448})
+    do_flip_channel_order: bool = True
+    constant_values: float = 0.0
+    ignored: frozenset[str] = frozenset({"pad_mode"})
+
+    forms = (_LONGEST, _SQUARE)
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        self.check_floats()
+        if self.constant_values:
+            raise PresetError(f"`constant_values` is 0. Got: {self.constant_values}")
+        if not self.do_pad or not self.pad_size:
+            raise PresetError("`do_pad`: TVP is followed where it pads")
+
+    def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
+        if self.do_flip_channel_order:
+            # Colours change places first, and so do means and deviations: see `normalizing`.
+            data = fn.color_space_conversion(data, image_type=types.RGB, output_type=types.BGR)
+        return super().process(data, backend)
+
+    def target(self, images: DataNode) -> DataNode | list[int]:
+        if "longest_edge" not in self.size:
+            return super().target(images)
+        size, _ = fn.fitted_size(images, rule="longest-cut", most=self.size["longest_edge"])
+        return size
+
+    def normalizing(self, backend: str) -> Values:
+        own = super().normalizing(backend)
+        return own | flipped(own) if self.do_flip_channel_order else own
+
+
+def flipped(arguments: Values) -> Values:
+    """Means and deviations for images whose blue is first."""
+    return {name: arguments[name][::-1] for name in ("mean", "std")}
+
+
+@dataclass(frozen=True, kw_only=True)
+class IdeficsFamily(FixedFamily):
+    """Idefics.
+
+    Attributes:
+        image_size: height and width, in the place of `size`.
+        image_num_channels: accepted: the class does not read it.
+    """
+
+    size: Mapping[str, int] = field(default_factory=lambda: dict(_SIDES_224))
+    resample: int = 3
+    image_mean: tuple[float, ...] = OPENAI["image_mean"]
+    image_std: tuple[float, ...] = OPENAI["image_std"]
+    image_size: int = 0
+    ignored: frozenset[str] = frozenset({"image_num_channels"})
+
+    unchanged = frozenset({"image_size"})
+
+    def converted(self, values: Values) -> Values:
+        own = {**values, "size": values["image_size"] or values["size"], "image_size": 0}
+        return super().converted(own)
+
+
+@dataclass(frozen=True, kw_only=True)
+class VideoLlavaFamily(FixedFamily):
+    """Video-LLaVA, of images, whose class computes as PIL and numpy do.
+
+    Attributes:
+        return_legacy_image_output: whether the output has the name that it had before.
+    """
+
+    size: Mapping[str, int] = field(default_factory=lambda: {"shortest_edge": 224})
+    resample: int = 3
+    do_center_crop: bool = True
+    crop_size: Mapping[str, int] = field(default_factory=lambda: dict(_SIDES_224))
+    default_to_square: bool = False
+    image_mean: tuple[float, ...] = OPENAI["image_mean"]
+    image_std: tuple[float, ...] = OPENAI["image_std"]
+    ignored: frozenset[str] = NO_PAD
+    return_legacy_image_output: bool = True
+
+    none_is_own = True
+    forms = (_SQUARE, _SHORTEST)
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return ("pixel_values_images" if self.return_legacy_image_output else PIXELS,)
+
+    def check(self, backend: str) -> None:
+        super().check("pil")
+
+    def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
+        return super().process(data, "pil")
+
+    def finished(self, images: DataNode, backend: str) -> DataNode:
+        return self.normalized(images, backend, self.outputs[0])
+
+
+@dataclass(frozen=True, kw_only=True)
+class AreaFamily(ImageFamily):
+    """Apertus: of about as many pixels as are asked for, with zeros behind smaller images of a call.
+
+    Attributes:
+        size: `min_pixels` and `max_pixels`.
+        spatial_factor: sides are multiples of it.
+        do_pad: whether there are zeros.
+    """
+
+    resample: int = 3
+    size: Mapping[str, int] = field(default_factory=lambda: {"min_pixels": 128 * 128, "max_pixels": 1400 * 1400})
+    spatial_factor: int = 16
+    do_pad: bool = True
+    torchvision_only: bool = True
+
+    names = (PIXELS, "image_sizes")
+
+    def converted(self, values: Values) -> Values:
+        own = super().converted(values)
+        own["size"] = size_of(own["size"], False, "`size`", frozenset({"min_pixels", "max_pixels"}))
+        if own["spatial_factor"] < 1:
+            raise PresetError(f"`spatial_factor` is positive. Got: {own['spatial_factor']}")
+        return own
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        self.check_floats()
+
+    def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
+        images = data
+        if self.do_resize:
+            size, _ = fn.fitted_size(
+                data,
+                rule="qwen2-vl",
+                factor=self.spatial_factor,
+                least=self.size["min_pixels"],
+                most=self.size["max_pixels"],
+            )
+            images = self.resized(data, backend, size)
+        return self.normalized(images, backend), image_sizes(images, self.names[1])
+
+    def joined(self, images: Sequence[Features]) -> Values:
+        values = super().joined(images)
+        if self.do_pad:
+            values[PIXELS] = extended([image[PIXELS] for image in images], (1, 2))
+        return values
+
+
+@dataclass(frozen=True, kw_only=True)
+class Emu3Family(AreaFamily):
+    """Emu3, whose class computes as PIL and numpy do.
+
+    Attributes:
+        min_pixels, max_pixels: of an image; the class does not read `size`.
+    """
+
+    image_mean: tuple[float, ...] = OPENAI["image_mean"]
+    image_std: tuple[float, ...] = OPENAI["image_std"]
+    spatial_factor: int = 8
+    min_pixels: int = 512 * 512
+    max_pixels: int = 1024 * 1024
+    torchvision_only: bool = False
+    ignored: frozenset[str] = frozenset({"size"})
+
+    none_is_own = True
+    unchanged = frozenset({"min_pixels", "max_pixels", "spatial_factor"})
+
+    def converted(self, values: Values) -> Values:
+        return super().converted({**values, "size": {name: values[name] for name in ("min_pixels", "max_pixels")}})
+
+    def check(self, backend: str) -> None:
+        super().check("pil")
+
+    def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
+        return super().process(data, "pil")

@@ -1,0 +1,273 @@
+"""Image processors of PaddlePaddle's models: PP-OCR, PP-LCNet, PP-DocLayout v4, and formulas (with Nougat, which is alike)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from penstock import fn, math, types
+from penstock.graph import DataNode
+from penstock.kernels.fitted_sizes import line_width
+from penstock.presets.documents import DonutFamily
+from penstock.presets.family import PIXELS, ImageFamily, PresetError, Values, named, size_of
+from penstock.presets.fixed import NO_CROP, NO_PAD, FixedFamily
+from penstock.presets.nested import flipped
+
+_SQUARE = frozenset({"height", "width"})
+# Means and deviations of ImageNet, blue first: the classes normalize red by those of blue.
+_BLUE_MEAN, _BLUE_STD = (0.406, 0.456, 0.485), (0.225, 0.224, 0.229)
+_LIMITS = ("max", "min", "resize_long")
+
+
+def _blue_first(images: DataNode) -> DataNode:
+    return fn.color_space_conversion(images, image_type=types.RGB, output_type=types.BGR)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextDetectionFamily(ImageFamily):
+    """PP-OCR's detectors, which resize images of float, and take blue first.
+
+    Attributes:
+        limit_side_len, limit_type: how long a side is: `max`: the longer one at the most; `min`: the shorter one at least;
+            `resize_long`: the longer one.
+        max_side_limit: how long the longer side is at the most then.
+        size: accepted: the class does not read it.
+    """
+
+    image_mean: tuple[float, ...] = _BLUE_MEAN
+    image_std: tuple[float, ...] = _BLUE_STD
+    limit_side_len: int = 960
+    limit_type: str = "max"
+    max_side_limit: int = 4000
+    torchvision_only: bool = True
+    ignored: frozenset[str] = NO_CROP | NO_PAD | {"size"}
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return (PIXELS, "target_sizes")
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        self.check_floats()
+        if self.limit_type not in _LIMITS:
+            raise PresetError(f"`limit_type` is one of {', '.join(_LIMITS)}. Got: {self.limit_type!r}")
+        if min(self.limit_side_len, self.max_side_limit) < 1:
+            raise PresetError("`limit_side_len` and `max_side_limit` are positive")
+        if not self.do_resize:
+            raise PresetError("`do_resize`: PP-OCR's detectors are followed where they resize")
+        if self.filter_of(backend) == "lanczos":
+            raise PresetError("`resample`: no preset resizes images of float by lanczos")
+
+    def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
+        size, _ = fn.fitted_size(
+            data,
+            rule="pp-ocr",
+            most=self.limit_side_len,
+            least=_LIMITS.index(self.limit_type),
+            canvases=[self.max_side_limit] * 2,
+        )
+        floats = self.resized(as_floats(_blue_first(data)), backend, size)
+        values = fused_floats(floats, self, True, PIXELS)
+        return values, fn.cast(data.shape()[:2], dtype=types.FLOAT, name=self.outputs[1])
+
+
+def as_floats(images: DataNode) -> DataNode:
+    """Images of uint8 and HWC as floats and CHW, with the same values."""
+    return fn.rescale_normalize(images, divisor=1.0, output_layout="CHW")
+
+
+def fused_floats(images: DataNode, family: ImageFamily, blue_first: bool, name: str | None) -> DataNode:
+    """Images of float and CHW, from 0 to 255, as torchvision's classes rescale and normalize them: in one step."""
+    if not family.do_normalize:
+        values = images * family.rescale_factor
+        return named(values, name, 3) if name else values
+    factor = np.float32(1.0 / family.rescale_factor if family.do_rescale else 1.0)
+    order = slice(None, None, -1 if blue_first else 1)
+    mean, std = (
+        types.Constant((np.array(each[order], np.float32) * factor).tolist(), dtype=types.FLOAT, shape=[3, 1, 1])
+        for each in (family.image_mean, family.image_std)
+    )
+    values = (images - mean) / std
+    return named(values, name, 3) if name else values
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextLineFamily(ImageFamily):
+    """PP-OCR's recognizers: lines of text of one height, all as wide as the widest of a call.
+
+    Attributes:
+        size: `height` of lines, and the `width` that decides which are wide.
+        pad_size: `height` and `width` of narrow ones, with zeros behind them.
+        max_image_width: how wide a line is at the most.
+        character_list: accepted: it is read after the model.
+        line_width: of a call, not of a configuration: how wide all its lines are; 0: each as its own size tells.
+        is_v6: resizes bytes, without widening filters, and takes blue first.
+    """
+
+    size: Mapping[str, int] = field(default_factory=lambda: {"height": 48, "width": 320})
+    do_pad: bool = True
+    pad_size: Mapping[str, int] = field(default_factory=lambda: {"height": 48, "width": 320})
+    max_image_width: int = 3200
+    character_list: object = None
+    line_width: int = 0
+    is_v6: bool = False
+    torchvision_only: bool = True
+
+    hidden = ImageFamily.hidden | {"is_v6"}
+
+    def converted(self, values: Values) -> Values:
+        own = super().converted(values)
+        for key in ("size", "pad_size"):
+            own[key] = size_of(own[key], True, f"`{key}`", _SQUARE)
+        return own
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        self.check_floats()
+        if not (self.do_resize and self.do_pad):
+            raise PresetError("`do_resize`, `do_pad`: PP-OCR's recognizers are followed where both are set")
+        if self.filter_of(backend) == "lanczos":
+            raise PresetError("`resample`: no preset resizes images of float, or without widening filters, by lanczos")
+        if self.pad_size["height"] < self.size["height"] or self.max_image_width < 1:
+            raise PresetError("`pad_size` is not lower than `size`, and `max_image_width` is positive")
+
+    def shared_settings(self, sizes: Sequence[tuple[int, int]]) -> Values:
+        widest = max(sizes, key=lambda size: size[1])
+        return {"line_width": self._width(*widest)}
+
+    def _width(self, height: int, width: int) -> int:
+        return line_width(height, width, (self.size["height"], self.size["width"]), self.max_image_width)
+
+    def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
+        high = self.size["height"]
+        size: DataNode | list[int] = [high, self.line_width]
+        if not self.line_width:
+            size, _ = fn.fitted_size(
+                data, rule="text-line", most=self.max_image_width, canvases=[high, self.size["width"]]
+            )
+        lines = _blue_first(data) if self.is_v6 else as_floats(data)
+        lines = fn.resize(
+            lines, size=size, reference=backend, interpolation=self.filter_of(backend), antialias=not self.is_v6
+        )
+        if self.is_v6:
+            values = self.normalized(lines, backend, None)
+        else:
+            values = fused_floats(lines, self, False, None)
+        # Lines that are as wide as `pad_size`, or wider, are not padded, whatever its height.
+        extents = values.shape(dtype=types.INT32)[1:]
+        narrow = fn.cast(extents[1:] < self.pad_size["width"], dtype=types.INT32)
+        canvas = fn.cat(
+            *(
+                extents[axis : axis + 1] + narrow * (self.pad_size[name] - extents[axis : axis + 1])
+                for axis, name in ((0, "height"), (1, "width"))
+            )
+        )
+        return (fn.slice(values, start=[0, 0], shape=canvas, axes=[1, 2], out_of_bounds_policy="pad", name=PIXELS),)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LcNetFamily(FixedFamily):
+    """PP-LCNet, which takes blue first.
+
+    Attributes:
+        resize_short: how long the shorter side is; without it, `size` tells.
+        size_divisor: sides are multiples of it.
+    """
+
+    image_mean: tuple[float, ...] = _BLUE_MEAN
+    image_std: tuple[float, ...] = _BLUE_STD
+    size: Mapping[str, int] = field(default_factory=lambda: {"height": 256, "width": 256})
+    do_center_crop: bool = True
+    crop_size: Mapping[str, int] = field(default_factory=lambda: {"height": 224, "width": 224})
+    resize_short: int = 256
+    size_divisor: int = 1
+    torchvision_only: bool = True
+    ignored: frozenset[str] = NO_PAD
+
+    tells_by = ()
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        self.check_floats()
+        if min(self.resize_short, self.size_divisor) < 1:
+            raise PresetError("`resize_short` and `size_divisor` are positive")
+
+    def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
+        return super().process(_blue_first(data), backend)
+
+    def fitted(self, images: DataNode, backend: str) -> DataNode:
+        size, _ = fn.fitted_size(images, rule="shortest-rounded", least=self.resize_short, factor=self.size_divisor)
+        return self.resized(images, backend, size)
+
+    def normalizing(self, backend: str) -> Values:
+        own = super().normalizing(backend)
+        return own | flipped(own)
+
+    def tokens(self, height: int, width: int, model: Mapping[str, int]) -> int:
+        raise PresetError("PP-LCNet does not tell how many tokens an image becomes")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout4Family(FixedFamily):
+    """PP-DocLayout v4, which resizes images of float, and cuts off what is beyond white."""
+
+    size: Mapping[str, int] = field(default_factory=lambda: {"height": 800, "width": 800})
+    resample: int = 3
+    image_mean: tuple[float, ...] = (0.0, 0.0, 0.0)
+    image_std: tuple[float, ...] = (1.0, 1.0, 1.0)
+    antialias: bool = False
+    torchvision_only: bool = True
+
+    tells_by = ()
+    forms = (_SQUARE,)
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        if not (self.do_resize and self.do_rescale) or self.do_center_crop or self.do_pad:
+            raise PresetError("PP-DocLayout v4 is followed where it resizes, rescales, and neither crops nor pads")
+        if self.filter_of(backend) == "lanczos":
+            raise PresetError("`resample`: no preset resizes images of float by lanczos")
+
+    def fuses_factor(self, backend: str) -> bool:
+        return False
+
+    def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
+        floats = fn.rescale_normalize(data, divisor=self.divisor(), output_layout="CHW")
+        resized = self.resized(floats, backend, self.target(data))
+        return (self.normalized_floats(math.clamp(resized, 0.0, 255.0 * self.rescale_factor)),)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MarginFamily(DonutFamily):
+    """Nougat and PP-FormulaNet: as Donut's pages, without their margins.
+
+    Attributes:
+        size: `height` and `width` of a page.
+        do_crop_margin: whether margins are cut off.
+    """
+
+    size: Mapping[str, int] = field(default_factory=lambda: {"height": 896, "width": 672})
+    do_crop_margin: bool = True
+    torchvision_only: bool = True
+    ignored: frozenset[str] = DonutFamily.ignored | NO_CROP
+
+    @property
+    def on_host(self) -> bool:
+        # Where a page has something on it tells its size, which the host must know.
+        return self.do_crop_margin
+
+    def converted(self, values: Values) -> Values:
+        return FixedFamily.converted(self, values)
+
+    def prepared(self, data: DataNode, backend: str) -> DataNode:
+        if self.do_crop_margin:
+            start, extents = fn.content_window(data)
+            data = fn.slice(data, start=start, shape=extents, axes=[0, 1])
+        images = self.shortened(data, backend, min(self.size.values())) if self.do_resize else data
+        if not self.do_thumbnail:
+            return images
+        # The filter of thumbnails is bicubic, whatever is set.
+        size, _ = fn.fitted_size(images, rule="thumbnail", canvases=[self.size["height"], self.size["width"]])
+        return fn.resize(images, size=size, reference=backend, interpolation="bicubic")

@@ -1,0 +1,1063 @@
+"""Feature extractors whose sounds become rows of mel bands: AST, CLAP, CLVP, SeamlessM4T, Speech2Text, Gemma 3n and 4,
+Parakeet, Nemotron, Lasr, Voxtral Realtime, Qwen3-ASR, Phi-4 and Granite Speech.
+
+Those that compute with numpy are equalled to the bit. The others compute with PyTorch, whose transform has other roundings:
+their features differ by less than :data:`TOLERANCE`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from penstock import fn, types
+from penstock import math as graph_math
+from penstock.graph import DataNode
+from penstock.presets.family import Features, PresetError, Values, named
+from penstock.presets.speech import FEATURES, FEATURES_MASK, MASK, PADDING_MASK, VALUES, SoundFamily
+
+Count = Any
+"""An integer, or a node that holds one."""
+TOLERANCE = 1e-3
+"""By how much features may differ from those of a class that computes with PyTorch."""
+_INT16 = 32768.0
+_SIZES = "audio_embed_sizes"
+# The least energy of Kaldi's filter banks: the difference between 1 and the next number in single precision.
+_KALDI_FLOOR = 1.192092955078125e-07
+_KALDI: Values = {
+    "window_length": 400,
+    "window_step": 160,
+    "nfft": 512,
+    "preemphasis": 0.97,
+    "remove_offset": True,
+    "floor": _KALDI_FLOOR,
+    "mel_formula": "kaldi",
+    "straight_in_mel": True,
+    "freq_low": 20.0,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpectralFamily(SoundFamily):
+    """Sounds as mel bands of windows.
+
+    Attributes:
+        feature_size: bands, where they are not told otherwise.
+    """
+
+    feature_size: int = 80
+    return_attention_mask: bool = True
+
+    mask_name: ClassVar[str] = MASK
+    mask_type: ClassVar[type] = np.int32
+    always_masks: ClassVar[bool] = False
+    """Whether there are masks whatever is asked."""
+
+    def features(self, signal: DataNode, **arguments: Any) -> DataNode:
+        """The mel bands of a signal; ``arguments``: of :func:`fn.mel_features`."""
+        return fn.mel_features(signal, nfilter=self.bands, sample_rate=float(self.sampling_rate), **arguments)
+
+    @property
+    def bands(self) -> int:
+        """How many mel bands there are."""
+        return self.feature_size
+
+    @property
+    def default_multiple(self) -> int:
+        """A call fills sounds to multiples of so many samples, or rows, if it does not say otherwise."""
+        return 1
+
+    def check_positive(self, *names: str) -> None:
+        """Raises PresetError if one of the settings is not positive."""
+        for name in names:
+            if getattr(self, name) <= 0:
+                raise PresetError(f"`{name}` is positive. Got: {getattr(self, name)}")
+
+    def check_values(self, **values: object) -> None:
+        """Raises PresetError if one of the settings has another value."""
+        for name, value in values.items():
+            if getattr(self, name) != value:
+                raise PresetError(f"`{name}` is followed where it is {value}. Got: {getattr(self, name)!r}")
+
+
+# -- a number of rows --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClipSoundFamily(SpectralFamily):
+    """Sounds that become equally many rows, whatever a call says of lengths."""
+
+    return_attention_mask: bool = False
+
+    def settings_of(self, padding: object, truncation: object) -> Values:
+        """The settings that these arguments of a call stand for."""
+        return {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class AstFamily(ClipSoundFamily):
+    """The Audio Spectrogram Transformer.
+
+    Attributes:
+        feature_size: 1.
+        num_mel_bins: bands.
+        max_length: rows that there are, cut off or filled with zeros.
+        do_normalize, mean, std: whether `mean` is subtracted, and twice `std` divided by.
+    """
+
+    feature_size: int = 1
+    num_mel_bins: int = 128
+    max_length: int = 1024
+    do_normalize: bool = True
+    mean: float = -4.2677393
+    std: float = 4.5689974
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return (VALUES,)
+
+    @property
+    def bands(self) -> int:
+        return self.num_mel_bins
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        self.check_positive("num_mel_bins", "max_length")
+
+    def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
+        rows = _first_rows(self.features(data, **{**_KALDI, "window": "symmetric_hann"}), self.max_length)
+        if self.do_normalize:
+            rows = (rows - self.mean) / (self.std * 2)
+        return (named(rows, VALUES, 2),)
+
+
+_TRUNCATIONS, _REPETITIONS = ("rand_trunc", "fusion"), ("repeatpad", "repeat", "pad")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClapFamily(ClipSoundFamily):
+    """CLAP. Of sounds that are longer than it takes, the class draws parts; here, they are refused.
+
+    Attributes:
+        hop_length, fft_window_size: of the transform, in samples.
+        max_length_s: how long a sound is, in seconds.
+        frequency_min, frequency_max: of the bands, in Hz.
+        truncation: `fusion`: the same picture four times; `rand_trunc`: one, of other bands.
+        padding: `repeatpad`: repeated as often as fits; `repeat`; `pad`: neither. What is left is silence.
+        top_db: ignored, as by the class.
+    """
+
+    feature_size: int = 64
+    sampling_rate: int = 48000
+    hop_length: int = 480
+    max_length_s: int = 10
+    fft_window_size: int = 1024
+    frequency_min: float = 0.0
+    frequency_max: float = 14000.0
+    top_db: object = None
+    truncation: str = "fusion"  # type: ignore[assignment,misc]
+    padding: str = "repeatpad"  # type: ignore[misc]
+    # The class writes what follows from the others.
+    ignored: frozenset[str] = frozenset({"nb_frequency_bins", "nb_max_samples"})
+
+    hidden = frozenset({"ignored"})
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return FEATURES, "is_longer"
+
+    @property
+    def most(self) -> int:
+        return self.max_length_s * self.sampling_rate
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        self.check_positive("feature_size", "hop_length", "max_length_s", "fft_window_size")
+        for name, choices in (("truncation", _TRUNCATIONS), ("padding", _REPETITIONS)):
+            if getattr(self, name) not in choices:
+                raise PresetError(f"`{name}` is one of {', '.join(choices)}. Got: {getattr(self, name)!r}")
+
+    def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
+        samples, fuses = data.shape()[:1], self.truncation == "fusion"
+        room = samples * 0 + self.most
+        whole = {"pad": samples, "repeat": room, "repeatpad": room // samples * samples}[self.padding]
+        repeated = fn.slice(data, start=[0], shape=_whole(whole), axes=[0], out_of_bounds_policy="wrap")
+        filled = fn.slice(repeated, start=[0], shape=[self.most], axes=[0], out_of_bounds_policy="pad")
+        rows = self.features(
+            filled,
+            window_length=self.fft_window_size,
+            window_step=self.hop_length,
+            freq_low=self.frequency_min,
+            freq_high=self.frequency_max,
+            mel_formula="htk" if fuses else "slaney",
+            normalize=not fuses,
+            logarithm="decibels",
+            center_windows=True,
+        )
+        pictures = fn.stack(*[rows] * (4 if fuses else 1), name=FEATURES)
+        return pictures, fn.constant(idata=[int(fuses)], shape=[1], dtype=types.BOOL, name=self.outputs[1])
+
+    def settings_of(self, padding: object, truncation: object) -> Values:
+        own: Values = {} if truncation is None else {"truncation": truncation}
+        return own if padding in (None, True) else {**own, "padding": padding or "pad"}
+
+    def joined(self, images: Sequence[Features]) -> Values:
+        values = super().joined(images)
+        if self.truncation == "fusion":
+            # The class draws one of the sounds, none of which is longer, and says that it were.
+            values["is_longer"] = np.arange(len(images))[:, None] == 0
+        return values
+
+
+# -- rows that are filled ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowFamily(SpectralFamily):
+    """Sounds that become rows, which a call cuts off and fills.
+
+    What a call tells of lengths is in rows, or, if :attr:`in_samples`, in samples.
+    """
+
+    in_samples: ClassVar[bool] = False
+    axis: ClassVar[int] = 0
+    """Along which values are filled."""
+    masks_unfilled: ClassVar[bool] = True
+    """Whether there are masks where a call fills nothing."""
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return (FEATURES, self.mask_name)
+
+    def units(self, sound: np.ndarray, features: Features) -> int:
+        """How long a sound is, as a call tells it."""
+        return len(sound) if self.in_samples else len(features[FEATURES])
+
+    def cut(self, sound: np.ndarray, most: int) -> np.ndarray:
+        """The part of a sound that is so long."""
+        return sound[:most]
+
+    def filled(self, features: Features, own: int, units: int | None) -> dict[str, np.ndarray]:
+        """What a sound becomes that has `own` units and is filled to so many, or not at all."""
+        values, mask = (features[name] for name in self.outputs)
+        beyond = max(0, (units or 0) - values.shape[self.axis])
+        around = [(0, 0)] * values.ndim
+        around[self.axis] = (0, beyond)
+        return {
+            self.outputs[0]: np.pad(values, around, constant_values=self.padding_value),
+            self.mask_name: np.pad(mask, (0, beyond)),
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Speech2TextFamily(RowFamily):
+    """Speech2Text: each band with mean 0 and variance 1.
+
+    Attributes:
+        num_mel_bins: bands.
+        do_ceptral_normalize, normalize_means, normalize_vars: whether they have.
+        dither: must be 0.
+    """
+
+    num_mel_bins: int = 80
+    do_ceptral_normalize: bool = True
+    normalize_means: bool = True
+    normalize_vars: bool = True
+    dither: float = 0.0
+
+    @property
+    def bands(self) -> int:
+        return self.num_mel_bins
+
+    def converted(self, values: Values) -> Values:
+        # The class makes masks whatever the configuration says.
+        return super().converted({**values, "return_attention_mask": True})
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        self.check_values(dither=0)
+        if self.do_ceptral_normalize:
+            self.check_values(normalize_means=True, normalize_vars=True)
+
+    def cut(self, sound: np.ndarray, most: int) -> np.ndarray:
+        return sound[: _samples_of(most)]
+
+    def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
+        rows = self.features(data * _INT16, **_KALDI, window="povey")
+        if self.do_ceptral_normalize:
+            rows = fn.standardize(rows, axis=0, epsilon=0.0, recentred=True)
+        return named(rows, FEATURES, 2), _mask_of(rows, MASK)
+
+
+def _samples_of(rows: int) -> int:
+    """How many samples become so many rows of Kaldi's."""
+    return max(rows - 1, 0) * _KALDI["window_step"] + _KALDI["window_length"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeamlessFamily(RowFamily):
+    """SeamlessM4T and wav2vec2-BERT: each band with mean 0 and variance 1, several windows in a row.
+
+    Attributes:
+        num_mel_bins: bands.
+        stride: windows in a row.
+    """
+
+    num_mel_bins: int = 80
+    stride: int = 2
+
+    padding = True
+
+    @property
+    def bands(self) -> int:
+        return self.num_mel_bins
+
+    @property
+    def default_multiple(self) -> int:
+        return self.stride
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        self.check_positive("num_mel_bins")
+        if self.stride < 2:
+            raise PresetError(f"`stride` is at least 2. Got: {self.stride}")
+
+    def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
+        bands = self.features(data * _INT16, **_KALDI, window="povey", layout="ft")
+        rows = fn.transpose(fn.standardize(bands, axis=1, ddof=1), perm=[1, 0])
+        total = _up(rows.shape()[:1], self.stride)
+        values, mask = (
+            fn.slice(each, start=[0], shape=_whole(total), axes=[0], out_of_bounds_policy="pad", fill_values=[fill])
+            for each, fill in ((rows, self.padding_value), (_mask_of(rows), 0))
+        )
+        features = fn.reshape(values, shape=[-1, self.bands * self.stride], name=FEATURES)
+        return features, fn.copy(fn.reshape(mask, shape=[-1, self.stride])[:, 1], name=MASK)
+
+    def units(self, sound: np.ndarray, features: Features) -> int:
+        return (len(sound) - _KALDI["window_length"]) // _KALDI["window_step"] + 1
+
+    def cut(self, sound: np.ndarray, most: int) -> np.ndarray:
+        # The mean is that of the whole sound: rows are cut off when they are filled.
+        return sound
+
+    def filled(self, features: Features, own: int, units: int | None) -> dict[str, np.ndarray]:
+        # What is left of a row is dropped, where nothing is filled.
+        rows = (own if units is None else units) // self.stride
+        return super().filled({name: values[:rows] for name, values in features.items()}, own, rows)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParakeetFamily(RowFamily):
+    """Parakeet, Canary and other models of NeMo: each band with mean 0 and variance 1.
+
+    Attributes:
+        hop_length, n_fft, win_length: of the transform, in samples.
+        preemphasis: the part of the sample before that is subtracted.
+        standardizes: whether means and variances are changed.
+    """
+
+    hop_length: int = 160
+    n_fft: int = 512
+    win_length: int = 400
+    preemphasis: float = 0.97
+    standardizes: bool = True
+
+    padding = True
+    mask_type = bool
+    always_masks = True
+    in_samples = True
+    hidden = frozenset({"standardizes"})
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        self.check_positive("hop_length", "n_fft", "win_length")
+        self.check_values(padding_value=0)
+
+    def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
+        before = fn.slice(data, start=[-1], shape=_whole(data.shape()[:1]), axes=[0], out_of_bounds_policy="pad")
+        rows = self.features(
+            data - before * self.preemphasis,
+            window="symmetric_hann",
+            window_length=self.win_length,
+            window_step=self.hop_length,
+            nfft=self.n_fft,
+            normalize=True,
+            center_windows=True,
+            reflect_padding=False,
+            floor=2.0**-24,
+            floor_added=True,
+            precision="double",
+        )
+        # The last window is left out, but has a row.
+        valid = rows[:-1]
+        mask = _mask_of(valid)
+        if self.standardizes:
+            valid = fn.standardize(valid, axis=0, ddof=1, epsilon=1e-5, of_deviation=True)
+        total = rows.shape()[:1]
+        values, mask = (
+            fn.slice(each, start=[0], shape=_whole(total), axes=[0], out_of_bounds_policy="pad")
+            for each in (valid, mask)
+        )
+        return named(values, FEATURES, 2), fn.cast(mask, dtype=types.BOOL, name=self.mask_name)
+
+    def filled(self, features: Features, own: int, units: int | None) -> dict[str, np.ndarray]:
+        return super().filled(features, own, None if units is None else units // self.hop_length + 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NemotronFamily(ParakeetFamily):
+    """Nemotron's streaming models, of whole sounds.
+
+    Attributes:
+        mel_filters_dtype: must be `float32`.
+    """
+
+    standardizes: bool = False
+    mel_filters_dtype: str = "float32"
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        self.check_values(mel_filters_dtype="float32")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampleFamily(RowFamily):
+    """Sounds as they are, of one channel.
+
+    Attributes:
+        feature_size: 1.
+    """
+
+    feature_size: int = 1
+
+    padding = True
+    in_samples = True
+    axis = 1
+    mask_name = PADDING_MASK
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return (VALUES, self.mask_name)
+
+    @property
+    def block(self) -> int:
+        """Sounds are filled to multiples of so many samples."""
+        return 1
+
+    @property
+    def default_multiple(self) -> int:
+        return self.block
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        self.check_values(feature_size=1)
+        if self.block < 1:
+            raise PresetError(f"Sounds are filled to multiples of a positive number. Got: {self.block}")
+
+    def prepared(self, signal: DataNode) -> DataNode:
+        """The sound with its values changed."""
+        return signal
+
+    def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
+        total = _whole(_up(data.shape()[:1], self.block))
+        values, mask = (
+            fn.slice(each, start=[0], shape=total, axes=[0], out_of_bounds_policy="pad", fill_values=[fill])
+            for each, fill in ((self.prepared(data), self.padding_value), (fn.ones_like(data, dtype=types.INT32), 0))
+        )
+        if self.axis:
+            return fn.reshape(values, shape=[1, -1], name=VALUES), named(mask, self.mask_name, 1)
+        return named(values, VALUES, 1), named(mask, self.mask_name, 1)
+
+    def filled(self, features: Features, own: int, units: int | None) -> dict[str, np.ndarray]:
+        cut = {name: values[..., :own] for name, values in features.items()}
+        return super().filled(cut, own, units)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MuseFamily(SampleFamily):
+    """Muse Spark.
+
+    Attributes:
+        samples_per_token: sounds are filled to multiples of it.
+    """
+
+    sampling_rate: int = 24000
+    samples_per_token: int = 1920
+
+    axis = 0
+    mask_name = "input_values_mask"
+
+    @property
+    def block(self) -> int:
+        return self.samples_per_token
+
+
+@dataclass(frozen=True, kw_only=True)
+class WavTokenizerFamily(SampleFamily):
+    """WavTokenizer.
+
+    Attributes:
+        hop_length: accepted: sounds are not filled to multiples of it.
+        normalize_audio: must be false.
+        target_peak_dB_FS: accepted: it is read with that only.
+    """
+
+    sampling_rate: int = 24000
+    hop_length: int = 600
+    normalize_audio: bool = False
+    target_peak_dB_FS: float = -3.0
+
+    always_masks = True
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        self.check_values(normalize_audio=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PeSoundFamily(SampleFamily):
+    """PE Audio, which reflects sounds to whole blocks.
+
+    Attributes:
+        hop_length: samples of a block.
+    """
+
+    sampling_rate: int = 48000
+    hop_length: int = 1920
+
+    masks_unfilled = False
+
+    @property
+    def block(self) -> int:
+        return self.hop_length
+
+    def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
+        total = _whole(_up(data.shape()[:1], self.block))
+        whole = fn.slice(data, start=[0], shape=total, axes=[0], out_of_bounds_policy="reflect_101")
+        return super().process(whole, backend)
+
+    def units(self, sound: np.ndarray, features: Features) -> int:
+        return _up(len(sound), self.block)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OmniFamily(SampleFamily):
+    """OmniASR: sounds with mean 0 and variance 1.
+
+    Attributes:
+        do_normalize: whether they have.
+    """
+
+    do_normalize: bool = True
+
+    def prepared(self, signal: DataNode) -> DataNode:
+        return fn.standardize(signal, epsilon=1e-5) if self.do_normalize else signal
+
+
+@dataclass(frozen=True, kw_only=True)
+class VibeFamily(SampleFamily):
+    """VibeVoice's tokenizer: sounds equally loud.
+
+    Attributes:
+        normalize_audio, target_dB_FS: whether they are, and how loud, in decibels of the largest value.
+        eps: added to what is divided by.
+        pad_to_multiple_of: sounds are filled to multiples of it.
+    """
+
+    sampling_rate: int = 24000
+    normalize_audio: bool = True
+    target_dB_FS: float = -25.0
+    eps: float = 1e-6
+    pad_to_multiple_of: int = 3200
+
+    @property
+    def block(self) -> int:
+        return self.pad_to_multiple_of
+
+    def prepared(self, signal: DataNode) -> DataNode:
+        if not self.normalize_audio:
+            return signal
+        gain = 10 ** (self.target_dB_FS / 20)
+        scaled = signal * (gain / (fn.reductions.rms(signal) + self.eps))
+        peak = fn.reductions.max(graph_math.max(scaled, scaled * -1.0))
+        return scaled / (1.0 + (peak > 1.0) * (peak + (self.eps - 1.0)))
+
+
+# -- sounds that are filled --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class FilledFamily(SpectralFamily):
+    """Sounds that a call cuts off and fills before their bands are computed.
+
+    Attributes:
+        max_length: in samples, to which sounds are cut off or filled, as the class does where a call says nothing.
+        pad_to_multiple_of: sounds are filled to multiples of so many samples.
+    """
+
+    max_length: int = 0
+    pad_to_multiple_of: int = 1
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return (self.value_name, *(self.mask_name,) * self.always_masks)
+
+    @property
+    def most(self) -> int | None:
+        return self.max_length or None
+
+    @property
+    def default_multiple(self) -> int:
+        return self.pad_to_multiple_of
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        self.check_positive("feature_size", "pad_to_multiple_of")
+
+    def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
+        signal = data
+        if self.most and self.truncation:
+            signal = fn.slice(data, start=[0], shape=[self.most], axes=[0], out_of_bounds_policy="trim_to_shape")
+        total = _up(signal.shape()[:1], self.pad_to_multiple_of)
+        if self.most and self.padding == "max_length":
+            total = graph_math.max(total, self.most)
+        whole = fn.slice(
+            signal,
+            start=[0],
+            shape=_whole(total),
+            axes=[0],
+            out_of_bounds_policy="pad",
+            fill_values=[self.padding_value],
+        )
+        features = self.spectrum(whole)
+        if not self.always_masks:
+            return (named(features, self.value_name, 2),)
+        rows = features.shape()[:1] if self.row_masks else total
+        ones = fn.ones_like(signal, dtype=types.INT32)
+        valid = fn.slice(ones, start=[0], shape=_whole(self.valid(signal.shape()[:1])), axes=[0])
+        mask = fn.slice(valid, start=[0], shape=_whole(rows), axes=[0], out_of_bounds_policy="pad")
+        dtype = types.BOOL if self.mask_type is bool else types.INT32
+        return (*self.masked(features, mask), fn.cast(mask, dtype=dtype, name=self.mask_name))
+
+    value_name: ClassVar[str] = FEATURES
+    row_masks: ClassVar[bool] = True
+    """Whether masks are of rows, not of samples."""
+
+    def spectrum(self, signal: DataNode) -> DataNode:
+        """The features of a signal that is filled."""
+        raise NotImplementedError
+
+    def masked(self, features: DataNode, mask: DataNode) -> tuple[DataNode]:
+        """The features, perhaps without those of what is filled."""
+        return (named(features, FEATURES, 2),)
+
+    def valid(self, samples: Count) -> Count:
+        """How many elements of a mask are true of a sound: of an integer, or of a node."""
+        return samples
+
+    def lengthened(self, sound: np.ndarray) -> np.ndarray:
+        """The sound, or a longer one whose silence counts as sound."""
+        return sound
+
+    def mask(self, samples: int, total: int, rows: int) -> np.ndarray:
+        """The mask of a sound that is filled to `total` samples, and became so many rows."""
+        return np.arange(rows if self.row_masks else total) < self.valid(samples)
+
+    def finished(self, features: np.ndarray, mask: np.ndarray, samples: int, longest: bool) -> np.ndarray:
+        """The features of a sound of so many samples that was filled before they were computed, or is the longest one."""
+        return features
+
+    def tells_masks(self, asked: bool | None, sounds: int) -> bool:
+        """Whether there are masks, in a call of so many sounds; ``asked``: whether it asks for them, if it says so."""
+        return bool(asked) or self.always_masks
+
+    def told(self, samples: int) -> dict[str, np.ndarray]:
+        """What else is told of a sound."""
+        return {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class GemmaSoundFamily(FilledFamily):
+    """Gemma 3n and Gemma 4.
+
+    Attributes:
+        frame_length_ms, hop_length_ms: of windows, in milliseconds.
+        min_frequency, max_frequency: of the bands, in Hz.
+        preemphasis, preemphasis_htk_flavor: the part of the sample before that is subtracted, which is in the same window.
+        fft_overdrive: the transform is twice as long.
+        mel_floor: the least energy, or what is added to energies.
+        dither, input_scale_factor, per_bin_mean, per_bin_stddev: must be 0, 1 and none.
+        is_gemma4: windows begin before the sound, `mel_floor` is added, and rows behind a sound are zeros.
+    """
+
+    feature_size: int = 128
+    frame_length_ms: float = 32.0
+    hop_length_ms: float = 10.0
+    min_frequency: float = 125.0
+    max_frequency: float = 7600.0
+    preemphasis: float = 0.97
+    preemphasis_htk_flavor: bool = True
+    fft_overdrive: bool = True
+    dither: float = 0.0
+    input_scale_factor: float = 1.0
+    mel_floor: float = 1e-5
+    per_bin_mean: object = None
+    per_bin_stddev: object = None
+    max_length: int = 480_000
+    pad_to_multiple_of: int = 128
+    is_gemma4: bool = False
+    # The class writes these, and computes them from the others when it is made.
+    ignored: frozenset[str] = frozenset({"frame_length", "hop_length", "fft_length"})
+
+    padding = True
+    truncation = True
+    mask_name = FEATURES_MASK
+    mask_type = bool
+    always_masks = True
+    hidden = frozenset({"is_gemma4", "ignored"})
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        self.check_values(
+            dither=0, input_scale_factor=1, per_bin_mean=None, per_bin_stddev=None, preemphasis_htk_flavor=True
+        )
+        if self.preemphasis < 0 or min(self._window, self._step) < 1:
+            raise PresetError("`preemphasis` is not negative, and windows and their distance have samples")
+
+    @property
+    def _window(self) -> int:
+        return round(self.sampling_rate * self.frame_length_ms / 1000.0)
+
+    @property
+    def _step(self) -> int:
+        return round(self.sampling_rate * self.hop_length_ms / 1000.0)
+
+    @property
+    def _before(self) -> int:
+        """Samples of silence before a sound."""
+        return self._window // 2 if self.is_gemma4 else 0
+
+    def spectrum(self, signal: DataNode) -> DataNode:
+        # A window is read with one sample more.
+        total = signal.shape()[:1] + (self._before - 1)
+        shifted = fn.slice(signal, start=[-self._before], shape=_whole(total), axes=[0], out_of_bounds_policy="pad")
+        length = 2 ** math.ceil(math.log2(self._window))
+        return self.features(
+            shifted,
+            window_length=self._window,
+            window_step=self._step,
+            window="hann" if self.is_gemma4 else "single_hann",
+            nfft=length * 2 if self.fft_overdrive else length,
+            freq_low=self.min_frequency,
+            freq_high=self.max_frequency,
+            mel_formula="htk",
+            preemphasis=self.preemphasis,
+            power=1,
+            floor=self.mel_floor,
+            floor_added=self.is_gemma4,
+            precision="single",
+        )
+
+    def masked(self, features: DataNode, mask: DataNode) -> tuple[DataNode]:
+        if not self.is_gemma4:
+            return super().masked(features, mask)
+        return (named(features * fn.cast(fn.reshape(mask, shape=[-1, 1]), dtype=types.FLOAT), FEATURES, 2),)
+
+    def valid(self, samples: Count) -> Count:
+        # Of Gemma 4, the last sample that belongs to a window tells; of Gemma 3n, the first, without what is before it.
+        offset = self._window - self._before if self.is_gemma4 else 0
+        return (samples - offset + (self._step - 1)) // self._step
+
+    def finished(self, features: np.ndarray, mask: np.ndarray, samples: int, longest: bool) -> np.ndarray:
+        return features * mask[:, None] if self.is_gemma4 else features
+
+
+@dataclass(frozen=True, kw_only=True)
+class LasrFamily(FilledFamily):
+    """Lasr (MedASR).
+
+    Attributes:
+        hop_length, n_fft, win_length: of the transform, in samples.
+    """
+
+    feature_size: int = 128
+    hop_length: int = 160
+    n_fft: int = 512
+    win_length: int = 400
+
+    padding = True
+    mask_type = bool
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        self.check_positive("hop_length", "n_fft", "win_length")
+
+    def spectrum(self, signal: DataNode) -> DataNode:
+        return self.features(
+            signal,
+            window="symmetric_hann",
+            window_length=self.win_length,
+            window_step=self.hop_length,
+            nfft=self.n_fft,
+            freq_low=125.0,
+            freq_high=7500.0,
+            mel_formula="kaldi",
+            straight_in_mel=True,
+            floor=1e-5,
+            precision="double",
+        )
+
+    def mask(self, samples: int, total: int, rows: int) -> np.ndarray:
+        return (np.arange(total) < samples)[self.win_length - 1 :: self.hop_length]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecimalFamily(FilledFamily):
+    """A quarter of the logarithm to base 10 and of 4, not less than 2 below a highest value.
+
+    Attributes:
+        hop_length, n_fft: of the transform, in samples.
+    """
+
+    feature_size: int = 128
+    hop_length: int = 160
+    n_fft: int = 400
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        self.check_positive("hop_length", "n_fft")
+
+    def highest(self, logarithms: DataNode) -> DataNode | float:
+        """The value below which others are cut off."""
+        return fn.reductions.max(logarithms)
+
+    def spectrum(self, signal: DataNode) -> DataNode:
+        logarithms = self.features(
+            signal,
+            window_length=self.n_fft,
+            window_step=self.hop_length,
+            normalize=True,
+            freq_high=8000.0,
+            center_windows=True,
+            logarithm="decimal",
+            precision="double",
+            layout="ft",
+        )[:, :-1]
+        return (graph_math.max(logarithms, self.highest(logarithms) - 8.0) + 4.0) / 4.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class VoxtralFamily(DecimalFamily):
+    """Voxtral Realtime.
+
+    Attributes:
+        win_length: that of the transform.
+        global_log_mel_max: the highest value.
+    """
+
+    win_length: int = 400
+    global_log_mel_max: float = 1.5
+
+    padding = True
+    mask_type = bool
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        self.check_values(win_length=self.n_fft)
+
+    def highest(self, logarithms: DataNode) -> DataNode | float:
+        return self.global_log_mel_max
+
+    def mask(self, samples: int, total: int, rows: int) -> np.ndarray:
+        return (np.arange(total) < samples)[self.win_length - 1 :: self.hop_length]
+
+
+@dataclass(frozen=True, kw_only=True)
+class QwenSoundFamily(DecimalFamily):
+    """Qwen3-ASR.
+
+    Attributes:
+        chunk_length: in seconds, to which sounds are filled.
+        min_length: in samples; shorter sounds count as so long.
+        n_window: rows are filled to multiples of two of it, by zeros.
+        dither: must be 0.
+        nb_max_frames, n_samples: follow from the others.
+    """
+
+    chunk_length: int = 30
+    min_length: int = 8000
+    n_window: int = 50
+    dither: float = 0.0
+    ignored: frozenset[str] = frozenset({"nb_max_frames", "n_samples"})
+
+    padding = "max_length"
+    hidden = frozenset({"ignored"})
+
+    @property
+    def most(self) -> int:
+        return self.max_length or self.chunk_length * self.sampling_rate
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        self.check_values(dither=0)
+        self.check_positive("n_window")
+
+    def spectrum(self, signal: DataNode) -> DataNode:
+        columns = super().spectrum(signal)
+        total = _whole(_up(columns.shape()[1:], 2 * self.n_window))
+        return fn.slice(columns, start=[0], shape=total, axes=[1], out_of_bounds_policy="pad")
+
+    def lengthened(self, sound: np.ndarray) -> np.ndarray:
+        return np.pad(sound, (0, max(0, self.min_length - len(sound))))
+
+    def mask(self, samples: int, total: int, rows: int) -> np.ndarray:
+        mask = (np.arange(total) < samples)[:: self.hop_length][: total // self.hop_length]
+        return np.pad(mask, (0, _up(len(mask), 2 * self.n_window) - len(mask)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClvpFamily(FilledFamily):
+    """CLVP.
+
+    Attributes:
+        default_audio_length: in seconds, to which sounds are cut off or filled.
+        hop_length, n_fft: of the transform, in samples.
+        mel_norms: must be none.
+        chunk_length, n_samples, nb_max_frames: accepted: the class does not read them.
+    """
+
+    sampling_rate: int = 22050
+    default_audio_length: int = 6
+    hop_length: int = 256
+    n_fft: int = 1024
+    mel_norms: object = None
+    ignored: frozenset[str] = frozenset({"chunk_length", "n_samples", "nb_max_frames"})
+
+    padding = "max_length"
+    truncation = True
+    always_masks = True
+    row_masks = False
+    hidden = frozenset({"ignored"})
+
+    @property
+    def most(self) -> int:
+        return self.max_length or self.default_audio_length * self.sampling_rate
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        self.check_values(mel_norms=None)
+
+    def spectrum(self, signal: DataNode) -> DataNode:
+        return self.features(
+            signal,
+            window_length=self.n_fft,
+            window_step=self.hop_length,
+            freq_high=8000.0,
+            mel_formula="htk",
+            normalize=True,
+            center_windows=True,
+            floor=1e-5,
+            layout="ft",
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Phi4SoundFamily(FilledFamily):
+    """Phi-4 Multimodal.
+
+    Attributes:
+        hop_length, n_fft, win_length: of the transform, in samples.
+        preemphasis: the part of the sample before that is subtracted.
+        audio_compression_rate, audio_downsample_rate: by which rows are divided to tokens.
+        audio_feat_stride: must be 1.
+        mel_min_frequency, mel_max_frequency: of the bands, in Hz.
+    """
+
+    hop_length: int = 160
+    n_fft: int = 512
+    win_length: int = 400
+    preemphasis: float = 0.97
+    audio_compression_rate: int = 8
+    audio_downsample_rate: int = 1
+    audio_feat_stride: int = 1
+    mel_min_frequency: float = 0.0
+    mel_max_frequency: float = 7690.0
+
+    padding = True
+    value_name = "audio_input_features"
+    mask_name = "audio_attention_mask"
+    mask_type = bool
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return self.value_name, _SIZES
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        self.check_positive("hop_length", "n_fft", "win_length", "audio_compression_rate", "audio_downsample_rate")
+        self.check_values(audio_feat_stride=1)
+
+    def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
+        tokens = self._tokens(self.valid(data.shape()[0]))
+        return (*super().process(data, backend), fn.reshape(tokens, shape=[], name=_SIZES))
+
+    def spectrum(self, signal: DataNode) -> DataNode:
+        return self.features(
+            signal * _INT16,
+            window="symmetric_hamming",
+            window_length=self.win_length,
+            window_step=self.hop_length,
+            nfft=self.n_fft,
+            preemphasis=self.preemphasis,
+            mel_formula="kaldi",
+            straight_in_mel=True,
+            freq_low=self.mel_min_frequency,
+            freq_high=self.mel_max_frequency,
+            floor=1.0,
+        )
+
+    def valid(self, samples: Count) -> Count:
+        return (samples - self.win_length) // self.hop_length + 1
+
+    def _tokens(self, rows: Count) -> Count:
+        """How many tokens so many rows become: of an integer, or of a node."""
+        compressed = (rows + (self.audio_compression_rate - 1)) // self.audio_compression_rate
+        return (compressed + (self.audio_downsample_rate - 1)) // self.audio_downsample_rate
+
+    def told(self, samples: int) -> dict[str, np.ndarray]:
+        return {_SIZES: np.array(self._tokens(self.valid(samples)))}
+
+    def tells_masks(self, asked: bool | None, sounds: int) -> bool:
+        return sounds > 1 and asked is not False
+
+    def finished(self, features: np.ndarray, mask: np.ndarray, samples: int, longest: bool) -> np.ndarray:
+        if longest:
+            return features
+        # Of the rows behind a sound, the class clears only those before this one.
+        values = features.copy()
+        values[self.valid(samples) : samples // self.hop_length - 1] = 0
+        return values
+
+
+def _whole(count: DataNode) -> DataNode:
+    """A count as operators take extents."""
+    return fn.cast(count, dtype=types.INT32)
+
+
+def _up(count: Count, step: int) -> Count:
+    """The next multiple of a step: of an integer, or of a node."""
+    return (count + (step - 1)) // step * step
+
+
+def _first_rows(rows: DataNode, count: int) -> DataNode:
+    """As many rows, with zeros behind fewer ones."""
+    return fn.slice(rows, start=[0], shape=[count], axes=[0], out_of_bounds_policy="pad")
+
+
+def _mask_of(rows: DataNode, name: str | None = None) -> DataNode:
+    """1 for each row."""
+    return fn.ones_like(rows[:, 0], dtype=types.INT32, name=name)

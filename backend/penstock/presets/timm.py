@@ -1,0 +1,117 @@
+"""Models of timm, whose configurations tell how they are evaluated."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from penstock import fn
+from penstock.graph import DataNode
+from penstock.presets.family import PIXELS, Family, PresetError, Values
+from penstock.presets.fixed import IMAGENET
+
+_FILTERS = ("nearest", "bilinear", "bicubic", "lanczos", "box", "hamming")
+_MODES = ("center", "squash", "border")
+_CROP = 0.875
+Setting = Any
+"""A value of a configuration."""
+_CHANNELS = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class TimmFamily(Family):
+    """Models of timm: resized by PIL, cropped, and normalized as `torchvision.transforms.ToTensor` and `Normalize` do.
+
+    Attributes:
+        pretrained_cfg: what timm tells of the model: `input_size`, `interpolation`, `crop_pct`, `crop_mode`, `mean`, `std`.
+        ignored: what else such a configuration holds.
+    """
+
+    pretrained_cfg: Values = field(default_factory=dict)
+    ignored: frozenset[str] = frozenset(
+        {
+            "architecture",
+            "architectures",
+            "data_config",
+            "do_pooling",
+            "dtype",
+            "global_pool",
+            "initializer_range",
+            "label_descriptions",
+            "label_names",
+            "model_args",
+            "model_type",
+            "num_classes",
+            "num_features",
+            "torch_dtype",
+            "transformers_version",
+        }
+    )
+
+    names = (PIXELS,)
+    tells_by = ("patch_size",)
+    hidden = frozenset({"ignored"})
+
+    def converted(self, values: Values) -> Values:
+        if not isinstance(values["pretrained_cfg"], Mapping) or not values["pretrained_cfg"]:
+            raise PresetError(
+                "`pretrained_cfg` holds `input_size`, `mean` and others, as timm's `config.json` has them"
+            )
+        return super().converted({**values, "pretrained_cfg": dict(values["pretrained_cfg"])})
+
+    def _told(self, name: str, default: Setting) -> Setting:
+        value = self.pretrained_cfg.get(name)
+        return default if value is None else value
+
+    @property
+    def _size(self) -> tuple[int, int]:
+        """Height and width of what the model takes."""
+        _, height, width = self._told("input_size", (_CHANNELS, 224, 224))
+        return height, width
+
+    @property
+    def _resized(self) -> tuple[int, int]:
+        """Of what that is cropped from."""
+        part = self._told("crop_pct", _CROP)
+        height, width = (math.floor(side / part) for side in self._size)
+        return height, width
+
+    def check(self, backend: str) -> None:
+        super().check(backend)
+        size = self._told("input_size", (_CHANNELS, 224, 224))
+        if len(size) != _CHANNELS or size[0] != _CHANNELS or min(size) < 1:
+            raise PresetError(f"`input_size` has {_CHANNELS} channels, a height and a width. Got: {size!r}")
+        for name, default, choices in (("interpolation", "bicubic", _FILTERS), ("crop_mode", "center", _MODES)):
+            if self._told(name, default) not in choices:
+                raise PresetError(f"`{name}` is one of {', '.join(choices)}. Got: {self._told(name, default)!r}")
+        for name in ("mean", "std"):
+            if len(self._told(name, IMAGENET["image_mean"])) != _CHANNELS:
+                raise PresetError(f"`{name}` has {_CHANNELS} numbers. Got: {self._told(name, None)!r}")
+        if not self._told("crop_pct", _CROP) > 0:
+            raise PresetError(f"`crop_pct` is positive. Got: {self._told('crop_pct', _CROP)!r}")
+
+    def process(self, data: DataNode, backend: str) -> tuple[DataNode, ...]:
+        (high, wide), (rows, columns) = self._size, self._resized
+        mode, fill = self._told("crop_mode", "center"), [0.0]
+        filtering = {"reference": "pil", "interpolation": self._told("interpolation", "bicubic")}
+        if mode == "squash":
+            images = fn.resize(data, size=[rows, columns], **filtering)
+        elif mode == "center" and rows == columns:
+            images = fn.resize(data, resize_shorter=rows, **filtering)
+        else:
+            rule = "within-rounded" if mode == "border" else "around-rounded"
+            size, _ = fn.fitted_size(data, rule=rule, canvases=[rows, columns])
+            images = fn.resize(data, size=size, **filtering)
+        mean, std = self._told("mean", IMAGENET["image_mean"]), self._told("std", IMAGENET["image_std"])
+        if mode == "border":
+            fill = [float(round(255 * value)) for value in mean]
+        images = fn.crop(
+            images, crop=[high, wide], rounding="torchvision", out_of_bounds_policy="pad", fill_values=fill
+        )
+        return (fn.rescale_normalize(images, mean=list(mean), std=list(std), reference="to_tensor", name=PIXELS),)
+
+    def tokens(self, height: int, width: int, model: Mapping[str, int]) -> int:
+        high, wide = self._size
+        return (high // model["patch_size"]) * (wide // model["patch_size"])
