@@ -102,6 +102,10 @@ random-calls: $(COMPARES)/.ready  ## Random calls of operators in Penstock and i
 parity: $(PARITY)/.ready  ## Resizing as Pillow, torchvision and OpenCV do it, against them: 10,000 random cases
 	@PYTHONPATH=backend:tests/parity $(PARITY)/bin/python tests/parity/compare.py $(ARGS)
 
+.PHONY: torchvision-suite
+torchvision-suite: $(PARITY)/.ready  ## torchvision's own tests on our transforms (SUITE=PATH/TO/vision/test, ARGS="--sample 9 --write")
+	@$(PARITY)/bin/python tests/conformance/torchvision_v2/suite.py $(SUITE) $(ARGS)
+
 .PHONY: serve
 serve: setup  ## Serve model_repository until Ctrl-C
 	$(BIN)/penstock serve model_repository
@@ -131,7 +135,7 @@ $(COMPARES)/.ready: $(VENV)/.ready pyproject.toml
 
 $(PARITY)/.ready: $(VENV)/.ready pyproject.toml
 	test -x $(PARITY)/bin/python || $(BIN)/python -m venv --without-pip $(PARITY)
-	$(BIN)/python -m pip --python $(PARITY)/bin/python install --quiet --disable-pip-version-check -e ".[parity]"
+	$(BIN)/python -m pip --python $(PARITY)/bin/python install --quiet --disable-pip-version-check -e ".[parity]" pytest
 	@touch $@
 
 .PHONY: stubs

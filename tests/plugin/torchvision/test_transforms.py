@@ -127,8 +127,7 @@ def test_bad_settings(make: Any, error: type[Exception], told: str) -> None:
 @pytest.mark.parametrize(
     ("call", "error", "told"),
     [
-        (lambda image: functional.resize(image.convert("P"), [3, 3]), TypeError, "has the mode P.*convert"),
-        (lambda image: functional.resize("image", [3, 3]), TypeError, "Got: str"),
+        (lambda image: functional.resize("image", [3, 3]), TypeError, "Got: <class 'str'>"),
         (lambda image: functional.resize(image, [3, 3], "cubic"), ValueError, "`interpolation` must be one of nearest"),
         (lambda image: functional.posterize(image, 0), ValueError, "1 to 8 bits"),
         (lambda image: functional.solarize(image.convert("RGBA"), 3), ValueError, "mode L or RGB. Got: RGBA"),
@@ -306,12 +305,18 @@ def test_transforms_travel_to_other_processes() -> None:
         assert results[0] == results[1], name
 
 
-def test_torch_is_imported_where_it_is_needed() -> None:
+def test_transforms_need_neither_torch_nor_torchvision() -> None:
     program = """
+import pickle
 import sys
 import numpy as np
+from PIL import Image
+sys.modules["torch"] = sys.modules["torchvision"] = None
 from penstock.plugin.torchvision.transforms import v2
-v2.Compose([v2.Resize(8), v2.CenterCrop(7), v2.Grayscale()])(np.zeros((9, 9, 3), np.uint8))
-assert "torch" not in sys.modules and "torchvision" not in sys.modules
+composed = v2.Compose([v2.Resize(8), v2.CenterCrop(7), v2.Grayscale()]).eval()
+assert not composed.training and "Resize(size=[8]" in repr(composed)
+array = np.zeros((9, 9, 3), np.uint8)
+assert pickle.loads(pickle.dumps(composed))(array).shape[:2] == (7, 7)
+assert composed(Image.fromarray(array).convert("P")).mode == "L"
 """
     subprocess.run([sys.executable, "-c", program], check=True)

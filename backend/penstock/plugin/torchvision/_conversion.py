@@ -6,7 +6,7 @@ import numpy as np
 
 from penstock.plugin.torchvision import tv_tensors
 from penstock.plugin.torchvision._on_pixels import tensor_of
-from penstock.plugin.torchvision._pixels import Pixels, held, is_pil
+from penstock.plugin.torchvision._pixels import Pixels, held, is_kept, is_pil
 from penstock.plugin.torchvision._random import torch
 from penstock.plugin.torchvision._typing import PilImage, Tensor
 
@@ -16,6 +16,8 @@ _MODES = {
     3: {"uint8": "RGB"},
     4: {"uint8": "RGBA"},
 }
+# Of the modes whose type is another with `ToTensor`.
+_OF_TO_TENSOR = {"1": np.uint8, "I;16": np.int16, "I;16B": np.int16}
 _ALSO = {3: ("YCbCr", "HSV"), 4: ("CMYK", "RGBX")}
 
 
@@ -25,7 +27,7 @@ def pil_to_tensor(pic: PilImage | Pixels) -> Tensor:
     Raises:
         TypeError: it is not a PIL image.
     """
-    if isinstance(pic, Pixels) or (is_pil(pic) and pic.mode in _MODES[1] | {"L": 0, "LA": 0, "RGB": 0, "RGBA": 0}):
+    if isinstance(pic, Pixels) or (is_pil(pic) and is_kept(pic)):
         return tensor_of(held(pic))
     if not is_pil(pic):
         raise TypeError(f"`pil_to_tensor` takes an image of PIL. Got: {type(pic).__name__}")
@@ -50,6 +52,14 @@ def to_image(inpt: PilImage | Pixels | np.ndarray | Tensor) -> Tensor:
     return tv_tensors.classes().Image(tensor)
 
 
+def _to_tensor(picture: PilImage | Pixels) -> Tensor:
+    """As `pil_to_tensor`, but with 16 bits signed, and black and white as 0 and 255."""
+    if isinstance(picture, Pixels) or picture.mode not in _OF_TO_TENSOR:
+        return pil_to_tensor(picture)
+    array = np.array(picture, _OF_TO_TENSOR[picture.mode])
+    return torch().from_numpy(array * 255 if picture.mode == "1" else array)[None]
+
+
 def to_tensor(inpt: PilImage | Pixels | np.ndarray) -> Tensor:
     """A PIL image or an array (H, W, C) as a tensor (C, H, W); uint8 becomes floats from 0 to 1.
 
@@ -62,7 +72,7 @@ def to_tensor(inpt: PilImage | Pixels | np.ndarray) -> Tensor:
             raise ValueError(f"An image has two or three dimensions. Got {inpt.ndim}")
         tensor = library.from_numpy(inpt[:, :, None] if inpt.ndim == 2 else inpt).permute(2, 0, 1).contiguous()
     elif isinstance(inpt, Pixels) or is_pil(inpt):
-        tensor = pil_to_tensor(inpt).contiguous()
+        tensor = _to_tensor(inpt).contiguous()
     else:
         raise TypeError(f"`to_tensor` takes an image of PIL or an array. Got: {type(inpt).__name__}")
     return tensor.to(library.get_default_dtype()).div(255) if tensor.dtype == library.uint8 else tensor

@@ -219,9 +219,10 @@ def _step(transform: Function, images: _Traced) -> _Traced:
     trace = _TRACES.get(type(transform))
     if trace is None:
         known = ", ".join(sorted(kind.__name__ for kind in _TRACES))
-        whose = type(transform).__module__.partition(".")[0]
+        library = type(transform).__module__.partition(".")[0]
+        whose = "" if library == "penstock" else f" of {library}"
         raise ExportError(
-            f"`{name}` of {whose} is not exported: it is random, rounds otherwise than in torchvision's second version, or is none "
+            f"`{name}`{whose} is not exported: it is random, rounds otherwise than in torchvision's second version, or is none "
             f"of {known}, ToDtype, ToTensor and Normalize"
         )
     if isinstance(transform, RandomlyApplied):

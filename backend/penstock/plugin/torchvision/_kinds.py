@@ -11,10 +11,14 @@ from enum import Enum
 import numpy as np
 
 from penstock.plugin.torchvision import tv_tensors
-from penstock.plugin.torchvision._pixels import Pixels, held, is_picture, is_pil
+from penstock.plugin.torchvision._pixels import Pixels, held, is_kept, is_picture, is_pil
 from penstock.plugin.torchvision._typing import Canvas, Function, Leaf, Nested, Params, Tensor
 
 _FUNCTIONS: dict[str, dict[str, Function]] = {}
+_REGISTERED: dict[str, dict[type, Function]] = {}
+FORMATS = ("XYXY", "XYWH", "CXCYWH", "XYWHR", "CXCYWHR", "XYXYXYXY")
+"""Of boxes; the last three of rotated ones."""
+
 _NAMES = {"Image": "image", "Video": "video", "Mask": "mask", "BoundingBoxes": "boxes", "KeyPoints": "points"}
 
 
@@ -36,11 +40,36 @@ def kind_of(value: object) -> str | None:
     return None if isinstance(value, classes.TVTensor) else "tensor"
 
 
+def is_own(value: object) -> bool:
+    """Whether it is a tensor of a class that the user derived from `TVTensor`, and from none of its other classes."""
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(value, torch.Tensor) or type(value) is torch.Tensor:
+        return False
+    return isinstance(value, tv_tensors.classes().TVTensor) and kind_of(value) is None
+
+
+def kind_of_type(cls: type) -> str | None:
+    """The kind of values of a class: see :func:`kind_of`; arrays are `pixels`."""
+    if issubclass(cls, (Pixels, np.ndarray)) or any(
+        kind.__module__ == "PIL.Image" and kind.__name__ == "Image" for kind in cls.__mro__
+    ):
+        return "pixels"
+    torch = sys.modules.get("torch")
+    if torch is None or not issubclass(cls, torch.Tensor):
+        return None
+    classes = tv_tensors.classes()
+    for name, kind in _NAMES.items():
+        if issubclass(cls, getattr(classes, name)):
+            return kind
+    return None if issubclass(cls, classes.TVTensor) else "tensor"
+
+
 def function_for(name: str, *kinds: str) -> Callable[[Function], Function]:
     """Declares that a function does what is called ``name`` for some kinds of values.
 
     Of `boxes`, it takes the tensor, the format and the canvas, and returns tensor and canvas; of `points` the same without a
-    format; of `mask` at least three dimensions. `tensor` stands for images as well, and for `video` if that is said.
+    format; of `mask` at least three dimensions. `tensor` stands for images as well, and for `video` if that is said. `picture` stands for
+    PIL's images whose modes are not held as pixels; it takes and returns images of PIL.
     """
 
     def declare(function: Function) -> Function:
@@ -49,6 +78,49 @@ def function_for(name: str, *kinds: str) -> Callable[[Function], Function]:
         return function
 
     return declare
+
+
+def not_taken(name: str, kind: type) -> TypeError:
+    """What a function raises for a value of a type that it does not take."""
+    return TypeError(f"`{name}` takes {', '.join(_FUNCTIONS.get(name, {}))}. Got: {kind}")
+
+
+def function_of(name: str, kind: str) -> Function | None:
+    """What does ``name`` for a kind of values, as it was declared."""
+    return _FUNCTIONS.get(name, {}).get(kind)
+
+
+def refuse_twice(name: str, kind: type) -> None:
+    """Raises an error if a function was registered for this class.
+
+    Raises:
+        ValueError: it was.
+    """
+    if kind in _REGISTERED.get(name, {}):
+        raise ValueError(f"`{name}` already has a kernel registered for {kind}")
+
+
+def register(name: str, kind: type, function: Function) -> None:
+    """Lets a function do what is called ``name`` for values of a class of the user's.
+
+    Raises:
+        ValueError: there is one already.
+    """
+    refuse_twice(name, kind)
+    _REGISTERED.setdefault(name, {})[kind] = function
+
+
+def registered(name: str, kind: type) -> Function | None:
+    """What the user registered for a class, or for one that it is derived from, up to those of this package."""
+    known = _REGISTERED.get(name)
+    if not known:
+        return None
+    for parent in kind.__mro__:
+        if parent in known:
+            return known[parent]
+        if parent.__name__ in _NAMES:
+            return None
+    return None
 
 
 def call(name: str, value: Leaf, *args: object, or_pass: bool = False, **kwargs: object) -> Leaf:
@@ -62,16 +134,21 @@ def call(name: str, value: Leaf, *args: object, or_pass: bool = False, **kwargs:
     Raises:
         TypeError: there is no function for it.
     """
+    own = registered(name, type(value))
+    if own is not None:
+        return own(value, *args, **kwargs)
     kind = kind_of(value)
+    if kind == "pixels" and is_pil(value) and not is_kept(value):
+        kind = "picture"
     function = _FUNCTIONS[name].get("tensor" if kind == "image" else kind or "")
     if function is None:
         if or_pass:
             return value
-        raise TypeError(f"`{name}` takes {', '.join(_FUNCTIONS[name])}. Got: {type(value).__name__}")
+        raise not_taken(name, type(value))
     if kind == "pixels":
         result = function(held(value), *args, **kwargs)
         return result if isinstance(value, Pixels) else released(result)
-    if kind == "tensor":
+    if kind in ("tensor", "picture"):
         return function(value, *args, **kwargs)
     return _typed(kind or "", function, value, args, kwargs)
 
@@ -101,12 +178,10 @@ class Boxes:
     """What bounding boxes say about themselves.
 
     Attributes:
-        kind, format: the format as they tell it, and its name: `XYXY`, `XYWH` or `CXCYWH`.
+        kind, format: the format as they tell it, and its name: `XYXY`, `XYWH`, `CXCYWH`, or of rotated ones `XYWHR`,
+            `CXCYWHR` or `XYXYXYXY`.
         canvas: height and width of the image.
-        clamping: whether they are kept inside.
-
-    Raises:
-        TypeError: they are rotated.
+        clamping: `soft` or `hard`: how they are kept inside; None: they are not.
     """
 
     def __init__(self, boxes: Leaf) -> None:
@@ -126,11 +201,11 @@ def format_name(kind: object) -> str:
     """The name of a format of boxes.
 
     Raises:
-        TypeError: boxes of this format are rotated.
+        KeyError: there is no such format.
     """
     name = str(getattr(kind, "value", kind)).upper()
-    if name not in ("XYXY", "XYWH", "CXCYWH"):
-        raise TypeError(f"Boxes are XYXY, XYWH or CXCYWH; those of {name}, which are rotated, are not supported")
+    if name not in FORMATS:
+        raise KeyError(f"{name}: the formats of boxes are {', '.join(FORMATS)}")
     return name
 
 
@@ -147,6 +222,8 @@ def dimensions_of(value: Leaf) -> tuple[int, int, int]:
     """Channels, height and width; see :func:`size_of`."""
     kind = kind_of(value)
     if kind == "pixels":
+        if is_pil(value):
+            return len(value.getbands()), value.height, value.width
         pixels = held(value)
         return (pixels.channels, *pixels.size)
     if kind in ("boxes", "points"):

@@ -7,6 +7,14 @@ from collections.abc import Callable, Sequence
 from penstock.kernels import pillow
 from penstock.plugin.torchvision._kinds import Boxes, function_for
 from penstock.plugin.torchvision._on_pixels import perspective_terms, shears_of
+from penstock.plugin.torchvision._on_rotated_boxes import (
+    ROTATED,
+    WIDTHS,
+    clamped_rotated,
+    converted_rotated,
+    flipped_rotated,
+    rectangles,
+)
 from penstock.plugin.torchvision._on_tensors.warps import check_displacement, expanded_extents, relative_places
 from penstock.plugin.torchvision._random import torch
 from penstock.plugin.torchvision._settings import borders_of, crop_anchor, pair_of, resized_extents
@@ -18,9 +26,17 @@ _CORNERS = [[0, 1], [2, 1], [2, 3], [0, 3]]
 
 
 def converted(boxes: Tensor, old: str, new: str) -> Tensor:
-    """Boxes (..., 4) of another format; integers are rounded as torchvision rounds them."""
+    """Boxes (..., 4), or rotated ones, of another format; integers are rounded as torchvision rounds them.
+
+    Raises:
+        ValueError: boxes of one of the formats are rotated, and those of the other are not.
+    """
     if old == new:
         return boxes
+    if (old in ROTATED) != (new in ROTATED):
+        raise ValueError(f"Cannot convert between rotated and unrotated bounding boxes: from {old} to {new}")
+    if old in ROTATED:
+        return converted_rotated(boxes, old, new)
     first, second, whole = boxes[..., :2], boxes[..., 2:], not boxes.is_floating_point()
     rounding = "floor" if whole else None
     if (old, new) == ("XYWH", "CXCYWH"):
@@ -49,6 +65,9 @@ def clamped(boxes: Tensor, kind: str, canvas: Canvas, mode: str | None) -> Tenso
     """Boxes cut off at the image's borders, unless the mode is None."""
     if mode is None:
         return boxes.clone()
+    if kind in ROTATED:
+        corners = converted(boxes, kind, "XYXYXYXY").reshape(-1, 8)
+        return converted(clamped_rotated(corners, canvas, mode), "XYXYXYXY", kind).reshape(boxes.shape)
     floats = boxes if boxes.is_floating_point() else boxes.float()
     corners = converted(floats, kind, "XYXY").clone()
     corners[..., 0::2].clamp_(min=0, max=canvas[1])
@@ -75,6 +94,8 @@ def _upside_down(boxes: Tensor, told: Boxes) -> Moved:
 
 
 def _flipped(boxes: Tensor, told: Boxes, axis: int) -> Tensor:
+    if told.format in ROTATED:
+        return flipped_rotated(boxes, told.format, told.canvas, axis)
     extent, result = told.canvas[1 - axis], boxes.clone()
     if told.format == "XYXY":
         result[..., axis] = extent - boxes[..., axis + 2]
@@ -110,7 +131,21 @@ def _scaled(values: Tensor, canvas: Canvas, size: Size | None, most: int | None)
 
 @function_for("resize", "boxes")
 def _resize(boxes: Tensor, told: Boxes, size: Size | None, max_size: int | None = None, **_unused: object) -> Moved:
-    return _scaled(boxes, told.canvas, size, max_size)
+    return _scaled_boxes(boxes, told, told.canvas, size, max_size)
+
+
+def _scaled_boxes(boxes: Tensor, told: Boxes, canvas: Canvas, size: Size | None, most: int | None) -> Moved:
+    if told.format not in ROTATED:
+        return _scaled(boxes, canvas, size, most)
+    corners, extents = _scaled(converted(boxes, told.format, "XYXYXYXY").reshape(-1, 8), canvas, size, most)
+    if extents == tuple(canvas):
+        return boxes, canvas
+    return _as_given(clamped(rectangles(corners), "XYXYXYXY", extents, told.clamping), told, boxes), extents
+
+
+def _as_given(corners: Tensor, told: Boxes, boxes: Tensor) -> Tensor:
+    """Rotated boxes of four corners, as those that were given."""
+    return converted(corners, "XYXYXYXY", told.format).to(boxes.dtype).reshape(boxes.shape)
 
 
 @function_for("resize", "points")
@@ -121,20 +156,22 @@ def _resize_points(
 
 
 def _offset(values: Tensor, across: int, down: int, width: int) -> Tensor:
-    """What is added to the columns of boxes or points; extents stay."""
-    columns = [across, down] + ([across, down] if width == 4 else [0] * (values.shape[-1] - 2))
+    """What is added to the first columns of boxes or points; the others, extents, stay."""
+    columns = [across, down] * (width // 2) + [0] * (values.shape[-1] - width)
     return torch().tensor(columns, dtype=values.dtype, device=values.device)
 
 
 def _shifted(boxes: Tensor, told: Boxes, across: int, down: int) -> Tensor:
-    return boxes + _offset(boxes, across, down, 4 if told.format == "XYXY" else 2)
+    corners = told.format in ("XYXY", "XYXYXYXY")
+    return boxes + _offset(boxes, across, down, WIDTHS[told.format] if corners else 2)
 
 
 @function_for("crop", "boxes")
 def cropped(boxes: Tensor, told: Boxes, top: int, left: int, height: int, width: int) -> Moved:
     """Boxes in a region of their image."""
-    canvas = height, width
-    return clamped(_shifted(boxes, told, -left, -top), told.format, canvas, told.clamping), canvas
+    canvas, moved = (height, width), _shifted(boxes, told, -left, -top)
+    moved = rectangles(moved) if told.format == "XYXYXYXY" else moved
+    return clamped(moved, told.format, canvas, told.clamping), canvas
 
 
 @function_for("crop", "points")
@@ -159,7 +196,7 @@ def _resized_crop(
     boxes: Tensor, told: Boxes, top: int, left: int, height: int, width: int, size: Size, **_unused: object
 ) -> Moved:
     part, canvas = cropped(boxes, told, top, left, height, width)
-    return _scaled(part, canvas, size, None)
+    return _scaled_boxes(part, told, canvas, size, None)
 
 
 @function_for("resized_crop", "points")
@@ -197,12 +234,23 @@ def _around(points: Tensor) -> Tensor:
 
 
 def _through_corners(
-    boxes: Tensor, told: Boxes, canvas: Canvas, move: Callable[[Tensor], Tensor], floats: bool
+    boxes: Tensor,
+    told: Boxes,
+    canvas: Canvas,
+    move: Callable[[Tensor], Tensor],
+    floats: bool,
+    origin: Tensor | None = None,
 ) -> Tensor:
-    """Boxes around where their corners move to."""
+    """Boxes around where their corners move to, counted from ``origin``; rotated ones turn."""
     values = boxes.float() if floats and not boxes.is_floating_point() else boxes
+    if told.format in ROTATED:
+        corners = converted(values, told.format, "XYXYXYXY").reshape(-1, 2)
+        result = rectangles(move(corners).reshape(-1, 8))
+        result = result if origin is None else result - origin.repeat(1, 4)
+        return _as_given(clamped(result, "XYXYXYXY", canvas, told.clamping), told, boxes)
     corners = converted(values, told.format, "XYXY").reshape(-1, 4)[:, _CORNERS].reshape(-1, 2)
     result = _around(move(corners).reshape(-1, 4, 2))
+    result = result if origin is None else result - origin.repeat(1, 2)
     result = clamped(result, "XYXY", canvas, told.clamping)
     return converted(result, "XYXY", told.format).reshape(boxes.shape).to(boxes.dtype)
 
@@ -239,29 +287,33 @@ class _Affine:
             self.canvas = expanded_extents(pillow.inverse_affine(*given), canvas[1], canvas[0])
 
     def __call__(self, points: Tensor) -> Tensor:
-        """The same points, floats (N, 2), in the new image."""
-        library = torch()
-        matrix = library.tensor(self._terms, dtype=points.dtype, device=points.device).reshape(2, 3).T
-        moved = _with_one(points).matmul(matrix)
-        if self._expand:
-            height, width = map(float, self._before)
-            corners = [[0.0, 0.0], [0.0, height], [width, height], [width, 0.0]]
-            edges = _with_one(library.tensor(corners, dtype=points.dtype, device=points.device)).matmul(matrix)
-            moved = moved - edges.amin(dim=0, keepdim=True)
-        return moved
+        """The same points, floats (N, 2), counted from where the old image's origin lies."""
+        matrix = torch().tensor(self._terms, dtype=points.dtype, device=points.device).reshape(2, 3).T
+        return _with_one(points).matmul(matrix)
+
+    def origin(self, like: Tensor) -> Tensor | None:
+        """Where the new image begins, of the type of ``like`` (1, 2), if it grows."""
+        if not self._expand:
+            return None
+        height, width = map(float, self._before)
+        corners = [[0.0, 0.0], [0.0, height], [width, height], [width, 0.0]]
+        return self(torch().tensor(corners, dtype=like.dtype, device=like.device)).amin(dim=0, keepdim=True)
 
 
 def _moved_boxes(boxes: Tensor, told: Boxes, move: _Affine) -> Moved:
     if boxes.numel() == 0:
         return boxes, told.canvas
-    return _through_corners(boxes, told, move.canvas, move, floats=True), move.canvas
+    origin = move.origin(boxes if boxes.is_floating_point() else boxes.float())
+    return _through_corners(boxes, told, move.canvas, move, floats=True, origin=origin), move.canvas
 
 
 def _moved_points(points: Tensor, canvas: Canvas, move: _Affine) -> Moved:
     if points.numel() == 0:
         return points, canvas
     floats = points if points.is_floating_point() else points.float()
-    return move(floats.reshape(-1, 2)).reshape(points.shape).to(points.dtype), move.canvas
+    moved, origin = move(floats.reshape(-1, 2)), move.origin(floats)
+    moved = moved if origin is None else moved - origin
+    return moved.reshape(points.shape).to(points.dtype), move.canvas
 
 
 @function_for("affine", "boxes")
@@ -386,6 +438,12 @@ def _elastic(boxes: Tensor, told: Boxes, displacement: Tensor, **_unused: object
         whole = points.ceil() if points.is_floating_point() else points
         return _displaced(whole, told.canvas, displacement).to(boxes.dtype)
 
+    if told.format in ROTATED:
+        # The middle moves; extents and angle stay.
+        turned = converted(boxes, told.format, "CXCYWHR").reshape(-1, 5)
+        turned = _joined(move(turned[:, :2]), turned[:, 2:])
+        turned = clamped(turned, "CXCYWHR", told.canvas, told.clamping)
+        return converted(turned, "CXCYWHR", told.format).reshape(boxes.shape), told.canvas
     return _through_corners(boxes, told, told.canvas, move, floats=False), told.canvas
 
 
@@ -400,8 +458,15 @@ def _elastic_points(points: Tensor, canvas: Canvas, displacement: Tensor, **_unu
 
 def sound(boxes: Tensor, kind: str, canvas: Canvas, least: float, area: float) -> Tensor:
     """Which boxes are inside and not too small."""
-    corners = converted(boxes, kind, "XYXY")
-    width, height = corners[:, 2] - corners[:, 0], corners[:, 3] - corners[:, 1]
+    if kind in ROTATED:
+        corners = converted(boxes, kind, "XYXYXYXY")
+        _, y1, x2, y2, x3, y3, x4, _ = corners.unbind(-1)
+        width = ((corners[:, 0] - x2).pow(2) + (y1 - y2).pow(2)).sqrt()
+        # As torchvision measures it: from the y of the second side and the x of the third.
+        height = ((y2 - y3).pow(2) + (x3 - x4).pow(2)).sqrt()
+    else:
+        corners = converted(boxes, kind, "XYXY")
+        width, height = corners[:, 2] - corners[:, 0], corners[:, 3] - corners[:, 1]
     inside = (
         (corners >= 0).all(dim=-1) & (corners[:, 0::2] <= canvas[1]).all(-1) & (corners[:, 1::2] <= canvas[0]).all(-1)
     )

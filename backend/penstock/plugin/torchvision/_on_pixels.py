@@ -19,7 +19,7 @@ from penstock.plugin.torchvision._settings import (
     pair_of,
     resized_extents,
 )
-from penstock.plugin.torchvision._typing import Corners, Fill, Floats, Interpolation, Size, Tensor
+from penstock.plugin.torchvision._typing import Corners, Fill, Floats, Interpolation, PilImage, Size, Tensor
 
 # Pillow has one nearest filter, which torchvision uses for both of its own.
 _NAMES = {"nearest-exact": "nearest"}
@@ -85,6 +85,12 @@ def _middle(image: Pixels, output_size: Size) -> Pixels:
     return image.cropped(*crop_anchor(image.size, size), *size)
 
 
+def warn_of_antialiasing(antialias: bool | None) -> None:
+    """Warns if it is asked not to be done."""
+    if antialias is False:
+        warnings.warn("PIL's images are resized with antialiasing, whatever `antialias` says", stacklevel=5)
+
+
 @function_for("resize", "pixels")
 def _resize(
     image: Pixels,
@@ -93,8 +99,7 @@ def _resize(
     max_size: int | None = None,
     antialias: bool | None = True,
 ) -> Pixels:
-    if antialias is False:
-        warnings.warn("PIL's images are resized with antialiasing, whatever `antialias` says", stacklevel=4)
+    warn_of_antialiasing(antialias)
     extents = resized_extents(image.size, size, max_size)
     name = filter_name(interpolation)
     return image if extents == image.size else image.resized(*extents, _NAMES.get(name, name))
@@ -234,15 +239,20 @@ def _ten(image: Pixels, size: Size, vertical_flip: bool = False) -> tuple[Pixels
     return _five(image, size) + _five(image.mirrored(vertical_flip), size)
 
 
-@function_for("jpeg", "pixels")
-def _compressed(image: Pixels, quality: int) -> Pixels:
+def compressed(image: PilImage, quality: int) -> PilImage:
+    """An image, compressed as JPEG and decoded again."""
     import io
 
     from PIL import Image
 
     file = io.BytesIO()
-    image.picture().save(file, "JPEG", quality=quality)
-    array = np.asarray(Image.open(file))
+    image.save(file, "JPEG", quality=quality)
+    return Image.open(file).copy()
+
+
+@function_for("jpeg", "pixels")
+def _compressed(image: Pixels, quality: int) -> Pixels:
+    array = np.asarray(compressed(image.picture(), quality))
     return image.given(array[:, :, None] if array.ndim == 2 else array)
 
 

@@ -146,6 +146,11 @@ def is_pil(value: object) -> TypeGuard[PilImage]:
     return any(kind.__module__ == "PIL.Image" and kind.__name__ == "Image" for kind in type(value).__mro__)
 
 
+def is_kept(value: PilImage) -> bool:
+    """Whether an image of PIL is of a mode that is held as pixels: L, LA, RGB or RGBA."""
+    return value.mode in _CHANNELS
+
+
 def is_picture(value: object) -> bool:
     """Whether it is an array that could be an image: of uint8, (H, W) or (H, W, C)."""
     return (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 from functools import cache
 from types import ModuleType
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -33,6 +33,10 @@ class Numbers(Protocol):
 
     def shuffled(self, count: int) -> list[int]:
         """0, ..., count - 1 in any order: `torch.randperm`."""
+        ...
+
+    def permutation(self, count: int) -> Any:
+        """The same as a tensor, or an array."""
         ...
 
     def choice(self, weights: list[float]) -> int:
@@ -65,7 +69,10 @@ class _Torch:
         return int(self._torch.randint(low, high, (1,)).item())
 
     def shuffled(self, count: int) -> list[int]:
-        return [int(number) for number in self._torch.randperm(count)]
+        return [int(number) for number in self.permutation(count)]
+
+    def permutation(self, count: int) -> Any:
+        return self._torch.randperm(count)
 
     def choice(self, weights: list[float]) -> int:
         return int(self._torch.multinomial(self._torch.tensor(weights), 1))
@@ -107,6 +114,9 @@ class _Twister:
             other = place + self._word() % (count - place)
             numbers[place], numbers[other] = numbers[other], numbers[place]
         return numbers
+
+    def permutation(self, count: int) -> Any:
+        return np.array(self.shuffled(count))
 
     def choice(self, weights: list[float]) -> int:
         shares = np.cumsum(weights) / np.sum(weights)

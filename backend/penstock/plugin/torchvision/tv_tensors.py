@@ -11,9 +11,20 @@ from types import ModuleType
 from typing import Any
 
 from penstock.plugin.torchvision._random import torch
-from penstock.plugin.torchvision._typing import BoxFormat, Canvas, Function, Leaf, Tensor
+from penstock.plugin.torchvision._typing import BoxFormat, Canvas, Device, DType, Function, Leaf, Tensor
 
-_PUBLIC = ("BoundingBoxFormat", "BoundingBoxes", "Image", "KeyPoints", "Mask", "TVTensor", "Video", "wrap")
+_PUBLIC = (
+    "BoundingBoxFormat",
+    "BoundingBoxes",
+    "Image",
+    "KeyPoints",
+    "Mask",
+    "TVTensor",
+    "Video",
+    "is_rotated_bounding_format",
+    "set_return_type",
+    "wrap",
+)
 
 
 class _BoundingBoxFormat(enum.Enum):
@@ -22,6 +33,33 @@ class _BoundingBoxFormat(enum.Enum):
     XYXY = "XYXY"
     XYWH = "XYWH"
     CXCYWH = "CXCYWH"
+    XYWHR = "XYWHR"
+    CXCYWHR = "CXCYWHR"
+    XYXYXYXY = "XYXYXYXY"
+
+
+class _ReturnType:
+    """What operations on what says what it is return, and, as a context, for how long.
+
+    Args:
+        kept: the same kind, and not a plain tensor.
+    """
+
+    kept = False
+
+    def __init__(self, kept: bool) -> None:
+        self._before, _ReturnType.kept = _ReturnType.kept, kept
+
+    def __enter__(self) -> _ReturnType:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        _ReturnType.kept = self._before
+
+
+def _tensor(data: object, dtype: DType | None, device: Device | None, requires_grad: bool | None) -> Tensor:
+    grows = data.requires_grad if requires_grad is None and isinstance(data, torch().Tensor) else bool(requires_grad)
+    return torch().as_tensor(data, dtype=dtype, device=device).requires_grad_(grows)
 
 
 @cache
@@ -42,8 +80,16 @@ def _defined() -> ModuleType:
 
         _said: tuple[str, ...] = ()
 
-        def __new__(cls, data: object, **said: object) -> Leaf:
-            return cls.wrap(torch().as_tensor(data), None, **said)
+        def __new__(
+            cls,
+            data: object,
+            *,
+            dtype: DType | None = None,
+            device: Device | None = None,
+            requires_grad: bool | None = None,
+            **said: object,
+        ) -> Leaf:
+            return cls.wrap(_tensor(data, dtype, device, requires_grad), None, **said)
 
         @classmethod
         def wrap(cls, tensor: Tensor, like: object, **said: object) -> Tensor:
@@ -63,9 +109,10 @@ def _defined() -> ModuleType:
         ) -> object:
             with torch()._C.DisableTorchFunctionSubclass():  # private: documented for subclasses
                 result = function(*args, **(kwargs or {}))
-            keeps = function in (base.clone, base.to, base.detach, base.requires_grad_)
-            if keeps and isinstance(args[0], cls):
-                return cls.wrap(result, args[0])
+            keeps = function in (base.clone, base.to, base.detach, base.requires_grad_, base.pin_memory)
+            like = next((each for each in args if isinstance(each, cls)), None)
+            if isinstance(result, base) and like is not None and (_ReturnType.kept or (keeps and like is args[0])):
+                return cls.wrap(result, like)
             return result.as_subclass(base) if isinstance(result, cls) else result
 
     class Image(TVTensor):
@@ -83,25 +130,52 @@ def _defined() -> ModuleType:
         _said = ("canvas_size",)
 
     class BoundingBoxes(TVTensor):
-        """(N, 4) in `format`, in an image of `canvas_size`."""
+        """(N, 4), or of rotated ones (N, 5) or (N, 8), in `format`, in an image of `canvas_size`."""
 
         _said = ("format", "canvas_size", "clamping_mode")
 
         def __new__(
-            cls, data: object, *, format: BoxFormat, canvas_size: Canvas, clamping_mode: str | None = "soft"
+            cls,
+            data: object,
+            *,
+            format: BoxFormat,
+            canvas_size: Canvas,
+            clamping_mode: str | None = "soft",
+            dtype: DType | None = None,
+            device: Device | None = None,
+            requires_grad: bool | None = None,
         ) -> Leaf:
             kind = _BoundingBoxFormat[format.upper()] if isinstance(format, str) else format
-            rows = torch().as_tensor(data)
+            rows = _tensor(data, dtype, device, requires_grad)
             rows = rows.unsqueeze(0) if rows.ndim == 1 else rows
+            if rows.ndim != 2:
+                raise ValueError(f"Boxes have two dimensions. Got {rows.ndim}")
+            if clamping_mode not in (None, "soft", "hard"):
+                raise ValueError(f"`clamping_mode` must be soft, hard or None. Got: {clamping_mode!r}")
+            if is_rotated_bounding_format(kind) and not rows.is_floating_point():
+                raise ValueError(f"Rotated boxes are of floats. Got: {rows.dtype}")
             return cls.wrap(rows, None, format=kind, canvas_size=tuple(canvas_size), clamping_mode=clamping_mode)
 
     def wrap(wrappee: Tensor, *, like: Leaf, **said: object) -> Tensor:
         """A tensor as one of the kind of another."""
         return type(like).wrap(wrappee, like, **said)
 
+    def is_rotated_bounding_format(format: BoxFormat) -> bool:
+        """Whether boxes of this format are rotated."""
+        name = format if isinstance(format, str) else getattr(format, "value", None)
+        if not isinstance(name, str):
+            raise ValueError(f"`format` must be a name or a BoundingBoxFormat. Got: {type(format)}")
+        return name in ("XYWHR", "CXCYWHR", "XYXYXYXY")
+
+    def set_return_type(return_type: str) -> _ReturnType:
+        """Lets operations return `TVTensor`, what they are given, or `Tensor`, plain ones; for a while as a context."""
+        if return_type.lower() not in ("tensor", "tvtensor"):
+            raise ValueError(f"`return_type` must be 'TVTensor' or 'Tensor'. Got: {return_type!r}")
+        return _ReturnType(return_type.lower() == "tvtensor")
+
     module = ModuleType("penstock.plugin.torchvision.tv_tensors.defined")
-    defined = (_BoundingBoxFormat, BoundingBoxes, Image, KeyPoints, Mask, TVTensor, Video, wrap)
-    for name, kind in zip(_PUBLIC, defined):
+    defined = (_BoundingBoxFormat, BoundingBoxes, Image, KeyPoints, Mask, TVTensor, Video)
+    for name, kind in zip(_PUBLIC, (*defined, is_rotated_bounding_format, set_return_type, wrap)):
         setattr(module, name, kind)
     return module
 

@@ -42,6 +42,10 @@ def resized(
     extents = resized_extents((int(image.shape[-2]), int(image.shape[-1])), size, max_size)
     if extents == tuple(image.shape[-2:]):
         return image
+    if name in ("box", "hamming"):
+        raise NotImplementedError(
+            f"Tensors are not resized with `interpolation='{name}'`, got {name}: PIL's images are"
+        )
     nearest = name.startswith("nearest")
     if name == "lanczos" and not antialias:
         raise ValueError("`interpolation='lanczos'` needs `antialias=True`")

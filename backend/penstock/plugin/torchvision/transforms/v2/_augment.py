@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Sequence
 
 from penstock.plugin.torchvision import tv_tensors
-from penstock.plugin.torchvision._kinds import kind_of, leaves_of
+from penstock.plugin.torchvision._kinds import kind_of, leaves_of, size_of
 from penstock.plugin.torchvision._random import numbers, torch
 from penstock.plugin.torchvision._settings import several
 from penstock.plugin.torchvision._typing import Floats, Leaf, Nested, Params, Tensor
@@ -62,6 +62,16 @@ class RandomErasing(RandomlyApplied):
         if not isinstance(value, str):
             self.value = [float(number) for number in (value if isinstance(value, (tuple, list)) else [value])]
 
+    @staticmethod
+    def get_params(
+        img: Leaf, scale: Sequence[float], ratio: Sequence[float], value: list[float] | None = None
+    ) -> tuple[int, int, int, int, Tensor]:
+        """Top, left, height and width of a random region, and what is written there; the whole image if none fits."""
+        found = RandomErasing(1.0, scale, ratio, "random" if value is None else value).make_params([img])
+        if not found:
+            return 0, 0, *size_of(img), img
+        return found["i"], found["j"], found["h"], found["w"], found["v"]
+
     def make_params(self, flat_inputs: list[Leaf]) -> Params:
         channels, height, width = common_dimensions(flat_inputs)
         if self.value is not None and len(self.value) not in (1, channels):
@@ -81,6 +91,10 @@ class RandomErasing(RandomlyApplied):
         return {}
 
     def transform(self, inpt: Leaf, params: Params) -> Leaf:
+        if kind_of(inpt) in ("boxes", "mask", "points"):
+            warnings.warn(
+                f"RandomErasing is currently passing through inputs of type {type(inpt).__name__}", stacklevel=2
+            )
         return self.call("erase", inpt, **params, inplace=self.inplace) if params else inpt
 
 

@@ -11,10 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 from penstock.plugin.torchvision import tv_tensors
-from penstock.plugin.torchvision._conversion import pil_to_tensor
+from penstock.plugin.torchvision._conversion import pil_to_tensor, to_pil_image
 from penstock.plugin.torchvision._kinds import call, kind_of, leaves_of, size_of
 from penstock.plugin.torchvision._on_tensors.dtypes import most_of
-from penstock.plugin.torchvision._pixels import Pixels, held
+from penstock.plugin.torchvision._pixels import Pixels, held, is_kept, is_pil
 from penstock.plugin.torchvision._random import happens, numbers, torch
 from penstock.plugin.torchvision._settings import fills_of
 from penstock.plugin.torchvision._typing import Fill, Fills, Function, Interpolation, Leaf, Nested
@@ -377,6 +377,8 @@ class AugMix(AutomaticAugmentation):
                 result = self.drawn(result, space, _PARAMETER_MAX, extents, self._level)
             mixed.add_(shares[:, chain].reshape(ones) * result)
         whole = mixed.reshape(tensor.shape).to(tensor.dtype)
+        if kind == "pixels" and is_pil(image) and not is_kept(image):
+            return to_pil_image(whole)
         if kind == "pixels":
             pixels = held(image).given(np.ascontiguousarray(whole.permute(1, 2, 0).numpy()))
             return pixels if isinstance(image, Pixels) else pixels.released()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from penstock.plugin.torchvision._random import numbers, occurs
 from penstock.plugin.torchvision._typing import Floats, Leaf, Params
@@ -70,16 +71,26 @@ class ColorJitter(OwnTransform):
         self.saturation = _range(saturation, "saturation")
         self.hue = _range(hue, "hue")
 
+    @staticmethod
+    def get_params(
+        brightness: Sequence[float] | None,
+        contrast: Sequence[float] | None,
+        saturation: Sequence[float] | None,
+        hue: Sequence[float] | None,
+    ) -> tuple[Any, float | None, float | None, float | None, float | None]:
+        """The numbers of the four in random order, and random factors of each; None: it is left as it is."""
+        order = numbers().permutation(len(_FACTORS))
+        return order, *(numbers().between(*each) if each else None for each in (brightness, contrast, saturation, hue))
+
     def make_params(self, flat_inputs: list[Leaf]) -> Params:
-        order = numbers().shuffled(len(_FACTORS))
-        ranges = {name: getattr(self, name) for name in _FACTORS}
-        factors = {name: numbers().between(*bounds) if bounds else None for name, bounds in ranges.items()}
-        return {"order": [_FACTORS[place] for place in order], **factors}
+        order, *factors = self.get_params(*(getattr(self, name) for name in _FACTORS))
+        return {"fn_idx": order, **{f"{name}_factor": factor for name, factor in zip(_FACTORS, factors)}}
 
     def transform(self, inpt: Leaf, params: Params) -> Leaf:
-        for name in params["order"]:
-            if params[name] is not None:
-                inpt = self.call(f"adjust_{name}", inpt, **{f"{name}_factor": params[name]})
+        for place in params["fn_idx"]:
+            factor = f"{_FACTORS[int(place)]}_factor"
+            if params[factor] is not None:
+                inpt = self.call(f"adjust_{_FACTORS[int(place)]}", inpt, **{factor: params[factor]})
         return inpt
 
 

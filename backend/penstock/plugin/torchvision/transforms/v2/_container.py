@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from penstock.plugin.torchvision._kinds import leaves_of, released
-from penstock.plugin.torchvision._pixels import Pixels, held, is_picture, is_pil
+from penstock.plugin.torchvision._pixels import Pixels, held, is_kept, is_picture, is_pil
 from penstock.plugin.torchvision._random import numbers, occurs
 from penstock.plugin.torchvision._settings import probability
 from penstock.plugin.torchvision._typing import Function, Nested
@@ -17,12 +17,14 @@ from penstock.plugin.torchvision.transforms.v2._transform import OwnTransform, T
 
 def _holding(sample: Nested) -> Nested:
     """A sample whose images of PIL are held as pixels; an array as well, if it is all."""
-    if is_pil(sample) or is_picture(sample):
+    if is_picture(sample):
         return held(sample)
+    if is_pil(sample):
+        return held(sample) if is_kept(sample) else sample
     if isinstance(sample, (Pixels, np.ndarray)):
         return sample
     leaves, rebuilt = leaves_of(sample)
-    return rebuilt([held(leaf) if is_pil(leaf) else leaf for leaf in leaves])
+    return rebuilt([held(leaf) if is_pil(leaf) and is_kept(leaf) else leaf for leaf in leaves])
 
 
 def _released(sample: Nested) -> Nested:
@@ -70,7 +72,7 @@ class Container(OwnTransform):
         raise NotImplementedError
 
     def extra_repr(self) -> str:
-        return "\n" + "".join(f"    {step}\n" for step in self.transforms)
+        return "\n".join(f"    {step}" for step in self.transforms)
 
 
 class Compose(Container):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
@@ -14,6 +15,7 @@ from penstock.plugin.torchvision._settings import pair_of, range_of
 from penstock.plugin.torchvision._typing import DType, Floats, Function, Leaf, Nested, Params, Tensor
 from penstock.plugin.torchvision.transforms.v2._transform import Applied, OwnTransform, Transform
 
+_TENSORS = {"Tensor", "Image", "Video"}
 _IMAGES = ("tensor", "image", "video")
 LabelsGetter: TypeAlias = str | Function | None
 """`default`, or a function that finds the labels in a sample, or None: there are none."""
@@ -127,8 +129,13 @@ class GaussianBlur(Applied):
         if not 0.0 < self.sigma[0] <= self.sigma[1]:
             raise ValueError(f"`sigma` must be positive, from and to. Got: {sigma}")
 
+    @staticmethod
+    def get_params(sigma_min: float, sigma_max: float) -> float:
+        """A random deviation."""
+        return numbers().between(sigma_min, sigma_max)
+
     def make_params(self, flat_inputs: list[Leaf]) -> Params:
-        sigma = numbers().between(*self.sigma)
+        sigma = self.get_params(*self.sigma)
         return {"kernel_size": list(self.kernel_size), "sigma": [sigma, sigma]}
 
 
@@ -164,6 +171,12 @@ class ToDtype(OwnTransform):
         named = type(dtype).__name__ == "dtype"
         if not isinstance(dtype, (dict, str)) and not named:
             raise ValueError(f"`dtype` must be a type, its name, or a dictionary of them. Got: {dtype!r}")
+        if isinstance(dtype, Mapping) and {"Tensor"} < {getattr(kind, "__name__", "") for kind in dtype} & _TENSORS:
+            warnings.warn(
+                "`dtype` names types for plain tensors and for images: a plain `torch.Tensor` will *not* be transformed beside "
+                "an image",
+                stacklevel=2,
+            )
         self.dtype = dtype
         self.scale = scale
 
@@ -176,6 +189,8 @@ class ToDtype(OwnTransform):
         else:
             dtype = self.dtype if kind_of(inpt) in _IMAGES else None
         if dtype is None:
+            if self.scale and kind_of(inpt) in _IMAGES:
+                warnings.warn("`scale` is set, but no type for images: no scaling will be done", stacklevel=2)
             return inpt
         dtype = getattr(torch(), dtype) if isinstance(dtype, str) else dtype
         return self.call("to_dtype", inpt, dtype=dtype, scale=self.scale)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from penstock.plugin.torchvision._kinds import kind_of
+from penstock.plugin.torchvision._kinds import kind_of, size_of
 from penstock.plugin.torchvision._random import numbers, torch
 from penstock.plugin.torchvision._settings import borders_of, fills_of, pair_of
 from penstock.plugin.torchvision._typing import Fills, Interpolation, Leaf, Params, Size, Tensor
@@ -16,6 +16,7 @@ from penstock.plugin.torchvision.transforms.v2._geometry import check_padding_mo
 from penstock.plugin.torchvision.transforms.v2._transform import Applied, common_size, fill_for
 
 _TRIALS = 10
+_PLACE = ("top", "left", "height", "width")
 
 
 class RandomResizedCrop(Applied):
@@ -43,25 +44,35 @@ class RandomResizedCrop(Applied):
         self.interpolation = interpolation
         self.antialias = antialias
 
+    @staticmethod
+    def get_params(img: Leaf, scale: Sequence[float], ratio: Sequence[float]) -> tuple[int, int, int, int]:
+        """Top, left, height and width of a random region of an image."""
+        return _region(*size_of(img), scale, ratio)
+
     def make_params(self, flat_inputs: list[Leaf]) -> Params:
-        height, width = common_size(flat_inputs)
-        for _ in range(_TRIALS):
-            area = height * width * numbers().between(*self.scale)
-            ratio = numbers().exponential(*self.ratio)
-            w, h = round(math.sqrt(area * ratio)), round(math.sqrt(area / ratio))
-            if 0 < w <= width and 0 < h <= height:
-                top = numbers().below(0, height - h + 1)
-                return {"top": top, "left": numbers().below(0, width - w + 1), "height": h, "width": w}
-        # None fitted: the middle, of the nearest ratio.
-        ratio, h, w = width / height, height, width
-        if ratio < min(self.ratio):
-            h = round(width / min(self.ratio))
-        elif ratio > max(self.ratio):
-            w = round(height * max(self.ratio))
-        return {"top": (height - h) // 2, "left": (width - w) // 2, "height": h, "width": w}
+        region = _region(*common_size(flat_inputs), self.scale, self.ratio)
+        return dict(zip(_PLACE, region))
 
     def arguments(self, inpt: Leaf, params: Params) -> Params:
         return {**params, "size": self.size, "interpolation": self.interpolation, "antialias": self.antialias}
+
+
+def _region(height: int, width: int, scale: Sequence[float], ratios: Sequence[float]) -> tuple[int, int, int, int]:
+    """Top, left, height and width of a random region of an image of this size."""
+    for _ in range(_TRIALS):
+        area = height * width * numbers().between(*scale)
+        ratio = numbers().exponential(*ratios)
+        w, h = round(math.sqrt(area * ratio)), round(math.sqrt(area / ratio))
+        if 0 < w <= width and 0 < h <= height:
+            top = numbers().below(0, height - h + 1)
+            return top, numbers().below(0, width - w + 1), h, w
+    # None fitted: the middle, of the nearest ratio.
+    ratio, h, w = width / height, height, width
+    if ratio < min(ratios):
+        h = round(width / min(ratios))
+    elif ratio > max(ratios):
+        w = round(height * max(ratios))
+    return (height - h) // 2, (width - w) // 2, h, w
 
 
 def _rising(bounds: Sequence[float], name: str) -> Sequence[float]:
@@ -98,6 +109,21 @@ class RandomCrop(Applied):
         self._fill = fills_of(fill)
         self.padding_mode = check_padding_mode(padding_mode)
 
+    @staticmethod
+    def get_params(img: Leaf, output_size: tuple[int, int]) -> tuple[int, int, int, int]:
+        """Top, left, height and width of a random region of an image.
+
+        Raises:
+            ValueError: the image is smaller.
+        """
+        (height, width), (h, w) = size_of(img), output_size
+        if height < h or width < w:
+            raise ValueError(f"A crop of {(h, w)} does not fit into an image of {(height, width)}")
+        if (height, width) == (h, w):
+            return 0, 0, h, w
+        top = numbers().below(0, height - h + 1)
+        return top, numbers().below(0, width - w + 1), h, w
+
     def make_params(self, flat_inputs: list[Leaf]) -> Params:
         extents = list(common_size(flat_inputs))
         left, top, right, bottom = self.padding or (0, 0, 0, 0)
@@ -117,17 +143,24 @@ class RandomCrop(Applied):
         for axis in (0, 1):
             if extents[axis] > self.size[axis]:
                 anchors[axis] = numbers().below(0, extents[axis] - self.size[axis] + 1)
+        padding = [before[1], before[0], after[1], after[0]]
         return {
-            "padding": [before[1], before[0], after[1], after[0]],
-            "place": (*anchors, *self.size),
-            "crops": tuple(extents) != self.size,
+            "needs_crop": tuple(extents) != self.size,
+            "top": anchors[0],
+            "left": anchors[1],
+            "height": self.size[0],
+            "width": self.size[1],
+            "needs_pad": any(padding),
+            "padding": padding,
         }
 
     def transform(self, inpt: Leaf, params: Params) -> Leaf:
-        if any(params["padding"]):
+        if params["needs_pad"]:
             fill = fill_for(self._fill, inpt)
             inpt = self.call("pad", inpt, params["padding"], fill=fill, padding_mode=self.padding_mode)
-        return self.call("crop", inpt, *params["place"]) if params["crops"] else inpt
+        if not params["needs_crop"]:
+            return inpt
+        return self.call("crop", inpt, **{name: params[name] for name in _PLACE})
 
 
 class RandomIoUCrop(Applied):
@@ -175,8 +208,7 @@ class RandomIoUCrop(Applied):
                 place = self._place(height, width)
                 covered = place and _covered(corners, place, least)
                 if place is not None and covered is not None:
-                    top, left, h, w = place
-                    return {"place": {"top": top, "left": left, "height": h, "width": w}, "covered": covered}
+                    return {**dict(zip(_PLACE, place)), "is_within_crop_area": covered}
 
     def _place(self, height: int, width: int) -> tuple[int, int, int, int] | None:
         span = np.float32(self.max_scale - self.min_scale)
@@ -191,9 +223,9 @@ class RandomIoUCrop(Applied):
     def transform(self, inpt: Leaf, params: Params) -> Leaf:
         if not params:
             return inpt
-        result = self.call("crop", inpt, **params["place"])
+        result = self.call("crop", inpt, **{name: params[name] for name in _PLACE})
         if kind_of(result) == "boxes":
-            result[~params["covered"]] = 0
+            result[~params["is_within_crop_area"]] = 0
         return result
 
 

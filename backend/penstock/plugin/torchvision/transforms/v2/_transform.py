@@ -3,21 +3,52 @@
 from __future__ import annotations
 
 import enum
+import importlib.util
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from penstock.plugin.torchvision._kinds import call, dimensions_of, kind_of, leaves_of, size_of
+from penstock.plugin.torchvision._kinds import call, dimensions_of, is_own, kind_of, leaves_of, size_of
 from penstock.plugin.torchvision._pixels import Pixels
-from penstock.plugin.torchvision._random import occurs
+from penstock.plugin.torchvision._random import occurs, torch
 from penstock.plugin.torchvision._settings import probability
 from penstock.plugin.torchvision._typing import Fill, Leaf, Nested, Params
 
 EVERYTHING = frozenset({"pixels", "tensor", "image", "video", "mask", "boxes", "points"})
 
 
-class Transform:
+def _module() -> Any:
+    """`torch.nn.Module`, or where PyTorch is not installed, what transforms use of it."""
+    if importlib.util.find_spec("torch"):
+        return torch().nn.Module
+    return _Module
+
+
+class _Module:
+    """Called, it applies its `forward`."""
+
+    training = True
+
+    def __call__(self, *inputs: Nested) -> Nested:
+        return self.forward(*inputs)  # type: ignore[attr-defined]
+
+    def train(self, mode: bool = True) -> _Module:
+        """Says whether the transform is used in training, which changes nothing."""
+        self.training = mode
+        return self
+
+    def eval(self) -> _Module:
+        """The same as ``train(False)``."""
+        return self.train(False)
+
+    def __repr__(self) -> str:
+        lines = self.extra_repr().split("\n")  # type: ignore[attr-defined]
+        inside = lines[0] if len(lines) == 1 else "\n  " + "\n  ".join(lines) + "\n"
+        return f"{type(self).__name__}({inside})"
+
+
+class Transform(_module()):  # type: ignore[misc]
     """A transform of samples: an image alone, or any nested containers that hold some.
 
     To write your own, override :meth:`make_params` and :meth:`transform`. If there is no PIL image, `tv_tensors.Image` or
@@ -30,6 +61,12 @@ class Transform:
     takes_pixels: ClassVar[bool] = False
     """Whether :meth:`transform` knows images as `Compose` holds them between its transforms."""
 
+    def __new__(cls, *args: object, **kwargs: object) -> Any:
+        made = super().__new__(cls)
+        # A module is one before its own `__init__`, which need not call this one.
+        super(Transform, made).__init__()
+        return made
+
     def check_inputs(self, flat_inputs: list[Leaf]) -> None:
         """Raises an error if the transform does not take the sample."""
 
@@ -41,12 +78,8 @@ class Transform:
         """Transforms one value of the sample."""
         raise NotImplementedError(f"{type(self).__name__} does not say what it does: it has no `transform`")
 
-    def __call__(self, *inputs: Nested) -> Nested:
-        """The sample, transformed: one argument, or several."""
-        return self.forward(*inputs)
-
     def forward(self, *inputs: Nested) -> Nested:
-        """The same."""
+        """The sample, transformed: one argument, or several."""
         return self.run(inputs if len(inputs) > 1 else inputs[0])
 
     def run(self, sample: Nested) -> Nested:
@@ -72,7 +105,7 @@ class Transform:
         )
         first = found.index("tensor") if "tensor" in found and not has_image else -1
         return [
-            kind in self.kinds
+            (kind in self.kinds or (kind is None and self.kinds is EVERYTHING and is_own(leaves[place])))
             and (place == first if kind == "tensor" else len(leaves) == 1 if is_array[place] else True)
             for place, kind in enumerate(found)
         ]
@@ -84,11 +117,8 @@ class Transform:
     def extra_repr(self) -> str:
         """Its settings."""
         plain = (bool, int, float, str, tuple, list, enum.Enum)
-        public = {name: value for name, value in vars(self).items() if not name.startswith("_")}
+        public = {name: value for name, value in vars(self).items() if not name.startswith("_") and name != "training"}
         return ", ".join(f"{name}={value}" for name, value in public.items() if isinstance(value, plain))
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.extra_repr()})"
 
 
 class OwnTransform(Transform):

@@ -34,7 +34,10 @@ class ToImage(OwnTransform):
 
 
 class ToTensor(OwnTransform):
-    """An image of PIL or an array (H, W, C), as a tensor (C, H, W) of floats up to 1."""
+    """An image of PIL or an array (H, W, C), as a tensor (C, H, W) of floats up to 1.
+
+    Deprecated in torchvision, which names `ToImage()` and `ToDtype(torch.float32, scale=True)` instead.
+    """
 
     def wanted(self, leaves: list[Leaf]) -> list[bool]:
         return [kind_of(leaf) == "pixels" or isinstance(leaf, np.ndarray) for leaf in leaves]

@@ -8,7 +8,7 @@ from penstock.plugin.torchvision._kinds import call
 from penstock.plugin.torchvision._on_pixels import perspective_terms
 from penstock.plugin.torchvision._random import numbers, torch
 from penstock.plugin.torchvision._settings import angles_of, fills_of, range_of, several
-from penstock.plugin.torchvision._typing import Fills, Floats, Interpolation, Leaf, Params
+from penstock.plugin.torchvision._typing import Fills, Floats, Interpolation, Leaf, Params, Tensor
 from penstock.plugin.torchvision.transforms.v2._transform import Applied, RandomlyApplied, common_size, fill_for
 
 
@@ -53,8 +53,13 @@ class RandomRotation(_Warp):
         self.center = center if center is None else several(center, "center")
         self._filled(fill, interpolation)
 
+    @staticmethod
+    def get_params(degrees: Sequence[float]) -> float:
+        """A random angle."""
+        return numbers().between(float(degrees[0]), float(degrees[1]))
+
     def make_params(self, flat_inputs: list[Leaf]) -> Params:
-        return {"angle": numbers().between(*self.degrees)}
+        return {"angle": self.get_params(self.degrees)}
 
     def arguments(self, inpt: Leaf, params: Params) -> Params:
         return {**super().arguments(inpt, params), "expand": self.expand, "center": self.center}
@@ -94,16 +99,28 @@ class RandomAffine(_Warp):
         self.center = center if center is None else several(center, "center")
         self._filled(fill, interpolation)
 
+    @staticmethod
+    def get_params(
+        degrees: Sequence[float],
+        translate: Sequence[float] | None,
+        scale_ranges: Sequence[float] | None,
+        shears: Sequence[float] | None,
+        img_size: Sequence[int],
+    ) -> tuple[float, tuple[int, int], float, tuple[float, float]]:
+        """Random angle, translation, scale and shear for an image of width and height ``img_size``."""
+        angle, moved, shear = numbers().between(float(degrees[0]), float(degrees[1])), (0, 0), [0.0, 0.0]
+        if translate is not None:
+            across, down = float(translate[0] * img_size[0]), float(translate[1] * img_size[1])
+            moved = round(numbers().between(-across, across)), round(numbers().between(-down, down))
+        scale = 1.0 if scale_ranges is None else numbers().between(*scale_ranges)
+        for axis, place in enumerate(range(0, len(shears or ()), 2)):
+            shear[axis] = numbers().between(*(shears or ())[place : place + 2])
+        return angle, moved, scale, (shear[0], shear[1])
+
     def make_params(self, flat_inputs: list[Leaf]) -> Params:
         height, width = common_size(flat_inputs)
-        angle, moved, shear = numbers().between(*self.degrees), (0, 0), [0.0, 0.0]
-        if self.translate is not None:
-            across, down = float(self.translate[0] * width), float(self.translate[1] * height)
-            moved = round(numbers().between(-across, across)), round(numbers().between(-down, down))
-        scale = 1.0 if self.scale is None else numbers().between(*self.scale)
-        for axis, place in enumerate(range(0, len(self.shear or ()), 2)):
-            shear[axis] = numbers().between(*(self.shear or ())[place : place + 2])
-        return {"angle": angle, "translate": moved, "scale": scale, "shear": tuple(shear)}
+        drawn = self.get_params(self.degrees, self.translate, self.scale, self.shear, (width, height))
+        return dict(zip(("angle", "translate", "scale", "shear"), drawn))
 
     def arguments(self, inpt: Leaf, params: Params) -> Params:
         return {**super().arguments(inpt, params), "center": self.center}
@@ -129,17 +146,21 @@ class RandomPerspective(RandomlyApplied, _Warp):
         self.distortion_scale = distortion_scale
         self._filled(fill, interpolation)
 
-    def make_params(self, flat_inputs: list[Leaf]) -> Params:
-        height, width = common_size(flat_inputs)
-        across = int(self.distortion_scale * (width // 2)) + 1
-        down = int(self.distortion_scale * (height // 2)) + 1
+    @staticmethod
+    def get_params(width: int, height: int, distortion_scale: float) -> tuple[list[list[int]], list[list[int]]]:
+        """The corners of an image, and where they move to at random."""
+        across = int(distortion_scale * (width // 2)) + 1
+        down = int(distortion_scale * (height // 2)) + 1
         corners = []
         for is_right, is_low in ((False, False), (True, False), (True, True), (False, True)):
             x = numbers().below(width - across, width) if is_right else numbers().below(0, across)
             y = numbers().below(height - down, height) if is_low else numbers().below(0, down)
             corners.append([x, y])
-        edges = [[0, 0], [width - 1, 0], [width - 1, height - 1], [0, height - 1]]
-        return {"coefficients": perspective_terms(edges, corners, None)}
+        return [[0, 0], [width - 1, 0], [width - 1, height - 1], [0, height - 1]], corners
+
+    def make_params(self, flat_inputs: list[Leaf]) -> Params:
+        height, width = common_size(flat_inputs)
+        return {"coefficients": perspective_terms(*self.get_params(width, height, self.distortion_scale), None)}
 
     def arguments(self, inpt: Leaf, params: Params) -> Params:
         return {**super().arguments(inpt, params), "startpoints": None, "endpoints": None}
@@ -163,13 +184,17 @@ class ElasticTransform(_Warp):
         self.sigma = range_of(sigma, "sigma")
         self._filled(fill, interpolation)
 
-    def make_params(self, flat_inputs: list[Leaf]) -> Params:
-        height, width = common_size(flat_inputs)
-        library, fields = torch(), []
+    @staticmethod
+    def get_params(alpha: Sequence[float], sigma: Sequence[float], size: Sequence[int]) -> Tensor:
+        """A random displacement (1, H, W, 2) for an image of height and width ``size``."""
+        (height, width), library, fields = size, torch(), []
         for axis, extent in enumerate((width, height)):
             field = library.rand(1, 1, height, width) * 2 - 1
-            if self.sigma[axis] > 0.0:
-                taps = int(8 * self.sigma[axis] + 1) | 1
-                field = call("gaussian_blur", field, [taps, taps], list(self.sigma))
-            fields.append(field * self.alpha[axis] / extent)
-        return {"displacement": library.concat(fields, 1).permute(0, 2, 3, 1)}
+            if sigma[axis] > 0.0:
+                taps = int(8 * sigma[axis] + 1) | 1
+                field = call("gaussian_blur", field, [taps, taps], list(sigma))
+            fields.append(field * alpha[axis] / extent)
+        return library.concat(fields, 1).permute(0, 2, 3, 1)
+
+    def make_params(self, flat_inputs: list[Leaf]) -> Params:
+        return {"displacement": self.get_params(self.alpha, self.sigma, common_size(flat_inputs))}

@@ -6,20 +6,33 @@ transformed along with their images.
 
 from __future__ import annotations
 
+import inspect
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
 from penstock.plugin.torchvision import (  # noqa: F401
     _on_boxes,
+    _on_pictures,
     _on_pixels,
     _on_tensors,
     tv_tensors,
 )
 from penstock.plugin.torchvision._conversion import pil_to_tensor, to_image, to_pil_image
 from penstock.plugin.torchvision._conversion import to_tensor as _to_tensor
-from penstock.plugin.torchvision._kinds import Boxes, call, canvas_of, dimensions_of, format_name, kind_of, size_of
+from penstock.plugin.torchvision._kernels import get_kernel, public_kernels, register_kernel
+from penstock.plugin.torchvision._kinds import (
+    Boxes,
+    call,
+    canvas_of,
+    dimensions_of,
+    format_name,
+    kind_of,
+    registered,
+    size_of,
+)
 from penstock.plugin.torchvision._random import torch
 from penstock.plugin.torchvision._settings import InterpolationMode
 from penstock.plugin.torchvision._typing import (
@@ -30,6 +43,7 @@ from penstock.plugin.torchvision._typing import (
     Fill,
     Floats,
     Interpolation,
+    Leaf,
     PilImage,
     Sample,
     Size,
@@ -62,6 +76,7 @@ __all__ = [
     "get_dimensions",
     "get_image_num_channels",
     "get_image_size",
+    "get_kernel",
     "get_num_channels",
     "get_num_frames",
     "get_size",
@@ -77,6 +92,7 @@ __all__ = [
     "perspective",
     "pil_to_tensor",
     "posterize",
+    "register_kernel",
     "resize",
     "resized_crop",
     "rgb_to_grayscale",
@@ -343,33 +359,56 @@ def is_pure_tensor(inpt: object) -> bool:
     return kind_of(inpt) == "tensor"
 
 
-def get_size(inpt: object) -> list[int]:
+def _of_image(name: str, inpt: Leaf, found: Callable[[Leaf], Any]) -> Any:
+    """What is asked of an image, or what a kernel that was registered for a class of the user's says."""
+    own = registered(name, type(inpt))
+    if own is not None:
+        return own(inpt)
+    if kind_of(inpt) is None:
+        raise TypeError(f"`{name}` takes an image, or what belongs to one. Got: {type(inpt)}")
+    return found(inpt)
+
+
+def get_size(inpt: Any) -> list[int]:
     """Height and width."""
-    return list(size_of(inpt))
+    return _of_image("get_size", inpt, lambda image: list(size_of(image)))
 
 
-def get_image_size(inpt: object) -> list[int]:
+def get_image_size(inpt: Any) -> list[int]:
     """Width and height. Deprecated: `get_size` returns height and width."""
     warnings.warn("`get_image_size` is deprecated: `get_size` gives height and width", stacklevel=2)
     return list(size_of(inpt))[::-1]
 
 
-def get_dimensions(inpt: object) -> list[int]:
+def get_dimensions(inpt: Any) -> list[int]:
     """Channels, height and width."""
-    return list(dimensions_of(inpt))
+    return _of_image("get_dimensions", _image(inpt, "get_dimensions"), lambda image: list(dimensions_of(image)))
 
 
-def get_num_channels(inpt: object) -> int:
+def get_num_channels(inpt: Any) -> int:
     """The number of channels."""
-    return dimensions_of(inpt)[0]
+    return _of_image("get_num_channels", _image(inpt, "get_num_channels"), lambda image: dimensions_of(image)[0])
 
 
 get_image_num_channels = get_num_channels
 
 
-def get_num_frames(inpt: Tensor) -> int:
+def _image(inpt: Leaf, name: str) -> Leaf:
+    """An image; what only belongs to one has no channels.
+
+    Raises:
+        TypeError: it is none.
+    """
+    if kind_of(inpt) in ("mask", "boxes", "points"):
+        raise TypeError(f"`{name}` takes an image or a video. Got: {type(inpt)}")
+    return inpt
+
+
+def get_num_frames(inpt: Any) -> int:
     """The number of frames of a video (..., T, C, H, W)."""
-    return int(inpt.shape[-4])
+    if kind_of(inpt) not in ("tensor", "video"):
+        raise TypeError(f"`get_num_frames` takes a video. Got: {type(inpt)}")
+    return _of_image("get_num_frames", inpt, lambda video: int(video.shape[-4]))
 
 
 def to_tensor(inpt: PilImage | np.ndarray) -> Tensor:
@@ -392,7 +431,7 @@ def _said(inpt: object, given: Sequence[object], name: str) -> bool:
     """
     kind = kind_of(inpt)
     if kind not in ("tensor", "boxes", "points"):
-        raise TypeError(f"`{name}` takes a tensor. Got: {type(inpt).__name__}")
+        raise TypeError(f"`{name}` takes a tensor. Got: {type(inpt)}")
     if kind == "tensor" and any(value is None for value in given):
         raise ValueError(f"`{name}` of a plain tensor needs to be told its format and canvas")
     if kind != "tensor" and any(value is not None for value in given):
@@ -412,11 +451,16 @@ def convert_bounding_box_format(
         raise TypeError("`convert_bounding_box_format` needs a `new_format`")
     if not _said(inpt, [old_format], "convert_bounding_box_format"):
         result = _on_boxes.converted(inpt, format_name(old_format), format_name(new_format))
-        return inpt.copy_(result) if inplace else result
+        return _in_place(inpt, result) if inplace else result
     told = Boxes(inpt)
     plain, name = inpt.as_subclass(torch().Tensor), format_name(new_format)
     result = _on_boxes.converted(plain, told.format, name)
-    return _wrapped(plain.copy_(result) if inplace else result, inpt, format=type(told.kind)[name])
+    return _wrapped(_in_place(plain, result) if inplace else result, inpt, format=type(told.kind)[name])
+
+
+def _in_place(boxes: Tensor, result: Tensor) -> Tensor:
+    """The result, written over the boxes if it is another and has as many numbers."""
+    return boxes.copy_(result) if result is not boxes and boxes.shape == result.shape else result
 
 
 def clamp_bounding_boxes(
@@ -470,3 +514,37 @@ def sanitize_keypoints(key_points: Tensor, canvas_size: Canvas | None = None) ->
     plain = key_points.as_subclass(torch().Tensor)
     valid = _on_boxes.sound_points(plain, canvas_size)
     return _wrapped(plain[valid], key_points) if said else plain[valid], valid
+
+
+def get_size_image(image: Tensor) -> list[int]:
+    """Height and width of a tensor."""
+    return list(size_of(image))
+
+
+def get_dimensions_image(image: Tensor) -> list[int]:
+    """Channels, height and width of a tensor."""
+    return list(dimensions_of(image))
+
+
+def get_num_channels_image(image: Tensor) -> int:
+    """The number of channels of a tensor."""
+    return dimensions_of(image)[0]
+
+
+def get_num_frames_video(video: Tensor) -> int:
+    """The number of frames of a tensor (..., T, C, H, W)."""
+    return int(video.shape[-4])
+
+
+def get_size_bounding_boxes(bounding_box: Tensor) -> list[int]:
+    """Height and width of the image that boxes belong to."""
+    return list(canvas_of(bounding_box))
+
+
+get_size_mask = get_size_video = get_size_image
+get_size_keypoints = get_size_bounding_boxes
+get_dimensions_video = get_dimensions_image
+get_num_channels_video = get_num_channels_image
+
+# Each is public, by the name of what it does and of what it takes.
+globals().update(public_kernels([function for name in __all__ if inspect.isfunction(function := globals()[name])]))

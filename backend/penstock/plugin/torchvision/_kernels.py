@@ -1,0 +1,214 @@
+"""The functions for one kind of tensors each: `resize_image`, `resize_mask`, `resize_bounding_boxes` and so on."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import NamedTuple
+
+from penstock.plugin.torchvision import tv_tensors
+from penstock.plugin.torchvision._kinds import (
+    call,
+    format_name,
+    function_of,
+    kind_of_type,
+    not_taken,
+    refuse_twice,
+    register,
+    registered,
+)
+from penstock.plugin.torchvision._random import torch
+from penstock.plugin.torchvision._typing import Function, Leaf, Tensor
+
+# What is told of the image, and where: after the tensor, or after the first argument; and whether the result has a canvas.
+_BOXES = """
+    affine format canvas_size -> boxes; center_crop format canvas_size -> both; crop format -> both;
+    elastic format canvas_size -> boxes; horizontal_flip format canvas_size -> boxes; pad format canvas_size -> both;
+    perspective format canvas_size -> boxes; resized_crop format -> both; rotate format canvas_size -> both;
+    vertical_flip format canvas_size -> boxes; resize canvas_size -> both
+"""
+_POINTS = """
+    affine canvas_size -> both; center_crop canvas_size -> both; crop -> both; elastic canvas_size -> points;
+    horizontal_flip canvas_size -> points; pad canvas_size -> both; perspective canvas_size -> points;
+    resized_crop -> both; rotate canvas_size -> both; vertical_flip canvas_size -> points; resize canvas_size -> both
+"""
+_UNCLAMPED = ("horizontal_flip", "vertical_flip")
+_OF_PIXELS = ("interpolation", "antialias", "fill")
+_Parameter = inspect.Parameter
+
+
+class Told(NamedTuple):
+    """What a kernel is told of its boxes, as :class:`Boxes` tells it of those that know."""
+
+    format: str
+    canvas: tuple[int, int]
+    clamping: str | None
+
+
+def _signature(functional: Function, first: str, *, without: tuple[str, ...] = ()) -> list[_Parameter]:
+    parameters = list(inspect.signature(functional).parameters.values())
+    return [parameters[0].replace(name=first)] + [each for each in parameters[1:] if each.name not in without]
+
+
+def _named(kernel: Function, name: str, parameters: list[_Parameter], like: Function) -> Function:
+    kernel.__name__ = kernel.__qualname__ = name
+    kernel.__module__ = like.__module__
+    kernel.__doc__ = f"`{like.__name__}` of a plain tensor: {parameters[0].name}."
+    kernel.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return kernel
+
+
+def _on_images(functional: Function, suffix: str, inner: Function) -> Function:
+    parameters = _signature(functional, suffix)
+    signature = inspect.Signature(parameters)
+
+    def kernel(*args: object, **kwargs: object) -> object:
+        bound = signature.bind(*args, **kwargs).arguments
+        return inner(_plain(bound.pop(suffix)), **bound)
+
+    return _named(kernel, f"{functional.__name__}_{suffix}", parameters, functional)
+
+
+def _on_masks(functional: Function, inner: Function) -> Function:
+    without = () if functional.__name__ == "resize" else ("interpolation",)
+    parameters = _signature(functional, "mask", without=(*without, "antialias"))
+    signature = inspect.Signature(parameters)
+
+    def kernel(*args: object, **kwargs: object) -> object:
+        bound = signature.bind(*args, **kwargs).arguments
+        mask = _plain(bound.pop("mask"))
+        flat = mask.ndim < 3
+        result = inner(mask.unsqueeze(0) if flat else mask, **bound)
+        return result.squeeze(0) if flat else result
+
+    return _named(kernel, f"{functional.__name__}_mask", parameters, functional)
+
+
+def _on_places(functional: Function, suffix: str, inner: Function, told: list[str], gives: str) -> Function:
+    """Of boxes and points."""
+    name = functional.__name__
+    parameters = _signature(functional, suffix, without=_OF_PIXELS)
+    metadata = [_Parameter(each, _Parameter.POSITIONAL_OR_KEYWORD) for each in told]
+    place = 2 if (name, suffix) == ("resize", "keypoints") else 1
+    parameters[place:place] = metadata
+    if suffix == "bounding_boxes":
+        if name == "resize":
+            parameters.append(_Parameter("format", _Parameter.POSITIONAL_OR_KEYWORD, default="XYXY"))
+        if name not in _UNCLAMPED:
+            parameters.append(_Parameter("clamping_mode", _Parameter.POSITIONAL_OR_KEYWORD, default="soft"))
+    signature = inspect.Signature(parameters)
+
+    def kernel(*args: object, **kwargs: object) -> object:
+        bound = signature.bind(*args, **kwargs).arguments
+        values = _plain(bound.pop(suffix))
+        # What is cropped has the canvas that the arguments say.
+        height, width = bound.pop("canvas_size", (0, 0))
+        if suffix == "bounding_boxes":
+            kind, clamping = format_name(bound.pop("format", "XYXY")), bound.pop("clamping_mode", "soft")
+            result, after = inner(values, Told(kind, (height, width), clamping), **bound)
+        else:
+            result, after = inner(values, (height, width), **bound)
+        return (result, after) if gives == "both" else result
+
+    return _named(kernel, f"{name}_{suffix}", parameters, functional)
+
+
+def _specified(text: str) -> dict[str, tuple[list[str], str]]:
+    found = {}
+    for line in text.split(";"):
+        words, gives = line.split("->")
+        name, *told = words.split()
+        found[name] = (told, gives.strip())
+    return found
+
+
+def public_kernels(functionals: list[Function]) -> dict[str, Function]:
+    """The kernels of these functions by their names."""
+    boxes, points = _specified(_BOXES), _specified(_POINTS)
+    found: dict[str, Function] = {}
+    for functional in functionals:
+        name = functional.__name__
+        for suffix, kind in (("image", "tensor"), ("video", "video")):
+            inner = function_of(name, kind)
+            if inner is not None and (name, suffix) != ("uniform_temporal_subsample", "image"):
+                kernel = _on_images(functional, suffix, inner)
+                found[kernel.__name__] = kernel
+        mask = function_of(name, "mask")
+        if mask is not None and name != "to_dtype":
+            found[f"{name}_mask"] = _on_masks(functional, mask)
+        for suffix, kind, specified in (("bounding_boxes", "boxes", boxes), ("keypoints", "points", points)):
+            if name in specified:
+                inner = function_of(name, kind)
+                assert inner is not None
+                found[f"{name}_{suffix}"] = _on_places(functional, suffix, inner, *specified[name])
+    return found
+
+
+def _plain(value: Tensor) -> Tensor:
+    if not isinstance(value, torch().Tensor):
+        raise TypeError(f"Kernels take tensors. Got: {type(value)}")
+    return value.as_subclass(torch().Tensor)
+
+
+def register_kernel(functional: Function | str, tv_tensor_cls: type) -> Callable[[Function], Function]:
+    """A decorator that lets a function do what ``functional`` does, for a class of your own.
+
+    Args:
+        functional: of this module, or its name.
+        tv_tensor_cls: derived from `tv_tensors.TVTensor`, and not one of its own classes.
+
+    Raises:
+        ValueError: it is no such function or class, or the class has a kernel already.
+    """
+    from penstock.plugin.torchvision.transforms.v2 import functional as functions
+
+    name = functional if isinstance(functional, str) else getattr(functional, "__name__", "")
+    known = getattr(functions, name, None)
+    if known is None and isinstance(functional, str):
+        raise ValueError(f"Could not find functional with name {name!r} in {functions.__name__}")
+    if name not in functions.__all__ or (known is not functional and not isinstance(functional, str)):
+        raise ValueError(f"Kernels can only be registered on functionals of {functions.__name__}. Got: {functional}")
+    classes = tv_tensors.classes()
+    if not (isinstance(tv_tensor_cls, type) and issubclass(tv_tensor_cls, classes.TVTensor)):
+        raise ValueError(f"Kernels can only be registered for subclasses of TVTensor. Got: {tv_tensor_cls}")
+    if tv_tensor_cls in vars(classes).values():
+        raise ValueError(f"Kernels cannot be registered for the builtin tv_tensor classes. Got: {tv_tensor_cls}")
+    name = getattr(known, "__name__", name)
+    refuse_twice(name, tv_tensor_cls)
+
+    def declare(kernel: Function) -> Function:
+        register(name, tv_tensor_cls, kernel)
+        return kernel
+
+    return declare
+
+
+def _unchanged(inpt: Leaf, *args: object, **kwargs: object) -> Leaf:
+    return inpt
+
+
+def get_kernel(functional: Function, input_type: type, *, allow_passthrough: bool = False) -> Function:
+    """What ``functional`` calls for values of a type.
+
+    Args:
+        functional: of this module.
+        input_type: of a value.
+        allow_passthrough: a type that it does not take is returned unchanged.
+
+    Raises:
+        TypeError: it does not take the type.
+        ValueError: it has no kernels.
+    """
+    name = functional.__name__
+    own = registered(name, input_type)
+    if own is not None:
+        return own
+    kind = kind_of_type(input_type)
+    if kind is not None and function_of(name, "tensor" if kind == "image" else kind) is not None:
+        return functools.partial(call, name)
+    if function_of(name, "tensor") is None:
+        raise ValueError(f"`{name}` has no kernels")
+    if allow_passthrough:
+        return _unchanged
+    raise not_taken(name, input_type)
