@@ -10,7 +10,9 @@ from penstock.serving.environment import DISTRIBUTION
 
 ROOT = Path(__file__).parents[2]
 # An installation of a package called `penstock`, or of its extras.
-_STRANGERS_PACKAGE = re.compile(r"""(?:pip install|uv add)[^\n`]*?["' ]penstock(?=[\["'`\s=]|$)|(?<![\w/-])penstock\[[a-z]""")
+_STRANGERS_PACKAGE = re.compile(
+    r"""(?:pip install|uv add)[^\n`]*?["' ]penstock(?=[\["'`\s=]|$)|(?<![\w/-])penstock\[[a-z]"""
+)
 
 
 def test_the_project_has_this_name() -> None:
