@@ -44,6 +44,7 @@ struct Scratch {
   Buffer strips[2];
   Buffer between_segments[2];
   Buffer read;
+  Buffer kernel;
   std::vector<PenstockRegion> windows;
 };
 
@@ -136,20 +137,20 @@ bool is_contiguous(const PenstockPart &part, int64_t element_bytes, int64_t rank
   return std::equal(part.strides, part.strides + rank, other.strides);
 }
 
-// Kernels of parts get what they read, and nothing else, side by side.
+// Kernels of parts get what they read, and nothing else, side by side unless they take any strides.
 PenstockPart read_part(const PenstockStage &stage, const void *record, const PenstockPart &source, PenstockRegion region,
                        int64_t rank, Buffer &buffer) {
   if (stage.reads) call(stage.reads, record, &region);
   const PenstockPart part = part_of(source, region, rank);
   const int64_t bytes = source.strides[rank - 1];
-  if (is_contiguous(part, bytes, rank)) return part;
+  if (stage.strided || is_contiguous(part, bytes, rank)) return part;
   const PenstockPart copied = contiguous(buffer.of(volume(region, rank) * bytes), region, bytes, rank);
   copy(part, copied, bytes, rank);
   return copied;
 }
 
 void compute_stage(const PenstockStage &stage, const void *record, const PenstockPart &source, const PenstockPart &target,
-                   int64_t rank, Buffer &buffer) {
+                   int64_t rank, Scratch &scratch) {
   switch (stage.kind) {
     case PENSTOCK_PLACEMENT:
       place(*static_cast<const PenstockPlacement *>(record), source, target, rank);
@@ -164,8 +165,9 @@ void compute_stage(const PenstockStage &stage, const void *record, const Penstoc
                    target, rank);
       return;
     default: {
-      const PenstockPart part = read_part(stage, record, source, target.region, rank, buffer);
-      call(reinterpret_cast<PenstockComputePart>(stage.compute), record, &part, &target);
+      const PenstockPart part = read_part(stage, record, source, target.region, rank, scratch.read);
+      void *memory = scratch.kernel.of(stage.scratch_bytes);
+      call(reinterpret_cast<PenstockComputePart>(stage.compute), record, &part, &target, memory);
     }
   }
 }
@@ -176,13 +178,25 @@ class Run {
   Run(const PenstockChain &chain, const PenstockStage *stages, int64_t sample, Scratch &scratch)
       : chain_(chain), stages_(stages), rank_(chain.rank), sample_(sample), scratch_(scratch) {}
 
-  void compute() {
+  void compute(const PenstockPart *part) {
     const int64_t count = chain_.stage_count;
     const PenstockRegion output = whole(shape_of(count - 1), rank_);
     scratch_.windows.resize(count);
-    PenstockPart source = contiguous(address(chain_.source_addresses), whole(row(chain_.source_shapes), rank_),
-                                     chain_.source_element_bytes, rank_);
+    if (part) {
+      compute_segment(count, output, *part);
+      return;
+    }
+    const PenstockPart source = contiguous(address(chain_.source_addresses), whole(row(chain_.source_shapes), rank_),
+                                           chain_.source_element_bytes, rank_);
     compute_segment(count, output, source);
+  }
+
+  // The region of the source that the output depends on.
+  PenstockRegion read() {
+    scratch_.windows.resize(chain_.stage_count);
+    PenstockRegion region = whole(shape_of(chain_.stage_count - 1), rank_);
+    for (int64_t end = chain_.stage_count; end > 0; end = first_of_segment(end)) region = pull(first_of_segment(end), end, region);
+    return region;
   }
 
  private:
@@ -295,7 +309,7 @@ class Run {
         out = contiguous(scratch_.strips[turn].of(volume(window, rank_) * bytes), window, bytes, rank_);
         turn = 1 - turn;
       }
-      compute_stage(stages_[stage], record(stage), pixels, out, rank_, scratch_.read);
+      compute_stage(stages_[stage], record(stage), pixels, out, rank_, scratch_);
       pixels = out;
     }
     if (!same(pixels.region, target.region, rank_)) {
@@ -309,6 +323,11 @@ class Run {
   Scratch &scratch_;
   int turn_ = 0;
 };
+
+Scratch &scratch_of_thread() {
+  thread_local Scratch scratch;
+  return scratch;
+}
 
 // How much a batch reads and computes.
 struct Extent {
@@ -354,9 +373,8 @@ extern "C" int32_t penstock_run_chain(const PenstockChain *chain, const Penstock
   } launch{*chain, stages};
   const auto task = [](void *context, int64_t sample) {
     auto &own = *static_cast<Launch *>(context);
-    thread_local penstock::Scratch scratch;
     try {
-      penstock::Run(own.chain, own.stages, sample, scratch).compute();
+      penstock::Run(own.chain, own.stages, sample, penstock::scratch_of_thread()).compute(nullptr);
     } catch (const std::bad_alloc &) {
       own.out_of_memory = true;
     }
@@ -366,13 +384,31 @@ extern "C" int32_t penstock_run_chain(const PenstockChain *chain, const Penstock
   return launch.out_of_memory ? PENSTOCK_OUT_OF_MEMORY : PENSTOCK_DONE;
 }
 
+template <typename Work>
+static int32_t status_of(Work work) {
+  try {
+    work();
+  } catch (const std::bad_alloc &) {
+    return PENSTOCK_OUT_OF_MEMORY;
+  }
+  return PENSTOCK_DONE;
+}
+
+extern "C" int32_t penstock_read_regions(const PenstockChain *chain, const PenstockStage *stages, PenstockRegion *regions) {
+  if (penstock::extent_of(*chain, stages).has_empty) return PENSTOCK_EMPTY;
+  return status_of([=] {
+    for (int64_t sample = 0; sample < chain->samples; ++sample) {
+      regions[sample] = penstock::Run(*chain, stages, sample, penstock::scratch_of_thread()).read();
+    }
+  });
+}
+
+extern "C" int32_t penstock_run_sample(const PenstockChain *chain, const PenstockStage *stages, int64_t sample,
+                                       const PenstockPart *source) {
+  return status_of([=] { penstock::Run(*chain, stages, sample, penstock::scratch_of_thread()).compute(source); });
+}
+
 extern "C" int32_t penstock_compute_part(const PenstockStage *stage, int64_t rank, const PenstockPart *source,
                                          const PenstockPart *target) {
-  try {
-    penstock::Buffer buffer;
-    penstock::compute_stage(*stage, stage->records, *source, *target, rank, buffer);
-  } catch (const std::bad_alloc &) {
-    return -1;
-  }
-  return 0;
+  return status_of([=] { penstock::compute_stage(*stage, stage->records, *source, *target, rank, penstock::scratch_of_thread()); });
 }

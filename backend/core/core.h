@@ -33,9 +33,9 @@ typedef struct {
 // Changes a region of a stage's output: to the larger one that is computed for it, or to the one of the input that it depends on.
 typedef int32_t (*PenstockMapRegion)(void **result, void **error, const void *record, PenstockRegion *region);
 
-// Computes `target` of a stage's output from `source`, which holds at least what the stage reads of its input for that.
+// Computes `target` of a stage's output from `source`, which is what the stage reads of its input for that; in `scratch` memory.
 typedef int32_t (*PenstockComputePart)(void **result, void **error, const void *record, const PenstockPart *source,
-                                       const PenstockPart *target);
+                                       const PenstockPart *target, void *scratch);
 
 // Computes `count` elements from as many others, both side by side.
 typedef int32_t (*PenstockComputeRun)(void **result, void **error, const void *record, const void *source, void *target,
@@ -73,6 +73,8 @@ typedef struct {
   int64_t group;             // POINTWISE: elements of the last axis that are computed together
   int64_t reads_neighbours;  // whether all that it reads has to be there before it begins
   int64_t strip_axis;        // of its output: the one along which large samples are cut into strips
+  int64_t strided;           // PARTS: whether the part that it reads may have any strides; otherwise it is contiguous
+  int64_t scratch_bytes;     // PARTS: of the memory that the kernel gets
 } PenstockStage;
 
 // A batch on its way through a chain.
@@ -148,6 +150,13 @@ enum {
 
 // Runs all samples of a batch through the stages of a chain, on the calling thread and those of a crew. Returns when all are done.
 int32_t penstock_run_chain(const PenstockChain *chain, const PenstockStage *stages, const PenstockCrew *crew, const int64_t *cores);
+
+// Works out which region of its source each sample depends on; returns what `penstock_run_chain` does.
+int32_t penstock_read_regions(const PenstockChain *chain, const PenstockStage *stages, PenstockRegion *regions);
+
+// Runs one sample through the stages of a chain, on the calling thread, from a part of its source that holds the region it depends on;
+// returns PENSTOCK_DONE or PENSTOCK_OUT_OF_MEMORY.
+int32_t penstock_run_sample(const PenstockChain *chain, const PenstockStage *stages, int64_t sample, const PenstockPart *source);
 
 // Computes all of a part of a stage's output for its first sample, on the calling thread; returns PENSTOCK_DONE or
 // PENSTOCK_OUT_OF_MEMORY.

@@ -59,16 +59,30 @@ void run_chains(int64_t seed) {
   }
   PenstockStage stages[3] = {};
   stages[0] = {PENSTOCK_PLACEMENT, reinterpret_cast<const uint8_t *>(crops.data()), sizeof(PenstockPlacement), nullptr, nullptr,
-               nullptr, crop_shapes.data(), 1, 1, 0, 0};
+               nullptr, crop_shapes.data(), 1, 1, 0, 0, 0, 0};
   stages[1] = {PENSTOCK_POINTWISE, reinterpret_cast<const uint8_t *>(crops.data()), sizeof(PenstockPlacement),
-               reinterpret_cast<const void *>(&twice), nullptr, nullptr, crop_shapes.data(), 2, 3, 0, 0};
+               reinterpret_cast<const void *>(&twice), nullptr, nullptr, crop_shapes.data(), 2, 3, 0, 0, 0, 0};
   stages[2] = {PENSTOCK_PLACEMENT, reinterpret_cast<const uint8_t *>(pads.data()), sizeof(PenstockPlacement), nullptr, nullptr,
-               nullptr, padded_shapes.data(), 2, 1, 0, 0};
+               nullptr, padded_shapes.data(), 2, 1, 0, 0, 0, 0};
   const PenstockChain chain{3, kSamples, 3, source_addresses.data(), source_shapes.data(), 1, target_addresses.data(), 300};
   // From the beginning on several threads, or once it has proved worth waking them, or bound.
   const PenstockCrew crew{4, seed % 2 ? 0 : 50'000, seed % 3 ? 0 : 1};
   const int64_t core = 0;
   expect(penstock_run_chain(&chain, stages, &crew, &core) == PENSTOCK_DONE, "memory");
+  std::vector<PenstockRegion> regions(kSamples);
+  expect(penstock_read_regions(&chain, stages, regions.data()) == PENSTOCK_DONE, "memory");
+  for (int64_t n = 0; n < kSamples; ++n) {
+    // Only what is read of a sample is there.
+    const PenstockRegion &read = regions[n];
+    const int64_t *anchor = read.anchor, *extents = read.extents;
+    std::vector<uint8_t> pixels;
+    for (int64_t y = anchor[0]; y < anchor[0] + extents[0]; ++y) {
+      const auto row = sources[n].begin() + (y * kSide + anchor[1]) * 3;
+      pixels.insert(pixels.end(), row, row + extents[1] * 3);
+    }
+    const PenstockPart part{pixels.data(), {extents[1] * 3, 3, 1}, read};
+    expect(penstock_run_sample(&chain, stages, n, &part) == PENSTOCK_DONE, "memory");
+  }
   for (int64_t n = 0; n < kSamples; ++n) {
     for (int64_t y = 0; y < kPadded; ++y) {
       for (int64_t x = 0; x < kPadded; ++x) {

@@ -53,12 +53,14 @@ def test_weights_add_up_to_one_and_windows_are_centred(kind: DALIInterpType, siz
 
 def test_what_is_left_over_of_lines_whose_height_is_resampled_last() -> None:
     grown = whole((40, 30), (100, 90))
+
+    def ranges(dtype: type) -> list[list[int]]:
+        return [[begin, end] for begin, end in grown.rests(3, np.dtype(dtype)).tolist() if begin < end]
+
     # A line has 270 bytes, of which 16 * 16 are rounded in groups.
-    np.testing.assert_array_equal(grown.left_over(3, np.dtype(np.uint8), np.arange(90)), np.arange(256, 270))
-    np.testing.assert_array_equal(grown.left_over(3, np.dtype(np.int16), np.arange(90)), np.arange(264, 270))
-    assert not grown.left_over(3, np.dtype(np.float32), np.arange(90)).size
-    mirrored_part = np.arange(80, 90)[::-1]
-    np.testing.assert_array_equal(grown.left_over(3, np.dtype(np.uint8), mirrored_part), [*range(12), 13, 14])
+    assert ranges(np.uint8) == [[256, 270]]
+    assert ranges(np.int16) == [[264, 270]]
+    assert ranges(np.float32) == []
 
 
 def test_halves_are_rounded_to_even_numbers_but_for_what_is_left_over() -> None:

@@ -49,7 +49,7 @@ STORE = np.dtype(
 )
 """``PenstockStore``: a placement whose output has another order of dimensions and, but for what is filled, is computed by a kernel."""
 # ``PenstockStage``, ``PenstockChain`` and ``PenstockCrew``, whose fields all are words.
-_STAGE, _CHAIN, _CREW = struct.Struct("11q"), struct.Struct("8q"), struct.Struct("3q")
+_STAGE, _CHAIN, _CREW = struct.Struct("13q"), struct.Struct("8q"), struct.Struct("3q")
 # What the core returns if something is empty, and otherwise unless it is done.
 _EMPTY = 1
 
@@ -77,6 +77,8 @@ class StageRecords:
         group: of a pointwise stage: elements of the last dimension that are computed together.
         reads_neighbours: whether all that it reads has to be there before it begins.
         permutation: for each dimension of the output, that of the input; empty: the same.
+        strided: whether a kernel of parts reads parts of any strides; otherwise they are contiguous.
+        scratch_bytes: of the memory that a kernel of parts gets.
         keep: objects whose memory records refer to.
     """
 
@@ -90,6 +92,8 @@ class StageRecords:
     group: int = 1
     reads_neighbours: bool = False
     permutation: tuple[int, ...] = ()
+    strided: bool = False
+    scratch_bytes: int = 0
     keep: object = None
 
 
@@ -166,6 +170,8 @@ def _row(stage: StageRecords, records: int, shapes: int, strip_axis: int) -> byt
         stage.group,
         stage.reads_neighbours,
         strip_axis,
+        stage.strided,
+        stage.scratch_bytes,
     )
 
 
@@ -174,6 +180,99 @@ def _addresses(arrays: list[np.ndarray]) -> list[int]:
     assert places is not None, "the core reads contiguous arrays"
     found: list[int] = places.tolist()
     return found
+
+
+@dataclass(frozen=True)
+class Chain:
+    """A batch on its way through a chain.
+
+    Attributes:
+        header, table: as the core sees it, ``PenstockChain``, and its stages.
+        samples, rank: of the batch.
+        keep: objects whose memory both refer to.
+    """
+
+    header: bytes
+    table: bytes
+    samples: int
+    rank: int
+    keep: object
+
+    @classmethod
+    def of(
+        cls,
+        sources: np.ndarray | None,
+        shapes: np.ndarray,
+        element_bytes: int,
+        stages: Sequence[StageRecords],
+        targets: np.ndarray,
+    ) -> Chain:
+        """Describes a batch.
+
+        Args:
+            sources, targets: addresses of contiguous samples, int64; ``sources`` None: each sample is computed by :meth:`run_sample`.
+            shapes: of the sources: int64 of shape (samples, rank), contiguous.
+            element_bytes: of the sources.
+            stages: of the same samples, in order.
+        """
+        samples, rank = shapes.shape
+        arrays = [shapes, targets]
+        for stage in stages:
+            arrays += stage.records, stage.shapes
+        source_shapes, target_places, *own = _addresses(arrays)
+        rows, strip_axis = [], 0
+        for number, stage in enumerate(stages):
+            if stage.reads_neighbours:
+                strip_axis = 0
+            if stage.permutation:
+                strip_axis = stage.permutation.index(strip_axis)
+            rows.append(_row(stage, own[2 * number], own[2 * number + 1], strip_axis))
+        places = 0 if sources is None else address(sources)
+        chain = _CHAIN.pack(rank, samples, len(rows), places, source_shapes, element_bytes, target_places, _STRIP_BYTES)
+        return cls(chain, b"".join(rows), samples, rank, (sources, arrays, stages))
+
+    def run(self, threads: int, cores: Sequence[int] | None = None) -> bool:
+        """Runs all samples, without the GIL; returns False, and does nothing, if one is empty, or becomes so.
+
+        Args:
+            threads: that share the samples, at most; for little work there are fewer.
+            cores: to which threads are bound in turn as long as they work, the calling one first; None: they are not bound.
+
+        Raises:
+            MemoryError: there is not enough memory for results between two stages.
+        """
+        bound = () if cores is None else cores
+        crew = _CREW.pack(threads, _WORTH_WAKING_NS, len(bound))
+        status = core().penstock_run_chain(self.header, self.table, crew, struct.pack(f"{len(bound)}q", *bound))
+        return _is_done(status)
+
+    def read_regions(self) -> np.ndarray | None:
+        """The region of its source that each sample depends on, of type ``REGION``; None if one is empty, or becomes so.
+
+        Raises:
+            MemoryError: as :meth:`run`.
+        """
+        regions = np.empty(self.samples, REGION)
+        return regions if _is_done(core().penstock_read_regions(self.header, self.table, address(regions))) else None
+
+    def run_sample(self, sample: int, source: np.ndarray) -> None:
+        """Runs one sample on the calling thread, without the GIL.
+
+        Args:
+            sample: its number.
+            source: a ``PART`` of its source that holds the region it depends on.
+
+        Raises:
+            MemoryError: as :meth:`run`.
+        """
+        _is_done(core().penstock_run_sample(self.header, self.table, sample, address(source)))
+
+
+def _is_done(status: int) -> bool:
+    """Whether the core did what it was asked for, and nothing is empty."""
+    if status < 0:
+        raise MemoryError("there is not enough memory for results between two operators")
+    return status != _EMPTY
 
 
 def run_chain(
@@ -198,24 +297,4 @@ def run_chain(
     Raises:
         MemoryError: there is not enough memory for results between two stages.
     """
-    samples, rank = shapes.shape
-    arrays = [sources, shapes, targets]
-    for stage in stages:
-        arrays += stage.records, stage.shapes
-    source_places, source_shapes, target_places, *own = _addresses(arrays)
-    rows, strip_axis = [], 0
-    for number, stage in enumerate(stages):
-        if stage.reads_neighbours:
-            strip_axis = 0
-        if stage.permutation:
-            strip_axis = stage.permutation.index(strip_axis)
-        rows.append(_row(stage, own[2 * number], own[2 * number + 1], strip_axis))
-    chain = _CHAIN.pack(
-        rank, samples, len(rows), source_places, source_shapes, element_bytes, target_places, _STRIP_BYTES
-    )
-    bound = () if cores is None else cores
-    crew = _CREW.pack(threads, _WORTH_WAKING_NS, len(bound))
-    status = core().penstock_run_chain(chain, b"".join(rows), crew, struct.pack(f"{len(bound)}q", *bound))
-    if status < 0:
-        raise MemoryError("there is not enough memory for results between two operators")
-    return bool(status != _EMPTY)
+    return Chain.of(sources, shapes, element_bytes, stages, targets).run(threads, cores)

@@ -17,6 +17,8 @@ CORE = NativeLibrary("libpenstock_core.so", "core", ("-std=c++20",))
 # What the functions of `core.h` return and take.
 _FUNCTIONS = {
     "penstock_run_chain": (c_int32, c_void_p, c_void_p, c_void_p, c_void_p),
+    "penstock_read_regions": (c_int32, c_void_p, c_void_p, c_void_p),
+    "penstock_run_sample": (c_int32, c_void_p, c_void_p, c_int64, c_void_p),
     "penstock_compute_part": (c_int32, c_void_p, c_int64, c_void_p, c_void_p),
     "penstock_transfer": (c_int32, c_void_p, c_int64, c_void_p, c_int64),
     "penstock_threads_start": (c_void_p, c_char_p, c_int64),

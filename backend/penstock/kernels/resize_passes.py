@@ -28,40 +28,13 @@ class EdgeTaps(NamedTuple):
     Attributes:
         starts: first input position of each output position, int32 of shape (n,).
         weights: float32 of shape (n, taps).
-        outputs: the output positions, int64 of shape (n,).
         low, high: the range of input positions that are read.
     """
 
     starts: np.ndarray
     weights: np.ndarray
-    outputs: np.ndarray
     low: int
     high: int
-
-    @property
-    def span(self) -> tuple[int, int]:
-        """The range of positions that the filter reads."""
-        if not self.starts.size:
-            return 0, 0
-        first, stop = int(self.starts.min()), int(self.starts.max()) + self.weights.shape[1]
-        return min(max(first, self.low), self.high - 1), max(min(stop, self.high), self.low + 1)
-
-    def part(self, outputs: slice) -> EdgeTaps:
-        """The filter of some of the output positions."""
-        return EdgeTaps(self.starts[outputs], self.weights[outputs], self.outputs[outputs], self.low, self.high)
-
-    def shifted(self, by: int) -> EdgeTaps:
-        """The filter for an input that begins ``by`` positions earlier."""
-        if not by:
-            return self
-        return self._replace(starts=self.starts + np.int32(by), low=self.low + by, high=self.high + by)
-
-    def reversed(self) -> EdgeTaps:
-        """The filter with its output positions in reverse order."""
-        starts, weights, outputs = (
-            np.ascontiguousarray(rows[::-1]) for rows in (self.starts, self.weights, self.outputs)
-        )
-        return EdgeTaps(starts, weights, outputs, self.low, self.high)
 
 
 class Passes(NamedTuple):
@@ -85,48 +58,44 @@ class Passes(NamedTuple):
         from penstock.kernels.cpu.axis_passes import HIGH, LOW, TAPS, fill_nearest, fill_taps
 
         singles, wholes, kind = self.singles[axis], self.wholes[axis], self.filters[axis]
-        numbers = np.arange(outputs.start, outputs.stop)
-        starts = np.empty(len(numbers), np.int32)
+        starts = np.empty(len(outputs), np.int32)
         if kind == INTERP_NN:
-            weights = _ones(len(numbers))
-            fill_nearest(singles, wholes, axis == len(self.filters) - 1, numbers, starts)
+            weights = _ones(len(outputs))
+            fill_nearest(singles, wholes, axis == len(self.filters) - 1, outputs.start, starts)
         else:
-            weights = np.empty((len(numbers), int(wholes[TAPS])), np.float32)
-            fill_taps(singles, wholes, filter_table(kind), numbers, starts, weights)
-        return EdgeTaps(starts, weights, numbers, int(wholes[LOW]), int(wholes[HIGH]))
+            weights = np.empty((len(outputs), int(wholes[TAPS])), np.float32)
+            fill_taps(singles, wholes, filter_table(kind), outputs.start, starts, weights)
+        return EdgeTaps(starts, weights, int(wholes[LOW]), int(wholes[HIGH]))
 
-    def left_over(self, channels: int, dtype: np.dtype, columns: np.ndarray) -> np.ndarray:
-        """The values of a line of pixels that DALI rounds one by one, halves away from zero: their places, int64.
+    def span(self, axis: int, first: int, count: int) -> tuple[int, int]:
+        """The range of input positions of an axis that ``count`` output positions from ``first`` on depend on."""
+        from penstock.kernels.cpu.axis_passes import read_span
 
-        It rounds several at a time elsewhere, halves to even numbers.
+        if not count:
+            return 0, 0
+        kind, is_width = int(self.filters[axis]), axis == len(self.filters) - 1
+        start, stop = read_span(self.singles[axis], self.wholes[axis], kind, is_width, first, count)
+        return int(start), int(stop)
+
+    def rests(self, channels: int, dtype: np.dtype) -> np.ndarray:
+        """The ranges of the values of a line of pixels that are rounded otherwise than the rest; see
+        :func:`penstock.kernels.cpu.axis_passes.fill_rests`.
 
         Args:
             channels: of the pixels.
             dtype: to which they are rounded.
-            columns: the output columns of the line. If the depth is resampled last, a line is a slice instead, and has all columns.
         """
-        from penstock.kernels.cpu.axis_passes import fill_rests_of_columns
+        from penstock.kernels.cpu.axis_passes import RESTS, fill_rests
 
-        axis, width = self.order[-1], self.size_out[-1]
-        if dtype.kind == "f":
-            return _NONE
-        if self.filters[axis] == INTERP_NN:
-            lines = self.size_out[-2] if axis < len(self.order) - 2 else 1
-            return np.arange(lines * len(columns) * channels)
-        lanes = _REGISTER_BYTES // dtype.itemsize
-        if axis == len(self.order) - 1:
-            marks = np.empty(width, bool)
-            fill_rests_of_columns(self.singles[axis], self.wholes[axis], lanes, marks)
-            marked = np.flatnonzero(marks[columns])
-            return (marked[:, None] * channels + np.arange(channels)).ravel()
-        if axis < len(self.order) - 2:
-            count = self.size_out[-2] * width * channels
-            return np.arange(count // lanes * lanes, count)
-        count = width * channels
-        if not count % lanes:
-            return _NONE
-        values = columns[:, None] * channels + np.arange(channels)
-        return np.flatnonzero(values.ravel() >= count // lanes * lanes)
+        rests, kinds = np.empty((RESTS, 2), np.int64), np.array([int(kind) for kind in self.filters])
+        order, sizes = np.array(self.order), np.array(self.size_out)
+        fill_rests(order, sizes, kinds, self.singles, self.wholes, channels, rounded_together(dtype), rests)
+        return rests
+
+
+def rounded_together(dtype: np.dtype) -> int:
+    """The values of a type that DALI rounds at a time; 0: they are not rounded."""
+    return 0 if dtype.kind == "f" else _REGISTER_BYTES // dtype.itemsize
 
 
 @functools.lru_cache(maxsize=256)
@@ -145,13 +114,13 @@ def passes(axes: tuple[AxisPlan, ...], filters: tuple[DALIInterpType, ...], anti
     starts, ends = (np.array([getattr(axis, name) for axis in axes], np.float64) for name in ("start", "end"))
     order, singles, wholes = np.empty(count, np.int64), np.empty((count, 3), np.float32), np.empty((count, 4), np.int64)
     kinds = np.array([int(kind) for kind in filters])
-    fill_passes(sizes_in, sizes_out, starts, ends, kinds, antialias, _entries(), order, singles, wholes)
+    fill_passes(sizes_in, sizes_out, starts, ends, kinds, antialias, filter_tables()[1], order, singles, wholes)
     return Passes(tuple(order.tolist()), tuple(axis.size_out for axis in axes), filters, singles, wholes)
 
 
 @functools.cache
 def filter_table(kind: DALIInterpType) -> np.ndarray:
-    """The values of a filter from one of its ends to the other, float32."""
+    """The values of a filter from one of its ends to the other, float32; always the same array."""
     from penstock.kernels.cpu.axis_passes import lanczos3_value
 
     if kind not in _TABLES:
@@ -164,10 +133,10 @@ def filter_table(kind: DALIInterpType) -> np.ndarray:
 
 
 @functools.cache
-def _entries() -> np.ndarray:
-    """The entries of each filter's table, by its number."""
-    kinds = sorted(int(kind) for kind in DALIInterpType.__members__.values())
-    return np.array([len(filter_table(DALIInterpType(kind))) for kind in kinds])
+def filter_tables() -> tuple[np.ndarray, np.ndarray]:
+    """The address of each filter's table, and the number of its entries, by the filter's number."""
+    tables = [filter_table(DALIInterpType(kind)) for kind in sorted(map(int, DALIInterpType.__members__.values()))]
+    return np.array([table.ctypes.data for table in tables]), np.array([len(table) for table in tables])
 
 
 def _cubic(d: float) -> float:
@@ -176,7 +145,6 @@ def _cubic(d: float) -> float:
     return (1.5 * d - 2.5) * d * d + 1
 
 
-_NONE = np.empty(0, np.int64)
 _TABLES: dict[DALIInterpType, tuple[int, Callable[[float], float] | None]] = {
     DALIInterpType.INTERP_CUBIC: (2, _cubic),
     DALIInterpType.INTERP_LANCZOS3: (3, None),

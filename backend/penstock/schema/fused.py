@@ -24,6 +24,8 @@ from penstock.schema.plans import Plan, Plans, State
 from penstock.schema.workspace import Sample, SampleFailure, Workspace
 from penstock.tensors import TensorList, TensorListCPU, TensorListGPU
 
+ComputeSample = Callable[[Sequence[Sample]], None]
+"""Computes the last step's output of one sample, from the steps' samples."""
 _Given = ParamSpec("_Given")
 _Result = TypeVar("_Result")
 
@@ -158,12 +160,15 @@ class FusedOperator(Operator):
     def check_batch(self, steps: Sequence[Workspace]) -> None:
         """Raises NotFusable if this batch, whose shapes are inferred, cannot be computed at once."""
 
-    def compute_together(self, steps: Sequence[Workspace]) -> Sequence[int]:
-        """Computes what compiled code takes of a batch on the CPU; returns the positions of the other samples.
+    def compute_together(self, steps: Sequence[Workspace]) -> tuple[Sequence[int], ComputeSample]:
+        """Computes what compiled code takes of a batch on the CPU.
 
-        Nothing fails here: samples that would are left to :meth:`compute_fused`.
+        Nothing fails here: samples that would are left to be computed one by one.
+
+        Returns:
+            The positions of the other samples, and what computes one of them, as :meth:`compute_fused` does.
         """
-        return range(steps[-1].batch_size)
+        return range(steps[-1].batch_size), self.compute_fused
 
     def compute_fused(self, samples: Sequence[Sample]) -> None:
         """Computes the last step's output of one sample, on the CPU.
@@ -279,7 +284,7 @@ class FusedOperator(Operator):
 
     def _compute_samples(self, steps: Sequence[_Step], shapes: Sequence[Shape]) -> None:
         last = steps[-1]
-        others = self.compute_together(steps)
+        others, compute = self.compute_together(steps)
         self.counts[AT_ONCE] += last.batch_size - len(others)
         if not others:
             return
@@ -293,7 +298,7 @@ class FusedOperator(Operator):
             if len(samples) < len(columns) or in_turn:
                 return
             try:
-                reasons[index] = self._compute_sample(samples)
+                reasons[index] = self._compute_sample(samples, compute)
             except FirstStepFailed as failure:
                 if last.isolate and any(operator.depends_on_batch for operator in self.operators):
                     in_turn.append(index)
@@ -312,10 +317,10 @@ class FusedOperator(Operator):
             raise NotFusable("failures")
         self.counts.update(reason for reason in reasons if reason is not None)
 
-    def _compute_sample(self, samples: Sequence[Sample]) -> str:
+    def _compute_sample(self, samples: Sequence[Sample], compute: ComputeSample) -> str:
         """Computes a sample; returns how, for the counts."""
         try:
-            self.compute_fused(samples)
+            compute(samples)
         except NotFusable as reason:
             self._compute_in_turn(samples)
             return str(reason)

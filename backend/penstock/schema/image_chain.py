@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from penstock.core.arrays import MAX_RANK
-from penstock.core.chains import StageRecords, run_chain
+from penstock.core.chains import Chain, StageRecords
 from penstock.data_types import numpy_dtype
 from penstock.kernels.windows import Region
 from penstock.schema.operator import Operator
@@ -309,20 +309,30 @@ def launch_chain(operators: Sequence[ChainOperator], steps: Sequence[Workspace])
         operators: of a chain, or a single one.
         steps: their workspaces: the first one with its input, the last one with its output.
     """
+    chain = plan_chain(operators, steps)
+    return chain is not None and chain.run(steps[0].num_threads, steps[0].cores)
+
+
+def plan_chain(operators: Sequence[ChainOperator], steps: Sequence[Workspace], in_memory: bool = True) -> Chain | None:
+    """A batch on the CPU as a chain for the core; None if it has to be computed otherwise.
+
+    Args:
+        operators, steps: as in :func:`launch_chain`.
+        in_memory: whether the first step's input is; otherwise parts of it are handed to :meth:`Chain.run_sample`.
+    """
     source, output = steps[0].inputs[0], steps[-1].outputs[0]
     dtype, rank, _ = kind_of(source)
     if not source.shapes or rank > MAX_RANK:
-        return False
+        return None
     stages: list[StageRecords] = []
     for operator, step in zip(operators, steps):
         if step.failures or step.plans is None or len(step.plans) != step.batch_size:
-            return False
+            return None
         stage = operator.recorded(step)
         if stage is None:
-            return False
+            return None
         stages.append(stage)
-    sources, targets = places_of_samples(source), places_of_samples(output)
-    if sources is None or targets is None:
-        return False
-    shapes, itemsize = source.shape_array(), numpy_dtype(dtype).itemsize
-    return run_chain(sources, shapes, itemsize, stages, targets, steps[0].num_threads, steps[0].cores)
+    sources, targets = places_of_samples(source) if in_memory else None, places_of_samples(output)
+    if targets is None or (in_memory and sources is None):
+        return None
+    return Chain.of(sources, source.shape_array(), numpy_dtype(dtype).itemsize, stages, targets)

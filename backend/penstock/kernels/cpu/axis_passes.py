@@ -29,6 +29,8 @@ _HALF, _ONE, _TWO = np.float32(0.5), np.float32(1), np.float32(2)
 # Columns of the descriptors of passes: numbers in single precision, and whole ones.
 ORIGIN, STEP, SCALE = range(3)
 OFFSET, LOW, HIGH, TAPS = range(4)
+RESTS = 4
+"""The ranges of a line that are rounded otherwise than the rest, at most."""
 
 
 @kernel
@@ -173,82 +175,114 @@ def _value(place: np.float32, table: np.ndarray) -> np.float32:
     return np.float32(left + np.float32(rest * np.float32(right - left)))
 
 
+@inner
+def _nearest(output: int, singles: np.ndarray, wholes: np.ndarray) -> np.int64:
+    """The input column nearest to an output column, which may lie beyond the edges."""
+    origin, step = singles[ORIGIN], singles[STEP]
+    if step == _ONE:
+        return np.int64(np.floor(np.float32(origin + _HALF))) + output + wholes[OFFSET]
+    place = np.float32(np.float32(np.float32(output) + _HALF) * step)
+    return np.int64(np.floor(np.float32(origin + place))) + wholes[OFFSET]
+
+
+@kernel
+def read_span(
+    singles: np.ndarray, wholes: np.ndarray, kind: int, is_width: bool, first: int, count: int
+) -> tuple[np.int64, np.int64]:
+    """The first input position that some output positions depend on, and the one after the last.
+
+    Args:
+        singles, wholes: the description of the axis's pass.
+        kind: its filter.
+        is_width: whether it is the last axis.
+        first, count: of the output positions, of which there is one at least.
+    """
+    low, high, last = wholes[LOW], wholes[HIGH], first + count - 1
+    if kind != NEAREST:
+        # What is rounded keeps its order, so the outermost windows are those of the first and the last position.
+        one = window_start(first, singles[ORIGIN], singles[STEP], wholes[OFFSET])
+        other = window_start(last, singles[ORIGIN], singles[STEP], wholes[OFFSET])
+    elif is_width:
+        one, other = _nearest(first, singles, wholes), _nearest(last, singles, wholes)
+    else:
+        step = singles[STEP]
+        edge = np.float32(singles[ORIGIN] + np.float32(_HALF * step))
+        one = other = np.int64(0)
+        for output in range(last + 1):
+            if output == first:
+                one = np.int64(np.floor(edge)) + wholes[OFFSET]
+            if output == last:
+                other = np.int64(np.floor(edge)) + wholes[OFFSET]
+            edge = np.float32(edge + step)
+    start, stop = min(one, other), max(one, other) + wholes[TAPS]
+    return min(max(start, low), high - 1), max(min(stop, high), low + 1)
+
+
 @kernel
 def fill_taps(
-    singles: np.ndarray,
-    wholes: np.ndarray,
-    table: np.ndarray,
-    outputs: np.ndarray,
-    starts: np.ndarray,
-    weights: np.ndarray,
+    singles: np.ndarray, wholes: np.ndarray, table: np.ndarray, first: int, starts: np.ndarray, weights: np.ndarray
 ) -> None:
-    """Fills the taps of an axis.
+    """Fills the taps of some output positions of an axis.
 
     Args:
         singles, wholes: the description of its pass.
         table: of the filter.
-        outputs: the output positions.
+        first: the first of the output positions.
         starts: filled: the first input position of each; positions beyond what is read are those of its edge.
         weights: filled, float32 of shape (outputs, taps).
     """
     origin, step, scale = singles[ORIGIN], singles[STEP], singles[SCALE]
-    for row in range(outputs.size):
-        exact = np.float32(np.float32(np.float32(outputs[row]) * step) + origin)
-        first = np.float32(np.ceil(exact))
-        total, rest = np.float32(0), np.float32(first - exact)
+    for row in range(starts.size):
+        exact = np.float32(np.float32(np.float32(first + row) * step) + origin)
+        whole = np.float32(np.ceil(exact))
+        total, rest = np.float32(0), np.float32(whole - exact)
         for tap in range(weights.shape[1]):
             weight = _value(np.float32(np.float32(rest + np.float32(tap)) * scale), table)
             weights[row, tap] = weight
             total = np.float32(total + weight)
-        starts[row] = np.int64(first) + wholes[OFFSET]
+        starts[row] = np.int64(whole) + wholes[OFFSET]
         if total != np.float32(0):
             for tap in range(weights.shape[1]):
                 weights[row, tap] = weights[row, tap] / total
 
 
 @kernel
-def fill_nearest(
-    singles: np.ndarray, wholes: np.ndarray, is_width: bool, outputs: np.ndarray, positions: np.ndarray
-) -> None:
-    """Fills the input positions nearest to output positions, which ascend.
+def fill_nearest(singles: np.ndarray, wholes: np.ndarray, is_width: bool, first: int, positions: np.ndarray) -> None:
+    """Fills the input positions nearest to some output positions.
 
     Args:
         singles, wholes: the description of the axis's pass.
         is_width: whether it is the last axis; along others, steps are added up one by one.
-        outputs: the output positions.
+        first: the first of the output positions.
         positions: filled.
     """
-    origin, step, offset = singles[ORIGIN], singles[STEP], wholes[OFFSET]
-    edge, reached = np.float32(origin + np.float32(_HALF * step)), 0
-    for row in range(outputs.size):
-        output = outputs[row]
-        if is_width and step == _ONE:
-            position = np.int64(np.floor(np.float32(origin + _HALF))) + output
-        elif is_width:
-            place = np.float32(np.float32(np.float32(output) + _HALF) * step)
-            position = np.int64(np.floor(np.float32(origin + place)))
-        else:
-            while reached < output:
-                edge, reached = np.float32(edge + step), reached + 1
-            position = np.int64(np.floor(edge))
-        positions[row] = min(max(position + offset, wholes[LOW]), wholes[HIGH] - 1)
+    low, high, step = wholes[LOW], wholes[HIGH], singles[STEP]
+    if is_width:
+        for row in range(positions.size):
+            positions[row] = min(max(_nearest(first + row, singles, wholes), low), high - 1)
+        return
+    edge = np.float32(singles[ORIGIN] + np.float32(_HALF * step))
+    for _ in range(first):
+        edge = np.float32(edge + step)
+    for row in range(positions.size):
+        positions[row] = min(max(np.int64(np.floor(edge)) + wholes[OFFSET], low), high - 1)
+        edge = np.float32(edge + step)
 
 
 @inner
-def _mark_rests(begin: int, end: int, lanes: int, marks: np.ndarray) -> int:
-    """Marks what is left of a range after groups of ``lanes``; returns where the next range begins."""
-    for position in range(begin + max(end - begin, 0) // lanes * lanes, end):
-        marks[position] = True
+def _rest_of(begin: int, end: int, lanes: int, rest: np.ndarray) -> int:
+    """Fills in what is left of a range after groups of ``lanes``; returns where the next range begins."""
+    rest[0], rest[1] = begin + max(end - begin, 0) // lanes * lanes, end
     return max(begin, end)
 
 
-@kernel
-def fill_rests_of_columns(singles: np.ndarray, wholes: np.ndarray, lanes: int, marks: np.ndarray) -> None:
-    """Marks columns that are left over where DALI resamples columns in groups of ``lanes``.
+@inner
+def _fill_rests_of_columns(singles: np.ndarray, wholes: np.ndarray, width: int, lanes: int, rests: np.ndarray) -> None:
+    """Fills in the ranges of columns that are left over where DALI resamples columns in groups of ``lanes``.
 
     Columns whose windows lie inside the input are grouped apart from those to the left and to the right.
     """
-    width, origin, step = marks.size, singles[ORIGIN], singles[STEP]
+    origin, step = singles[ORIGIN], singles[STEP]
     offset, taps, low, high = wholes[OFFSET], wholes[TAPS], wholes[LOW], wholes[HIGH]
     mirrored = window_start(width - 1, origin, step, offset) < window_start(0, origin, step, offset)
     begin, end = 0, width
@@ -262,8 +296,44 @@ def fill_rests_of_columns(singles: np.ndarray, wholes: np.ndarray, lanes: int, m
         if not (start < low if mirrored else start + taps > high):
             break
         end -= 1
-    marks[:] = False
-    reached = _mark_rests(0, min(begin, end), lanes, marks)
-    reached = _mark_rests(reached, begin, lanes, marks)
-    reached = _mark_rests(reached, end, lanes, marks)
-    _mark_rests(reached, width, lanes, marks)
+    reached = _rest_of(0, min(begin, end), lanes, rests[0])
+    reached = _rest_of(reached, begin, lanes, rests[1])
+    reached = _rest_of(reached, end, lanes, rests[2])
+    _rest_of(reached, width, lanes, rests[3])
+
+
+@kernel
+def fill_rests(
+    order: np.ndarray,
+    size_out: np.ndarray,
+    kinds: np.ndarray,
+    singles: np.ndarray,
+    wholes: np.ndarray,
+    channels: int,
+    lanes: int,
+    rests: np.ndarray,
+) -> None:
+    """Fills in which values of a line DALI rounds one by one, halves away from zero; elsewhere it rounds several at a time, halves to even.
+
+    Args:
+        order, kinds, singles, wholes: the passes, as in :func:`fill_passes`.
+        size_out: extents of the output.
+        channels: of its pixels.
+        lanes: the values that are rounded together; 0: results are not rounded.
+        rests: filled, int64 of shape (:data:`RESTS`, 2): where ranges of values begin and end; some are empty. If the depth is
+            resampled last, a line is a slice.
+    """
+    rests[:] = 0
+    if lanes == 0:
+        return
+    axes = order.size
+    last, values = order[axes - 1], size_out[axes - 1] * channels
+    if last < axes - 2:
+        values *= size_out[axes - 2]
+    if kinds[last] == NEAREST:
+        rests[0, 1] = values
+    elif last == axes - 1:
+        _fill_rests_of_columns(singles[last], wholes[last], size_out[last], lanes, rests)
+        rests *= channels
+    else:
+        rests[0, 0], rests[0, 1] = values // lanes * lanes, values

@@ -56,8 +56,8 @@ RUN = types.int64, types.int64, types.int64
 """The addresses of elements to read and to write, and how many there are."""
 IMAGES = (types.CPointer(from_dtype(IMAGE)),)
 """The image to read and to write."""
-PARTS = types.CPointer(from_dtype(PART)), types.CPointer(from_dtype(PART))
-"""The parts to read and to write."""
+PARTS = types.CPointer(from_dtype(PART)), types.CPointer(from_dtype(PART)), types.int64
+"""The parts to read and to write, and the address of scratch memory."""
 MAPPED_REGION = (types.CPointer(from_dtype(REGION)),)
 """The region to change."""
 

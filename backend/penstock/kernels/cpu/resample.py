@@ -8,30 +8,59 @@ rounded before they are added, in the order of positions. So a part of the outpu
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import functools
 from typing import NamedTuple
 
 import numpy as np
 from numba import types
 from numba.extending import overload
 
+from penstock.core.arrays import MAX_RANK
+from penstock.kernels.cpu.axis_passes import (
+    HIGH,
+    LOW,
+    NEAREST,
+    OFFSET,
+    ORIGIN,
+    RESTS,
+    STEP,
+    TAPS,
+    fill_nearest,
+    fill_passes,
+    fill_rests,
+    fill_taps,
+    read_span,
+    window_start,
+)
 from penstock.kernels.cpu.convert import converted
-from penstock.kernels.cpu.halves import round_to_halves
-from penstock.kernels.cpu.normalize import converted_fill, normalized
-from penstock.kernels.cpu.options import inner, kernel
-from penstock.kernels.cpu.simd import at, joined, load, load_pixels, repeated, store, zeros
+from penstock.kernels.cpu.options import brief, inner, kernel
+from penstock.kernels.cpu.parts import MAPPED_REGION, PARTS, address_of, elements_at, record_at
+from penstock.kernels.cpu.simd import at, joined, load, repeated, store, zeros
 from penstock.kernels.resize_passes import EdgeTaps
 
-# Lines that are summed together, where many rows of integers are summed: each of these is made floats only once for all lines.
-_STRIP, _MANY_TAPS = 8, 3
-# Values of a line that are summed together, and the most input rows of them, which are to stay in the cache.
-_WIDTH, _MOST_ROWS = 64, 96
-# Columns that are summed together.
-_BLOCK = 8
-# Columns are summed four values at a time, so lines of pixels have this many spare elements at their end.
-_SPARE = 4
-# Added and subtracted, it rounds what is much smaller to whole numbers, halves to even ones.
-_ROUNDER = np.float32(3 << 22)
+RESAMPLING = np.dtype(
+    [
+        ("singles", np.float32, (2, 3)),
+        ("wholes", np.int64, (2, 4)),
+        ("kinds", np.int64, 2),
+        ("filters", np.int64, 2),
+        ("filter_entries", np.int64, 2),
+        ("starts", np.int64, 2),
+        ("weights", np.int64, 2),
+        ("columns_first", np.int64),
+        ("first", np.int64),
+        ("rank", np.int64),
+        ("shape", np.int64, MAX_RANK),
+        ("rests", np.int64, (RESTS, 2)),
+    ],
+    align=True,
+)
+"""How H and W of a sample are resampled.
+
+The first two describe the passes of both axes (:func:`penstock.kernels.cpu.axis_passes.fill_passes`); ``filters`` are the addresses of their
+tables. ``starts`` and ``weights`` are those of the windows of all output positions, or 0: each part fills its own. H is dimension
+``first`` of ``rank``; ``shape`` is the output's. ``rests`` are the ranges of the values of a line whose halves are rounded away from zero.
+"""
 
 
 class _Axis(NamedTuple):
@@ -43,34 +72,16 @@ class _Axis(NamedTuple):
     high: int
 
 
-class _Columns(NamedTuple):
-    """The filter of the columns: an :class:`_Axis`, and its weights as blocks of columns are summed with them; see :func:`_blocks`."""
-
-    starts: np.ndarray
-    weights: np.ndarray
-    low: int
-    high: int
-    blocks: np.ndarray
-
-
-@dataclass(frozen=True)
-class Normalization:
-    """Normalization after a resize: ``(x - mean) * factor + shift``, per channel, for the C channels of the input.
-
-    Attributes:
-        mean, factor: float32, of shape (C,).
-        shift: added last.
-        planar: the output is (C', h, w), else (h, w, C').
-        fill: for output outside the image and channels beyond C: one value, or float32 of shape (C',).
-        place: of the image in the rows and columns of the output.
-    """
-
-    mean: np.ndarray
-    factor: np.ndarray
-    shift: float = 0.0
-    planar: bool = True
-    fill: np.ndarray | float = 0.0
-    place: tuple[int, int] = (0, 0)
+# Lines that are summed together, where many rows of integers are summed: each of these is made floats only once for all lines.
+_STRIP, _MANY_TAPS = 8, 3
+# Values of a line that are summed together, and the most input rows of them, which are to stay in the cache.
+_WIDTH, _MOST_ROWS = 64, 96
+# Columns that are summed together.
+_BLOCK = 8
+# Columns are summed four values at a time, so lines of pixels have this many spare elements at their end.
+_SPARE = 4
+# Added and subtracted, it rounds what is much smaller to whole numbers, halves to even ones.
+_ROUNDER = np.float32(3 << 22)
 
 
 @inner
@@ -197,48 +208,27 @@ def _sum_blocks(
         x += _BLOCK
 
 
-@kernel
-def _blocks(columns: _Axis, channels: int) -> np.ndarray:
-    """The weights of blocks of columns, those of a tap side by side; empty if columns are summed one by one."""
-    count, taps = columns.weights.shape
+@inner
+def _blocks(weights: np.ndarray, channels: int, room: np.ndarray) -> np.ndarray:
+    """The weights of blocks of columns, those of a tap side by side, in ``room``; empty if columns are summed one by one."""
+    count, taps = weights.shape
     if channels > 4 or count < _BLOCK:
-        return np.empty(0, np.float32)
-    blocks = np.empty((-(-count // _BLOCK), taps, _BLOCK), np.float32)
-    for block in range(len(blocks)):
+        return room[:0]
+    place = 0
+    for block in range(-(-count // _BLOCK)):
         x = min(block * _BLOCK, count - _BLOCK)
         for k in range(taps):
             for lane in range(_BLOCK):
-                blocks[block, k, lane] = columns.weights[x + lane, k]
-    return blocks.ravel()
-
-
-@kernel
-def _resampled_columns(source: np.ndarray, channels: int, columns: _Columns, first_row: int, rows: int) -> np.ndarray:
-    """Rows of an image, as flat rows, with their columns resampled: float32, (rows, w * C + spare)."""
-    starts, weights, low, high, blocks = columns
-    flat, stride, width = source.ravel(), source.shape[1], starts.size
-    first, count = _span(columns, width)
-    left, right = _inside(first, count, low, high)
-    column, values = min(max(first, low), high - 1) * channels, (right - left) * channels
-    row, one = np.empty(count * channels + _SPARE, np.float32), np.ones(1, np.float32)
-    lines = np.empty((rows, width * channels + _SPARE), np.float32)
-    for y in range(rows):
-        _sum_inner_rows(flat, (first_row + y) * stride + column, stride, one, row, left * channels, values)
-        _pad(row, left * channels, right * channels, count * channels, channels)
-        _sum_columns(row, first, channels, starts, weights, blocks, lines[y])
-    return lines
+                room[place] = weights[x + lane, k]
+                place += 1
+    return room[:place]
 
 
 @inner
-def _span(columns: _Columns, width: int) -> tuple[int, int]:
-    """The first column in the filters, which may be beyond the edge, and their number."""
-    first, stop = np.int64(0), np.int64(width)
-    if columns.starts.size:
-        first = stop = np.int64(columns.starts[0])
-        for start in columns.starts:
-            first, stop = min(first, start), max(stop, start)
-        stop += columns.weights.shape[1]
-    return first, stop - first
+def _span(starts: np.ndarray, taps: int) -> tuple[int, int]:
+    """The first position in the filters, which may be beyond the edge, and their number."""
+    first, last = np.int64(starts[0]), np.int64(starts[starts.size - 1])
+    return min(first, last), max(first, last) - min(first, last) + taps
 
 
 @inner
@@ -251,21 +241,10 @@ def _inside(first: int, count: int, low: int, high: int) -> tuple[int, int]:
 @inner
 def _pad(row: np.ndarray, left: int, right: int, count: int, channels: int) -> None:
     """Copies the outer pixels, from ``left`` on and before ``right``, to what lies beyond."""
-    for i in range(left - 1, -1, -1):
+    for i in range(left * channels - 1, -1, -1):
         row[i] = row[i + channels]
-    for i in range(right, count):
+    for i in range(right * channels, count * channels):
         row[i] = row[i - channels]
-
-
-@kernel
-def _buffers(
-    source: np.ndarray, channels: int, rows: _Axis, columns: _Columns, width: int
-) -> tuple[int, np.ndarray, np.ndarray]:
-    """The first column in the filters, which may be beyond the edge; a strip of rows and a line of floats for sums."""
-    first, count = _span(columns, width)
-    together = _STRIP if source.itemsize < 4 and rows.weights.shape[1] >= _MANY_TAPS else 1
-    strip = np.empty((together, count * channels + _SPARE), np.float32)
-    return first, strip, np.empty(width * channels + _SPARE, np.float32)
 
 
 @inner
@@ -279,10 +258,11 @@ def _sum_strip(
     low: int,
     high: int,
     strip: np.ndarray,
+    floats: np.ndarray,
     begin: int,
     count: int,
 ) -> None:
-    """strip[j, begin + i] = the sum of :func:`_sum_rows` of line y + j, for i below count."""
+    """strip[j, begin + i] = the sum of :func:`_sum_rows` of line y + j, for i below count; ``floats`` is scratch memory."""
     lines, taps = min(len(strip), starts.size - y), weights.shape[1]
     if lines == 1:
         _sum_rows(flat, column, stride, starts[y], weights[y], low, high, strip[0], begin, count)
@@ -295,8 +275,7 @@ def _sum_strip(
         for line in range(lines):
             _sum_rows(flat, column, stride, starts[y + line], weights[y + line], low, high, strip[line], begin, count)
         return
-    floats, target, width = np.empty(positions * _WIDTH, np.float32), strip.ravel(), strip.shape[1]
-    factors = weights.ravel()
+    target, width, factors = strip.reshape(-1), strip.shape[1], weights.reshape(-1)
     i = 0
     while i < count:
         # The last block overlaps the previous one.
@@ -320,34 +299,39 @@ def _sum_line(
     stride: int,
     channels: int,
     y: int,
-    v_starts: np.ndarray,
-    v_weights: np.ndarray,
-    v_low: int,
-    v_high: int,
-    h_starts: np.ndarray,
-    h_weights: np.ndarray,
-    h_low: int,
-    h_high: int,
+    rows: _Axis,
+    columns: _Axis,
     blocks: np.ndarray,
     first: int,
     strip: np.ndarray,
+    floats: np.ndarray,
     line: np.ndarray,
 ) -> None:
-    """The next line of the output, from the strip that it belongs to; without a filter of columns, these are resampled already.
+    """The next line of the output, from the strip that it belongs to.
 
     In a strip, pixels beyond an edge are copies of it.
     """
-    if not h_starts.size:
-        _sum_rows(flat, 0, stride, v_starts[y], v_weights[y], v_low, v_high, line, 0, line.size - _SPARE)
-        return
     if y % len(strip) == 0:
         count = (strip.shape[1] - _SPARE) // channels
-        left, right = _inside(first, count, h_low, h_high)
-        column, values = min(max(first, h_low), h_high - 1) * channels, (right - left) * channels
-        _sum_strip(flat, column, stride, y, v_starts, v_weights, v_low, v_high, strip, left * channels, values)
+        left, right = _inside(first, count, columns.low, columns.high)
+        column, values = min(max(first, columns.low), columns.high - 1) * channels, (right - left) * channels
+        _sum_strip(
+            flat,
+            column,
+            stride,
+            y,
+            rows.starts,
+            rows.weights,
+            rows.low,
+            rows.high,
+            strip,
+            floats,
+            left * channels,
+            values,
+        )
         for row in strip:
-            _pad(row, left * channels, right * channels, count * channels, channels)
-    _sum_columns(strip[y % len(strip)], first, channels, h_starts, h_weights, blocks, line)
+            _pad(row, left, right, count, channels)
+    _sum_columns(strip[y % len(strip)], first, channels, columns.starts, columns.weights, blocks, line)
 
 
 def _whole(value: np.float32, like: np.generic) -> np.float32:
@@ -379,213 +363,448 @@ def _whole_of(value, like):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _round(line: np.ndarray, left_over: np.ndarray, like: np.generic) -> None:
-    """Saturates and rounds values to the type of ``like``.
+def _round(line: np.ndarray, rests: np.ndarray, skipped: int, out: np.ndarray, like: np.generic) -> None:
+    """Saturates, rounds and stores the values of a line.
 
     Args:
         line: the values.
-        left_over: the places of those whose halves are rounded away from zero.
-        like: of the type.
+        rests: ranges of those whose halves are rounded away from zero, as begin and end.
+        skipped: the values of the whole line that precede these.
+        out: receives the results.
+        like: of their type.
     """
-    for i in left_over:
-        line[i] = np.float32(converted(line[i], like))
-    for i in range(line.size):
-        line[i] = _whole(line[i], like)
+    for number in range(len(rests)):
+        for i in range(max(rests[number, 0] - skipped, 0), min(rests[number, 1] - skipped, out.size)):
+            line[i] = np.float32(converted(line[i], like))
+    for i in range(out.size):
+        out[i] = type(like)(_whole(line[i], like))
 
 
-@kernel
-def _resample_plane(
-    source: np.ndarray,
+class _Scratch(NamedTuple):
+    """Memory for intermediate results, float32.
+
+    Attributes:
+        blocks: for the weights of columns.
+        strip: lines, before their columns are summed.
+        floats: input rows.
+        line: a line of the output.
+        lines: those of all rows that are read, if columns are resampled first.
+    """
+
+    blocks: np.ndarray
+    strip: np.ndarray
+    floats: np.ndarray
+    line: np.ndarray
+    lines: np.ndarray
+
+
+@inner
+def _resample_lines(
+    flat: np.ndarray,
+    stride: int,
     channels: int,
     rows: _Axis,
-    columns: _Columns,
-    left_over: np.ndarray,
-    target: np.ndarray,
+    columns: _Axis,
+    rests: np.ndarray,
+    skipped: int,
+    scratch: _Scratch,
+    target: int,
+    target_stride: int,
     like: np.generic,
 ) -> None:
-    """source (H, W * C), rows maybe longer -> target (h, w * C)."""
-    (v_starts, v_weights, v_low, v_high), (h_starts, h_weights, h_low, h_high, blocks) = rows, columns
-    first, strip, line = _buffers(source, channels, rows, columns, target.shape[1] // channels)
-    flat, stride = source.ravel(), source.shape[1]
-    for y in range(v_starts.size):
-        _sum_line(
-            flat,
-            stride,
-            channels,
-            y,
-            v_starts,
-            v_weights,
-            v_low,
-            v_high,
-            h_starts,
-            h_weights,
-            h_low,
-            h_high,
-            blocks,
-            first,
-            strip,
-            line,
-        )
-        _round(line, left_over, like)
-        out = target[y]
-        for i in range(out.size):
-            out[i] = type(like)(line[i])
+    """Resamples rows, then columns.
+
+    Args:
+        flat: the image's values, from row and column 0 on.
+        stride: from a row to the next, in elements.
+        channels: of its pixels.
+        rows, columns: the filters.
+        rests, skipped: as in :func:`_round`.
+        scratch: memory.
+        target: address of the first line.
+        target_stride: from a line to the next, in bytes.
+        like: of the output's type.
+    """
+    first, _ = _span(columns.starts, columns.weights.shape[1])
+    blocks = _blocks(columns.weights, channels, scratch.blocks)
+    for y in range(rows.starts.size):
+        _sum_line(flat, stride, channels, y, rows, columns, blocks, first, scratch.strip, scratch.floats, scratch.line)
+        out = elements_at(target + y * target_stride, columns.starts.size * channels, like)
+        _round(scratch.line, rests, skipped, out, like)
 
 
-# Means, factors and shift.
-_Scaling = tuple[np.ndarray, np.ndarray, np.float32]
+@inner
+def _resample_row(
+    flat: np.ndarray,
+    begin: int,
+    channels: int,
+    columns: _Axis,
+    first: int,
+    count: int,
+    blocks: np.ndarray,
+    one: np.ndarray,
+    row: np.ndarray,
+    line: np.ndarray,
+) -> None:
+    """Resamples the columns of a row.
+
+    Args:
+        flat: the image's values.
+        begin: where the row begins.
+        channels: of its pixels.
+        columns: the filter, whose columns are ``count``, from ``first`` on.
+        blocks: its weights, by :func:`_blocks`.
+        one: the number 1.
+        row: scratch memory.
+        line: receives the results.
+    """
+    left, right = _inside(first, count, columns.low, columns.high)
+    place, values = begin + min(max(first, columns.low), columns.high - 1) * channels, (right - left) * channels
+    _sum_inner_rows(flat, place, 0, one, row, left * channels, values)
+    _pad(row, left, right, count, channels)
+    _sum_columns(row, first, channels, columns.starts, columns.weights, blocks, line)
 
 
-@kernel
-def _resample_to_planes(
-    source: np.ndarray,
+@inner
+def _resample_columns_first(
+    flat: np.ndarray,
+    stride: int,
     channels: int,
     rows: _Axis,
-    columns: _Columns,
-    left_over: np.ndarray,
-    between: np.generic,
-    scaling: _Scaling,
-    target: np.ndarray,
-    area: tuple[int, int, int],
+    columns: _Axis,
+    read: tuple[int, int],
+    rests: np.ndarray,
+    skipped: int,
+    scratch: _Scratch,
+    target: int,
+    target_stride: int,
     like: np.generic,
 ) -> None:
-    """source (H, W * C) -> target (C', h, w), writing the ``area`` of its first C channels."""
-    (mean, factor, shift), (top, left, width) = scaling, area
-    (v_starts, v_weights, v_low, v_high), (h_starts, h_weights, h_low, h_high, blocks) = rows, columns
-    first, strip, line = _buffers(source, channels, rows, columns, width)
-    flat, stride = source.ravel(), source.shape[1]
-    plane = np.empty(width, np.float32)
-    for y in range(v_starts.size):
-        _sum_line(
-            flat,
-            stride,
-            channels,
-            y,
-            v_starts,
-            v_weights,
-            v_low,
-            v_high,
-            h_starts,
-            h_weights,
-            h_low,
-            h_high,
-            blocks,
-            first,
-            strip,
-            line,
-        )
-        _round(line, left_over, between)
+    """:func:`_resample_lines` in the other order; ``read``: the rows that are."""
+    first, count = _span(columns.starts, columns.weights.shape[1])
+    blocks = _blocks(columns.weights, channels, scratch.blocks)
+    line, one = scratch.line, scratch.floats[:1]
+    one[0] = np.float32(1)
+    for y in range(read[0], read[1]):
+        result = scratch.lines[(y - read[0]) * line.size : (y - read[0] + 1) * line.size]
+        _resample_row(flat, y * stride, channels, columns, first, count, blocks, one, scratch.strip[0], result)
+    for y in range(rows.starts.size):
+        start = np.int64(rows.starts[y]) - read[0]
+        low, high = rows.low - read[0], rows.high - read[0]
+        _sum_rows(scratch.lines, 0, line.size, start, rows.weights[y], low, high, line, 0, line.size - _SPARE)
+        out = elements_at(target + y * target_stride, columns.starts.size * channels, like)
+        _round(line, rests, skipped, out, like)
+
+
+@inner
+def _gather_line(line: np.ndarray, channels: int, columns: np.ndarray, out: np.ndarray, like: np.generic) -> None:
+    """Copies pixels of a row."""
+    if channels == 3:
+        for x in range(columns.size):
+            base, place = 3 * np.int64(columns[x]), 3 * x
+            out[place] = converted(at(line, base), like)
+            out[place + 1] = converted(at(line, base + 1), like)
+            out[place + 2] = converted(at(line, base + 2), like)
+        return
+    for x in range(columns.size):
+        base, place = channels * np.int64(columns[x]), channels * x
         for c in range(channels):
-            offset, scale = mean[c], factor[c]
-            for x in range(width):
-                plane[x] = normalized(at(line, x * channels + c), offset, scale, shift)
-            out = target[c, top + y]
-            for x in range(width):
-                out[left + x] = converted(plane[x], like)
+            out[place + c] = converted(at(line, base + c), like)
 
 
-# Pixels normalized at a time.
-_LANES = 8
+_ALIGNED = 16
+"""Elements at whose multiples pieces of scratch memory begin."""
+
+
+@inner
+def _piece(elements: int) -> int:
+    """The elements of a piece of scratch memory, rounded up."""
+    return -(-elements // _ALIGNED) * _ALIGNED
+
+
+@inner
+def _strip_lines(taps: int, size: int) -> int:
+    """How many lines are summed together, of elements of this many bytes."""
+    return _STRIP if size < 4 and taps >= _MANY_TAPS else 1
+
+
+@inner
+def _scratch_elements(
+    height: int, width: int, channels: int, taps: tuple[int, int], rows: int, columns: int, columns_first: bool
+) -> int:
+    """The elements of the scratch memory for an output, or a part of one.
+
+    Args:
+        height, width, channels: of the output.
+        taps: of both axes.
+        rows: that are read.
+        columns: in the filters.
+        columns_first: whether columns are resampled first.
+    """
+    line = width * channels + _SPARE
+    elements = _piece(height) + _piece(width) + _piece(height * taps[0]) + _piece(width * taps[1])
+    elements += _piece(-(-width // _BLOCK) * _BLOCK * taps[1]) + _piece(_STRIP * (columns * channels + _SPARE))
+    elements += _piece(_MOST_ROWS * _WIDTH) + _piece(line)
+    return elements + (_piece(rows * line) if columns_first else 0)
+
+
+@brief
+def fill_resamplings(
+    size_in: np.ndarray,
+    size_out: np.ndarray,
+    start: np.ndarray,
+    end: np.ndarray,
+    kinds: np.ndarray,
+    antialias: bool,
+    filters: np.ndarray,
+    entries: np.ndarray,
+    shapes: np.ndarray,
+    first: int,
+    lanes: int,
+    records: np.ndarray,
+) -> tuple[int, bool, bool]:
+    """Plans images.
+
+    Args:
+        size_in, size_out, start, end, kinds, antialias, entries: as in :func:`penstock.kernels.cpu.axis_passes.fill_passes`, a row for each
+            image.
+        filters: the addresses of the filters' tables.
+        shapes: of the outputs.
+        first: the dimension of H; that of W follows.
+        lanes: the values that DALI rounds together; 0: results are floats.
+        records: of type ``RESAMPLING`` and 0, filled but for ``starts`` and ``weights``.
+
+    Returns:
+        The bytes of scratch memory that the largest image takes, and, of either axis, whether all images have the same filter.
+    """
+    order, most = np.empty(2, np.int64), np.int64(0)
+    same = np.ones(2, np.bool_)
+    for number in range(len(records)):
+        work, rank = records[number], shapes.shape[1]
+        if not shapes[number].all():
+            # Nothing is computed of a batch with such an image.
+            same[:] = False
+            continue
+        singles, wholes, rests = work.singles, work.wholes, work.rests
+        work.first, work.rank = first, rank
+        channels = np.int64(1)
+        for axis in range(rank):
+            work.shape[axis] = shapes[number, axis]
+            if axis > first + 1:
+                channels *= shapes[number, axis]
+        own_kinds = kinds[number]
+        fill_passes(
+            size_in[number],
+            size_out[number],
+            start[number],
+            end[number],
+            own_kinds,
+            antialias,
+            entries,
+            order,
+            singles,
+            wholes,
+        )
+        work.columns_first = 1 if order[0] == 1 else 0
+        for axis in range(2):
+            kind = own_kinds[axis]
+            work.kinds[axis], work.filters[axis], work.filter_entries[axis] = kind, filters[kind], entries[kind]
+            first_singles, first_wholes = records[0].singles, records[0].wholes
+            alike = records[0].kinds[axis] == kind
+            alike = alike and size_out[number, axis] == size_out[0, axis]
+            for column in range(3):
+                alike = alike and first_singles[axis, column] == singles[axis, column]
+            for column in range(4):
+                alike = alike and first_wholes[axis, column] == wholes[axis, column]
+            same[axis] = same[axis] and alike
+        height, width = size_out[number, 0], size_out[number, 1]
+        fill_rests(order, size_out[number], own_kinds, singles, wholes, channels, lanes, rests)
+        if height > 0 and width > 0:
+            low, high = read_span(singles[0], wholes[0], own_kinds[0], False, 0, height)
+            columns = wholes[1, TAPS]
+            if own_kinds[1] == NEAREST:
+                left, right = read_span(singles[1], wholes[1], NEAREST, True, 0, width)
+                columns = right - left
+            else:
+                origin, step, offset = singles[1, ORIGIN], singles[1, STEP], wholes[1, OFFSET]
+                columns += abs(window_start(width - 1, origin, step, offset) - window_start(0, origin, step, offset))
+            taps = wholes[0, TAPS], wholes[1, TAPS]
+            columns_first = work.columns_first != 0
+            elements = _scratch_elements(height, width, channels, taps, high - low, columns, columns_first)
+            most = max(most, elements)
+    return 4 * most, same[0], same[1]
 
 
 @kernel
-def _resample_to_three_planes(
-    source: np.ndarray,
-    channels: int,
-    rows: _Axis,
-    columns: _Columns,
-    left_over: np.ndarray,
-    between: np.generic,
-    scaling: _Scaling,
-    target: np.ndarray,
-    area: tuple[int, int, int],
-    like: np.generic,
-) -> None:
-    """:func:`_resample_to_planes` for three channels, to float32 and of a width of at least ``_LANES``."""
-    (mean, factor, shift), (top, left, width) = scaling, area
-    (v_starts, v_weights, v_low, v_high), (h_starts, h_weights, h_low, h_high, blocks) = rows, columns
-    first, strip, line = _buffers(source, 3, rows, columns, width)
-    flat, stride = source.ravel(), source.shape[1]
-    mean_r, mean_g, mean_b = mean[0], mean[1], mean[2]
-    factor_r, factor_g, factor_b = factor[0], factor[1], factor[2]
-    for y in range(v_starts.size):
-        _sum_line(
-            flat,
-            stride,
-            3,
-            y,
-            v_starts,
-            v_weights,
-            v_low,
-            v_high,
-            h_starts,
-            h_weights,
-            h_low,
-            h_high,
-            blocks,
-            first,
-            strip,
-            line,
+def _read(record: np.ndarray, region: np.ndarray) -> None:
+    """The rows and columns that a part of the output depends on."""
+    work, window = record_at(record), record_at(region)
+    for axis in range(2):
+        place = work.first + axis
+        if window.extents[place] == 0:
+            continue
+        start, stop = read_span(
+            work.singles[axis],
+            work.wholes[axis],
+            work.kinds[axis],
+            axis == 1,
+            window.anchor[place],
+            window.extents[place],
         )
-        _round(line, left_over, between)
-        red, green, blue = target[0, top + y], target[1, top + y], target[2, top + y]
-        x = 0
-        while x < width:
-            x = min(x, width - _LANES)
-            r, g, b = load_pixels(line, x * 3, _LANES, 3, False)
-            store(red, left + x, (r - mean_r) * factor_r + shift)
-            store(green, left + x, (g - mean_g) * factor_g + shift)
-            store(blue, left + x, (b - mean_b) * factor_b + shift)
-            x += _LANES
+        window.anchor[place], window.extents[place] = start, stop - start
 
 
 @kernel
-def _resample_to_pixels(
-    source: np.ndarray,
-    channels: int,
-    rows: _Axis,
-    columns: _Columns,
-    left_over: np.ndarray,
-    between: np.generic,
-    scaling: _Scaling,
-    target: np.ndarray,
-    area: tuple[int, int, int],
+def _covered(record: np.ndarray, region: np.ndarray) -> None:
+    """Pixels are computed whole."""
+    work, window = record_at(record), record_at(region)
+    for place in range(work.first + 2, work.rank):
+        window.anchor[place], window.extents[place] = 0, work.shape[place]
+
+
+@inner
+def _axis_of(work: np.record, axis: int, first: int, count: int, starts: int, weights: int) -> _Axis:
+    """The filter of some output positions of an axis, at the two addresses if there is none yet."""
+    taps = work.wholes[axis, TAPS]
+    known = work.starts[axis] != 0
+    if known:
+        starts, weights = work.starts[axis] + 4 * first, work.weights[axis] + 4 * first * taps
+    positions = elements_at(starts, count, np.int32(0))
+    factors = elements_at(weights, count * taps, np.float32(0)).reshape(count, taps)
+    if not known:
+        _fill_axis(work, axis, first, positions, factors)
+    return _Axis(positions, factors, work.wholes[axis, LOW], work.wholes[axis, HIGH])
+
+
+@inner
+def _fill_axis(work: np.record, axis: int, first: int, starts: np.ndarray, weights: np.ndarray) -> None:
+    if work.kinds[axis] == NEAREST:
+        fill_nearest(work.singles[axis], work.wholes[axis], axis == 1, first, starts)
+        weights[:] = np.float32(1)
+    else:
+        table = elements_at(work.filters[axis], work.filter_entries[axis], np.float32(0))
+        fill_taps(work.singles[axis], work.wholes[axis], table, first, starts, weights)
+
+
+@brief
+def fill_common_axis(record: np.ndarray, axis: int, starts: np.ndarray, weights: np.ndarray) -> None:
+    """Fills the filter of all output positions of an axis of the first of some records."""
+    _fill_axis(record[0], axis, 0, starts, weights)
+
+
+@inner
+def _plane_offset(plane: int, first: int, part: np.record) -> int:
+    """The bytes from the first of a part's images to another one; ``first`` dimensions number them."""
+    offset = np.int64(0)
+    for axis in range(first - 1, -1, -1):
+        offset += plane % part.extents[axis] * part.strides[axis]
+        plane //= part.extents[axis]
+    return offset
+
+
+@kernel
+def _resample_part(
+    record: np.ndarray,
+    source_part: np.ndarray,
+    target_part: np.ndarray,
+    scratch: int,
     like: np.generic,
+    like_out: np.generic,
 ) -> None:
-    """source (H, W * C) -> target (h, w, C'), writing the ``area`` of its first C channels."""
-    (mean, factor, shift), (top, left, width) = scaling, area
-    (v_starts, v_weights, v_low, v_high), (h_starts, h_weights, h_low, h_high, blocks) = rows, columns
-    first, strip, line = _buffers(source, channels, rows, columns, width)
-    flat, stride = source.ravel(), source.shape[1]
-    for y in range(v_starts.size):
-        _sum_line(
-            flat,
-            stride,
-            channels,
-            y,
-            v_starts,
-            v_weights,
-            v_low,
-            v_high,
-            h_starts,
-            h_weights,
-            h_low,
-            h_high,
-            blocks,
-            first,
-            strip,
-            line,
-        )
-        _round(line, left_over, between)
-        out = target[top + y]
-        for x in range(width):
-            for c in range(channels):
-                out[left + x, c] = converted(normalized(at(line, x * channels + c), mean[c], factor[c], shift), like)
+    """A part of a sample; of both arrays, the pixels of a row lie side by side."""
+    work, source, target = record_at(record), record_at(source_part), record_at(target_part)
+    first = work.first
+    top, left = target.anchor[first], target.anchor[first + 1]
+    height, width = target.extents[first], target.extents[first + 1]
+    planes, channels = np.int64(1), np.int64(1)
+    for axis in range(first):
+        planes *= target.extents[axis]
+    for axis in range(first + 2, work.rank):
+        channels *= target.extents[axis]
+    if planes * height * width * channels == 0:
+        return
+    size = np.int64(elements_at(scratch, 0, like).itemsize)
+    v_taps, h_taps = work.wholes[0, TAPS], work.wholes[1, TAPS]
+    # Pieces of the scratch memory, in order.
+    weights = scratch + 4 * (_piece(height) + _piece(width))
+    rows = _axis_of(work, 0, top, height, scratch, weights)
+    weights += 4 * _piece(height * v_taps)
+    columns = _axis_of(work, 1, left, width, scratch + 4 * _piece(height), weights)
+    room = weights + 4 * _piece(width * h_taps)
+    stride, target_stride = source.strides[first] // size, target.strides[first]
+    # Where row 0 and column 0 would be.
+    origin = source.anchor[first] * source.strides[first] + source.anchor[first + 1] * channels * size
+    if work.kinds[0] == NEAREST and work.kinds[1] == NEAREST:
+        for plane in range(planes):
+            begin = source.data + _plane_offset(plane, first, source) - origin
+            out_begin = target.data + _plane_offset(plane, first, target)
+            for y in range(height):
+                pixels = elements_at(begin + rows.starts[y] * source.strides[first], 0, like)
+                out = elements_at(out_begin + y * target_stride, width * channels, like_out)
+                _gather_line(pixels, channels, columns.starts, out, like_out)
+        return
+    _, count = _span(columns.starts, h_taps)
+    blocks = -(-width // _BLOCK) * _BLOCK * h_taps
+    lines = 1 if work.columns_first != 0 else _strip_lines(v_taps, size)
+    of_strip, of_line = count * channels + _SPARE, width * channels + _SPARE
+    strip = room + 4 * _piece(blocks)
+    floats = strip + 4 * _piece(_STRIP * of_strip)
+    line = floats + 4 * _piece(_MOST_ROWS * _WIDTH)
+    zero = np.float32(0)
+    pieces = _Scratch(
+        elements_at(room, blocks, zero),
+        elements_at(strip, lines * of_strip, zero).reshape(lines, of_strip),
+        elements_at(floats, _MOST_ROWS * _WIDTH, zero),
+        elements_at(line, of_line, zero),
+        elements_at(line + 4 * _piece(of_line), source.extents[first] * of_line, zero),
+    )
+    skipped = left * channels
+    read = source.anchor[first], source.anchor[first] + source.extents[first]
+    for plane in range(planes):
+        flat = elements_at(source.data + _plane_offset(plane, first, source) - origin, 0, like)
+        out_begin = target.data + _plane_offset(plane, first, target)
+        if work.columns_first != 0:
+            _resample_columns_first(
+                flat,
+                stride,
+                channels,
+                rows,
+                columns,
+                read,
+                work.rests,
+                skipped,
+                pieces,
+                out_begin,
+                target_stride,
+                like_out,
+            )
+        else:
+            _resample_lines(
+                flat, stride, channels, rows, columns, work.rests, skipped, pieces, out_begin, target_stride, like_out
+            )
+
+
+class ResamplingKernels(NamedTuple):
+    """The addresses of kernels that the core calls for ``RESAMPLING`` records."""
+
+    compute: int
+    covers: int
+    reads: int
+
+
+@functools.cache
+def resampling_kernels(source: np.dtype, target: np.dtype) -> ResamplingKernels:
+    """The kernels for these types of elements."""
+    return ResamplingKernels(
+        address_of(_resample_part, RESAMPLING, PARTS, source, target),
+        address_of(_covered, RESAMPLING, MAPPED_REGION),
+        address_of(_read, RESAMPLING, MAPPED_REGION),
+    )
 
 
 @kernel
 def _resample_inner_axis(
-    source: np.ndarray, axis: _Axis, left_over: np.ndarray, target: np.ndarray, like: np.generic
+    source: np.ndarray, axis: _Axis, rests: np.ndarray, target: np.ndarray, like: np.generic
 ) -> None:
     """The middle axis of source (outer, n, inner) -> target (outer, m, inner)."""
     size, count = source.shape[1], source.shape[2]
@@ -593,12 +812,24 @@ def _resample_inner_axis(
     row = np.empty(count, np.float32)
     for o in range(source.shape[0]):
         for y in range(target.shape[1]):
-            begin, start, weights = o * size, axis.starts[y], axis.weights[y]
+            begin, start, weights = o * size, np.int64(axis.starts[y]), axis.weights[y]
             _sum_rows(flat, begin * count, count, start, weights, axis.low, axis.high, row, 0, count)
-            _round(row, left_over, like)
-            out = target[o, y]
-            for i in range(count):
-                out[i] = type(like)(row[i])
+            _round(row, rests, 0, target[o, y], like)
+
+
+@kernel
+def _resample_rows(
+    source: np.ndarray, channels: int, columns: _Axis, rests: np.ndarray, target: np.ndarray, like: np.generic
+) -> None:
+    """The columns of source (rows, W * C) -> target (rows, w * C)."""
+    width, taps = columns.weights.shape
+    first, count = _span(columns.starts, taps)
+    blocks = _blocks(columns.weights, channels, np.empty(-(-width // _BLOCK) * _BLOCK * taps, np.float32))
+    row, line = np.empty(count * channels + _SPARE, np.float32), np.empty(width * channels + _SPARE, np.float32)
+    one, flat, stride = np.ones(1, np.float32), source.ravel(), source.shape[1]
+    for y in range(len(target)):
+        _resample_row(flat, y * stride, channels, columns, first, count, blocks, one, row, line)
+        _round(line, rests, 0, target[y], like)
 
 
 @kernel
@@ -607,162 +838,40 @@ def _gather_plane(
 ) -> None:
     """Nearest neighbours of source (H, W * C) -> target (h, w * C)."""
     for y in range(rows.size):
-        line = source[rows[y]]
-        out = target[y]
-        if channels == 3:
-            for x in range(columns.size):
-                base, place = 3 * columns[x], 3 * x
-                out[place] = converted(at(line, base), like)
-                out[place + 1] = converted(at(line, base + 1), like)
-                out[place + 2] = converted(at(line, base + 2), like)
-        else:
-            for x in range(columns.size):
-                base, place = channels * columns[x], channels * x
-                for c in range(channels):
-                    out[place + c] = converted(at(line, base + c), like)
-
-
-def resample_image(
-    source: np.ndarray,
-    vertical: EdgeTaps,
-    horizontal: EdgeTaps,
-    columns_first: bool,
-    left_over: np.ndarray,
-    target: np.ndarray,
-) -> None:
-    """Resamples an image.
-
-    Args:
-        source: contiguous, of shape (H, W, C), of uint8, int16, uint16 or float32.
-        vertical, horizontal: filters of the axes, or of a window of them.
-        columns_first: resample columns before rows.
-        left_over: the values of a line whose halves are rounded away from zero, instead of to even numbers.
-        target: contiguous, of shape (h, w, C); its dtype decides how results are rounded.
-    """
-    pixels, rows, columns = _ordered(source, vertical, horizontal, columns_first)
-    lines = target.reshape(target.shape[0], -1)
-    _resample_plane(pixels, source.shape[2], rows, columns, left_over, lines, target.dtype.type(0))
-
-
-def resample_normalized(
-    source: np.ndarray,
-    vertical: EdgeTaps,
-    horizontal: EdgeTaps,
-    columns_first: bool,
-    left_over: np.ndarray,
-    between: np.dtype,
-    normalization: Normalization,
-    target: np.ndarray,
-) -> None:
-    """Resamples an image, normalizes, converts and transposes it.
-
-    The result is bit for bit that of :func:`resample_image` into an array of dtype ``between``, followed by
-    :func:`penstock.kernels.cpu.normalize.crop_mirror_normalize`: a crop is a part of the filters, and mirroring reverses them.
-
-    Args:
-        source: contiguous, of shape (H, W, C), of uint8, int16, uint16 or float32.
-        vertical, horizontal, columns_first, left_over: as in :func:`resample_image`.
-        between: the type of the resized image: the source's, or float32.
-        normalization: what follows.
-        target: contiguous, (C', h, w) or (h, w, C') as ``normalization`` says, with C' >= C; of float32, float16,
-            uint8 or int8.
-    """
-    if target.dtype == np.float16:
-        wide = np.empty(target.shape, np.float32)
-        resample_normalized(source, vertical, horizontal, columns_first, left_over, between, normalization, wide)
-        round_to_halves(wide, target)
-        return
-    channels, (top, left) = source.shape[2], normalization.place
-    height, width = vertical.starts.size, horizontal.starts.size
-    _fill_around(target if normalization.planar else target.transpose(2, 0, 1), channels, height, width, normalization)
-    pixels, rows, columns = _ordered(source, vertical, horizontal, columns_first)
-    kernel = _resample_to_planes if normalization.planar else _resample_to_pixels
-    if normalization.planar and channels == 3 and target.dtype == np.float32 and width >= _LANES:
-        kernel = _resample_to_three_planes
-    scaling = (normalization.mean, normalization.factor, np.float32(normalization.shift))
-    area = (top, left, width)
-    like = target.dtype.type(0)
-    kernel(pixels, channels, rows, columns, left_over, between.type(0), scaling, target, area, like)
-
-
-def _fill_around(planes: np.ndarray, channels: int, height: int, width: int, normalization: Normalization) -> None:
-    """Fills the parts of ``planes`` (C', h, w) outside an image of ``channels``, ``height`` and ``width``."""
-    if planes.shape == (channels, height, width):
-        return
-    (top, left), fills = normalization.place, np.broadcast_to(np.float32(normalization.fill), len(planes))
-    fill = converted_fill(fills, planes.dtype)[:, None, None]
-    bottom, right = top + height, left + width
-    image, values = planes[:channels], fill[:channels]
-    for part, value in (
-        (planes[channels:], fill[channels:]),
-        (image[:, :top], values),
-        (image[:, bottom:], values),
-        (image[:, top:bottom, :left], values),
-        (image[:, top:bottom, right:], values),
-    ):
-        if part.size:
-            part[...] = value
+        _gather_line(source[rows[y]], channels, columns, target[y], like)
 
 
 def _axis(taps: EdgeTaps) -> _Axis:
     return _Axis(taps.starts, taps.weights, taps.low, taps.high)
 
 
-def _unchanged(start: int, stop: int) -> _Axis:
-    """The filter of an axis of which a part is taken as it is."""
-    return _Axis(np.arange(start, stop, dtype=np.int32), np.ones((stop - start, 1), np.float32), start, stop)
-
-
-def _columns(taps: EdgeTaps, channels: int) -> _Columns:
-    axis = _axis(taps)
-    return _Columns(*axis, _blocks(axis, channels))
-
-
-_NO_FILTER = _Columns(np.empty(0, np.int32), np.empty((0, 0), np.float32), 0, 0, np.empty(0, np.float32))
-
-
-def _ordered(
-    source: np.ndarray, vertical: EdgeTaps, horizontal: EdgeTaps, columns_first: bool
-) -> tuple[np.ndarray, _Axis, _Columns]:
-    """The image as flat rows, and the filters to apply; columns are resampled already if they go first."""
-    rows, columns = source.reshape(source.shape[0], -1), _columns(horizontal, source.shape[2])
-    if not columns_first:
-        return rows, _axis(vertical), columns
-    first, stop = vertical.span
-    lines = _resampled_columns(rows, source.shape[2], columns, first, stop - first)
-    return lines, _axis(vertical.shifted(-first)), _NO_FILTER
-
-
-def resample_axis(source: np.ndarray, axis: int, taps: EdgeTaps, left_over: np.ndarray, target: np.ndarray) -> None:
+def resample_axis(source: np.ndarray, axis: int, taps: EdgeTaps, rests: np.ndarray, target: np.ndarray) -> None:
     """Resamples one axis of a contiguous array of any rank into one of its dtype or float32.
 
     Args:
         source: the array.
         axis: the axis.
         taps: its filter.
-        left_over: of the values of all inner axes, those whose halves are rounded away from zero, instead of to even numbers.
+        rests: of the values of all inner axes, the ranges of those whose halves are rounded away from zero, instead of to even numbers;
+            int64, a begin and an end in each row.
         target: contiguous, shaped like the source except for the axis.
     """
     like = target.dtype.type(0)
-    _resample_inner_axis(_folded_around(source, axis), _axis(taps), left_over, _folded_around(target, axis), like)
+    _resample_inner_axis(_folded_around(source, axis), _axis(taps), rests, _folded_around(target, axis), like)
 
 
-def resample_width(
-    source: np.ndarray, channels: int, taps: EdgeTaps, left_over: np.ndarray, target: np.ndarray
-) -> None:
+def resample_width(source: np.ndarray, channels: int, taps: EdgeTaps, rests: np.ndarray, target: np.ndarray) -> None:
     """Resamples the columns of a contiguous stack of rows of pixels into one of its dtype or float32.
 
     Args:
         source: the pixels, of any shape, of ``channels`` values each.
         channels: of the pixels.
         taps: the filter.
-        left_over: as in :func:`resample_image`.
+        rests: of the values of a line, as in :func:`resample_axis`.
         target: contiguous, of as many rows.
     """
-    lines, like = target.reshape(-1, len(taps.starts) * channels), target.dtype.type(0)
-    count = len(lines)
-    pixels = source.reshape(count, -1)
-    _resample_plane(pixels, channels, _unchanged(0, count), _columns(taps, channels), left_over, lines, like)
+    lines = target.reshape(-1, len(taps.starts) * channels)
+    _resample_rows(source.reshape(len(lines), -1), channels, _axis(taps), rests, lines, target.dtype.type(0))
 
 
 def _folded_around(array: np.ndarray, axis: int) -> np.ndarray:

@@ -207,7 +207,12 @@ def _read(record: np.ndarray, region: np.ndarray) -> None:
 
 @kernel
 def _warp_part(
-    record: np.ndarray, source_part: np.ndarray, target_part: np.ndarray, like: np.generic, like_out: np.generic
+    record: np.ndarray,
+    source_part: np.ndarray,
+    target_part: np.ndarray,
+    _scratch: int,
+    like: np.generic,
+    like_out: np.generic,
 ) -> None:
     """The part of a warped image; both arrays are contiguous."""
     work, source, target = record_at(record), record_at(source_part), record_at(target_part)

@@ -10,7 +10,6 @@ import numpy as np
 from penstock.kernels.windows import Region
 from penstock.operators.image._lookup_store import LookupStore
 from penstock.operators.image._resample_plans import ResamplePlan
-from penstock.operators.image._resampling import resample_planes
 from penstock.schema import Sample
 from penstock.schema.image_chain import Pixels, Sampling, Stage, Store
 from penstock.schema.operator import Shape
@@ -51,7 +50,7 @@ class FloatResampling(Sampling):
         return ResampledValues(self, store) if planes and self.neighbours else None
 
     def compute(self, sample: Sample, source: Pixels, window: Region, target: np.ndarray) -> None:
-        resample_planes(source.contiguous(self.reads(window)), target, self.first, self.plan, ())
+        self.plan.resample_images(source.contiguous(self.reads(window)), target, self.first)
 
 
 @dataclass(frozen=True)

@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, ClassVar
+from dataclasses import fields
 
 import numpy as np
 
 from penstock.data_types import (
     FLOAT,
-    INTERP_CUBIC,
-    INTERP_LANCZOS3,
-    INTERP_LINEAR,
-    INTERP_NN,
-    INTERP_TRIANGULAR,
     UINT8,
     DALIDataType,
     DALIInterpType,
     dtype_name,
 )
-from penstock.kernels.reference_filters import TORCH_SMALL, ReferenceAxis, ReferenceTaps, pil_taps, torch_taps
 from penstock.kernels.windows import Region
-from penstock.operators.image._float_stages import CHANNELS, FloatResampling
-from penstock.operators.image._resample_plans import AnyTaps, ResamplePlan, ResamplePlans, Spatial, Window
+from penstock.operators.image._float_stages import FloatResampling
+from penstock.operators.image._reference_plans import (
+    FILTER_NAMES,
+    FloatPlan,
+    Reference,
+    ReferencePlan,
+    ReferencePlans,
+)
+from penstock.operators.image._reference_stages import ReferenceResampling
+from penstock.operators.image._resample_plans import ResamplePlan, ResamplePlans, Spatial
 from penstock.operators.image._resampling import image_stack
 from penstock.operators.image._resizing import ResizingOperator
 from penstock.operators.image._windows import region_copy
@@ -32,39 +32,7 @@ from penstock.schema import Argument, OutputSpec, Sample, Samples, Workspace
 from penstock.schema.image_chain import Stage
 from penstock.schema.operator import Operator
 
-if TYPE_CHECKING:
-    from penstock.kernels.cuda.torch_floats import WidenedTaps
-    from penstock.kernels.resize_shapes import AxisPlan
-
 _DALI = "dali"
-# For each library, the names of its filters, and our filter that selects each.
-_NAMES: dict[str, dict[str, DALIInterpType | None]] = {
-    "pil": {
-        "nearest": INTERP_NN,
-        "box": None,
-        "bilinear": INTERP_LINEAR,
-        "hamming": None,
-        "bicubic": INTERP_CUBIC,
-        "lanczos": INTERP_LANCZOS3,
-    },
-    "torchvision": {
-        "nearest": INTERP_NN,
-        "nearest-exact": None,
-        "bilinear": INTERP_LINEAR,
-        "bicubic": INTERP_CUBIC,
-        "lanczos": INTERP_LANCZOS3,
-    },
-    "opencv": {
-        "nearest": INTERP_NN,
-        "nearest-exact": None,
-        "linear": INTERP_LINEAR,
-        "linear-exact": None,
-        "area": None,
-        "cubic": INTERP_CUBIC,
-        "lanczos4": None,
-    },
-}
-_OPENCV_FLAGS = {name: f"INTER_{name.upper().replace('-', '_')}" for name in _NAMES["opencv"]}
 # The types that each library's arithmetic supports; libraries not listed support those that they accept.
 _TYPES = {"pil": (UINT8,), "torchvision": (UINT8, FLOAT)}
 # Libraries that leave no choice.
@@ -101,296 +69,9 @@ REFERENCE_ARGUMENTS = (
         "Whose arithmetic: `dali`, or, with exactly the same results, `pil` (`Image.resize`), `torchvision` "
         "(`transforms.v2.Resize` of tensors) or `opencv` (`cv2.resize`). Images are of uint8, with `torchvision` also of "
         "float, with `opencv` of any type.",
-        choices=(_DALI, *_NAMES),
+        choices=(_DALI, *FILTER_NAMES),
     ),
 )
-
-
-@dataclass(frozen=True)
-class Reference:
-    """A library, and its parameters for resizing.
-
-    Attributes:
-        library: `pil`, `torchvision` or `opencv`.
-        interpolation: the filter's name; empty: the one that corresponds to ours.
-        reducing_gap: Pillow's: first reduce the image by integer factors, to no less than this many times the output's
-            size; 0: don't.
-        as_floats: whether images of uint8 are resized as PyTorch resizes floats, and rounded.
-    """
-
-    library: str
-    interpolation: str
-    reducing_gap: float
-    as_floats: bool = False
-
-    def plan_of(self, dtype: DALIDataType) -> type[ReferencePlan]:
-        """The class of the plans for images of this type."""
-        if self.library == "opencv":
-            return OpencvPlan
-        if dtype == FLOAT:
-            return FloatPlan
-        if self.as_floats:
-            return RoundedPlan
-        return ReducingPlan if self.reducing_gap else ReferencePlan
-
-    def filter_of(self, kind: DALIInterpType) -> str:
-        """The library's name for the filter ``kind``.
-
-        Raises:
-            ValueError: the library has no such filter.
-        """
-        if self.interpolation:
-            return self.interpolation
-        kind = INTERP_LINEAR if kind == INTERP_TRIANGULAR and self.library == "pil" else kind
-        for name, meant in _NAMES[self.library].items():
-            if meant == kind:
-                return name
-        known = ", ".join(str(meant.name) for meant in _NAMES[self.library].values() if meant is not None)
-        raise ValueError(
-            f"`interp_type`: {self.library} has no {kind.name}. It has {known}, and by `interpolation`: "
-            f"{', '.join(_NAMES[self.library])}"
-        )
-
-
-@dataclass(frozen=True)
-class ReferencePlan(ResamplePlan):
-    """How to resample one sample of ``channels`` channels with the arithmetic of ``reference``."""
-
-    reference: Reference
-    channels: int
-
-    normalizes: ClassVar[bool] = False
-
-    @functools.cached_property
-    def filter(self) -> str:
-        """The name of the filter."""
-        return self.reference.filter_of(self.filters[0])
-
-    @property
-    def columns_first(self) -> bool:
-        if self.reference.library != "pil":
-            return True
-        # As of Pillow 13: tall images, whose rows go first if more than twice as many of them are left out.
-        vertical, horizontal = self.axes
-        fewer_rows = vertical.size_in - vertical.size_out
-        return fewer_rows <= 0 or fewer_rows <= 2 * (horizontal.size_in - horizontal.size_out)
-
-    @functools.cached_property
-    def tables(self) -> tuple[AnyTaps, ...]:
-        return tuple(self._table(axis) for axis in range(len(self.axes)))
-
-    @property
-    def byte_tables(self) -> tuple[ReferenceTaps, ReferenceTaps] | None:
-        if self.filter.startswith("nearest") or self.channels != 3 or not self.columns_first or not self.tables:
-            return None
-        vertical, horizontal = self.tables
-        assert isinstance(vertical, ReferenceTaps)
-        assert isinstance(horizontal, ReferenceTaps)
-        return vertical, horizontal
-
-    @property
-    def part_kept(self) -> Region | None:
-        """The part of the image, along its two axes, that the result is, if nothing is resampled."""
-        from penstock.kernels.cpu.fixed_point import kept_positions
-
-        if not self.tables or self.has_alpha(self.channels):
-            return None
-        kept = [kept_positions(table) for table in self.tables if isinstance(table, ReferenceTaps)]
-        parts = [part for part in kept if part is not None]
-        if len(parts) < len(self.axes):
-            return None
-        return Region(tuple(part.start for part in parts), tuple(part.stop - part.start for part in parts))
-
-    def _table(self, axis: int) -> ReferenceTaps:
-        plan, window = self.axes[axis], self.windows[axis]
-        if self.reference.library == "pil":
-            table = pil_taps(ReferenceAxis(plan.size_in, plan.size_out, plan.start, plan.end, self.filter, True, True))
-        else:
-            # A region is cut out before: nothing beyond it is seen.
-            begin, size = int(plan.start), int(plan.end) - int(plan.start)
-            small = sum(each.size_out for each in self.axes) <= TORCH_SMALL
-            table = torch_taps(ReferenceAxis(size, plan.size_out, 0.0, size, self.filter, self.antialias, True, small))
-            table = table._replace(starts=table.starts + np.int32(begin))
-        part = slice(window.start, window.stop)
-        starts, weights = table.starts[part], table.weights[part]
-        if window.mirrored:
-            starts, weights = starts[::-1], weights[::-1]
-        return table._replace(starts=np.ascontiguousarray(starts), weights=np.ascontiguousarray(weights))
-
-    def resample(self, source: np.ndarray, target: np.ndarray, tables: Sequence[AnyTaps]) -> None:
-        from penstock.kernels.cpu.resample import gather_image
-        from penstock.kernels.cpu.translucency import premultiplied, unmultiply
-
-        if self.filter.startswith("nearest"):
-            rows, columns = (table.starts for table in tables)
-            gather_image(source, rows, columns, target)
-        elif self.has_alpha(source.shape[2]):
-            self.resample_opaque(premultiplied(source), target, tables)
-            unmultiply(target)
-        else:
-            self.resample_opaque(source, target, tables)
-
-    def has_alpha(self, channels: int) -> bool:
-        """Whether the last of this many channels is the opacity, as in Pillow's modes LA and RGBA."""
-        return self.reference.library == "pil" and channels in (2, 4)
-
-    def resample_opaque(self, source: np.ndarray, target: np.ndarray, tables: Sequence[AnyTaps]) -> None:
-        """Resamples each channel separately."""
-        from penstock.kernels.cpu.fixed_point import resample_image
-
-        vertical, horizontal = tables
-        assert isinstance(vertical, ReferenceTaps)
-        assert isinstance(horizontal, ReferenceTaps)
-        resample_image(source, vertical, horizontal, target, self.columns_first)
-
-
-@dataclass(frozen=True)
-class ReducingPlan(ReferencePlan):
-    """How to resample one sample like Pillow with a ``reducing_gap``: first reduced by integer factors, then
-    resampled."""
-
-    @functools.cached_property
-    def tables(self) -> tuple[AnyTaps, ...]:
-        return ()
-
-    def resample(self, source: np.ndarray, target: np.ndarray, tables: Sequence[AnyTaps]) -> None:
-        from penstock.kernels.cpu.translucency import premultiplied, unmultiply
-        from penstock.kernels.pil_reduction import reduce_image, reduction_of
-
-        gap, nearest = self.reference.reducing_gap, self.filter == "nearest"
-        reductions = [reduction_of(axis, self.filter, gap) for axis in self.axes]
-        plan = ReferencePlan(self.axes, self.filters, self.antialias, self.windows, self.reference, self.channels)
-        if nearest or all(reduction.factor == 1 for reduction in reductions):
-            plan.resample(source, target, plan.tables)
-            return
-        translucent = self.has_alpha(source.shape[2])
-        less = reduce_image(premultiplied(source) if translucent else source, *reductions)
-        axes = tuple(reduction.rest(axis) for reduction, axis in zip(reductions, self.axes))
-        rest = replace(plan, axes=axes)
-        rest.resample_opaque(less, target, rest.tables)
-        if translucent:
-            unmultiply(target)
-
-
-@dataclass(frozen=True)
-class FloatPlan(ReferencePlan):
-    """How one sample of float32 is resampled as a contiguous tensor is by PyTorch, on a machine with FMA."""
-
-    @functools.cached_property
-    def tables(self) -> tuple[AnyTaps, ...]:
-        return ()
-
-    @property
-    def has_kernel(self) -> bool:
-        """Whether a GPU computes it: with antialiasing, where the size changes."""
-        same = all(axis.size_out == int(axis.end) - int(axis.start) for axis in self.axes)
-        return self.antialias and not same and not self.filter.startswith("nearest")
-
-    @property
-    def neighbours(self) -> str | None:
-        """The filter, if each pixel is made of neighbours, of a whole image of three channels that is at least so wide as vectors."""
-        from penstock.kernels.cpu.torch_pixels import LEAST
-
-        whole = all(
-            (axis.start, axis.end, axis.size_out, False) == (0, axis.size_in, window.stop, window.mirrored)
-            for axis, window in zip(self.axes, self.windows)
-        )
-        same = all(axis.size_in == axis.size_out for axis in self.axes)
-        narrow = min(self.axes[1].size_in, self.axes[1].size_out) < LEAST
-        other = self.antialias or self.filter.startswith("nearest") or self.channels != CHANNELS
-        return None if same or narrow or other or not whole else self.filter
-
-    @functools.cached_property
-    def widened(self) -> tuple[WidenedTaps, ...]:
-        """The filters of both axes, for a GPU."""
-        return tuple(_widened_taps(*each, self.filter == "bicubic") for each in zip(self.axes, self.windows))
-
-    def resample(self, source: np.ndarray, target: np.ndarray, tables: Sequence[AnyTaps]) -> None:
-        from penstock.kernels.cpu.torch_floats import resample_image
-
-        rows, columns = (slice(int(axis.start), int(axis.end)) for axis in self.axes)
-        part = np.ascontiguousarray(source[rows, columns])
-        backwards = tuple(slice(None, None, -1 if window.mirrored else 1) for window in self.windows)
-        if self.filter.startswith("nearest"):
-            whole = ReferencePlan(self.axes, self.filters, self.antialias, self.windows, self.reference, self.channels)
-            whole.resample(source, target, whole.tables)
-        elif part.shape == target.shape:
-            target[...] = part[backwards]
-        else:
-            result = np.empty(target.shape, np.float32)
-            resample_image(part, result, self.filter == "bicubic", self.antialias, self.channels)
-            target[...] = result[backwards]
-
-
-@dataclass(frozen=True)
-class RoundedPlan(FloatPlan):
-    """How one sample of uint8 is resampled as float32, and then rounded, halves to even."""
-
-    @property
-    def has_kernel(self) -> bool:
-        return False
-
-    def resample(self, source: np.ndarray, target: np.ndarray, tables: Sequence[AnyTaps]) -> None:
-        from penstock.kernels.cpu.torch_pixels import resample_rounded
-
-        if self.neighbours and source.shape[2] == CHANNELS:
-            resample_rounded(np.ascontiguousarray(source), self.neighbours == "bicubic", target)
-            return
-        values = np.empty(target.shape, np.float32)
-        super().resample(source.astype(np.float32), values, tables)
-        target[...] = np.clip(np.rint(values), 0, 255)
-
-
-@functools.lru_cache(256)
-def _widened_taps(axis: AxisPlan, window: Window, cubic: bool) -> WidenedTaps:
-    from penstock.kernels.cpu.torch_floats import widened_taps
-    from penstock.kernels.cuda.torch_floats import WidenedTaps
-
-    begin, order = int(axis.start), -1 if window.mirrored else 1
-    starts, counts, weights = widened_taps(int(axis.end) - begin, axis.size_out, cubic)
-    return WidenedTaps((starts + begin)[::order], counts[::order], weights[::order])
-
-
-@dataclass(frozen=True)
-class OpencvPlan(ReferencePlan):
-    """How to resize one sample with OpenCV itself, which is a dependency anyway, and releases the GIL."""
-
-    @functools.cached_property
-    def tables(self) -> tuple[AnyTaps, ...]:
-        return ()
-
-    def resample(self, source: np.ndarray, target: np.ndarray, tables: Sequence[AnyTaps]) -> None:
-        from penstock.kernels.cpu.opencv import keep, opencv
-
-        library = opencv()
-        flag = getattr(library, _OPENCV_FLAGS[self.filter])
-        rows, columns = (slice(int(axis.start), int(axis.end)) for axis in self.axes)
-        result = library.resize(source[rows, columns], self.extents[::-1], interpolation=flag).reshape(target.shape)
-        backwards = tuple(slice(None, None, -1 if window.mirrored else 1) for window in self.windows)
-        keep(result[backwards], target)
-
-
-@dataclass(eq=False)
-class ReferencePlans(ResamplePlans):
-    """How to resample many samples with the arithmetic of ``reference``.
-
-    Attributes:
-        channels: of each sample.
-        kind: the class of a single sample's plan.
-    """
-
-    reference: Reference
-    channels: np.ndarray
-    kind: type[ReferencePlan]
-
-    def row(self, number: int) -> ReferencePlan:
-        plan = super().row(number)
-        # Reversed regions are resized forwards, and the result is mirrored.
-        axes = [replace(axis, start=min(axis.start, axis.end), end=max(axis.start, axis.end)) for axis in plan.axes]
-        windows = [Window(0, axis.size_out, axis.start > axis.end) for axis in plan.axes]
-        return self.kind(
-            tuple(axes), plan.filters, plan.antialias, tuple(windows), self.reference, int(self.channels[number])
-        )
 
 
 class ReferenceResizing(ResizingOperator):
@@ -399,10 +80,12 @@ class ReferenceResizing(ResizingOperator):
     def setup(self) -> None:
         super().setup()
         self._reference: Reference | None = None
+        self.launches = self.launches and self.args["reference"] == _DALI
+        self.plans_by_shape = self.device == "cpu" and not self.launches
         library, interpolation = self.args["reference"], self.args["interpolation"]
         gap, as_floats = self.args["reducing_gap"], self.args["as_floats"]
-        if library not in (_DALI, *_NAMES):
-            raise ValueError(f"`reference` is one of {', '.join((_DALI, *_NAMES))}. Got: {library!r}")
+        if library not in (_DALI, *FILTER_NAMES):
+            raise ValueError(f"`reference` is one of {', '.join((_DALI, *FILTER_NAMES))}. Got: {library!r}")
         if gap and library != "pil":
             raise ValueError("`reducing_gap` needs `reference='pil'`")
         if as_floats and library != "torchvision":
@@ -417,8 +100,10 @@ class ReferenceResizing(ResizingOperator):
         self._reference = Reference(library, interpolation or "", gap, as_floats)
 
     def _check(self, library: str, interpolation: str | None, gap: float) -> None:
-        if interpolation is not None and interpolation not in _NAMES[library]:
-            raise ValueError(f"`interpolation`: {library} has {', '.join(_NAMES[library])}. Got: {interpolation!r}")
+        if interpolation is not None and interpolation not in FILTER_NAMES[library]:
+            raise ValueError(
+                f"`interpolation`: {library} has {', '.join(FILTER_NAMES[library])}. Got: {interpolation!r}"
+            )
         if interpolation is not None and self.given("interp_type"):
             raise ValueError("`interpolation` and `interp_type` both name the filter: give one of them")
         for name in ("min_filter", "mag_filter"):
@@ -441,10 +126,11 @@ class ReferenceResizing(ResizingOperator):
         plan = sample.plan
         if isinstance(plan, FloatPlan):
             return FloatResampling(plan, sample.workspace.state.first, sample.shapes[0], plan.neighbours)
-        part = plan.part_kept if isinstance(plan, ReferencePlan) else None
-        if part is None:
+        if not isinstance(plan, ReferencePlan):
             return super().stage(sample)
-        (first, _), shape = sample.workspace.state, sample.shapes[0]
+        (first, _), shape, part = sample.workspace.state, sample.shapes[0], plan.part_kept
+        if part is None:
+            return ReferenceResampling(plan, first, shape)
         behind = first + len(plan.axes)
         anchor = (*(0,) * first, *part.anchor, *(0,) * len(shape[behind:]))
         return region_copy(Region(anchor, (*shape[:first], *part.extents, *shape[behind:])), shape, (), None)
@@ -520,8 +206,6 @@ def resample_references(workspace: Workspace[Spatial, ResamplePlan, ResamplePlan
             raise RuntimeError(f"Cannot resize an empty image of shape {list(source.shape)}")
         stack, result = (place.reshape(*image_stack(place.shape, first)) for place in (source, target))
         vertical, horizontal = plan.tables
-        assert isinstance(vertical, ReferenceTaps)
-        assert isinstance(horizontal, ReferenceTaps)
         weighed = plan.has_alpha(stack.shape[-1]) and not plan.filter.startswith("nearest")
         jobs.append(BytesResampling(stack, result, vertical, horizontal, plan.columns_first, weighed))
     resample_bytes(jobs)

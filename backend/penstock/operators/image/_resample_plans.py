@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from penstock.core.chains import StageKind, StageRecords, array_part, compute_part
 from penstock.data_types import INTERP_NN, DALIInterpType
 from penstock.kernels.filters import Taps, nearest, taps
-from penstock.kernels.reference_filters import ReferenceTaps
-from penstock.kernels.resize_passes import EdgeTaps, Passes, passes
+from penstock.kernels.resize_passes import EdgeTaps, Passes, filter_tables, passes, rounded_together
 from penstock.kernels.resize_shapes import AxisPlan, AxisPlans
-from penstock.kernels.windows import Region
 from penstock.schema import PlanColumns
 from penstock.schema.operator import Shape
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
 _FILTERS = {int(kind): kind for kind in DALIInterpType.__members__.values()}
-AnyTaps = EdgeTaps | ReferenceTaps
 
 
 @dataclass(frozen=True)
@@ -58,9 +60,6 @@ class ResamplePlan:
     antialias: bool
     windows: tuple[Window, ...]
 
-    # Whether it can be fused with normalization.
-    normalizes: ClassVar[bool] = True
-
     @property
     def extents(self) -> tuple[int, ...]:
         """The output's extents along the spatial axes."""
@@ -75,22 +74,14 @@ class ResamplePlan:
         """The passes, in their order."""
         return passes(self.axes, self.filters, bool(self.antialias))
 
-    @property
-    def columns_first(self) -> bool:
-        """Whether lines are resampled before the height."""
-        order = self.passes.order
-        return order.index(len(order) - 1) < order.index(len(order) - 2)
-
-    def cropped(self, windows: Sequence[Window]) -> ResamplePlan:
+    def cropped(self, windows: Sequence[Window]) -> Self:
         """The plan for the given window of each axis of this plan's output."""
         composed = tuple(outer.part(inner) for outer, inner in zip(self.windows, windows))
         return replace(self, windows=composed)
 
     def taps_of(self, axis: int) -> EdgeTaps:
-        """The filter of one axis, for the positions in its window."""
-        window = self.windows[axis]
-        table = self.passes.taps(axis, range(window.start, window.stop))
-        return table.reversed() if window.mirrored else table
+        """The filter of one axis."""
+        return self.passes.taps(axis, range(self.axes[axis].size_out))
 
     def gpu_taps_of(self, axis: int) -> Taps:
         """The filter of one axis, for the positions in its window, as the GPU computes it for whole batches."""
@@ -103,34 +94,23 @@ class ResamplePlan:
             table = taps(plan, self.filters[axis], self.antialias, outputs)
         return Taps(*(np.ascontiguousarray(array[::-1]) for array in table)) if window.mirrored else table
 
-    def resample(self, source: np.ndarray, target: np.ndarray, tables: Sequence[AnyTaps]) -> None:
-        """Resamples an image (H, W, C), or a part of one, by the tables of both axes."""
-        from penstock.kernels.cpu import resample as kernels
+    def records(self, shape: Shape, first: int, source: np.dtype, target: np.dtype) -> StageRecords:
+        """What the core needs to resample a sample of two spatial axes; see :func:`resampling_records`."""
+        numbers = [
+            np.array([[getattr(axis, name) for axis in self.axes]]) for name in ("size_in", "size_out", "start", "end")
+        ]
+        sizes_in, sizes_out, starts, ends = numbers
+        filters = np.array([[int(kind) for kind in self.filters]])
+        plans = ResamplePlans(
+            sizes_in, sizes_out, starts.astype(np.float64), ends.astype(np.float64), filters, self.antialias
+        )
+        return resampling_records(plans, np.array([shape]), first, source, target)
 
-        vertical, horizontal = tables
-        assert isinstance(vertical, EdgeTaps)
-        assert isinstance(horizontal, EdgeTaps)
-        if all(kind == INTERP_NN for kind in self.filters):
-            kernels.gather_image(source, vertical.starts, horizontal.starts, target)
-            return
-        left_over = self.passes.left_over(source.shape[2], target.dtype, horizontal.outputs)
-        kernels.resample_image(source, vertical, horizontal, self.columns_first, left_over, target)
-
-    @functools.cached_property
-    def tables(self) -> tuple[AnyTaps, ...]:
-        """The filters of all axes, for the positions in the windows."""
-        return tuple(self.taps_of(axis) for axis in range(len(self.axes)))
-
-    @property
-    def byte_tables(self) -> tuple[ReferenceTaps, ReferenceTaps] | None:
-        """The vertical and the horizontal filter, if images of three channels are resampled by integers, columns first."""
-        return None
-
-    @functools.cached_property
-    def part_read(self) -> Region:
-        """The part of the input, along the spatial axes, that the windows depend on."""
-        spans = [table.span for table in self.tables]
-        return Region(tuple(start for start, _ in spans), tuple(stop - start for start, stop in spans))
+    def resample_images(self, source: np.ndarray, target: np.ndarray, first: int) -> None:
+        """Resamples two spatial axes of a contiguous array, from dimension ``first`` on."""
+        images, results, origin = planes_of(source, first), planes_of(target, first), (0, 0, 0, 0)
+        stage = self.records(images.shape, 1, source.dtype, target.dtype)
+        compute_part(stage, array_part(images, origin), array_part(results, origin))
 
 
 @dataclass(eq=False)
@@ -176,6 +156,67 @@ class ResamplePlans(PlanColumns[ResamplePlan]):
             sizes,
             np.zeros(len(sizes), bool),
         )
+
+
+def planes_of(array: np.ndarray, first: int) -> np.ndarray:
+    """A contiguous array as a stack of images (n, H, W, rest); H is dimension ``first``."""
+    return array.reshape(math.prod(array.shape[:first]), *array.shape[first : first + 2], -1)
+
+
+def resampling_records(
+    plans: ResamplePlans, shapes: np.ndarray, first: int, source: np.dtype, target: np.dtype
+) -> StageRecords:
+    """What the core needs to resample a batch of samples with two spatial axes.
+
+    Args:
+        plans: of the samples.
+        shapes: of the inputs, int64 of shape (samples, rank).
+        first: the dimension of H; that of W follows.
+        source, target: types of elements.
+    """
+    from penstock.kernels.cpu.axis_passes import TAPS
+    from penstock.kernels.cpu.resample import RESAMPLING, fill_common_axis, fill_resamplings, resampling_kernels
+
+    count, outputs = len(shapes), shapes.copy()
+    outputs[:, first : first + 2] = plans.size_out
+    records = np.zeros(count, RESAMPLING)
+    filters, entries = filter_tables()
+    scratch_bytes, *common = fill_resamplings(
+        np.ascontiguousarray(plans.size_in),
+        np.ascontiguousarray(plans.size_out),
+        np.ascontiguousarray(plans.start),
+        np.ascontiguousarray(plans.end),
+        np.ascontiguousarray(plans.filters),
+        bool(plans.antialias),
+        filters,
+        entries,
+        outputs,
+        first,
+        rounded_together(target),
+        records,
+    )
+    tables = []
+    for axis in range(2):
+        if common[axis] and count > 1:
+            size = int(plans.size_out[0, axis])
+            starts, weights = (
+                np.empty(size, np.int32),
+                np.empty((size, int(records["wholes"][0, axis, TAPS])), np.float32),
+            )
+            fill_common_axis(records, axis, starts, weights)
+            records["starts"][:, axis], records["weights"][:, axis] = starts.ctypes.data, weights.ctypes.data
+            tables.append((starts, weights))
+    return StageRecords(
+        StageKind.PARTS,
+        records,
+        outputs,
+        target.itemsize,
+        *resampling_kernels(source, target),
+        reads_neighbours=True,
+        strided=True,
+        scratch_bytes=scratch_bytes,
+        keep=tables,
+    )
 
 
 @dataclass

@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from penstock.data_types import numpy_dtype
-from penstock.kernels.resize_passes import EdgeTaps
 from penstock.schema import Workspace
 
 if TYPE_CHECKING:
-    from penstock.kernels.cpu.resample import Normalization
     from penstock.kernels.cuda.launch import Located
     from penstock.kernels.cuda.resample import ImageStacks, Normalized
     from penstock.tensors import TensorListGPU
-from penstock.operators.image._resample_plans import AnyTaps, ImagePlans, ResamplePlan, ResamplePlans, Spatial
+from penstock.operators.image._resample_plans import ImagePlans, ResamplePlan, ResamplePlans, Spatial
 
 _MAX_EXTENT = 1 << 31
 
@@ -107,7 +105,7 @@ def resample(source: np.ndarray, target: np.ndarray, first: int, plan: ResampleP
     if len(plan.axes) == 3:
         _resample_volumes(source, target, first, plan)
     else:
-        resample_planes(source, target, first, plan, plan.tables)
+        plan.resample_images(source, target, first)
 
 
 def _resample_volumes(source: np.ndarray, target: np.ndarray, first: int, plan: ResamplePlan) -> None:
@@ -116,66 +114,13 @@ def _resample_volumes(source: np.ndarray, target: np.ndarray, first: int, plan: 
 
     channels, width = math.prod(source.shape[first + 3 :]), first + 2
     for axis in plan.passes.order:
-        table = plan.tables[axis]
-        assert isinstance(table, EdgeTaps)
+        table = plan.taps_of(axis)
         shape, is_last = list(source.shape), axis == plan.passes.order[-1]
         shape[first + axis] = target.shape[first + axis]
         result = target if is_last else np.empty(shape, np.float32)
-        left_over = plan.passes.left_over(channels, result.dtype, np.arange(target.shape[width]))
+        rests = plan.passes.rests(channels, result.dtype)
         if first + axis == width:
-            kernels.resample_width(source, channels, table, left_over, result)
+            kernels.resample_width(source, channels, table, rests, result)
         else:
-            kernels.resample_axis(source, first + axis, table, left_over, result)
+            kernels.resample_axis(source, first + axis, table, rests, result)
         source = result
-
-
-def resample_planes(
-    source: np.ndarray, target: np.ndarray, first: int, plan: ResamplePlan, tables: Sequence[AnyTaps]
-) -> None:
-    """Resamples H and W of a contiguous array, from dimension ``first`` on, with these tables of the plan."""
-    for plane, result in zip(_planes(source, first), _planes(target, first)):
-        plan.resample(plane, result, tables)
-
-
-def resample_and_normalize(
-    source: np.ndarray,
-    target: np.ndarray,
-    plan: ResamplePlan,
-    between: np.dtype,
-    normalization: Normalization,
-    origin: tuple[int, ...] = (0, 0),
-) -> None:
-    """Resizes, crops, mirrors, normalizes, converts and transposes images in one pass.
-
-    Only the rows and columns in ``plan.windows`` are computed. The result is bit for bit that of :func:`resample` into
-    an array of dtype ``between``, followed by the normalization.
-
-    Args:
-        source: contiguous, of shape (..., H, W, C), of uint8, int16, uint16 or float32.
-        target: contiguous, of shape (..., C', h, w) or (..., h, w, C') as ``normalization.planar`` says, C' >= C; of
-            float32, float16, uint8 or int8.
-        plan: of two axes.
-        between: the type that the resized images would have: the source's, or float32.
-        normalization: what follows.
-        origin: the position of ``source`` in the image, if it is only a part of it.
-    """
-    from penstock.kernels.cpu import resample as kernels
-
-    if not target.size:
-        return
-    if not source.size:
-        raise RuntimeError(f"Cannot resize an empty image of shape {list(source.shape)}")
-    vertical, horizontal = (table.shifted(-start) for table, start in zip(plan.tables, origin))
-    assert isinstance(vertical, EdgeTaps)
-    assert isinstance(horizontal, EdgeTaps)
-    left_over = plan.passes.left_over(source.shape[-1], between, horizontal.outputs)
-    images, results = source.reshape(-1, *source.shape[-3:]), target.reshape(-1, *target.shape[-3:])
-    for image, result in zip(images, results):
-        kernels.resample_normalized(
-            image, vertical, horizontal, plan.columns_first, left_over, between, normalization, result
-        )
-
-
-def _planes(array: np.ndarray, first: int) -> np.ndarray:
-    """The array as a stack of images (n, H, W, rest); H is dimension ``first``."""
-    return array.reshape(math.prod(array.shape[:first]), *array.shape[first : first + 2], -1)

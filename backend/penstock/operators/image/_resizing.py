@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from penstock.core.chains import StageRecords
 from penstock.data_types import FLOAT, INT16, UINT8, UINT16, dtype_name, numpy_dtype
 from penstock.kernels.resize_shapes import MIDDLES, MODES, NO_REGION, plan_axes, torchvision_sizes
-from penstock.operators.image._resample_plans import ResamplePlan, ResamplePlans, Spatial
+from penstock.operators.image._resample_plans import ResamplePlan, ResamplePlans, Spatial, resampling_records
 from penstock.operators.image._resample_stages import Resampling
 from penstock.operators.image._resampling import resample, resample_batch
 from penstock.schema import OutputSpec, Sample, Samples, Workspace
@@ -45,8 +46,6 @@ class ResizingOperator(ChainOperator[Spatial, ResamplePlan, ResamplePlans]):
     """The base of operators that resize the D, H and W dimensions of images."""
 
     def setup(self) -> None:
-        # On the GPU all samples are planned at once, and no sample's own plan is needed.
-        self.plans_by_shape = self.device == "cpu"
         if self.args.get("mode", "default") not in MODES:
             raise RuntimeError(f"Invalid resize mode: {self.args['mode']}. Use one of {', '.join(MODES)}.")
         if self.given("roi_start") != self.given("roi_end"):
@@ -201,18 +200,25 @@ class ResizingOperator(ChainOperator[Spatial, ResamplePlan, ResamplePlans]):
         resample(np.ascontiguousarray(sample.inputs[0]), sample.outputs[0], first, sample.plan)
 
     step_by_step = ("volumes",)
+    described_by_kind = True
+    launches = True
+    shares_plans_in_chains = True
+    repeats_plans = True
+
+    def stage_records(self, workspace: Workspace[Spatial, ResamplePlan, ResamplePlans]) -> StageRecords | None:
+        (first, count), batch, output = workspace.state, workspace.inputs[0], workspace.outputs[0]
+        if count != 2:
+            return None
+        types = numpy_dtype(batch.dtype), numpy_dtype(output.dtype)
+        return resampling_records(workspace.plans, batch.shape_array(), first, *types)
 
     def stage(self, sample: Sample[Spatial, ResamplePlan]) -> Stage:
         first, count = sample.workspace.state
         if count != 2:
             raise NotFusable("volumes")
-        return Resampling(sample.plan, first, sample.shapes[0], between_type(self, sample))
+        dtype = sample.workspace.inputs[0].dtype
+        output = dtype if self.args["dtype"] is None else self.args["dtype"]
+        return Resampling(sample.plan, first, sample.shapes[0], (numpy_dtype(dtype), numpy_dtype(output)))
 
     def compute_batch(self, workspace: Workspace[Spatial, ResamplePlan, ResamplePlans]) -> None:
         resample_batch(workspace)
-
-
-def between_type(operator: ResizingOperator, sample: Sample) -> np.dtype:
-    """The type of the resized image."""
-    given = operator.args["dtype"]
-    return numpy_dtype(sample.workspace.inputs[0].dtype if given is None else given)

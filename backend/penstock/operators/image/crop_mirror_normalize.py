@@ -104,6 +104,7 @@ class CropMirrorNormalize(ChainOperator[StoredAs, CmnPlan, CmnPlans]):
         check_crop_arguments(self)
         self._policy = check_policy(self.args["out_of_bounds_policy"])
         self._values: dict[int, ChannelValues] = {}
+        self.launches = self.args["dtype"] != FLOAT16
         if self.args["dtype"] not in (FLOAT, FLOAT16, UINT8, INT8):
             raise RuntimeError(
                 f"Unsupported output type: {dtype_name(self.args['dtype'])}. Supported are: float, float16, uint8, int8"
@@ -207,7 +208,6 @@ class CropMirrorNormalize(ChainOperator[StoredAs, CmnPlan, CmnPlans]):
         )
 
     described_by_kind = True
-    launches = True
     shares_plans_in_chains = True
     repeats_plans = True
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -9,11 +10,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from penstock.core.chains import Chain, array_part
 from penstock.data_types import numpy_dtype
 from penstock.kernels.thread_buffers import ThreadBuffers
 from penstock.kernels.windows import Region
 from penstock.schema import Operator, Sample, Schema, Workspace, register_operator
-from penstock.schema.fused import FirstStepFailed, FusedOperator
+from penstock.schema.fused import ComputeSample, FirstStepFailed, FusedOperator
 from penstock.schema.image_chain import (
     ChainOperator,
     NotFusable,
@@ -24,6 +26,7 @@ from penstock.schema.image_chain import (
     Stage,
     Store,
     launch_chain,
+    plan_chain,
 )
 from penstock.schema.pointwise import PointwiseOperator
 from penstock.tensors import TensorList
@@ -117,7 +120,9 @@ class FusedImage(FusedOperator):
         first = self.operators[0]
         self._source = first if isinstance(first, PixelSource) else None
         self._chained = [operator for operator in self.operators if isinstance(operator, ChainOperator)]
-        self._launches = self._source is None and all(operator.launches for operator in self._chained)
+        # Decoders write windows directly where nothing else is done.
+        computes = self._source is None or not all(operator.is_placement for operator in self._chained)
+        self._launches = computes and all(operator.launches for operator in self._chained)
         if not self._launches:
             for operator in self._chained:
                 # And so the same segments.
@@ -149,10 +154,32 @@ class FusedImage(FusedOperator):
         if self._source is None and batch.ndim() < 3:
             raise NotFusable("fewer than three dimensions")
 
-    def compute_together(self, steps: Sequence[Workspace]) -> Sequence[int]:
+    def compute_together(self, steps: Sequence[Workspace]) -> tuple[Sequence[int], ComputeSample]:
+        if self._launches and self._source is None and launch_chain(self._chained, steps):
+            return range(0), self.compute_fused
+        if self._launches and self._source is not None:
+            chain = plan_chain(self._chained, steps[1:], in_memory=False)
+            regions = None if chain is None else chain.read_regions()
+            if chain is not None and regions is not None:
+                return range(steps[-1].batch_size), functools.partial(self._compute_decoded, chain, regions)
+        return self._decode_together(steps), self.compute_fused
+
+    def _compute_decoded(self, chain: Chain, regions: np.ndarray, samples: Sequence[Sample]) -> None:
+        """Decodes what a sample depends on, and has the core compute it."""
+        index = samples[0].index
+        anchor, extents = (regions[index][name][: chain.rank].tolist() for name in ("anchor", "extents"))
+        if not math.prod(extents):
+            # Of a file that nothing is read of, the decoder still says whether it is one.
+            raise NotFusable("empty images")
+        try:
+            pixels = self._made(samples, Region(tuple(anchor), tuple(extents)))
+        except Exception as error:
+            raise FirstStepFailed(error) from error
+        chain.run_sample(index, array_part(pixels.array, pixels.origin))
+
+    def _decode_together(self, steps: Sequence[Workspace]) -> Sequence[int]:
+        """Has compiled code decode and compute samples; returns the positions of the others."""
         everything, source = range(steps[-1].batch_size), self._source
-        if self._launches and launch_chain(self._chained, steps):
-            return range(0)
         if source is None or not everything or any(step.failures for step in steps):
             return everything
         targets = places_of_samples(steps[-1].outputs[0])

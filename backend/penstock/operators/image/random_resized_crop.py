@@ -59,6 +59,9 @@ class RandomResizedCrop(RandomOperator[Spatial, ResamplePlan, ResamplePlans], Re
         area, ratio = self.args["random_area"], self.args["random_aspect_ratio"]
         self._crop = RandomCrop(area, ratio, self.args["num_attempts"])
 
+    shares_plans_in_chains = False
+    repeats_plans = False
+
     def run_batch(self, workspace: Workspace[Spatial, ResamplePlan, ResamplePlans]) -> None:
         if workspace.device == "cpu" or not self._run_planned(workspace):
             super().run_batch(workspace)

@@ -86,6 +86,11 @@ class Resize(ReferenceResizing):
         ),
     )
 
+    def setup(self) -> None:
+        # What is launched has one output.
+        self.launches = not self.args["save_attrs"]
+        super().setup()
+
     def describe(self, workspace: Workspace[Spatial]) -> list[OutputSpec]:
         specs = super().describe(workspace)
         return [*specs, OutputSpec(INT32, "", 1)] if self.args["save_attrs"] else specs

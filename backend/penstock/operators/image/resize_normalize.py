@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 import numpy as np
 
 from penstock.data_types import DALIDataType, numpy_dtype
-from penstock.operators.image._resample_plans import ImagePlans, ResamplePlan, ResamplePlans, Spatial
-from penstock.operators.image._resample_stages import Resampling
+from penstock.operators.image._resample_plans import ImagePlans, ResamplePlan, ResamplePlans, Spatial, Window
 from penstock.operators.image._resampling import image_plans, resample_images_planned, stacks_of
 from penstock.operators.image._resizing import SizeRules
 from penstock.operators.image._stores import ChannelValues, CmnPlan, CmnPlans, CmnRules, NormalizingStore, StoredAs
@@ -30,9 +29,6 @@ _MIRROR = fused_argument(1, "mirror")
 
 class _Resize(Protocol):
     """The part of the first step that is used here."""
-
-    def stage(self, sample: Sample[Spatial, ResamplePlan]) -> Resampling:
-        """How one sample is resized."""
 
     def constant_rules(self, samples: Samples) -> SizeRules | None:
         """How all images are resized, if that is always the same."""
@@ -263,15 +259,15 @@ class ResizeNormalize(FusedOperator):
             store = self._normalize.stage(pair[1])
             if mirrored is not None:
                 store = replace(store, plan=replace(store.plan, mirror=False))
-            stored = self._resize.stage(pair[0]).normalized_by(store)
-            assert stored is not None
-            plan, normalization = stored.plan, stored.store.plan
+            inside, normalization = store.place_of_image()[0], store.plan
+            mirrors = False, normalization.mirror
+            plan = pair[0].plan.cropped([Window(p.start, p.stop, m) for p, m in zip(inside[-3:], mirrors)])
             return ImageResampling(
                 source,
                 target,
                 plan.gpu_taps_of(0),
                 plan.gpu_taps_of(1),
-                stored.store.is_planar,
+                store.is_planar,
                 normalization.mean,
                 normalization.factor,
                 normalization.shift,

@@ -147,6 +147,10 @@ class TensorResize(ResizingOperator):
         ),
     )
 
+    # The shapes of a batch decide which dimensions are resized.
+    described_by_kind = False
+    repeats_plans = False
+
     def setup(self) -> None:
         if self.given("sizes") == self.given("scales"):
             raise RuntimeError("Need one of ``scales`` or ``sizes``, but not both")

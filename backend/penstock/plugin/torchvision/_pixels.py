@@ -12,7 +12,7 @@ import numpy as np
 from penstock.data_types import INTERP_LINEAR
 from penstock.kernels import pillow
 from penstock.kernels.resize_shapes import AxisPlan
-from penstock.operators.image._references import Reference, ReferencePlan  # private: resized as by the operator
+from penstock.operators.image._reference_plans import Reference, ReferencePlan  # private: resized as by the operator
 from penstock.operators.image._resample_plans import Window  # private: resized as by the operator
 from penstock.plugin.torchvision._typing import PilImage
 
