@@ -137,8 +137,8 @@ def test_functions_of_boxes_refuse_the_same() -> None:
             with pytest.raises(ValueError, match=r"format|canvas_size|passed|told"):
                 call(functional)
     rotated = tv_tensors.BoundingBoxes(torch.rand(2, 5), format="XYWHR", canvas_size=(9, 9))
-    with pytest.raises(TypeError, match="rotated"):
-        ours.RandomHorizontalFlip(1.0)(rotated)
+    with pytest.raises(ValueError, match="rotated and unrotated"):
+        ours.ConvertBoundingBoxFormat("XYXY")(rotated)
 
 
 def test_numbers_are_pytorchs() -> None:

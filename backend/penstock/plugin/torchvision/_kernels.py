@@ -33,6 +33,7 @@ _POINTS = """
     horizontal_flip canvas_size -> points; pad canvas_size -> both; perspective canvas_size -> points;
     resized_crop -> both; rotate canvas_size -> both; vertical_flip canvas_size -> points; resize canvas_size -> both
 """
+_FUNCTIONALS: dict[str, Function] = {}
 _UNCLAMPED = ("horizontal_flip", "vertical_flip")
 _OF_PIXELS = ("interpolation", "antialias", "fill")
 _Parameter = inspect.Parameter
@@ -123,11 +124,12 @@ def _specified(text: str) -> dict[str, tuple[list[str], str]]:
     return found
 
 
-def public_kernels(functionals: list[Function]) -> dict[str, Function]:
-    """The kernels of these functions by their names."""
+def public_kernels(functionals: dict[str, Function]) -> dict[str, Function]:
+    """The kernels of these functions by their names; other kernels may be registered for the functions from then on."""
+    _FUNCTIONALS.update(functionals)
     boxes, points = _specified(_BOXES), _specified(_POINTS)
     found: dict[str, Function] = {}
-    for functional in functionals:
+    for functional in functionals.values():
         name = functional.__name__
         for suffix, kind in (("image", "tensor"), ("video", "video")):
             inner = function_of(name, kind)
@@ -148,7 +150,7 @@ def public_kernels(functionals: list[Function]) -> dict[str, Function]:
 def _plain(value: Tensor) -> Tensor:
     if not isinstance(value, torch().Tensor):
         raise TypeError(f"Kernels take tensors. Got: {type(value)}")
-    return value.as_subclass(torch().Tensor)
+    return value if type(value) is torch().Tensor else value.as_subclass(torch().Tensor)
 
 
 def register_kernel(functional: Function | str, tv_tensor_cls: type) -> Callable[[Function], Function]:
@@ -161,14 +163,12 @@ def register_kernel(functional: Function | str, tv_tensor_cls: type) -> Callable
     Raises:
         ValueError: it is no such function or class, or the class has a kernel already.
     """
-    from penstock.plugin.torchvision.transforms.v2 import functional as functions
-
     name = functional if isinstance(functional, str) else getattr(functional, "__name__", "")
-    known = getattr(functions, name, None)
+    known = _FUNCTIONALS.get(name)
     if known is None and isinstance(functional, str):
-        raise ValueError(f"Could not find functional with name {name!r} in {functions.__name__}")
-    if name not in functions.__all__ or (known is not functional and not isinstance(functional, str)):
-        raise ValueError(f"Kernels can only be registered on functionals of {functions.__name__}. Got: {functional}")
+        raise ValueError(f"Could not find functional with name {name!r} in transforms.v2.functional")
+    if known is None or (known is not functional and not isinstance(functional, str)):
+        raise ValueError(f"Kernels can only be registered on functionals of transforms.v2. Got: {functional}")
     classes = tv_tensors.classes()
     if not (isinstance(tv_tensor_cls, type) and issubclass(tv_tensor_cls, classes.TVTensor)):
         raise ValueError(f"Kernels can only be registered for subclasses of TVTensor. Got: {tv_tensor_cls}")

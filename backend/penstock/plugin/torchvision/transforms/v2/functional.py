@@ -547,4 +547,6 @@ get_dimensions_video = get_dimensions_image
 get_num_channels_video = get_num_channels_image
 
 # Each is public, by the name of what it does and of what it takes.
-globals().update(public_kernels([function for name in __all__ if inspect.isfunction(function := globals()[name])]))
+globals().update(
+    public_kernels({name: function for name in __all__ if inspect.isfunction(function := globals()[name])})
+)
