@@ -1,4 +1,5 @@
-// The core's plain C interface: threads, chains of kernels over the samples of a batch, where Python's arrays are, and codecs.
+// The core's plain C interface: threads, chains of kernels over the samples of a batch, lists of a GPU's launches, where
+// Python's arrays are, and codecs.
 //
 // Python loads it by ctypes (penstock/core). It needs neither Python's headers nor its library: kernels, and the few functions of
 // Python's that it calls, are called by address. Kernels run without the GIL.
@@ -277,6 +278,52 @@ int64_t penstock_address(const PenstockPython *python, void *array);
 // Writes the addresses of the arrays of a list to `out`, an array of int64, likewise; returns how many they are up to the first one that
 // is not contiguous, or -1 with an exception.
 int64_t penstock_addresses(const PenstockPython *python, void *list, int64_t count, void *out);
+// An argument of a GPU's kernel.
+typedef struct {
+  int64_t value;
+  int64_t sample_bytes;  // what each sample ahead of those of a launch adds to it
+} PenstockGpuArgument;
+
+enum { PENSTOCK_MAX_GPU_ARGUMENTS = 12 };
+
+// A GPU's kernel. It gets where each sample's blocks begin, the samples' descriptors, the number of samples, and then its own arguments.
+typedef struct {
+  int64_t function;  // the driver's handle
+  int64_t shared_bytes;
+  const PenstockGpuArgument *arguments;
+  int64_t argument_count;
+  int64_t *blocks;        // how many each sample has, before they are uploaded
+  int64_t device_blocks;  // their address on the GPU
+  int64_t descriptors;    // address on the GPU
+  int64_t descriptor_bytes;
+} PenstockGpuKernel;
+
+// Which kernel is launched for which samples.
+typedef struct {
+  int64_t kernel;
+  int64_t first;
+  int64_t last;  // excluded
+} PenstockGpuStep;
+
+// What a launch passes to its kernel: as many as there are.
+typedef struct {
+  int64_t values[PENSTOCK_MAX_GPU_ARGUMENTS];
+  void *addresses[PENSTOCK_MAX_GPU_ARGUMENTS];
+} PenstockGpuArguments;
+
+// What all launches on a stream have in common.
+typedef struct {
+  int32_t (*launch)(int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t);
+  int64_t block_threads;
+  int64_t stream;
+} PenstockGpuStream;
+
+// Fills in calls that launch kernels; returns how many there are, as those without blocks are left out. Of the steps for one kernel, each
+// sample is in one; the numbers of their blocks are replaced by where these begin in the launch. There is room for a call and arguments for
+// each step, and the arguments are needed until the calls are made.
+int64_t penstock_list_launches(const PenstockGpuStream *stream, const PenstockGpuKernel *kernels, const PenstockGpuStep *steps,
+                               int64_t count, PenstockCall *calls, PenstockGpuArguments *arguments);
+
 // The contents of files in memory.
 typedef struct {
   int64_t count;
