@@ -329,7 +329,7 @@ typedef struct {
   int64_t count;
   const int64_t *addresses;
   const int64_t *sizes;  // in bytes
-} PenstockFiles;
+} PenstockEncodedFiles;
 
 // What a JPEG's header declares.
 typedef struct {
@@ -345,13 +345,13 @@ typedef struct {
 } PenstockImageSize;
 
 // Reads the headers of ordinary JPEGs; those of other files become zeros.
-void penstock_read_jpeg_headers(const PenstockFiles *files, PenstockJpegHeader *headers);
+void penstock_read_jpeg_headers(const PenstockEncodedFiles *files, PenstockJpegHeader *headers);
 
 // Reads the sizes of ordinary PNGs, which are not turned; those of other files become zeros.
-void penstock_read_png_sizes(const PenstockFiles *files, PenstockImageSize *sizes);
+void penstock_read_png_sizes(const PenstockEncodedFiles *files, PenstockImageSize *sizes);
 
 // Tells of each file whether it ends as JPEGs do, before any zeros.
-void penstock_find_whole_jpegs(const PenstockFiles *files, uint8_t *whole);
+void penstock_find_whole_jpegs(const PenstockEncodedFiles *files, uint8_t *whole);
 
 // Decoding by nvImageCodec, a library of NVIDIA's that is loaded at run time. Functions that return a status return 0, or what the
 // library answered, or would answer: 5 if there is not enough memory.
@@ -419,7 +419,7 @@ int32_t penstock_decode_images(PenstockImageBatch *batch);
 
 // Describes files that are all ordinary JPEGs, whole, and stored upright; their outputs are numbered from 0 on, one after the other, each
 // at a multiple of 256 bytes. Returns the bytes of all outputs, or 0 if a file is of another kind or has more pixels than allowed.
-int64_t penstock_prepare_jpegs(const PenstockFiles *files, int64_t channels, int64_t max_pixels, PenstockEncodedImage *images,
+int64_t penstock_prepare_jpegs(const PenstockEncodedFiles *files, int64_t channels, int64_t max_pixels, PenstockEncodedImage *images,
                                PenstockJpegHeader *headers);
 
 #pragma GCC visibility pop

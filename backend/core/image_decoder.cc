@@ -292,7 +292,7 @@ int32_t penstock_decode_images(PenstockImageBatch *batch) {
   return 0;
 }
 
-int64_t penstock_prepare_jpegs(const PenstockFiles *files, int64_t channels, int64_t max_pixels, PenstockEncodedImage *images,
+int64_t penstock_prepare_jpegs(const PenstockEncodedFiles *files, int64_t channels, int64_t max_pixels, PenstockEncodedImage *images,
                                PenstockJpegHeader *headers) {
   constexpr int64_t kAlignment = 256;
   int64_t room = 0;

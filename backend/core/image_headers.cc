@@ -185,7 +185,7 @@ bool read_png_size(Bytes file, PenstockImageSize &size) {
 
 namespace {
 
-penstock::Bytes file_at(const PenstockFiles &files, int64_t number) {
+penstock::Bytes file_at(const PenstockEncodedFiles &files, int64_t number) {
   return {reinterpret_cast<const uint8_t *>(files.addresses[number]), static_cast<size_t>(files.sizes[number])};
 }
 
@@ -193,17 +193,17 @@ penstock::Bytes file_at(const PenstockFiles &files, int64_t number) {
 
 extern "C" {
 
-void penstock_read_jpeg_headers(const PenstockFiles *files, PenstockJpegHeader *headers) {
+void penstock_read_jpeg_headers(const PenstockEncodedFiles *files, PenstockJpegHeader *headers) {
   for (int64_t i = 0; i < files->count; ++i) {
     if (!penstock::read_jpeg_header(file_at(*files, i), headers[i])) headers[i] = {};
   }
 }
 
-void penstock_find_whole_jpegs(const PenstockFiles *files, uint8_t *whole) {
+void penstock_find_whole_jpegs(const PenstockEncodedFiles *files, uint8_t *whole) {
   for (int64_t i = 0; i < files->count; ++i) whole[i] = penstock::is_whole_jpeg(file_at(*files, i));
 }
 
-void penstock_read_png_sizes(const PenstockFiles *files, PenstockImageSize *sizes) {
+void penstock_read_png_sizes(const PenstockEncodedFiles *files, PenstockImageSize *sizes) {
   for (int64_t i = 0; i < files->count; ++i) penstock::read_png_size(file_at(*files, i), sizes[i]);
 }
 

@@ -26,7 +26,7 @@ IMAGE_BATCH = _record("decoder", "images", "count", "color_spec", "sample_format
 
 
 class _Files(ctypes.Structure):
-    """``PenstockFiles``."""
+    """``PenstockEncodedFiles``."""
 
     _fields_ = [("count", c_int64), ("addresses", c_void_p), ("sizes", c_void_p)]
 
