@@ -1,4 +1,7 @@
-"""Image headers and nvImageCodec's decoders, as the core has them: see `backend/core/core.h`, whose structs these are."""
+"""Image headers and nvImageCodec's decoders, as the core has them: see `backend/core/core.h`, whose structs these are.
+
+Headers of a batch take some microseconds to read, for which the GIL is kept.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from ctypes import c_char_p, c_double, c_int64, c_void_p
 
 import numpy as np
 
-from penstock.core.library import core
+from penstock.core.library import brief_core, core
 
 
 def _record(*names: str) -> np.dtype:
@@ -67,7 +70,7 @@ def read_jpeg_headers(addresses: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         For each file a :data:`JPEG_HEADER`: zeros if it is no JPEG, or something about it is unusual.
     """
     headers = np.empty(len(addresses), JPEG_HEADER)
-    core().penstock_read_jpeg_headers(ctypes.byref(_files(addresses, sizes)), headers.ctypes.data)
+    brief_core().penstock_read_jpeg_headers(ctypes.byref(_files(addresses, sizes)), headers.ctypes.data)
     return headers
 
 
@@ -78,7 +81,7 @@ def read_png_sizes(addresses: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         addresses, sizes: of the files, sizes in bytes: int64, contiguous.
     """
     found = np.empty((len(addresses), 2), np.int64)
-    core().penstock_read_png_sizes(ctypes.byref(_files(addresses, sizes)), found.ctypes.data)
+    brief_core().penstock_read_png_sizes(ctypes.byref(_files(addresses, sizes)), found.ctypes.data)
     return found
 
 
@@ -89,7 +92,7 @@ def find_whole_jpegs(addresses: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         addresses, sizes: of the files, sizes in bytes: int64, contiguous.
     """
     whole = np.empty(len(addresses), np.bool_)
-    core().penstock_find_whole_jpegs(ctypes.byref(_files(addresses, sizes)), whole.ctypes.data)
+    brief_core().penstock_find_whole_jpegs(ctypes.byref(_files(addresses, sizes)), whole.ctypes.data)
     return whole
 
 
@@ -109,7 +112,9 @@ def prepare_jpegs(
     """
     images, headers = np.empty(len(addresses), ENCODED_IMAGE), np.empty(len(addresses), JPEG_HEADER)
     files = ctypes.byref(_files(addresses, sizes))
-    room: int = core().penstock_prepare_jpegs(files, channels, max_pixels, images.ctypes.data, headers.ctypes.data)
+    room: int = brief_core().penstock_prepare_jpegs(
+        files, channels, max_pixels, images.ctypes.data, headers.ctypes.data
+    )
     return room, images, headers
 
 
