@@ -24,14 +24,27 @@ JPEG_HEADER = _record("height", "width", "channels", "orientation")
 """``PenstockJpegHeader``: what a JPEG's header declares, as stored. The orientation is that of its EXIF data; 0: there is none."""
 ENCODED_IMAGE = _record("data", "size", "output", "height", "width", "top", "left", "bottom", "right", "decoded_by")
 """``PenstockEncodedImage``: an image to decode, and by which decoder it is."""
-IMAGE_BATCH = _record("decoder", "images", "count", "color_spec", "sample_format", "channels", "stream", "status")
-"""``PenstockImageBatch``: images to decode together."""
 
 
 class _Files(ctypes.Structure):
     """``PenstockEncodedFiles``."""
 
     _fields_ = [("count", c_int64), ("addresses", c_void_p), ("sizes", c_void_p)]
+
+
+class ImageBatch(ctypes.Structure):
+    """``PenstockImageBatch``: images to decode together."""
+
+    _fields_ = [
+        ("decoder", c_void_p),
+        ("images", c_void_p),
+        ("count", c_int64),
+        ("color_spec", c_int64),
+        ("sample_format", c_int64),
+        ("channels", c_int64),
+        ("stream", c_void_p),
+        ("status", c_int64),
+    ]
 
 
 class _Backend(ctypes.Structure):
@@ -110,12 +123,12 @@ def prepare_jpegs(
         The bytes that the decoded images take together, 0 if a file is of another kind; an :data:`ENCODED_IMAGE` for each, whose output
         is an offset in these bytes; a :data:`JPEG_HEADER` for each.
     """
-    images, headers = np.empty(len(addresses), ENCODED_IMAGE), np.empty(len(addresses), JPEG_HEADER)
+    # One array, as asking for an address takes longer than reading a header.
+    memory = np.empty(len(addresses) * (ENCODED_IMAGE.itemsize + JPEG_HEADER.itemsize), np.uint8)
+    end, place = len(addresses) * ENCODED_IMAGE.itemsize, memory.ctypes.data
     files = ctypes.byref(_files(addresses, sizes))
-    room: int = brief_core().penstock_prepare_jpegs(
-        files, channels, max_pixels, images.ctypes.data, headers.ctypes.data
-    )
-    return room, images, headers
+    room: int = brief_core().penstock_prepare_jpegs(files, channels, max_pixels, place, place + end)
+    return room, memory[:end].view(ENCODED_IMAGE), memory[end:].view(JPEG_HEADER)
 
 
 def load_codec(path: str) -> int | None:
@@ -207,5 +220,5 @@ class ImageDecoder:
 
 @functools.cache
 def decode_function() -> int:
-    """The address of the function that decodes the batch in an :data:`IMAGE_BATCH`, as jobs take it."""
+    """The address of the function that decodes the batch in an :class:`ImageBatch`, as jobs take it."""
     return ctypes.cast(core().penstock_decode_images, c_void_p).value or 0

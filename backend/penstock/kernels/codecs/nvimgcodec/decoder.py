@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from penstock.core.codecs import ENCODED_IMAGE, IMAGE_BATCH, ImageDecoder, check_status, decode_function
+from penstock.core.codecs import ENCODED_IMAGE, ImageBatch, ImageDecoder, check_status, decode_function
 from penstock.core.threads import BackgroundThreads, Job
 from penstock.kernels.codecs.image_description import EncodedFiles
 from penstock.kernels.codecs.nvimgcodec.library import Share, instance
@@ -63,13 +64,13 @@ class Decoded:
 
     Args:
         job: that decodes them.
-        batch: an :data:`~penstock.core.codecs.IMAGE_BATCH`.
+        batch: its images, and whether it failed.
         images: an :data:`~penstock.core.codecs.ENCODED_IMAGE` for each.
     """
 
     __slots__ = ("_batch", "_images", "_job")
 
-    def __init__(self, job: Job, batch: np.ndarray, images: np.ndarray) -> None:
+    def __init__(self, job: Job, batch: ImageBatch, images: np.ndarray) -> None:
         self._job, self._batch, self._images = job, batch, images
 
     @property
@@ -90,7 +91,7 @@ class Decoded:
             RuntimeError: its backends are not to be had.
         """
         self._job.wait()
-        check_status(int(self._batch["status"]), "make a decoder")
+        check_status(self._batch.status, "make a decoder")
         states: list[int] = self._images["decoded_by"].tolist()
         return states
 
@@ -118,7 +119,8 @@ class BatchDecoder:
     ) -> None:
         backends = ([(share.backend, share.load, share.policy) for share in shares] for shares in (first, second))
         decoder = ImageDecoder(instance(), device, threads, *backends, options, spares_baseline)
-        self._decoder, self._thread = decoder.address, BackgroundThreads("penstock-decode")
+        self._decoder, self._function = decoder.address, decode_function()
+        self._thread = BackgroundThreads("penstock-decode")
         self.close = weakref.finalize(self, _close, self._thread, decoder)
 
     def decode(self, images: EncodedImages, pixels: PixelFormat, stream: int = 0, keep: object = None) -> Decoded:
@@ -141,8 +143,8 @@ class BatchDecoder:
             keep: object to keep alive until the batch is decoded: the owners of the files and outputs.
         """
         numbers = pixels.color_spec, pixels.sample_format, pixels.channels
-        batch = np.array((self._decoder, images.ctypes.data, len(images), *numbers, stream, 0), IMAGE_BATCH)
-        job = Job(decode_function(), batch.ctypes.data, (batch, images, keep))
+        batch = ImageBatch(self._decoder, images.ctypes.data, len(images), *numbers, stream, 0)
+        job = Job(self._function, ctypes.addressof(batch), (batch, images, keep))
         self._thread.submit(job)
         return Decoded(job, batch, images)
 
